@@ -25,9 +25,9 @@ from typing import Any
 import apsw
 
 from foreword.models import KINDS, POSTINGS, Event, Memory, Query
-from foreword.store import writing
-from foreword.store.finding import SEQUENCE_BITS
-from foreword.store.sqlite import Store
+from foreword.store import Store
+from foreword.store import memories as stored
+from foreword.store.sql import SEQUENCE_BITS
 from foreword.terms import any_of, terms
 
 PROJECTS = 50
@@ -173,30 +173,30 @@ def bulk(path: Path, parts: Iterable[tuple[str, Iterable[Memory]]]) -> Store:
     db = apsw.Connection(str(path))
     db.pragma("synchronous", "off")
     db.execute("BEGIN")
-    marks = ",".join("?" * len(writing.MEMORY_COLUMNS.split(",")))
+    marks = ",".join("?" * len(stored.COLUMNS.split(",")))
     for owner, (scope, given) in enumerate(parts, 1):
         db.execute("INSERT INTO owners (number, scope) VALUES (?, ?)", (owner, scope))
         rows = (_row(memory, owner=owner, sequence=sequence) for sequence, memory in enumerate(given, 1))
-        db.executemany(f"INSERT INTO memories ({writing.MEMORY_COLUMNS}) VALUES ({marks})", rows)
+        db.executemany(f"INSERT INTO memories ({stored.COLUMNS}) VALUES ({marks})", rows)
         newest = f"max(0, ifnull((SELECT max(place) FROM memories), 0) - (number << {SEQUENCE_BITS}))"
         db.execute(f"UPDATE owners SET newest = {newest} WHERE number = ?", (owner,))
     db.execute("COMMIT")
     db.close()
     store = Store(path, backups=path.parent)
-    store.index()
+    store.reindex()
     return store
 
 
 def _row(memory: Memory, *, owner: int, sequence: int) -> tuple[Any, ...]:
     place = owner << SEQUENCE_BITS | sequence
     memory = replace(memory, id=f"{KINDS[memory.kind]}-{place:x}", uid=f"{place:032x}")
-    return writing.row_of_memory(memory, place=place, owner=owner, texts=writing.indexed(memory))
+    return stored.row_of(memory, place=place, owner=owner, texts=stored.indexed_texts(memory))
 
 
 def _kept(path: Path, size: int, words: Words) -> Store:
     store = Store(path, backups=path.parent)
     for batch in sessions(size, words):
-        store.keep(batch)
+        store.memories.put(batch)
     return store
 
 
@@ -248,7 +248,7 @@ def searches(store: Store, path: Path, project: int, *, count: int) -> dict[str,
 
     def ours(asked: tuple[str, ...]) -> list[str]:
         query = Query(scopes=(scope,), terms=asked, limit=20)
-        return [hit.memory.id for hit in store.by_words(query)]
+        return [hit.memory.id for hit in store.search.by_words(query)]
 
     def joined(asked: tuple[str, ...]) -> list[str]:
         rows = plain.execute(
@@ -268,7 +268,7 @@ def searches(store: Store, path: Path, project: int, *, count: int) -> dict[str,
 
     def recent(_asked: tuple[str, ...]) -> list[str]:
         kinds = ("decision", "pattern", "failure", "observation", "note")
-        return [hit.memory.id for hit in store.by_recency(Query(scopes=(scope,), kinds=kinds, limit=30))]
+        return [hit.memory.id for hit in store.search.by_recency(Query(scopes=(scope,), kinds=kinds, limit=30))]
 
     asks: dict[str, Callable[[tuple[str, ...]], list[str]]] = {
         "ours": ours,
@@ -322,7 +322,7 @@ def keeping(store: Store, words: Words, count: int) -> float:
     batches = [list(memories(words, 1 + at % 10, 500)) for at in range(max(1, count // 500))]
     started = time.perf_counter()
     for batch in batches:
-        store.keep(batch)
+        store.memories.put(batch)
     return round(sum(map(len, batches)) / (time.perf_counter() - started))
 
 
@@ -335,7 +335,7 @@ def appending(store: Store, count: int, *, threads: int = 64) -> dict[str, float
         for number in range(count // threads):
             event = _event(f"{thread}-{number}", text)
             started = time.perf_counter()
-            store.append([event])
+            store.events.append([event])
             waits.append((time.perf_counter() - started) * 1000)
 
     crew = [threading.Thread(target=work, args=(thread,)) for thread in range(threads)]

@@ -20,7 +20,7 @@ SCOPES = ("project:here", "project:there", "language:python", "universal")
 def filled(store):
     """Two memories of each kind, status and scope, each with its own words, tags and files."""
     every = itertools.product(KINDS, STATUSES, SCOPES, (0, 1))
-    return store.keep(
+    return store.memories.put(
         [
             Memory(
                 kind,
@@ -61,7 +61,7 @@ def newest_first(memories):
 def all_pages(store, wanted, *, limit):
     found = []
     while True:
-        page = store.browse(wanted, offset=len(found), limit=limit)
+        page = store.browsing.page(wanted, offset=len(found), limit=limit)
         assert len(page.memories) <= limit
         found += page.memories
         if not page.memories:
@@ -77,11 +77,11 @@ def test_what_is_being_forgotten_is_on_no_page_and_in_no_count(store):
         MemoryFilter(statuses=()),
     ):
         assert all(memory.status != "forgotten" for memory in all_pages(store, wanted, limit=200))
-        assert "forgotten" not in dict(store.facets(wanted)["status"])
+        assert "forgotten" not in dict(store.browsing.facets(wanted)["status"])
 
 
 def test_what_is_typed_letter_by_letter_is_found_at_every_letter(store):
-    (wanted,) = store.keep(
+    (wanted,) = store.memories.put(
         [Memory("decision", "Authentication uses HTTPTransport in src/auth/tokens.py", body="é 内存泄漏")]
     )
     filled(store)
@@ -94,19 +94,19 @@ def test_what_is_typed_letter_by_letter_is_found_at_every_letter(store):
         "内存泄漏",
     ):
         for end in range(1, len(text) + 1):
-            assert wanted in store.browse(MemoryFilter(words=text[:end]), limit=200).memories, text[:end]
+            assert wanted in store.browsing.page(MemoryFilter(words=text[:end]), limit=200).memories, text[:end]
 
 
 def test_a_title_that_begins_with_the_words_is_first_whatever_its_age(store):
     filled(store)
-    old, _ = store.keep(
+    old, _ = store.memories.put(
         [
             Memory("note", "Ice age", body="long ago", project="here", created=-1e9),
             Memory("note", "Of cold times", body="ice age", project="here", created=1e9),
         ]
     )
     for words in ("ice a", "ice age", "Ice Age "):
-        assert store.browse(MemoryFilter(words=words)).memories[0] == old
+        assert store.browsing.page(MemoryFilter(words=words)).memories[0] == old
 
 
 def test_an_id_is_found_as_it_is_typed_and_whatever_its_status_when_it_is_whole(store):
@@ -114,13 +114,13 @@ def test_an_id_is_found_as_it_is_typed_and_whatever_its_status_when_it_is_whole(
     shown = next(memory for memory in kept if memory.status == "active")
     aside = next(memory for memory in kept if memory.status == "superseded")
     for end in range(5, len(shown.id)):
-        assert shown in store.browse(MemoryFilter(words=shown.id[:end])).memories
-    assert store.browse(MemoryFilter(words=f" {aside.id.upper()} ")).memories[0] == aside
-    assert dict(store.facets(MemoryFilter(words=aside.id))["kind"]) == {aside.kind: 1}
+        assert shown in store.browsing.page(MemoryFilter(words=shown.id[:end])).memories
+    assert store.browsing.page(MemoryFilter(words=f" {aside.id.upper()} ")).memories[0] == aside
+    assert dict(store.browsing.facets(MemoryFilter(words=aside.id))["kind"]) == {aside.kind: 1}
 
 
 def test_what_the_index_does_not_know_is_found_in_the_texts(store):
-    party, tagged, done, umlaut = store.keep(
+    party, tagged, done, umlaut = store.memories.put(
         [
             Memory("note", "Release party 🎉", project="p"),
             Memory("note", "Cake", project="p", tags=("🎉",)),
@@ -138,15 +138,15 @@ def test_what_the_index_does_not_know_is_found_in_the_texts(store):
         "→": set(),
         "ü": {umlaut},
     }.items():
-        assert set(store.browse(MemoryFilter(words=words)).memories) == expected, words
-        counts = dict(store.facets(MemoryFilter(words=words))["kind"])
+        assert set(store.browsing.page(MemoryFilter(words=words)).memories) == expected, words
+        counts = dict(store.browsing.facets(MemoryFilter(words=words))["kind"])
         assert counts == Counter(memory.kind for memory in expected), words
 
 
 @pytest.mark.parametrize("words", ["don’t retry", "retry — login", "retry – log", "login …", "“login”", "login…"])
 def test_what_phones_write_between_words_is_passed_over(store, words):
-    (kept,) = store.keep([Memory("note", "We don't retry the login", project="p")])
-    assert store.browse(MemoryFilter(words=words)).memories == (kept,)
+    (kept,) = store.memories.put([Memory("note", "We don't retry the login", project="p")])
+    assert store.browsing.page(MemoryFilter(words=words)).memories == (kept,)
 
 
 @given(text=st.text() | st.text(alphabet="\"*^:(){}[]+-\\'ANDORNEAR \0内é\ud800"))
@@ -157,8 +157,8 @@ def test_whatever_is_typed_is_answered(shared_store, text):
         MemoryFilter(file=text),
         MemoryFilter(project=text, kinds=(text,)),
     ):
-        shared_store.browse(wanted)
-        shared_store.facets(wanted)
+        shared_store.browsing.page(wanted)
+        shared_store.browsing.facets(wanted)
 
 
 NUMBERS = itertools.count()
@@ -192,14 +192,15 @@ wishes = st.builds(
 @given(memories=st.lists(made, min_size=1, max_size=25), wanted=wishes)
 def test_a_page_and_its_counts_are_those_of_a_plain_look_at_all(shared_store, memories, wanted):
     here = f"p{next(NUMBERS)}"
-    kept = shared_store.keep(
+    kept = shared_store.memories.put(
         [replace(each, title=f"{each.title} {number}", project=here) for number, each in enumerate(memories)]
     )
     wanted = replace(wanted, project=here)
 
     def fits(memory, *, but=""):
         named = but == "file" or not wanted.file or any(_names(path, wanted.file) for path in memory.files)
-        held = all(word in memory.title for word in wanted.words.split())
+        texts = " ".join((memory.title, *memory.tags, *memory.files))
+        held = all(word in texts for word in wanted.words.split())
         return held and named and passes(memory, replace(wanted, file=""), but=but)
 
     expected = [memory for memory in kept if fits(memory)]
@@ -207,8 +208,8 @@ def test_a_page_and_its_counts_are_those_of_a_plain_look_at_all(shared_store, me
     assert sorted(memory.id for memory in found) == sorted(memory.id for memory in expected)
     if not wanted.words:
         assert [memory.created for memory in found] == [memory.created for memory in newest_first(expected)]
-    assert shared_store.browse(wanted).total == len(expected)
-    counted = shared_store.facets(wanted)
+    assert shared_store.browsing.page(wanted).total == len(expected)
+    counted = shared_store.browsing.facets(wanted)
     for name in set(FACETS) - {"project"}:
         counts = Counter(each for memory in kept if fits(memory, but=name) for each in _of(memory, name))
         assert dict(counted[name]) == counts, name
@@ -227,7 +228,7 @@ def _of(memory, name):
 
 
 def test_what_was_asked_before_a_change_is_looked_for_again_after_it(store):
-    [memory] = store.keep([Memory("note", "Walrus", tags=("arctic",), files=("sea/ice.py",), project="here")])
+    [memory] = store.memories.put([Memory("note", "Walrus", tags=("arctic",), files=("sea/ice.py",), project="here")])
     asked = (
         MemoryFilter(words="walrus"),
         MemoryFilter(tag="arctic"),
@@ -235,9 +236,9 @@ def test_what_was_asked_before_a_change_is_looked_for_again_after_it(store):
         MemoryFilter(project="here"),
     )
     for wanted in asked:
-        assert [each.id for each in store.browse(wanted).memories] == [memory.id]
-        assert dict(store.facets(wanted)["kind"]) == {"note": 1}
-    store.keep([replace(memory, title="Seal", tags=(), files=(), status="discarded")])
+        assert [each.id for each in store.browsing.page(wanted).memories] == [memory.id]
+        assert dict(store.browsing.facets(wanted)["kind"]) == {"note": 1}
+    store.memories.put([replace(memory, title="Seal", tags=(), files=(), status="discarded")])
     for wanted in asked:
-        assert store.browse(wanted).memories == ()
-        assert store.facets(wanted)["kind"] == ()
+        assert store.browsing.page(wanted).memories == ()
+        assert store.browsing.facets(wanted)["kind"] == ()

@@ -11,7 +11,7 @@ import pytest
 
 from foreword.models import Edit, Event, Project, Session
 from foreword.redact.files import MARK
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker.jobs.extract import AT_ONCE, LARGEST, ExtractionJob, _changes_of, _text
 from foreword.worker.jobs.refine import Refining
 from tests.tables import table
@@ -59,7 +59,7 @@ def test_sessions_that_cannot_be_extracted_hide_no_other(tmp_path: Path, monkeyp
     monkeypatch.setattr(ExtractionJob, "_distil", distil)
     with closing(Store(tmp_path / "a.db", backups=tmp_path / "backups")) as store:
         ids = [f"s{number}" for number in range(AT_ONCE + 5)]
-        store.append([Event(id, "codex", "Stop", "stop", id, "p", "/p", 10.0, {}) for id in ids])
+        store.events.append([Event(id, "codex", "Stop", "stop", id, "p", "/p", 10.0, {}) for id in ids])
 
         def tell(*_: str) -> None: ...
 

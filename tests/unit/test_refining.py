@@ -78,7 +78,7 @@ def submit(refining, session="s", heard=None, **more):
 def test_a_draft_is_refined_and_told(choose, server, store):
     ((session, got),) = submit(choose(), excerpts=["we kept one writer in SQLite", "October, mail"]).wait(1)
     assert (session, got.title, got.trust, got.source) == ("s", FULL["title"], "tool", "model:m")
-    (entry,) = store.spendings()
+    (entry,) = store.stats.model_calls()
     assert (entry.session, entry.purpose, entry.outcome) == ("s", "refine", "ok")
     assert (entry.tokens_out, len(server.requests)) == (50, 1)
     assert "one writer in SQLite" in said(server)
@@ -88,7 +88,7 @@ def test_while_it_is_off_nothing_is_taken_or_sent(choose, server, store):
     refining = choose(model_provider="off")
     assert not refining.submit("s", DRAFT, then=lambda _: None)
     refining.close()
-    assert (server.requests, store.spendings()) == ([], ())
+    assert (server.requests, store.stats.model_calls()) == ([], ())
     assert refining._thread is None
 
 
@@ -104,7 +104,7 @@ def test_whatever_fails_the_draft_stays_and_it_is_told_once(choose, server, stor
     assert heard == [("one", None), ("two", None)]
     assert len(told) == 1
     assert "without a model" in told[0]
-    assert {each.outcome.partition(":")[0] for each in store.spendings()} <= {"failed", "paused"}
+    assert {each.outcome.partition(":")[0] for each in store.stats.model_calls()} <= {"failed", "paused"}
 
 
 def test_one_that_fails_is_left_alone_and_told_of_once(choose, server, store, told):
@@ -114,7 +114,7 @@ def test_one_that_fails_is_left_alone_and_told_of_once(choose, server, store, to
         submit(refining, f"s{number}", heard)
     heard.wait(5)
     assert (len(server.requests), len(told)) == (1, 1)
-    assert [each.outcome for each in store.spendings()].count("paused") == 4
+    assert [each.outcome for each in store.stats.model_calls()].count("paused") == 4
     assert refining.about()["paused_s"] > 0
     server.answer = data({"word": "walrus"})
     assert refining.attempt()["ok"]  # the user asks, and it is well again
@@ -139,7 +139,7 @@ def test_a_cap_that_is_reached_is_told_once_and_nothing_is_sent(choose, server, 
         submit(refining, f"s{number}", heard)
     assert [refined for _, refined in heard.wait(3)] == [None] * 3
     assert (server.requests, len(told)) == ([], 1)
-    assert {each.outcome for each in store.spendings()} == {"refused:cap"}
+    assert {each.outcome for each in store.stats.model_calls()} == {"refused:cap"}
     assert "model_daily_tokens" in told[0]
 
 
@@ -193,7 +193,7 @@ def test_many_submit_at_once_and_each_is_told(choose, server, store):
     for each in threads:
         each.join()
     assert sorted(session for session, _ in heard.wait(30)) == sorted(f"s{number}" for number in range(30))
-    assert len(store.spendings(0.0, 100)) == len(server.requests) == 30
+    assert len(store.stats.model_calls(0.0, 100)) == len(server.requests) == 30
 
 
 def test_closing_does_not_wait_for_a_model(choose, server, store, told):
@@ -206,7 +206,7 @@ def test_closing_does_not_wait_for_a_model(choose, server, store, told):
     assert not refining._thread.is_alive()
     assert (heard, told) == ([], [])
     assert not refining.submit("late", DRAFT, then=lambda _: None)
-    assert store.spendings()[0].tokens_in > 0  # it may have been worked on
+    assert store.stats.model_calls()[0].tokens_in > 0  # it may have been worked on
 
 
 def test_another_choice_ends_what_is_asked_and_takes_over_what_waits(choose, server, told):
@@ -249,7 +249,7 @@ def test_a_try_tells_what_it_took_and_counts(choose, server, store):
     refining = choose()
     got = refining.attempt()
     assert (got["ok"], got["tokens_in"], got["tokens_out"], got["model"]) == (True, 31, 9, "m")
-    (entry,) = store.spendings()
+    (entry,) = store.stats.model_calls()
     assert (entry.purpose, entry.tokens_in) == ("try", 31)
     assert refining.about()["spent_tokens"] == 40
     server.answer = status(401)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from foreword.store.registry import Known, names
+from foreword.models import KnownProject
+from foreword.store.projects import names
 
 
 def named(*projects: tuple[str, str, str]) -> dict[str, str]:
-    known = {key: Known(key, name, alias_of=alias) for key, name, alias in projects}
+    known = {key: KnownProject(key, name, alias_of=alias) for key, name, alias in projects}
     name = names(known)
     return {key: name(key) for key in known}
 

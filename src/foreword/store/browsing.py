@@ -13,8 +13,7 @@ from typing import Any
 
 from foreword.encoding import storable
 from foreword.models import KINDS, Memory
-from foreword.store.finding import marks
-from foreword.store.reading import Reader
+from foreword.store.sql import Reader, marks
 from foreword.terms import any_of
 
 SHOWN_STATUSES = ("active", "proposed")  # unless others are asked for
@@ -51,17 +50,17 @@ class MemoryPage:
     total: int
 
 
-class BrowsingReader(Reader):
-    """The questions of the viewer's Memories page, on one read-only connection."""
+class Browsing(Reader):
+    """The questions of the viewer's Memories page."""
 
-    def browse(self, wanted: MemoryFilter, *, offset: int = 0, limit: int = 50) -> MemoryPage:
+    def page(self, wanted: MemoryFilter, *, offset: int = 0, limit: int = 50) -> MemoryPage:
         """Return the memories that pass, newest first; with words, those that have them in their titles before."""
         wanted = self._by_id(wanted)
         where, params = _where(wanted)
         order, order_params = _order(wanted.words)
         sql = f"SELECT m.place, count(*) OVER () FROM {_TABLE} WHERE {where} ORDER BY {order} LIMIT ? OFFSET ?"
         rows = self._all(sql, (*params, *order_params, max(1, min(limit, MAX_PAGE)), offset))
-        found = dict(self._memories([place for place, _ in rows]))
+        found = self._memories_at([place for place, _ in rows])
         return MemoryPage(tuple(found[place] for place, _ in rows if place in found), rows[0][1] if rows else 0)
 
     def facets(self, wanted: MemoryFilter) -> dict[str, tuple[tuple[str, int], ...]]:

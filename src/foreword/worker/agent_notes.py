@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from foreword.capture.parse import CapturedEvent
 from foreword.config import Settings
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker.working_set import Work
 
 FILES = 2  # edited files, and ...
@@ -46,7 +46,9 @@ class AgentNotes:
         files, tools = self._work.done(session)
         if files < FILES or tools < TOOLS or self._was_asked(session):
             return ""
-        written = any(each.kind == "handoff" and each.trust == "agent" for each in self._store().of_session(session))
+        written = any(
+            each.kind == "handoff" and each.trust == "agent" for each in self._store().memories.of_session(session)
+        )
         return "" if written else REQUEST
 
     def _was_asked(self, session: str) -> bool:

@@ -17,16 +17,15 @@ from foreword.hook import spool
 from foreword.hook.build import fingerprint, key_of, refresh
 from foreword.importers.export import rows
 from foreword.install import wired
-from foreword.models import Project
+from foreword.models import NoContextRecord, Project
 from foreword.paths import Home
 from foreword.policy import Policy, chosen, off, refuse_to_write
 from foreword.problems import Problem, note, noted
 from foreword.recall.resume import resume
 from foreword.redact import redact
 from foreword.redact.env import hiding
+from foreword.store import Store
 from foreword.store.scrub import Cleaner
-from foreword.store.silences import Silence
-from foreword.store.sqlite import Store
 from foreword.worker import requests, serialize
 from foreword.worker import review as reviewing
 from foreword.worker.agent_notes import AgentNotes
@@ -80,7 +79,9 @@ class App:
         self.registry = Registry(store=lambda: self.store, now=now)
         self._project = self.registry.at
         self.callers = Callers(store=lambda: self.store, project_of=self._project, now=now)
-        self._work = Work(earlier=lambda id: self.store.events(id, limit=EVENTS, newest=True), tell=self.tell, now=now)
+        self._work = Work(
+            earlier=lambda id: self.store.events.list(id, limit=EVENTS, newest=True), tell=self.tell, now=now
+        )
         self._store: Store | None = None
         self._broken = StoreError("the store is not open yet", hint="ask again")
         self._meaning = Meaning(tell=self.tell)
@@ -266,7 +267,7 @@ class App:
             self.reload()
         for what, where in tuple(self._unsaid.items()):
             self.tell(where, what)
-        if self._store is not None and not self._store.is_there():
+        if self._store is not None and not self._store.is_current_file():
             self.tell("store", f"{self.home.database} was taken away or replaced; it was opened anew")
             gone, self._store = self._store, self._opened()
             gone.close()
@@ -342,7 +343,7 @@ class App:
                 project = found if found.key == project.key else project
         return off(project, chosen(self.settings))
 
-    def _hush(self, project: Project, silence: Silence) -> None:
+    def _hush(self, project: Project, silence: NoContextRecord) -> None:
         """Keep why nothing was said, where anything is captured."""
         if not self.off(project).capture:
             self._measuring.silent(silence)
@@ -383,7 +384,7 @@ class App:
     def resume(self, *, project_path: str, limit: int = 10) -> dict[str, Any]:
         """Where things stand in a project, for a person; nothing is recorded."""
         project = self._project(project_path)
-        found = resume(self.store, project, now=self.now(), limit=limit)
+        found = resume(self.store.search, project, now=self.now(), limit=limit)
         told = {name: [vars(point) for point in points] for name, points in vars(found).items()}
         return {"project": project.key, "name": project.name, **told}
 
@@ -391,7 +392,7 @@ class App:
     def hosts(self) -> dict[str, Any]:
         """What was seen of each host that ever told something, and which of its sessions went on untold."""
         self._taking.catch_up()
-        return {"hosts": {each.host: serialize.host(each) for each in self.store.seen()}}
+        return {"hosts": {each.host: serialize.host(each) for each in self.store.stats.agents()}}
 
     def wiring(self) -> Mapping[str, wired.Wired]:
         """Of every host that can be wired, how much of that stands in its files."""
@@ -410,7 +411,7 @@ class App:
         }
         if self._store is None:
             return {**about, "problems": [f"{self._broken}; {self._broken.hint}"], "counts": {}, "database_bytes": None}
-        held = {"counts": dict(self._store.counts()), "database_bytes": self._store.size().total}
+        held = {"counts": dict(self._store.stats.row_counts()), "database_bytes": self._store.stats.size().total}
         return {**about, "problems": list(self._store.problems()), **held}
 
     def stats(self, *, project_path: str = "", project_key: str = "", days: int = 30) -> dict[str, Any]:
@@ -427,7 +428,7 @@ class App:
         return self._refining.attempt()
 
     def index(self) -> dict[str, Any]:
-        return {"indexed": self.store.index()}
+        return {"indexed": self.store.reindex()}
 
     def prune(self, told: Mapping[str, Any]) -> dict[str, Any]:
         """What is old or too much: shown, or a second's work of removing it; ask again until it is `done`."""

@@ -13,7 +13,7 @@ from typing import Any
 from foreword.audit import PROPOSAL, MemoryChange, revised
 from foreword.errors import BadRequest, NotFound
 from foreword.models import Memory
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker import requests
 
 MOST = 500  # memories at once: what a list shows; who means more means a filter, and may say it in parts
@@ -36,7 +36,7 @@ def ids_of(told: Mapping[str, Any]) -> tuple[str, ...]:
 
 def together(store: Store, ids: tuple[str, ...], plan: Plan, *, at: float) -> dict[str, Any]:
     """Carry out what is planned for each as the user's wish; a memory that changes meanwhile leaves all as it was."""
-    known = {memory.id: memory for memory in store.by_id(ids) if memory.status != "forgotten"}
+    known = {memory.id: memory for memory in store.memories.get(ids) if memory.status != "forgotten"}
     planned: list[MemoryChange] = []
     taken: dict[str, str] = {}  # id of a memory -> for whose sake it changes
     refused: dict[str, str] = {}
@@ -49,7 +49,7 @@ def together(store: Store, ids: tuple[str, ...], plan: Plan, *, at: float) -> di
             planned.append(memory_change)
             taken |= dict.fromkeys(memory_change.about, id)
     run = f"together-{secrets.token_hex(6)}" if planned else ""
-    entries = store.amend(planned, who="user", at=at, run=run) if planned else ()
+    entries = store.audit.apply(planned, who="user", at=at, run=run) if planned else ()
     done = [id for id in ids if id not in refused]
     return {"run": run, "entries": [each.number for each in entries], "changed": done, "refused": refused}
 

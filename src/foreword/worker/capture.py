@@ -15,12 +15,11 @@ from foreword.config import Settings
 from foreword.errors import BadRequest, ForewordError, StoreError
 from foreword.hook import spool
 from foreword.hook.build import key_of
-from foreword.models import TOOL_BEGIN, Injection, Project
+from foreword.models import TOOL_BEGIN, Injection, NoContextRecord, Project
 from foreword.paths import Home
 from foreword.policy import Policy
 from foreword.redact.env import hiding
-from foreword.store.silences import Silence
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker import requests
 from foreword.worker.jobs.extract import ExtractionJob
 from foreword.worker.project_lookup import Registry
@@ -47,7 +46,7 @@ class Taking:
         work: Work,
         extraction: ExtractionJob,
         off: Callable[[Project | None], Policy],
-        hush: Callable[[Project, Silence], None],
+        hush: Callable[[Project, NoContextRecord], None],
         tell: Callable[[str, str], None],
     ) -> None:
         self._home, self._store, self._settings = home, store, settings
@@ -131,7 +130,9 @@ class Taking:
         try:
             told = [self.read(each) for each in waiting if not each.given]
             for given in [self._registry.own(requests.injection(each)) for each in waiting if each.given]:
-                self._store().record(given, at_once=not any(each.wanted for each in told))  # else with the events
+                self._store().injections.record(
+                    given, at_once=not any(each.wanted for each in told)
+                )  # else with the events
                 if not given.tokens:
                     self._hush(Project(given.project, "", ""), _silence_of_hook(given))
             self.remember(told)
@@ -149,7 +150,7 @@ class Taking:
             spool.append(str(aside), waiting[0], most=self._settings().spool_max_mb * 1024 * 1024)
 
 
-def _silence_of_hook(record: Injection) -> Silence:
+def _silence_of_hook(record: Injection) -> NoContextRecord:
     """Return what a hook's own record says of why it injected nothing, without the worker."""
     reasons = set(record.skipped.values())
     if record.trigger in ("prompt", "question") and not record.terms:
@@ -159,4 +160,4 @@ def _silence_of_hook(record: Injection) -> Silence:
     else:
         why = "late" if reasons == {"deadline"} else "room" if "does not fit" in reasons else "unclear"
     names = ("id", "trigger", "source", "session", "project", "host", "at", "budget", "build_ms", "away")
-    return Silence(why=why, **{name: getattr(record, name) for name in names})
+    return NoContextRecord(why=why, **{name: getattr(record, name) for name in names})

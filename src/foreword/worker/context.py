@@ -15,12 +15,22 @@ from foreword.capture.parse import ParsedHook, injection_id
 from foreword.capture.payload import HookCall
 from foreword.config import Settings
 from foreword.errors import BadRequest
-from foreword.models import BASE32, KINDS, Context, NoContext, Project, Query, Ranked, Rejected, Trigger
+from foreword.models import (
+    BASE32,
+    KINDS,
+    Context,
+    NoContext,
+    NoContextRecord,
+    Project,
+    Query,
+    Ranked,
+    Rejected,
+    Trigger,
+)
 from foreword.recall.files import TurnRecord, record_of
 from foreword.recall.pipeline import MOST_RECORDED, POOL, Window, caps, injection_of, look, options_of, recall
 from foreword.recall.query import query_of
-from foreword.store.silences import Silence
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker import serialize
 from foreword.worker.arrival import arrived
 from foreword.worker.embeddings import Meaning
@@ -59,7 +69,7 @@ class Recalling:
         meaning: Meaning,
         work: Work,
         measuring: Measuring,
-        hush: Callable[[Project, Silence], None],
+        hush: Callable[[Project, NoContextRecord], None],
         tell: Callable[[str, str], None],
         now: Callable[[], float],
     ) -> None:
@@ -86,9 +96,9 @@ class Recalling:
 
     def _second_chance(self, trigger: Trigger, parsed: ParsedHook, *, at: float) -> str:
         """What a session begins with, at the first prompt of a window, unless its transcript shows that it arrived."""
-        if not trigger.session or self._store().prompted(trigger.session, before=at):
+        if not trigger.session or self._store().events.has_prompt(trigger.session, before=at):
             return ""
-        began = self._store().begun(trigger.session)
+        began = self._store().injections.start_given(trigger.session)
         if began and (not self._settings().capture or arrived(text_of(parsed.payload, "transcript_path"))):
             return ""  # without capture nobody knows which prompt is the first
         start = replace(trigger, name="session_start", prompt="", source="")
@@ -110,14 +120,14 @@ class Recalling:
         query = query_of(trigger, synonyms=self._synonyms())
         silence = NoContext("nothing", terms=query.terms[:MOST_RECORDED], files=query.files[:MOST_RECORDED])
         with self._turn(trigger):
-            first = self._store().given(injection_of(trigger, silence, id="", at=0.0))
+            first = self._store().injections.find_same(injection_of(trigger, silence, id="", at=0.0))
             gone = first is not None and first.tokens > 0 and not first.text  # pruned: it is built anew
             if first is not None and not gone and first.tokens <= (trigger.budget or first.tokens):
                 return serialize.again(first)
             got, id = self.recall(trigger, preview=preview, id=id, at=at, seconds=seconds, again=again)
             held = hold and not preview and not got.problems and "deadline" not in got.skipped.values()
             if isinstance(got, NoContext) and held:
-                self._store().record(injection_of(trigger, got, id=_new_id(), at=self._now()))
+                self._store().injections.record(injection_of(trigger, got, id=_new_id(), at=self._now()))
             return serialize.context(got, id)
 
     def recall(
@@ -150,7 +160,7 @@ class Recalling:
                 if not again:
                     self._hush(trigger.project, silence_of(trigger, got, id=id, at=at))
                 return got, ""
-            self._store().record(injection_of(trigger, got, id=id, at=at))
+            self._store().injections.record(injection_of(trigger, got, id=id, at=at))
             return got, id
 
     def rejected(self, id: str) -> Mapping[str, str]:
@@ -180,14 +190,14 @@ class Recalling:
             cap = replace(cap, most=max(0, cap.most - cap.size(beside + BETWEEN)))
         session, store = trigger.session, self._store()
         return recall(
-            store,
+            store.search,
             self._work.around(trigger),
             options=options_of(settings, trigger.name, synonyms=self._synonyms(), cap=cap, kinds=kinds),
             now=self._now(),
             window=Window(
-                shown=lambda: store.shown(session) if session else frozenset(),
-                spent=lambda: store.spent(session),
-                began=lambda: store.begun(session),
+                shown=lambda: store.injections.shown(session) if session else frozenset(),
+                spent=lambda: store.injections.window_tokens(session),
+                began=lambda: store.injections.start_given(session),
                 history=lambda: self._turns_of(trigger.project),
             ),
             vector=self._meaning.of_prompt(trigger.prompt, seconds=deadline / 1000 / 4),  # half of the time to build
@@ -205,7 +215,7 @@ class Recalling:
         with self._history_lock:
             known, read_at = self._history.get(project.key), self._changes
         if known is None:
-            hits = self._store().by_recency(Query(scopes=(project.scope,), kinds=("turn",), limit=MOST_TURNS))
+            hits = self._store().search.by_recency(Query(scopes=(project.scope,), kinds=("turn",), limit=MOST_TURNS))
             known = tuple(record_of(hit.memory) for hit in hits)
             with self._history_lock:
                 if self._changes == read_at:  # else a session changed them meanwhile: the next prompt reads again
@@ -245,15 +255,15 @@ class Recalling:
         )
         if q.strip() and not query.terms:
             return Found((), ("only words that are everywhere: name a thing, a file or a function",))
-        ranked, wrong = look(self._store(), query, now=now, trigger="question")
+        ranked, wrong = look(self._store().search, query, now=now, trigger="question")
         for problem in wrong:
             self._tell("search", problem)
         return Found(ranked[:most], wrong)
 
 
-def silence_of(trigger: Trigger, got: NoContext, *, id: str, at: float) -> Silence:
+def silence_of(trigger: Trigger, got: NoContext, *, id: str, at: float) -> NoContextRecord:
     """Return the record of a trigger at which nothing was injected."""
-    return Silence(
+    return NoContextRecord(
         id=id,
         trigger=trigger.name,
         source=trigger.source,

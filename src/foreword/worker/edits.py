@@ -25,7 +25,7 @@ from foreword.encoding import storable
 from foreword.errors import BadRequest, Conflict, NotFound
 from foreword.models import UNIVERSAL, Link, Memory, Project, Vector
 from foreword.redact import redact
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker import bulk_edits, requests, serialize
 
 MOST_TAKEN_BACK = 100_000  # entries of one run
@@ -119,7 +119,7 @@ class Governing:
         made = () if new.id else (new,)
         entry = self._amend(MemoryChange("supersede", changed=((old, after),), new=made, links=links), who="user")
         self._give_vectors(made)
-        (new,) = self._store().by_uid([new.uid])
+        (new,) = self._store().memories.get_by_uid([new.uid])
         return {**self._answer(old.id, entry), "by": serialize.memory(new)}
 
     def undo(self, told: Mapping[str, Any]) -> dict[str, Any]:
@@ -133,7 +133,7 @@ class Governing:
             return {"entries": about, "undone": [], "refused": {}}
         several = told.get("run") or len(entries) > 1
         run = f"undo-{secrets.token_hex(6)}" if several else ""  # so that all of it can be done again
-        got = self._store().undo(entries, who="user", at=self._now(), run=run)
+        got = self._store().audit.undo(entries, who="user", at=self._now(), run=run)
         refused = {str(number): why for number, why in got.refused.items()}
         return {"entries": about, "undone": [_entry(each) for each in got.entries], "refused": refused}
 
@@ -143,7 +143,7 @@ class Governing:
         """Who wrote, changed and forgot what, newest first; of one project, or of all."""
         key = project or (self._project_of(project_path).key if project_path else "")
         about: dict[str, Any] = {"project": key, "memory": memory, "since": since, "limit": limit}
-        found = chronicle(self._store().log(**about), self._store().written(**about), limit=limit)
+        found = chronicle(self._store().audit.list(**about), self._store().audit.created(**about), limit=limit)
         return {"project": key, "log": [{**vars(each), "memories": list(each.memories)} for each in found]}
 
     # -- what an agent may do -----------------------------------------------------------------------------------
@@ -160,12 +160,12 @@ class Governing:
         one = proposed(memory, changes, source=source, session=session, at=self._now())
         if revised(memory, changes, who="agent") == memory:
             raise _nothing(memory)
-        known = next(iter(self._store().by_uid([one.uid])), None)
+        known = next(iter(self._store().memories.get_by_uid([one.uid])), None)
         if known is not None:
             return Proposed(known, waits=known.status == "proposed")
         what = ", ".join(differing(memory, revised(memory, changes, who="agent")))
         self._amend(MemoryChange("propose", f"{source} would revise {memory.id}: {what}", new=(one,)), who="agent")
-        return Proposed(self._store().by_uid([one.uid])[0], waits=True)
+        return Proposed(self._store().memories.get_by_uid([one.uid])[0], waits=True)
 
     # -- how it is done -----------------------------------------------------------------------------------------
     def _revise(self, memory: Memory, changes: Mapping[str, Any], *, who: str, why: str = "") -> Revised:
@@ -174,7 +174,7 @@ class Governing:
             raise _nothing(memory)
         what = ", ".join(differing(memory, after))
         entry = self._amend(MemoryChange("revise", why + what, changed=((memory, after),)), who=who)
-        (kept,) = self._store().by_uid([memory.uid])
+        (kept,) = self._store().memories.get_by_uid([memory.uid])
         self._give_vectors([kept])
         return Revised(kept, entry)
 
@@ -189,18 +189,20 @@ class Governing:
         return bulk_edits.together(self._store(), bulk_edits.ids_of(told), planned, at=self._now())
 
     def _amend(self, one: MemoryChange, *, who: str) -> AuditEntry:
-        (entry,) = self._store().amend([one], who=who, at=self._now())
+        (entry,) = self._store().audit.apply([one], who=who, at=self._now())
         return entry
 
     def _give_vectors(self, memories: Sequence[Memory]) -> None:
         """At once where that is cheap; else the worker catches up by itself."""
-        kept = self._store().by_uid([each.uid for each in memories])
+        kept = self._store().memories.get_by_uid([each.uid for each in memories])
         pairs = [pair for pair in zip(kept, self._vectors_of(kept), strict=False) if pair[1] is not None]
         if pairs:
-            self._store().add_vectors([memory for memory, _ in pairs], [each for _, each in pairs if each is not None])
+            self._store().memories.add_vectors(
+                [memory for memory, _ in pairs], [each for _, each in pairs if each is not None]
+            )
 
     def _answer(self, id: str, entry: AuditEntry) -> dict[str, Any]:
-        return {"memory": serialize.memory(self._store().by_id([id])[0]), "entry": _entry(entry)}
+        return {"memory": serialize.memory(self._store().memories.get([id])[0]), "entry": _entry(entry)}
 
     def _found(self, id: Any, told: Mapping[str, Any]) -> Memory:
         """The memory of an id, in the project that was named; in any where none was."""
@@ -251,18 +253,18 @@ class Governing:
     def _entries(self, told: Mapping[str, Any]) -> tuple[AuditEntry, ...]:
         number, run = told.get("entry"), told.get("run")
         if number is not None:
-            found = self._store().log(numbers=[_whole(number)], limit=1)
+            found = self._store().audit.list(numbers=[_whole(number)], limit=1)
             missing = f"the log has no entry {number}"
         elif run:
-            found = self._store().log(run=str(run), limit=MOST_TAKEN_BACK)
+            found = self._store().audit.list(run=str(run), limit=MOST_TAKEN_BACK)
             missing = f"the log has no run {str(run)[:80]!r}"
         else:
             key = self._key(told)
             if not key:  # the last of anything would be somebody else's as well
                 raise BadRequest("say what is to be taken back", hint="send `entry`, `run`, or a `project_path`")
-            found = self._store().log(project=key, standing=True, limit=1)
+            found = self._store().audit.list(project=key, standing=True, limit=1)
             if found and found[0].who == "user" and found[0].run:  # what was chosen together was done by one key
-                found = self._store().log(run=found[0].run, standing=True, limit=MOST_TAKEN_BACK)
+                found = self._store().audit.list(run=found[0].run, standing=True, limit=MOST_TAKEN_BACK)
             missing = "there is nothing to take back"
         if not found:
             raise NotFound(missing, hint="`foreword log` lists them")

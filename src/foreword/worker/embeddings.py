@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from foreword.config import Settings
     from foreword.embeddings import Embedder
     from foreword.models import Memory, Vector
-    from foreword.store.sqlite import Store
+    from foreword.store import Store
 
 BATCH = 128  # memories that are caught up with one commit
 TRIES = 2
@@ -128,10 +128,10 @@ class Meaning:
     def _catch_up(self, embedder: Embedder, store: Store) -> None:
         try:
             while self._embedder is embedder:
-                lacking = store.without_vectors(embedder.name, dim=embedder.dim, limit=BATCH)
+                lacking = store.memories.without_vectors(embedder.name, dim=embedder.dim, limit=BATCH)
                 if not lacking:
                     return
-                store.add_vectors(lacking, self._vectors(embedder, lacking))
+                store.memories.add_vectors(lacking, self._vectors(embedder, lacking))
                 self._closed.wait(BETWEEN)
         except EmbedError as exc:
             self._say(exc)

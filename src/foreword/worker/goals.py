@@ -11,7 +11,7 @@ from foreword.encoding import storable
 from foreword.errors import NotFound
 from foreword.models import Memory, Project, Query
 from foreword.redact import redact
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker import requests
 from foreword.worker.project_lookup import Registry
 
@@ -35,7 +35,7 @@ class Goals:
         """Return a project's open goals, older before newer; with *done* those that are reached behind them."""
         project = self._registry.at(project_path)
         query = Query(scopes=(project.scope,), kinds=("goal",), limit=MOST)
-        goals = sorted((hit.memory for hit in self._store().by_recency(query)), key=lambda goal: goal.created)
+        goals = sorted((hit.memory for hit in self._store().search.by_recency(query)), key=lambda goal: goal.created)
         reached = [goal for goal in goals if _is_done(goal)]
         still_open = [goal for goal in goals if not _is_done(goal)]
         return {
@@ -53,7 +53,7 @@ class Goals:
         )
         goal = replace(goal, created=self._now(), confirmed=self._now(), uid=requests.new_uid())
         memory_change = MemoryChange("goal", f"new: {goal.title}", new=(goal,))
-        [entry] = self._store().amend([memory_change], who="user", at=self._now())
+        [entry] = self._store().audit.apply([memory_change], who="user", at=self._now())
         return {"goal": _as_json(self._goal(entry.memories[0]))}
 
     def reach(self, id: str, told: Mapping[str, Any]) -> dict[str, Any]:
@@ -64,7 +64,7 @@ class Goals:
         if detail != before.detail:
             after = replace(before, detail=detail, confirmed=self._now())
             memory_change = MemoryChange("goal", f"done: {before.title}", changed=((before, after),))
-            self._store().amend([memory_change], who="user", at=self._now())
+            self._store().audit.apply([memory_change], who="user", at=self._now())
         return {"goal": _as_json(self._goal(id))}
 
     def _writable(self, folder: str) -> Project:
@@ -74,7 +74,7 @@ class Goals:
         return project
 
     def _goal(self, id: str) -> Memory:
-        found = self._store().by_id([id])
+        found = self._store().memories.get([id])
         if not found or found[0].kind != "goal" or found[0].status != "active":
             raise NotFound(f"there is no goal {id!r}", hint="`foreword goal list` tells their ids")
         return found[0]

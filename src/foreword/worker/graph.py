@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from foreword.audit import MemoryChange
 from foreword.errors import BadRequest, NotFound
 from foreword.models import UNIVERSAL, Link, Memory
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker.requests import known
 
 if TYPE_CHECKING:
-    from foreword.store.sqlite import Store
+    from foreword.store import Store
 
 
 RELATIONS = ("supersedes", "resolves", "caused-by", "relates-to", "part-of")
@@ -44,9 +44,9 @@ def walk(store: Store, start: Memory, *, hops: int, most: int = MOST) -> Walked:
     came: dict[str, list[tuple[str, bool, str]]] = {}
     edge, whole = [start.id], True
     for _ in range(hops):
-        steps = [(at, link) for at in edge for link in store.linked(at)]
+        steps = [(at, link) for at in edge for link in store.memories.links(at)]
         ends = [link.target if link.source == at else link.source for at, link in steps]
-        found = {each.id: each for each in store.by_id([end for end in ends if end not in seen])}
+        found = {each.id: each for each in store.memories.get([end for end in ends if end not in seen])}
         edge = []
         for (at, link), end in zip(steps, ends, strict=True):
             if end in seen or end not in found or not _may_see(start, found[end]):
@@ -100,7 +100,7 @@ class Graph:
         one, other = (known(self._store(), id) for id in (source, target))
         link = Link(one.id, relation, other.id)
         unchanged = ((one, one), (other, other))  # the log says which memories it is about
-        there = link in self._store().linked(one.id)
+        there = link in self._store().memories.links(one.id)
         if told.get("remove"):
             if not there:
                 raise NotFound(f"{source} {relation} {target} is no link", hint=f"`foreword graph {source}` shows them")
@@ -110,7 +110,7 @@ class Graph:
             if there:
                 return {"link": vars(link), "entry": 0}
             memory_change = MemoryChange("link", _said(link), links=(link,), changed=unchanged)
-        [entry] = self._store().amend([memory_change], who="user", at=self._now())
+        [entry] = self._store().audit.apply([memory_change], who="user", at=self._now())
         return {"link": vars(link), "entry": entry.number}
 
     def _refuse(self, one: Memory, other: Memory) -> None:

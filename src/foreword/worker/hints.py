@@ -22,7 +22,7 @@ from foreword.recall.edits import hint_for_edit
 from foreword.recall.hints import Hint, KnownFailure, hint_after, hint_before
 from foreword.recall.tokens import count
 from foreword.redact import redact
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker.stats import Measuring
 from foreword.worker.working_set import Work
 
@@ -130,7 +130,7 @@ class Hints:
     def _about(self, call: _Call, file: str) -> Sequence[Memory]:
         """Return what is remembered about a file, from other sessions."""
         query = Query(scopes=(call.project.scope,), kinds=ABOUT_FILE, limit=MOST_ABOUT_FILE)
-        hits = self._store().by_code(query, {file: 1.0})
+        hits = self._store().search.by_code(query, {file: 1.0})
         return [hit.memory for hit in hits if hit.memory.session != call.session]
 
     def _known(self, project: Project) -> tuple[KnownFailure, ...]:
@@ -139,7 +139,9 @@ class Hints:
         if known is None:
             with self._lock:
                 read_at = self._changes
-            rows = self._store().of_kinds(("failure",), scopes=(project.scope,), statuses=("active",), limit=FAILURES)
+            rows = self._store().memories.list(
+                ("failure",), scopes=(project.scope,), statuses=("active",), limit=FAILURES
+            )
             # Those without an error were written by hand or by an earlier version; an import may claim that anything
             # worked, so that it must not choose a command.
             known = tuple(
@@ -178,11 +180,11 @@ class Hints:
             text=text,
         )
         with self._giving:
-            if tokens > HINT_TOKENS or hint.memory in store.shown(call.session):
+            if tokens > HINT_TOKENS or hint.memory in store.injections.shown(call.session):
                 return ""
-            if store.spent(call.session).get("tool", 0) + tokens > HINTS_TOKENS:
+            if store.injections.window_tokens(call.session).get("tool", 0) + tokens > HINTS_TOKENS:
                 return ""
-            store.record(injection)
+            store.injections.record(injection)
         self._measuring.recalled(call.project.key, "tool", silent=False)
         return text
 

@@ -7,11 +7,10 @@ from typing import Any
 
 from foreword.encoding import storable
 from foreword.errors import NotFound
-from foreword.models import Project
+from foreword.models import NoContextRecord, Project
 from foreword.policy import Policy
 from foreword.redact import redact
-from foreword.store.silences import Silence
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker import serialize
 from foreword.worker.stats import Measuring
 
@@ -41,19 +40,21 @@ class Given:
         """What was given, newest first."""
         self._catch_up()
         session, project = redact(storable(session_id)), self._key(project_path)
-        found = self._store().injections(session=session, project=project, memory=memory, limit=limit, texts=text)
+        found = self._store().injections.list(session=session, project=project, memory=memory, limit=limit, texts=text)
         return {"injections": [serialize.injection(each, text=text) for each in found]}
 
     def injection(self, id: str) -> dict[str, Any]:
         """All that is known of one, or of the silence that has this id."""
         self._catch_up()
-        found = self._store().injection(id)
+        found = self._store().injections.get(id)
         if found is None:
             self._measuring.look()
-            if silent := self._told(self._store().silences(id=id)):
+            if silent := self._told(self._store().injections.list_no_context(id=id)):
                 return {"silence": silent[0]}
             raise NotFound(f"there is no injection {id!r}", hint="`foreword explain` tells the last one")
-        titles = {memory.id: memory.title for memory in self._store().by_id([item.memory for item in found.items])}
+        titles = {
+            memory.id: memory.title for memory in self._store().memories.get([item.memory for item in found.items])
+        }
         told = serialize.injection(found, text=True)
         told["items"] = [{**item, "title": titles.get(item["memory"], "")} for item in told["items"]]
         told["rejected"] = self.rejected(found.id)
@@ -62,7 +63,7 @@ class Given:
     def rejected(self, id: str) -> list[dict[str, Any]]:
         """What was weighed for an answer and left out, best first, and why; empty where nobody knows any more."""
         weighed = self._rejected(id)
-        known = {memory.id: memory for memory in self._store().by_id(list(weighed))} if weighed else {}
+        known = {memory.id: memory for memory in self._store().memories.get(list(weighed))} if weighed else {}
         return [serialize.rejected(known[id], why) for id, why in weighed.items() if id in known]
 
     def silences(self, *, session_id: str = "", project_path: str = "", limit: int = 20) -> dict[str, Any]:
@@ -70,13 +71,17 @@ class Given:
         self._catch_up()
         self._measuring.look()  # with those of the last second
         session, project = redact(storable(session_id)), self._key(project_path)
-        return {"silences": self._told(self._store().silences(session=session, project=project, limit=limit))}
+        return {
+            "silences": self._told(
+                self._store().injections.list_no_context(session=session, project=project, limit=limit)
+            )
+        }
 
     def use(self, *, project_path: str = "", days: int = 0) -> dict[str, Any]:
         """How many items a project was given lately, and how many of them were used."""
         self._catch_up()
         project, days = self._key(project_path), days or LATELY
-        found = self._store().use(project=project, since=self._now() - days * 86_400)
+        found = self._store().injections.usage(project=project, since=self._now() - days * 86_400)
         return {"project": project, "days": days, **vars(found)}
 
     def line(self, *, session_id: str = "", project_path: str = "") -> dict[str, Any]:
@@ -84,21 +89,21 @@ class Given:
         project = self._project_of(project_path) if project_path else None
         session = redact(storable(session_id))
         if not session and project:
-            found = self._store().sessions(project.key, limit=1)
+            found = self._store().sessions.list(project.key, limit=1)
             session = found[0].id if found else ""
         return self.in_a_line(session, project)
 
     def in_a_line(self, session: str, project: Project | None) -> dict[str, Any]:
         """The same of a session that is known, whatever is spooled."""
-        items, tokens = self._store().given_in_all(session) if session else (0, 0)
+        items, tokens = self._store().injections.totals(session) if session else (0, 0)
         said = f"{items} item{'' if items == 1 else 's'}, {tokens:,} tokens" if tokens else "quiet"
         if (switched := self._off(project)).inject:
             said = "off" if switched.capture else "silent"
         return {"line": f"foreword: {said}", "items": items, "tokens": tokens, "session": session}
 
-    def _told(self, silences: Sequence[Silence]) -> list[dict[str, Any]]:
+    def _told(self, silences: Sequence[NoContextRecord]) -> list[dict[str, Any]]:
         near = [each.nearest for each in silences if each.nearest]
-        known = {memory.id: memory for memory in self._store().by_id(near)}
+        known = {memory.id: memory for memory in self._store().memories.get(near)}
         return [{**serialize.silence(each, known), "rejected": self.rejected(each.id)} for each in silences]
 
     def _key(self, project_path: str) -> str:

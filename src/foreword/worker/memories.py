@@ -9,7 +9,7 @@ from foreword.audit import said_again
 from foreword.errors import BadRequest, NotFound
 from foreword.models import Hit, Project, Query
 from foreword.recall.rank import rank
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker import requests, serialize
 from foreword.worker.context import Recalling
 from foreword.worker.embeddings import Meaning
@@ -44,9 +44,12 @@ class Memories:
         for each in given:
             if path := each.get("project_path"):
                 self._refuse(self._registry.at(path))
-        known = {memory.uid: memory for memory in self._store().by_uid([each.uid for each in memories if each.uid])}
+        known = {
+            memory.uid: memory
+            for memory in self._store().memories.get_by_uid([each.uid for each in memories if each.uid])
+        }
         memories = [said_again(known.get(each.uid, each), each) for each in memories]
-        kept = self._store().keep(memories, vectors=self._meaning.of_memories(memories))
+        kept = self._store().memories.put(memories, vectors=self._meaning.of_memories(memories))
         superseded = settle_choices(self._store(), kept, at=self._now())
         return {"memories": [serialize.memory(memory) for memory in kept], "superseded": superseded}
 
@@ -76,12 +79,15 @@ class Memories:
 
     def one(self, id: str, *, explain: bool = False) -> dict[str, Any]:
         """All that is known of a memory; explained, with its factors and where it was shown, and not as fetched."""
-        found = self._store().by_id([id])
+        found = self._store().memories.get([id])
         if not found:
             raise NotFound(f"there is no memory {id!r}", hint="`foreword search` finds ids")
-        about = {"memory": serialize.memory(found[0]), "links": [vars(link) for link in self._store().linked(id)]}
+        about = {
+            "memory": serialize.memory(found[0]),
+            "links": [vars(link) for link in self._store().memories.links(id)],
+        }
         if not explain:
-            self._store().touch([id], how="get", at=self._now())
+            self._store().memories.record_access([id], how="get", at=self._now())
             return about
         # Without words all match: these are the factors that the memory brings along.
         (ranked,) = rank(
@@ -100,9 +106,9 @@ class Memories:
                 "session": each.session,
                 "host": each.host,
             }
-            for each in self._store().injections(memory=id, limit=SHOWN_IN)
+            for each in self._store().injections.list(memory=id, limit=SHOWN_IN)
             for item in each.items
             if item.memory == id
         ]
-        use = vars(self._store().use(memory=id))
+        use = vars(self._store().injections.usage(memory=id))
         return {**about, "score": ranked.score, "why": dict(ranked.why), "use": use, "shown": shown}

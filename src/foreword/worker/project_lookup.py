@@ -13,11 +13,11 @@ from foreword.capture.payload import HookCall
 from foreword.errors import StoreError
 from foreword.models import EMPTY, Change, Event, Injection, Memory, Project, Session
 from foreword.redact import redact
-from foreword.store.registry import counts_as
-from foreword.store.sqlite import Store
+from foreword.store import Store
+from foreword.store.projects import counts_as
 
 if TYPE_CHECKING:
-    from foreword.store.registry import Known
+    from foreword.models import KnownProject
 
 T = TypeVar("T", HookCall, Injection, Session, Event, Change, Memory)
 
@@ -113,13 +113,13 @@ class Registry:
         if self._due:
             due, self._due = self._due, {}
             try:
-                self._store().see_projects(list(due.values()), at=self._now())
+                self._store().projects.see(list(due.values()), at=self._now())
             except StoreError:
                 for place in due:  # nobody waits for it again and again: it is due when something happens there
                     self._seen.pop(place, None)
                 raise
         for key, (until, into) in tuple(self._merged.items()):
-            self._store().gather_project(key, into=into)
+            self._store().projects.merge_late_rows(key, into=into)
             if time.monotonic() > until:
                 del self._merged[key]
 
@@ -127,8 +127,8 @@ class Registry:
         """A project became another: what was on its way to the old one is looked for a while."""
         self._merged[key] = (time.monotonic() + ON_ITS_WAY, into)
 
-    def known(self) -> Mapping[str, Known]:
+    def known(self) -> Mapping[str, KnownProject]:
         try:
-            return self._store().registry()
+            return self._store().projects.all()
         except StoreError:
             return EMPTY

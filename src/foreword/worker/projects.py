@@ -14,13 +14,13 @@ from foreword.extract.merge import merge
 from foreword.models import Memory, Project, moved, texts
 from foreword.policy import LISTS, chosen, listed, off, refuse_to_write
 from foreword.redact import redact
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker import requests
 from foreword.worker.project_lookup import Registry
 from foreword.worker.requests import text
 
 if TYPE_CHECKING:
-    from foreword.store.registry import Held, Known
+    from foreword.models import KnownProject, ProjectContents
 
 FACTS = ("role", "contracts", "depends_on", "related")
 MOST_FACTS = 20  # of one sort
@@ -81,7 +81,7 @@ class Projects:
         if name:
             self._registry.saw(project)
             self._registry.note()
-            self._store().call_project(project.key, name)
+            self._store().projects.rename(project.key, name)
         if given:
             refuse_to_write(off(project, chosen(self._settings())), project)
             self._keep(project, {sort: self._said(sort, given, project) for sort in given})
@@ -92,7 +92,7 @@ class Projects:
         project = self._named("", project_path=text(told, "project_path"))
         other = self._other(text(told, "other"))
         self._refuse_other(other, project)
-        has = self._store().of_project(other)
+        has = self._store().projects.row_counts(other)
         if has["memories"] or has["sessions"]:
             raise BadRequest(
                 f"{other} has {has['memories']} memories and {has['sessions']} sessions of its own",
@@ -100,7 +100,7 @@ class Projects:
             )
         self._registry.saw(project)
         self._registry.note()
-        entry = self._store().alias_project(other, of=project.key, who="user", at=self._now())
+        entry = self._store().projects.alias(other, of=project.key, who="user", at=self._now())
         return {"alias": other, "of": project.key, "entry": entry.number}
 
     def unalias(self, told: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,7 +109,7 @@ class Projects:
         if self._registry.key(other) == other:
             raise BadRequest(f"{other} is no alias", hint="`foreword project show` lists a project's aliases")
         was = self._registry.key(other)
-        entry = self._store().alias_project(other, of="", who="user", at=self._now())
+        entry = self._store().projects.alias(other, of="", who="user", at=self._now())
         return {"alias": other, "of": "", "was": was, "entry": entry.number}
 
     def merge(self, told: Mapping[str, Any]) -> dict[str, Any]:
@@ -118,7 +118,7 @@ class Projects:
         other = self._other(text(told, "other"))
         self._refuse_other(other, project)
         store = self._store()
-        rows = dict(store.of_project(other))
+        rows = dict(store.projects.row_counts(other))
         about = {"from": other, "into": project.key, "name": project.name}
         if told.get("dry_run"):
             return {**about, "rows": rows, "united": self._same(other, project), "entry": 0}
@@ -127,7 +127,7 @@ class Projects:
         self._registry.saw(project)
         self._registry.note()
         got = self._alone(
-            lambda: store.merge_project(other, into=project.key, unite=united, who="user", at=self._now())
+            lambda: store.projects.merge(other, into=project.key, unite=united, who="user", at=self._now())
         )
         self._registry.merged(other, into=project.key)
         return {**about, "rows": dict(got.rows), "united": got.united, "entry": got.entry.number}
@@ -153,7 +153,7 @@ class Projects:
             return self._registry.raw(project)
         return self._key(told, *self._known())
 
-    def _key(self, told: str, known: Mapping[str, Known], held: Mapping[str, Held]) -> str:
+    def _key(self, told: str, known: Mapping[str, KnownProject], held: Mapping[str, ProjectContents]) -> str:
         if told in known or told in held:
             return told
         named = [key for key, each in known.items() if each.name == told and not each.alias_of]
@@ -179,12 +179,12 @@ class Projects:
             )
 
     # -- what is known of one -----------------------------------------------------------------------------------
-    def _known(self) -> tuple[Mapping[str, Known], Mapping[str, Held]]:
+    def _known(self) -> tuple[Mapping[str, KnownProject], Mapping[str, ProjectContents]]:
         with suppress(StoreError):  # one that is locked can be read
             self._registry.note()
-        return self._registry.known(), self._store().held()
+        return self._registry.known(), self._store().projects.contents()
 
-    def _row(self, key: str, known: Mapping[str, Known], held: Mapping[str, Held]) -> dict[str, Any]:
+    def _row(self, key: str, known: Mapping[str, KnownProject], held: Mapping[str, ProjectContents]) -> dict[str, Any]:
         about, has = known.get(key), held.get(key)
         return {
             "key": key,
@@ -202,7 +202,9 @@ class Projects:
         lists = {name: getattr(self._settings(), name) for name in LISTS}
         return {name: any(listed(each, entries) for each in named) for name, entries in lists.items()}
 
-    def _hints(self, project: Project, known: Mapping[str, Known], held: Mapping[str, Held]) -> list[str]:
+    def _hints(
+        self, project: Project, known: Mapping[str, KnownProject], held: Mapping[str, ProjectContents]
+    ) -> list[str]:
         """The same folder under another key: a remote that came or changed, a repository that was made."""
         return [
             f"this folder was known as {key} ({held[key].memories} memories): `foreword project merge {key}`"
@@ -212,7 +214,7 @@ class Projects:
         ]
 
     def _facts(self, key: str) -> Memory | None:
-        found = self._store().by_uid([f"prj:{key}"])
+        found = self._store().memories.get_by_uid([f"prj:{key}"])
         return next((each for each in found if each.status == "active" and each.scope == f"project:{key}"), None)
 
     # -- what is said of one ------------------------------------------------------------------------------------
@@ -233,7 +235,7 @@ class Projects:
 
     def _keep(self, project: Project, given: Mapping[str, Any]) -> AuditEntry:
         uid, now = f"prj:{project.key}", self._now()
-        before = next(iter(self._store().by_uid([uid])), None)
+        before = next(iter(self._store().memories.get_by_uid([uid])), None)
         old = before.detail if before and before.status == "active" else {}
         detail = {name: told for name, told in {**old, **given}.items() if told}
         title = str(detail.get("role") or project.name or project.key)
@@ -245,20 +247,22 @@ class Projects:
             memory_change = MemoryChange(
                 "project", f"facts of {project.key}", new=(replace(new, created=now, confirmed=now),)
             )
-        [entry] = self._store().amend([memory_change], who="user", at=now)
+        [entry] = self._store().audit.apply([memory_change], who="user", at=now)
         return entry
 
     def _same(self, other: str, project: Project) -> int:
         """How many memories of another project this one has as well."""
         store, after, same = self._store(), 0, 0
-        while page := store.page(after=after, scopes=(f"project:{other}",)):
+        while page := store.memories.page(after=after, scopes=(f"project:{other}",)):
             after = page[-1][0]
             there = [
                 moved(each.uid, old=other, new=project.key, kind=each.kind, title=each.title)
                 for _, each in page
                 if each.status == "active"
             ]
-            same += len(store.by_uid([uid for uid in there if project.key in uid or uid.startswith("agent-")]))
+            same += len(
+                store.memories.get_by_uid([uid for uid in there if project.key in uid or uid.startswith("agent-")])
+            )
         return same
 
 

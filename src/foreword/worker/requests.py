@@ -20,7 +20,7 @@ from foreword.worker.jobs.imports import ImportRequest
 
 if TYPE_CHECKING:
     from foreword.models import Trust
-    from foreword.store.sqlite import Store
+    from foreword.store import Store
 
 
 def hook_call(told: Any) -> HookCall:
@@ -158,7 +158,7 @@ def beyond(scope: str) -> str:
 
 def known(store: Store, id: str, *, hint: str = "`foreword search` finds ids") -> Memory:
     """The memory of an id that a caller named."""
-    found = store.by_id([id])
+    found = store.memories.get([id])
     if not found:
         raise NotFound(f"there is no memory {id[:80]!r}", hint=hint)
     return found[0]

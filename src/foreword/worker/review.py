@@ -11,7 +11,7 @@ from foreword.errors import BadRequest
 from foreword.maintenance.proposals import same
 from foreword.models import Link, Memory, text, texts
 from foreword.redact import redact
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker import bulk_edits, requests
 from foreword.worker.jobs.proposals import rules_of_all
 
@@ -36,9 +36,9 @@ def waiting(store: Store, *, scope: str = "", most: int | None = None) -> Waitin
     What is proposed for all projects waits in each that says it itself.
     """
     scopes = (scope,) if scope else ()
-    proposals = store.proposed()
+    proposals = store.memories.proposed()
     wider = scope and any("scope" in each.detail and each.scope != scope for each in proposals)
-    own = store.of_kinds(("correction", "preference"), scopes=scopes, statuses=("active",)) if wider else ()
+    own = store.memories.list(("correction", "preference"), scopes=scopes, statuses=("active",)) if wider else ()
     here = tuple(
         each
         for each in proposals
@@ -46,16 +46,16 @@ def waiting(store: Store, *, scope: str = "", most: int | None = None) -> Waitin
     )
     # A badge shows only a number, and there may be thousands of notes.
     limit = {} if most is None else {"limit": most}
-    notes = store.of_kinds(("note",), scopes=scopes, statuses=("active",), **limit) if most != 0 else ()
-    return Waiting(here[:most], notes, in_all=len(here) + store.how_many("note", scopes=scopes))
+    notes = store.memories.list(("note",), scopes=scopes, statuses=("active",), **limit) if most != 0 else ()
+    return Waiting(here[:most], notes, in_all=len(here) + store.memories.count("note", scopes=scopes))
 
 
 def decide(store: Store, told: Mapping[str, Any], *, now: float) -> tuple[Memory, AuditEntry]:
     """Do with one thing what the user says: `{do, id, scope?, as?, title?}`; what became of it, and its log entry."""
     memory_change = _planned(store, requests.known(store, requests.text(told, "id"), hint=LIST), told, now=now)
-    (entry,) = store.amend([memory_change], who="user", at=now)
+    (entry,) = store.audit.apply([memory_change], who="user", at=now)
     became = memory_change.new[0] if memory_change.new else memory_change.changed[0][1]
-    return store.by_uid([became.uid])[0], entry
+    return store.memories.get_by_uid([became.uid])[0], entry
 
 
 def decide_together(store: Store, told: Mapping[str, Any], *, now: float) -> dict[str, Any]:

@@ -204,7 +204,7 @@ def handler(app: App, *, leave: Callable[[], None]) -> Callable[[Request], Respo
 
 def _changes(app: App, *, after: int) -> dict[str, Any]:
     """Return the number of the last commit, as soon as it differs from *after*, or after a second."""
-    return {"number": app.store.stirred(after, seconds=CHANGE_SECONDS)}
+    return {"number": app.store.wait_for_commit(after, seconds=CHANGE_SECONDS)}
 
 
 def _delivery(asked: Request) -> HookCall:

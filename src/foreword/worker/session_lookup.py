@@ -21,7 +21,7 @@ from foreword.encoding import storable
 from foreword.errors import BadRequest
 from foreword.models import Project, Session
 from foreword.redact import redact
-from foreword.store.sqlite import Store
+from foreword.store import Store
 
 MOST_USES = 2000  # ids of tool uses that are kept in mind; a call follows its hook within the second
 # Seconds since its last event for which a session may be in the middle of a turn: the longest command that an agent
@@ -84,7 +84,7 @@ class Callers:
         if use := self._uses.get(_text(told, "tool_use")):
             session, where, way, host, inner = use.session, use.cwd, "by_tool_use", use.host, use.inner
         elif host and (session := redact(storable(_text(told, "session")))):
-            known = self._store().session(session)
+            known = self._store().sessions.get(session)
             where, way, inner = known.cwd if known else "", "by_call", told.get("inner") is True
         else:
             session, where, way = self._by_variable(told, host) or self._by_newest(cwd, host)
@@ -110,7 +110,7 @@ class Callers:
             for each in map(_dict, named if isinstance(named, list) else ())
             if host and _text(each, "host") == host and _text(each, "id")
         }
-        known = {id: self._store().session(id) for id in ids}
+        known = {id: self._store().sessions.get(id) for id in ids}
         # A process outlives a `/clear`, and with it the session that it was started for.
         open_ones = [(id, session) for id, session in known.items() if session is None or not session.ended]
         if len(open_ones) != 1:
@@ -125,7 +125,7 @@ class Callers:
         except BadRequest:
             return "", "", "none"
         # A client that is no host of ours has no session that a hook could have told us of.
-        found = self._store().sessions(project, limit=MOST_LIVE) if host else ()
+        found = self._store().sessions.list(project, limit=MOST_LIVE) if host else ()
         live = [each for each in found if each.host == host and self._in_a_turn(each)]
         if len(live) == 1:
             return live[0].id, live[0].cwd, "by_newest"
@@ -134,7 +134,7 @@ class Callers:
     def _in_a_turn(self, session: Session) -> bool:
         if session.ended or not 0 <= self._now() - session.last < TURN:
             return False
-        last = self._store().events(session.id, limit=1, newest=True)
+        last = self._store().events.list(session.id, limit=1, newest=True)
         return not last or last[0].kind not in ENDS
 
     def _project(self, *folders: str) -> Project:

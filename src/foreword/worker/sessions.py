@@ -10,7 +10,7 @@ from foreword.extract.fixes import elsewhere
 from foreword.extract.merge import open_items
 from foreword.extract.session import session_uid
 from foreword.models import Project, Session
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker import serialize
 from foreword.worker.injections import Given
 from foreword.worker.jobs.extract import ExtractionJob
@@ -35,20 +35,22 @@ class Sessions:
     def every(self, *, project_path: str = "", limit: int = 20) -> dict[str, Any]:
         """The newest sessions of a project, or of all."""
         project = self._project_of(project_path).key if project_path else ""
-        return {"sessions": self.described(self._store().sessions(project, limit=limit))}
+        return {"sessions": self.described(self._store().sessions.list(project, limit=limit))}
 
     def story(self, id: str) -> dict[str, Any]:
         """The whole story of one session: what it was about, what it came to, and what it was given."""
         found, store = self.settled(id), self._store()
-        given = store.injections(session=found.id, limit=MOST_GIVEN)
-        came = store.of_session(found.id)
-        others = store.sessions_with(elsewhere({found.id: came}))
+        given = store.injections.list(session=found.id, limit=MOST_GIVEN)
+        came = store.memories.of_session(found.id)
+        others = store.timeline.sessions_with(elsewhere({found.id: came}))
         ended = {each.id: each.last for each in others}
         return {
             "session": self.described([found])[0],
             "memories": [serialize.seen_by(found, memory, ended=ended) for memory in came],
             "open": list(dict.fromkeys(item for each in came if each.status == "active" for item in open_items(each))),
-            "changes": [vars(each) for each in store.changed(found.project, session=found.id, limit=MOST_CHANGES)],
+            "changes": [
+                vars(each) for each in store.sessions.changes(found.project, session=found.id, limit=MOST_CHANGES)
+            ],
             "injections": [serialize.injection(each, text=False) for each in given],
             "silences": self._given.silences(session_id=found.id, limit=MOST_GIVEN)["silences"],
         }
@@ -56,7 +58,7 @@ class Sessions:
     def described(self, sessions: Sequence[Session]) -> list[dict[str, Any]]:
         """Sessions with what each was about, where it is known."""
         uids = [session_uid("sum", project=each.project, session=each.id) for each in sessions]
-        known = {(memory.uid, memory.scope): memory for memory in self._store().by_uid(uids)}
+        known = {(memory.uid, memory.scope): memory for memory in self._store().memories.get_by_uid(uids)}
         told = []
         for session, uid in zip(sessions, uids, strict=True):
             found = known.get((uid, f"project:{session.project}"))
@@ -66,8 +68,8 @@ class Sessions:
 
     def settled(self, id: str) -> Session:
         """A session, by its id or the beginning of it, after what it came to was waited for a moment."""
-        found = self._store().session(id) or self._store().session_like(id)
+        found = self._store().sessions.get(id) or self._store().sessions.find(id)
         if found is None:
             raise NotFound(f"there is no session {id!r}", hint="`foreword sessions` lists them")
         self._extraction.settle(found.project)
-        return self._store().session(found.id) or found  # as it stands now
+        return self._store().sessions.get(found.id) or found  # as it stands now

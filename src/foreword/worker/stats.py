@@ -13,10 +13,9 @@ from datetime import time as clock_time
 from typing import Any
 
 from foreword.errors import BadRequest, ForewordError
-from foreword.models import KINDS, TRIGGERS
-from foreword.store.silences import Silence
-from foreword.store.sqlite import Store
-from foreword.store.statistics import Counted
+from foreword.models import KINDS, TRIGGERS, NoContextRecord
+from foreword.store import Store
+from foreword.store.stats import Statistics
 
 RECALLS, SILENCES = "recalls:", "silences:"  # what is tallied of each moment
 NOTES = (
@@ -51,7 +50,7 @@ def span(now: float, *, days: int) -> Span:
     return Span(last - timedelta(days=days - 1), last)
 
 
-def figures(counted: Counted, over: Span) -> dict[str, Any]:
+def figures(counted: Statistics, over: Span) -> dict[str, Any]:
     """All figures by name; what cannot be told for want of data is null."""
     injections = sum(row[2] for row in counted.injections)
     tokens = sum(row[3] for row in counted.injections)
@@ -156,7 +155,7 @@ def _times(build_ms: Sequence[float]) -> dict[str, float]:
     return {"count": last + 1, "median": round(median, 3), "p95": round(p95, 3), "max": round(build_ms[last], 3)}
 
 
-def _given_by_day(counted: Counted, over: Span) -> list[dict[str, Any]]:
+def _given_by_day(counted: Statistics, over: Span) -> list[dict[str, Any]]:
     days: dict[str, list[tuple[str, str, int, int]]] = {day: [] for day in over.days}
     for row in counted.injections:
         if row[0] in days:
@@ -172,12 +171,12 @@ def _given_by_day(counted: Counted, over: Span) -> list[dict[str, Any]]:
     ]
 
 
-def _items_by_day(counted: Counted, over: Span) -> list[dict[str, Any]]:
+def _items_by_day(counted: Statistics, over: Span) -> list[dict[str, Any]]:
     days = dict(_grouped(counted.items, "day"))
     return [{"day": day, **_hits(days.get(day, ()))} for day in over.days]
 
 
-def _growth(counted: Counted, over: Span) -> list[dict[str, Any]]:
+def _growth(counted: Statistics, over: Span) -> list[dict[str, Any]]:
     """Each day: the bytes as it began and the events that came, null where nobody noted them; the memories there are
     now that were there when it ended."""
     sizes, came = dict(counted.sizes), dict(counted.arrived)
@@ -214,7 +213,7 @@ class Measuring:
         self._store, self._now = store, now
         self._counting = threading.Lock()
         self._counted: Counter[tuple[str, str, str]] = Counter()
-        self._silences: list[Silence] = []
+        self._silences: list[NoContextRecord] = []
         self._day = ""  # the last that was noted
 
     def recalled(self, project: str, trigger: str, *, silent: bool) -> None:
@@ -225,7 +224,7 @@ class Measuring:
             if silent:
                 self._counted[day, project, f"{SILENCES}{trigger}"] += 1
 
-    def silent(self, silence: Silence) -> None:
+    def silent(self, silence: NoContextRecord) -> None:
         """Nothing was said, and why; written with the tallies, in a commit that is made anyway."""
         with self._counting:
             self._silences.append(silence)
@@ -234,15 +233,15 @@ class Measuring:
         """Asked every second: write what was counted, and note a day that began."""
         day, store = self._today(), self._store()
         if day != self._day:
-            store.note_day(day)
+            store.stats.start_day(day)
             self._day = day
         with self._counting:
             counted, self._counted = self._counted, Counter()
             silences, self._silences = self._silences, []
         if counted:
-            store.tally(counted)
+            store.stats.add(counted)
         if silences:
-            store.note_silences(silences)
+            store.injections.record_no_context(silences)
 
     def close(self) -> None:
         self._look_if_possible()
@@ -253,11 +252,11 @@ class Measuring:
             raise BadRequest(f"`days` must be from 1 to {MOST_DAYS}", hint="leave it out for 30")
         self._look_if_possible()
         over = span(self._now(), days=days)
-        counted = self._store().statistics(
+        counted = self._store().stats.statistics(
             project=project, since=over.since, until=over.until, first=over.days[0], last=over.days[-1]
         )
         told = figures(counted, over)
-        told["store"]["bytes"] = self._store().size().total
+        told["store"]["bytes"] = self._store().stats.size().total
         return {"project": project, "name": name, **told}
 
     def _look_if_possible(self) -> None:

@@ -25,7 +25,7 @@ from foreword.extract.usage import Activity
 from foreword.models import Change, Edit, Memory, Project, Query, Session, texts
 from foreword.redact import redact
 from foreword.redact.files import MARK, denied
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker.jobs.proposals import learn_from
 from foreword.worker.jobs.refine import Refining
 from foreword.worker.jobs.tidy import settle_choices
@@ -135,7 +135,7 @@ class ExtractionJob:
     def _look(self) -> None:
         self._waiting = False
         try:
-            waiting = (each for each in self._store().undistilled(limit=MOST_WAITING) if self._is_due(each))
+            waiting = (each for each in self._store().sessions.pending(limit=MOST_WAITING) if self._is_due(each))
             for session in islice(waiting, AT_ONCE):
                 self._due.pop(session.id, None)
                 self._take(session)
@@ -158,7 +158,7 @@ class ExtractionJob:
 
     def _all_of(self, project: str) -> None:
         with suppress(ForewordError):
-            for session in self._store().undistilled(project=project, limit=3):
+            for session in self._store().sessions.pending(project=project, limit=3):
                 self._due.pop(session.id, None)
                 self._take(session)
 
@@ -182,10 +182,10 @@ class ExtractionJob:
         began = time.monotonic()
         store = self._store()
         going = self._read(session)
-        session = store.session(session.id) or session  # it may have ended while it was read
+        session = store.sessions.get(session.id) or session  # it may have ended while it was read
         self._usage.update(session, going.activity)  # first: what a crash leaves undistilled is looked at again
         extracted = [(draft.project, draft.extract()) for draft in going.drafts.values()]
-        kept = store.settle(
+        kept = store.sessions.save_extraction(
             session,
             upto=going.number,
             memories=[each for project, got in extracted for each in self._memories(store, project, session, got)],
@@ -211,7 +211,7 @@ class ExtractionJob:
     def _read(self, session: Session) -> _Going:
         """All that happened in a session; what was read before is kept in mind."""
         store = self._store()
-        if (known := store.registry()) is not self._registry:
+        if (known := store.projects.all()) is not self._registry:
             self._registry, aliases = known, {key: each.alias_of for key, each in known.items() if each.alias_of}
             if aliases != self._aliases:  # a draft may be of a project that counts as another now
                 self._aliases = aliases
@@ -220,7 +220,7 @@ class ExtractionJob:
         self._drafts[session.id] = going
         while len(self._drafts) > DRAFTS:
             del self._drafts[next(iter(self._drafts))]
-        while events := store.events(session.id, after=going.number, limit=PAGE):
+        while events := store.events.list(session.id, after=going.number, limit=PAGE):
             for event in events:
                 # Copilot writes an answer into its transcript behind the hook that tells of it: read it a second later.
                 if event.kind == "stop" and event.host == "copilot" and 0 <= self._now() - event.at < LATER:
@@ -246,10 +246,10 @@ class ExtractionJob:
         def then(told: Refined | None) -> None:
             if told is not None:
                 store = self._store()
-                (known,) = store.by_uid([summary.uid]) or (summary,)
+                (known,) = store.memories.get_by_uid([summary.uid]) or (summary,)
                 better = put(known, told)
-                before = {each.uid: each for each in store.by_uid([each.uid for each in better])}
-                store.keep([said_again(before.get(each.uid, each), each) for each in better])
+                before = {each.uid: each for each in store.memories.get_by_uid([each.uid for each in better])}
+                store.memories.put([said_again(before.get(each.uid, each), each) for each in better])
 
         trusts = (*(each.trust for each in got.memories), "agent")
         self._refining.submit(session.id, given(got.memories), excerpts=draft.excerpts, trusts=trusts, then=then)
@@ -267,9 +267,14 @@ class ExtractionJob:
 
     def _memories(self, store: Store, project: Project, session: Session, got: Extraction) -> list[Memory]:
         """What the session says, put together with what is known; what others left open and it did is closed."""
-        known = {memory.uid: memory for memory in store.by_uid([*(each.uid for each in got.memories), *got.retracted])}
+        known = {
+            memory.uid: memory
+            for memory in store.memories.get_by_uid([*(each.uid for each in got.memories), *got.retracted])
+        }
         fresh = [merge(known[each.uid], each) if each.uid in known else each for each in got.memories]
-        written = [each for each in store.of_session(session.id) if each.kind == "handoff" and each.uid not in known]
+        written = [
+            each for each in store.memories.of_session(session.id) if each.kind == "handoff" and each.uid not in known
+        ]
         if written:  # somebody wrote one: the agent or the user knows better
             fresh = [each for each in fresh if each.kind != "handoff"]
         gone = [
@@ -289,7 +294,7 @@ class ExtractionJob:
         """Return what an earlier extraction of this session said and this one, which saw more of it, does not."""
         return [
             replace(each, status="stale")
-            for each in store.of_session(session.id)
+            for each in store.memories.of_session(session.id)
             if each.kind in REPLACED
             and each.status == "active"
             and each.uid not in fresh
@@ -303,7 +308,7 @@ class ExtractionJob:
     ) -> list[Memory]:
         """Return known failures whose command this session ran well, or whose alternative it used again."""
         runs = runs_of(got.turns, root=project.root)
-        failures = store.of_kinds(("failure",), scopes=(project.scope,), statuses=("active",), limit=FAILURES)
+        failures = store.memories.list(("failure",), scopes=(project.scope,), statuses=("active",), limit=FAILURES)
         updated = []
         for memory in failures:
             if memory.uid in fresh or memory.detail.get(REVISED):
@@ -316,7 +321,7 @@ class ExtractionJob:
 
     def _closed(self, store: Store, project: Project, session: Session, got: Extraction) -> list[Memory]:
         query = Query(scopes=(project.scope,), kinds=("handoff", "summary"), limit=OTHERS)
-        others = (hit.memory for hit in store.by_recency(query))
+        others = (hit.memory for hit in store.search.by_recency(query))
         earlier = (each for each in others if each.session != session.id and each.created <= session.last)
         return [each for memory in earlier if (each := close_items(memory, done=got.done, open=got.open))]
 

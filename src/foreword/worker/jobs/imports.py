@@ -24,7 +24,7 @@ from foreword.importers import Batch, Source, find, refuse_where_off, safe, safe
 from foreword.models import Change, Event, Link, Memory, Project, Session
 from foreword.policy import chosen, off
 from foreword.redact.files import denied
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker.project_lookup import Registry
 
 log = logging.getLogger("foreword")
@@ -131,7 +131,7 @@ class Importing:
     def resume(self) -> None:
         """Go on with what an earlier worker left unfinished."""
         try:
-            left = json.loads(self._store().mark(UNFINISHED) or "[]")
+            left = json.loads(self._store().checkpoint(UNFINISHED) or "[]")
         except (ValueError, ForewordError):
             return
         self._resuming = True  # until all of them stand in line, the old note is the true one
@@ -197,7 +197,7 @@ class Importing:
 
     def _step(self, run: _Run) -> None:
         if run.batches is None:
-            mark = self._store().mark(run.mark)
+            mark = self._store().checkpoint(run.mark)
             run.batches = run.source.read(run.project, environ=run.environ, since_mark=mark)
             run.state = "running"
         self._courtesy.give_way()
@@ -240,7 +240,7 @@ class Importing:
             rows = fresh[place : place + (FEW if lately else ROWS)]
             place += len(rows)
             last = place >= len(fresh)  # what points at others comes when they are there, and the mark with it
-            with_mark = all_of_it | {"mark": (run.mark, batch.mark)} if last else {}
+            with_mark = all_of_it | {"checkpoint": (run.mark, batch.mark)} if last else {}
             kept = self._written(rows, run, row=(batch.row, batch.left + len(fresh) - place), **with_mark)
             run.kept += len(kept)
             run.forgotten += len(rows) - len(kept)
@@ -254,7 +254,7 @@ class Importing:
         """What was kept of these rows; a store that cannot be written is tried again, and said so."""
         for attempt in range(STAND):
             try:
-                return self._store().bring(rows, **more, at=time.time())
+                return self._store().put_import(rows, **more, at=time.time())
             except StoreError as exc:
                 run.complain([f"{exc}; it is tried again"])
                 if self._closing.wait(AGAIN[attempt] if attempt < len(AGAIN) else 5.0):
@@ -279,7 +279,7 @@ class Importing:
         if self._resuming:
             return
         left = [job.left() for job in (*self._jobs, *more) if job.unfinished()]
-        self._store().set_mark(UNFINISHED, json.dumps(left), at=time.time())
+        self._store().set_checkpoint(UNFINISHED, json.dumps(left), at=time.time())
 
 
 class _Run:
@@ -390,7 +390,7 @@ def _allowed_of(batch: Batch, *, choices: Mapping[str, Any]) -> Batch:
 def _within(links: Sequence[Link], project: Project, *, store: Store) -> list[Link]:
     """Those that do not lead to another project's memories."""
     ends = list({end for link in links for end in (link.source, link.target)})
-    known = (*store.by_uid(ends), *store.by_id(ends))
+    known = (*store.memories.get_by_uid(ends), *store.memories.get(ends))
     away = {end for each in known if _is_others(each, project) for end in (each.uid, each.id)}
     return [link for link in links if away.isdisjoint((link.source, link.target))]
 
@@ -406,14 +406,14 @@ def _told_of(memories: Sequence[Memory], deny: Sequence[str]) -> list[Memory]:
 
 def _was_seen(session: Session, *, store: Store) -> bool:
     """Return whether hooks told a session to its end; where its transcript goes on after them, they fell silent."""
-    known = store.session(session.id)
+    known = store.sessions.get(session.id)
     return known is not None and known.newest > 0 and session.last <= known.last + UNTOLD_SECONDS
 
 
 def _fresh(memories: Sequence[Memory], *, store: Store, gentle: bool) -> tuple[list[Memory], int]:
     """Those that are new or changed, and how many are not."""
     latest = {memory.uid: memory for memory in memories}
-    known = {memory.uid: memory for memory in store.by_uid(list(latest))}
+    known = {memory.uid: memory for memory in store.memories.get_by_uid(list(latest))}
     both = [_merged(memory, known.get(uid), gentle=gentle) for uid, memory in latest.items()]
     fresh = [memory for memory in both if memory is not None]
     return fresh, len(latest) - len(fresh)

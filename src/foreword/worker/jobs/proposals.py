@@ -11,7 +11,7 @@ from foreword.errors import Conflict, ForewordError
 from foreword.extract.session import Extraction
 from foreword.maintenance.proposals import WHO, plan, plan_wider
 from foreword.models import Memory, Project
-from foreword.store.sqlite import Store
+from foreword.store import Store
 
 log = logging.getLogger("foreword")
 
@@ -33,7 +33,7 @@ def learn_from(
         if kinds.isdisjoint(TEACHING):
             continue
         try:
-            about = PlanContext(project, now=now, taken_back=store.taken_back())
+            about = PlanContext(project, now=now, taken_back=store.audit.undone())
             _do(store, plan(_of_project(store, project), about=about), at=now)
             _do(store, plan_wider(rules_of_all(store), about=about), at=now)
         except ForewordError as exc:
@@ -46,24 +46,24 @@ def learn_from(
 def _do(store: Store, planned: Sequence[MemoryChange], *, at: float) -> None:
     """One at a time: what changed in this moment, or was forgotten, must not keep the others from being done."""
     for each in planned:
-        if not store.was_forgotten(each.new):
+        if not store.maintenance.was_forgotten(each.new):
             with suppress(Conflict):
-                store.amend([each], who=WHO, at=at)
+                store.audit.apply([each], who=WHO, at=at)
 
 
 def rules_of_all(store: Store) -> tuple[Memory, ...]:
     """The rules of every project, and of those that have some enough to tell their languages."""
-    rules = store.of_kinds(("correction", "preference"), limit=RULES)
+    rules = store.memories.list(("correction", "preference"), limit=RULES)
     scopes = sorted({memory.scope for memory in rules if memory.scope.startswith("project:")})
     if len(scopes) < 2:
         return rules
     summaries = (
         memory
         for scope in scopes
-        for memory in store.of_kinds(("summary",), scopes=(scope,), statuses=("active",), limit=SUMMARIES)
+        for memory in store.memories.list(("summary",), scopes=(scope,), statuses=("active",), limit=SUMMARIES)
     )
     return (*rules, *summaries)
 
 
 def _of_project(store: Store, project: Project) -> tuple[Memory, ...]:
-    return store.of_kinds(("correction", "preference", "decision"), scopes=(project.scope,), limit=RULES)
+    return store.memories.list(("correction", "preference", "decision"), scopes=(project.scope,), limit=RULES)

@@ -12,9 +12,9 @@ from typing import Any
 
 from foreword.config import Settings
 from foreword.errors import ForewordError
+from foreword.store import Store
 from foreword.store.pruning import PARTS, Plan
 from foreword.store.retention import SETTINGS, WHAT, Limits, Prunable
-from foreword.store.sqlite import Store
 from foreword.worker.jobs.imports import Backpressure
 
 log = logging.getLogger("foreword")
@@ -55,7 +55,7 @@ class Pruning:
 
     def preview(self) -> dict[str, Any]:
         """What would go now, by class; nothing does."""
-        return self._told(self._store().prunable(self._limits(), now=self._now()), dry_run=True)
+        return self._told(self._store().maintenance.plan_pruning(self._limits(), now=self._now()), dry_run=True)
 
     def work(self, *, who: str) -> dict[str, Any]:
         """A second's work of the run that goes on, or of a new one; `done` says whether that was all."""
@@ -88,11 +88,11 @@ class Pruning:
     # -- one run ------------------------------------------------------------------------------------------------
     def _begun(self) -> _Run:
         now = self._now()
-        return _Run(self._store().prunable(self._limits(), now=now), now=now)
+        return _Run(self._store().maintenance.plan_pruning(self._limits(), now=now), now=now)
 
     def _step(self, run: _Run, *, who: str) -> None:
         lately = self._courtesy.give_way()
-        batch = self._store().prune(
+        batch = self._store().maintenance.prune(
             run.plan, run.place, after=run.after, who=who, now=run.now, told=run.rows, noted=run.noted
         )
         run.rows[PARTS[run.place].name] += batch.rows
@@ -104,7 +104,7 @@ class Pruning:
 
     def _end(self, run: _Run) -> None:
         self._day = self._today()
-        self._store().set_mark(PRUNED, self._day, at=self._now())
+        self._store().set_checkpoint(PRUNED, self._day, at=self._now())
         run.rows = +run.rows
         run.freed = self._give_back()
         if run.rows:
@@ -119,13 +119,13 @@ class Pruning:
 
     def _give_back(self) -> int:
         """Write the file anew where that is worth it and nobody waits; the bytes that it is smaller by."""
-        size = self._store().size()
+        size = self._store().stats.size()
         if size.total - size.used < max(WORTH, size.total * WORTH_SHARE):
             return 0
         for _ in range(TRIES):
             if not self._courtesy.give_way():
-                self._store().give_back()
-                return size.total - self._store().size().total
+                self._store().maintenance.vacuum()
+                return size.total - self._store().stats.size().total
             self._closing.wait(SLICE / 2)
         return 0
 
@@ -135,13 +135,13 @@ class Pruning:
         idle = min(QUIET, self._settings().worker_idle_minutes * 60 / 2)  # before the worker leaves
         today = self._today()
         if self._day != today and clock - self._asked() > idle:
-            self._day = self._day or self._store().mark(PRUNED)
+            self._day = self._day or self._store().checkpoint(PRUNED)
             return self._day != today
         if clock - self._sized < SIZE_EVERY:
             return False
         self._sized = clock
         most = self._limits().most_bytes
-        return 0 < most < self._store().size().used and (not self._tried or clock - self._tried > AGAIN)
+        return 0 < most < self._store().stats.size().used and (not self._tried or clock - self._tried > AGAIN)
 
     def _work_through(self) -> None:
         try:
@@ -168,7 +168,7 @@ class Pruning:
         return Limits(days, settings.store_max_mb * 1024 * 1024)
 
     def _told(self, plan: Plan, *, dry_run: bool) -> dict[str, Any]:
-        size, limits = self._store().size(), self._limits()
+        size, limits = self._store().stats.size(), self._limits()
         return {
             "dry_run": dry_run,
             "classes": [_class(each, keep=limits.days[each.name]) for each in plan.classes],

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from foreword.llm import Model
     from foreword.llm.refine import Draft, Refined
     from foreword.llm.spending import Ledger
-    from foreword.store.sqlite import Store
+    from foreword.store import Store
 
 log = logging.getLogger("foreword")
 
@@ -139,7 +139,7 @@ class Refining:
         return told
 
     def spendings(self, *, limit: int) -> list[dict[str, Any]]:
-        return [vars(each) for each in self._store().spendings(0.0, limit)]
+        return [vars(each) for each in self._store().stats.model_calls(0.0, limit)]
 
     def attempt(self) -> dict[str, Any]:
         """Ask the model for one word, now, also during a pause; what it answered and cost, or what is wrong."""

@@ -25,7 +25,7 @@ from foreword.maintenance import contradictions, dedupe, proposals, stale
 from foreword.maintenance.presence import Present, roots_of
 from foreword.models import BASE32, Memory, Project, Query, named, text, texts
 from foreword.policy import chosen, off
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker.jobs.imports import Backpressure
 
 log = logging.getLogger("foreword")
@@ -62,12 +62,12 @@ def settle_choices(store: Store, memories: Sequence[Memory], *, at: float) -> li
     superseded: list[str] = []
     said = [memory for memory in memories if memory.kind in contradictions.KINDS]
     for scope in sorted({memory.scope for memory in said if memory.scope.startswith("project:")}):
-        found = store.by_recency(Query(scopes=(scope,), kinds=contradictions.KINDS, limit=CHOICES))
+        found = store.search.by_recency(Query(scopes=(scope,), kinds=contradictions.KINDS, limit=CHOICES))
         own = [memory for memory in said if memory.scope == scope]
-        since = store.by_id([memory.superseded_by for memory in own if memory.superseded_by])
+        since = store.memories.get([memory.superseded_by for memory in own if memory.superseded_by])
         known = {memory.id: memory for memory in (*(hit.memory for hit in found), *since, *own)}
         key = scope.partition(":")[2]
-        about = PlanContext(Project(key=key, name="", root=""), now=at, taken_back=store.taken_back())
+        about = PlanContext(Project(key=key, name="", root=""), now=at, taken_back=store.audit.undone())
         for memory_change in contradictions.plan(tuple(known.values()), about=about):
             if _amend(store, memory_change, at=at):
                 gone = [after for _, after in memory_change.changed if after.status == "superseded"]
@@ -79,8 +79,10 @@ def settle_choices(store: Store, memories: Sequence[Memory], *, at: float) -> li
 
 def _retell(store: Store, gone: Memory, *, at: float) -> None:
     """Let no summary and no turn of its session tell a decision that was superseded as what holds."""
-    parents = [link.target for link in store.linked(gone.id) if link.relation == "part-of" and link.source == gone.id]
-    for summary in store.by_id(parents):
+    parents = [
+        link.target for link in store.memories.links(gone.id) if link.relation == "part-of" and link.source == gone.id
+    ]
+    for summary in store.memories.get(parents):
         told = texts(summary.detail, "decisions")
         kept = [each for each in told if not _tells(each, gone.title)]
         after = replace(summary, detail={**summary.detail, "decisions": kept}) if kept != list(told) else summary
@@ -89,7 +91,7 @@ def _retell(store: Store, gone: Memory, *, at: float) -> None:
         if after != summary and not summary.pinned:
             _amend(store, MemoryChange("retell", "a later choice took it back", changed=((summary, after),)), at=at)
     sessions = filter(None, dict.fromkeys((gone.session, *named(gone.detail, "seen_in"))))
-    for turn in (each for session in sessions for each in store.of_session(session)):
+    for turn in (each for session in sessions for each in store.memories.of_session(session)):
         # What came of a turn that was about this choice is out of date with it: better no note than a false one.
         if turn.kind == "turn" and turn.status == "active" and stems(gone.title) <= stems(text(turn.detail, "user")):
             after = replace(turn, status="stale")
@@ -104,7 +106,7 @@ def _tells(decision: str, title: str) -> bool:
 
 def _amend(store: Store, memory_change: MemoryChange, *, at: float) -> bool:
     with suppress(Conflict):  # it changed in this moment: the next tidy sees it
-        store.amend([memory_change], who=WHO, at=at)
+        store.audit.apply([memory_change], who=WHO, at=at)
         return True
     return False
 
@@ -161,7 +163,7 @@ class Tidying:
     def projects(self) -> tuple[Project, ...]:
         """All that sessions told of and are not switched off, the last first."""
         folders: dict[str, str] = {}
-        for session in self._store().sessions(limit=SESSIONS):
+        for session in self._store().sessions.list(limit=SESSIONS):
             folders.setdefault(session.project, session.cwd)
         found = [self._named(key, folder) for key, folder in folders.items() if key]
         return tuple(each for each in found if not off(each, chosen(self._settings())).write)
@@ -198,12 +200,12 @@ class Tidying:
     def _is_due(self, project: Project) -> bool:
         if self._unfinished().get("project") == project.key:
             return True
-        at = float(self._store().mark(f"{TIDIED}{project.key}") or 0.0)
+        at = float(self._store().checkpoint(f"{TIDIED}{project.key}") or 0.0)
         return not 0 <= self._now() - at < DAY  # a clock that jumped must not put it off for ever
 
     def _unfinished(self) -> dict[str, Any]:
         with suppress(ValueError):
-            told = json.loads(self._store().mark(UNFINISHED) or "{}")
+            told = json.loads(self._store().checkpoint(UNFINISHED) or "{}")
             return told if isinstance(told, dict) else {}
         return {}
 
@@ -219,9 +221,9 @@ class Tidying:
         store = self._store()
         self._state = {"state": "reading", "project": project.key, "done": 0}
         if not dry_run:
-            store.set_mark(UNFINISHED, json.dumps({"run": run, "project": project.key}), at=self._now())
+            store.set_checkpoint(UNFINISHED, json.dumps({"run": run, "project": project.key}), at=self._now())
         known = self._known(project)
-        changes = store.changed(project.key, limit=CHANGES)
+        changes = store.sessions.changes(project.key, limit=CHANGES)
         present = self._present(
             project, known.values(), deleted={(each.file, each.function) for each in changes if each.what == "DELETED"}
         )
@@ -230,16 +232,16 @@ class Tidying:
             now=self._now(),
             changes=changes,
             exists=present.exists,
-            taken_back=store.taken_back(),
-            shown_to=store.shown_to,
+            taken_back=store.audit.undone(),
+            shown_to=store.injections.sessions_shown,
             give_way=self._give_way,
         )
         done = self._rounds(known, about=about, run=run, dry_run=dry_run)
         if not dry_run:
             now = self._now()
-            store.set_mark(f"{MISSING}{project.key}", json.dumps(present.missing), at=now)
-            store.set_mark(f"{TIDIED}{project.key}", str(now), at=now)
-            store.set_mark(UNFINISHED, "{}", at=now)
+            store.set_checkpoint(f"{MISSING}{project.key}", json.dumps(present.missing), at=now)
+            store.set_checkpoint(f"{TIDIED}{project.key}", str(now), at=now)
+            store.set_checkpoint(UNFINISHED, "{}", at=now)
         return {
             "project": project.key,
             "name": project.name,
@@ -257,7 +259,7 @@ class Tidying:
             for who, planner in PLANNERS:
                 self._state = {**self._state, "state": "planning", "done": len(done)}
                 every = planner(tuple(known.values()), about=about)
-                planned = [each for each in every if not self._store().was_forgotten(each.new)]
+                planned = [each for each in every if not self._store().maintenance.was_forgotten(each.new)]
                 for number, memory_change in enumerate(planned):
                     self._state = {**self._state, "state": "working", "done": number, "planned": len(planned)}
                     told = _told(memory_change, known)
@@ -275,18 +277,18 @@ class Tidying:
         store = self._store()
         ids = memory_change.about
         try:
-            (entry,) = store.amend([memory_change], who=who, at=self._now(), run=run)
+            (entry,) = store.audit.apply([memory_change], who=who, at=self._now(), run=run)
             ids = (*ids, *entry.memories)
         except Conflict:
             entry = None
-        known.update((memory.id, memory) for memory in store.by_id(list(dict.fromkeys(ids))))
+        known.update((memory.id, memory) for memory in store.memories.get(list(dict.fromkeys(ids))))
         return entry is not None
 
     def _known(self, project: Project) -> dict[str, Memory]:
         """The newest memories of a project, read page by page."""
         found: deque[Memory] = deque(maxlen=MOST)
         after = 0
-        while page := self._store().page(after=after, scopes=(project.scope,), limit=PAGE):
+        while page := self._store().memories.page(after=after, scopes=(project.scope,), limit=PAGE):
             self._give_way()
             found.extend(memory for _, memory in page if memory.status != "forgotten")
             after = page[-1][0]
@@ -295,10 +297,10 @@ class Tidying:
 
     def _present(self, project: Project, memories: Iterable[Memory], *, deleted: set[tuple[str, str]]) -> Present:
         store = self._store()
-        folders = [session.cwd for session in store.sessions(project.key, limit=FOLDERS) if session.cwd]
+        folders = [session.cwd for session in store.sessions.list(project.key, limit=FOLDERS) if session.cwd]
         before: dict[str, Any] = {}
         with suppress(ValueError):
-            before = json.loads(store.mark(f"{MISSING}{project.key}") or "{}")
+            before = json.loads(store.checkpoint(f"{MISSING}{project.key}") or "{}")
         return Present(
             roots_of(project, [*folders, *filter(None, (project.root,))], project_of=self._project_of),
             (file for memory in memories if memory.status == "active" for file in memory.files),

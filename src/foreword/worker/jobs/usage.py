@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from foreword.extract.actions import Action
 from foreword.extract.usage import Activity, BaseRates, base_rates_of, usage_of
 from foreword.models import Injection, Project, Session
-from foreword.store.sqlite import Store
+from foreword.store import Store
 
 log = logging.getLogger("foreword")
 
@@ -59,34 +59,34 @@ class UsageTracker:
             return ()
         self._last_look = time.monotonic()
         now = self._now()
-        return self._store().overdue(since=now - LONG_AGO, before=now - OVER, limit=MOST_OVERDUE)
+        return self._store().injections.undecided_sessions(since=now - LONG_AGO, before=now - OVER, limit=MOST_OVERDUE)
 
     def _update(self, session: Session, activity: Activity) -> None:
         store = self._store()
-        injections = store.unjudged(session.id)
+        injections = store.injections.undecided(session.id)
         if not injections:
             return
         ids = list({item.memory: None for each in injections for item in each.items})
         verdicts = usage_of(
             injections,
-            memories={memory.id: memory for memory in store.by_id(ids)},
+            memories={memory.id: memory for memory in store.memories.get(ids)},
             activity=activity,
             base_rates={
                 project: self._base_rates(store, session, project, injections) for project in _projects(injections)
             },
-            fetched=store.fetched(session.id, since=injections[0].at),
-            used_before=store.used_in(ids),
+            fetched=store.memories.accessed(session.id, since=injections[0].at),
+            used_before=store.injections.sessions_using(ids),
             over=session.ended > 0 or self._now() - session.last > OVER,
         )
         if verdicts:
-            store.judge(verdicts)
+            store.injections.record_usage(verdicts)
 
     def _base_rates(self, store: Store, session: Session, project: str, injections: Sequence[Injection]) -> BaseRates:
         """Return what the project's sessions did before this one; they do not change while it goes on."""
         key = session.id, project
         if key not in self._rates:
             scope = Project(key=project, name="", root="").scope
-            turns = store.of_kinds(("turn",), scopes=(scope,), statuses=("active",), limit=TURNS)
+            turns = store.memories.list(("turn",), scopes=(scope,), statuses=("active",), limit=TURNS)
             while len(self._rates) >= MOST_RATES:
                 del self._rates[next(iter(self._rates))]
             self._rates[key] = base_rates_of(turns, session=session.id, before=injections[0].at)

@@ -10,7 +10,7 @@ from foreword.extract.actions import action_of
 from foreword.extract.text import cut
 from foreword.layout import HINTS_TOKENS, ledger_of
 from foreword.models import Project
-from foreword.store.registry import names
+from foreword.store.projects import names
 from foreword.worker import serialize
 from foreword.worker.pages.timeline import is_running
 
@@ -60,7 +60,9 @@ def live(app: App, *, session: str = "", limit: int = TEXTS) -> dict[str, Any]:
     injections = _injections(app, id, limit=limit + 1)
     about = _about(app, id, recent, injections)
     silent = app.silences(session_id=id, limit=limit + 1)["silences"]
-    triggers = feed(injections, app.store.prompts(id, limit=limit + 1), silent, now=app.now(), off=_off(app, about))
+    triggers = feed(
+        injections, app.store.events.prompts(id, limit=limit + 1), silent, now=app.now(), off=_off(app, about)
+    )
     shown = {**_session(app, about), "totals": _totals(app, id), "window": _window(app, id)}
     return {
         "session": shown,
@@ -103,9 +105,9 @@ def _active(recent: Sequence[Mapping[str, Any]], newest: Sequence[Mapping[str, A
 def _injections(app: App, id: str, *, limit: int) -> tuple[Injection, ...]:
     """Return the session's injections, newest first, the last ones with their texts."""
     some = min(limit, TEXTS + 1)  # one more tells whether there are more
-    last = app.store.injections(session=id, limit=some, texts=True)
+    last = app.store.injections.list(session=id, limit=some, texts=True)
     known = {each.id for each in last}
-    older = app.store.injections(session=id, limit=limit) if len(last) == some < limit else ()
+    older = app.store.injections.list(session=id, limit=limit) if len(last) == some < limit else ()
     return (*last, *(each for each in older if each.id not in known))
 
 
@@ -116,7 +118,7 @@ def _about(
     known = next((each for each in recent if each["id"] == id), None)
     if known:
         return known
-    if found := app.store.session(id):
+    if found := app.store.sessions.get(id):
         return app.described([found])[0]
     if not injections:
         raise NotFound(f"there is no session {id[:80]!r}", hint="/now shows the active one")
@@ -127,7 +129,7 @@ def _about(
 
 def _session(app: App, about: Mapping[str, Any]) -> dict[str, Any]:
     """Return a session in a line; its title is that of its summary, or else its first prompt."""
-    first = () if about["title"] else app.store.prompts(about["id"], limit=1, oldest=True)
+    first = () if about["title"] else app.store.events.prompts(about["id"], limit=1, oldest=True)
     same = ("id", "host", "project", "cwd", "started", "last", "ended", "events", "summary")
     return {
         **{name: about[name] for name in same},
@@ -144,15 +146,15 @@ def _off(app: App, about: Mapping[str, Any]) -> str:
 
 
 def _totals(app: App, id: str) -> dict[str, int]:
-    items, tokens = app.store.given_in_all(id)
-    use = app.store.use(session=id)
+    items, tokens = app.store.injections.totals(id)
+    use = app.store.injections.usage(session=id)
     unjudged = use.shown - use.used - use.ignored
     return {"memories": items, "tokens": tokens, **vars(use), "unjudged": unjudged}
 
 
 def _window(app: App, id: str) -> list[dict[str, Any]]:
     """Return the tokens that its context window was given, and the window budget, by trigger."""
-    spent = app.store.spent(id)
+    spent = app.store.injections.window_tokens(id)
     allowed = {**ledger_of(app.settings.recipes), "tool": HINTS_TOKENS}
     triggers = ("session_start", "prompt", "question", "tool")
     rows = [(trigger, spent.get(trigger, 0), allowed[trigger]) for trigger in triggers]
@@ -218,7 +220,7 @@ def _unexplained(event: Event, *, now: float, off: str) -> dict[str, Any]:
 def _with_memories(app: App, triggers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the triggers with the title and kind of each item's memory; a forgotten one has none."""
     ids = [item["memory"] for trigger in triggers for item in trigger["items"]]
-    known = {memory.id: memory for memory in app.store.by_id(ids)}
+    known = {memory.id: memory for memory in app.store.memories.get(ids)}
     return [{**trigger, "items": [_item(item, known) for item in trigger["items"]]} for trigger in triggers]
 
 

@@ -12,13 +12,13 @@ from foreword.audit import PAST, REVISED, REVISES, AuditEntry, chronicle, stands
 from foreword.errors import BadRequest, NotFound
 from foreword.models import STATUSES, UNIVERSAL, Memory, text
 from foreword.store.browsing import MAX_PAGE, SHOWN_STATUSES, MemoryFilter
-from foreword.store.registry import names
+from foreword.store.projects import names
 from foreword.worker import serialize
 from foreword.worker.http import Request
 from foreword.worker.routing import flag, whole, word, words
 
 if TYPE_CHECKING:
-    from foreword.store.sqlite import Store
+    from foreword.store import Store
     from foreword.worker.app import App
 
 PAGE = 50  # memories
@@ -33,8 +33,8 @@ def browse(app: App, request: Request) -> dict[str, Any]:
     """Return a page of the memories that the query's filters choose; `next` is the offset of the following page."""
     offset = whole(request, "after", most=1 << 31)
     limit = whole(request, "limit", PAGE, most=MAX_PAGE) or PAGE
-    page = app.store.browse(_filter(request), offset=offset, limit=limit)
-    name = names(app.store.registry())
+    page = app.store.browsing.page(_filter(request), offset=offset, limit=limit)
+    name = names(app.store.projects.all())
     end = offset + len(page.memories)
     return {
         "memories": [_row(memory, name) for memory in page.memories],
@@ -45,8 +45,8 @@ def browse(app: App, request: Request) -> dict[str, Any]:
 
 def facets(app: App, request: Request) -> dict[str, Any]:
     """Count the memories that the query's filters choose, by the values of each facet."""
-    name = names(app.store.registry())
-    counts = app.store.facets(_filter(request))
+    name = names(app.store.projects.all())
+    counts = app.store.browsing.facets(_filter(request))
     rows = {
         facet: [{"value": value, "label": _label(facet, value, name), "count": count} for value, count in values]
         for facet, values in counts.items()
@@ -57,7 +57,7 @@ def facets(app: App, request: Request) -> dict[str, Any]:
 def projects(app: App) -> dict[str, Any]:
     """Return every project, the last one first; `label` tells apart those that have the same name."""
     every = app.projects.every()["projects"]
-    label = names(app.store.registry(), also=[each["key"] for each in every])
+    label = names(app.store.projects.all(), also=[each["key"] for each in every])
     return {"projects": [{**each, "label": label(each["key"])} for each in every]}
 
 
@@ -107,14 +107,14 @@ def _label(facet: str, value: str, name: Callable[[str], str]) -> str:
 def details(app: App, id: str) -> dict[str, Any]:
     """Return all that is known of a memory: its text, source, links, history, score, and where it was injected."""
     store = app.store
-    memory = next(iter(store.by_id([id])), None)
+    memory = next(iter(store.memories.get([id])), None)
     if memory is None or memory.status == "forgotten":
         raise NotFound(f"there is no memory {id[:80]!r}", hint="look for it by its words")
     explained = app.memory(id, explain=True)
     sessions = _sessions(app, [memory.session, *(each["session"] for each in explained["shown"])])
     shown = [{**each, "about": sessions.get(each["session"], {}).get("title", "")} for each in explained["shown"]]
     return {
-        "memory": {**serialize.memory(memory), "project_name": names(store.registry())(memory.project)},
+        "memory": {**serialize.memory(memory), "project_name": names(store.projects.all())(memory.project)},
         "version": version(memory),
         "session": sessions.get(memory.session),
         "links": _links(store, memory),
@@ -130,7 +130,7 @@ def details(app: App, id: str) -> dict[str, Any]:
 
 def waiting(app: App, *, project: str = "", limit: int = MAX_WAITING) -> dict[str, Any]:
     """Return the proposals and notes that wait for the user in a project, or in all, newest first, and how many."""
-    found, name = app.review(project=project, most=limit), names(app.store.registry())
+    found, name = app.review(project=project, most=limit), names(app.store.projects.all())
     rows = {
         sort: [
             {
@@ -149,7 +149,7 @@ def waiting(app: App, *, project: str = "", limit: int = MAX_WAITING) -> dict[st
 
 def _links(store: Store, memory: Memory) -> list[dict[str, Any]]:
     """Return each link with the memory at its other end, and whether it leads there."""
-    linked = store.linked(memory.id)
+    linked = store.memories.links(memory.id)
     others = [link.target if link.source == memory.id else link.source for link in linked]
     ends = {each["id"]: each for each in _briefly(store, others)}
     return [
@@ -161,19 +161,19 @@ def _links(store: Store, memory: Memory) -> list[dict[str, Any]]:
 
 def _briefly(store: Store, ids: Sequence[str]) -> list[dict[str, Any]]:
     fields = ("id", "kind", "title", "status", "scope")
-    known = store.by_id(list(dict.fromkeys(filter(None, ids))))
+    known = store.memories.get(list(dict.fromkeys(filter(None, ids))))
     return [{name: getattr(each, name) for name in fields} for each in known if each.status != "forgotten"]
 
 
 def _sessions(app: App, ids: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Return the known sessions of these ids, each with its title."""
-    known = app.described(app.store.sessions_with(list(dict.fromkeys(filter(None, ids)))))
+    known = app.described(app.store.timeline.sessions_with(list(dict.fromkeys(filter(None, ids)))))
     return {each["id"]: {name: each[name] for name in ("id", "host", "started", "ended", "title")} for each in known}
 
 
 def _history(store: Store, memory: Memory) -> list[dict[str, Any]]:
     """Return who did what to it, newest first, with the fields before and after, and whether it can be undone."""
-    entries = store.log(memory=memory.id, limit=MAX_HISTORY)
+    entries = store.audit.list(memory=memory.id, limit=MAX_HISTORY)
     by_number = {entry.number: entry for entry in entries}
     return [
         {
@@ -183,7 +183,7 @@ def _history(store: Store, memory: Memory) -> list[dict[str, Any]]:
             "changes": _changes(by_number[each.number], memory.id) if each.number else [],
             "undo": bool(each.number) and stands(by_number[each.number]),
         }
-        for each in chronicle(entries, store.written(memory=memory.id), limit=MAX_HISTORY)
+        for each in chronicle(entries, store.audit.created(memory=memory.id), limit=MAX_HISTORY)
     ]
 
 
@@ -197,7 +197,7 @@ def _changes(entry: AuditEntry, id: str) -> list[dict[str, Any]]:
 
 def _proposes(store: Store, detail: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the fields that an agent's proposal would change of another memory, before and after."""
-    known = store.by_id([text(detail, REVISES)]) if text(detail, REVISES) else ()
+    known = store.memories.get([text(detail, REVISES)]) if text(detail, REVISES) else ()
     proposed = detail.get("changes")
     if not known or not isinstance(proposed, Mapping):
         return []

@@ -11,7 +11,7 @@ from foreword.extract.failures import failure_key, failure_of, run_of
 from foreword.extract.merge import fixes_of, open_items
 from foreword.extract.session import failure_uid
 from foreword.models import KINDS, Change, Injection, Memory, Session, text, texts
-from foreword.store.registry import names
+from foreword.store.projects import names
 from foreword.store.timeline import Given
 from foreword.worker.pages.timeline import CAME, change, failure, fixing, head, named, places, summary_of, work_of
 
@@ -34,12 +34,12 @@ def story(app: App, id: str) -> dict[str, Any]:
     """Return what a session was about, and its steps, oldest first; of a very long one the last steps."""
     session = app.settled(id)
     store = app.store
-    registry = store.registry()
-    came = store.came_of([session.id], kinds=(*KEPT_KINDS, "summary"), each=CAME)[session.id]
-    changed = store.changed_in(places([session], {session.id: came}), each=CHANGES).get(session.id)
-    injections = store.injections(session=session.id, limit=INJECTIONS)
-    prompts = store.began_with([session.id])
-    newest = store.events(session.id, limit=EVENTS, newest=True)
+    registry = store.projects.all()
+    came = store.timeline.came_of([session.id], kinds=(*KEPT_KINDS, "summary"), each=CAME)[session.id]
+    changed = store.timeline.changed_in(places([session], {session.id: came}), each=CHANGES).get(session.id)
+    injections = store.injections.list(session=session.id, limit=INJECTIONS)
+    prompts = store.timeline.began_with([session.id])
+    newest = store.events.list(session.id, limit=EVENTS, newest=True)
     events = sorted(newest, key=lambda event: (event.at, event.number))
     unread = max(0, session.events - len(events)) if len(events) == EVENTS else 0
     roots = {key: known.root for key, known in registry.items()}
@@ -57,7 +57,7 @@ def story(app: App, id: str) -> dict[str, Any]:
         "session": head(session, came, name=names(registry), now=app.now(), prompt=prompts.get(session.id)),
         "about": _about(session, came),
         "handoff": _handoff(came),
-        "injected": vars(store.given_to([session.id]).get(session.id, Given())),
+        "injected": vars(store.timeline.given_to([session.id]).get(session.id, Given())),
         "steps": steps[-MOST:],
         "left_out": max(0, len(steps) - MOST) + unread,
         "without_events": not events,  # it was imported, or its events were pruned
@@ -124,7 +124,7 @@ class _StepBuilder:
     def injections(self, injections: Sequence[Injection]) -> list[dict[str, Any]]:
         """Return the injections, item by item, and whether each item was used."""
         ids = dict.fromkeys(item.memory for each in injections for item in each.items)
-        known = {memory.id: memory for memory in self._store.by_id(list(ids))}
+        known = {memory.id: memory for memory in self._store.memories.get(list(ids))}
         return [self._injection(each, known) for each in injections]
 
     @staticmethod
@@ -180,7 +180,7 @@ class _StepBuilder:
 
     def _name_failures(self, failed: Sequence[tuple[dict[str, Any], str]]) -> None:
         """Add to each failed run its failure memory, which later sessions may have seen again and fixed."""
-        known = {memory.uid: memory for memory in self._store.by_uid([uid for _, uid in failed])}
+        known = {memory.uid: memory for memory in self._store.memories.get_by_uid([uid for _, uid in failed])}
         self._fixed |= fixing(self._app, {self._session.id: tuple(known.values())})
         for step, uid in failed:
             if uid in known and known[uid].status != "forgotten":
