@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from foreword.models import Change, Injection, Item, Memory, Query, Session, UsageVerdict
 from foreword.store import forgetting
-from foreword.store.timeline import Given
+from foreword.store.timeline import InjectionTotals
 
 fresh = itertools.count()
 
@@ -179,5 +179,5 @@ def test_what_sessions_were_given_counts_every_memory_once_and_no_silence(store)
     store.injections.record_usage(
         [UsageVerdict("two", "dec-1", used=True, how="words"), UsageVerdict("one", "dec-2", used=False)]
     )
-    found = store.timeline.given_to(["a", "b", "nobody"])
-    assert found == {"a": Given(injections=2, tokens=20, items=3, used=1), "b": Given(1, 10, 1, 0)}
+    found = store.timeline.injected(["a", "b", "nobody"])
+    assert found == {"a": InjectionTotals(injections=2, tokens=20, items=3, used=1), "b": InjectionTotals(1, 10, 1, 0)}

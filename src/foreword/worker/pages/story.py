@@ -12,7 +12,7 @@ from foreword.extract.merge import fixes_of, open_items
 from foreword.extract.session import failure_uid
 from foreword.models import KINDS, Change, Injection, Memory, Session, text, texts
 from foreword.store.projects import names
-from foreword.store.timeline import Given
+from foreword.store.timeline import InjectionTotals
 from foreword.worker.pages.timeline import CAME, change, failure, fixing, head, named, places, summary_of, work_of
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def story(app: App, id: str) -> dict[str, Any]:
         "session": head(session, came, name=names(registry), now=app.now(), prompt=prompts.get(session.id)),
         "about": _about(session, came),
         "handoff": _handoff(came),
-        "injected": vars(store.timeline.given_to([session.id]).get(session.id, Given())),
+        "injected": vars(store.timeline.injected([session.id]).get(session.id, InjectionTotals())),
         "steps": steps[-MOST:],
         "left_out": max(0, len(steps) - MOST) + unread,
         "without_events": not events,  # it was imported, or its events were pruned

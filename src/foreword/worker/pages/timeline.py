@@ -13,7 +13,7 @@ from foreword.extract.merge import fixes_of, open_items
 from foreword.extract.text import cut
 from foreword.models import Change, Event, Memory, Session, text
 from foreword.store.projects import counts_as, names
-from foreword.store.timeline import Changed, Given
+from foreword.store.timeline import Changed, InjectionTotals
 
 if TYPE_CHECKING:
     from foreword.models import KnownProject
@@ -43,7 +43,7 @@ def timeline(app: App, *, project: str = "", before: str = "", limit: int = 30) 
     }
     fixed = fixing(app, came)
     changed = store.timeline.changed_in(places(shown, came), each=LOOKED_AT)
-    injected = store.timeline.given_to(ids)
+    injected = store.timeline.injected(ids)
     unsummed = [id for id in ids if not any(memory.kind == "summary" for memory in came[id])]
     prompts = store.timeline.began_with(unsummed) if unsummed else {}
     now = app.now()
@@ -51,7 +51,7 @@ def timeline(app: App, *, project: str = "", before: str = "", limit: int = 30) 
         {
             **head(each, came[each.id], name=name, now=now, prompt=prompts.get(each.id)),
             **_row(each, came[each.id], changed.get(each.id, Changed((), 0)), fixed=fixed),
-            "injected": vars(injected.get(each.id, Given())),
+            "injected": vars(injected.get(each.id, InjectionTotals())),
         }
         for each in shown
     ]
