@@ -241,16 +241,18 @@ class _ViewerApp:
         return Response(answer, status, media_type="application/json")
 
     def _ask_worker(self, method: str, target: str, body: bytes) -> tuple[int, bytes]:
-        """Send a request to the worker, started where there is none; ask a question again while one leaves."""
-        tries = WORKER_TRIES if method == "GET" else 1
+        """Send a request to the worker, started where there is none; try again while one leaves."""
+        tries = WORKER_TRIES
         while True:
             if not pid_of(self._home):
                 start(self._home)
             try:
                 return Client(self._home).send(method, target, body if method == "POST" else None)
-            except WorkerError:
+            except WorkerError as exc:
+                # A change is sent again only where nobody was there to read it.
+                unread = isinstance(exc.__cause__, FileNotFoundError | ConnectionRefusedError)
                 tries -= 1
-                if not tries:
+                if not tries or not (unread or method == "GET"):
                     raise
                 time.sleep(0.2)
 
