@@ -452,7 +452,7 @@ class AgentActivity:
     name: str = ""
     session: str = ""
     project: str = ""
-    given: float = 0.0  # when it was given something last, in its latest sessions
+    injected: float = 0.0  # when it was given something last, in its latest sessions
     trigger: str = ""
     tokens: int = 0
 

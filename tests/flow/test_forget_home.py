@@ -17,7 +17,6 @@ from foreword.errors import NotFound
 from foreword.hook.spool import append
 from foreword.models import Event, Link, Memory
 from foreword.paths import Home
-from foreword.store import forgetting
 from foreword.worker.app import App
 from foreword.worker.projects import united
 from tests.canaries import noise, standing
@@ -54,7 +53,7 @@ def app(home: Home) -> Iterator[App]:
 
 
 def forget(app: App, **asked: Any) -> dict[str, Any]:
-    return app._forgetting.asked(asked)
+    return app._forgetting.forget(asked)
 
 
 def kept(app: App, *memories: Memory) -> list[Memory]:
@@ -230,7 +229,7 @@ def test_signs_are_looked_for_as_they_are(app: App, match: str) -> None:
 def test_nothing_that_is_about_to_go_is_fetched_any_more(app: App) -> None:
     (one,) = kept(app, Memory("decision", "walrus"))
     live = app.store.maintenance.forgetting
-    live.begin(live.ask(lambda execute: forgetting.doomed(execute, ids=[one.id])), at=9.0)
+    live.begin(live.find(ids=[one.id]), at=9.0)
     with pytest.raises(NotFound):
         app.memory(one.id)
 

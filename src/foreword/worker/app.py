@@ -461,4 +461,4 @@ class App:
     def forget(self, told: Mapping[str, Any], *, who: str = "user") -> dict[str, Any]:
         """Remove something for good, and prove it; or only tell what would go."""
         self._measuring.look()  # what is to be written with the next commit may name it
-        return self._forgetting.asked(told, who=who)
+        return self._forgetting.forget(told, who=who)

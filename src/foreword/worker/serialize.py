@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 def host(seen: AgentActivity) -> dict[str, Any]:
     """What was seen of a host; null for what never was."""
     event = {"at": seen.at, "name": seen.name, "session": seen.session, "project": seen.project}
-    given = {"at": seen.given, "trigger": seen.trigger, "tokens": seen.tokens}
+    given = {"at": seen.injected, "trigger": seen.trigger, "tokens": seen.tokens}
     return {
         "last_event": event if seen.at else None,
-        "last_injection": given if seen.given else None,
+        "last_injection": given if seen.injected else None,
         "sessions": seen.sessions,
         "events": seen.events,
     }

@@ -13,8 +13,7 @@ from typing import Any
 from foreword.config import Settings
 from foreword.errors import ForewordError
 from foreword.store import Store
-from foreword.store.pruning import PARTS, Plan
-from foreword.store.retention import SETTINGS, WHAT, Limits, Prunable
+from foreword.store.pruning import PARTS, SETTINGS, WHAT, Limits, Plan, Prunable
 from foreword.worker.jobs.imports import Backpressure
 
 log = logging.getLogger("foreword")
@@ -93,7 +92,7 @@ class Pruning:
     def _step(self, run: _Run, *, who: str) -> None:
         lately = self._courtesy.give_way()
         batch = self._store().maintenance.prune(
-            run.plan, run.place, after=run.after, who=who, now=run.now, told=run.rows, noted=run.noted
+            run.plan, run.place, after=run.after, who=who, now=run.now, removed=run.rows, noted=run.noted
         )
         run.rows[PARTS[run.place].name] += batch.rows
         run.noted, run.after = batch.noted, batch.after
