@@ -19,6 +19,11 @@ def settings_page() -> str:
         for trigger, recipe in RECIPES.items()
         for layer in recipe.layers
     ]
+    recipe_rows += [
+        f"| {moment} | {recipe.budget} | - | - | - | - | - | - |"
+        for moment, recipe in RECIPES.items()
+        if not recipe.layers
+    ]
     return _PAGE.format(
         rows="\n".join(rows),
         recipe_rows="\n".join(recipe_rows),
@@ -74,7 +79,7 @@ costs, and how to turn it on.
 
 For each moment a budget in tokens, frame and headings included, and its layers in order. `cap` is what a layer gets
 before another gets more, `limit` the most memories in it, `limit_away` the same while the worker is away. Some caps are
-divided by scope. What a layer or a scope does not use goes to those that need it.
+divided by scope. What a layer or a scope does not use goes to those that need it. `tool` is one line around a tool use.
 
 | moment | budget | layer | cap | limit | limit_away | by scope | kinds |
 |---|---|---|---|---|---|---|---|

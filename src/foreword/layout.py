@@ -11,8 +11,6 @@ from foreword.models import KINDS
 MOST_TOKENS = 10_000  # five times the biggest recipe; beyond it memory would crowd out the work
 MOST_TOTAL = 100_000  # of one context window; half of the most that models hold
 MOST_ITEMS = 200
-HINT_TOKENS = 120  # of one hint around a tool use
-HINTS_TOKENS = 1_500  # of all hints in one context window
 UNCOUNTED = 1 << 30  # tokens; of a moment that no ledger counts
 
 
@@ -101,8 +99,9 @@ RECIPES: Mapping[str, Recipe] = {
         total=1000,
         together=3000,
     ),
+    "tool": Recipe(budget=120, layers=(), total=1500),  # one line, so that there is nothing to share out
 }
-COUNTED = ("session_start", "question", "prompt")  # moments that the ledger counts
+COUNTED = ("session_start", "question", "prompt", "tool")  # moments that the ledger counts
 
 
 def merged(overrides: Mapping[str, Any]) -> tuple[Mapping[str, Recipe], tuple[Wrong, ...]]:

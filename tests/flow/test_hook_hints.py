@@ -229,6 +229,29 @@ def test_every_agent_is_told_behind_its_tool_in_its_own_shape(session, told_by, 
         assert "`make test` worked in 2" in text
 
 
+def test_an_agent_that_takes_no_answer_after_a_failure_is_told_with_the_next_prompt(session, told_by, project):
+    for _ in range(2):
+        fail_and_work(session())
+    own = f"cursor-{next(ids)}"
+    about = {"conversation_id": own, "workspace_roots": [project]}
+    use = {**about, "tool_name": "Shell", "tool_input": {"command": "make unit"}}
+    failure = {**use, "tool_use_id": "t1", "error_message": NO_RULE, "failure_type": "error"}
+    worked = {**use, "tool_use_id": "t2", "tool_output": json.dumps({"output": "12 passed", "exitCode": 0})}
+
+    def prompt(number: int) -> str:
+        asked = {**about, "prompt": "yes, go on", "generation_id": f"g{number}"}
+        return told_by.tell("beforeSubmitPrompt", asked, host="cursor").stdout.decode()
+
+    prompt(1)  # a session's first prompt may bring what sessions begin with
+    assert told_by.tell("postToolUseFailure", failure, host="cursor").stdout == b""
+    assert "the same with `make unit`" in prompt(2)
+    assert prompt(3) == ""
+    told_by.tell("preCompact", about, host="cursor")  # a new window may be told again
+    told_by.tell("postToolUseFailure", {**failure, "tool_use_id": "t3"}, host="cursor")
+    told_by.tell("postToolUse", worked, host="cursor")
+    assert "the same with" not in prompt(4)  # the agent got there by itself
+
+
 def test_a_command_that_worked_is_told_nothing_behind_it(session, told_by, project):
     fail_and_work(session())
     ok = {"codex": ("PostToolUse", {"tool_response": "12 passed\n"}),

@@ -540,10 +540,11 @@ class TestRecipes:
         told = {"compaction": {"budget": 900}, "session_start": {"budget": 1000}}
         assert merged(told)[0]["compaction"].budget == 900
         # The ledger is as specified and follows the budgets unless told.
-        assert ledger_of(RECIPES) == {"session_start": 2000, "question": 1000, "prompt": 3000, "together": 3000}
+        totals = {"session_start": 2000, "question": 1000, "prompt": 3000, "tool": 1500, "together": 3000}
+        assert ledger_of(RECIPES) == totals
         recipes, wrong = merged({"session_start": {"budget": 3000}, "prompt": {"budget": 250}})
-        assert ledger_of(recipes) == {"session_start": 3000, "question": 1000, "prompt": 1500, "together": 4000}
-        told = {"session_start": 2500, "question": 10, "prompt": 0, "together": 100}
+        assert ledger_of(recipes) == {**totals, "session_start": 3000, "prompt": 1500, "together": 4000}
+        told = {"session_start": 2500, "question": 10, "prompt": 0, "tool": 20, "together": 100}
         recipes, more = merged({"ledger": told})
         assert ledger_of(recipes) == told
         assert (wrong, more) == ((), ())
@@ -591,7 +592,7 @@ class TestRecipes:
     )
     def test_whatever_is_said_the_recipes_can_be_used(self, overrides):
         recipes, _ = merged(overrides)
-        assert tuple(recipes) == TRIGGERS
+        assert tuple(recipes) == (*TRIGGERS, "tool")
         for trigger, recipe in recipes.items():
             assert 0 <= recipe.budget <= MOST_TOKENS
             assert [layer.name for layer in recipe.layers] == [layer.name for layer in RECIPES[trigger].layers]

@@ -8,26 +8,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from foreword.extract.actions import Action
-from foreword.extract.failures import (
+from foreword.extract.failure_memory import (
     EARLIER,
     MOST_SESSIONS,
     confirm_failure_detail,
-    ended_badly,
-    error_key,
-    error_line,
-    failed_test,
     failure_body,
     failure_detail,
-    failure_key,
-    failure_of,
     failure_title,
-    failures_of,
     merge_failure_detail,
-    run_of,
-    runs_of,
     sessions_seen,
     sessions_worked,
 )
+from foreword.extract.failures import failure_key, failure_of, failures_of, run_of, runs_of
+from foreword.extract.outputs import ended_badly, error_key, error_line, failed_test
 from foreword.extract.turns import turns_of
 from foreword.models import Edit
 from tests.tables import table
@@ -216,14 +209,14 @@ def test_the_fix_seen_most_often_stays():
     assert "Worked instead: `yarn run test` (2 sessions)." in failure_body(known)
 
 
-def test_a_memory_names_fifty_sessions_and_counts_the_rest():
+def test_a_memory_names_the_last_sessions_and_counts_the_rest():
     _, of = details()
     known = of("s0")
-    for number in range(1, 70):
+    for number in range(1, MOST_SESSIONS + 20):
         known = merge_failure_detail(known, of(f"s{number}"))
     assert len(known["seen_in"]) == MOST_SESSIONS + 1
     assert known["seen_in"][EARLIER] == 20
-    assert sessions_seen(known) == 70
+    assert sessions_seen(known) == MOST_SESSIONS + 20
 
 
 def test_later_sessions_confirm_what_works_and_what_no_longer_fails():
@@ -275,3 +268,67 @@ def test_every_runner_is_told_by_its_error_and_its_test(name, error, test, outpu
     assert error.split(": ", 1)[-1][:40] in told or told in error
     assert failed_test(output) == test or not test
     assert ended_badly(output) is True or not name.startswith(SUMS_UP)
+
+
+def test_what_a_call_must_differ_in_is_what_fixed_it():
+    usage = found(
+        run("shopctl orders --verbose --limit 5", "error: unexpected argument '--verbose' found", failed=True),
+        run("shopctl orders --limit 5"),
+    )
+    assert usage[0].fix == "worked without `--verbose`"
+    query = "shopctl api -f query='{ order(id: 7) { lines { note(cut:80) price } } }'"
+    (asked,) = found(
+        run(query, "Field 'note' doesn't accept argument 'cut'", failed=True), run(query.replace("(cut:80)", ""))
+    )
+    assert asked.fix == "worked without `cut`"
+    (variable,) = found(
+        run("shopctl sync -e bash", "shopctl: C:/shop/mnt: No such file or directory", failed=True),
+        run("SHOP_NO_PATHS=1 shopctl sync -e bash"),
+    )
+    assert variable.fix == "worked with `SHOP_NO_PATHS=1` before it"
+
+
+def test_a_script_that_worked_from_a_file_is_told_so():
+    lines = "import json\norders = json.load(open('orders.json'))\nprint(sum(each['total'] for each in orders))\n"
+    broken = run(f'python3 -c "\n{lines}"', "IndentationError: unexpected indent", failed=True)
+    (file,) = found(broken, run(f"cat > sum.py <<'EOF'\n{lines}EOF\npython3 sum.py"))
+    assert file.fix == "worked with the script written to a file"
+    (written,) = found(broken, edit("sum.py", "", lines), run("python3 sum.py"))
+    assert written.fix == "worked with the script written to a file"
+    (here,) = found(broken, run(f"python3 - <<'EOF'\n{lines}EOF"))
+    assert here.fix == "worked with the script in a here-document"
+    (other,) = found(broken, run("python3 manage.py migrate"))
+    assert other.fix == ""
+
+
+def test_of_a_tool_that_looks_around_the_flags_are_kept():
+    (failure,) = found(
+        run("cat -Q src/cart.ts | sed -n '3,9p'", "cat: illegal option -- Q\nusage: cat [-benst] [file ...]"),
+        run("sed -n '3,9p' src/cart.ts | cat -n"),
+    )
+    assert (failure.shape, failure.worked) == ("cat -Q", "cat -n")
+    known = failure_detail(failure, "s1")
+    known = confirm_failure_detail(known, runs_of(session(run("cat src/mail.ts"))), "s2")
+    assert sessions_worked(known, "cat -n") == 1
+    known = confirm_failure_detail(known, runs_of(session(run("cat -n src/mail.ts | head"))), "s3")
+    assert sessions_worked(known, "cat -n") == 2
+    (hidden,) = found(run("cat -Q a.ts | tail -3", "error: unexpected argument '-Q' found\n\nUsage: wrap read FILE"))
+    assert hidden.shape == "cat -Q"
+
+
+def test_a_refused_commit_is_known_by_the_script_that_failed():
+    hook = (
+        "$ shoptest src/\nerror: no stock left\n 12 pass\n 0 fail\nRan 12 tests across 3 files.\n"
+        '$ shoplint\nChecked 7 files. Found 1 of them wrong.\nerror: script "lint" exited with code 1\n'
+    )
+    (failure,) = found(
+        run('git commit -m "Add x"', hook, failed=True), run("yarn lint:fix"), run('git commit -m "Add x"')
+    )
+    assert (failure.shape, failure.error, failure.worked) == ("git commit", "script 'lint' failed", "yarn lint:fix")
+    (chained,) = found(run("yarn test && yarn lint", hook, failed=True))
+    assert chained.shape == "yarn lint"
+
+
+def test_paths_of_the_project_are_relative_to_its_root():
+    (failure,) = found(run(f"shopctl check {ROOT}/a/cart.ts", f"error: {ROOT}/a/cart.ts has no owner", failed=True))
+    assert (failure.command, failure.error) == ("shopctl check ./a/cart.ts", "error: ./a/cart.ts has no owner")

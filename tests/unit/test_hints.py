@@ -148,7 +148,7 @@ def test_the_alternative_most_like_the_command_is_named_without_foreign_paths():
     assert "`yarn run test` worked in 3" in test.text
 
 
-FAILED = "make lint", "src/cart.ts\n  × The imports are not sorted.\n"
+FAILED = "make lint --all", "src/cart.ts\n  × The imports are not sorted.\n"
 
 
 @table(
@@ -156,6 +156,7 @@ FAILED = "make lint", "src/cart.ts\n  × The imports are not sorted.\n"
     [
         ({"worked": {"make fmt": ["s1", "s2"]}}, "; `make fmt` worked in 2 [fai-2m7k1xq0]"),
         ({"fix": "worked without `--all`"}, "; it worked without --all [fai-2m7k1xq0]"),
+        ({"fix": "worked without `--each`"}, ""),
         ({"fix": "edited src/cart.ts: `import a`", "fixed_files": ["src/cart.ts"]}, "; fixed then: edited src/cart.ts: import a [fai-2m7k1xq0]"),
         ({"fix": "edited src/other.ts", "fixed_files": ["src/other.ts"], "error": "The imports are not sorted!"}, ""),
         ({"worked": {"make fmt": ["s1"]}}, ""),
@@ -227,3 +228,55 @@ def test_hints_over_many_failures_take_no_time():
         hint_before(piece * (65_536 // len(piece)), some, now=NOW, cwd=ROOT, root=ROOT)
         hint_after("tool7 x", piece * (65_536 // len(piece)), some, now=NOW)
     assert time.monotonic() - began < 3.0
+
+
+@table(
+    ("fix", "sessions", "end"),
+    [
+        ("worked without `shopctl`", ["s1"], "it worked without shopctl"),
+        ("worked with the script written to a file", ["s1"], "it worked with the script written to a file"),
+        ("worked with `SHOP_ZONE=1` before it", ["s1", "s2"], "it worked with SHOP_ZONE=1 before it"),
+        ("worked with `SHOP_ZONE=1` before it", ["s1"], None),
+        ("worked with `SHOP_SKIP_CHECKS=1` before it", ["s1", "s2"], None),
+        ("worked with `NODE_TLS_REJECT_UNAUTHORIZED=0` before it", ["s1", "s2"], None),
+        ("worked without `--strict`", ["s1", "s2"], None),
+        ("worked without `--frozen-lockfile`", ["s1", "s2"], None),
+    ],
+)
+def test_how_a_call_must_differ_is_told_unless_it_skips_a_check(fix, sessions, end):
+    hint = hint_before(
+        "shopctl yarn unit --strict --frozen-lockfile",
+        known("shopctl yarn", "error: unrecognized subcommand 'yarn'", fix=fix, fixes={fix: sessions}),
+        now=NOW,
+    )
+    assert hint is not None
+    assert hint.text.removesuffix(" [fai-2m7k1xq0]").endswith(f"; {end}" if end else "'yarn'\"")
+
+
+def test_a_call_without_the_words_to_leave_out_is_another_matter():
+    fix = "worked without `cut`"
+    failed = known("shopctl api -f", "Field 'note' doesn't accept argument 'cut'", fix=fix, fixes={fix: ["s1"]})
+    assert hint_before("shopctl api -f query='{ note(cut:80) }'", failed, now=NOW) is not None
+    assert hint_before("shopctl api -f query='{ price }'", failed, now=NOW) is None
+
+
+def test_a_command_that_only_looks_is_told_after_its_error_alone():
+    failed = known("cat -Q", "cat: illegal option -- Q", worked={"cat -n": ["s1", "s2"]}, key="")
+    assert hint_before("cat -Q cart.ts", failed, now=NOW) is None
+    hint = hint_after("cat -Q cart.ts", "cat: illegal option -- Q", failed, now=NOW)
+    assert hint is not None
+    assert "`cat -n` worked in 2" in hint.text
+
+
+def test_a_refused_commit_is_told_what_the_check_wanted():
+    lint = known("yarn lint", "The imports are not sorted.", cause="content", worked={"yarn lint:fix": ["s1", "s2"]})
+    hook = '$ shoplint\nChecked 7 files.\nerror: script "lint" exited with code 1\nhusky - pre-commit script failed (code 1)\n'
+    hint = hint_after('git commit -m "Add x"', hook, lint, now=NOW)
+    assert hint is not None
+    assert hint.text.startswith(
+        "[foreword, history] `yarn lint` failed in 2 sessions before, last yesterday; `yarn lint:fix` worked in 2"
+    )
+    sorted_out = hint_after('git commit -m "Add x"', "src/a.ts\n  × The imports are not sorted.\n", lint, now=NOW)
+    assert sorted_out is not None
+    assert "the same with `yarn lint`" in sorted_out.text
+    assert hint_after("yarn build", "src/a.ts\n  × The imports are not sorted today.\n", lint, now=NOW) is None

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from foreword.audit import revised
 from foreword.extract.actions import Action
-from foreword.extract.failures import failure_detail, failures_of
+from foreword.extract.failure_memory import failure_detail
+from foreword.extract.failures import failures_of
 from foreword.extract.merge import (
     CLOSED,
     EARLIER,

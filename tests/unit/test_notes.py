@@ -239,6 +239,21 @@ def test_before_an_edit_the_newest_that_the_user_laid_down_is_quoted() -> None:
     assert hint_for_edit("a.py", [a_memory("cents, never floats", kind="correction", files=pairs)], now=NOW) is not None
 
 
+@table(
+    ("title", "confidence", "files"),
+    [
+        ("Which of the layouts do you like best? Option B: cards in two columns", 0.9, ("web/cards.py",)),
+        ("Chosen: cards in two columns", 0.9, ("web/cards.py",)),
+        ("the cards must branch off main, and the pull request is merged there", 0.9, ("web/cards.py",)),
+        ("the cards should have two columns", 0.65, ("web/cards.py",)),
+        ("the total should stand below", 0.8, ("web/cards.py", "web/total.py")),
+    ],
+)
+def test_an_answer_a_task_and_a_guess_are_not_told_at_an_edit(title: str, confidence: float, files) -> None:
+    said = a_memory(title, kind="decision", confidence=confidence, files=files)
+    assert hint_for_edit("web/cards.py", [said], now=NOW) is None
+
+
 @table("trap", TRAPS)
 def test_a_hint_before_an_edit_is_one_line_whatever_was_stored(trap: str) -> None:
     hint = hint_for_edit(trap, [a_memory(trap, kind="preference", id=trap)], now=NOW)

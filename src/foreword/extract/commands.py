@@ -183,7 +183,8 @@ def without_cd(line: str) -> str:
 def shown(line: str, *, most: int = SHORT) -> str:
     """Return a command line as it is shown: one line, without folders that it goes to and where its output goes."""
     head = line.split('"$(cat <<', 1)[0] + '"…"' if '"$(cat <<' in line else line
-    doing = [each for each in commands_of(head) if each.words[0] != "cd"]
+    every = [each for each in commands_of(head) if each.words[0] != "cd"]
+    doing = [each for each in every if each.words[0] not in ("echo", "printf")] or every  # what only separates outputs
     kept = [each for each in doing if not (each.filters and _DISPLAYS.match(each.text))]
     text = "".join((" | " if each.filters else " && ") + each.text for each in kept).removeprefix(" && ").strip()
     text = text.replace("`", "'")

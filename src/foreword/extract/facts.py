@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from foreword.extract.actions import Action
 from foreword.extract.commands import commands_of, message_of, shape_of
-from foreword.extract.failures import ended_badly
+from foreword.extract.outputs import ended_badly
 from foreword.extract.turns import Turn
 
 CHECKS = ("test", "lint", "build")

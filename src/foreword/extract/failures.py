@@ -8,8 +8,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
-from typing import Any
 
 from foreword.extract.actions import Action
 from foreword.extract.commands import (
@@ -23,17 +21,24 @@ from foreword.extract.commands import (
     shown,
     word_set,
 )
+from foreword.extract.outputs import (
+    FILE,
+    MESSAGE,
+    NO_CAUSE,
+    NOTHING,
+    SHELL_ERROR,
+    ended_badly,
+    error_key,
+    error_line,
+    failed_script,
+    failed_test,
+    plain_output,
+)
 from foreword.extract.turns import Turn
-from foreword.models import Edit, named, texts
-from foreword.models import text as text_under
+from foreword.models import Edit
 
-MOST_OUTPUT = 40_000  # characters of an output; of more, the beginning and the end are read
-MESSAGE = 160  # characters of an error
 NEAR = 10  # commands after a failure among which the one that worked is looked for
 LIKE = 0.3  # share of words that a similar command has in common
-MOST_SESSIONS = 50  # that a memory names, the last ones; those before are a number
-EARLIER = "earlier"  # the name of that number
-MOST_WORKED = 5  # commands that worked which a memory names
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,8 @@ class Run:
     error: str = ""
     place: int = 0  # of the command that failed
     words: frozenset[str] = field(default_factory=frozenset)
+    line: str = ""  # as it was run, with the project's paths relative to its root
+    text: str = ""  # its output, in plain characters
 
     @property
     def succeeded(self) -> bool:
@@ -95,7 +102,7 @@ def failures_of(turns: Sequence[Turn], *, root: str = "") -> tuple[Failure, ...]
         failure = _with_fix(failure, place, steps, runs)
         known = found.get(failure_key(failure))
         found[failure_key(failure)] = _again(known, failure) if known else failure
-    return tuple(each for each in found.values() if not each.minor or each.times > 1 or _SHELL_ERROR.match(each.error))
+    return tuple(each for each in found.values() if not each.minor or each.times > 1 or SHELL_ERROR.match(each.error))
 
 
 def failure_key(failure: Failure) -> str:
@@ -126,11 +133,19 @@ def run_of(action: Action, *, root: str = "", cwd: str = "") -> Run:
     *cwd* is the folder in which it began; where it is not known, no failure depends on its folder.
     """
     commands = commands_of(action.command)
-    run = Run(action, commands, folders_of(commands, cwd, root=root), failed=False, words=_own_words(commands))
+    text = _relative(plain_output(action.output), root)
+    run = Run(
+        action,
+        commands,
+        folders_of(commands, cwd, root=root),
+        failed=False,
+        words=_own_words(commands),
+        line=_relative(action.command, root).strip(),
+        text=text,
+    )
     if not commands or _CLIENT.search(action.output[:400]):
         return replace(run, skipped=True)
-    text = _plain(action.output)
-    nothing = _NOTHING.search(text) if any(each.kind in _CHECKS for each in commands) else None
+    nothing = NOTHING.search(text) if any(each.kind in _CHECKS for each in commands) else None
     if action.failed:
         error = nothing[0].strip() if nothing else error_line(text) or failed_test(text) or _first_line(commands, text)
     elif nothing:
@@ -143,7 +158,15 @@ def run_of(action: Action, *, root: str = "", cwd: str = "") -> Run:
         error = ""
     if not error and not action.failed:
         return run
-    return replace(run, failed=True, error=error, place=_failing(commands, error, tells=bool(action.failed)))
+    return replace(run, failed=True, error=error, place=_failing(commands, error, text, tells=bool(action.failed)))
+
+
+def _relative(text: str, root: str) -> str:
+    """Return a text with the project's own paths relative to its root, and marked so: `./src/a.py`.
+
+    Where a project lies differs between people and machines, and a long path pushes the cause out of the line.
+    """
+    return text.replace(f"{root.rstrip('/')}/", "./") if root.strip("/") else text
 
 
 def _own_words(commands: tuple[Command, ...]) -> frozenset[str]:
@@ -156,46 +179,7 @@ def _first_line(commands: tuple[Command, ...], text: str) -> str:
     """Return what git says first, where none of its lines looks like an error."""
     line = next((line.strip() for line in text.split("\n") if line.strip()), "")
     is_git = commands[0].program.startswith("git ") and commands[0].kind == "git"
-    return line[:MESSAGE] if is_git and len(line.split()) >= 3 and not _NO_CAUSE.search(line) else ""
-
-
-def error_line(output: str) -> str:
-    """Return the line that names the cause, of an output that tells of a failure; empty where no line does."""
-    text = _plain(output)
-    if found := _SHELL_ERROR.search(text):
-        return " ".join(found[0].split())[:MESSAGE]
-    type, message = _error(text)
-    if type and type.lower() in message.lower():
-        type = ""
-    line = " ".join(": ".join(filter(None, (type, message))).split())
-    if _NO_CAUSE.search(line) or _only_counts(line):
-        return ""
-    return line if len(line) <= MESSAGE else line[: MESSAGE - 1].rsplit(" ", 1)[0] + "…"
-
-
-def failed_test(output: str) -> str:
-    """Return the first test that an output says failed; empty where it names none."""
-    text = _plain(output)
-    names = (found[1] for pattern in _TESTS if (found := pattern.search(text)))
-    return next((" ".join(name.split())[:MESSAGE] for name in names), "")
-
-
-def error_key(error: str) -> str:
-    """Return an error without what differs from time to time: numbers, hashes, the folders of paths."""
-    text = re.sub(r"^(?:< )?[^\s:]+:\d+(?::\d+)?:? (?:error )?", "", error)  # where it was
-    text = re.sub(r"0x[0-9a-f]+|\b(?=[0-9a-f]*\d)[0-9a-f]{7,64}\b", "#", text.lower())
-    text = re.sub(r"(?:[\w.~@-]*/)+([\w.-]*)", r"\1", text)
-    return " ".join(re.sub(r"\d+(?:\.\d+)*", "#", text).split())
-
-
-def ended_badly(output: str) -> bool | None:
-    """Return how a check ended by its own words, where its exit code is not known; None where it says neither."""
-    text = _plain(output)
-    if _NO_FAILURES.search(text) and not re.search(r"\b[1-9]\d* (?:fail|error)", text):
-        return False
-    if _FAILS.search(text):
-        return True
-    return False if _PASSES.search(text) else None
+    return line[:MESSAGE] if is_git and len(line.split()) >= 3 and not NO_CAUSE.search(line) else ""
 
 
 # -- what failed ---------------------------------------------------------------------------------------------------
@@ -207,19 +191,6 @@ _CLIENT = re.compile(
     r"|inputvalidationerror|hook|command running|[^\n]{0,80}temporarily unavailable in background|tool permission|blocked:|cancelled:)",
     re.IGNORECASE,
 )
-_NO_CAUSE = re.compile(
-    r"^(?:exit (?:code|status)|command failed with exit code|command timed out|process exited|elifecycle|\$ |husky - |(?:error: )?script \""
-    r"|\[redacted|hint: |(?:error: )?usage: |ran \d+ tests|ok\s|some (?:errors|warnings) were emitted|\(this error)"
-    r"|\b(?:pass|passed|ok)\b[^a-z]*$|^\[[a-z ]+\] warning|\twarning\b|\b0 (?:errors|failed)\b|\t(?:pass|pending)\t",
-    re.IGNORECASE,
-)
-# A check that did nothing, and says so.
-_NOTHING = re.compile(
-    r"^.*\bno tests? (?:found|ran|files?\b.*found)\b.*$|^.*\bcollected 0 items\b.*$|^.*\b0 tests? (?:ran|found)\b.*$"
-    r"|^linting: 0 file.*$|^.*\bnone of the selected packages has an? .*$|^.*\bno projects matched\b.*$",
-    re.IGNORECASE | re.MULTILINE,
-)
-# A call that no edit of the project's files can make right.
 _USAGE = re.compile(
     r"(?:unrecogni[sz]ed|unknown|unexpected|illegal|invalid|unsupported|bad|no such) (?:sub-?)?(?:command|option|argument|flag|switch|script|task|target|skill|field)"
     r"|command not found|(?:script|task) not found|missing script|couldn't find a script|no such (?:command|service)|not recognized as"
@@ -235,12 +206,8 @@ _FOLDER = re.compile(
     re.IGNORECASE,
 )
 _INLINE = frozenset(("-c", "-e", "-lc"))  # a script in the command looks for files of its own
-_SHELL_ERROR = re.compile(
-    r"^(?:\(eval\)|[\w/.-]{0,40}(?:bash|zsh|sh)):(?: ?line)? ?\d*:? ?(?:[^\n]*command not found[^\n]*|no matches found: [^\n]+|cd: [^\n]+)$",
-    re.MULTILINE,
-)
 _QUOTED = re.compile(
-    r"['\"`‘“]([^'\"`’”\n]{1,60})['\"`’”]|(?:option|flag|switch|argument):? (?:-- )?(\S+)|not found: (\S+)|^(\S+): |cd: (\S+):|^pattern (\S+):"
+    r"(?<!\w)['\"`‘“]([^'\"`’”\n]{1,60})['\"`’”]|(?:option|flag|switch|argument):? (?:-- )?(\S+)|not found: (\S+)|^(\S+): |cd: (\S+):|^pattern (\S+):"
 )
 
 
@@ -252,7 +219,7 @@ def failure_of(run: Run) -> Failure | None:
     name = command.words[0]
     doubled = _doubled_folder(run.error, folder)
     culprits = _culprits(run.error, command)
-    nothing = _NOTHING.search(run.error)
+    nothing = NOTHING.search(run.error)
     cause, shape = "content", shape_of(command)
     if doubled:
         cause, shape = "folder", f"{doubled}/"
@@ -276,12 +243,12 @@ def failure_of(run: Run) -> Failure | None:
     minor = only_reads and not doubled and (cause != "usage" or name in ("grep", "rg", "find", "ls"))
     return Failure(
         shape=shape,
-        command=shown(run.action.command),
+        command=shown(run.line),
         error=run.error,
-        key="not found" if doubled else _key(run),
+        key="not found" if doubled else "no matches found" if is_glob_error(run.error) else _key(run),
         cause=cause,
         folder=folder if cause == "folder" else None,
-        files=tuple(dict.fromkeys(_FILE.findall(_plain(run.action.output))))[:20],
+        files=tuple(dict.fromkeys(FILE.findall(run.text)))[:20],
         first=run.action.at,
         last=run.action.at,
         minor=minor,
@@ -290,7 +257,7 @@ def failure_of(run: Run) -> Failure | None:
 
 def _key(run: Run) -> str:
     """Return what tells an error from others; of a test with its name: `assert not True` is one error in each."""
-    test = failed_test(run.action.output) if run.commands[run.place].kind == "test" else ""
+    test = failed_test(run.text) if run.commands[run.place].kind == "test" else ""
     return " ".join(dict.fromkeys(filter(None, (error_key(test), error_key(run.error)))))
 
 
@@ -308,7 +275,7 @@ def _tool_failure(action: Action) -> Failure | None:
 
 def _hidden_error(commands: tuple[Command, ...], text: str) -> str:
     """Return the error in the output of a line whose end does not tell of it: `pytest | tail`, `a; b`."""
-    found = _SHELL_ERROR.search(text)
+    found = SHELL_ERROR.search(text)
     if found:
         return " ".join(found[0].split())[:MESSAGE]
     checks = [each for each in commands if each.kind in _CHECKS and not each.tells]
@@ -318,31 +285,49 @@ def _hidden_error(commands: tuple[Command, ...], text: str) -> str:
     option = next((each for each in _CALL_ERROR.finditer(text) if each["name"] in names), None)
     if option:
         return option[0][:MESSAGE]
+    words = {word for each in commands if not each.tells for word in each.words[1:]}
+    refused = next((each for each in _REFUSED.finditer(text) if each["flag"] in words), None)
+    if refused:
+        return refused[0][:MESSAGE]
     if any(_INTERPRETER.match(name) for name in names) and _SCRIPT_ERROR.search(text):
         return error_line(text)
     running = [each for each in commands if each.kind not in ("look", "git") and not each.tells]
-    first = next((line.strip() for line in text.split("\n", 5)[:5] if line.strip()), "")
-    return first[:MESSAGE] if running and commands[0] is running[0] and _USAGE_LINE.match(first) else ""
+    lines = [line.strip() for line in text.strip().split("\n", 5)[:5]]
+    if running and (found := _NO_MODULE.search("\n".join(lines))):
+        return found[0][:MESSAGE]
+    return lines[0][:MESSAGE] if running and commands[0] is running[0] and _USAGE_LINE.match(lines[0]) else ""
 
 
 _CALL_ERROR = re.compile(
     r"^(?P<name>[\w.-]{1,40}): (?:(?:illegal|invalid|unrecognized|unknown) option\b[^\n]*|[^\n]{0,200}: No such file or directory$)",
     re.MULTILINE,
 )
+_REFUSED = re.compile(
+    r"^error: (?:unexpected|unrecognized|invalid|unknown) (?:argument|option|flag):? ['\"`]?(?P<flag>-[\w-]+)[^\n]*",
+    re.MULTILINE | re.IGNORECASE,
+)
 _GIT_ERROR = re.compile(
     r"fatal: |The following paths|error: (?:pathspec|the following|unknown|your local)", re.IGNORECASE
+)
+_VET = re.compile(
+    r"possible misuse of|\S+ composite literal uses unkeyed|.* copies lock|.*self-assignment of|unreachable code|struct field tag"
+    r"|.* format %|.*result of .* call not used|.* possible formatting directive|the cancel function|loop variable"
 )
 _INTERPRETER = re.compile(r"python|node|ruby|deno\b")
 _SCRIPT_ERROR = re.compile(r'^  File "<(?:string|stdin)>", line \d', re.MULTILINE)
 _USAGE_LINE = re.compile(
-    r"(?:\w+: )?(?:error|fatal|usage error): (?:unrecognized|unexpected|unknown|invalid|script not found|could not find .cargo\.toml)"
-    r"|pattern \S+: directory prefix|go: cannot find main module",
+    r"(?:\w+: )?(?:error|fatal|usage error): (?:unrecognized|unexpected|unknown|invalid|script not found|could not find .cargo\.toml)",
     re.IGNORECASE,
 )
+_NO_MODULE = re.compile(r"pattern \S+: directory prefix [^\n]*|go: cannot find main module[^\n]*")
 
 
-def _failing(commands: tuple[Command, ...], error: str, *, tells: bool) -> int:
+def _failing(commands: tuple[Command, ...], error: str, text: str, *, tells: bool) -> int:
     """Return which command of a line it was that failed: the one that the error names, else the first that matters."""
+    script = failed_script(text)
+    called = [place for place, each in enumerate(commands) if script and script in each.words[1:]]
+    if called:
+        return called[0]
     names = [each.words[0].rpartition("/")[2] for each in commands]
     for found in re.finditer(r"(?:(?<=[\s:])|^)([\w.-]+)(?=: )|not found: ([\w./-]+)", error[:200]):
         name = found[1] or found[2]
@@ -360,6 +345,9 @@ def _failing(commands: tuple[Command, ...], error: str, *, tells: bool) -> int:
     commits = [place for place in able if commands[place].program == "git commit"]
     if commits and not _GIT_ERROR.match(error):  # what its hooks say
         return commits[-1]
+    vets = [place for place in able if commands[place].program == "go vet"]
+    if vets and _VET.match(error):  # it writes its findings as the compiler does, which stands before it in most lines
+        return vets[0]
     for kinds in (_CHECKS, ("install", "migrate", "deploy", "git", "other")):
         for place in able:
             if commands[place].kind in kinds:
@@ -415,32 +403,127 @@ def _with_fix(failure: Failure, place: int, steps: Sequence[Action], runs: Mappi
     later = [(at, runs[at]) for at in range(place + 1, len(steps)) if at in runs]
     fine = [(at, run) for at, run in later if run.succeeded]
     again = next((at for at, run in fine if is_hit(failure, run) or _is_retry(own, run)), None)
-    near = [run for _, run in later[:NEAR] if run.succeeded and (run.words != own.words or failure.cause == "folder")]
-    if failure.cause != "content":
-        alike = [(_share(own, run), -nth, run) for nth, run in enumerate(near) if _is_alike(own, run)]
-        alike = [each for each in alike if not is_hit(failure, each[2]) or _left_out(own, each[2])]
-        left_out = next((text for each in alike if (text := _left_out(own, each[2]))), "")
-        failure = replace(failure, fix=f"worked without `{left_out}`" if left_out else "")
-        alike = [each for each in alike if _stands_alone(each[2])]
-        if not alike:
-            return replace(failure, open=again is None and not left_out)
-        run = max(alike, key=lambda each: each[:2])[2]
-        place_then = _other_folder(failure, own, run)
-        return replace(failure, worked=shown(run.action.command), worked_in=place_then)
     until = again if again is not None else later[:NEAR][-1][0] if later else place
-    between = [run for at, run in fine if at < until and _stands_alone(run)]
-    fixer = next((run for run in between if _is_fixer(own, run)), None)
+    near = [
+        (at, run) for at, run in later[:NEAR] if run.succeeded and (_differs(own, run) or failure.cause == "folder")
+    ]
     edits = [each for at in range(place + 1, until + 1) if not steps[at].failed for each in steps[at].edits]
+    if own.commands[own.place].lines:
+        written = (each for at, _ in near for step in steps[place + 1 : at] for each in step.edits)
+        if form := _script_elsewhere(own, [run for _, run in near], tuple(written)):
+            return replace(failure, fix=form)
+    if failure.cause != "content":
+        return _with_alternative(failure, own, [run for _, run in near], again=again is not None)
+    tools = [run for at, run in fine if at < until and _stands_alone(run)]
+    fixer = next((run for run in tools if _is_fixer(own, run)), None)
     named = [each for each in edits if names_file(failure.files, each.file)]
     if again is None:
-        return replace(_with_edits(failure, named), worked=shown(fixer.action.command) if fixer else "", open=True)
-    if fixer is None and not edits:
-        fixer = next((run for run in reversed(between) if any(_fixes(each) for each in run.commands)), None)
-        if fixer is None and runs[again].words != own.words and _stands_alone(runs[again]):
+        return replace(_with_edits(failure, named), worked=shown(fixer.line) if fixer else "", open=True)
+    if not edits:
+        if own.commands[own.place].kind != "look":  # what is not there comes with other work
+            fixer = fixer or next((run for run in reversed(tools) if any(_fixes(each) for each in run.commands)), None)
+        if fix := _difference(failure, own, runs[again]):
+            return replace(failure, fix=fix)
+        if fixer is None and not runs[again].words <= own.words and _stands_alone(runs[again]):
             fixer = runs[again]
-    if not edits and (left_out := _left_out(own, runs[again])):
-        return replace(failure, fix=f"worked without `{left_out}`")
-    return replace(_with_edits(failure, named), worked=shown(fixer.action.command) if fixer else "")
+    return replace(_with_edits(failure, named), worked=shown(fixer.line) if fixer else "")
+
+
+def _with_alternative(failure: Failure, own: Run, near: Sequence[Run], *, again: bool) -> Failure:
+    """Return a failure of the call itself with the call that worked instead: of those that are alike, the most alike."""
+    alike = [run for run in near if _is_alike(own, run)]
+    differences = [_difference(failure, own, run) for run in alike]
+    fix = next(filter(None, differences), "")
+    found = [
+        run
+        for run, difference in zip(alike, differences, strict=True)
+        if _stands_alone(run) and (difference or not is_hit(failure, run))
+    ]
+    if not found:
+        return replace(failure, fix=fix, open=not again and not fix)
+    run = max(found, key=lambda each: (bool(_other_call(own, each)), _share(own, each)))
+    worked = _other_call(own, run) or shown(run.line)
+    return replace(failure, fix=fix, worked=worked, worked_in=_other_folder(failure, own, run))
+
+
+def _other_call(failed: Run, later: Run) -> str:
+    """Return how a later line called the tool that only looks at something: `cat -v`, whatever it looked at.
+
+    The rest of such a line is never the same again, so that nothing would be seen twice.
+    """
+    one = failed.commands[failed.place]
+    if one.kind != "look" or one.words[0] == "cd":
+        return ""
+    for each in later.commands:
+        flags = [word for word in each.words[1:] if _FLAG.fullmatch(word)]
+        if each.program == one.program and flags and each.words != one.words:
+            return " ".join((each.program, *flags))
+    return ""
+
+
+_FLAG = re.compile(r"--?[A-Za-z][\w-]*")
+
+
+def _difference(failure: Failure, failed: Run, later: Run) -> str:
+    """Return what made the later call work, where it is little: words that it leaves out, a variable that it sets."""
+    missing = _blamed(failure, failed, later) or _left_out(failed, later)
+    if missing:
+        return f"worked without `{missing}`"
+    one = failed.commands[failed.place]
+    before = _variables(one)
+    for command in later.commands:
+        added = [each for each in _variables(command) if each not in before]
+        if command.words[0] == one.words[0] and 0 < len(added) <= 3:
+            return f"worked with `{' '.join(added)}` before it"
+    return ""
+
+
+def _variables(command: Command) -> list[str]:
+    """Return the variables that are set for a command alone: `CI=1 make test`."""
+    found = re.match(r"(?:env )?((?:[A-Z_][A-Z0-9_]*=[\w./:@,+-]{1,40}\s+)+)", command.text)
+    return found[1].split() if found else []
+
+
+def _blamed(failure: Failure, failed: Run, later: Run) -> str:
+    """Return the option or argument that the error blames, where the later line does without it."""
+    program, *words = failed.commands[failed.place].words
+    same = [each for each in later.commands if each.words[0] == program]
+    if failure.cause != "usage" or not _BLAMES.search(failure.error) or not same:
+        return ""
+    if any(_FLAG.fullmatch(word) and word not in words for each in same for word in each.words[1:]):
+        return ""  # it was told otherwise, and not only less
+    named = {word.strip("'\"`,.:;()") for found in _QUOTED.finditer(failure.error) for word in found.groups() if word}
+    named |= set(_culprits(failure.error, failed.commands[failed.place]))
+    named.discard(program)
+    one, other = (set(re.findall(r"-{0,2}\w[\w-]*", run.line)) for run in (failed, later))
+    missing = sorted(named & one - other, key=failure.error.find)
+    return missing[-1] if missing else ""
+
+
+_BLAMES = re.compile(r"\b(?:option|argument|flag|switch|parameter|field)\b", re.IGNORECASE)
+
+
+def _script_elsewhere(failed: Run, near: Sequence[Run], written: Sequence[Edit]) -> str:
+    """Return how a script of several lines worked that failed inside the command: from a file, or from a here-document."""
+    found = _INTERPRETER.match(failed.commands[failed.place].words[0].rpartition("/")[2])
+    name = found[0] if found else ""
+    own = word_set(failed.action.command)
+    for run in near if name else ():
+        called = [each for each in run.commands if each.words[0].rpartition("/")[2].startswith(name)]
+        if not called or any(each.lines for each in called):
+            continue
+        files = [word for each in called for word in each.words[1:] if FILE.fullmatch(word) or word.endswith(".mjs")]
+        texts = [
+            run.action.command,
+            *(each.after or "" for each in written if each.file.rpartition("/")[2] in " ".join(files)),
+        ]
+        if max(likeness(own, word_set(text)) for text in texts) < LIKE:
+            continue
+        if files:
+            return "worked with the script written to a file"
+        if "<<" in run.action.command:
+            return "worked with the script in a here-document"
+    return ""
 
 
 def _with_edits(failure: Failure, edits: Sequence[Edit]) -> Failure:
@@ -489,10 +572,22 @@ def _name_parts(command: Command) -> set[str]:
 
 
 def _share(failed: Run, later: Run) -> float:
-    """Return how much alike two lines are; with their filters where it was a filter that failed."""
-    if failed.commands[failed.place].filters:
-        return likeness(word_set(failed.action.command), word_set(later.action.command))
-    return likeness(failed.words, later.words)
+    """Return how much alike two lines are."""
+    return likeness(*_compared(failed, later))
+
+
+def _differs(failed: Run, later: Run) -> bool:
+    """Whether a later line is another one than the one that failed."""
+    one, other = _compared(failed, later)
+    return one != other
+
+
+def _compared(failed: Run, later: Run) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the words of two lines; with their filters where it was a filter that failed, or that only looks."""
+    one = failed.commands[failed.place]
+    if one.filters or one.kind == "look":
+        return word_set(failed.action.command), word_set(later.action.command)
+    return failed.words, later.words
 
 
 def _left_out(failed: Run, later: Run) -> str:
@@ -511,7 +606,7 @@ _TOKEN = re.compile(r"[^\s(){},;|&\"']+")
 
 def _stands_alone(run: Run) -> bool:
     """Whether a line says something in another session: no script, no variable, nothing that lies in a scratch folder."""
-    line = run.action.command.strip()
+    line = run.line
     if any(each.program in ("git commit", "gh pr create") for each in run.commands):
         line = line.split('"$(cat <<')[0]  # of a message only that it is one
     return len(line) <= MOST_LINE and "\n" not in line and not _OWN.search(line)
@@ -540,12 +635,17 @@ def _is_retry(failed: Run, later: Run) -> bool:
 
 
 def _is_fixer(failed: Run, later: Run) -> bool:
-    """Whether a later line is the same linter or generator, told to set right what it complained of."""
+    """Whether a later line is the same linter or generator, told to set right what it or a commit's hook complained of."""
     one = failed.commands[failed.place]
     return any(
-        each.words[0] == one.words[0] and each.words != one.words and each.kind == one.kind == "lint" and _fixes(each)
+        each.kind == "lint" and _fixes(each) and (one.program == "git commit" or _is_other(one, each))
         for each in later.commands
     )
+
+
+def _is_other(one: Command, other: Command) -> bool:
+    """Whether two commands are the same tool, called for something else."""
+    return other.words[0] == one.words[0] and other.words != one.words and other.kind == one.kind
 
 
 def _fixes(command: Command) -> bool:
@@ -587,356 +687,11 @@ def _again(known: Failure, fresh: Failure) -> Failure:
     )
 
 
-# -- as a memory ---------------------------------------------------------------------------------------------------
-def failure_detail(failure: Failure, session: str) -> dict[str, Any]:
-    """Return what a memory of this failure keeps as its detail."""
-    return {
-        "command": failure.shape,
-        "text": failure.command,
-        "error": failure.error,
-        "key": failure_key(failure),
-        "error_key": failure.key,
-        "cause": failure.cause,
-        "folder": failure.folder,
-        "worked": {failure.worked: [session]} if failure.worked else {},
-        "worked_in": {failure.worked: failure.worked_in} if failure.worked_in is not None else {},
-        "used_in": {},  # what worked, in sessions that did not see the failure
-        "fix": failure.fix,
-        "fixes": {failure.fix: [session]} if failure.fix else {},
-        "fixed_files": list(failure.fixed_files),
-        "seen_in": {session: failure.times},
-        "succeeded_in": {},  # the same call, in sessions since then
-        "last": failure.last,
-        "last_success": 0.0,
-        "open": failure.open,
-        "minor": failure.minor,
-    }
-
-
-_TEXTS = ("command", "text", "error", "key", "error_key", "cause", "fix")
-_LISTS = ("worked", "used_in", "fixes")  # each text with the sessions that saw it
-_COUNTS = ("seen_in", "succeeded_in")  # how often each session saw it
-
-
-def checked_detail(detail: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a failure's detail with only what makes sense under each name: an import may say anything."""
-    checked = dict(detail)
-    for name in _TEXTS:
-        checked[name] = text_under(detail, name)
-    for name in _LISTS:
-        found = named(detail, name)
-        checked[name] = {text: _strings(some) for text, some in found.items() if isinstance(some, list | tuple)}
-    for name in _COUNTS:
-        checked[name] = {session: times for session, times in named(detail, name).items() if type(times) is int}
-    checked["worked_in"] = {text: place for text, place in named(detail, "worked_in").items() if isinstance(place, str)}
-    checked["fixed_files"] = list(texts(detail, "fixed_files"))
-    checked["folder"] = detail.get("folder") if isinstance(detail.get("folder"), str) else None
-    for name in ("last", "last_success"):
-        at = detail.get(name)
-        checked[name] = float(at) if isinstance(at, int | float) and 0 <= at < _END_OF_TIME else 0.0
-    return checked
-
-
-_END_OF_TIME = 1e11  # seconds; the year 5138, which every calendar has
-
-
-def _strings(some: Sequence[Any]) -> list[str]:
-    return [each for each in some if isinstance(each, str)]
-
-
-def merge_failure_detail(known: Mapping[str, Any], fresh: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the evidence of both; the fix seen most often stays, and a later guess does not replace it."""
-    known, fresh = checked_detail(known), checked_detail(fresh)
-    newer = fresh if float(fresh.get("last") or 0.0) >= float(known.get("last") or 0.0) else known
-    merged = {**fresh, **known, "text": newer.get("text", ""), "open": bool(newer.get("open"))}
-    merged["worked"] = _most_seen(known.get("worked"), fresh.get("worked"))
-    used = _most_seen(known.get("used_in"), fresh.get("used_in"))
-    merged["used_in"] = {command: some for command, some in used.items() if command in merged["worked"]}
-    folders = {**(fresh.get("worked_in") or {}), **(known.get("worked_in") or {})}
-    merged["worked_in"] = {command: folders[command] for command in merged["worked"] if command in folders}
-    merged["fixes"] = _most_seen(known.get("fixes"), fresh.get("fixes"))
-    merged["fix"] = next(iter(merged["fixes"]), "")
-    files = (*(known.get("fixed_files") or ()), *(fresh.get("fixed_files") or ()))
-    merged["fixed_files"] = list(dict.fromkeys(files))[:10]
-    for name in ("seen_in", "succeeded_in"):
-        merged[name] = _capped({**(known.get(name) or {}), **(fresh.get(name) or {})})
-    for name in ("last", "last_success"):
-        merged[name] = max(float(known.get(name) or 0.0), float(fresh.get(name) or 0.0))
-    merged["minor"] = bool(known.get("minor")) and bool(fresh.get("minor"))
-    return merged
-
-
-def confirm_failure_detail(known: Mapping[str, Any], runs: Sequence[Run], session: str) -> dict[str, Any]:
-    """Return a known failure with what a later session ran: the same call that succeeded, what worked used again."""
-    if not text_under(known, "command"):
-        return dict(known)  # written by hand: no command to compare with
-    known = checked_detail(known)
-    shape, folder, worked = str(known.get("command", "")), known.get("folder"), known.get("worked") or {}
-    places = known.get("worked_in") or {}
-    fine = [run for run in runs if run.succeeded]
-    merged = dict(known)
-    hits = [run.action.at for run in fine if calls(shape, folder, run.commands, run.folders)]
-    if hits:
-        merged["succeeded_in"] = _capped({**(known.get("succeeded_in") or {}), session: len(hits)})
-        merged["last_success"] = max(float(known.get("last_success") or 0.0), *hits)
-    used = {command: list(some) for command, some in (known.get("used_in") or {}).items()}
-    for command in worked:
-        wanted, place = shapes_of(command), places.get(command)
-        if not wanted or session in worked[command] or session in used.get(command, ()):
-            continue
-        if any(wanted <= run.shapes and place in (None, *run.folders) for run in fine):
-            used[command] = [*used.get(command, ()), session][-MOST_SESSIONS:]
-    merged["used_in"] = used
-    return merged
-
-
-def sessions_seen(detail: Mapping[str, Any]) -> int:
-    """Return in how many sessions a failure was seen, those that are no longer named included."""
-    return _sessions_in(detail.get("seen_in"))
-
-
-def sessions_succeeded(detail: Mapping[str, Any]) -> int:
-    """Return in how many sessions the same call succeeded since."""
-    return _sessions_in(detail.get("succeeded_in"))
-
-
-def sessions_worked(detail: Mapping[str, Any], command: str) -> int:
-    """Return in how many sessions an alternative succeeded, after the failure or on its own."""
-    lists = ((detail.get(name) or {}).get(command) or () for name in ("worked", "used_in"))
-    return len({session for sessions in lists for session in sessions})
-
-
-def failure_title(detail: Mapping[str, Any]) -> str:
-    """Return the title of a failure's memory: the call and its error."""
-    return f"{_call(detail)} fails: {detail.get('error', '')}"
-
-
-def failure_body(detail: Mapping[str, Any]) -> str:
-    """Return the body of a failure's memory: as it was run, and what worked or fixed it."""
-    detail = checked_detail(detail)
-    lines = [f"Run as `{detail['text']}`."] if detail.get("text") else []
-    for command in list(detail.get("worked") or ())[:2]:
-        place = where((detail.get("worked_in") or {}).get(command))
-        lines.append(f"Worked instead{place}: `{command}` ({counted(sessions_worked(detail, command))}).")
-    for fix in list(detail.get("fixes") or ())[:2]:
-        lines.append(f"Fixed: {fix}." if fix.startswith("edited") else f"It {fix}.")
-    if is_path_shape(str(detail.get("command", ""))):
-        lines.append(f"{folder_advice(detail['command'])}.")
-    return "\n".join(lines)
-
-
 def is_path_shape(shape: str) -> bool:
     """Whether a shape stands for paths that begin with a folder, whatever the program."""
     return shape.endswith("/") and " " not in shape
 
 
-def folder_advice(shape: str) -> str:
-    """Return what helps where a path begins with the folder in which the shell already is."""
-    return f"the shell is still there: leave `{shape}` out or use absolute paths"
-
-
-def _call(detail: Mapping[str, Any]) -> str:
-    """Return what fails, with the folder where that matters."""
-    shape, folder = str(detail.get("command", "")), detail.get("folder")
-    if is_path_shape(shape):
-        return f"A path that begins with `{shape}`{where(folder)}"
-    return f"`{shape}`{where(folder)}"
-
-
-def where(folder: Any) -> str:
-    """Return a folder as the end of a phrase: ' in src/'; empty where none is known."""
-    if not isinstance(folder, str):
-        return ""
-    return f" in {folder}/" if folder else " in the project's root"
-
-
-def counted(sessions: int) -> str:
-    """Return a number of sessions in words."""
-    return "1 session" if sessions == 1 else f"{sessions} sessions"
-
-
-def shapes_of(line: str) -> set[str]:
-    """Return the shapes of a line's commands that do more than look around; of all where none does."""
-    commands = [each for each in commands_of(line) if not each.filters]
-    doing = [each for each in commands if each.kind != "look"]
-    return {shape for each in doing or commands if (shape := shape_of(each))}
-
-
-def _most_seen(known: Any, fresh: Any) -> dict[str, list[str]]:
-    """Return by which sessions each was seen, the most seen first; of equals the one that was known first."""
-    both = {name: list(some) for name, some in (known or {}).items()}
-    for name, some in (fresh or {}).items():
-        both[name] = list(dict.fromkeys((*both.get(name, ()), *some)))[-MOST_SESSIONS:]
-    ranked = sorted(both.items(), key=lambda each: -len(each[1]))
-    if len(ranked) > MOST_WORKED:  # the newest has a chance to become the one seen most often
-        ranked = [*ranked[: MOST_WORKED - 1], ranked[-1]]
-    return dict(ranked)
-
-
-def _capped(counts: dict[str, int]) -> dict[str, int]:
-    """Return the last fifty sessions by name, and the number of those before."""
-    names = [name for name in counts if name != EARLIER]
-    gone = names[:-MOST_SESSIONS]
-    if not gone:
-        return counts
-    return {EARLIER: counts.get(EARLIER, 0) + len(gone), **{name: counts[name] for name in names[len(gone) :]}}
-
-
-def _sessions_in(counts: Any) -> int:
-    if not isinstance(counts, Mapping):
-        return 0
-    earlier = counts.get(EARLIER, 0)
-    return len(counts) - (EARLIER in counts) + (earlier if isinstance(earlier, int) else 0)
-
-
-# -- errors in outputs ---------------------------------------------------------------------------------------------
-def _plain(output: str) -> str:
-    if len(output) > MOST_OUTPUT:
-        half = MOST_OUTPUT // 2
-        output = f"{output[:half]}\n{output[-half:]}"
-    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", output)
-
-
-def _only_counts(line: str) -> bool:
-    """Whether a line says how many failed, and not what: `1 failed, 2 passed in 3.68s`."""
-    words = re.findall(r"[^\W\d_]+", line.lower())
-    return not words or _COUNTED.issuperset(words)
-
-
-def _error(text: str) -> tuple[str, str]:
-    for pattern in _ERRORS:
-        found = [each for each in pattern.finditer(text) if not _NO_CAUSE.search(each[0].strip())]
-        if found:
-            one = (found[-1] if pattern.pattern in _LAST_WINS else _raised(found, text)).groupdict()
-            return (one.get("type") or "").strip(), (one.get("message") or "").strip()
-    lines = [line.strip() for line in text.split("\n") if line.strip() and not _EXIT.match(line.strip())]
-    return "", lines[-1] if 0 < len(lines) <= 3 and len(lines[-1].split()) >= 3 else ""
-
-
-def _raised(found: Sequence[re.Match[str]], text: str) -> re.Match[str]:
-    """Return the first of them that was not handled by what raised the next."""
-    for one, after in pairwise(found):
-        if not _HANDLED.search(text, one.end(), after.start()):
-            return one
-    return found[-1]
-
-
-_HANDLED = re.compile(r"^(?:During handling of the above|The above) exception", re.MULTILINE)
-_EXIT = re.compile(r"^(?:<[^>]*>|Exit [Cc]ode:? \d+|.*exited with code \d+.*)$")
-
-
-# What Python calls an exception: by its last part, of the few that are called otherwise, or with the module it is from.
-_NAMED = r"(?:[\w.]|<locals>)*(?:Error|Exception|Failure|Interrupt|Exit|Warning|Stop(?:Async)?Iteration|ExceptionGroup|Failed)\b"
-_DOTTED = r"(?:\w+\.)(?:\w+\.|<locals>\.)*[A-Z]\w*(?=:|[ \t]*$)"
-_MESSAGE = r"(?::[ \t]*(?P<message>[^\n]*))?"
-# Of a traceback its first line that is not indented; of several the last names the error, as of compilers the first does.
-_TRACEBACK = (
-    rf"^Traceback \(most recent call last\):\n(?:[ \t][^\n]*\n|\n)*(?:[\w.<>]+\.)?(?P<type>[A-Za-z_]\w*){_MESSAGE}$"
-)
-_PYTHON = rf"^(?:[\w.]+\.)?(?P<type>[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning)){_MESSAGE}$"
-_LAST_WINS = (_TRACEBACK, _PYTHON)
-# In this order: what is more telling first. Each names the type, the message, or both. A name that only looks like a class
-# (`Note: ...`) counts where a runner puts an error, or with the stack below it.
-_ERRORS = tuple(
-    re.compile(pattern, re.MULTILINE)
-    for pattern in (
-        rf"^E[ \t]{{2,}}(?P<type>{_NAMED}|{_DOTTED}):?[ \t]*(?P<message>[^\n]*)",  # pytest
-        r"^E[ \t]{2,}(?P<message>assert [^\n]+)",
-        r"^E[ \t]{2,}(?P<message>fixture '[^'\n]+' not found)",
-        rf"^(?:FAILED|ERROR) [^\n]+? - (?P<type>{_NAMED}|{_DOTTED}):?[ \t]*(?P<message>[^\n]*)",  # pytest's summary
-        rf"^(?:ERROR|FAIL): \w+ \([\w.]+\)[^\n]*\n(?:[^\n]+\n)?-{{30,}}\nTraceback[^\n]*\n(?:[ \t][^\n]*\n|\n)*(?:[\w.<>]+\.)?(?P<type>[A-Za-z_]\w*){_MESSAGE}$",  # unittest
-        r"^(?P<type>error\[E\d+\]): (?P<message>[^\n]+)",  # rustc
-        r"\berror (?P<type>(?:TS|CS|FS|VB|BC|NU|NETSDK|MSB)\d+): (?P<message>[^\n]+?)(?: \[[^\]\n]{1,300}proj\])?$",  # TypeScript, .NET
-        r"^[^\s:][^:\n]*:\d+(?::\d+)?: (?P<type>(?:fatal )?error): (?P<message>[^\n]+)",  # C, C++, Java, Swift, mypy
-        r"^\[ERROR\] \S+\.\w+:\[\d+,\d+\] (?:error: )?(?P<message>[^\n]+)",  # Maven's compilers
-        r"^e: (?:file://)?\S+\.kts?:\d+:\d+:? (?P<message>[^\n]+)",  # Kotlin
-        r"^(?:vet(?:\.exe)?: )?(?:\.[/\\])?[\w./\\-]+\.go:\d+:\d+: (?P<message>[^\n]+)",  # go build, go vet
-        r"^thread '[^']*'(?: \(\d+\))? panicked at [^\n]+:\d+:\n(?P<message>[^\n]+)",  # Rust
-        r"^thread '[^']*' panicked at (?P<message>[^\n]+)",  # Rust before 1.73
-        r"^(?P<type>panic): (?P<message>[^\n]+)",  # Go
-        r"^[ \t]+\w+_test\.go:\d+:[ \t]*\n(?:[ \t]+[^\n]*\n){0,6}?[ \t]+Error:[ \t]+(?P<message>[^\n]+(?:\n[ \t]+expected: [^\n]+\n[ \t]+actual *: [^\n]+)?)",  # testify
-        r"^[ \t]+(?P<message>(?:\w+_test|testing)\.go:\d+: [^\n]+)",
-        r"^[ \t]*●[ \t]+[^\n]+\n[ \t]*\n[ \t]+(?P<type>[A-Z][\w$]*(?:\.\w+)*): (?P<message>[^\n]+)",  # jest
-        r"^[ \t]*●[ \t]+Test suite failed to run\n[ \t]*\n[ \t]+(?P<message>[^\n]+)",
-        r"^[ \t]+Failure/Error:(?:[^\n]*\n){1,8}?[ \t]+(?P<type>(?:[A-Z]\w*::)*[A-Z]\w*):\n[ \t]+(?P<message>\S[^\n]*)",  # rspec
-        r"^[ \t]+Failure/Error:\s+(?P<message>\S[^\n]*)",
-        r"^[^\s:][^:\n]*:\d+:in [`'][^'\n]*': (?P<message>[^\n]+) \((?P<type>(?:[A-Z]\w*::)*[A-Z]\w*)\)$",  # Ruby
-        r"^[ \t]*(?:\d+\) )?Error:\n[\w:]+#\w+:\n(?P<type>[A-Z][\w:]*): (?P<message>[^\n]+)",  # minitest
-        r"^[ \t]*(?:\d+\) )?Failure:\n[\w:]+#\w+ \[[^\]\n]+\]:\n(?P<message>[^\n]+(?:\n[ \t]+Actual: [^\n]+)?)",
-        r"^\d+\) [\w\\]+::\w+[^\n]*\n(?:(?P<type>[A-Z][\w\\]*): )?(?P<message>[^\n]+)",  # PHPUnit
-        r"^[ \t]+FAILED[ \t]+[\w\\]+ > [^\n]+\n[ \t]+(?P<message>\S[^\n]*)",  # Pest
-        r"^(?:PHP )?Fatal error:[ \t]+Uncaught (?P<type>[\w\\]+): (?P<message>[^\n]+?)(?: in \S+:\d+)?$",
-        r"^(?:PHP )?(?P<type>(?:Fatal|Parse) error):[ \t]+(?P<message>[^\n]+?)(?: in \S+ on line \d+)?$",
-        r"^[ \t]+Error Message:\n[ \t]+(?:(?P<type>(?:\w+\.)*[A-Z]\w*) : )?(?P<message>[^\n]+)",  # dotnet test
-        r"^[ \t]*\*\* \((?P<type>[A-Z][\w.]*)\) (?P<message>[^\n]+)",  # Elixir
-        _TRACEBACK,
-        r"""^[ \t]*(?:Uncaught |Unhandled exception\. |Exception in thread "[^"\n]*" )?(?P<type>(?!Warning|Trace|Note|Hint)(?:[\w$]+\.)*[A-Z][\w$]*)(?: \[\w+\])?(?:: (?P<message>[^\n]*))?\n[ \t]+(?:at |❯ )\S""",  # with its stack: JavaScript, Java, C#
-        r"^[ \t]*(?:Uncaught |Unhandled )?(?P<type>(?:[A-Z]\w*\.)*[A-Z]\w*(?:Error|Exception))(?: \[\w+\])?: (?P<message>[^\n]+)",  # JavaScript, Java
-        _PYTHON,
-        r"^[^\s:][^:\n]*:\d+:\d+: (?P<type>[A-Z]{1,4}\d{2,4}) (?:\[\*\] )?(?P<message>[^\n]+)",  # ruff, flake8
-        r"^(?P<type>[A-Z]{1,4}\d{3,4}) (?:\[\*\] )?(?P<message>[^\n]+)\n[ \t]*--> ",  # ruff in full
-        r"^[ \t]+\d+:\d+[ \t]+(?P<type>error)[ \t]+(?P<message>\S[^\n]*?)(?:[ \t]{2,20}[\w@/-]{1,60})?$",  # eslint
-        r"^(?P<type>--- FAIL): (?P<message>\S+)",
-        r"^\S+:\d+: Failure\n(?P<message>[^\n]+)",  # GoogleTest
-        r"^FAILED (?P<message>[^\n]+)",
-        r"^[ \t]*●[ \t]+(?!Console$)(?P<message>[^\n]+)",  # jest
-        r"^(?P<type>npm ERR!|npm error) (?P<message>(?!code|errno|A complete|path|command)[^\n]+)",
-        r"^\(fail\) (?P<message>[^\n]+?)(?: \[[\d.]+ ?m?s\])?$",  # bun
-        r"^(?P<message>[^\s:][^:\n]*:\d+(?::\d+)? (?:error )?MD\d{3}/\S+ [^\n]+)",  # markdownlint
-        r"^[ \t]*[×✖!✗❌⚠]\ufe0f?[ \t]{1,3}(?P<message>\S[^\n]*)",  # biome, hooks
-        r"^(?P<message>[\w.-]{1,40}: (?:illegal|invalid|unrecognized|unknown) option[^\n]*)",
-        r"^(?P<message>The following paths are ignored by [^\n]*)",
-        r"\"message\": ?\"(?P<message>[^\"\n]{8,300})\"",
-        r"^(?P<type>fatal|ERROR|Error|error|FATAL|CRITICAL|E): (?P<message>[^\n]+)",
-        r"^(?:[\w/.-]+: )?(?:line \d+: )?(?P<message>[\w./-]+: (?:command not found|not found|No such file or directory|Permission denied))",
-        r"^(?P<message>make(?:\[\d+\])?: \*\*\* [^\n]+)",
-        r"^E[ \t]{2,}(?P<type>[A-Z]\w+): (?P<message>\S[^\n]*)",  # pytest, of an exception that is called neither Error nor by its module
-        r"^(?P<message>[^\n]*\b(?:error|failed|failure|cannot|could not|unable to|refused|denied|invalid|unknown|missing)\b[^\n]*)",
-    )
-)  # fmt: skip
-_FILE = re.compile(
-    r"(?<![\w/.-])/?((?:[\w.-]+/)*[\w.-]+\.(?:md|mdx|css|scss|html|vue|svelte|py|js|jsx|ts|tsx|go|rs|java|c|cc|cpp|h|hpp|rb|php|cs|kt|swift|sh|sql|toml|json|ya?ml))(?=[:\s\",)(]|$)"
-)
-_TESTS = tuple(
-    re.compile(pattern, re.MULTILINE)
-    for pattern in (
-        r"^(?:FAILED|ERROR) (\S+::\S+)",  # pytest
-        r"^--- FAIL: (\S+)",  # Go
-        r"^test (\S+) \.\.\. FAILED",  # Rust
-        r"^[ \t]+FAIL \[[ \d.]+s\] (?:\([^)\n]*\) )?\S+ (\S+)",  # nextest
-        r"^(?:FAIL|ERROR): (\w+ \([\w.]+\))",  # unittest
-        r"^[ \t]*(?:✕|✗|×|✖)[ \t]+([^\n(]{3,80})",  # jest, vitest, node
-        r"^[ \t]*FAIL[ \t]+(\S+ > [^\n]+)",  # vitest
-        r"^[ \t]*●[ \t]+([^\n]+ › [^\n]+)",  # jest
-        r"^(\w[\w.$]* > [^\n]+?)(?:\(\))? FAILED$",  # Gradle
-        r"^\[ERROR\] ([\w.$]+)(?:\([\w.$]*\))?[ \t]+(?:--[ \t]+)?Time elapsed",  # Maven
-        r"^rspec (\S+:\d+) # ",
-        r"^([\w:]+#test_\w+)(?: \[[^\]\n]+\])?:$",  # minitest
-        r"^\d+\) ([\w\\]+::\w+)",  # PHPUnit
-        r"^[ \t]+FAILED[ \t]+([\w\\]+ > [^\n]+)",  # Pest
-        r"^[ \t]+Failed ([\w.]+)[^\n]* \[[^\]\n]+\]$",  # dotnet test
-        r"^\[  FAILED  \] (\w+\.\w+)",  # GoogleTest
-    )
-)
-
-
-# How checks sum up; what they print on the way says little.
-_FAILS = re.compile(
-    r"\b[1-9]\d* (?:tests? |suites? )?(?:failed|failing|failures?|errors?|problems?)\b|\btest result: FAILED|\b(?:BUILD|Build) FAIL(?:ED|URE)\b"
-    r"|^(?:--- )?FAIL(?:ED)?\b|^error(?:\[E\d+\])?: |\berror (?:TS|CS)\d+|^make(?:\[\d+\])?: \*\*\*|^npm (?:ERR!|error) "
-    r"|^Failed!  - |^(?:ℹ|#) fail [1-9]|^\[  FAILED  \]",
-    re.MULTILINE,
-)
-_NO_FAILURES = re.compile(r"^[ \t]*0 fail(?:ed|ures|ing)?\b", re.MULTILINE)
-_PASSES = re.compile(
-    r"\b\d+ (?:tests? )?(?:passed|passing)\b|\btest result: ok|\bBUILD SUCCESS|^ok\s|^OK\b|\bAll checks passed|\bno issues found"
-    r"|^[ \t]*Finished |\b0 (?:errors|failures)\b|^Passed!  - |^(?:ℹ|#) fail 0$|^\[  PASSED  \]",
-    re.MULTILINE,
-)
-_COUNTED = frozenset((
-    "fail", "failed", "failing", "failure", "failures", "error", "errors", "problem", "problems", "warning",
-    "warnings", "pass", "passed", "passing", "ok", "skipped", "pending", "todo", "total", "test", "tests", "suite",
-    "suites", "example", "examples", "assertion", "assertions", "result", "found", "file", "files", "in", "and", "of",
-    "s", "ms", "ignored", "measured", "filtered", "out", "finished", "xfailed", "xpassed", "deselected", "rerun",
-    "time",
-))  # fmt: skip
+def is_glob_error(error: str) -> bool:
+    """Whether it is zsh that complains of a pattern without a match; the pattern is another each time."""
+    return bool(SHELL_ERROR.match(error)) and "no matches found: " in error

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from foreword.audit import REVISED, said_again
-from foreword.extract.failures import failure_body, failure_title, merge_failure_detail
+from foreword.extract.failure_memory import failure_body, failure_title, merge_failure_detail
 from foreword.extract.text import holds, stems
 from foreword.models import Memory, named, texts
 

@@ -11,7 +11,8 @@ from typing import Any
 from foreword.extract.actions import Action
 from foreword.extract.changes import combine_changes, memory_of_change
 from foreword.extract.facts import Facts, facts_of
-from foreword.extract.failures import failure_body, failure_detail, failure_key, failure_title, failures_of
+from foreword.extract.failure_memory import failure_body, failure_detail, failure_title
+from foreword.extract.failures import failure_key, failures_of
 from foreword.extract.merge import ROUTINES
 from foreword.extract.routines import routine_of
 from foreword.extract.statements import Statement, retracts, statements_of

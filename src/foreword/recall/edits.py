@@ -15,6 +15,7 @@ LAID_DOWN = ("preference", "correction", "decision", "learning")
 WIDTH = 240  # characters of what is quoted
 FEW = 3  # files of the turn in which it was said, each with its tests: then it was about these
 _TEST = re.compile(r"^tests?[_-]|[_-](?:tests?|spec)$", re.IGNORECASE)
+SURE = 0.7  # confidence; what was said once and not very clearly does not come by itself
 
 
 def hint_for_edit(file: str, memories: Sequence[Memory], *, now: float) -> Hint | None:
@@ -22,7 +23,8 @@ def hint_for_edit(file: str, memories: Sequence[Memory], *, now: float) -> Hint 
 
     A turn may edit ten files: what was said in it counts for a file that it names, or where it edited hardly any other.
     """
-    about = [each for each in memories if each.trust == "user" and each.kind in LAID_DOWN and _is_about(each, file)]
+    said = [each for each in memories if each.trust == "user" and each.kind in LAID_DOWN and each.confidence >= SURE]
+    about = [each for each in said if _stands_alone(each.title) and _is_about(each, file)]
     chosen = max(about, key=lambda each: each.created, default=None)
     if chosen is None:
         return None
@@ -34,10 +36,26 @@ def hint_for_edit(file: str, memories: Sequence[Memory], *, now: float) -> Hint 
 
 
 def _is_about(memory: Memory, file: str) -> bool:
-    named = memory_words(_stem(file)) & memory_words(memory.title)
-    return bool(named) or len({_stem(each) for each in memory.files}) <= FEW
+    if memory_words(_stem(file)) & memory_words(memory.title):
+        return True
+    named = {_stem(each) for each in memory.files}
+    return len(named) <= (1 if memory.kind == "decision" else FEW)  # most decisions are about one task
 
 
 def _stem(file: str) -> str:
     """Return the name of a file without its ending; that of a test is the name of what it tests."""
     return _TEST.sub("", file.rpartition("/")[2].partition(".")[0])
+
+
+def _stands_alone(title: str) -> bool:
+    """Whether a sentence says something about a file: no answer to a question, nothing about branches and commits.
+
+    Readers called a question with its chosen option noise at an edit: it settled how to go on then.
+    """
+    return not _ANSWER.search(title) and not _PROCESS.search(title)
+
+
+_ANSWER = re.compile(r"\?['\"”’)]*\s+\S|^Chosen: ")
+_PROCESS = re.compile(
+    r"\b(?:branch(?:es|ing)?|commit(?:s|ted)?|rebase|merged?|push(?:ed)?|pull request|PRs?)\b", re.IGNORECASE
+)

@@ -11,22 +11,28 @@ from typing import Any
 
 from foreword.extract.actions import Action
 from foreword.extract.commands import commands_of, folders_of, likeness, word_set
-from foreword.extract.failures import (
-    Failure,
-    calls,
+from foreword.extract.failure_memory import (
+    advice_for,
     checked_detail,
     counted,
-    failure_key,
-    failure_of,
     folder_advice,
-    is_path_shape,
-    names_file,
-    run_of,
     sessions_seen,
     sessions_succeeded,
     sessions_worked,
     where,
 )
+from foreword.extract.failures import (
+    FIXER,
+    Failure,
+    Run,
+    calls,
+    failure_key,
+    failure_of,
+    is_path_shape,
+    names_file,
+    run_of,
+)
+from foreword.extract.outputs import failed_script
 
 MOST_CHARACTERS = 245  # of a hint: 70 tokens at 3.5 characters each
 QUOTE = 100  # characters of an error
@@ -71,13 +77,20 @@ def hint_before(
         and (each.detail.get("cause") != "content" or each.detail.get("command") not in succeeding)
         and calls(str(each.detail.get("command", "")), _folder(each.detail), commands, folders)
     ]
-    if not hits:
-        return None
-    best = max(hits, key=lambda each: (sessions_seen(each.detail), float(each.detail.get("last") or 0.0)))
-    detail = best.detail
-    often = f"failed in {counted(sessions_seen(detail))}"
-    begin = f"{_call(detail)} {often}, last {age(detail.get('last'), now=now)}: {quote(detail.get('error'))}"
-    return _hint([begin, *_instead(detail, command)], best, reason=often)
+    hits.sort(key=lambda each: (sessions_seen(each.detail), float(each.detail.get("last") or 0.0)), reverse=True)
+    for each in hits:
+        detail = each.detail
+        shape = str(detail.get("command", ""))
+        if all(part.kind == "look" for part in commands_of(shape)):
+            continue  # looking around costs nothing: what works instead comes after its error
+        if not _has_what_failed(detail, command):
+            continue
+        often = f"failed in {counted(sessions_seen(detail))}"
+        begin = f"{_call(detail)} {often}, last {age(detail.get('last'), now=now)}"
+        if not is_path_shape(shape):  # of any program that is given such a path
+            begin += f": {quote(detail.get('error'))}"
+        return _hint([begin, *_instead(detail, command)], each, reason=often)
+    return None
 
 
 def hint_after(
@@ -89,25 +102,42 @@ def hint_after(
     failure = failure_of(run)
     if failure is None:
         return None
-    key, program = failure_key(failure), failure.shape.split()[0]
-    same = [each for each in known if each.detail.get("key") == key]
-    # The same error of the same program, called in another way.
-    same = same or [
-        each
-        for each in known
-        if each.detail.get("error_key") == failure.key
-        and str(each.detail.get("command", "")).split()[:1] == [program]
-        and len(failure.key.split()) >= 3
-    ]
-    for each in sorted(same, key=lambda each: -float(each.detail.get("last") or 0.0)):
+    for each in _same(failure, run, known):
         detail = each.detail
+        if not _has_what_failed(detail, command):
+            continue
         instead = _instead(detail, command)
         if not instead and _fix_applies(detail, failure):
-            instead = [_fix(detail)]
+            instead = _fix(detail)
         if instead:
-            begins = f"{age(detail.get('last'), now=now)} the same with {_call(detail)}: {quote(detail.get('error'))}"
+            when = age(detail.get("last"), now=now)
+            begins = f"{when} the same with {_call(detail)}: {quote(detail.get('error'))}"
+            if detail.get("error_key") != failure.key:
+                begins = f"{_call(detail)} failed in {counted(sessions_seen(detail))} before, last {when}"
             return _hint([begins, *instead], each, reason="the same error was solved before")
     return None
+
+
+def _same(failure: Failure, run: Run, known: Sequence[KnownFailure]) -> list[KnownFailure]:
+    """Return the known failures that are this one, the surest first: by call and error, by error, by a commit's hook."""
+    key, program = failure_key(failure), failure.shape.split()[0]
+    commits = run.commands[run.place].program == "git commit"
+    script = failed_script(run.text) if commits else ""
+    ranks: list[tuple[int, float, KnownFailure]] = []
+    for each in known:
+        command = str(each.detail.get("command", "")).split()
+        if each.detail.get("key") == key:
+            rank = 3
+        elif each.detail.get("error_key") == failure.key and len(failure.key.split()) >= 3:
+            # The same program, called in another way; or the check itself that a hook ran.
+            rank = 2 if commits or command[:1] == [program] else 0
+        else:
+            # Its error may stand where the output was cut; what sets right all that this check complains of, helps.
+            fixes = script and script in command and any(FIXER.search(each) for each in each.detail.get("worked") or ())
+            rank = 1 if fixes else 0
+        if rank:
+            ranks.append((rank, float(each.detail.get("last") or 0.0), each))
+    return [each for _, _, each in sorted(ranks, key=lambda each: each[:2], reverse=True)]
 
 
 def is_reliable(detail: Mapping[str, Any]) -> bool:
@@ -129,10 +159,8 @@ def failure_line(detail: Mapping[str, Any], *, now: float) -> str:
     detail = checked_detail(detail)
     often = f"{counted(sessions_seen(detail))}, last {age(detail['last'], now=now)}"
     line = f"{_call(detail)} fails ({often}): {quote(detail.get('error'))}"
-    instead = _instead(detail, str(detail.get("text", "")))
-    if not instead and detail.get("fix"):
-        instead = [_fix(detail)]
-    return "; ".join((line, *instead))
+    instead = _instead(detail, str(detail.get("text", ""))) or list(filter(None, [advice_for(detail)]))
+    return "; ".join((line, *(instead or _fix(detail))))
 
 
 def age(at: Any, *, now: float) -> str:
@@ -187,7 +215,7 @@ _UNSAFE = re.compile(
     # skips checks or forces
     r"--(?:no-verify|force\S*|yes|assume-yes|skip\S*|no-check\S*|ignore\S*|insecure|allow\S*|unsafe\S*|privileged|hard|delete)\b"
     r"|--(?:no-edit|disable\S*|dangerously\S*|break-system-packages|trusted-host|passWithNoTests|no-frozen-lockfile)\b"
-    r"|(?:^|\s)-[a-zA-Z]{0,2}[fy][a-zA-Z]{0,2}(?=\s|$)|\bcommit\b[^|;&]* -n\b|\b(?:SKIP|HUSKY|NO_VERIFY)\w*="
+    r"|(?:^|\s)-[a-zA-Z]{0,2}[fy][a-zA-Z]{0,2}(?=\s|$)|\bcommit\b[^|;&]* -n\b|\b\w*(?:SKIP|HUSKY|VERIFY|TLS|SSL|INSECURE|PRELOAD|UNAUTHORIZED|FORCE)\w*="
     # escalates, downloads, deletes, reaches other machines
     r"|\b(?:sudo|su|doas|curl|wget|chmod|chown|eval|dd|mkfs|kill|pkill|killall|ssh|scp|nc|rm|rmdir|shred)\b|https?://"
     r"|\bgit (?:push|reset|clean|stash|rebase|config)\b|--(?:extra-)?index-url\b|--registry\b"
@@ -200,7 +228,7 @@ _SCRIPT = re.compile(r"^(?:\./|scripts?/|bin/|make\b|just\b|(?:npm|yarn|pnpm|bun
 
 
 def _instead(detail: Mapping[str, Any], command: str) -> list[str]:
-    """Return what worked instead, as the end of a line: the alternative that is most like *command*."""
+    """Return what worked instead, as the end of a line: how it differs, and the alternative that is most like *command*."""
     shape = str(detail.get("command", ""))
     own = word_set(command)
     programs = {word for each in commands_of(command) for word in each.words}
@@ -215,11 +243,22 @@ def _instead(detail: Mapping[str, Any], command: str) -> list[str]:
     if is_path_shape(shape):
         alike = [f"{each} worked in {count}" for share, count, each in sorted(found)[-1:] if share >= ALIKE]
         return [folder_advice(shape), *alike]
+    form = (
+        next(iter(_fix(detail)), "") if str(detail.get("fix")).startswith(("worked with ", "worked without ")) else ""
+    )
     if found:
         _, count, each = max(found)
-        return [f"{each} worked in {count}"]
-    places = [where(each) for each in (detail.get("worked_in") or {}).values()]
-    return [f"it worked{places[0]}"] if places else []
+        return [f"{form}, as in {each} ({counted(count)})" if form else f"{each} worked in {count}"]
+    if form:
+        return [form]
+    places = (detail.get("worked_in") or {}).items()
+    return next(([f"it worked{where(place)}"] for each, place in places if sessions_worked(detail, each) >= ENOUGH), [])
+
+
+def _has_what_failed(detail: Mapping[str, Any], command: str) -> bool:
+    """Whether a command has the words without which the call worked: `gh api` with another query is another matter."""
+    found = re.fullmatch(r"worked without `(.+)`", str(detail.get("fix") or ""))
+    return found is None or all(word in command for word in found[1].split())
 
 
 def _fix_applies(detail: Mapping[str, Any], failure: Failure) -> bool:
@@ -230,9 +269,25 @@ def _fix_applies(detail: Mapping[str, Any], failure: Failure) -> bool:
     return not edited or detail.get("error") == failure.error or any(names_file(failure.files, file) for file in edited)
 
 
-def _fix(detail: Mapping[str, Any]) -> str:
-    fix = plain(_without_advice(plain(detail.get("fix"), most=400)), most=110)
-    return f"fixed then: {fix}" if fix.startswith("edited") else f"it {fix}"
+def _fix(detail: Mapping[str, Any]) -> list[str]:
+    """Return what fixed it, as the end of a line; nothing where it may not be named.
+
+    Leaving a check out is a way to skip it, and a variable is an alternative like a flag: it needs two sessions.
+    """
+    fix = str(detail.get("fix") or "")
+    once = len((detail.get("fixes") or {}).get(fix) or ()) < ENOUGH
+    if not fix or (fix.startswith("worked without") and _CHECK.search(fix)):
+        return []
+    if fix.startswith("worked with `") and (once or not is_safe(fix.replace("`", " "))):
+        return []
+    text = plain(_without_advice(plain(fix, most=400)), most=110)
+    return [f"fixed then: {text}" if text.startswith("edited") else f"it {text}"]
+
+
+_CHECK = re.compile(
+    r"(?<![\w./-])[\w-]*(?:check|verif|strict|lint|test|frozen|locked|warning|audit|sign|secur|safe)[\w-]*(?![\w./])",
+    re.IGNORECASE,
+)
 
 
 def _without_paths(alternative: str, command: str) -> str:

@@ -152,14 +152,19 @@ class SessionStart:
             (len(_sessions_of(each)), each)
             for each in self._recent(("failure",), 200)
             if each.trust != "imported"  # it may claim that anything worked
+            and not each.detail.get("minor")  # a file that was looked for and is not there
             and len(_sessions_of(each)) >= (COMES_BACK if _has_advice(each) else UNSOLVED)
             and self._now - each.confirmed < FAILURE_DAYS * DAY
         ]
         failing.sort(key=lambda pair: (-pair[0], -pair[1].confirmed))
-        return [
-            Entry(replace(note_of(each, now=self._now), label=""), Ranked(each, 1.0, {"sessions": many}))
-            for many, each in failing
-        ]
+        found: dict[str, Entry] = {}
+        for many, each in failing:
+            worked = next(iter(each.detail.get("worked") or ()), "")
+            # A linter has many complaints, and one command that sets them right.
+            matter = f"{each.detail.get('command')} {each.detail.get('folder')} {worked}" if worked else each.id
+            entry = Entry(replace(note_of(each, now=self._now), label=""), Ranked(each, 1.0, {"sessions": many}))
+            found.setdefault(matter, entry)
+        return list(found.values())
 
     def _commands(self) -> list[Entry]:
         """Return how tests, linters and builds are run here, and where the repository is."""

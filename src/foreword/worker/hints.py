@@ -1,5 +1,7 @@
 """Answer hooks around tool uses: one line before a command that failed before, after a failure, at a first edit.
 
+A host that takes no answer after a failure is told with the next prompt, unless the agent got there by itself.
+
 What an agent is told before a tool reaches its model together with the tool's result. So an agent whose hook behind a
 tool is waited for anyway is told everything there, and no second process is started for each of its tool uses.
 """
@@ -15,8 +17,8 @@ from foreword.capture.parse import CapturedEvent, injection_id
 from foreword.capture.payload import HookCall
 from foreword.config import Settings
 from foreword.extract.actions import Action, ToolUse, tool_action
+from foreword.extract.commands import commands_of
 from foreword.extract.failures import failure_key, failure_of, run_of
-from foreword.layout import HINT_TOKENS, HINTS_TOKENS
 from foreword.models import EMPTY, TOOL_BEGIN, Injection, Item, Memory, Project, Query
 from foreword.recall.edits import hint_for_edit
 from foreword.recall.hints import Hint, KnownFailure, hint_after, hint_before
@@ -64,9 +66,10 @@ class Hints:
         self._failures: dict[str, tuple[KnownFailure, ...]] = {}
         self._changes = 0  # how often something was to be read again
         self._edited: dict[str, set[str]] = {}
+        self._waiting: dict[str, tuple[Hint, _Call, HookCall]] = {}  # by session, until its next prompt
 
     def refresh(self, project: str) -> None:
-        """Read the failures of a project again: a session changed them."""
+        """CapturedEvent the failures of a project again: a session changed them."""
         with self._lock:
             self._changes += 1
             self._failures.pop(project, None)
@@ -75,18 +78,46 @@ class Hints:
         """Forget which files a session edited: its context window begins anew."""
         with self._lock:
             self._edited.pop(session, None)
+            self._waiting.pop(session, None)
 
-    def answer(self, event: CapturedEvent, hook_call: HookCall) -> str:
-        """Return the line for a tool use, recorded; nothing where nothing is known, and where anything goes wrong."""
+    def answer(self, event: CapturedEvent, hook_call: HookCall, *, later: bool = False) -> str:
+        """Return the line for a tool use, recorded; nothing where nothing is known, and where anything goes wrong.
+
+        With *later*, the host takes no answer here: the line waits for the session's next prompt.
+        """
         if not self._settings().hints:
             return ""
         try:
             call = self._call(event, hook_call)
             hint = self._hint(call) if call else None
-            return self._give(hint, call, hook_call) if call and hint else ""
+            if call and not call.before:
+                self._keep_waiting(call, hint, hook_call if later else None)
+            return self._give(hint, call, hook_call) if call and hint and not later else ""
         except Exception as exc:  # noqa: BLE001 - a hint must never break the agent
             self._tell("hints", f"no hint could be given: {type(exc).__name__}: {exc}")
             return ""
+
+    def waiting(self, session: str) -> str:
+        """Return the line that waits for the next prompt of a session, recorded; nothing where none does."""
+        with self._lock:
+            kept = self._waiting.pop(session, None)
+        try:
+            return self._give(*kept) if kept else ""
+        except Exception as exc:  # noqa: BLE001 - nor may one that waited break a prompt
+            self._tell("hints", f"no hint could be given: {type(exc).__name__}: {exc}")
+            return ""
+
+    def _keep_waiting(self, call: _Call, hint: Hint | None, hook_call: HookCall | None) -> None:
+        """Let a hint wait, unless it is answered at once; forget one whose program worked since."""
+        with self._lock:
+            if hint and hook_call:
+                self._waiting[call.session] = (hint, call, hook_call)
+                while len(self._waiting) > MOST_SESSIONS:
+                    del self._waiting[next(iter(self._waiting))]
+            elif (kept := self._waiting.get(call.session)) and not call.action.failed:
+                programs = {each.words[0] for each in commands_of(kept[1].action.command)}
+                if programs.intersection(each.words[0] for each in commands_of(call.action.command)):
+                    del self._waiting[call.session]
 
     def _call(self, event: CapturedEvent, hook_call: HookCall) -> _Call | None:
         parsed = event.parsed
@@ -159,7 +190,7 @@ class Hints:
 
     def _give(self, hint: Hint, call: _Call, hook_call: HookCall) -> str:
         """Record the hint and return it, unless this matter came up already or the window's budget is used."""
-        store = self._store()
+        store, layout = self._store(), self._settings().recipes["tool"]
         text = redact(hint.text)
         tokens = count(text)
         item = Item(memory=hint.memory, layer="hint", score=1.0, tokens=tokens, why=EMPTY)
@@ -171,7 +202,7 @@ class Hints:
             host=hook_call.host,
             at=hook_call.at,
             tokens=tokens,
-            budget=HINT_TOKENS,
+            budget=layout.budget,
             build_ms=0.0,
             layers={"hint": tokens},
             skipped=EMPTY,
@@ -180,9 +211,9 @@ class Hints:
             text=text,
         )
         with self._giving:
-            if tokens > HINT_TOKENS or hint.memory in store.injections.shown(call.session):
+            if tokens > layout.budget or hint.memory in store.injections.shown(call.session):
                 return ""
-            if store.injections.window_tokens(call.session).get("tool", 0) + tokens > HINTS_TOKENS:
+            if store.injections.window_tokens(call.session).get("tool", 0) + tokens > layout.total:
                 return ""
             store.injections.record(injection)
         self._measuring.recalled(call.project.key, "tool", silent=False)

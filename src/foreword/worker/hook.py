@@ -19,7 +19,7 @@ from foreword.redact import redact
 from foreword.worker import serialize
 from foreword.worker.agent_notes import AgentNotes
 from foreword.worker.capture import Taking
-from foreword.worker.context import Recalling
+from foreword.worker.context import BETWEEN, Recalling
 from foreword.worker.hints import Hints
 from foreword.worker.injections import Given
 from foreword.worker.jobs.extract import ExtractionJob
@@ -68,6 +68,9 @@ class Moments:
             return find(hook_call.host).spoken(hook_call.event, text)
         if trigger is None or self._off(trigger.project).inject:
             self._taking.remember([told])
+            project = told.parsed.project
+            if told.event.kind == "tool_failure" and project is not None and not self._off(project).inject:
+                self._hints.answer(told, hook_call, later=True)
             return self._ask_for_notes(told, hook_call)
         if not trigger.stable and trigger.source not in GOING_ON and self._is_echo(told.event):
             self._taking.remember([told])
@@ -78,6 +81,8 @@ class Moments:
         try:
             self._taking.catch_up()
             text = self._recalling.answer(trigger, hook_call, told.parsed)
+            if trigger.name == "prompt":
+                text = BETWEEN.join(filter(None, (self._hints.waiting(trigger.session), text)))
         finally:
             writing.result()
         return find(hook_call.host).spoken(hook_call.event, text)

@@ -18,7 +18,8 @@ from foreword.agents.transcript_tail import LATER
 from foreword.audit import REVISED, said_again
 from foreword.errors import ForewordError, StoreError
 from foreword.extract.actions import action_of
-from foreword.extract.failures import confirm_failure_detail, failure_body, failure_title, runs_of
+from foreword.extract.failure_memory import confirm_failure_detail, failure_body, failure_title
+from foreword.extract.failures import runs_of
 from foreword.extract.merge import close_items, evidence_of, merge
 from foreword.extract.session import Extraction, SessionExtractor
 from foreword.extract.usage import Activity
