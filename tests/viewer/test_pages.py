@@ -226,6 +226,7 @@ def budget(page: Any, tokens: int) -> None:
 def test_the_slider_moves_items_across_the_line_and_each_row_stays_itself(shop):
     shop.locator("#trigger").select_option("question")  # which takes as much as fits
     budget(shop, 500)
+    still(shop)
     before = shop.evaluate(TRIED)
     shop.evaluate("() => document.querySelectorAll('.tried').forEach(row => row.dataset.before = row.dataset.memory)")
     last = shop.locator(".tried:not(.left) .item-title a").last
