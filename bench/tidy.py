@@ -10,9 +10,7 @@ import random
 import resource
 import time
 
-from foreword.maintenance.planners import PlanContext
-
-from foreword.audit import MemoryChange
+from foreword.audit import MemoryChange, PlanContext
 from foreword.maintenance import contradictions, dedupe, stale
 from foreword.maintenance.dedupe import ALIKE, alike
 from foreword.models import Memory, Project

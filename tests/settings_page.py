@@ -1,9 +1,9 @@
-"""Write the page docs/settings.md from the built-in settings, recipes and ledgers."""
+"""Write the page docs/settings.md from the built-in settings, layout and window budget."""
 
 from __future__ import annotations
 
-from foreword.config.settings import SETTINGS, default_shown, range_shown
-from foreword.layout import MOST_ITEMS, MOST_TOKENS, MOST_TOTAL, RECIPES, ledger_of
+from foreword.config import SETTINGS, default_shown, range_shown
+from foreword.layout import LAYOUT, MOST_ITEMS, MOST_TOKENS, MOST_TOTAL, window_budget
 
 
 def settings_page() -> str:
@@ -13,21 +13,19 @@ def settings_page() -> str:
         f"| `{each.env}` |"
         for each in SETTINGS
     ]
-    recipe_rows = [
-        f"| {trigger} | {recipe.budget} | {layer.name} | {layer.cap} | {layer.limit} | {layer.limit_away or '-'} "
+    layout_rows = [
+        f"| {trigger} | {each.budget} | {layer.name} | {layer.cap} | {layer.limit} "
         f"| {', '.join(f'{name} {cap}' for name, cap in layer.groups.items()) or '-'} | {', '.join(layer.kinds)} |"
-        for trigger, recipe in RECIPES.items()
-        for layer in recipe.layers
+        for trigger, each in LAYOUT.items()
+        for layer in each.layers
     ]
-    recipe_rows += [
-        f"| {moment} | {recipe.budget} | - | - | - | - | - | - |"
-        for moment, recipe in RECIPES.items()
-        if not recipe.layers
+    layout_rows += [
+        f"| {trigger} | {each.budget} | - | - | - | - | - |" for trigger, each in LAYOUT.items() if not each.layers
     ]
     return _PAGE.format(
         rows="\n".join(rows),
-        recipe_rows="\n".join(recipe_rows),
-        ledger_rows="\n".join(f"| {name} | {tokens} |" for name, tokens in ledger_of(RECIPES).items()),
+        layout_rows="\n".join(layout_rows),
+        window_rows="\n".join(f"| {name} | {tokens} |" for name, tokens in window_budget(LAYOUT).items()),
         most_total=MOST_TOTAL,
         most_tokens=MOST_TOKENS,
         most_items=MOST_ITEMS,
@@ -53,61 +51,62 @@ Foreword: a wrong value means the default for that one setting, a file that is n
 Two more names are read from the environment alone: `FOREWORD_HOME`, the folder that holds everything, and
 `FOREWORD_OFF=1`, which neither captures nor injects.
 
-## Meaning
+## Embeddings
 
-A question may find what shares no word with it. That is off, and needs an extra: `pip install 'foreword[meaning]'`.
+With embeddings a search may find what shares no word with it. They are off, and need an extra:
+`pip install 'foreword[embeddings]'`.
 
 ```sh
-foreword config set meaning local     # a table on this disk; nothing leaves the machine
+foreword config set embeddings local     # a table on this disk; nothing leaves the machine
 
-foreword config set meaning remote    # or an endpoint of yours: what is remembered and asked goes there, redacted
-foreword config set meaning_endpoint http://127.0.0.1:11434/v1
-foreword config set meaning_model all-minilm
-foreword config set meaning_key_env OPENAI_API_KEY    # the variable's name, if it wants a key; never the key
+foreword config set embeddings remote    # or an endpoint of yours: memories and prompts go there, redacted
+foreword config set embeddings_url http://127.0.0.1:11434/v1
+foreword config set embeddings_model all-minilm
+foreword config set embeddings_key_env OPENAI_API_KEY    # the variable's name, if it needs a key; never the key
 ```
 
-What was remembered before is caught up. A prompt waits a quarter of its deadline for an endpoint, then goes without; an
-endpoint that fails is left to rest, and everything is kept and found by its words meanwhile. In memory there are at
-most 64 MB of vectors, of the projects that were asked for last and, of one with more, the newest.
+Memories from before are embedded in the background. A prompt waits a quarter of its deadline for an endpoint, then goes
+without; an endpoint that fails is not asked for a while, and search by words works meanwhile. At most 64 MB of vectors
+are held in memory: those of the projects that were used last and, of one with more, the newest.
 
 ## Model
 
-A model may improve what is written about a session. That is off: [model](model.md) says what it sends where, what it
-costs, and how to turn it on.
+A model may improve the summary of a session. It is off: [model](model.md) says what it sends where, what it costs, and
+how to turn it on.
 
-## Recipes
+## Layout
 
-For each moment a budget in tokens, frame and headings included, and its layers in order. `cap` is what a layer gets
-before another gets more, `limit` the most memories in it, `limit_away` the same while the worker is away. Some caps are
-divided by scope. What a layer or a scope does not use goes to those that need it. `tool` is one line around a tool use.
+Each trigger has a budget in tokens, frame and headings included, and its layers in order. `cap` is what a layer gets
+before another gets more, and `limit` the maximum number of memories in it. Some caps are divided by scope. What a layer
+or a scope does not use goes to those that need it. `tool` is one line around a tool use.
 
-| moment | budget | layer | cap | limit | limit_away | by scope | kinds |
-|---|---|---|---|---|---|---|---|
-{recipe_rows}
+| trigger | budget | layer | cap | limit | by scope | kinds |
+|---|---|---|---|---|---|---|
+{layout_rows}
 
 Every number can be changed, from 0 to {most_tokens} for tokens and from 0 to {most_items} for limits. Caps that you do
 not name grow and shrink with their budget, scopes with their cap, and compaction follows session_start at one half.
-A budget of 0 turns that moment off.
+A budget of 0 turns that trigger off.
 
 ```toml
-[recipes.session_start]
+[layout.session_start]
 budget = 1500
 
-[recipes.session_start.rules]
+[layout.session_start.rules]
 cap = 400
 project = 250
 
-[recipes.session_start.sessions]
+[layout.session_start.sessions]
 limit = 2
 ```
 
-A ledger counts what one context window was given; it begins again at a start, a clear and a compaction. `together` is
-what session start and questions may have between them. A block that would pass its total is cut to fit, and then there
-is silence; searching and fetching are free. Totals that you do not name grow and shrink with the budgets.
+The window budget limits what one context window gets in all; it is reset by a start, a clear and a compaction.
+`together` is shared by session start and questions. A block beyond the budget is cut to fit, and then nothing more is
+injected; searching and fetching are free. Totals that you do not name grow and shrink with the budgets.
 
-| in `[recipes.ledger]` | tokens in one window |
+| in `[layout.window]` | tokens in one window |
 |---|---|
-{ledger_rows}
+{window_rows}
 
 Each may be from 0 to {most_total}.
 

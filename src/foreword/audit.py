@@ -236,7 +236,6 @@ PAST = {
     "stale": "marked stale",
     "sink": "ranked lower",
     "restore": "restored",
-    "rename": "renamed",
     "promote": "promoted",
     "discard": "discarded",
     "learn": "learned",

@@ -1,4 +1,4 @@
-"""JSON for an address of the user's own choice -> the bytes of its answer: in time, or a failure that says why.
+"""Send JSON to an endpoint of the user's choice, for models and embeddings; fail in time and with a reason.
 
 No redirects, no proxies: texts go to the address that the user wrote, and nowhere else.
 """
@@ -21,13 +21,13 @@ from foreword import __version__
 
 PAUSE, LONGEST_PAUSE = 60.0, 3600.0  # seconds after a failure, and if the endpoint itself asks for more
 LATE = "did not answer in time"
-OWN_FAULT = (400, 413, 422)  # it does not like what it was sent
-WRONG_SETTING = (401, 403, 404, 405)  # asking again will not help
-MOST_COMPLAINT = 2_000  # bytes of a refusal that are looked at; never shown, for they may repeat what was sent
+OWN_FAULT = (400, 413, 422)  # the request is wrong, the endpoint is well
+WRONG_SETTING = (401, 403, 404, 405)  # trying again will not help
+MOST_COMPLAINT = 2_000  # bytes of a refusal that are read; never shown, because they may repeat what was sent
 
 
 class Failed(Exception):
-    """A try that failed: whether another may do better, after how many seconds, and whether it was worked on."""
+    """A request that failed: whether another may do better, after how many seconds, and whether it was worked on."""
 
     def __init__(
         self, what: str, *, why: str = "", passing: bool = True, after: float = 0.0, worked: bool = False
@@ -40,7 +40,7 @@ class Failed(Exception):
 
 
 class Refused(Failed):
-    """It will not take what it was sent; the endpoint itself is well."""
+    """The endpoint rejects this request; the endpoint itself is well."""
 
     def __init__(self, status: int, complaint: str) -> None:
         super().__init__(f"answers {status}", why=f"http-{status}", passing=False)
@@ -49,7 +49,7 @@ class Refused(Failed):
 
 
 class Paused(Exception):
-    """It failed a short time ago and is not asked for a while."""
+    """The endpoint failed a short time ago and is left alone for a while."""
 
 
 class BadAddress(ValueError):
@@ -57,11 +57,11 @@ class BadAddress(ValueError):
 
 
 class Endpoint:
-    """One address: where it is, and what is being asked of it now."""
+    """One address and its running requests."""
 
     def __init__(self, url: str, *, key: str = "") -> None:
         self._where = _address(url, key=key)
-        self._asked: set[socket.socket] = set()
+        self._open: set[socket.socket] = set()
         self._closed = False
 
     @property
@@ -72,10 +72,10 @@ class Endpoint:
     def path(self) -> str:
         return str(self._where.path.rstrip("/"))
 
-    def post(self, path: str, told: object, *, headers: Mapping[str, str], seconds: float, most: int) -> bytes:
-        """The answer to *told* as JSON, of at most *most* bytes and within *seconds*; anything else raises Failed."""
+    def post(self, path: str, request: object, *, headers: Mapping[str, str], seconds: float, most: int) -> bytes:
+        """Send *request* as JSON and return an answer of at most *most* bytes within *seconds*; else raise Failed."""
         end = time.monotonic() + seconds
-        body = json.dumps(told).encode()
+        body = json.dumps(request).encode()
         make = http.client.HTTPSConnection if self._where.scheme == "https" else http.client.HTTPConnection
         connection = make(str(self._where.hostname), self._where.port, timeout=seconds)
         late = threading.Event()
@@ -85,7 +85,7 @@ class Endpoint:
             # The timeout above is for each read; a server that drips must not hold us longer than all of it.
             cut = threading.Timer(max(0.0, end - time.monotonic()), _cut, (connection.sock, late))
             cut.daemon = True
-            self._asked.add(connection.sock)
+            self._open.add(connection.sock)
             cut.start()
             try:
                 if self._closed:
@@ -97,30 +97,30 @@ class Endpoint:
                     data = answer.read(most + 1 if answer.status == 200 else MOST_COMPLAINT)
             finally:
                 cut.cancel()
-                self._asked.discard(connection.sock)
+                self._open.discard(connection.sock)
         except (OSError, http.client.HTTPException) as exc:
             if late.is_set() or isinstance(exc, TimeoutError):
                 raise Failed(LATE, why="late", worked=sent) from exc
-            raise Failed(f"cannot be asked ({type(exc).__name__})", why="away", worked=sent) from exc
+            raise Failed(f"cannot be reached ({type(exc).__name__})", why="away", worked=sent) from exc
         finally:
             connection.close()
         if late.is_set():
             raise Failed(LATE, why="late", worked=True)
         _check(answer.status, data, answer.getheader("Retry-After", ""))
         if len(data) > most:
-            raise Failed("answered with more than anyone would", why="huge", worked=True)
+            raise Failed(f"answered with more than {most:,} bytes", why="huge", worked=True)
         return data
 
     def close(self) -> None:
-        """End what is being asked; it fails at once."""
+        """End the running requests; they fail at once."""
         self._closed = True
-        for each in tuple(self._asked):
+        for each in tuple(self._open):
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
 
 
 class Pause:
-    """Leave something that failed alone for a while, so that nobody waits for it and one report is enough."""
+    """Leave an endpoint alone for a while after a failure, so that nobody waits for it and one report is enough."""
 
     def __init__(self, *, now: Callable[[], float] = time.monotonic, longest: float = LONGEST_PAUSE) -> None:
         self._now = now
@@ -129,12 +129,12 @@ class Pause:
 
     @property
     def seconds(self) -> float:
-        """How long it is still left alone."""
+        """Return how long the pause still lasts."""
         return max(0.0, self._until - self._now())
 
     @contextmanager
     def asking(self, *, anyway: bool = False) -> Iterator[None]:
-        """Ask within this: Paused is raised during a pause, and Failed begins one."""
+        """Guard a request: raise Paused during a pause; a Failed inside begins one."""
         if self.seconds and not anyway:
             raise Paused
         try:
@@ -158,7 +158,7 @@ def _check(status: int, data: bytes, retry_after: str) -> None:
 
 
 def _seconds(retry_after: str) -> float:
-    """What a Retry-After asks for: seconds, or a date; nothing where it is neither."""
+    """Return the seconds of a Retry-After header, which is a number or a date; 0 where it is neither."""
     if retry_after.isascii() and retry_after.isdigit():
         return float(retry_after[:9])
     try:
@@ -174,7 +174,7 @@ def _cut(connected: socket.socket, late: threading.Event) -> None:
 
 
 def _address(url: str, *, key: str) -> Any:
-    """The parts of an address; one that is unusable, or would carry the key in the open, is refused."""
+    """Parse an address; BadAddress where it is unusable, or would carry the key in the open."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0

@@ -1,17 +1,17 @@
-"""The user's `[recipes]` table -> for each moment its budget and its layers, in order."""
+"""Define which layers each trigger gets, in which order and budget; merge the user's `[layout]` table into it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from foreword.models import KINDS
 
-MOST_TOKENS = 10_000  # five times the biggest recipe; beyond it memory would crowd out the work
+MOST_TOKENS = 10_000  # five times the biggest budget; beyond it memory would crowd out the work
 MOST_TOTAL = 100_000  # of one context window; half of the most that models hold
 MOST_ITEMS = 200
-UNCOUNTED = 1 << 30  # tokens; of a moment that no ledger counts
+UNCOUNTED = 1 << 30  # tokens; of a trigger that the window budget does not count
 
 
 @dataclass(frozen=True)
@@ -23,14 +23,13 @@ class LayerRule:
     kinds: tuple[str, ...]
     limit: int
     groups: Mapping[str, int] = field(default_factory=dict, hash=False)  # caps within the cap, by scope
-    limit_away: int = 0  # the limit while the worker is away; 0 means the same
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """What a moment gets: at most `budget` tokens, frame included; what the caps leave is the frame's.
+class TriggerLayout:
+    """What a trigger gets: at most `budget` tokens, frame included; what the caps leave is the frame's.
 
-    The ledger: all its blocks in one context window have `total`, and session start with questions `together`.
+    The window budget: all its blocks in one context window have `total`, session start with questions `together`.
     """
 
     budget: int
@@ -43,16 +42,16 @@ class Recipe:
 class Wrong:
     """Something in the user's table that is not used: where, and what is wrong with it."""
 
-    path: tuple[str, ...]  # below [recipes]
-    says: str
+    path: tuple[str, ...]  # below [layout]
+    message: str
 
 
 PAST = ("decision", "pattern", "failure", "learning", "note")
 OWN = ("summary", "turn", "decision", "preference", "correction", "failure", "learning", "handoff", "note")
 ALL_BUT_GOALS = tuple(kind for kind in KINDS if kind != "goal")  # goals come where the prompt speaks of goals
 
-RECIPES: Mapping[str, Recipe] = {
-    "session_start": Recipe(
+LAYOUT: Mapping[str, TriggerLayout] = {
+    "session_start": TriggerLayout(
         budget=2000,  # 1,800 in layers, 200 for the frame
         layers=(
             LayerRule("standing", 300, ("handoff", "summary"), limit=8),
@@ -72,7 +71,7 @@ RECIPES: Mapping[str, Recipe] = {
         total=2000,
         together=3000,
     ),
-    "prompt": Recipe(
+    "prompt": TriggerLayout(
         budget=500,
         layers=(
             LayerRule("files", 100, ("turn",), limit=1),
@@ -81,7 +80,7 @@ RECIPES: Mapping[str, Recipe] = {
         ),
         total=3000,
     ),
-    "compaction": Recipe(
+    "compaction": TriggerLayout(
         budget=1000,  # half of session_start, and it follows when the user changes that one
         layers=(
             LayerRule("session", 500, OWN, limit=20),
@@ -89,7 +88,7 @@ RECIPES: Mapping[str, Recipe] = {
             LayerRule("past", 200, PAST, limit=6),
         ),
     ),
-    "question": Recipe(
+    "question": TriggerLayout(
         budget=500,
         layers=(
             LayerRule(
@@ -99,124 +98,98 @@ RECIPES: Mapping[str, Recipe] = {
         total=1000,
         together=3000,
     ),
-    "tool": Recipe(budget=120, layers=(), total=1500),  # one line, so that there is nothing to share out
+    "tool": TriggerLayout(budget=120, layers=(), total=1500),  # one line, so that there is nothing to share out
 }
-COUNTED = ("session_start", "question", "prompt", "tool")  # moments that the ledger counts
+COUNTED = ("session_start", "question", "prompt", "tool")  # triggers that the window budget counts
 
 
-def merged(overrides: Mapping[str, Any]) -> tuple[Mapping[str, Recipe], tuple[Wrong, ...]]:
-    """Our recipes with the user's numbers; what is wrong keeps our number, and caps not named grow with the budget."""
+def merge_layout(overrides: object) -> tuple[Mapping[str, TriggerLayout], tuple[Wrong, ...]]:
+    """Return our layout with the user's numbers; caps that are not named grow with the budget.
+
+    A wrong value keeps our number and is listed.
+    """
     wrong: list[Wrong] = []
-    tables = _tables(overrides, path=(), known=(*RECIPES, "ledger"), wrong=wrong)
-    start = _recipe("session_start", tables, budget=RECIPES["session_start"].budget, wrong=wrong)
-    recipes = {"session_start": start}
-    for trigger, ours in RECIPES.items():
+    tables = _Table(overrides, (), (*LAYOUT, "window"), wrong)
+    start = _trigger("session_start", tables, budget=LAYOUT["session_start"].budget)
+    layout = {"session_start": start}
+    for trigger, ours in LAYOUT.items():
         if trigger != "session_start":
             budget = start.budget // 2 if trigger == "compaction" else ours.budget
-            recipes[trigger] = _recipe(trigger, tables, budget=budget, wrong=wrong)
-    return _with_ledger(recipes, tables.get("ledger", {}), wrong=wrong), tuple(wrong)
+            layout[trigger] = _trigger(trigger, tables, budget=budget)
+    return _with_window(layout, tables.table("window", (*COUNTED, "together"))), tuple(wrong)
 
 
-def ledger_of(recipes: Mapping[str, Recipe]) -> dict[str, int]:
-    """The totals of one context window, by the names of the `[recipes.ledger]` table."""
-    return {**{trigger: recipes[trigger].total for trigger in COUNTED}, "together": recipes["question"].together}
+def window_budget(layout: Mapping[str, TriggerLayout]) -> dict[str, int]:
+    """Return the totals of one context window, by the names of the `[layout.window]` table."""
+    return {**{trigger: layout[trigger].total for trigger in COUNTED}, "together": layout["question"].together}
 
 
-def shown(given: object) -> str:
-    """Any value a settings file can hold, short enough for a sentence and too short for a secret; never raises."""
+def shorten(value: object) -> str:
+    """Return any value of a settings file, short enough for a sentence and too short for a secret; never raise."""
     try:
-        told = repr(given)
-        return told if len(told) <= 24 else f"{told[:12]}…"  # a token of 36 shows its prefix at the most
+        text = repr(value)
+        return text if len(text) <= 24 else f"{text[:12]}…"  # a token of 36 shows its prefix at the most
     except (ValueError, RecursionError):  # 0xfff… of 5,000 digits has no repr, nor has a table 30,000 deep
         return "something too long to show"
 
 
-def _tables(given: object, *, path: tuple[str, ...], known: tuple[str, ...], wrong: list[Wrong]) -> Mapping[str, Any]:
-    """What *given* says under known names; the rest becomes a complaint."""
-    if not isinstance(given, dict):
-        wrong.append(Wrong(path, f"{_dotted(path)} must be a table"))
-        return {}
-    for name in given:
-        if name not in known:
-            wrong.append(Wrong((*path, name), f"{_dotted((*path, name))} is unknown; known are {', '.join(known)}"))
-    return {name: given[name] for name in known if name in given}
+class _Table:
+    """One table of the user's: reads its numbers and tables by name, and notes what is wrong with them."""
+
+    def __init__(self, value: object, path: tuple[str, ...], known: tuple[str, ...], wrong: list[Wrong]) -> None:
+        self._path, self._wrong = path, wrong
+        self._values: Mapping[str, Any] = value if isinstance(value, dict) else {}
+        if not isinstance(value, dict):
+            self._note(path, "must be a table")
+        for name in self._values:
+            if name not in known:
+                self._note((*path, name), f"is unknown; known are {', '.join(known)}")
+
+    def table(self, name: str, known: tuple[str, ...]) -> _Table:
+        return _Table(self._values.get(name, {}), (*self._path, name), known, self._wrong)
+
+    def number(self, name: str, ours: int, *, most: int = MOST_TOKENS) -> int:
+        value = self._values.get(name, ours)
+        if type(value) is int and 0 <= value <= most:  # not isinstance: true is an int to Python, and a slip to us
+            return value
+        self._note((*self._path, name), f"must be a whole number from 0 to {most}, not {shorten(value)}")
+        return ours
+
+    def _note(self, path: tuple[str, ...], message: str) -> None:
+        names = (name if name.isprintable() else repr(name) for name in path)
+        dotted = ".".join(("layout", *names))[:80]
+        self._wrong.append(Wrong(path, f"`{dotted}` {message}"))
 
 
-def _recipe(trigger: str, tables: Mapping[str, Any], *, budget: int, wrong: list[Wrong]) -> Recipe:
-    ours = RECIPES[trigger]
-    known = ("budget", *(layer.name for layer in ours.layers))
-    table = _tables(tables.get(trigger, {}), path=(trigger,), known=known, wrong=wrong)
-    budget = _number(table, "budget", budget, path=(trigger,), most=MOST_TOKENS, wrong=wrong)
-    return Recipe(
-        budget=budget,
-        layers=tuple(
-            _layer(
-                layer,
-                table.get(layer.name, {}),
-                cap=layer.cap * budget // ours.budget,
-                path=(trigger, layer.name),
-                wrong=wrong,
-            )
-            for layer in ours.layers
-        ),
-    )
+def _trigger(trigger: str, tables: _Table, *, budget: int) -> TriggerLayout:
+    ours = LAYOUT[trigger]
+    table = tables.table(trigger, ("budget", *(layer.name for layer in ours.layers)))
+    budget = table.number("budget", budget)
+    layers = (_layer(layer, table, cap=layer.cap * budget // ours.budget) for layer in ours.layers)
+    return TriggerLayout(budget=budget, layers=tuple(layers))
 
 
-def _with_ledger(recipes: Mapping[str, Recipe], given: object, *, wrong: list[Wrong]) -> Mapping[str, Recipe]:
-    """*recipes* with the totals of a window; those that are not named grow and shrink with the budgets."""
-    table = _tables(given, path=("ledger",), known=(*COUNTED, "together"), wrong=wrong)
-    totals = {
-        trigger: _number(
-            table,
-            trigger,
-            RECIPES[trigger].total * recipes[trigger].budget // RECIPES[trigger].budget,
-            path=("ledger",),
-            most=MOST_TOTAL,
-            wrong=wrong,
-        )
-        for trigger in COUNTED
-    }
+def _layer(ours: LayerRule, tables: _Table, *, cap: int) -> LayerRule:
+    table = tables.table(ours.name, ("cap", "limit", *ours.groups))
+    cap = table.number("cap", cap)
+    limit = table.number("limit", ours.limit, most=MOST_ITEMS)
+    groups = {name: table.number(name, tokens * cap // ours.cap) for name, tokens in ours.groups.items()}
+    return replace(ours, cap=cap, limit=limit, groups=groups)
+
+
+def _with_window(layout: Mapping[str, TriggerLayout], table: _Table) -> Mapping[str, TriggerLayout]:
+    """Return *layout* with the totals of a window; those that are not named grow and shrink with the budgets."""
+    totals = {}
+    for trigger in COUNTED:
+        ours = LAYOUT[trigger]
+        totals[trigger] = table.number(trigger, ours.total * layout[trigger].budget // ours.budget, most=MOST_TOTAL)
     both = totals["session_start"] + totals["question"]
-    together = _number(table, "together", both, path=("ledger",), most=MOST_TOTAL, wrong=wrong)
+    together = table.number("together", both, most=MOST_TOTAL)
     return {
-        trigger: Recipe(
-            budget=recipe.budget,
-            layers=recipe.layers,
+        trigger: replace(
+            each,
             total=totals.get(trigger, UNCOUNTED),
             together=together if trigger in ("session_start", "question") else UNCOUNTED,
         )
-        for trigger, recipe in recipes.items()
+        for trigger, each in layout.items()
     }
-
-
-def _layer(ours: LayerRule, given: object, *, cap: int, path: tuple[str, ...], wrong: list[Wrong]) -> LayerRule:
-    limits = ("limit", "limit_away") if ours.limit_away else ("limit",)
-    table = _tables(given, path=path, known=("cap", *limits, *ours.groups), wrong=wrong)
-    cap = _number(table, "cap", cap, path=path, most=MOST_TOKENS, wrong=wrong)
-    return LayerRule(
-        name=ours.name,
-        cap=cap,
-        kinds=ours.kinds,
-        limit=_number(table, "limit", ours.limit, path=path, most=MOST_ITEMS, wrong=wrong),
-        groups={
-            name: _number(table, name, tokens * cap // ours.cap, path=path, most=MOST_TOKENS, wrong=wrong)
-            for name, tokens in ours.groups.items()
-        },
-        limit_away=_number(table, "limit_away", ours.limit_away, path=path, most=MOST_ITEMS, wrong=wrong),
-    )
-
-
-def _number(
-    table: Mapping[str, Any], name: str, ours: int, *, path: tuple[str, ...], most: int, wrong: list[Wrong]
-) -> int:
-    given = table.get(name, ours)
-    if type(given) is int and 0 <= given <= most:  # not isinstance: true is an int to Python, and a slip to us
-        return given
-    where = (*path, name)
-    wrong.append(Wrong(where, f"{_dotted(where)} must be a whole number from 0 to {most}, not {shown(given)}"))
-    return ours
-
-
-def _dotted(path: tuple[str, ...]) -> str:
-    names = (name if name.isprintable() else repr(name) for name in path)
-    return "`" + ".".join(("recipes", *names))[:80] + "`"

@@ -161,7 +161,7 @@ def test_copies_in_other_memories_are_cut_or_go_with_it(store):
     )
     live = store.maintenance.forgetting
     target = live.find(ids=[one.id])
-    told = live.texts(target)
+    told = list(live.texts(target))
     cutter = forgetting.Cutter(target, told)
     of_agent = replace(target, only="here")
     assert live.with_copies(of_agent, cutter.sentences) == of_agent

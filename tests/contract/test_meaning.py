@@ -8,7 +8,7 @@ import pytest
 from tests import endpoint
 
 from foreword.config import load
-from foreword.embeddings.remote import Remote
+from foreword.embeddings.embedder import Remote
 from foreword.endpoint import PAUSE
 from foreword.models import Memory, Query
 from foreword.store import Store
@@ -43,7 +43,7 @@ def told() -> HookInput:
 
 @pytest.fixture
 def choose(home, told):
-    """`choose(meaning="local")` -> a Meaning that has loaded, or tried to."""
+    """`choose(embeddings="local")` -> a Meaning that has loaded, or tried to."""
     made: list[Meaning] = []
 
     def chosen(**given: str) -> Meaning:
@@ -63,7 +63,10 @@ def choose(home, told):
 @pytest.fixture
 def remote(choose, server):
     return lambda **more: choose(
-        meaning="remote", meaning_endpoint=server.url, meaning_model="m", **{"meaning_timeout_ms": "5000", **more}
+        embeddings="remote",
+        embeddings_url=server.url,
+        embeddings_model="m",
+        **{"embeddings_timeout_ms": "5000", **more},
     )
 
 
@@ -97,7 +100,7 @@ def test_off_means_that_nothing_happens(choose, store, told):
 
 
 def test_the_table_gives_vectors_in_the_same_commit(choose, store):
-    meaning = choose(meaning="local")
+    meaning = choose(embeddings="local")
     memories = [Memory("note", title, project="here") for title in ("sign-in fails with a bad token", "rye bread")]
     store.memories.put(memories, vectors=meaning.of_memories(memories))
     vector = meaning.of_prompt("authentication is broken", seconds=30)
@@ -106,7 +109,7 @@ def test_the_table_gives_vectors_in_the_same_commit(choose, store):
 
 def test_what_was_there_before_is_caught_up(choose, remote, store):
     keep(store, *(f"walrus {n}" for n in range(300)))
-    caught_up(choose(meaning="local"), store)
+    caught_up(choose(embeddings="local"), store)
     assert store.memories.without_vectors("wordllama-256") == ()
     caught_up(remote(), store)  # another model begins anew
     assert store.memories.without_vectors("remote:m") == ()
@@ -156,7 +159,7 @@ def test_one_text_that_is_refused_does_not_cost_the_others_theirs(remote, store,
 
 def test_a_prompt_does_not_wait_for_a_slow_endpoint_and_that_is_told_once(remote, server, told):
     server.answer = endpoint.silent
-    meaning = remote(meaning_timeout_ms="60000")
+    meaning = remote(embeddings_timeout_ms="60000")
     for _ in range(LATE_TOLD + 3):
         assert meaning.of_prompt("walrus", seconds=0.01) is None
     assert len(told) == 1
@@ -175,10 +178,10 @@ def test_a_secret_or_a_private_part_of_a_prompt_does_not_leave(remote, server):
 
 
 def test_a_wrong_setting_is_told_with_the_way_out(choose, told):
-    meaning = choose(meaning="remote")
+    meaning = choose(embeddings="remote")
     assert meaning.of_prompt("walrus", seconds=1) is None
     assert len(told) == 1
-    assert "meaning_endpoint" in told[0]
+    assert "embeddings_url" in told[0]
 
 
 def test_turning_it_off_ends_it(choose, home, server, remote):

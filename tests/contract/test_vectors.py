@@ -9,7 +9,7 @@ import apsw
 import numpy as np
 import pytest
 
-from foreword.embeddings import nothing, quantized
+from foreword.embeddings.embedder import empty_vector, quantize
 from foreword.errors import StoreError
 from foreword.models import Memory, Query, Vector
 from foreword.store import Store
@@ -22,7 +22,7 @@ def pointing(*directions: int, model: str = "m", dim: int = DIM) -> Vector:
     """A vector between these directions; vectors that share none are no way near each other."""
     row = np.zeros((1, dim), dtype=np.float32)
     row[0, list(directions)] = 1
-    return quantized(row, model=model)[0]
+    return quantize(row, model=model)[0]
 
 
 def a_memory(title, **more):
@@ -54,7 +54,7 @@ def test_the_nearest_of_the_scope_are_found_at_once(make_store):
     store = make_store()
     store.memories.put([a_memory("walrus")], vectors=[pointing(1)])
     assert near(store, None) == []
-    assert near(store, nothing("m")) == []
+    assert near(store, empty_vector("m")) == []
     # Projects stay apart and their scopes come together.
     store = make_store()
     given = [
@@ -143,7 +143,7 @@ def test_what_lacks_a_vector_is_given_one(make_store):
     assert store.memories.add_vectors(lacking, [pointing(2), pointing(1)]) == 2
     assert near(store, pointing(2)) == ["t2"]
     assert [memory.title for memory in store.memories.without_vectors("m")] == ["t0"]
-    store.memories.add_vectors(store.memories.without_vectors("m"), [nothing("m")])
+    store.memories.add_vectors(store.memories.without_vectors("m"), [empty_vector("m")])
     assert store.memories.without_vectors("m") == store.memories.without_vectors("m") == ()
     store.memories.put([a_memory("later")])
     assert [memory.title for memory in store.memories.without_vectors("m")] == ["later"]

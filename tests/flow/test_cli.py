@@ -499,11 +499,11 @@ def test_config_changes_one_setting_and_takes_it_back(fresh: Shell) -> None:
     assert "environment" in fresh.run("config", "set", "inject", "off", FOREWORD_INJECT="1").stderr
     assert "no longer" in fresh.says("config", "unset", "inject")
     assert "was not" in fresh.says("config", "unset", "inject")
-    assert fresh.says("config", "set", "recipes.prompt.budget", "300").endswith("= 300\n")
-    assert fresh.says("config", "get", "recipes.prompt.budget") == "300\n"
-    assert fresh.says("config", "get", "recipes.session_start.rules.project") == "150\n"
+    assert fresh.says("config", "set", "layout.prompt.budget", "300").endswith("= 300\n")
+    assert fresh.says("config", "get", "layout.prompt.budget") == "300\n"
+    assert fresh.says("config", "get", "layout.session_start.rules.project") == "150\n"
     assert "did you mean" in fresh.run("config", "set", "injekt", "on", code=1).stderr
-    assert "not a setting" in fresh.run("config", "get", "recipes.lunch.cap", code=1).stderr
+    assert "not a setting" in fresh.run("config", "get", "layout.lunch.cap", code=1).stderr
     assert "true or false" in fresh.run("config", "set", "inject", "perhaps", code=1).stderr
 
 

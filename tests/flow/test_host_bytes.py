@@ -228,7 +228,7 @@ def test_a_hook_that_is_sent_a_piece_of_a_payload_ends_well(known, host: HookRun
 @pytest.mark.parametrize("worker", ["up", "away"])
 def test_no_host_is_given_more_than_it_takes_however_high_the_budgets(home, host: HookRunner, start, project, worker):
     home.config.write_text(
-        "[recipes.session_start]\nbudget = 10000\nknowledge.limit = 200\nsessions.limit = 200\nrules.limit = 200\n"
+        "[layout.session_start]\nbudget = 10000\nknowledge.limit = 200\nsessions.limit = 200\nrules.limit = 200\n"
     )
     store, owner, now = Store(home.database, backups=home.backups), resolve(project), time.time()
     rand = random.Random(9)

@@ -329,7 +329,7 @@ def test_questions_asked_at_once_share_one_ledger_and_repeat_nothing(filled: Hom
 
 
 def test_the_totals_of_the_ledger_are_settings(filled: Home, start, project):
-    filled.config.write_text("[recipes.ledger]\nquestion = 0\n")
+    filled.config.write_text("[layout.window]\nquestion = 0\n")
     client = start()
     asked = {"project_path": project, "session_id": "s1", "prompt": PROMPT}
     assert "budget for questions is used up" in client.get("/api/context", trigger="question", **asked)["why"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from foreword.config.editing import change
+from foreword.config import change
 from foreword.problems import noted
 from foreword.worker import lifecycle
 from tests import endpoint
@@ -24,11 +24,11 @@ def test_a_memory_that_shares_no_word_with_the_question_is_found_where_the_user_
     client = start()
     client.post("/api/memories", {**KEPT, "project_path": project})
     assert titles(client, project) == []
-    change(home, "meaning", "local")  # a worker that runs follows
+    change(home, "embeddings", "local")  # a worker that runs follows
     wait_for(lambda: titles(client, project) == [KEPT["title"]])
     client.post("/api/memories", {"kind": "note", "title": "Passwords are hashed with argon2", "project_path": project})
     assert len(titles(client, project)) == 2  # a fresh one is found at once
-    change(home, "meaning", "off")
+    change(home, "embeddings", "off")
     wait_for(lambda: titles(client, project) == [])
     assert not noted(str(home.trouble))
 
@@ -44,15 +44,15 @@ def test_a_worker_without_meaning_never_loads_what_it_needs(home, start, project
 
 def test_an_endpoint_gets_what_is_remembered_only_when_the_user_names_it(home, start, project, monkeypatch):
     with endpoint.listening() as server:
-        monkeypatch.setenv("FOREWORD_MEANING_ENDPOINT", server.url)
-        monkeypatch.setenv("FOREWORD_MEANING_MODEL", "m")
-        monkeypatch.setenv("FOREWORD_MEANING_KEY_ENV", "WALRUS_KEY")
+        monkeypatch.setenv("FOREWORD_EMBEDDINGS_URL", server.url)
+        monkeypatch.setenv("FOREWORD_EMBEDDINGS_MODEL", "m")
+        monkeypatch.setenv("FOREWORD_EMBEDDINGS_KEY_ENV", "WALRUS_KEY")
         monkeypatch.setenv("WALRUS_KEY", "k-1")
         client = start()
         client.post("/api/memories", {**KEPT, "project_path": project})
         titles(client, project)
         assert server.requests == []
-        change(home, "meaning", "remote")
+        change(home, "embeddings", "remote")
         wait_for(lambda: KEPT["title"] in " ".join(server.texts()))
         wait_for(lambda: titles(client, project, q="logins") == [KEPT["title"]])  # begins as `login` does
         assert {headers["Authorization"] for _, headers, _ in server.requests} == {"Bearer k-1"}
@@ -60,7 +60,8 @@ def test_an_endpoint_gets_what_is_remembered_only_when_the_user_names_it(home, s
 
 
 def test_an_endpoint_that_is_away_costs_nothing_but_its_vectors(home, start, project, monkeypatch):
-    for name, text in (("MEANING", "remote"), ("MEANING_ENDPOINT", "http://127.0.0.1:9/v1"), ("MEANING_MODEL", "m")):
+    url = "http://127.0.0.1:9/v1"
+    for name, text in (("EMBEDDINGS", "remote"), ("EMBEDDINGS_URL", url), ("EMBEDDINGS_MODEL", "m")):
         monkeypatch.setenv(f"FOREWORD_{name}", text)
     client = start()
     client.post("/api/memories", {**KEPT, "project_path": project})

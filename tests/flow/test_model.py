@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from foreword.config.editing import change
+from foreword.config import change
 from foreword.problems import noted
 from foreword.worker import lifecycle
 from tests import endpoint

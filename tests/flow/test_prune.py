@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from foreword.config.editing import change
+from foreword.config import change
 from foreword.models import Event, Memory
 from foreword.paths import Home
 from foreword.problems import noted

@@ -101,11 +101,11 @@ def test_without_capture_a_start_that_was_given_is_not_given_again(filled: Home,
 
 def test_both_blocks_together_stay_within_what_the_host_shows(filled: Home, start, tell, project):
     filled.config.write_text(
-        """[recipes.session_start]
+        """[layout.session_start]
 budget = 6000
-[recipes.session_start.rules]
+[layout.session_start.rules]
 limit = 50
-[recipes.prompt]
+[layout.prompt]
 budget = 3000
 """
     )

@@ -84,7 +84,7 @@ def test_each_silence_of_a_hook_is_kept_with_its_reason_and_none_of_its_words(
 
 
 def test_a_budget_that_is_used_up_and_a_start_that_was_given_are_told(filled: Home, host: HookRunner, start, project):
-    filled.config.write_text("[recipes.ledger]\nprompt = 80\n")
+    filled.config.write_text("[layout.window]\nprompt = 80\n")
     client = start()
     client.post("/api/memories", {"kind": "decision", "title": fact("otter"), "project_path": project})
     asked = {"project_path": project, "session_id": "s1"}

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from foreword.config.editing import change
+from foreword.config import change
 from foreword.models import Injection, Item, Memory, ModelCall
 from foreword.paths import Home
 from foreword.problems import Problem, note

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from foreword.layout import MOST_TOKENS, RECIPES
+from foreword.layout import LAYOUT, MOST_TOKENS
 from foreword.models import TRIGGERS
 from foreword.paths import Home
 from foreword.projects import resolve
@@ -98,7 +98,7 @@ def test_a_trial_is_what_the_worker_would_say_and_what_just_missed_it(client, pa
     assert {each["reason"] for each in tried["rejected"]} <= LEFT_OUT
     assert all(each["says"] for each in tried["rejected"])
     assert tried["build_ms"] > 0
-    assert tried["range"] == {"least": LEAST_BUDGET, "usual": RECIPES["prompt"].budget, "most": 2000}
+    assert tried["range"] == {"least": LEAST_BUDGET, "usual": LAYOUT["prompt"].budget, "most": 2000}
     assert {each["name"]: each["spent"] for each in tried["layers"] if each["spent"]} == said["layers"]
 
 

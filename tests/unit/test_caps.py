@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from foreword.agents import FILES, cap_of
 from foreword.config import load
 from foreword.errors import BadPayload
-from foreword.layout import MOST_TOKENS, RECIPES, merged
+from foreword.layout import LAYOUT, MOST_TOKENS, merge_layout
 from foreword.models import KINDS, Cap, Context, Memory, Trigger
 from foreword.paths import Home
 from foreword.recall import render
@@ -29,10 +29,10 @@ ENDS = {
     "xml": (render.XML_BEGIN, render.XML_END),
     "plain": (render.PLAIN_BEGIN, render.PLAIN_END),
 }
-GENEROUS = merged(
+GENEROUS = merge_layout(
     {
         name: {"budget": MOST_TOKENS, **{layer.name: {"limit": 200} for layer in recipe.layers}}
-        for name, recipe in RECIPES.items()
+        for name, recipe in LAYOUT.items()
     }
 )[0]
 

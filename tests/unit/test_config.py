@@ -13,14 +13,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from foreword.config import SETTINGS, Loaded, load, load_synonyms
-from foreword.config.editing import change, unset
-from foreword.config.file import MOST_BYTES
-from foreword.config.settings import Setting
+from foreword.config import MOST_BYTES, SETTINGS, TOKENIZERS, Loaded, Setting, change, load, load_synonyms, unset
 from foreword.errors import BadConfig, ForewordError
-from foreword.layout import MOST_TOKENS, RECIPES, UNCOUNTED, ledger_of, merged
+from foreword.layout import LAYOUT, MOST_TOKENS, UNCOUNTED, merge_layout, window_budget
 from foreword.models import KINDS, TRIGGERS
 from foreword.paths import OUR_FOLDERS, Home
+from foreword.recall.tokens import FAMILIES
 from tests.settings_page import settings_page
 from tests.tables import table
 
@@ -29,7 +27,7 @@ FORMED = {
     "address": ("", "http://127.0.0.1:11434/v1", "https://a.example/v1/embeddings"),
     "model": ("", "nomic-embed-text:v1.5", "BAAI/bge-m3"),
     "variable": ("", "OPENAI_API_KEY"),
-    "keyplace": ("", "ANTHROPIC_API_KEY", "~/.keys/anthropic", "/run/keys/model"),
+    "key_source": ("", "ANTHROPIC_API_KEY", "~/.keys/anthropic", "/run/keys/model"),
 }
 DEFAULTS = {setting.name: setting.default for setting in SETTINGS}
 # One function call for many examples: each writes the file anew, so that sharing the folder is safe.
@@ -53,13 +51,13 @@ def written(home: Home, text: str, environ: dict[str, str] | None = None) -> Loa
 
 
 def values(loaded: Loaded) -> dict[str, Any]:
-    return {name: each for name, each in vars(loaded.settings).items() if name != "recipes"}
+    return {name: each for name, each in vars(loaded.settings).items() if name != "layout"}
 
 
 class TestTable:
     def test_the_page_tells_the_settings_and_its_examples_work(self, home):
-        # There are four dozens at most.
         assert len(SETTINGS) <= 48
+        assert ("auto", *FAMILIES) == TOKENIZERS
         # The strictest threshold comes first.
         names = ("threshold_session_start", "threshold_prompt", "threshold_question")
         strict, middle, wide = (DEFAULTS[name] for name in names)
@@ -68,11 +66,11 @@ class TestTable:
         page = (ROOT / "docs" / "settings.md").read_text("utf-8")
         assert page == settings_page(), "write it anew: python -m tests.settings_page > docs/settings.md"
         # The examples of the page work.
-        recipes, synonyms = re.findall(r"```toml\n(.*?)```", settings_page(), re.DOTALL)
-        loaded = written(home, recipes)
+        layout, synonyms = re.findall(r"```toml\n(.*?)```", settings_page(), re.DOTALL)
+        loaded = written(home, layout)
         home.synonyms.write_text(synonyms)
         words, problems = load_synonyms(home)
-        assert (loaded.problems, loaded.origin["recipes"], problems) == ((), "file", ())
+        assert (loaded.problems, loaded.origin["layout"], problems) == ((), "file", ())
         assert words["deploy"] == ("ci", "pipeline", "helm")
         assert "test" not in words
 
@@ -91,11 +89,11 @@ class TestTable:
     @table(
         ("name", "given"),
         [
-            ("meaning_key_env", "sk-abcdefghijklmnop"),
-            ("meaning_key_env", "ghp_abcdefghijklmnop"),
-            ("meaning_endpoint", "https://me:secret@a.example/v1"),
-            ("meaning_endpoint", "https://a.example/v1?key=secret"),
-            ("meaning_endpoint", "file:///etc/passwd"),
+            ("embeddings_key_env", "sk-abcdefghijklmnop"),
+            ("embeddings_key_env", "ghp_abcdefghijklmnop"),
+            ("embeddings_url", "https://me:secret@a.example/v1"),
+            ("embeddings_url", "https://a.example/v1?key=secret"),
+            ("embeddings_url", "file:///etc/passwd"),
         ],
     )
     def test_a_key_in_the_place_of_its_name_is_refused_and_not_repeated(self, home, name, given):
@@ -111,7 +109,7 @@ class TestLoad:
         home = prepared(tmp_path_factory.mktemp("x"))
         loaded = load(home, {})
         assert values(loaded) == DEFAULTS
-        assert loaded.settings.recipes == RECIPES
+        assert loaded.settings.layout == LAYOUT
         assert set(loaded.origin.values()) == {"default"}
         assert loaded.problems == ()
         # Works before the home exists.
@@ -163,7 +161,7 @@ class TestBroken:
         ("text", "line"),
         [
             ("capture = false\nthis is no toml\n", 2),
-            ("capture = false\n\n[recipes\n", 3),
+            ("capture = false\n\n[layout\n", 3),
             ("capture = false\ncapture = true\n", 2),
             ('tokenizer = "open\n', 1),
             ("off_projects = [\n  '/a',\n", 2),
@@ -243,7 +241,7 @@ class TestBroken:
             ('"\\u001b[31m" = 1', "is not a setting"),
             ("zzz = 1", "`foreword config` lists the settings"),
             ("deadline.prompt = 1", "is not a setting"),
-            ("recipes = 3", "must be a table"),
+            ("layout = 3", "must be a table"),
         ],
     )
     def test_one_bad_value_costs_that_value_alone_and_its_line_is_told(self, home, line, says):
@@ -266,11 +264,11 @@ tokenizer = '''
 '''
 capture = 3
 
-[recipes.prompt]
+[layout.prompt]
 budget = "much"
-[recipes.prompt.index]
+[layout.prompt.index]
 kap = 4
-[recipes.nomoment]
+[layout.nothing]
 """
         problems = written(home, text).problems
         assert [int(re.search(r", line (\d+): ", each)[1]) for each in problems] == [6, 7, 10, 13, 15, 16]
@@ -288,7 +286,7 @@ kap = 4
         st.lists(
             st.tuples(
                 st.sampled_from(
-                    [*DEFAULTS, "recipes.prompt.budget", "recipes.prompt", "recipes", "[recipes.prompt]\na", "q"]
+                    [*DEFAULTS, "layout.prompt.budget", "layout.prompt", "layout", "[layout.prompt]\na", "q"]
                 ),
                 st.sampled_from(
                     ["1", "'x'", "[\n1,\n2]", "{a = 1}", "true", "0.5", "'''\n]\n'''", "1979-05-27", "nan", ""]
@@ -329,11 +327,11 @@ class TestChange:
         assert load(here, {}).settings.terms_max == 5
         # Keeps comments and everything else.
         home = prepared(tmp_path_factory.mktemp("x"))
-        table = "# because of the big repository\n[recipes.prompt]\nbudget = 400 # less\n"
+        table = "# because of the big repository\n[layout.prompt]\nbudget = 400 # less\n"
         written(home, f"# mine\n\ninject = true  # for now\n\n{table}")
         change(home, "inject", "false")
         change(home, "terms_max", "5")
-        change(home, "recipes.prompt.budget", "450")
+        change(home, "layout.prompt.budget", "450")
         table = table.replace("400", "450")
         assert home.config.read_text() == f"# mine\n\ninject = false  # for now\n\nterms_max = 5\n\n{table}"
         # Takes a list with commas or as toml.
@@ -382,18 +380,16 @@ class TestChange:
             "",
             "# only a comment",
             "inject = false",
-            "inject = false\r\n\r\n[recipes.prompt]\r\nbudget = 3\r\n",
-            "\n\n[recipes]\n",
-            "recipes.prompt.budget = 3\n",
-            "recipes = {prompt = {budget = 3}}\n",
-            "[recipes.prompt]\nbudget = 3\n[unknown]\n[recipes.question]\nbudget = 4\n",
-            "[recipes.session_start.rules]\ncap = 4\n",
-            "off_projects = [\n  '/a', # why\n]\n[recipes.question] # [not a table]",
+            "inject = false\r\n\r\n[layout.prompt]\r\nbudget = 3\r\n",
+            "\n\n[layout]\n",
+            "layout.prompt.budget = 3\n",
+            "layout = {prompt = {budget = 3}}\n",
+            "[layout.prompt]\nbudget = 3\n[unknown]\n[layout.question]\nbudget = 4\n",
+            "[layout.session_start.rules]\ncap = 4\n",
+            "off_projects = [\n  '/a', # why\n]\n[layout.question] # [not a table]",
         ],
     )
-    @table(
-        ("name", "raw"), [("capture", "0"), ("recipes.session_start.budget", "77"), ("recipes.prompt.index.cap", "9")]
-    )
+    @table(("name", "raw"), [("capture", "0"), ("layout.session_start.budget", "77"), ("layout.prompt.index.cap", "9")])
     def test_does_exactly_what_was_asked_however_the_file_is_written(self, home, text, name, raw):
         written(home, text)
         expected: dict[str, Any] = tomllib.loads(text)
@@ -407,10 +403,10 @@ class TestChange:
     def test_a_file_that_cannot_be_edited_rightly_is_left_alone(self, tmp_path_factory):
         # Leaves a file alone that it could only edit wrongly.
         home = prepared(tmp_path_factory.mktemp("x"))
-        text = "[recipes]\nprompt.budget = 3\n"  # tomlkit would add [prompt.index] in place of [recipes.prompt.index]
+        text = "[layout]\nprompt.budget = 3\n"  # tomlkit would add [prompt.index] in place of [layout.prompt.index]
         written(home, text)
         with pytest.raises(BadConfig, match="cannot edit") as caught:
-            change(home, "recipes.prompt.index.cap", "9")
+            change(home, "layout.prompt.index.cap", "9")
         assert "editor" in caught.value.hint
         assert home.config.read_text() == text
         # A file deeper than it can look is edited rightly or left alone.
@@ -434,9 +430,9 @@ class TestChange:
             assert home.config.read_bytes() == data
         # Refuses a number below something that is no table.
         home = prepared(tmp_path_factory.mktemp("x"))
-        written(home, "recipes = 3\n")
+        written(home, "layout = 3\n")
         with pytest.raises(BadConfig, match="must be a table"):
-            change(home, "recipes.prompt.budget", "3")
+            change(home, "layout.prompt.budget", "3")
 
     @table(
         ("name", "raw"),
@@ -450,14 +446,14 @@ class TestChange:
             ("tokenizer", "two words"),
             ("off_projects", "."),
             ("off_projects", "['a'"),
-            ("recipes", "3"),
-            ("recipes.prompt", "3"),
-            ("recipes.prompt.budget", "much"),
-            ("recipes.prompt.budget", "-1"),
-            ("recipes.lunch.budget", "1"),
-            ("recipes.prompt.index.kinds", "1"),
-            ("recipes.prompt.budget.more", "1"),
-            ("recipes..", "1"),
+            ("layout", "3"),
+            ("layout.prompt", "3"),
+            ("layout.prompt.budget", "much"),
+            ("layout.prompt.budget", "-1"),
+            ("layout.lunch.budget", "1"),
+            ("layout.prompt.index.kinds", "1"),
+            ("layout.prompt.budget.more", "1"),
+            ("layout..", "1"),
             ("", "1"),
             ("capture.more", "1"),
         ],
@@ -486,17 +482,17 @@ class TestUnset:
     def test_unsetting_brings_the_default_back(self, tmp_path_factory):
         # Brings the default back and keeps the rest.
         home = prepared(tmp_path_factory.mktemp("x"))
-        written(home, "# mine\ncapture = false\nterms_max = 3 # few\n[recipes.prompt]\nbudget = 5\n")
+        written(home, "# mine\ncapture = false\nterms_max = 3 # few\n[layout.prompt]\nbudget = 5\n")
         assert unset(home, "capture") is True
-        assert unset(home, "recipes.prompt.budget") is True
+        assert unset(home, "layout.prompt.budget") is True
         loaded = load(home, {})
         assert (loaded.settings.capture, loaded.origin["capture"], loaded.settings.terms_max) == (True, "default", 3)
-        assert loaded.settings.recipes == RECIPES
-        assert home.config.read_text() == "# mine\nterms_max = 3 # few\n[recipes.prompt]\n"
+        assert loaded.settings.layout == LAYOUT
+        assert home.config.read_text() == "# mine\nterms_max = 3 # few\n[layout.prompt]\n"
         # Says when there was nothing to take out.
         home = prepared(tmp_path_factory.mktemp("x"))
         assert unset(home, "capture") is False
-        assert unset(home, "recipes.prompt.budget") is False
+        assert unset(home, "layout.prompt.budget") is False
         assert not home.config.exists()
         # Takes out a name that nobody knows.
         home = prepared(tmp_path_factory.mktemp("x"))
@@ -510,48 +506,52 @@ class TestUnset:
         assert "`capture`" in caught.value.hint
 
 
-class TestRecipes:
-    def test_the_users_numbers_change_recipes_and_the_rest_follows(self):
+class TestLayout:
+    def test_the_users_numbers_change_layout_and_the_rest_follows(self):
         # Layers hold known kinds and caps hold their scopes.
-        for recipe in RECIPES.values():
-            assert sum(layer.cap for layer in recipe.layers if layer.name != "index") <= recipe.budget
-            for layer in recipe.layers:
+        for each in LAYOUT.values():
+            assert sum(layer.cap for layer in each.layers if layer.name != "index") <= each.budget
+            for layer in each.layers:
                 assert set(layer.kinds) <= set(KINDS)
                 assert not layer.groups or sum(layer.groups.values()) == layer.cap
         # Goals come by themselves nowhere.
-        assert not any("goal" in layer.kinds for recipe in RECIPES.values() for layer in recipe.layers)
+        assert not any("goal" in layer.kinds for each in LAYOUT.values() for layer in each.layers)
         # Nothing said changes nothing.
-        assert merged({}) == (RECIPES, ())
+        assert merge_layout({}) == (LAYOUT, ())
         # Takes the users numbers.
-        recipes, wrong = merged({"session_start": {"sessions": {"cap": 10, "limit": 2}, "rules": {"universal": 7}}})
-        layers = {layer.name: layer for layer in recipes["session_start"].layers}
+        layout, wrong = merge_layout(
+            {"session_start": {"sessions": {"cap": 10, "limit": 2}, "rules": {"universal": 7}}}
+        )
+        layers = {layer.name: layer for layer in layout["session_start"].layers}
         assert wrong == ()
         assert (layers["sessions"].cap, layers["sessions"].limit) == (10, 2)
         assert layers["rules"].groups == {"universal": 7, "language": 100, "project": 150}
-        assert layers["changes"] == RECIPES["session_start"].layers[-1]
+        assert layers["changes"] == LAYOUT["session_start"].layers[-1]
         # Caps grow with their budget and scopes with their cap.
-        recipes, _ = merged({"session_start": {"budget": 4000, "rules": {"cap": 700}}, "question": {"budget": 250}})
-        layers = {layer.name: layer for layer in recipes["session_start"].layers}
+        layout, _ = merge_layout(
+            {"session_start": {"budget": 4000, "rules": {"cap": 700}}, "question": {"budget": 250}}
+        )
+        layers = {layer.name: layer for layer in layout["session_start"].layers}
         assert layers["standing"].cap == 600
         assert layers["rules"].groups == {"universal": 200, "language": 200, "project": 300}
-        assert recipes["question"].layers[0].groups == {"universal": 75, "language": 75, "project": 100}
+        assert layout["question"].layers[0].groups == {"universal": 75, "language": 75, "project": 100}
         # Compaction stays half of session start unless told.
-        assert merged({"session_start": {"budget": 1000}})[0]["compaction"].budget == 500
+        assert merge_layout({"session_start": {"budget": 1000}})[0]["compaction"].budget == 500
         told = {"compaction": {"budget": 900}, "session_start": {"budget": 1000}}
-        assert merged(told)[0]["compaction"].budget == 900
-        # The ledger is as specified and follows the budgets unless told.
+        assert merge_layout(told)[0]["compaction"].budget == 900
+        # The window budget is as specified and follows the budgets unless told.
         totals = {"session_start": 2000, "question": 1000, "prompt": 3000, "tool": 1500, "together": 3000}
-        assert ledger_of(RECIPES) == totals
-        recipes, wrong = merged({"session_start": {"budget": 3000}, "prompt": {"budget": 250}})
-        assert ledger_of(recipes) == {**totals, "session_start": 3000, "prompt": 1500, "together": 4000}
+        assert window_budget(LAYOUT) == totals
+        layout, wrong = merge_layout({"session_start": {"budget": 3000}, "prompt": {"budget": 250}})
+        assert window_budget(layout) == {**totals, "session_start": 3000, "prompt": 1500, "together": 4000}
         told = {"session_start": 2500, "question": 10, "prompt": 0, "tool": 20, "together": 100}
-        recipes, more = merged({"ledger": told})
-        assert ledger_of(recipes) == told
+        layout, more = merge_layout({"window": told})
+        assert window_budget(layout) == told
         assert (wrong, more) == ((), ())
-        assert recipes["compaction"].total == UNCOUNTED
+        assert layout["compaction"].total == UNCOUNTED
         # A budget of nothing gives nothing to every layer.
-        recipe = merged({"session_start": {"budget": 0}})[0]["session_start"]
-        assert {layer.cap for layer in recipe.layers} == {0}
+        each = merge_layout({"session_start": {"budget": 0}})[0]["session_start"]
+        assert {layer.cap for layer in each.layers} == {0}
 
     @table(
         ("overrides", "path", "says"),
@@ -559,46 +559,46 @@ class TestRecipes:
             ({"lunch": {}}, ("lunch",), "known are session_start, prompt, compaction, question"),
             ({"prompt": {"rules": {}}}, ("prompt", "rules"), "known are budget, files, notes, index"),
             ({"prompt": {"index": {"kap": 1}}}, ("prompt", "index", "kap"), "known are cap, limit"),
-            ({"prompt": {"index": 4}}, ("prompt", "index"), "`recipes.prompt.index` must be a table"),
-            ({"prompt": 4}, ("prompt",), "`recipes.prompt` must be a table"),
-            (4, (), "`recipes` must be a table"),
+            ({"prompt": {"index": 4}}, ("prompt", "index"), "`layout.prompt.index` must be a table"),
+            ({"prompt": 4}, ("prompt",), "`layout.prompt` must be a table"),
+            (4, (), "`layout` must be a table"),
             ({"prompt": {"budget": True}}, ("prompt", "budget"), "whole number from 0 to 10000, not True"),
             ({"prompt": {"budget": -1}}, ("prompt", "budget"), "not -1"),
             ({"prompt": {"budget": 5.0}}, ("prompt", "budget"), "not 5.0"),
             ({"prompt": {"budget": MOST_TOKENS + 1}}, ("prompt", "budget"), "not 10001"),
             ({"prompt": {"index": {"limit": 201}}}, ("prompt", "index", "limit"), "from 0 to 200"),
-            ({"ledger": {"compaction": 1}}, ("ledger", "compaction"), "known are session_start, question, prompt"),
-            ({"ledger": {"prompt": "much"}}, ("ledger", "prompt"), "whole number from 0 to 100000, not 'much'"),
-            ({"ledger": {"together": -1}}, ("ledger", "together"), "not -1"),
-            ({"ledger": 3}, ("ledger",), "`recipes.ledger` must be a table"),
+            ({"window": {"compaction": 1}}, ("window", "compaction"), "known are session_start, question, prompt"),
+            ({"window": {"prompt": "much"}}, ("window", "prompt"), "whole number from 0 to 100000, not 'much'"),
+            ({"window": {"together": -1}}, ("window", "together"), "not -1"),
+            ({"window": 3}, ("window",), "`layout.window` must be a table"),
         ],
     )
     def test_what_is_wrong_is_named_and_ours_is_kept(self, overrides, path, says):
-        recipes, wrong = merged(overrides)
-        assert recipes == RECIPES
+        layout, wrong = merge_layout(overrides)
+        assert layout == LAYOUT
         assert [each.path for each in wrong] == [path]
-        assert says in wrong[0].says
+        assert says in wrong[0].message
 
     @fuzz
     @given(
         st.recursive(
             st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
             lambda inner: st.dictionaries(
-                st.sampled_from([*RECIPES, "ledger", "together", "budget", "index", "rules", "cap", "limit", "?"]),
+                st.sampled_from([*LAYOUT, "window", "together", "budget", "index", "rules", "cap", "limit", "?"]),
                 inner,
                 max_size=4,
             ),
         )
     )
-    def test_whatever_is_said_the_recipes_can_be_used(self, overrides):
-        recipes, _ = merged(overrides)
-        assert tuple(recipes) == (*TRIGGERS, "tool")
-        for trigger, recipe in recipes.items():
-            assert 0 <= recipe.budget <= MOST_TOKENS
-            assert [layer.name for layer in recipe.layers] == [layer.name for layer in RECIPES[trigger].layers]
-            assert all(layer.cap >= 0 and layer.limit >= 0 for layer in recipe.layers)
-            assert recipe.total >= 0
-            assert recipe.together >= 0
+    def test_whatever_is_said_the_layout_can_be_used(self, overrides):
+        layout, _ = merge_layout(overrides)
+        assert tuple(layout) == (*TRIGGERS, "tool")
+        for trigger, each in layout.items():
+            assert 0 <= each.budget <= MOST_TOKENS
+            assert [layer.name for layer in each.layers] == [layer.name for layer in LAYOUT[trigger].layers]
+            assert all(layer.cap >= 0 and layer.limit >= 0 for layer in each.layers)
+            assert each.total >= 0
+            assert each.together >= 0
 
 
 class TestSynonyms:

@@ -113,11 +113,6 @@ def test_events_and_own_lines_are_merged_only_word_for_word(kind):
 
 
 def test_merges_stay_within_project_and_kind_and_are_not_redone():
-    # A title alone joins the one memory that says more under it.
-    short, long = memory("Use Redis", "dec-1", confirmed=9.0), memory("Use Redis", "dec-2", body="It runs here anyway.")
-    assert after([short, long])["dec-1"].body == "It runs here anyway."
-    third = memory("Use Redis", "dec-3", body="The lawyers wish for it.")
-    assert plan([short, long, third], about=ABOUT) == ()  # nobody knows which of the two is meant
     # Never across projects or kinds.
     one = memory("Use Redis", "dec-1")
     assert not merged(one, replace(one, id="dec-2", project="there", scope="project:there"))

@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from foreword.config import load
-from foreword.embeddings import (
+from foreword.embeddings.embedder import (
     BODY_CHARS,
     NAMES_CHARS,
     PROMPT_CHARS,
     TITLE_CHARS,
-    chosen,
-    quantized,
+    Local,
+    choose_embedder,
+    quantize,
     text_of,
     text_of_prompt,
 )
-from foreword.embeddings.local import Local
 from foreword.errors import EmbedError
 from foreword.hook.build import interpreter
 from foreword.models import Memory, Vector
@@ -53,7 +53,7 @@ FLOATS = arrays.arrays(
 @settings(deadline=None, max_examples=30)
 @given(rows=FLOATS)
 def test_whole_numbers_keep_the_angle_between_any_two_vectors(rows):
-    one, two = quantized(rows, model="m")
+    one, two = quantize(rows, model="m")
     lengths = np.linalg.norm(rows.astype(np.float64), axis=1)
     if not lengths.all():
         assert any(each.data == b"" and each.scale == 0 for each in (one, two))
@@ -88,8 +88,8 @@ def test_texts_are_bounded_and_settings_choose():
     # Meaning is off unless the user turned it on.
     assert chosen_with() is None
     # The table or the endpoint is what the settings name.
-    assert chosen_with(meaning="local").at_once
-    remote = chosen_with(meaning="remote", meaning_endpoint="http://127.0.0.1:9/v1", meaning_model="all-minilm")
+    assert chosen_with(embeddings="local").at_once
+    remote = chosen_with(embeddings="remote", embeddings_url="http://127.0.0.1:9/v1", embeddings_model="all-minilm")
     assert (remote.name, remote.dim, remote.at_once) == ("remote:all-minilm", 0, False)
 
 
@@ -121,7 +121,7 @@ def test_the_table_asks_nobody():
     program = """
 import sys
 sys.addaudithook(lambda event, _: event.startswith(("socket.", "subprocess.", "os.posix_spawn")) and sys.exit(event))
-from foreword.embeddings.local import Local
+from foreword.embeddings.embedder import Local
 assert Local().embed(["a prompt"], seconds=1)[0].data
 assert "wordllama" not in sys.modules, "its own code looks for downloads"
 """
@@ -134,34 +134,34 @@ assert "wordllama" not in sys.modules, "its own code looks for downloads"
 
 def chosen_with(**environ: str):
     given = {f"FOREWORD_{name.upper()}": text for name, text in environ.items()}
-    return chosen(load(Home(Path("/nowhere")), given).settings, environ)
+    return choose_embedder(load(Home(Path("/nowhere")), given).settings, environ)
 
 
 @table(
     ("given", "told"),
     [
-        ({}, "meaning_endpoint"),
-        ({"meaning_endpoint": "http://127.0.0.1/v1"}, "meaning_model"),
-        ({"meaning_endpoint": "http://[::1/v1", "meaning_model": "m"}, "no address"),
-        ({"meaning_endpoint": "http://h:99999/v1", "meaning_model": "m"}, "no address"),
-        ({"meaning_endpoint": "https://h/v1", "meaning_model": "m", "meaning_key_env": "ABSENT"}, "ABSENT"),
+        ({}, "embeddings_url"),
+        ({"embeddings_url": "http://127.0.0.1/v1"}, "embeddings_model"),
+        ({"embeddings_url": "http://[::1/v1", "embeddings_model": "m"}, "no address"),
+        ({"embeddings_url": "http://h:99999/v1", "embeddings_model": "m"}, "no address"),
+        ({"embeddings_url": "https://h/v1", "embeddings_model": "m", "embeddings_key_env": "ABSENT"}, "ABSENT"),
         (
-            {"meaning_endpoint": "http://h/v1", "meaning_model": "m", "meaning_key_env": "KEY", "KEY": "k"},
+            {"embeddings_url": "http://h/v1", "embeddings_model": "m", "embeddings_key_env": "KEY", "KEY": "k"},
             "in the open",
         ),
     ],
 )
 def test_an_endpoint_that_cannot_be_used_is_told_with_the_way_out(given, told):
     with pytest.raises(EmbedError, match=told) as refused:
-        chosen_with(meaning="remote", **given)
+        chosen_with(embeddings="remote", **given)
     assert refused.value.hint
 
 
-@table("module", ["local import Local; Local()", "index import Index; Index(4)"])
+@table("module", ["embedder import Local; Local()", "index import Index; Index(4)"])
 def test_without_the_extra_the_error_is_its_install_line(module):
     program = (
         f"import sys; sys.path.insert(0, {str(SRC)!r})\nfrom foreword.errors import EmbedError\n"
         f"try:\n    from foreword.embeddings.{module}\nexcept EmbedError as exc:\n    print(exc.hint)"
     )
     ended = subprocess.run([interpreter(), "-I", "-S", "-c", program], capture_output=True, check=False, timeout=60)
-    assert (ended.stdout, ended.stderr) == (b"pip install 'foreword[meaning]'\n", b"")
+    assert (ended.stdout, ended.stderr) == (b"pip install 'foreword[embeddings]'\n", b"")

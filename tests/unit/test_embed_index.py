@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.embeddings import quantized
+from foreword.embeddings.embedder import quantize
 from foreword.embeddings.index import FIRST, Index, Row
 
 DIM = 8
@@ -20,7 +20,7 @@ def rows_of(vectors, *, first=1, owner=1):
 
 
 def some(many, *, seed=1):
-    return quantized(np.random.default_rng(seed).normal(size=(many, DIM)), model="m")
+    return quantize(np.random.default_rng(seed).normal(size=(many, DIM)), model="m")
 
 
 def found(index, vector, owners=(1,)):
@@ -81,7 +81,7 @@ def test_rows_are_added_dropped_and_make_room():
     assert [near.place for near in found(index, one)] == [1 << 32 | 2]
     # Vectors of another length are not compared.
     (one,) = some(1)
-    (other,) = quantized(np.ones((1, DIM + 1)), model="m")
+    (other,) = quantize(np.ones((1, DIM + 1)), model="m")
     index = Index(DIM)
     index.load(1, rows_of([one, other]))
     assert len(found(index, one)) == 1

@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from foreword.embeddings import Paused, TextRefused
-from foreword.embeddings.remote import BATCH, Remote
+from foreword.embeddings.embedder import BATCH, Paused, Remote, TextRefused
 from foreword.endpoint import PAUSE
 from foreword.errors import EmbedError
 from tests import endpoint
@@ -64,9 +63,9 @@ def test_each_text_gets_its_vector_in_order(server, monkeypatch):
     assert remote(server).embed(["walrus"], tries=2)[0].data
     # Nobody listening is an error with a way out.
     asked = Remote(endpoint="http://127.0.0.1:9/v1", model="m")
-    with pytest.raises(EmbedError, match="cannot be asked") as failed:
+    with pytest.raises(EmbedError, match="cannot be reached") as failed:
         asked.embed(["walrus"])
-    assert "meaning off" in failed.value.hint
+    assert "embeddings off" in failed.value.hint
 
 
 def test_an_empty_text_is_not_sent_and_means_nothing(server):
@@ -164,7 +163,7 @@ def test_an_answer_without_end_is_not_read_to_its_end(server):
             asked.wfile.write(b" " * 2**20)
 
     server.answer = endless
-    with pytest.raises(EmbedError, match="more than anyone would"):
+    with pytest.raises(EmbedError, match="more than 16,777,216 bytes"):
         remote(server, seconds=30).embed(["walrus"])
 
 
@@ -209,7 +208,7 @@ def test_a_wrong_key_or_address_is_told_at_once_and_not_tried_again(server, code
     asked = remote(server)
     with pytest.raises(EmbedError, match=str(code)) as failed:
         asked.embed(["walrus"], tries=3)
-    assert "meaning_key_env" in failed.value.hint
+    assert "embeddings_key_env" in failed.value.hint
     with pytest.raises(Paused):
         asked.embed(["walrus"])
     assert len(server.requests) == 1

@@ -118,7 +118,7 @@ def test_values_under_telling_names_are_secrets(monkeypatch: pytest.MonkeyPatch)
         ("TOKEN_LIFETIME", "8640000000"),
         ("KEYBOARD_LAYOUT", "us-international"),
         ("AUTHOR", "ada lovelace 1815"),
-        ("FOREWORD_MEANING_KEY_ENV", "OPENAI_API_KEY"),
+        ("FOREWORD_EMBEDDINGS_KEY_ENV", "OPENAI_API_KEY"),
         ("HOME_KEY", "home-12345678"),
         ("LESSKEY", ""),
     ],

@@ -16,8 +16,8 @@ from foreword import projects
 from foreword.cli.demo import load_story
 from foreword.code import git
 from foreword.errors import BadRequest
-from foreword.importers import history
-from foreword.importers.history import FILES, Commit, changed, commits, memory_of
+from foreword.importers import git as history
+from foreword.importers.git import FILES, Commit, changed, commits, memory_of
 from foreword.models import KINDS, TRUSTS, Memory, Project
 from tests.tables import table
 

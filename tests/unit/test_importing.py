@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from foreword import importers
 from foreword.capture.parse import project_at
 from foreword.config import Settings
 from foreword.errors import BadRequest, StoreError
-from foreword.importers import Batch, Found, offers
+from foreword.importers import base as importers
+from foreword.importers.base import Batch, Offer, offers
 from foreword.models import Change, Memory, Project, Session
 from foreword.store import Store
 from foreword.worker.jobs import imports as module
@@ -34,11 +34,11 @@ class Made:
         self.name, self.batches, self.gate = name, batches, gate
         self.marks: list[str] = []
 
-    def look(self, project: Project, *, environ: Mapping[str, str]) -> Found | None:
-        return Found(source=self.name, about="made", count=len(self.batches))
+    def offer(self, project: Project, *, environ: Mapping[str, str]) -> Offer | None:
+        return Offer(source=self.name, about="made", count=len(self.batches))
 
-    def read(self, project: Project, *, environ: Mapping[str, str], since_mark: str) -> Iterator[Batch]:
-        self.marks.append(since_mark)
+    def read(self, project: Project, *, environ: Mapping[str, str], checkpoint: str) -> Iterator[Batch]:
+        self.marks.append(checkpoint)
         for batch in self.batches:
             if self.gate:
                 assert self.gate.wait(20)
@@ -50,7 +50,7 @@ def batch(*titles: str, mark: str = "", **more: Any) -> Batch:
         Memory(kind="note", title=title, uid=f"u:{title}", source="made", trust="imported", created=1.0, confirmed=1.0)
         for title in titles
     ]
-    return Batch(tuple(replace(memory, **more) for memory in memories), mark=mark)
+    return Batch(tuple(replace(memory, **more) for memory in memories), checkpoint=mark)
 
 
 @pytest.fixture
@@ -282,7 +282,7 @@ def test_it_waits_while_somebody_is_answered_but_not_for_ever(bench: Bench, monk
 
 def test_a_source_that_cannot_be_looked_at_offers_nothing(folder: str, monkeypatch: pytest.MonkeyPatch):
     class Broken(Made):
-        def look(self, *_: Any, **__: Any) -> Found | None:
+        def offer(self, *_: Any, **__: Any) -> Offer | None:
             raise OSError("no")
 
     monkeypatch.setattr(importers, "find", lambda name, *_: Broken(name, []) if name == "git" else Made(name, []))

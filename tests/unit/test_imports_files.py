@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 from foreword.capture.parse import project_at
-from foreword.importers import Batch, find
-from foreword.importers.decisions import decision_of
+from foreword.importers.base import Batch, find
+from foreword.importers.files import parse_adr
 from foreword.models import Memory
 from foreword.recall.rank import CERTAIN
 from tests.tables import table
@@ -68,7 +68,7 @@ def put(root: Path, **files: str) -> None:
 
 
 def read(root: Path) -> list[Batch]:
-    return list(find("files").read(project_at(str(root)), environ={}, since_mark=""))
+    return list(find("files").read(project_at(str(root)), environ={}, checkpoint=""))
 
 
 def memories(root: Path, kind: str) -> list[Memory]:
@@ -104,11 +104,10 @@ def test_a_project_tells_what_it_is_and_how_it_is_built(tmp_path_factory):
     tmp_path = tmp_path_factory.mktemp("x")
     put(
         tmp_path,
-        Makefile="test: ready\n\tpytest\ncheck:\n\tx\nall: test\n",
+        Makefile="test: ready\n\tpytest\ncheck:\n\tx\nbuild:\n\ty\nall: test\n",
         **{
             "package.json": '{"scripts": {"test": "vitest", "dev": "vite", "prepare": "x"}}',
             "pnpm-lock.yaml": "",
-            "README.md": "```sh\n$ make build   # everything\npip install rooms\n```\n```python\nmake run\n```\n",
         },
     )
     found = {memory.tags[1]: memory for memory in memories(tmp_path, "learning")}
@@ -131,7 +130,7 @@ def test_a_project_tells_what_it_is_and_how_it_is_built(tmp_path_factory):
 
 def test_decisions_are_understood_in_both_forms():
     # Nygards form is understood.
-    told = decision_of(NYGARD)
+    told = parse_adr(NYGARD)
     assert told
     assert (told.title, told.status, told.date) == ("Store slots in UTC", "superseded", "2024-03-05")
     assert told.body == "We will store every slot in UTC."
@@ -139,15 +138,15 @@ def test_decisions_are_understood_in_both_forms():
     assert told.consequences == "Every page must convert."
     assert told.superseded_by == ("0009-zones.md",)
     # Madrs form is understood.
-    told = decision_of(MADR)
+    told = parse_adr(MADR)
     assert told
     assert (told.title, told.status, told.date) == ("Use one writer", "accepted", "2025-01-31")
     assert told.options == ("One writer", "A lock for each table")
     assert told.why == "a lock was forgotten twice"
     assert told.consequences.startswith("* Good")
     # Other pages are no decisions.
-    assert decision_of("# Index\n\nAll decisions are here.\n") is None
-    assert decision_of("no title") is None
+    assert parse_adr("# Index\n\nAll decisions are here.\n") is None
+    assert parse_adr("no title") is None
 
 
 @table(
@@ -160,7 +159,7 @@ def test_decisions_are_understood_in_both_forms():
     ],
 )
 def test_a_status_is_found_in_every_place_people_write_it(text: str, status: str):
-    told = decision_of(text)
+    told = parse_adr(text)
     assert told
     assert told.status == status
 
@@ -213,7 +212,7 @@ def test_what_leads_elsewhere_or_is_empty_is_passed_over(tmp_path_factory):
     assert read(root)[0].memories == ()
     # An empty folder offers nothing.
     tmp_path = tmp_path_factory.mktemp("x")
-    assert find("files").look(project_at(str(tmp_path)), environ={}) is None
+    assert find("files").offer(project_at(str(tmp_path)), environ={}) is None
 
 
 @table("text", ["[" * 100_000, "<!--" * 50_000, "`" * 200_000, "#" * 100_000 + " ", "**" * 90_000])
@@ -228,5 +227,5 @@ def test_hostile_pages_cost_no_more_than_others(tmp_path: Path, text: str):
 @table("part", ["](", "(", "superseded by ", "superseded by ]("])
 def test_a_hostile_status_is_read_once(part: str):
     began = time.process_time()
-    decision_of("# A\n\n## Status\n\n" + part * (250_000 // len(part)))
+    parse_adr("# A\n\n## Status\n\n" + part * (250_000 // len(part)))
     assert time.process_time() - began < 10  # seconds; read from every bracket on, it took more than a minute

@@ -12,7 +12,7 @@ import pytest
 
 from foreword.capture.parse import project_at
 from foreword.errors import BadRequest, StoreError
-from foreword.importers import Batch
+from foreword.importers.base import Batch
 from foreword.importers.claude_mem import ClaudeMem
 from foreword.importers.open_mem import OpenMem
 from foreword.models import Memory, Project
@@ -112,13 +112,13 @@ class World:
         self.rooms = project_at(str(root / "rooms"))
 
     def read(self, source: ClaudeMem | OpenMem | None = None, *, mark: str = "") -> list[Batch]:
-        return list((source or ClaudeMem()).read(self.rooms, environ=self.environ, since_mark=mark))
+        return list((source or ClaudeMem()).read(self.rooms, environ=self.environ, checkpoint=mark))
 
     def memories(self, source: ClaudeMem | OpenMem | None = None) -> list[Memory]:
         return [memory for batch in self.read(source) for memory in batch.memories]
 
     def about(self, source: ClaudeMem | OpenMem | None = None) -> tuple[int, str] | None:
-        found = (source or ClaudeMem()).look(self.rooms, environ=self.environ)
+        found = (source or ClaudeMem()).offer(self.rooms, environ=self.environ)
         return (found.count, found.about) if found else None
 
 
@@ -256,9 +256,9 @@ def test_the_same_row_has_the_same_uid_and_an_import_goes_on(world: World) -> No
     assert batches[0].memories[0].title == "n 249"
     assert [batch.memories for batch in world.read(source)] == [batch.memories for batch in batches]
     other.observe("s1", at=AT + 1000, title="newer")
-    rest = world.read(source, mark=batches[0].mark)
+    rest = world.read(source, mark=batches[0].checkpoint)
     assert [(batch.memories[0].title, batch.total) for batch in rest] == [("newer", 151), ("n 50", 151)]
-    assert world.read(source, mark=rest[-1].mark) == []
+    assert world.read(source, mark=rest[-1].checkpoint) == []
 
 
 def test_no_secret_and_no_odd_column_comes_through(tmp_path_factory):

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from foreword.capture.parse import project_at
-from foreword.importers import Batch, find
-from foreword.importers.git import FIRST, ROUTINE, Git
+from foreword.importers.base import Batch, find
+from foreword.importers.git import RECENT, ROUTINE, Git
 from foreword.models import Memory
 from tests.tables import table
 from tests.unit.test_history import Repository, needs_git
@@ -23,7 +23,7 @@ def repo(tmp_path: Path) -> Repository:
 
 def read(repo: Repository, mark: str = "", *, most: int = 1000) -> list[Batch]:
     git = Git(most=most)
-    return list(git.read(project_at(str(repo.folder)), environ={}, since_mark=mark))
+    return list(git.read(project_at(str(repo.folder)), environ={}, checkpoint=mark))
 
 
 def titles(batches: list[Batch]) -> list[str]:
@@ -43,30 +43,30 @@ def test_a_history_is_read_once_on_every_branch(tmp_path_factory):
     batches = read(repo)
     assert titles(batches) == ["Commit 2", "Commit 1", "Commit 0"]
     assert (batches[-1].done, batches[-1].total) == (3, 3)
-    assert titles(read(repo, batches[-1].mark)) == []
+    assert titles(read(repo, batches[-1].checkpoint)) == []
     # A larger limit goes on where a smaller one ended.
     repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     for number in range(5):
         repo.commit(f"Commit {number}")
     some = read(repo, most=2)
     assert titles(some) == ["Commit 4", "Commit 3"]
-    assert titles(read(repo, some[-1].mark, most=2)) == []
-    assert titles(read(repo, some[-1].mark)) == ["Commit 2", "Commit 1", "Commit 0"]
+    assert titles(read(repo, some[-1].checkpoint, most=2)) == []
+    assert titles(read(repo, some[-1].checkpoint)) == ["Commit 2", "Commit 1", "Commit 0"]
     # Branches share what they share.
     repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     repo.commit("Base", "a.py")
-    mark = read(repo)[-1].mark
+    mark = read(repo)[-1].checkpoint
     repo.git("checkout", "-qb", "side")
     repo.commit("On the side", "b.py")
     batches = read(repo, mark)
     repo.git("checkout", "-q", "main")
     assert titles(batches) == ["On the side"]
-    assert titles(read(repo, batches[-1].mark)) == []
+    assert titles(read(repo, batches[-1].checkpoint)) == []
     # A rewritten history is read again.
     repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     repo.commit("Base", "a.py")
     repo.commit("Draft", "a.py")
-    mark = read(repo)[-1].mark
+    mark = read(repo)[-1].checkpoint
     repo.git("reset", "-q", "--hard", "HEAD~1")
     repo.commit("Final", "a.py")
     repo.git("reflog", "expire", "--expire=now", "--all")
@@ -75,15 +75,15 @@ def test_a_history_is_read_once_on_every_branch(tmp_path_factory):
 
 
 def test_after_a_kill_the_new_commits_come_first_and_then_the_rest_of_the_old(repo: Repository):
-    for number in range(FIRST + 5):
+    for number in range(RECENT + 5):
         repo.commit(f"Old {number}")
-    first = next(iter(Git().read(project_at(str(repo.folder)), environ={}, since_mark="")))
-    assert len(first.memories) == FIRST
+    first = next(iter(Git().read(project_at(str(repo.folder)), environ={}, checkpoint="")))
+    assert len(first.memories) == RECENT
     repo.commit("New one")
-    again = read(repo, first.mark)
+    again = read(repo, first.checkpoint)
     assert titles(again) == ["New one", "Old 4", "Old 3", "Old 2", "Old 1", "Old 0"]
     repo.commit("Newer one")
-    assert titles(read(repo, again[-1].mark)) == ["Newer one"]
+    assert titles(read(repo, again[-1].checkpoint)) == ["Newer one"]
 
 
 @table("mark", ["nonsense", "[]", '{"walks": [[1]]}', '{"tips": 3}'])
@@ -112,7 +112,7 @@ def test_a_reverted_commit_is_superseded_and_no_other(tmp_path_factory):
     # A revert of something read long ago still counts.
     repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     bad = repo.commit("Cache everything", "a.py")
-    mark = read(repo)[-1].mark
+    mark = read(repo)[-1].checkpoint
     repo.commit(f'Revert "Cache everything"\n\nThis reverts commit {bad}.\n', "a.py")
     status = {memory.title: memory.status for batch in read(repo, mark) for memory in batch.memories}
     assert status == {'Revert "Cache everything"': "active", "Cache everything": "superseded"}
@@ -170,12 +170,12 @@ def test_tags_functions_and_counts_come_with_commits(tmp_path_factory, tmp_path:
     (tmp_path / "plain").mkdir()
     for folder in (tmp_path / "plain", repo.folder):
         project = project_at(str(folder))
-        assert find("git").look(project, environ={}) is None
-        assert list(find("git").read(project, environ={}, since_mark="")) == []
+        assert find("git").offer(project, environ={}) is None
+        assert list(find("git").read(project, environ={}, checkpoint="")) == []
     # It tells how many there are before reading them.
     repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     for number in range(3):
         repo.commit(f"Commit {number}")
-    found = find("git").look(project_at(str(repo.folder)), environ={})
+    found = find("git").offer(project_at(str(repo.folder)), environ={})
     assert found
     assert (found.count, found.about) == (3, "3 commits")

@@ -15,9 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.errors import BadRequest
-from foreword.importers import Batch, find
-from foreword.importers.export import PARTS, rows
-from foreword.importers.jsonl import Jsonl, _lines
+from foreword.importers.base import Batch, find
+from foreword.importers.jsonl import PARTS, Jsonl, _lines, export_rows
 from foreword.models import KINDS, UNIVERSAL, Change, Event, Link, Memory, Project, Session
 from foreword.store import Store
 from foreword.worker.jobs.imports import Backpressure, Importing, ImportRequest
@@ -85,15 +84,20 @@ def filled(store: Store, project: Project = HERE) -> None:
 def written(store: Store, path: Path, *, project: Project | None = HERE, events: bool = True) -> Path:
     """As `foreword export` writes it."""
     lines = []
-    sessions = rows(store, "session", project=project)[0]
+    sessions = export_rows(store, "session", project=project)[0]
     for part in PARTS:
         if part == "event":
-            found = [row for each in sessions for row in rows(store, part, project=project, of=each["id"])[0] if events]
+            found = [
+                row
+                for each in sessions
+                for row in export_rows(store, part, project=project, of=each["id"])[0]
+                if events
+            ]
         elif part == "change":
             keys = [project.key] if project else [HERE.key, THERE.key]
-            found = [row for key in keys for row in rows(store, part, project=project, of=key)[0]]
+            found = [row for key in keys for row in export_rows(store, part, project=project, of=key)[0]]
         else:
-            found = rows(store, part, project=project, limit=10_000)[0]
+            found = export_rows(store, part, project=project, limit=10_000)[0]
         lines += [{part: row} for row in found]
     header = {"format": "foreword export", "version": 1, "project": project.key if project else ""}
     header["counts"] = {part: sum(part in line for line in lines) for part in PARTS}
@@ -252,14 +256,14 @@ def test_bad_lines_are_told_and_nothing_foreign_is_trusted(make_store, tmp_path_
     path = tmp_path / "x.jsonl"
     path.write_text('{"format": "foreword export", "version": 99}\n', encoding="utf-8")
     with pytest.raises(BadRequest, match="version 99"):
-        list(find("jsonl", {"file": str(path)}).read(HERE, environ={}, since_mark=""))
+        list(find("jsonl", {"file": str(path)}).read(HERE, environ={}, checkpoint=""))
 
 
 @given(raw=st.binary(max_size=300))
 def test_any_bytes_are_read_to_their_end(raw: bytes, tmp_path_factory: pytest.TempPathFactory):
     path = tmp_path_factory.mktemp("any") / "x.jsonl"
     path.write_bytes(raw)
-    batches = list(find("jsonl", {"file": str(path)}).read(HERE, environ={}, since_mark=""))
+    batches = list(find("jsonl", {"file": str(path)}).read(HERE, environ={}, checkpoint=""))
     assert all(isinstance(batch, Batch) and not batch.memories for batch in batches)
     with path.open("rb") as file:
         assert sum(1 for _ in _lines(file, start=0)) == sum(1 for line in raw.split(b"\n") if line.strip())
@@ -323,6 +327,6 @@ def test_a_long_chain_of_superseded_memories_is_sorted_at_once(tmp_path: Path):
         {"memory": ROW | {"uid": f"{n}", "status": "superseded", "superseded_by": f"{n + 1}"}} for n in range(count)
     )
     began = time.process_time()
-    batches = list(Jsonl(str(file_of(tmp_path / "x.jsonl", HEADER, *chain))).read(HERE, environ={}, since_mark=""))
+    batches = list(Jsonl(str(file_of(tmp_path / "x.jsonl", HEADER, *chain))).read(HERE, environ={}, checkpoint=""))
     assert sum(len(batch.memories) for batch in batches) == count
     assert time.process_time() - began < 10  # seconds; walked from every end, it takes minutes

@@ -14,8 +14,7 @@ import pytest
 
 from foreword.capture.parse import project_at
 from foreword.extract.actions import Action
-from foreword.importers import Batch
-from foreword.importers.checkpoints import left, marked
+from foreword.importers.base import Batch, pending, with_checkpoints
 from foreword.importers.transcripts import Transcripts, claude_folder
 from foreword.models import Change, Link, Memory, Project, Session
 from tests.sessions import START, Claude, Codex
@@ -62,10 +61,10 @@ class World:
         return project_at(str(folder))
 
     def source(self, host: str = "claude-code", **more: Any) -> Transcripts:
-        return Transcripts(host, distil=distil, now=lambda: NOW, **more)
+        return Transcripts(host, extract=distil, now=lambda: NOW, **more)
 
     def read(self, project: Project, host: str = "claude-code", *, mark: str = "", **more: Any) -> list[Batch]:
-        return list(self.source(host, **more).read(project, environ=self.environ, since_mark=mark))
+        return list(self.source(host, **more).read(project, environ=self.environ, checkpoint=mark))
 
     def titles(self, project: Project, host: str = "claude-code", **more: Any) -> list[list[str]]:
         return [[memory.title for memory in batch.memories] for batch in self.read(project, host, **more)]
@@ -113,7 +112,7 @@ def test_no_project_gets_the_sessions_of_another(tmp_path_factory):
     assert len(list((world.claude / "projects").iterdir())) == 1
     for project in (dashed, nested, dotted):
         assert world.titles(project) == [[f"in {project.root}"]]
-        found = world.source().look(project, environ=world.environ)
+        found = world.source().offer(project, environ=world.environ)
         assert found is not None
         assert (found.count, found.about) == (1, "1 session of Claude Code")
     # A project whose name begins like anothers is not taken for it.
@@ -122,7 +121,7 @@ def test_no_project_gets_the_sessions_of_another(tmp_path_factory):
     Claude(roomsy.root).prompt("of the other").into(world.claude)
     Codex(roomsy.root).prompt("of the other").into(world.codex)
     assert world.titles(rooms) == world.titles(rooms, "codex") == []
-    assert world.source().look(rooms, environ=world.environ) is None
+    assert world.source().offer(rooms, environ=world.environ) is None
     # A session that went into another project brings nothing from there.
     world = World(tmp_path_factory.mktemp("x"))
     rooms, secret = world.project("rooms"), world.project("secret")
@@ -195,27 +194,27 @@ def test_sessions_that_go_on_or_are_known_wait(tmp_path_factory):
     rooms = world.project("rooms")
     for host in ("claude-code", "codex"):
         assert world.read(rooms, host) == []
-        assert world.source(host).look(rooms, environ={}) is None
+        assert world.source(host).offer(rooms, environ={}) is None
     # A session that is still being written waits and is told.
     world = World(tmp_path_factory.mktemp("x"))
     rooms = world.project("rooms")
     Claude(rooms.root).prompt("done").into(world.claude)
     live = Claude(rooms.root, session="live", at=NOW - 60).prompt("going on").into(world.claude)
     source = world.source()
-    found = source.look(rooms, environ=world.environ)
+    found = source.offer(rooms, environ=world.environ)
     assert found is not None
     assert (found.count, found.about) == (1, "1 session of Claude Code; 1 session still going on, for next time")
-    first = list(source.read(rooms, environ=world.environ, since_mark=""))
+    first = list(source.read(rooms, environ=world.environ, checkpoint=""))
     assert [batch.done for batch in first] == [1]
     assert "still going on" in source.notes[0]
     os.utime(live, (NOW - 4000, NOW - 4000))
-    assert world.titles(rooms, mark=first[-1].mark) == [["going on"]]
+    assert world.titles(rooms, mark=first[-1].checkpoint) == [["going on"]]
     # One that is still being written is told where there is no other.
     world = World(tmp_path_factory.mktemp("x"))
     rooms = world.project("rooms")
     Claude(rooms.root, session="live", at=NOW - 60).prompt("going on").into(world.claude)
-    (batch,) = world.source().read(rooms, environ=world.environ, since_mark="so far")
-    assert (batch.memories, batch.session, batch.mark) == ((), None, "so far")
+    (batch,) = world.source().read(rooms, environ=world.environ, checkpoint="so far")
+    assert (batch.memories, batch.session, batch.checkpoint) == ((), None, "so far")
     assert "still going on" in batch.problems[0]
 
 
@@ -243,17 +242,17 @@ def test_an_import_tells_everything_once_and_goes_on(tmp_path_factory):
         Claude(rooms.root, session=f"s-{day}", at=START + day * DAY).prompt(str(day)).into(world.claude)
     begun = world.read(rooms)
     Claude(rooms.root, session="s-9", at=START + 9 * DAY).prompt("9").into(world.claude)
-    after = world.read(rooms, mark=begun[1].mark)  # 4 and 3 are done
+    after = world.read(rooms, mark=begun[1].checkpoint)  # 4 and 3 are done
     assert [batch.memories[0].title for batch in after] == ["9", "2", "1", "0"]
-    assert world.titles(rooms, mark=after[0].mark) == [["2"], ["1"], ["0"]]
-    assert world.titles(rooms, mark=after[1].mark) == [["1"], ["0"]]
-    assert world.titles(rooms, mark=after[-1].mark) == []
+    assert world.titles(rooms, mark=after[0].checkpoint) == [["2"], ["1"], ["0"]]
+    assert world.titles(rooms, mark=after[1].checkpoint) == [["1"], ["0"]]
+    assert world.titles(rooms, mark=after[-1].checkpoint) == []
     # A session that went on is read again.
     world = World(tmp_path_factory.mktemp("x"))
     rooms = world.project("rooms")
     session = Claude(rooms.root).prompt("one")
     session.into(world.claude)
-    mark = world.read(rooms)[-1].mark
+    mark = world.read(rooms)[-1].checkpoint
     session.at += DAY
     session.prompt("two").into(world.claude)
     assert world.titles(rooms, mark=mark) == [["one", "two"]]
@@ -272,7 +271,9 @@ def test_marks_lose_nothing_wherever_the_import_was_interrupted() -> None:
 
     def imported(there: list[str], mark: str, stop: Callable[[int], bool]) -> tuple[list[str], str]:
         done = []
-        for number, (each, after) in enumerate(marked(left(map(Key, there), mark=mark), mark=mark)):
+        for number, (each, after) in enumerate(
+            with_checkpoints(pending(map(Key, there), checkpoint=mark), checkpoint=mark)
+        ):
             if stop(number):
                 break
             done.append(each.key)
@@ -297,7 +298,7 @@ def test_broken_lines_are_told_and_no_secret_leaves(tmp_path_factory):
     (world.claude / "projects" / claude_folder(rooms.root) / "empty.jsonl").touch()
     (world.claude / "projects" / claude_folder(rooms.root) / "agent-1.jsonl").write_text("{}")
     source = world.source()
-    batches = list(source.read(rooms, environ=world.environ, since_mark=""))
+    batches = list(source.read(rooms, environ=world.environ, checkpoint=""))
     assert [batch.memories[0].title for batch in batches] == ["good"]
     assert len(source.notes) == 1
     assert source.notes[0].startswith("1 line of ")

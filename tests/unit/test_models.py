@@ -14,9 +14,7 @@ from hypothesis import strategies as st
 from foreword.config import load
 from foreword.endpoint import LONGEST_PAUSE, PAUSE, Failed, Pause, Paused, Refused
 from foreword.errors import ModelError
-from foreword.llm import UNTOLD, NoAnswer, chosen
-from foreword.llm.anthropic import Anthropic
-from foreword.llm.openai import OpenAI
+from foreword.llm.client import UNKNOWN, Anthropic, NoAnswer, OpenAI, choose_model
 from foreword.llm.schema import BadShape, Many, Object, Text, as_json, checked
 from foreword.paths import Home
 from tests import endpoint
@@ -151,7 +149,7 @@ def test_garbage_is_a_failure_that_may_have_cost_something(server, model, body):
 def test_a_usage_that_can_be_none_is_taken_for_untold(server, model, usage):
     server.answer = data(GOOD, usage=usage)
     got = ask(model)
-    assert (got.tokens_in, got.tokens_out) == (UNTOLD, UNTOLD)
+    assert (got.tokens_in, got.tokens_out) == (UNKNOWN, UNKNOWN)
 
 
 def test_what_was_cached_counts_too(server):
@@ -234,7 +232,7 @@ def test_closing_ends_what_is_being_asked(server, model):
 
 def choosing(home: Home, **given: str):
     environ = {f"FOREWORD_{name.upper()}": text for name, text in given.items() if name.islower()}
-    return chosen(load(home, environ).settings, {**environ, **given})
+    return choose_model(load(home, environ).settings, {**environ, **given})
 
 
 def test_off_is_the_default_and_means_none(home):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from foreword.maintenance.presence import DAY, Present, roots_of
+from foreword.maintenance.stale import DAY, Present, roots_of
 from foreword.models import Project
 from tests.tables import table
 

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from foreword.llm import Completed
+from foreword.llm.client import Completed
 from foreword.llm.refine import (
     ITEM,
     ITEMS,
     MOST_IN,
     SCHEMA,
     SYSTEM,
+    TEXT,
     TITLE,
-    TOLD,
     Decision,
     Draft,
     Refined,
@@ -107,7 +107,7 @@ def test_a_good_answer_is_kept_and_nothing_else_has_a_place():
         ([], "imported"),
     ],
 )
-def test_its_trust_is_the_lowest_of_its_inputs_and_never_the_users(trusts, lowest):
+def test_its_trust_is_thelowest_trust_of_its_inputs_and_never_the_users(trusts, lowest):
     assert refined(trusts=trusts, title="A title").trust == lowest
 
 
@@ -226,7 +226,7 @@ def check(got: Refined | None) -> None:
         return
     assert got.trust in TRUSTS[1:]
     assert got.source.startswith("model:")
-    most = [TITLE, TOLD, TOLD]
+    most = [TITLE, TEXT, TEXT]
     for text, limit in zip(texts(got), [*most, *[ITEM] * 99], strict=False):
         assert len(text) <= limit
         assert not invisible(text)
@@ -292,7 +292,7 @@ def test_a_model_that_obeys_them_gets_nothing_through_but_plain_lines(shared):
     kept = 0
     for number, payload in enumerate(payloads(shared)):
         item = payload[: ITEM * 4]
-        said = {"title": payload[: TITLE * 4], "request": payload[: TOLD * 4], "done": item, "learned": [item]}
+        said = {"title": payload[: TITLE * 4], "request": payload[: TEXT * 4], "done": item, "learned": [item]}
         said |= {"next": [item], "decisions": [{"what": item, "why": item}]}
         for excerpts in ((), (payload,))[: 1 if number % 4 else 2]:  # a quarter is read too, which is slower
             got = refine(Says(**said), DRAFT, excerpts=excerpts, trusts=["user", "tool"], fence=FENCE)

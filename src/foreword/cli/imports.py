@@ -58,7 +58,7 @@ def import_(
       foreword import jsonl ~/rooms.jsonl --as ~/src/rooms-again
     """
     from foreword.capture.parse import project_at
-    from foreword.importers import find, refuse_where_off
+    from foreword.importers.base import find, refuse_where_off
     from foreword.policy import chosen
 
     folder = door.folder(into or project)
@@ -73,7 +73,7 @@ def import_(
         return
     settings = _settings(home)
     refuse_where_off(here, choices=chosen(settings), environ=os.environ)
-    if not file and found.look(here, environ=os.environ) is None:
+    if not file and found.offer(here, environ=os.environ) is None:
         screen.aside(f"nothing of {source} was found for {here.name}")
     done = run(home, [source], folder=folder, options=options, wait=wait)
     if json:
@@ -86,7 +86,7 @@ def import_(
 
 def run(home: Home, sources: Sequence[str], *, folder: str, options: Mapping[str, Any], wait: bool) -> dict[str, Any]:
     """Start an import and, where it is waited for, show how far it is; what the worker tells of it last."""
-    from foreword.importers import ENVIRON
+    from foreword.importers.base import ENVIRON
 
     environ = {name: os.environ[name] for name in ENVIRON if name in os.environ}
     import_request = {"sources": list(sources), "project_path": folder, "options": options, "environ": environ}
@@ -163,13 +163,13 @@ def _seen(home: Home, begun: dict[str, Any]) -> dict[str, Any]:
 
 
 def _dry(source: Any, project: OurProject, *, json: bool) -> None:
-    from foreword.importers import safe
+    from foreword.importers.base import safe
 
     kinds: Counter[str] = Counter()
     samples: list[Memory] = []
     problems: list[str] = []
     try:
-        for batch in source.read(project, environ=os.environ, since_mark=""):
+        for batch in source.read(project, environ=os.environ, checkpoint=""):
             kinds.update(memory.kind for memory in batch.memories)
             samples += [safe(memory) for memory in batch.memories[: SAMPLES - len(samples)]]
             problems += batch.problems

@@ -18,7 +18,7 @@ from foreword.errors import BadRequest, ForewordError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from foreword.importers import Found
+    from foreword.importers.base import Offer
     from foreword.models import Project
     from foreword.paths import Home
 
@@ -52,15 +52,15 @@ def init(
     """
     from foreword.capture.parse import project_at
     from foreword.config import load
-    from foreword.importers import ASKED, TRANSCRIPTS, known, offers, refuse_where_off
+    from foreword.importers.base import OPT_IN, TRANSCRIPTS, offers, refuse_where_off
     from foreword.policy import chosen
 
     folder = door.folder(path)
     if not os.path.isdir(folder):
         raise BadRequest(f"{folder} is not a folder", hint="give the path of a project")
     wanted = tuple(also or ())
-    if unknown := [name for name in wanted if name not in ASKED or name not in known()]:
-        others = ", ".join(name for name in ASKED if name in known()) or "none yet"
+    if unknown := [name for name in wanted if name not in OPT_IN]:
+        others = ", ".join(OPT_IN)
         raise BadRequest(f"unknown tool {unknown[0]!r}", hint=f"the tools that can be taken in: {others}")
     project, home = project_at(folder), door.here()
     settings = load(home, os.environ).settings
@@ -69,7 +69,7 @@ def init(
         _warm(home)
     left_out = {"git": git, "files": files, **dict.fromkeys(TRANSCRIPTS, transcripts)}
     found = [each for each in offers(project, environ=os.environ) if left_out.get(each.source, True)]
-    sources = [each.source for each in found if each.source not in ASKED or each.source in wanted]
+    sources = [each.source for each in found if each.source not in OPT_IN or each.source in wanted]
     if json and not yes:
         told = [{"source": each.source, "about": each.about, "count": each.count} for each in found]
         screen.as_json({"project": project.key, "name": project.name, "offers": told, "taken": []})
@@ -102,7 +102,7 @@ def _warm(home: Home) -> None:
     threading.Thread(target=begin, daemon=True).start()
 
 
-def _show(project: Project, found: Sequence[Found], *, taken: Sequence[str]) -> None:
+def _show(project: Project, found: Sequence[Offer], *, taken: Sequence[str]) -> None:
     screen.say(f"{project.name} ({project.key})")
     screen.rows([(each.source, each.about) for each in found if each.source in taken])
     if others := [each for each in found if each.source not in taken]:

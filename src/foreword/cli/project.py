@@ -243,8 +243,8 @@ def _settings_of(capture: bool, inject: bool) -> tuple[str, ...]:
 
 def _switch(which: str, names: Sequence[str], *, on: bool) -> None:
     """Write the project's keys, and those of its aliases, into the settings, or take them out there."""
+    from foreword.config import change as write
     from foreword.config import load
-    from foreword.config.editing import change as write
     from foreword.hook.build import refresh
 
     refuse_agents(os.environ)

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from foreword.config import Loaded
-    from foreword.layout import Recipe
+    from foreword.layout import TriggerLayout
 
 app = typer.Typer(rich_markup_mode=None)
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A setting, such as inject or recipes.prompt.budget.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A setting, such as inject or layout.prompt.budget.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -32,7 +32,7 @@ def config(context: typer.Context, json: Json = False) -> None:
     Examples:
       foreword config
       foreword config set inject off
-      foreword config set recipes.prompt.budget 300
+      foreword config set layout.prompt.budget 300
     """
     if context.invoked_subcommand is not None:
         return
@@ -52,7 +52,7 @@ def get(name: Name, json: Json = False) -> None:
 
     \b
     Example:
-      foreword config get recipes.session_start.budget
+      foreword config get layout.session_start.budget
     """
     here = _one(_loaded(), name)
     screen.as_json(here) if json else screen.say(_shown(here["value"]))
@@ -70,7 +70,7 @@ def change(
       foreword config set deadline_prompt_ms 200
       foreword config set off_projects ~/secret,~/other
     """
-    from foreword.config.editing import change as write
+    from foreword.config import change as write
 
     write(door.here(), name, value)
     found = _taken_over()
@@ -89,7 +89,7 @@ def unset(name: Name) -> None:
     Example:
       foreword config unset deadline_prompt_ms
     """
-    from foreword.config.editing import unset as take_out
+    from foreword.config import unset as take_out
 
     if take_out(door.here(), name):
         _taken_over()
@@ -115,7 +115,7 @@ def _loaded() -> Loaded:
 
 def _all(found: Loaded) -> list[dict[str, Any]]:
     from foreword.config import SETTINGS
-    from foreword.layout import ledger_of
+    from foreword.layout import window_budget
 
     own = [
         {
@@ -128,37 +128,37 @@ def _all(found: Loaded) -> list[dict[str, Any]]:
     ]
     budgets = [
         {
-            "name": f"recipes.{trigger}.budget",
+            "name": f"layout.{trigger}.budget",
             "value": recipe.budget,
-            "from": found.origin["recipes"],
+            "from": found.origin["layout"],
             "what": f"The most a {trigger} is given; docs/settings.md has its layers. (tokens)",
         }
-        for trigger, recipe in found.settings.recipes.items()
+        for trigger, recipe in found.settings.layout.items()
     ]
     totals = [
         {
-            "name": f"recipes.ledger.{name}",
+            "name": f"layout.window.{name}",
             "value": tokens,
-            "from": found.origin["recipes"],
+            "from": found.origin["layout"],
             "what": "The most that one context window is given of it. (tokens)",
         }
-        for name, tokens in ledger_of(found.settings.recipes).items()
+        for name, tokens in window_budget(found.settings.layout).items()
     ]
     return own + budgets + totals
 
 
 def _one(found: Loaded, name: str) -> dict[str, Any]:
     here = next((each for each in _all(found) if each["name"] == name), None)
-    value = _number(found.settings.recipes, name) if here is None else 0
-    return here or {"name": name, "value": value, "from": found.origin["recipes"], "what": ""}
+    value = _number(found.settings.layout, name) if here is None else 0
+    return here or {"name": name, "value": value, "from": found.origin["layout"], "what": ""}
 
 
-def _number(recipes: Mapping[str, Recipe], name: str) -> int:
-    """One number of a recipe, such as `recipes.session_start.rules.cap`."""
+def _number(layout: Mapping[str, TriggerLayout], name: str) -> int:
+    """One number of the layout, such as `layout.session_start.rules.cap`."""
     match name.split("."):
-        case ["recipes", trigger, layer, what] if trigger in recipes:
-            for rule in recipes[trigger].layers:
-                numbers = {"cap": rule.cap, "limit": rule.limit, "limit_away": rule.limit_away, **rule.groups}
+        case ["layout", trigger, layer, what] if trigger in layout:
+            for rule in layout[trigger].layers:
+                numbers = {"cap": rule.cap, "limit": rule.limit, **rule.groups}
                 if rule.name == layer and what in numbers:
                     return numbers[what]
     raise BadConfig(f"{name!r} is not a setting", hint="`foreword config` lists the settings")

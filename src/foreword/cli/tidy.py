@@ -26,7 +26,6 @@ VERBS = {
     "stale": "put aside, since their code is gone",
     "sink": "ranked lower, since their code is gone",
     "restore": "back, since their code is",
-    "rename": "given the new names of their functions",
     "learn": "learned from what sessions say, or surer or less sure now",
     "promote": "made a pattern, since the same thing fixed it again and again",
     "propose": "proposed as a rule, for your yes in `foreword review`",

@@ -1,4 +1,4 @@
-"""Vectors -> those nearest to one, in memory, by owner: derived from the store, never the truth."""
+"""Find the vectors nearest to one, by comparing all in memory; derived from the store, never the truth."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from foreword.embeddings import numpy
+from foreword.embeddings.embedder import numpy
 from foreword.models import Vector
 
 MOST_BYTES = 64 * 1024 * 1024  # of all owners together: 250,000 vectors of 256 numbers, 15 ms a search
@@ -27,7 +27,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Near:
-    """A memory's place, how near it is (the cosine), and the number of the vector that says so."""
+    """A memory's place, how near it is (the cosine), and the number of the compared vector."""
 
     place: int
     cosine: float
@@ -35,136 +35,101 @@ class Near:
 
 
 class Index:
-    """The vectors of one length; of an owner who has too many, the newest."""
+    """The vectors of one length, by owner; of an owner with too many, the newest."""
 
     def __init__(self, dim: int, *, most_bytes: int = MOST_BYTES) -> None:
         self.most = max(1, most_bytes // dim)  # vectors
         self._np = numpy()
         self._dim = dim
-        self._blocks: dict[int, _Block] = {}  # the owner asked last is the last
+        self._rows: dict[int, dict[int, Row]] = {}  # owner -> place -> row; the owner used last is the last
+        self._arrays: dict[int, tuple[Any, Any, Any, Any]] = {}  # of each owner, made at its next search
         self._lock = threading.Lock()
 
     def owners(self) -> frozenset[int]:
-        return frozenset(self._blocks)
+        return frozenset(self._rows)
 
     def load(self, owner: int, rows: Iterable[Row]) -> None:
-        """Take in all of an owner; who was asked longest ago makes room."""
-        block = _Block(self._np, self._dim)
-        block.put(self._usable(rows))
+        """Take in all vectors of an owner; the owner used longest ago makes room."""
         with self._lock:
-            self._blocks.pop(owner, None)
-            while self._blocks and sum(each.many for each in self._blocks.values()) + block.many > self.most:
-                del self._blocks[next(iter(self._blocks))]
-            self._blocks[owner] = block
+            self._remove(owner)
+            loaded = {row.place: row for row in self._usable(rows)}
+            while self._rows and self._count() + len(loaded) > self.most:
+                self._remove(next(iter(self._rows)))
+            self._rows[owner] = loaded
 
     def put(self, owner: int, rows: Sequence[Row]) -> None:
-        """Add or replace vectors of an owner who is here; one who outgrows the room goes, to be loaded again."""
+        """Add or replace vectors of a loaded owner; an owner that outgrows the room goes, to be loaded again."""
         with self._lock:
-            block = self._blocks.get(owner)
-            if block is None:
+            if owner not in self._rows:
                 return
-            block.put(self._usable(rows))
-            if sum(each.many for each in self._blocks.values()) > self.most:
-                del self._blocks[owner]
+            self._rows[owner].update((row.place, row) for row in self._usable(rows))
+            self._arrays.pop(owner, None)
+            if self._count() > self.most:
+                self._remove(owner)
 
     def drop(self, owner: int, places: Iterable[int]) -> None:
-        """Forget vectors whose memory or text is gone."""
+        """Remove vectors whose memory or text is gone."""
         with self._lock:
-            if owner in self._blocks:
-                self._blocks[owner].drop(places)
+            for place in places:
+                self._rows.get(owner, {}).pop(place, None)
+            self._arrays.pop(owner, None)
 
     def nearest(self, vector: Vector, *, owners: Sequence[int]) -> Iterator[list[Near]]:
-        """Everything of these owners in lists, nearest first; the first list is short, because most ask no further."""
+        """Yield all vectors of these owners in two lists, nearest first; most callers need only the short first."""
         np = self._np
         with self._lock:
-            for owner in owners:
-                if owner in self._blocks:
-                    self._blocks[owner] = self._blocks.pop(owner)
-            views = [self._blocks[owner].view() for owner in owners if owner in self._blocks]
-        if not views or len(vector.data) != self._dim:
+            known = [owner for owner in owners if self._rows.get(owner)]
+            for owner in known:
+                self._rows[owner] = self._rows.pop(owner)
+            parts = [self._array(owner) for owner in known]
+        if not parts or len(vector.data) != self._dim:
             return
-        asked = np.frombuffer(vector.data, dtype=np.int8).astype(np.float32) * vector.scale
-        cosines = np.concatenate([_cosines(np, view, asked) for view in views])
-        places = np.concatenate([view[0] for view in views])
-        numbers = np.concatenate([view[1] for view in views])
-        first = np.argpartition(-cosines, FIRST)[:FIRST] if len(cosines) > FIRST else np.arange(len(cosines))
-        yield _in_order(np, first, cosines, places, numbers)
-        if len(cosines) > FIRST:
-            rest = np.ones(len(cosines), dtype=bool)
-            rest[first] = False
-            yield _in_order(np, np.flatnonzero(rest), cosines, places, numbers)
+        query = np.frombuffer(vector.data, dtype=np.int8).astype(np.float32) * vector.scale
+        cosines = np.concatenate([self._cosines(scales, data, query) for _, _, scales, data in parts])
+        places = np.concatenate([part[0] for part in parts])
+        numbers = np.concatenate([part[1] for part in parts])
+
+        def in_order(some: Any) -> list[Near]:
+            # Of equals the newest first; what points the other way is near to nothing.
+            some = some[cosines[some] > 0]
+            some = some[np.lexsort((-places[some], -cosines[some]))]
+            found = zip(places[some].tolist(), cosines[some].tolist(), numbers[some].tolist(), strict=True)
+            return [Near(*each) for each in found]
+
+        everything = np.arange(len(cosines))
+        if len(cosines) <= FIRST:
+            yield in_order(everything)
+            return
+        first = np.argpartition(-cosines, FIRST)[:FIRST]
+        yield in_order(first)
+        yield in_order(np.setdiff1d(everything, first, assume_unique=True))
+
+    def _array(self, owner: int) -> tuple[Any, Any, Any, Any]:
+        if owner not in self._arrays:
+            np, rows = self._np, self._rows[owner].values()
+            data = np.frombuffer(b"".join(row.data or bytes(self._dim) for row in rows), dtype=np.int8)
+            self._arrays[owner] = (
+                np.array([row.place for row in rows], dtype=np.int64),
+                np.array([row.number for row in rows], dtype=np.int64),
+                np.array([row.scale for row in rows], dtype=np.float32),
+                data.reshape(len(rows), self._dim),
+            )
+        return self._arrays[owner]
+
+    def _cosines(self, scales: Any, data: Any, query: Any) -> Any:
+        found = self._np.empty(len(data), dtype=self._np.float32)
+        for start in range(0, len(data), ROWS_AT_ONCE):
+            part = slice(start, start + ROWS_AT_ONCE)
+            found[part] = data[part].astype(self._np.float32) @ query
+        return found * scales
 
     def _usable(self, rows: Iterable[Row]) -> list[Row]:
-        """What can be compared; an empty vector replaces one that was there."""
+        """Return the rows that can be compared; an empty vector replaces one that was there."""
         return [row for row in rows if len(row.data) == self._dim or not row.data]
 
+    def _count(self) -> int:
+        return sum(map(len, self._rows.values()))
 
-class _Block:
-    """One owner's vectors in arrays that grow."""
-
-    def __init__(self, np: Any, dim: int) -> None:
-        self._np = np
-        self._dim = dim
-        self._at: dict[int, int] = {}  # place -> row
-        self.many = 0
-        self._grow(64)
-
-    def put(self, rows: Sequence[Row]) -> None:
-        """Write each row where its place is, or behind the last; the later of two for one place counts."""
-        last = {row.place: row for row in rows}
-        if not last:
-            return
-        fresh = [place for place in last if place not in self._at]
-        if self.many + len(fresh) > len(self._places):
-            self._grow(max(2 * len(self._places), self.many + len(fresh)))
-        self._at.update(zip(fresh, range(self.many, self.many + len(fresh)), strict=True))
-        at = [self._at[place] for place in last]
-        empty = bytes(self._dim)
-        data = self._np.frombuffer(b"".join(row.data or empty for row in last.values()), dtype=self._np.int8)
-        self._places[at] = list(last)
-        self._numbers[at] = [row.number for row in last.values()]
-        self._scales[at] = [row.scale for row in last.values()]
-        self._data[at] = data.reshape(len(last), self._dim)
-        self.many += len(fresh)
-
-    def drop(self, places: Iterable[int]) -> None:
-        for place in places:
-            at = self._at.get(place)
-            if at is not None:
-                self._scales[at] = 0.0
-                self._data[at] = 0
-
-    def view(self) -> tuple[Any, ...]:
-        """The arrays as they are; growing makes new ones and leaves these to whoever is reading."""
-        return tuple(each[: self.many] for each in (self._places, self._numbers, self._scales, self._data))
-
-    def _grow(self, room: int) -> None:
-        np = self._np
-        old = self.view() if self.many else ()
-        self._places = np.zeros(room, dtype=np.int64)
-        self._numbers = np.zeros(room, dtype=np.int64)
-        self._scales = np.zeros(room, dtype=np.float32)
-        self._data = np.zeros((room, self._dim), dtype=np.int8)
-        for new, before in zip((self._places, self._numbers, self._scales, self._data), old, strict=False):
-            new[: self.many] = before
-
-
-def _cosines(np: Any, view: tuple[Any, ...], asked: Any) -> Any:
-    _, _, scales, data = view
-    found = np.empty(len(data), dtype=np.float32)
-    for start in range(0, len(data), ROWS_AT_ONCE):
-        part = slice(start, start + ROWS_AT_ONCE)
-        found[part] = data[part].astype(np.float32) @ asked
-    return found * scales
-
-
-def _in_order(np: Any, some: Any, cosines: Any, places: Any, numbers: Any) -> list[Near]:
-    """Nearest first, of equals the newest; what points the other way is near to nothing and left out."""
-    some = some[cosines[some] > 0]
-    some = some[np.lexsort((-places[some], -cosines[some]))]
-    return [
-        Near(place=place, cosine=cosine, number=number)
-        for place, cosine, number in zip(
-            places[some].tolist(), cosines[some].tolist(), numbers[some].tolist(), strict=True
-        )
-    ]
+    def _remove(self, owner: int) -> None:
+        self._rows.pop(owner, None)
+        self._arrays.pop(owner, None)

@@ -1,4 +1,4 @@
-"""open-mem's database in the project's own folder -> memories of this project."""
+"""Read open-mem's database in the project's own folder; its rows are like claude-mem's."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 from foreword.capture.parse import project_at
 from foreword.errors import BadRequest
-from foreword.importers import Batch, Found, Resolver
-from foreword.importers.foreign_rows import TABLES, Row, batches, row, told
+from foreword.importers.base import Batch, Offer, Resolver
+from foreword.importers.claude_mem import TABLES, RowKey, batches, describe, row_key
 from foreword.models import Project
 from foreword.store.foreign import Foreign
 
 NAME = "open-mem"
-GONE = ("deleted_at", "superseded_by")  # what open-mem itself no longer shows
+GONE = ("deleted_at", "superseded_by")  # open-mem itself no longer shows a row with either
 
 
 def source(_: str, options: Mapping[str, Any], resolver: Resolver) -> OpenMem:
@@ -24,15 +24,15 @@ def source(_: str, options: Mapping[str, Any], resolver: Resolver) -> OpenMem:
 
 
 class OpenMem:
-    """What open-mem kept. A session of a folder that still exists and is another project's is left out."""
+    """The rows of open-mem, without sessions in a folder that still exists and is another project's."""
 
     name = NAME
 
     def __init__(self, *, find_project: Callable[[str], Project] = project_at) -> None:
         self._find_project = find_project
 
-    def look(self, project: Project, *, environ: Mapping[str, str]) -> Found | None:  # noqa: ARG002 - as all sources
-        """How much of it is this project's."""
+    def offer(self, project: Project, *, environ: Mapping[str, str]) -> Offer | None:
+        del environ
         path = _database(project)
         if not path.is_file():
             return None
@@ -46,28 +46,22 @@ class OpenMem:
                 )
                 for table in TABLES
             ]
-        return Found(source=NAME, about=told(counts, source=NAME), count=sum(counts)) if any(counts) else None
+        return Offer(source=NAME, about=describe(counts, source=NAME), count=sum(counts)) if any(counts) else None
 
-    def read(
-        self,
-        project: Project,
-        *,
-        environ: Mapping[str, str],  # noqa: ARG002 - as all sources
-        since_mark: str,
-    ) -> Iterator[Batch]:
-        """Newest first; the same row has the same uid each time."""
+    def read(self, project: Project, *, environ: Mapping[str, str], checkpoint: str) -> Iterator[Batch]:
+        del environ
         path = _database(project)
         if path.is_file():
             with Foreign(path) as other:
                 rows = self._rows(other, project)
-                yield from batches(other, rows, source=NAME, project=project, since_mark=since_mark)
+                yield from batches(other, rows, source=NAME, project=project, checkpoint=checkpoint)
 
-    def _rows(self, other: Foreign, project: Project) -> Iterator[Row]:
+    def _rows(self, other: Foreign, project: Project) -> Iterator[RowKey]:
         ours = self._sessions(other, project)
         for table in TABLES:
             for each in other.rows(table, columns=("id", "session_id", "created_at", *GONE)):
                 if each["session_id"] in ours and not any(each[name] for name in GONE):
-                    yield row(table, each, session=str(each["session_id"]))
+                    yield row_key(table, each, session=str(each["session_id"]))
 
     def _sessions(self, other: Foreign, project: Project) -> frozenset[Any]:
         known = other.rows("sessions", columns=("id", "project_path"))

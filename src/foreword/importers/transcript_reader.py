@@ -1,4 +1,4 @@
-"""Read an agent's transcript file as actions, line by line; tell by its two ends whose session it is."""
+"""Read a transcript of Claude Code or Codex as actions, line by line and in bounded memory; redact every line."""
 
 from __future__ import annotations
 
@@ -9,23 +9,37 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import Any
+from typing import IO, Any
 
 from foreword.agents import text_of
 from foreword.encoding import storable
 from foreword.extract.actions import UNSAID, Action, Todo, ToolUse, own_words, tool_action
-from foreword.importers.json_lines import Line, is_whole, read
+from foreword.importers.base import timestamp
+from foreword.redact import each_text, leaves_open, redact, redact_all
 
-TEXT = 64 * 1024  # characters kept of what was said or came back, head and tail; a live event keeps as many
+TEXT = 64 * 1024  # characters kept of a message or an output, head and tail; a live event keeps as many
 OPEN_CALLS = 500  # tool uses that wait for their result; parallel ones are a few, and those of a crash stay forever
 HEAD_LINES, HEAD_BYTES = 200, 2_000_000  # what a look reads of the beginning; a first line may hold all instructions
 TAIL = 64 * 1024  # bytes of the end that a look reads for the last time
 
 
+LONG = 256 * 1024  # bytes of a line; the strings of a longer one are cut
+MOST_LINE = 32 * 1024 * 1024  # bytes; a longer line is left out
+HALF = 64 * 1024  # characters that stay of either end of a cut string: whole source files, frames of a long output
+LEFT_OUT = " characters left out]\n"  # ends the note in the middle of a cut string
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line, redacted; `cwd` is its folder as it is named, by which a project is found."""
+
+    entry: Mapping[str, Any]
+    cwd: str = ""
+
+
 @dataclass(frozen=True)
 class Peek:
-    """Whose session a transcript holds, by its two ends."""
+    """Whose session a transcript holds."""
 
     session: str
     cwd: str = ""  # as it is called
@@ -47,19 +61,19 @@ def actions(
     seen: Collection[str] = (),
     spoiled: Callable[[], None] = lambda: None,
 ) -> Iterator[Action]:
-    """What happened in a session, between its start and its end; nothing where nothing did.
+    """Yield the actions of a session between a start and an end; nothing where there are none.
 
-    What happened in folders that are not *here*, and what was *seen* in another file, is left out.
+    Actions in folders that are not *here*, and those *seen* in another file, are left out.
     """
     reader = _Claude(root) if host == "claude-code" else _Codex(root)
-    told = set(seen)
+    known = set(seen)
     begun = False
     last = 0.0
     with open(path, "rb") as file:
-        for action in _through(reader, read(file, keep=reader.keep, spoiled=spoiled), here=here):
-            if action.id and action.id in told:
+        for action in _through(reader, read_lines(file, keep=reader.keep, spoiled=spoiled), here=here):
+            if action.id and action.id in known:
                 continue
-            told.add(action.id)
+            known.add(action.id)
             if not begun:
                 yield Action(kind="start", at=action.at, source="fork" if seen else "startup")
             begun, last = True, max(last, action.at)
@@ -69,13 +83,13 @@ def actions(
 
 
 def peek(path: str, *, host: str) -> Peek | None:
-    """Whose session a file holds, from a bounded part of it; None where it tells no session with a folder."""
+    """Return whose session a file holds, from a bounded part of it; None where no line names a folder."""
     reader = _Claude("") if host == "claude-code" else _Codex("")
     stem = os.path.basename(path).removesuffix(".jsonl")
     found = Peek(session=stem)
     with open(path, "rb") as file:
-        for number, line in enumerate(read(file, keep=reader.keep, most=HEAD_BYTES)):
-            found = reader.looked(found, line)
+        for number, line in enumerate(read_lines(file, keep=reader.keep, most=HEAD_BYTES)):
+            found = reader.peek_line(found, line)
             if (found.cwd and found.prompt and found.first) or number > HEAD_LINES:
                 break
         last = _last_time(file)
@@ -87,23 +101,62 @@ def peek(path: str, *, host: str) -> Peek | None:
 
 def _through(reader: _Claude | _Codex, lines: Iterator[Line], *, here: Callable[[str], bool]) -> Iterator[Action]:
     for line in lines:
-        actions = list(reader.told(line))  # also of a line from elsewhere: its call may have been made here
+        actions = list(reader.actions(line))  # also of a line from elsewhere: its call may have been made here
         if not reader.cwd or here(reader.cwd):
             yield from actions
     if not reader.cwd or here(reader.cwd):
-        yield from reader.rest()
+        yield from reader.unanswered()
 
 
-def _when(told: Any, *, before: float) -> float:
-    """The time that a line tells, in seconds; the one before it where it tells none."""
-    try:
-        if isinstance(told, str):
-            found = datetime.fromisoformat(told)
-            return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
-        number = float(told)
-    except (TypeError, ValueError, OverflowError):
-        return before
-    return number / 1000 if number > 1e11 else number
+def read_lines(
+    file: IO[bytes],
+    *,
+    keep: Callable[[Any], dict[str, Any] | None],
+    spoiled: Callable[[], None] = lambda: None,
+    most: int = 0,
+) -> Iterator[Line]:
+    """Yield what *keep* leaves of each line, redacted; read no further than *most* bytes, where it is given.
+
+    A line that is no JSON object, or longer than MOST_LINE, is *spoiled*.
+    """
+    while (not most or file.tell() < most) and (raw := file.readline(MOST_LINE)):
+        if raw.isspace():
+            continue
+        if len(raw) == MOST_LINE and not raw.endswith(b"\n"):
+            while (rest := file.readline(LONG)) and not rest.endswith(b"\n"):
+                pass
+            spoiled()
+            continue
+        try:
+            found = json.loads(raw.decode("utf-8", "replace"), strict=False)
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            spoiled()
+            continue
+        kept = keep(found)
+        if kept is not None:
+            payload = found.get("payload")
+            cwd = found.get("cwd") or (payload.get("cwd") if isinstance(payload, dict) else "")
+            if len(raw) > LONG:
+                kept = each_text(kept, _cut)
+            if b"\\ud" in raw.lower():  # a lone surrogate cannot be stored
+                kept = each_text(kept, storable)
+            yield Line(entry=redact_all(kept), cwd=storable(cwd) if isinstance(cwd, str) else "")
+
+
+def is_whole(text: str) -> bool:
+    """Return whether nothing was cut out of *text*."""
+    return LEFT_OUT not in text
+
+
+def _cut(text: str) -> str:
+    """Keep both ends of a long text, without half a secret at the edges or the rest of something private."""
+    if len(text) <= 2 * HALF:
+        return text
+    hidden = leaves_open(text[:-HALF])
+    tail = "<private>" if hidden else redact(text[-HALF:], cut="tail")
+    return f"{redact(text[:HALF], cut='head')}\n[{len(text) - 2 * HALF}{LEFT_OUT}{tail}"
 
 
 def _last_time(file: Any) -> float:
@@ -112,7 +165,7 @@ def _last_time(file: Any) -> float:
     end = file.read(TAIL)
     # Inside of a string a quote has a backslash before it, so that this is a line's own field.
     found = re.findall(rb'(?<!\\)"timestamp":\s?"([0-9TZ:.+-]{10,40})"', end)
-    return max((_when(each.decode(), before=0.0) for each in found), default=0.0)
+    return max((timestamp(each.decode(), default=0.0) for each in found), default=0.0)
 
 
 def _capped(text: str) -> str:
@@ -123,7 +176,7 @@ def _capped(text: str) -> str:
 
 
 def _texts(content: Any) -> list[str]:
-    """The texts of a message, which is one or comes in blocks."""
+    """Return the texts of a message, which is a text or a list of blocks."""
     if isinstance(content, str):
         return [content]
     found = []
@@ -136,20 +189,20 @@ def _texts(content: Any) -> list[str]:
 
 
 def _without_cuts(item: Any) -> Any:
-    """What a tool was told, without the texts that have a hole: half a file must not look like all of it."""
+    """Remove texts that were cut: half a file must not look like all of it."""
     if isinstance(item, dict):
-        return {name: _without_cuts(each) for name, each in item.items() if _may_stay(each)}
+        return {name: _without_cuts(each) for name, each in item.items() if _is_uncut(each)}
     if isinstance(item, list):
-        return [_without_cuts(each) for each in item if _may_stay(each)]
+        return [_without_cuts(each) for each in item if _is_uncut(each)]
     return item
 
 
-def _may_stay(item: Any) -> bool:
+def _is_uncut(item: Any) -> bool:
     return not isinstance(item, str) or is_whole(item)
 
 
-def _told_id(id: str, ended: Counter[str]) -> str:
-    """A call's id; some models at home begin to count anew with every answer, and a call must not hide another."""
+def _unique_id(id: str, ended: Counter[str]) -> str:
+    """Return an id of a call that is new: some local models count from one in every answer."""
     ended[id] += 1
     return id if ended[id] == 1 else f"{id}/{ended[id]}"
 
@@ -167,7 +220,7 @@ _HEAVY = ("file", "stdout", "content", "base64")  # of a structured result: what
 
 
 class _Claude:
-    """Reads lines one after the other, and remembers which calls wait for their result."""
+    """Turn lines into actions; remember which calls wait for their result."""
 
     def __init__(self, root: str) -> None:
         self.root = root
@@ -175,13 +228,13 @@ class _Claude:
         self.at = 0.0
         self.uuids: set[str] = set()
         self.prompts: set[str] = set()
-        self.calls: dict[str, tuple[str, dict[str, Any], str]] = {}  # id -> tool, what it was told, where
+        self.calls: dict[str, tuple[str, dict[str, Any], str]] = {}  # id -> tool, arguments, folder
         self.ended: Counter[str] = Counter()
         self.tasks: dict[str, Todo] = {}
         self.compacted = False
 
     def keep(self, raw: dict[str, Any]) -> dict[str, Any] | None:
-        """What a line says that somebody did; sub-agents, the host's own remarks and bookkeeping say nothing."""
+        """Return the parts of a line that matter; None for sub-agents, the client's own remarks and bookkeeping."""
         kind = raw.get("type")
         if raw.get("isSidechain") or raw.get("isMeta") or raw.get("isApiErrorMessage"):
             return None
@@ -205,65 +258,65 @@ class _Claude:
             else None,
         }
 
-    def looked(self, found: Peek, line: Line) -> Peek:
-        said = line.said
-        at = _when(said["timestamp"], before=0.0)
-        prompt = "" if said["type"] != "user" else own_words("\n".join(_texts(said.get("content"))))
-        wrote = text_of(said, "fork") or text_of(said, "sessionId")
+    def peek_line(self, found: Peek, line: Line) -> Peek:
+        entry = line.entry
+        at = timestamp(entry["timestamp"], default=0.0)
+        prompt = "" if entry["type"] != "user" else own_words("\n".join(_texts(entry.get("content"))))
+        wrote = text_of(entry, "fork") or text_of(entry, "sessionId")
         return replace(
             found,
             cwd=found.cwd or line.cwd,
             started=found.started or at,
             prompt=found.prompt or prompt,
-            first=found.first or text_of(said, "uuid"),
+            first=found.first or text_of(entry, "uuid"),
             parent=found.parent or (wrote if wrote != found.session else ""),
         )
 
-    def told(self, line: Line) -> Iterator[Action]:
-        said = line.said
-        uuid = text_of(said, "uuid")
+    def actions(self, line: Line) -> Iterator[Action]:
+        entry = line.entry
+        uuid = text_of(entry, "uuid")
         if uuid and uuid in self.uuids:
             return
         self.uuids.add(uuid)
         self.cwd = line.cwd or self.cwd
-        self.at = _when(said["timestamp"], before=self.at)
-        if "compacted" in said:
+        self.at = timestamp(entry["timestamp"], default=self.at)
+        if "compacted" in entry:
             if not self.compacted:  # the boundary and its summary are two lines
                 yield Action(kind="compaction", at=self.at, id=uuid)
             self.compacted = True
             return
         self.compacted = False
-        yield from self._asked(said, uuid) if said["type"] == "user" else self._answered(said, uuid)
+        yield from self._user_line(entry, uuid) if entry["type"] == "user" else self._assistant_line(entry, uuid)
 
-    def rest(self) -> Iterator[Action]:
-        """The calls that nobody answered."""
+    def unanswered(self) -> Iterator[Action]:
+        """Yield the calls that have no result."""
         for id in list(self.calls):
-            yield self._used(id, output="", result=None, failed=None)
+            yield self._tool_use(id, output="", result=None, failed=None)
 
-    def _answered(self, said: Mapping[str, Any], uuid: str) -> Iterator[Action]:
-        for number, block in enumerate(said["content"]):
+    def _assistant_line(self, entry: Mapping[str, Any], uuid: str) -> Iterator[Action]:
+        for number, block in enumerate(entry["content"]):
             if block.get("type") == "tool_use":
-                given = block.get("input")
+                arguments = block.get("input")
                 self.calls[text_of(block, "id")] = (
                     text_of(block, "name"),
-                    given if isinstance(given, dict) else {},
+                    arguments if isinstance(arguments, dict) else {},
                     self.cwd,
                 )
                 if len(self.calls) > OPEN_CALLS:
-                    yield self._used(next(iter(self.calls)), output="", result=None, failed=None)
+                    yield self._tool_use(next(iter(self.calls)), output="", result=None, failed=None)
             elif (text := text_of(block, "text").strip()) and block.get("type") == "text":
                 yield Action(kind="answer", at=self.at, text=_capped(text), id=f"{uuid}/{number}" if number else uuid)
 
-    def _asked(self, said: Mapping[str, Any], uuid: str) -> Iterator[Action]:
+    def _user_line(self, entry: Mapping[str, Any], uuid: str) -> Iterator[Action]:
         texts = []
-        for block in said["content"]:
+        for block in entry["content"]:
             if block.get("type") == "tool_result":
-                yield from self._result(block, said)
+                yield from self._result(block, entry)
             else:
                 texts.append(text_of(block, "text"))
-        text = "" if said.get("source") in UNSAID else own_words("\n".join(texts))
+        text = "" if entry.get("source") in UNSAID else own_words("\n".join(texts))
         if text:
-            yield self._prompt(text, text_of(said, "promptId"), uuid)
+            yield self._prompt(text, text_of(entry, "promptId"), uuid)
 
     def _prompt(self, text: str, prompt: str, uuid: str) -> Action:
         # Hooks know a prompt by its own id; a second line of the same prompt needs another.
@@ -271,7 +324,7 @@ class _Claude:
         self.prompts.add(prompt)
         return Action(kind="prompt", at=self.at, text=_capped(text), id=id)
 
-    def _result(self, block: Mapping[str, Any], said: Mapping[str, Any]) -> Iterator[Action]:
+    def _result(self, block: Mapping[str, Any], entry: Mapping[str, Any]) -> Iterator[Action]:
         id = text_of(block, "tool_use_id")
         if id not in self.calls:
             return
@@ -279,50 +332,52 @@ class _Claude:
         if block.get("is_error") and REJECTED in output:
             del self.calls[id]  # it was not done; what the user said instead counts
             for words in _ADVICE:
-                _, told, advice = output.partition(words)
-                if told and (advice := own_words(advice)):
+                _, found, advice = output.partition(words)
+                if found and (advice := own_words(advice)):
                     yield Action(kind="prompt", at=self.at, text=_capped(advice), id=f"{id}/rejected")
                     break
             return
         code = _EXIT.match(output)
         failed = bool(block.get("is_error")) or bool(code and code[1] != "0")
-        result = said.get("result")
+        result = entry.get("result")
         stopped = isinstance(result, dict) and bool(result.get("interrupted"))
-        yield self._used(id, output=output, result=result, failed=None if stopped and not failed else failed)
+        yield self._tool_use(id, output=output, result=result, failed=None if stopped and not failed else failed)
 
-    def _used(self, id: str, *, output: str, result: Any, failed: bool | None) -> Action:
-        tool, given, cwd = self.calls.pop(id)
+    def _tool_use(self, id: str, *, output: str, result: Any, failed: bool | None) -> Action:
+        tool, arguments, cwd = self.calls.pop(id)
         used = ToolUse(
             tool=tool,
-            given=_without_cuts(given),
+            given=_without_cuts(arguments),
             output=_capped(output),
             result=_without_cuts(result),
             failed=failed,
         )
-        action = tool_action(used, at=self.at, cwd=cwd, root=self.root, id=_told_id(id, self.ended))
+        action = tool_action(used, at=self.at, cwd=cwd, root=self.root, id=_unique_id(id, self.ended))
         if tool in ("TaskCreate", "TaskUpdate") and not failed:
-            self._note_task(given, output, result)
+            self._note_task(arguments, output, result)
             return replace(action, todos=tuple(self.tasks.values()))
         return action
 
-    def _note_task(self, given: Mapping[str, Any], output: str, result: Any) -> None:
-        """The list as it stands: tasks come one by one, each with a number that only its result tells."""
+    def _note_task(self, arguments: Mapping[str, Any], output: str, result: Any) -> None:
+        """Update the list: tasks come one by one, each with a number that only its result tells."""
         made = result.get("task") if isinstance(result, dict) else None
         number = re.search(r"#([0-9]+)", output)
-        id = str(given.get("taskId") or (made.get("id") if isinstance(made, dict) else "") or (number and number[1]))
-        status = text_of(given, "status")
+        id = str(
+            arguments.get("taskId") or (made.get("id") if isinstance(made, dict) else "") or (number and number[1])
+        )
+        status = text_of(arguments, "status")
         if status == "deleted":
             self.tasks.pop(id, None)
             return
         old = self.tasks.get(id)
-        text = text_of(given, "subject", "description") or (old.text if old else "")
+        text = text_of(arguments, "subject", "description") or (old.text if old else "")
         done = status == "completed" if status else bool(old and old.done)
         if text:
             self.tasks[id] = Todo(text=text, done=done)
 
 
 def _blocks(content: Any) -> list[dict[str, Any]]:
-    """The blocks of a message, without thoughts and pictures."""
+    """Return the blocks of a message, without thoughts and pictures."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     kept = []
@@ -336,7 +391,7 @@ def _blocks(content: Any) -> list[dict[str, Any]]:
     return kept
 
 
-# ---- Codex: one thing is told in several forms; older rollouts have no envelope
+# ---- Codex: one message comes in several forms; older rollouts have no envelope
 
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call", "web_search_call")
 _ITEMS = (*_CALLS, "message", "function_call_output", "custom_tool_call_output", "reasoning")
@@ -349,20 +404,20 @@ _FIELDS |= frozenset(("output", "aggregated_output", "stdout", "stderr", "exit_c
 
 
 class _Codex:
-    """Reads lines one after the other, and remembers what was said in which form and which calls wait."""
+    """Turn lines into actions; remember which messages came in which form, and which calls wait."""
 
     def __init__(self, root: str) -> None:
         self.root = root
         self.cwd = ""
         self.at = 0.0
         self.session = ""
-        self.said: dict[tuple[str, str], Counter[str]] = {}  # who, what -> how often in each form
+        self.forms: dict[tuple[str, str], Counter[str]] = {}  # who, what -> how often in each form
         self.calls: dict[str, tuple[str, dict[str, Any], str]] = {}
         self.codes: dict[str, int] = {}
         self.ended: Counter[str] = Counter()
 
     def keep(self, raw: dict[str, Any]) -> dict[str, Any] | None:
-        """What a line says, in its envelope or without; thoughts, counts and states say nothing."""
+        """Return the parts of a line that matter, in an envelope or without; None for thoughts, counts and states."""
         kind, payload = raw.get("type"), raw.get("payload")
         if not isinstance(payload, dict):
             if kind in _ITEMS:
@@ -400,9 +455,9 @@ class _Codex:
         "context_compacted",
     )
 
-    def looked(self, found: Peek, line: Line) -> Peek:
-        payload, kind = line.said["payload"], line.said["type"]
-        at = _when(line.said["timestamp"], before=0.0)
+    def peek_line(self, found: Peek, line: Line) -> Peek:
+        payload, kind = line.entry["payload"], line.entry["type"]
+        at = timestamp(line.entry["timestamp"], default=0.0)
         if kind == "session_meta" and not found.first:
             id = text_of(payload, "id", "session_id") or found.session
             git = payload.get("git")
@@ -413,10 +468,10 @@ class _Codex:
                 parent=text_of(payload, "forked_from_id"),
                 remote=text_of(git, "repository_url") if isinstance(git, dict) else "",
                 inner=bool(payload.get("inner")),
-                started=_when(payload.get("timestamp"), before=at),
+                started=timestamp(payload.get("timestamp"), default=at),
             )
-        folder = line.cwd if kind in ("session_meta", "turn_context") else _folder_told(payload)
-        prompt = next((text for who, text, _ in self._spoken(line) if who == "prompt"), "")
+        folder = line.cwd if kind in ("session_meta", "turn_context") else _folder_in_message(payload)
+        prompt = next((text for who, text, _ in self._messages(line) if who == "prompt"), "")
         return replace(
             found,
             cwd=found.cwd or folder,
@@ -424,35 +479,35 @@ class _Codex:
             prompt=found.prompt or prompt,
         )
 
-    def told(self, line: Line) -> Iterator[Action]:
-        payload, kind = line.said["payload"], line.said["type"]
-        self.at = _when(line.said["timestamp"], before=self.at)
+    def actions(self, line: Line) -> Iterator[Action]:
+        payload, kind = line.entry["payload"], line.entry["type"]
+        self.at = timestamp(line.entry["timestamp"], default=self.at)
         if kind == "session_meta":
-            self.at = self.at or _when(payload.get("timestamp"), before=0.0)
+            self.at = self.at or timestamp(payload.get("timestamp"), default=0.0)
             self.session = self.session or text_of(payload, "id", "session_id")
         if kind in ("session_meta", "turn_context"):  # a command may run elsewhere
             self.cwd = line.cwd or self.cwd
-        self.cwd = self.cwd or _folder_told(payload)
+        self.cwd = self.cwd or _folder_in_message(payload)
         inner = payload.get("type")
         if kind == "compacted" or inner == "context_compacted":
-            yield from self._compacted()
+            yield from self._compaction()
             return
-        for who, text, form in self._spoken(line):
-            yield from self._once(who, text, form)
+        for who, text, form in self._messages(line):
+            yield from self._if_new(who, text, form)
         if inner in _CALLS:
-            yield from self._called(payload)
+            yield from self._call(payload)
         elif inner in ("function_call_output", "custom_tool_call_output"):
-            yield from self._returned(payload)
+            yield from self._result(payload)
         elif inner in ("exec_command_end", "patch_apply_end"):
-            yield from self._ended(payload)
+            yield from self._command_end(payload)
 
-    def rest(self) -> Iterator[Action]:
+    def unanswered(self) -> Iterator[Action]:
         for id in list(self.calls):
-            yield self._used(id, output="", failed=None)
+            yield self._tool_use(id, output="", failed=None)
 
-    def _spoken(self, line: Line) -> Iterator[tuple[str, str, str]]:
-        """Who said what in which form: each is told as an item, as an event, or as both."""
-        payload = line.said["payload"]
+    def _messages(self, line: Line) -> Iterator[tuple[str, str, str]]:
+        """Yield role, text and form of a message: each comes as an item, as an event, or as both."""
+        payload = line.entry["payload"]
         inner = str(payload.get("type"))
         if inner == "message":
             who = {"user": "prompt", "assistant": "answer"}.get(text_of(payload, "role"), "")
@@ -466,50 +521,50 @@ class _Codex:
             who, texts = "answer", [text_of(payload, "last_agent_message")]
         else:
             return
-        # Instructions and surroundings come as blocks of their own beside what was said.
+        # Instructions and surroundings come as blocks of their own beside the message.
         parts = [own_words(text) for text in texts] if who == "prompt" else texts
         text = "\n".join(part for part in parts if part).strip()
         if who and text:
             yield who, text, inner
 
-    def _once(self, who: str, text: str, form: str) -> Iterator[Action]:
-        forms = self.said.setdefault((who, _digest(text)), Counter())
+    def _if_new(self, who: str, text: str, form: str) -> Iterator[Action]:
+        forms = self.forms.setdefault((who, _digest(text)), Counter())
         before = max(forms.values(), default=0)
         forms[form] += 1
         if forms[form] > before:
-            # By what was said and how often: a fork tells the same again with other times, and not all have ids.
+            # By its text and how often it came: a fork repeats the same with other times, and not all have ids.
             yield Action(kind=who, at=self.at, text=_capped(text), id=_digest(who, text, str(forms[form])))
 
-    def _compacted(self) -> Iterator[Action]:
-        forms = self.said.setdefault(("compaction", f"{self.at:.0f}"), Counter())  # a line and an event, at one time
+    def _compaction(self) -> Iterator[Action]:
+        forms = self.forms.setdefault(("compaction", f"{self.at:.0f}"), Counter())  # a line and an event, at one time
         forms["any"] += 1
         if forms["any"] == 1:
             yield Action(kind="compaction", at=self.at)
 
-    def _called(self, payload: Mapping[str, Any]) -> Iterator[Action]:
+    def _call(self, payload: Mapping[str, Any]) -> Iterator[Action]:
         kind, id = payload["type"], text_of(payload, "call_id", "id")
         if kind == "web_search_call":
             action = payload.get("action")
             self.calls[id] = ("web_search", action if isinstance(action, dict) else {}, self.cwd)
-            yield self._used(id, output="", failed=None)
+            yield self._tool_use(id, output="", failed=None)
             return
-        tool, given = text_of(payload, "name"), _arguments(payload)
+        tool, arguments = text_of(payload, "name"), _arguments(payload)
         if kind == "local_shell_call":
             tool = "local_shell"
-        folder = text_of(given, "workdir", "working_directory")
-        self.calls[id] = (tool, given, os.path.join(self.cwd, folder) if folder else self.cwd)
+        folder = text_of(arguments, "workdir", "working_directory")
+        self.calls[id] = (tool, arguments, os.path.join(self.cwd, folder) if folder else self.cwd)
         if len(self.calls) > OPEN_CALLS:
-            yield self._used(next(iter(self.calls)), output="", failed=None)
+            yield self._tool_use(next(iter(self.calls)), output="", failed=None)
 
-    def _returned(self, payload: Mapping[str, Any]) -> Iterator[Action]:
+    def _result(self, payload: Mapping[str, Any]) -> Iterator[Action]:
         id = text_of(payload, "call_id")
         if id in self.calls:
             output, code = _outcome(payload.get("output"))
             code = self.codes.get(id, code) if code is None else code
-            yield self._used(id, output=output, failed=None if code is None else code != 0)
+            yield self._tool_use(id, output=output, failed=None if code is None else code != 0)
 
-    def _ended(self, payload: Mapping[str, Any]) -> Iterator[Action]:
-        """How a command ended: its result comes as another line, unless the user ran it or the rollout is old."""
+    def _command_end(self, payload: Mapping[str, Any]) -> Iterator[Action]:
+        """Note how a command ended: its result is another line, unless the user ran it or the rollout is old."""
         id, code = text_of(payload, "call_id"), payload.get("exit_code")
         if not isinstance(code, int):
             code = _success(payload.get("success"))
@@ -521,17 +576,17 @@ class _Codex:
             output = text_of(payload, "aggregated_output") or "\n".join(
                 each for each in (text_of(payload, "stdout"), text_of(payload, "stderr")) if each
             )
-            yield self._used(id, output=output, failed=None if code is None else code != 0)
+            yield self._tool_use(id, output=output, failed=None if code is None else code != 0)
 
-    def _used(self, id: str, *, output: str, failed: bool | None) -> Action:
-        tool, given, cwd = self.calls.pop(id)
+    def _tool_use(self, id: str, *, output: str, failed: bool | None) -> Action:
+        tool, arguments, cwd = self.calls.pop(id)
         self.codes.pop(id, None)
-        used = ToolUse(tool=tool, given=_without_cuts(given), output=_capped(output), failed=failed)
-        return tool_action(used, at=self.at, cwd=cwd, root=self.root, id=_told_id(id, self.ended))
+        used = ToolUse(tool=tool, given=_without_cuts(arguments), output=_capped(output), failed=failed)
+        return tool_action(used, at=self.at, cwd=cwd, root=self.root, id=_unique_id(id, self.ended))
 
 
 def _parsed(text: Any) -> Any:
-    """The object that a text is; else the text."""
+    """Return the JSON object in a text; else the text."""
     if not isinstance(text, str) or not text.startswith("{"):
         return text
     try:
@@ -541,16 +596,16 @@ def _parsed(text: Any) -> Any:
 
 
 def _arguments(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """What a call was told: an action, a patch as it is, or named arguments."""
+    """Return the arguments of a call: an action, a patch as it is, or named arguments."""
     for name in ("action", "arguments"):
         if isinstance(found := payload.get(name), dict):
             return found
-    told = text_of(payload, "input", "arguments")
-    return {"input": told} if told else {}
+    text = text_of(payload, "input", "arguments")
+    return {"input": text} if text else {}
 
 
 def _outcome(output: Any) -> tuple[str, int | None]:
-    """The text that a call came back with, and its exit code where it tells one."""
+    """Return the output of a call, and its exit code where there is one."""
     if isinstance(output, dict):
         text = "\n".join(_texts(output.get("content"))) or text_of(output, "output")
         about = output.get("metadata")
@@ -563,12 +618,12 @@ def _outcome(output: Any) -> tuple[str, int | None]:
     return (body if is_head and found else text), int(found[1]) if found else None
 
 
-def _success(told: Any) -> int | None:
-    return None if not isinstance(told, bool) else 0 if told else 1
+def _success(value: Any) -> int | None:
+    return None if not isinstance(value, bool) else 0 if value else 1
 
 
-def _folder_told(payload: Mapping[str, Any]) -> str:
-    """The folder that a rollout without a folder of its own tells the model."""
+def _folder_in_message(payload: Mapping[str, Any]) -> str:
+    """Return the folder that an old rollout names in its first message."""
     if payload.get("type") != "message" or payload.get("role") != "user":
         return ""
     found = _FOLDER.search("\n".join(_texts(payload.get("content"))))

@@ -1,13 +1,12 @@
-"""Transcripts that Claude Code and Codex left on the disk -> what this project's sessions came to, newest first."""
+"""Find the transcripts of Claude Code and Codex that are this project's, and extract their sessions, newest first."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Protocol
 
 from foreword.capture.parse import project_at
@@ -15,11 +14,10 @@ from foreword.code import changes
 from foreword.encoding import storable
 from foreword.errors import BadRequest
 from foreword.extract.actions import Action
-from foreword.extract.session import extract_session
-from foreword.importers import Batch, Found, Resolver
-from foreword.importers.checkpoints import left, marked
+from foreword.extract.session import Extraction, extract_session
+from foreword.importers.base import Batch, Offer, Resolver, pending, plural, with_checkpoints
 from foreword.importers.transcript_reader import Peek, actions, peek
-from foreword.models import Change, Link, Memory, Project, Session
+from foreword.models import Change, Edit, Project, Session
 from foreword.projects import remote
 from foreword.redact import redact
 from foreword.redact.files import denied
@@ -28,32 +26,9 @@ QUIET = 300.0  # seconds without a new line after which a session may be taken f
 NAME = 200  # characters of a folder's name that Claude Code keeps of a longer path
 
 
-class Distilled(Protocol):
-    """What the actions of a session come to."""
-
-    @property
-    def memories(self) -> tuple[Memory, ...]: ...
-    @property
-    def links(self) -> tuple[Link, ...]: ...
-    @property
-    def changes(self) -> tuple[Change, ...]: ...
-
-
-class Distil(Protocol):
-    """Actions -> what they come to."""
-
-    def __call__(self, actions: Iterable[Action], *, session: Session, project: Project) -> Distilled: ...
-
-
 def source(name: str, options: Mapping[str, Any], resolver: Resolver) -> Transcripts:
     del options
-    # Files as they are now tell nothing of an old session: what it told itself must do.
-    return Transcripts(
-        name,
-        distil=partial(extract_session, changes_of=lambda edit: () if denied(edit.file) else changes([edit])),
-        find_project=resolver.at,
-        counts_as=resolver.key,
-    )
+    return Transcripts(name, find_project=resolver.at, resolve_key=resolver.key)
 
 
 @dataclass(frozen=True)
@@ -66,69 +41,74 @@ class Transcript:
     live: bool  # still being written
 
 
+class Extract(Protocol):
+    """Turn the actions of a session into memories."""
+
+    def __call__(self, actions: Iterable[Action], *, session: Session, project: Project) -> Extraction: ...
+
+
 class Transcripts:
-    """The sessions of one agent."""
+    """The sessions of one agent; *name* is the agent's."""
 
     def __init__(
         self,
         name: str,
         *,
-        distil: Distil,
+        extract: Extract | None = None,
         now: Callable[[], float] = time.time,
         find_project: Callable[[str], Project] = project_at,
-        counts_as: Callable[[str], str] = str,
+        resolve_key: Callable[[str], str] = str,
     ) -> None:
-        """*name* is a host's."""
         self.name = name
         self.notes: list[str] = []  # what was left out, in sentences
-        self._distil = distil
+        self._extract = extract or _extract
         self._now = now
         self._find_project = find_project
-        self._counts_as = counts_as
+        self._resolve_key = resolve_key
         self._keys: dict[str, str] = {}
 
-    def look(self, project: Project, *, environ: Mapping[str, str]) -> Found | None:
-        """How many sessions of this project there are, told by the two ends of each file."""
+    def offer(self, project: Project, *, environ: Mapping[str, str]) -> Offer | None:
+        """Count the sessions of this project, by the two ends of each file."""
         found = self._files(project, environ=environ)
         waiting = sum(each.live for each in found)
         count = len(found) - waiting
         if not found:
             return None
-        about = f"{_several(count, 'session')} of {LABELS[self.name]}"
-        later = f"; {_several(waiting, 'session')} still going on, for next time" if waiting else ""
-        return Found(source=self.name, about=about + later, count=count)
+        about = f"{plural(count, 'session')} of {LABELS[self.name]}"
+        later = f"; {plural(waiting, 'session')} still going on, for next time" if waiting else ""
+        return Offer(source=self.name, about=about + later, count=count)
 
-    def read(self, project: Project, *, environ: Mapping[str, str], since_mark: str) -> Iterator[Batch]:
-        """One batch a session; one that is still being written brings no memories."""
+    def read(self, project: Project, *, environ: Mapping[str, str], checkpoint: str) -> Iterator[Batch]:
+        """Yield one batch a session, without those that are still being written."""
         self.notes = []
         found = self._files(project, environ=environ)
         waiting = sum(each.live for each in found)
         if waiting:
-            self.notes.append(f"{_several(waiting, 'session')} still going on; import again when it has ended")
-        todo = left((each for each in found if not each.live), mark=since_mark)
+            self.notes.append(f"{plural(waiting, 'session')} still going on; import again when it has ended")
+        todo = pending((each for each in found if not each.live), checkpoint=checkpoint)
         if not todo and self.notes:
-            yield Batch(mark=since_mark, problems=tuple(self.notes))  # else nobody would be told
+            yield Batch(checkpoint=checkpoint, problems=tuple(self.notes))  # else nobody would see them
         noted = 0
-        for done, (each, mark) in enumerate(marked(todo, mark=since_mark), 1):
+        for done, (each, reached) in enumerate(with_checkpoints(todo, checkpoint=checkpoint), 1):
             batch = self._session(each, project, found=found)
             problems, noted = tuple(self.notes[noted:]), len(self.notes)
             kept = batch.memories if done == 1 else tuple(each for each in batch.memories if each.kind != "handoff")
-            # What older sessions left to do, the newest knows better.
-            yield replace(batch, memories=kept, mark=mark, done=done, total=len(todo), problems=problems)
+            # What older sessions left open, the newest knows better.
+            yield replace(batch, memories=kept, checkpoint=reached, done=done, total=len(todo), problems=problems)
 
     def _session(self, file: Transcript, project: Project, *, found: list[Transcript]) -> Batch:
-        look = file.peek
+        header = file.peek
         session = Session(
-            id=look.session,
+            id=header.session,
             host=self.name,
             project=project.key,
-            cwd=redact(look.cwd),
-            started=look.started,
-            last=look.last,
-            ended=look.last,
+            cwd=redact(header.cwd),
+            started=header.started,
+            last=header.last,
+            ended=header.last,
         )
         spoiled = _Tally()
-        told = _Tally()
+        seen = _Tally()
         try:
             repeated = {
                 action.id
@@ -140,27 +120,25 @@ class Transcripts:
                 file.path,
                 host=self.name,
                 root=project.root,
-                here=lambda cwd: cwd == look.cwd or self._key(cwd) == project.key,
+                here=lambda cwd: cwd == header.cwd or self._key(cwd) == project.key,
                 seen=repeated,
                 spoiled=spoiled,
             )
-            came = self._distil(told.through(happened), session=session, project=project)
+            extraction = self._extract(seen.through(happened), session=session, project=project)
         except OSError as exc:
             self.notes.append(f"{file.path} cannot be read: {exc.strerror or exc}")
             return Batch()
         if spoiled.count:
-            self.notes.append(f"{_several(spoiled.count, 'line')} of {file.path} could not be read")
-        if not told.count:
+            self.notes.append(f"{plural(spoiled.count, 'line')} of {file.path} could not be read")
+        if not seen.count:
             return Batch()
-        started = told.first if repeated else look.started
+        started = seen.first if repeated else header.started
         return Batch(
-            memories=tuple(came.memories),
-            links=tuple(came.links),
-            changes=tuple(came.changes),
-            session=replace(session, started=started, last=told.last, ended=told.last, events=told.count),
+            memories=tuple(extraction.memories),
+            links=tuple(extraction.links),
+            changes=tuple(extraction.changes),
+            session=replace(session, started=started, last=seen.last, ended=seen.last, events=seen.count),
         )
-
-    # ---- whose is it
 
     def _files(self, project: Project, *, environ: Mapping[str, str]) -> list[Transcript]:
         paths = _claude(project, environ, self._is_ours) if self.name == "claude-code" else _codex(environ)
@@ -168,18 +146,18 @@ class Transcripts:
         for path in paths:
             with contextlib.suppress(OSError):  # gone since it was listed
                 written = os.stat(path).st_mtime_ns
-                look = peek(path, host=self.name)
-                if look and not look.inner and self._is_ours(look, project):
+                header = peek(path, host=self.name)
+                if header and not header.inner and self._is_ours(header, project):
                     key = f"{written:020d} {os.path.basename(path)}"
                     live = abs(self._now() - written / 1e9) < QUIET
-                    found.append(Transcript(path=path, key=key, peek=look, live=live))
+                    found.append(Transcript(path=path, key=key, peek=header, live=live))
         return sorted(found, key=lambda each: each.key, reverse=True)
 
-    def _is_ours(self, look: Peek, project: Project) -> bool:
-        """By its folder alone; the repository's address counts where that folder is gone."""
-        if look.remote and not os.path.isdir(look.cwd):
-            return project.key == self._counts_as("git:" + storable(remote(look.remote)))
-        return self._key(look.cwd) == project.key
+    def _is_ours(self, header: Peek, project: Project) -> bool:
+        """Decide by the folder; by the repository's address where that folder is gone."""
+        if header.remote and not os.path.isdir(header.cwd):
+            return project.key == self._resolve_key("git:" + storable(remote(header.remote)))
+        return self._key(header.cwd) == project.key
 
     def _key(self, cwd: str) -> str:
         if cwd not in self._keys:
@@ -193,8 +171,16 @@ class Transcripts:
 LABELS = {"claude-code": "Claude Code", "codex": "Codex"}
 
 
+def _extract(actions: Iterable[Action], *, session: Session, project: Project) -> Extraction:
+    def changes_of(edit: Edit) -> Sequence[Change]:
+        # By the session's own record alone: the files of today say nothing about an old session.
+        return () if denied(edit.file) else changes([edit])
+
+    return extract_session(actions, session=session, project=project, changes_of=changes_of)
+
+
 class _Tally:
-    """Counts what passes."""
+    """Count what passes, and note the first and the last time."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -212,7 +198,7 @@ class _Tally:
 
 
 def _origins(file: Transcript, found: list[Transcript]) -> list[Transcript]:
-    """The sessions whose lines a resumed or forked one repeats: what both tell is the older one's."""
+    """Return the sessions whose lines a resumed or forked one repeats: what both hold is the older one's."""
 
     def order(each: Transcript) -> tuple[bool, str]:
         return bool(each.peek.parent), each.key
@@ -232,9 +218,9 @@ def _origins(file: Transcript, found: list[Transcript]) -> list[Transcript]:
 
 
 def _claude(project: Project, environ: Mapping[str, str], is_ours: Callable[[Peek, Project], bool]) -> Iterator[str]:
-    """Files in folders that are called like one of the project's, and in those whose newest file is of the project.
+    """Yield the files in folders named like one of the project's, and in those whose newest file is of the project.
 
-    Two folders may be called the same, so that this says only where to look.
+    Two folders may have the same name, so that this says only where to look.
     """
     top = environ.get("CLAUDE_CONFIG_DIR") or os.path.join(environ.get("HOME", ""), ".claude")
     names = tuple(claude_folder(place)[:NAME] for place in (project.root, *_worktrees(project.root)))
@@ -256,7 +242,7 @@ def _claude(project: Project, environ: Mapping[str, str], is_ours: Callable[[Pee
 
 
 def claude_folder(path: str) -> str:
-    """What Claude Code calls the folder in which it keeps the transcripts of *path*."""
+    """Return the name of the folder in which Claude Code keeps the transcripts of *path*."""
     return "".join(char if char.isascii() and char.isalnum() else "-" for char in path)
 
 
@@ -268,7 +254,7 @@ def _codex(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def _worktrees(root: str) -> list[str]:
-    """The other folders in which the same repository is checked out."""
+    """Return the other folders in which the same repository is checked out."""
     git = os.path.join(root, ".git")
     with contextlib.suppress(OSError):
         if os.path.isfile(git):  # one of them itself: gitdir: MAIN/.git/worktrees/NAME
@@ -294,7 +280,3 @@ def _listed(path: str) -> list[str]:
         return sorted(os.listdir(path))
     except OSError:
         return []
-
-
-def _several(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""Data of any kind -> the same data, known to have a form; or the place where it has not. As much as we need."""
+"""Describe the form of a model's answer, and check an answer against it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, TypeAlias
 
 @dataclass(frozen=True)
 class Text:
-    """A text of at most so many characters."""
+    """A text of at most *most* characters."""
 
     most: int
 
 
 @dataclass(frozen=True)
 class Many:
-    """A list; what comes behind the first so many is left out."""
+    """A list; items behind the first *most* are left out."""
 
     of: Schema
     most: int
@@ -24,7 +24,7 @@ class Many:
 
 @dataclass(frozen=True)
 class Object:
-    """These fields, each of its form; others are left out."""
+    """These fields, each with its schema; others are left out."""
 
     fields: Mapping[str, Schema]
 
@@ -33,39 +33,39 @@ Schema: TypeAlias = Text | Many | Object
 
 
 class BadShape(ValueError):
-    """Something is not what it should be; the message says where, and never what it is."""
+    """A value does not fit; the message says where, and never repeats the value."""
 
 
-def checked(schema: Schema, given: object, *, where: str = "") -> Any:
-    """*given* with what the schema knows and nothing else; BadShape where a part is missing, too long or another."""
+def checked(schema: Schema, value: object, *, where: str = "") -> Any:
+    """Return *value* with the fields of the schema and nothing else; BadShape where a part does not fit."""
     if isinstance(schema, Text):
-        if not isinstance(given, str):
+        if not isinstance(value, str):
             raise BadShape(f"{where or 'it'} is no text")
-        if len(given) > schema.most:
+        if len(value) > schema.most:
             raise BadShape(f"{where or 'it'} has more than {schema.most} characters")
-        return given
+        return value
     if isinstance(schema, Many):
-        if not isinstance(given, list):
+        if not isinstance(value, list):
             raise BadShape(f"{where or 'it'} is no list")
-        return [checked(schema.of, each, where=f"{where}[{at}]") for at, each in enumerate(given[: schema.most])]
-    if not isinstance(given, dict):
+        return [checked(schema.of, each, where=f"{where}[{at}]") for at, each in enumerate(value[: schema.most])]
+    if not isinstance(value, dict):
         raise BadShape(f"{where or 'it'} is no object")
-    missing = [name for name in schema.fields if name not in given]
+    missing = [name for name in schema.fields if name not in value]
     if missing:
         raise BadShape(f"`{missing[0]}` is missing")
     inside = f"{where}." if where else ""
-    return {name: checked(form, given[name], where=f"{inside}{name}") for name, form in schema.fields.items()}
+    return {name: checked(inner, value[name], where=f"{inside}{name}") for name, inner in schema.fields.items()}
 
 
 def as_json(schema: Schema) -> dict[str, Any]:
-    """The same as a JSON schema, in the few words that every endpoint understands; lengths are ours to check."""
+    """Return the schema as a JSON schema, in the few words that every endpoint knows; we check lengths ourselves."""
     if isinstance(schema, Text):
         return {"type": "string"}
     if isinstance(schema, Many):
         return {"type": "array", "items": as_json(schema.of)}
     return {
         "type": "object",
-        "properties": {name: as_json(form) for name, form in schema.fields.items()},
+        "properties": {name: as_json(inner) for name, inner in schema.fields.items()},
         "required": list(schema.fields),
         "additionalProperties": False,
     }

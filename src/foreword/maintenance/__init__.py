@@ -1,1 +1,1 @@
-"""Keep the store in order: propose rules, and compare what memories say."""
+"""Keep the store in order: merge duplicates, supersede contradictions, mark stale memories, propose rules."""

@@ -1,9 +1,9 @@
-"""Choices of a project -> those that a later one took back, superseded by it: precise rather than greedy.
+"""Supersede choices that a later choice took back; precise rather than greedy.
 
 A wrong guess hides a true decision, so nothing is guessed from likeness alone. A later choice takes an earlier one back
 where it names it ("Valkey instead of Redis"), turns it round ("never use tabs" after "use tabs"), gives the same thing
-another number ("line length 120" after 100) or another place to lie in ("store sessions in Postgres" after Redis), says
-that it changes what there is ("move the cache to Valkey"), or complains of it ("because Redis loses sessions").
+another number ("line length 120" after 100) or another location ("store sessions in Postgres" after Redis), says that it
+changes what there is ("move the cache to Valkey"), or complains of it ("because Redis loses sessions").
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CHOSEN_SINCE = "chosen_since"  # in the detail of one that was taken back: by wh
 
 
 def plan(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChange, ...]:
-    """Supersede what a later choice of no lower trust took back, and bring back what was chosen again since."""
+    """Supersede choices that a later one of no lower trust took back, and restore those that were chosen again."""
     back = list(_chosen_again(memories))
     held = {memory.id for memory_change in back for memory, _ in memory_change.changed}
     choices = [
@@ -40,7 +40,7 @@ def plan(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChang
             about.give_way()
         taken = [earlier for earlier, other in known.near(choice) if takes_back(choice, other)]
         if len(taken) > 1 and _only_changes(choice):
-            taken = []  # nobody knows which of them is meant
+            taken = []  # ambiguous: one of several may be meant
         for earlier in taken:
             if _may_supersede(memory, earlier):
                 planned.append(_supersede(earlier, memory))
@@ -51,7 +51,7 @@ def plan(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChang
 
 @dataclass(frozen=True)
 class Choice:
-    """What a sentence chooses: which value for what purpose, in place of what; or what it rules out."""
+    """What a sentence chooses: a value for a purpose, in place of another value; or what it rules out."""
 
     value: frozenset[str]
     purpose: frozenset[str] = frozenset()
@@ -59,14 +59,14 @@ class Choice:
     against: bool = False  # it says what not to choose
     changes: bool = False  # it says itself that something else was chosen before
     number: bool = False  # the value is a number, of which a thing has one
-    place: bool = False  # the value is where a thing lies
-    lies: bool = False  # ... and a thing lies in one place
+    in_place: bool = False  # the value is where a thing is kept
+    is_location: bool = False  # ... and a thing is kept in one place
     words: frozenset[str] = frozenset()  # all that it says, but for what it is not
     blamed: frozenset[str] = frozenset()  # the words of a reason that finds fault with something
 
 
 def takes_back(later: Choice, earlier: Choice) -> bool:
-    """Whether who says *later* no longer means *earlier*."""
+    """Return whether *later* takes *earlier* back."""
     if earlier.against or later.against:
         # "use tabs" and "never use tabs", for the same purpose; in whatever order they were said.
         turned = later.against != earlier.against and later.value == earlier.value
@@ -78,23 +78,23 @@ def takes_back(later: Choice, earlier: Choice) -> bool:
     if later.instead_of and later.purpose and later.instead_of | later.purpose <= earlier.words:
         return True  # it names both, in whatever words they were said
     same_thing = bool(later.purpose) and later.purpose == earlier.purpose
-    if (later.number and earlier.number) or (later.lies and earlier.lies):
+    if (later.number and earlier.number) or (later.is_location and earlier.is_location):
         return same_thing
     if same_thing and earlier.value <= later.blamed:
         return True
-    return same_thing and _only_changes(later) and (later.number, later.place) == (earlier.number, earlier.place)
+    return same_thing and _only_changes(later) and (later.number, later.in_place) == (earlier.number, earlier.in_place)
 
 
 def _only_changes(choice: Choice) -> bool:
-    """Whether it says that something else was chosen before, and not what."""
+    """Return whether it says that something else was chosen before, and not what."""
     return choice.changes and not choice.instead_of
 
 
 def choice_of(memory: Memory) -> Choice | None:
-    """What a memory chooses, as far as it is plainly said; None where it is not."""
+    """Return what a memory chooses, as far as it is plainly written; None where it is not."""
     text = f"{memory.detail.get('choice') or memory.title}"[:LONGEST]
     text = _LEADS.sub("", text.replace("\u2019", "'").strip())
-    choice = _choice(text, told=models.text(memory.detail, "instead_of"))
+    choice = _choice(text, old_value=models.text(memory.detail, "instead_of"))
     reason = models.text(memory.detail, "why")[:LONGEST] or text
     return replace(choice, blamed=_words(reason)) if choice and _FAULT.search(reason) else choice
 
@@ -140,8 +140,8 @@ _FORMS = tuple(
         # the line length is 100
         rf"^(?:the |our )?(?P<purpose>[\w -]{{2,40}}?)\s+(?:is|are|should be|must be)\s+(?:now )?(?P<value>[\w.]*\d[^,;]{{0,20}}?){_OLD}{_END}",
         # move the cache to Valkey; store sessions in Redis
-        rf"^(?P<place>(?P<changes>mov(?:e|ing)|migrat(?:e|ing)|switch(?:ing)?))\s+(?P<purpose>[^,;.]{{2,40}}?)\s+(?:over |back )?(?:to|into|onto)\s+(?P<value>[^,;.]{{2,60}}?){_OLD}{_END}",
-        rf"^(?:(?P<place>(?P<lies>stor(?:e|ing)|sav(?:e|ing)|host)|keep|put|deploy)|cach(?:e|ing)|run|write|build|manage|install)\s+(?P<purpose>[^,;.]{{2,40}}?)\s+(?:in|on|with|using|via|through)\s+(?P<value>[^,;.]{{2,60}}?){_OLD}{_INSTEAD}{_END}",
+        rf"^(?P<in_place>(?P<changes>mov(?:e|ing)|migrat(?:e|ing)|switch(?:ing)?))\s+(?P<purpose>[^,;.]{{2,40}}?)\s+(?:over |back )?(?:to|into|onto)\s+(?P<value>[^,;.]{{2,60}}?){_OLD}{_END}",
+        rf"^(?:(?P<in_place>(?P<is_location>stor(?:e|ing)|sav(?:e|ing)|host)|keep|put|deploy)|cach(?:e|ing)|run|write|build|manage|install)\s+(?P<purpose>[^,;.]{{2,40}}?)\s+(?:in|on|with|using|via|through)\s+(?P<value>[^,;.]{{2,60}}?){_OLD}{_INSTEAD}{_END}",
         # use Valkey for the cache (instead of Redis); switch to Valkey for the cache
         rf"^(?:{_CHANGES}|{_VERB})\s+(?P<value>[^,;.]{{2,60}}?){_FOR}{_OLD}{_INSTEAD}{_END}",
         rf"^(?:{_CHANGES}|{_VERB})\s+(?P<value>[^,;.]{{2,60}}?){_OLD}{_FOR}{_END}",
@@ -156,7 +156,7 @@ _LITTLE = frozenset(
 )
 
 
-def _choice(text: str, *, told: str) -> Choice | None:
+def _choice(text: str, *, old_value: str) -> Choice | None:
     for form in _FORMS:
         found = form.match(text)
         if found is None:
@@ -166,7 +166,7 @@ def _choice(text: str, *, told: str) -> Choice | None:
         if _SEVERAL.search(f"{value} {purpose}") or _WHEN.match(value):
             return None  # two things, or one with a condition: half of it may still hold
         words = _words(value)
-        not_chosen, where = _apart(parts.get("old", "") or told)
+        not_chosen, where = _apart(parts.get("old", "") or old_value)
         purpose = purpose or where
         old = _words(not_chosen)
         if not words or len(words) > MOST_WORDS or (old and old == words):
@@ -177,27 +177,27 @@ def _choice(text: str, *, told: str) -> Choice | None:
             instead_of=old,
             against="not" in parts,
             changes="changes" in parts or "instead" in parts,
-            place="place" in parts,
-            lies="lies" in parts,
+            in_place="in_place" in parts,
+            is_location="is_location" in parts,
             number=bool(purpose) and (any(map(str.isdigit, value)) or bool(re.fullmatch(_TIME, value, re.I))),
             words=_words(text) - old,
         )
-    return _swapped(text, told=told) if told else None
+    return _swapped(text, old_value=old_value) if old_value else None
 
 
 def _apart(old: str) -> tuple[str, str]:
-    """What was not chosen, and for what: "single quotes in TypeScript" names both."""
+    """Split what was not chosen from its purpose: "single quotes in TypeScript" names both."""
     what, _, where = re.sub(r"\s(?:for|in|on|when|during)\s", "\n", old, count=1).partition("\n")
     return what, where
 
 
-def _swapped(text: str, *, told: str) -> Choice | None:
-    """A sentence that says plainly what it was not, however it says what it is."""
+def _swapped(text: str, *, old_value: str) -> Choice | None:
+    """Return the choice of a sentence that names what was not chosen, whatever its form."""
     purpose = " ".join(
         re.findall(r"\b(?:for|in|on|when|during|inside|between) (?:the |our |all |a )?(\w+)", text.lower())
     )
-    words, old = _words(text), _words(_apart(told)[0])
-    if not old or len(old) > MOST_WORDS or _SEVERAL.search(told):
+    words, old = _words(text), _words(_apart(old_value)[0])
+    if not old or len(old) > MOST_WORDS or _SEVERAL.search(old_value):
         return None
     return Choice(value=words - old, purpose=_words(purpose), instead_of=old, words=words - old)
 
@@ -207,7 +207,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 class _Earlier:
-    """The choices before, found by what they chose and for what."""
+    """The earlier choices, indexed by value, purpose and words."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[Memory, Choice]] = {}
@@ -234,7 +234,7 @@ class _Earlier:
 
 
 def _may_supersede(later: Memory, earlier: Memory) -> bool:
-    """Never what is pinned, what a higher trust said, or what was said in the same moment."""
+    """Return whether *later* may supersede *earlier*: not pinned, of no higher trust, and really earlier."""
     return (
         not earlier.pinned
         and (later.scope, later.project) == (earlier.scope, earlier.project)
@@ -243,7 +243,7 @@ def _may_supersede(later: Memory, earlier: Memory) -> bool:
     )
 
 
-def _aside(memory: Memory, *, by: str) -> Memory:
+def _superseded(memory: Memory, *, by: str) -> Memory:
     return replace(memory, status="superseded", superseded_by=by, detail={**memory.detail, CHOSEN_SINCE: by})
 
 
@@ -251,25 +251,28 @@ def _supersede(earlier: Memory, later: Memory) -> MemoryChange:
     return MemoryChange(
         "supersede",
         f"{later.id} chose otherwise",
-        changed=((earlier, _aside(earlier, by=later.id)), (later, later)),  # both are named, so that both tell of it
+        changed=(
+            (earlier, _superseded(earlier, by=later.id)),
+            (later, later),
+        ),  # both are named, so that the log of both shows it
         links=(Link(later.id, "supersedes", earlier.id),),
     )
 
 
 def _chosen_again(memories: Sequence[Memory]) -> Iterator[MemoryChange]:
-    """What was taken back, and the user has said again since, counts again, and what took it back no longer does."""
+    """Restore choices that were taken back and chosen again since; supersede what took them back."""
     known: Mapping[str, Memory] = {memory.id: memory for memory in memories}
     for memory in memories:
         since = known.get(memory.superseded_by)
         if since is None or memory.status != "superseded" or memory.detail.get(CHOSEN_SINCE) != since.id:
             continue
         if memory.confirmed > since.confirmed and since.status == "active" and _may_supersede(memory, since):
-            detail = {name: told for name, told in memory.detail.items() if name != CHOSEN_SINCE}
+            detail = {name: value for name, value in memory.detail.items() if name != CHOSEN_SINCE}
             again = replace(memory, status="active", superseded_by="", detail=detail)
             yield MemoryChange(
                 "supersede",
                 f"{memory.id} was chosen again",
-                changed=((memory, again), (since, _aside(since, by=memory.id))),
+                changed=((memory, again), (since, _superseded(since, by=memory.id))),
                 links=(Link(memory.id, "supersedes", since.id),),
                 unlinked=(Link(since.id, "supersedes", memory.id),),
             )

@@ -21,7 +21,7 @@ PROJECTS = 2  # that have the same rule, before it is proposed for all
 TIMES_MORE, MORE, REFUSALS = 2, 3, 2
 MOST = 1_000  # rules, the newest, which are compared with each other
 VERB = "propose"
-SURE = 0.9  # the user said it, but not as a rule
+CONFIDENCE = 0.9  # the user wrote it, but not as a rule
 
 
 WHO = "learning"  # in the audit log
@@ -43,7 +43,7 @@ def plan_confirmed(memories: Sequence[Memory], *, about: PlanContext) -> tuple[M
 
 
 def proposals(memories: Sequence[Memory]) -> tuple[MemoryChange, ...]:
-    """A preference, proposed and not active, for each correction that was made again."""
+    """Propose a preference for each correction that was made again."""
     corrections = [each for each in memories if _is_rule(each, "correction")]
     preferences = [each for each in memories if each.kind == "preference" and "scope" not in each.detail]
     planned = []
@@ -63,7 +63,7 @@ def proposals(memories: Sequence[Memory]) -> tuple[MemoryChange, ...]:
 
 
 def confirmed(memories: Sequence[Memory]) -> tuple[MemoryChange, ...]:
-    """What the user corrects again although it is a rule by now: it counts for the rule, and is not told beside it."""
+    """Count corrections of what is a rule by now for the rule, and supersede them by it."""
     rules = {each.id: each for each in memories if _is_rule(each, "preference")}
     planned = []
     for correction in (each for each in memories if _is_rule(each, "correction")):
@@ -72,15 +72,15 @@ def confirmed(memories: Sequence[Memory]) -> tuple[MemoryChange, ...]:
         if rule is not None:
             last = max(rule.confirmed, correction.confirmed)
             after = rules[rule.id] = replace(rule, seen=rule.seen + correction.seen, confirmed=last)
-            aside = replace(correction, status="superseded", superseded_by=rule.id)
-            planned.append(MemoryChange("confirm", "said again", changed=((rule, after), (correction, aside))))
+            superseded = replace(correction, status="superseded", superseded_by=rule.id)
+            planned.append(MemoryChange("confirm", "said again", changed=((rule, after), (correction, superseded))))
     return tuple(planned)
 
 
 def wider(memories: Sequence[Memory], *, languages: Mapping[str, str] | None = None) -> tuple[MemoryChange, ...]:
-    """A scope beyond the project, proposed for each rule that several projects have; given the rules of all of them.
+    """Propose a wider scope for each rule that several projects have; *memories* are the rules of all of them.
 
-    It stays in the project that said it first, and names no other, until the user says yes.
+    The proposal stays in the project that had it first, and names no other, until the user accepts it.
     """
     rules = [each for each in memories if _is_rule(each, "correction", "preference") and _in_project(each)]
     settled = [
@@ -102,7 +102,7 @@ def wider(memories: Sequence[Memory], *, languages: Mapping[str, str] | None = N
 
 
 def same(one: Memory, other: Memory) -> bool:
-    """Whether two rules say the same: in the same words, or the same in place of the same."""
+    """Return whether two rules say the same: in the same words, or the same in place of the same."""
     wrong, other_wrong = _instead_of(one), _instead_of(other)
     if wrong and other_wrong:
         # "plain pytest" is pytest; what is to be used instead must be the same all the same.
@@ -113,7 +113,7 @@ def same(one: Memory, other: Memory) -> bool:
 
 
 def main_languages(memories: Sequence[Memory]) -> dict[str, str]:
-    """The language that most files of each project's memories are written in."""
+    """Return the language of most files of each project's memories."""
     counts: dict[str, Counter[str]] = {}
     for memory in memories:
         for file in memory.files:
@@ -123,13 +123,13 @@ def main_languages(memories: Sequence[Memory]) -> dict[str, str]:
     return {project: min(found, key=lambda name: (-found[name], name)) for project, found in counts.items()}
 
 
-def rule_of(said: str) -> str:
-    """A correction as a rule: without that it was said before."""
-    bare = _TOLD.sub("", said).strip(" ,.;:—-")
-    return capitalised(bare) if len(bare.split()) > 1 else said
+def rule_of(correction: str) -> str:
+    """Return a correction as a rule, without "I told you"."""
+    bare = _REPEATED.sub("", correction).strip(" ,.;:—-")
+    return capitalised(bare) if len(bare.split()) > 1 else correction
 
 
-_TOLD = re.compile(
+_REPEATED = re.compile(
     r"^(?:as )?(?:i (?:said|told you|asked you)|i['’]ve (?:said|told you))(?: (?:again|before|already))?"
     r"(?: to| that)?[\s,:]+",
     re.I,
@@ -137,7 +137,7 @@ _TOLD = re.compile(
 
 
 def _groups(rules: Sequence[Memory]) -> list[list[Memory]]:
-    """Rules that say the same, each group oldest first."""
+    """Group rules that say the same, each group oldest first."""
     groups: list[list[Memory]] = []
     for each in sorted(rules, key=lambda memory: (memory.created, memory.uid))[-MOST:]:
         near = [group for group in groups if any(same(each, other) for other in group)]
@@ -159,7 +159,7 @@ def _proposed(group: Sequence[Memory], *, uid: str, detail: Mapping[str, Any], l
         session=words.session,
         source="user",
         trust="user",
-        confidence=SURE,
+        confidence=CONFIDENCE,
         seen=_seen(group),
         created=words.confirmed,
         confirmed=words.confirmed,
@@ -172,7 +172,7 @@ def _proposed(group: Sequence[Memory], *, uid: str, detail: Mapping[str, Any], l
 
 
 def _again(known: Memory, evidence: Mapping[str, Any], *, times: int, seen: int, at: float) -> list[MemoryChange]:
-    """What waits is told anew how often it was said; what was refused comes back by the rule above."""
+    """Update a waiting proposal with new evidence; propose a refused one again by the rule above."""
     detail = {**known.detail, **evidence}
     if known.status == "discarded" and _comes_back(known.detail.get("refused"), times):
         after = replace(known, status="proposed", seen=seen, confirmed=at, detail=detail)
@@ -185,13 +185,13 @@ def _again(known: Memory, evidence: Mapping[str, Any], *, times: int, seen: int,
 
 def _comes_back(refused: object, times: int) -> bool:
     if not isinstance(refused, Mapping):
-        return False  # taken back, or put aside without a word: it stays so
+        return False  # undone, or discarded without a reason: it stays so
     then = int(refused.get("sessions", 0))
     return int(refused.get("times", 1)) < REFUSALS and times >= max(then * TIMES_MORE, then + MORE)
 
 
 def _taken_back(group: Sequence[Memory], memories: Sequence[Memory]) -> bool:
-    """Whether the user has said the reverse since: what was to be used is now what is not."""
+    """Return whether the user has written the reverse since: what was to be used is now what is not."""
     last = max(group, key=lambda each: (each.confirmed, each.uid))
     wrong, right = _instead_of(last), words_of(last.title) - _instead_of(last)
     return bool(wrong) and any(
@@ -205,7 +205,7 @@ def _taken_back(group: Sequence[Memory], memories: Sequence[Memory]) -> bool:
 
 
 def _proposed_from(group: Sequence[Memory], preferences: Sequence[Memory]) -> Memory | None:
-    """What was proposed out of this group before."""
+    """Return the proposal that was made from this group before."""
     uids = {each.uid for each in group}
     return next((each for each in preferences if not uids.isdisjoint(texts(each.detail, "from"))), None)
 
@@ -223,7 +223,7 @@ def _instead_of(memory: Memory) -> frozenset[str]:
 
 
 def _sessions(group: Sequence[Memory]) -> dict[str, int]:
-    """Which sessions said it, and how often."""
+    """Return the sessions of a group, and how often each repeated it."""
     found: dict[str, int] = {}
     for each in group:
         seen_in = named(each.detail, "seen_in") or {each.session or each.uid: each.seen}
@@ -237,6 +237,6 @@ def _seen(group: Sequence[Memory]) -> int:
 
 
 def _scope(projects: Sequence[str], languages: Mapping[str, str]) -> str:
-    """The narrowest that holds all of them: their one language, where they have one in common."""
+    """Return the narrowest scope of all projects: their language, where they have one in common."""
     spoken = {languages.get(project, "") for project in projects}
     return f"language:{spoken.pop()}" if len(spoken) == 1 and "" not in spoken else UNIVERSAL

@@ -1,4 +1,4 @@
-"""Two sentences -> whether they say the same, or the opposite. The one measure of everything that is learned."""
+"""Compare two sentences: do they say the same, or the opposite?"""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from foreword.terms import GENERIC
 
 SAME = 0.6  # of the words of both, that both hold
 WITHIN = 0.8  # of the words of the shorter one, that the longer one holds
-TELLING = 3  # words that both hold and that not every project says: fewer are a coincidence
-EVERYDAY = 0.3  # what a word of every project's day weighs
+SPECIFIC = 3  # words that both hold and that are not common to all projects: fewer are a coincidence
+COMMON = 0.3  # weight of a word that is common to all projects
 
 _NOT = re.compile(
     r"\b(?:not|never|no|none|without|cannot|nor|neither|avoids?|stop|\w+n['’]t|dont|doesnt|isnt|cant|wont)\b", re.I
@@ -34,20 +34,20 @@ _OPPOSITES = tuple(
 
 
 def alike(one: str, other: str) -> bool:
-    """Whether two sentences say the same in words that are mostly the same, whatever their endings and order."""
+    """Return whether two sentences say the same in mostly the same words, whatever their endings and order."""
     return same_topic(one, other) and not differ(one, other)
 
 
 def opposite(one: str, other: str) -> bool:
-    """Whether two sentences speak of the same, and the one denies what the other says."""
+    """Return whether two sentences have one topic, and the one denies what the other says."""
     return same_topic(one, other) and differ(one, other)
 
 
 def same_topic(one: str, other: str) -> bool:
-    """Whether two sentences say the same or the opposite: mostly the same words, and some that tell."""
+    """Return whether two sentences say the same or the opposite: mostly the same words, some of them specific."""
     words, more = words_of(one), words_of(other)
     both = words & more
-    if len(both) < TELLING or sum(1 for word in both if word not in GENERIC) < TELLING:
+    if len(both) < SPECIFIC or sum(1 for word in both if word not in GENERIC) < SPECIFIC:
         return False
     common = _weight(both)
     return common >= SAME * _weight(words | more) or common >= WITHIN * min(_weight(words), _weight(more))
@@ -55,17 +55,12 @@ def same_topic(one: str, other: str) -> bool:
 
 @lru_cache(1 << 15)  # the rules and learnings of a large project, which are compared with each other
 def words_of(text: str) -> frozenset[str]:
-    """The words that tell what a sentence is about, without their endings."""
+    """Return the words of a sentence without stop words and endings."""
     return frozenset(word for word in stems(text) if not word.isdigit())
 
 
-def mostly_same(words: frozenset[str], more: frozenset[str]) -> bool:
-    """Whether two sets of words are mostly one, whatever they tell."""
-    return bool(words) and len(words & more) >= SAME * len(words | more)
-
-
 def differ(one: str, other: str) -> bool:
-    """Whether one of two sentences denies what the other says, if they speak of the same."""
+    """Return whether one of two sentences on one topic denies what the other says."""
     if len(_NOT.findall(one)) % 2 != len(_NOT.findall(other)) % 2:
         return True
     return any(
@@ -75,4 +70,4 @@ def differ(one: str, other: str) -> bool:
 
 
 def _weight(words: frozenset[str]) -> float:
-    return sum(EVERYDAY if word in GENERIC else 1.0 for word in words)
+    return sum(COMMON if word in GENERIC else 1.0 for word in words)

@@ -1,164 +1,198 @@
-"""Memories of code that is no longer there -> sunk, and up again when it is back; renamed functions are followed.
+"""Mark memories of code that is gone as stale, or less certain, and bring them back with the code.
 
-What is there is told by `About.exists`, which says "gone" only of what has been gone for a while: a branch that is
-checked out for an hour, a disk that is not mounted and a checkout of some folders alone change nothing.
+Code is gone only after days of absence: a branch that is checked out for an hour, a disk that is not mounted and a
+sparse checkout change nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from foreword.audit import MemoryChange, PlanContext, standing
-from foreword.maintenance.dedupe import CODE_GONE, sure
-from foreword.models import Change, Memory, texts
-from foreword.terms import broken
+from foreword.maintenance.dedupe import CODE_GONE, confidence_before
+from foreword.models import Change, Memory, Project
 
-SINKS = ("change", "observation", "learning")  # worth as much as the code they tell of, unless the user said them
-DOUBTED = ("decision", "pattern", "failure", "learning")  # may hold for other code too: they stay, and count less
-LESS_SURE = 0.5  # times its confidence, which is a factor of importance: it comes after what still has its code
-GONE_DAYS = 3  # a function that a session deleted, and nobody can look for, is gone after so many days
+STALE_KINDS = ("change", "observation", "learning")  # worth as much as their code, unless the user wrote them
+DOUBTED_KINDS = ("decision", "pattern", "failure", "learning")  # may hold for other code too: they stay, and count less
+LESS_CERTAIN = 0.5  # times its confidence: it ranks after what still has its code
 DAY = 86_400.0
+GONE = 3 * DAY  # code that two looks so far apart did not find is gone
+# Where more than half of the known files are absent, another branch or an odd checkout is likelier than a rewrite.
+MANY, LONG_GONE = 0.5, 14 * DAY
+FEW = 10  # files of which all may be gone
+LARGEST = 1 << 18  # bytes of a file that is searched for a function
+MOST_MISSING = 10_000  # names that are remembered as absent
+PARSE_MS = 50.0
 
 
 def plan(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChange, ...]:
-    """Let sink what has lost all of its code, bring back what has it again, and call functions by their new names."""
-    names, deleted = _renamed(about.changes), _deleted(about.changes, before=about.now - GONE_DAYS * DAY)
+    """Mark memories that lost all of their code, and restore those whose code is back."""
+    deleted = _deleted(about.changes, before=about.now - GONE)
     planned: list[MemoryChange] = []
     for number, memory in enumerate(memories):
         if number % 200 == 0:
             about.give_way()
-        if memory.pinned or not memory.files:
-            continue
-        one = _followed(memory, names, about=about) or _judged(memory, deleted, about=about)
-        planned += [one] if one is not None else []
+        if memory.files and not memory.pinned and (change := _plan_one(memory, deleted, about=about)):
+            planned.append(change)
     return standing(planned, about=about)
 
 
-def _judged(memory: Memory, deleted: Mapping[tuple[str, str], float], *, about: PlanContext) -> MemoryChange | None:
+def _plan_one(memory: Memory, deleted: Collection[tuple[str, str]], *, about: PlanContext) -> MemoryChange | None:
     if CODE_GONE in memory.detail and memory.status in ("active", "stale"):
-        return _restored(memory) if _has_code(memory, about=about) else None
-    if memory.status != "active":
+        return _restore(memory) if _has_code(memory, about=about) else None
+    if memory.status != "active" or memory.kind not in (*STALE_KINDS, *DOUBTED_KINDS):
         return None
-    if memory.kind not in (*SINKS, *DOUBTED) or memory.detail.get("what") == "DELETED":
-        return None  # what tells of a deletion is true because of it
-    why = _gone(memory, deleted, about=about)
-    if not why:
+    if memory.detail.get("what") == "DELETED":
+        return None  # a deletion is true because the code is gone
+    reason = _gone(memory, deleted, about=about)
+    if not reason:
         return None
     detail = {**memory.detail, CODE_GONE: {"since": about.now, "confidence": memory.confidence}}
-    if memory.kind in SINKS and memory.trust != "user":
-        return MemoryChange("stale", why, changed=((memory, replace(memory, status="stale", detail=detail)),))
-    doubted = replace(memory, confidence=memory.confidence * LESS_SURE, detail=detail)
-    return MemoryChange("sink", why, changed=((memory, doubted),))
+    if memory.kind in STALE_KINDS and memory.trust != "user":
+        return MemoryChange("stale", reason, changed=((memory, replace(memory, status="stale", detail=detail)),))
+    doubted = replace(memory, confidence=memory.confidence * LESS_CERTAIN, detail=detail)
+    return MemoryChange("sink", reason, changed=((memory, doubted),))
 
 
-def _restored(memory: Memory) -> MemoryChange:
-    detail = {name: told for name, told in memory.detail.items() if name != CODE_GONE}
-    # Who said it again meanwhile said how sure it is.
-    confidence = max(memory.confidence, sure(memory))
+def _restore(memory: Memory) -> MemoryChange:
+    detail = {name: value for name, value in memory.detail.items() if name != CODE_GONE}
+    # The memory may have been confirmed meanwhile, with a higher confidence.
+    confidence = max(memory.confidence, confidence_before(memory))
     after = replace(memory, status="active", confidence=confidence, detail=detail)
     return MemoryChange("restore", "its code is back", changed=((memory, after),))
 
 
-def _gone(memory: Memory, deleted: Mapping[tuple[str, str], float], *, about: PlanContext) -> str:
-    """What is gone, in words; nothing where some of it is there, or nobody can tell."""
+def _gone(memory: Memory, deleted: Collection[tuple[str, str]], *, about: PlanContext) -> str:
+    """Return what is gone, in words; empty where some of it is there, or nobody can tell."""
+
+    def is_gone(function: str) -> bool:
+        """Look for the function in all files; where nobody can look, a deletion by a session counts."""
+        looks = [(about.exists(file, function), (file, function) in deleted) for file in memory.files]
+        return all(there is False or (there is None and by_session) for there, by_session in looks)
+
     if all(about.exists(file, "") is False for file in memory.files):
-        return f"{_listed(memory.files)} gone"
-    if memory.functions and all(_function_gone(name, memory, deleted, about=about) for name in memory.functions):
-        return f"{_listed(tuple(f'{name}()' for name in memory.functions))} gone from {_listed(memory.files)}"
+        return f"{_shown(memory.files)} gone"
+    if memory.functions and all(map(is_gone, memory.functions)):
+        return f"{_shown([f'{name}()' for name in memory.functions])} gone from {_shown(memory.files)}"
     return ""
 
 
-def _function_gone(name: str, memory: Memory, deleted: Mapping[tuple[str, str], float], *, about: PlanContext) -> bool:
-    """Whether a function is in none of the files: looked for, or deleted in a session where nobody can look."""
-    told = [(about.exists(file, name), (file, name) in deleted) for file in memory.files]
-    return any(there is False or by_session for there, by_session in told) and all(
-        there is False or (there is None and by_session) for there, by_session in told
-    )
-
-
 def _has_code(memory: Memory, *, about: PlanContext) -> bool:
-    if not memory.functions:
-        return any(about.exists(file, "") for file in memory.files)
-    return any(about.exists(file, name) for file in memory.files for name in memory.functions)
+    return any(about.exists(file, name) for file in memory.files for name in memory.functions or ("",))
 
 
-def _deleted(changes: Sequence[Change], *, before: float) -> dict[tuple[str, str], float]:
-    """Functions whose last change was that they were deleted, some days ago."""
+def _deleted(changes: Sequence[Change], *, before: float) -> set[tuple[str, str]]:
+    """Return the functions whose last change was a deletion, some days ago."""
     last: dict[tuple[str, str], Change] = {}
-    for change in changes:
-        known = last.get((change.file, change.function))
-        if known is None or change.at > known.at:
-            last[change.file, change.function] = change
-    return {place: each.at for place, each in last.items() if each.what == "DELETED" and each.at < before}
+    for change in sorted(changes, key=lambda change: change.at):
+        last[change.file, change.function] = change
+    return {place for place, change in last.items() if change.what == "DELETED" and change.at < before}
 
 
-def _renamed(changes: Sequence[Change]) -> dict[tuple[str, str], str]:
-    """Functions that a session deleted and made anew under another name: the same shape, and no other one like it."""
-    sessions: dict[tuple[str, str], list[Change]] = {}
-    for change in changes:
-        if change.session:
-            sessions.setdefault((change.session, change.file), []).append(change)
-    names: dict[tuple[str, str], tuple[float, str]] = {}
-    for (_, file), some in sessions.items():
-        for old, new in _pairs(some):
-            if names.get((file, old.function), (0.0, ""))[0] <= old.at:
-                names[file, old.function] = old.at, new.function
-    return {place: name for place, (_, name) in names.items()}
-
-
-def _pairs(changes: Sequence[Change]) -> Iterator[tuple[Change, Change]]:
-    shapes: dict[str, tuple[list[Change], list[Change]]] = {}
-    for change in changes:
-        if change.what in ("DELETED", "NEW"):
-            gone, come = shapes.setdefault(_shape(change), ([], []))
-            (gone if change.what == "DELETED" else come).append(change)
-    for shape, (gone, come) in shapes.items():
-        if len(gone) == len(come) == 1 and (_has_parameters(shape) or _related(gone[0], come[0])):
-            yield gone[0], come[0]
-
-
-def _shape(change: Change) -> str:
-    """A signature without its function's own name."""
-    return " ".join(change.signature.replace(change.function.rpartition(".")[2], "", 1).split())
-
-
-def _has_parameters(shape: str) -> bool:
-    inside = shape.partition("(")[2].rpartition(")")[0]
-    return bool(inside.replace("self", "").replace("cls", "").strip(" ,&*/"))
-
-
-def _related(one: Change, other: Change) -> bool:
-    """Whether two names share a part: load_all and load_every."""
-    parts = [set(broken(each.function.lower()).split()) for each in (one, other)]
-    return bool(parts[0] & parts[1])
-
-
-def _followed(memory: Memory, names: Mapping[tuple[str, str], str], *, about: PlanContext) -> MemoryChange | None:
-    """*memory* with the present names of its functions, where sessions renamed them and the old ones are gone."""
-    if memory.status != "active" or memory.kind == "change" or len(memory.files) != 1:
-        return None  # a change is told by its own name; of several files nobody knows which function is whose
-    file = memory.files[0]
-    new = tuple(dict.fromkeys(_present(name, file, names, about=about) for name in memory.functions))
-    if new == memory.functions:
-        return None
-    told = [f"{old} is {name}" for old in memory.functions if (name := _present(old, file, names, about=about)) != old]
-    former = tuple(dict.fromkeys((*texts(memory.detail, "formerly"), *memory.functions)))
-    after = replace(
-        memory, functions=new, detail={**memory.detail, "formerly": [each for each in former if each not in new]}
-    )
-    return MemoryChange("rename", f"{', '.join(told)} now", changed=((memory, after),))
-
-
-def _present(name: str, file: str, names: Mapping[tuple[str, str], str], *, about: PlanContext) -> str:
-    passed = {name}
-    present = name
-    while (file, present) in names and names[file, present] not in passed and not about.exists(file, present):
-        present = names[file, present]
-        passed.add(present)
-    return present
-
-
-def _listed(names: Sequence[str]) -> str:
+def _shown(names: Sequence[str]) -> str:
     shown = ", ".join(names[:3])
     return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown
+
+
+# ---- which code is there
+
+
+class Present:
+    """The code that is there now; `missing` is since when the rest was not found, for the next look."""
+
+    def __init__(
+        self,
+        roots: Sequence[str],
+        files: Iterable[str],
+        *,
+        missing: Mapping[str, float],
+        now: float,
+        deleted: Collection[tuple[str, str]] = (),
+    ) -> None:
+        self.missing: dict[str, float] = {}
+        self._roots = roots
+        self._before, self._now, self._deleted = missing, now, deleted
+        self._there = {file: self._places(file) for file in dict.fromkeys(files) if _is_inside(file)}
+        gone = sum(1 for places in self._there.values() if not places)
+        share = gone / max(1, len(self._there))
+        self._blind = not roots or (share == 1 and gone >= FEW)
+        self._patience = LONG_GONE if share > MANY and gone >= FEW else GONE
+        self._read = lru_cache(maxsize=64)(_text)
+
+    def exists(self, file: str, function: str) -> bool | None:
+        """Return whether a file is there, or a function in it; None where nobody can tell, or not for long enough."""
+        if self._blind or not _is_inside(file):
+            return None
+        if file not in self._there:
+            self._there[file] = self._places(file)
+        places = self._there[file]
+        if not places:
+            return None if function else self._is_missing(file)
+        if not function:
+            return True
+        held = [self._holds(place, file, function) for place in places]
+        if any(held):
+            return True
+        return None if None in held else self._is_missing(f"{file}\0{function}")
+
+    def _is_missing(self, name: str) -> bool | None:
+        since = min(self._before.get(name, self._now), self._now)  # a clock that jumped makes nothing older
+        if name in self.missing or len(self.missing) < MOST_MISSING:
+            self.missing[name] = since
+        return False if self._now - since >= self._patience else None
+
+    def _places(self, file: str) -> tuple[str, ...]:
+        return tuple(path for root in self._roots if os.path.lexists(path := os.path.join(root, file)))
+
+    def _holds(self, path: str, file: str, function: str) -> bool | None:
+        text = self._read(path)
+        if text is None:
+            return None
+        name = function.rpartition(".")[2]
+        if not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text):
+            return False
+        if (file, function) not in self._deleted:
+            return True
+        # A session deleted it, and its name is still there: only the grammar tells a call from a definition.
+        from foreword.code.definitions import definitions
+
+        found = definitions(text, file=file, most_ms=PARSE_MS)
+        return any(function in (each.name, each.qualified) or name == each.name for each in found) if found else None
+
+
+def roots_of(project: Project, folders: Iterable[str], *, project_of: Callable[[str], Project]) -> tuple[str, ...]:
+    """Return the folders that hold all of the project: none that is another project's, or a sparse checkout."""
+    roots: dict[str, None] = {}
+    for folder in dict.fromkeys(folders):
+        if not os.path.isdir(folder):
+            continue
+        found = project_of(folder)
+        if found.key == project.key and os.path.isdir(found.root) and not _is_sparse(found.root):
+            roots[found.root] = None
+    return tuple(roots)
+
+
+def _is_sparse(root: str) -> bool:
+    git = os.path.join(root, ".git")
+    if os.path.isfile(git):  # a worktree
+        git = os.path.join(root, (_text(git) or "").partition("gitdir:")[2].strip())
+    return os.path.exists(os.path.join(git, "info", "sparse-checkout"))
+
+
+def _is_inside(file: str) -> bool:
+    return bool(file) and not os.path.isabs(file) and "\0" not in file and ".." not in file.split("/")
+
+
+def _text(path: str) -> str | None:
+    """Read an ordinary file of a bounded size."""
+    try:
+        if not os.path.isfile(path) or os.path.getsize(path) > LARGEST:
+            return None
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(LARGEST)
+    except (OSError, ValueError):
+        return None

@@ -13,7 +13,7 @@ from foreword.errors import ForewordError
 from foreword.extract.authorship import authorship_of
 from foreword.extract.merge import ROUTINES
 from foreword.extract.routines import routine_of
-from foreword.layout import LayerRule, Recipe
+from foreword.layout import LayerRule, TriggerLayout
 from foreword.models import (
     EMPTY,
     GOING_ON,
@@ -132,7 +132,7 @@ class Window:
 class Options:
     """The settings of one recall."""
 
-    layout: Recipe
+    layout: TriggerLayout
     threshold: float
     synonyms: Mapping[str, Sequence[str]] = field(default_factory=dict, hash=False)
     most_terms: int = 10
@@ -241,10 +241,7 @@ class _Recall:
             choosing = self._answer
         layers: list[Layer] = []
         taken: set[str] = set()
-        for written in self.options.layout.layers:
-            rule = (
-                replace(written, limit=written.limit_away) if self.options.offline and written.limit_away else written
-            )
+        for rule in self.options.layout.layers:
             if self.expired():
                 self.skipped[rule.name] = "deadline"
                 continue
@@ -801,7 +798,7 @@ def options_of(
     kinds: Sequence[str] = (),
 ) -> Options:
     """Return the settings of a recall at *trigger*; *kinds* narrows every layer."""
-    layout = settings.recipes[trigger]
+    layout = settings.layout[trigger]
     if kinds:
         layers = [
             replace(layer, kinds=only)
@@ -828,7 +825,7 @@ def _goes_on(trigger: Trigger) -> bool:
     return trigger.name in WORDED or (trigger.name == "session_start" and trigger.source in goes_on)
 
 
-def _left(trigger: Trigger, layout: Recipe, used: Mapping[str, int]) -> int:
+def _left(trigger: Trigger, layout: TriggerLayout, used: Mapping[str, int]) -> int:
     """Return what the window budget leaves for this trigger."""
     both = used.get("session_start", 0) + used.get("question", 0)
     return max(0, min(layout.total - used.get(trigger.name, 0), layout.together - both))

@@ -227,14 +227,14 @@ class Audit(Reader):
         return after
 
     def _refuse_gone(self, changed: Mapping[str, Any]) -> None:
-        """Nothing is given back to what is no longer there."""
+        """Raise Conflict where what took a memory's place is no longer there."""
         led = [patch["superseded_by"][0] for patch in changed.values() if patch.get("superseded_by", ("",))[0]]
         there = {memory.id for memory in self._memories.get(led)}
         if gone := [id for id in led if id not in there]:
             raise Conflict(f"{gone[0]}, which took its place then, is no longer there")
 
     def _between(self, links: Sequence[Link]) -> Sequence[Link]:
-        """The links both ends of which are there."""
+        """Return the links both ends of which are there."""
         ends = [end for link in links for end in (link.source, link.target)]
         there = {memory.id for memory in self._memories.get(ends)}
         return [link for link in links if {link.source, link.target} <= there]

@@ -1,4 +1,4 @@
-"""Another tool's SQLite file -> its rows as plain values; opened for reading alone, whatever columns it has."""
+"""Read rows of another tool's SQLite file as plain values, whatever columns it has."""
 
 from __future__ import annotations
 

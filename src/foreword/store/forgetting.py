@@ -92,108 +92,6 @@ class Preview:
     transcripts: tuple[str, ...]
 
 
-# ---- what goes
-
-
-def _find(
-    execute: Execute, *, ids: Sequence[str] = (), session: str = "", projects: Sequence[str] = (), match: str = ""
-) -> Target:
-    """Find the memories of these ids, of a session, of projects, or of projects and with these words."""
-    words = match.casefold().split()
-    sql = """SELECT m.uid, m.id, m.session, m.title, m.body, m.tags, m.detail
-        FROM memories m LEFT JOIN owners o ON o.number = m.owner WHERE"""
-    scopes = as_list([f"project:{each}" for each in projects])
-    if words:
-        found = [row for row in execute(f"{sql} o.scope IN {LIST}", (scopes,)) if _has(row[3:], words)]
-    elif session:
-        found = list(execute(f"{sql} m.session = ?", (session,)))
-    elif projects:
-        found = list(execute(f"{sql} m.project IN {LIST} OR o.scope IN {LIST}", (as_list(projects), scopes)))
-    else:
-        found = list(execute(f"{sql} m.id IN {LIST}", (as_list(ids),)))
-    whole = () if words else tuple(projects)
-    sessions = {session} if session else set()
-    if whole:
-        sessions |= {id for (id,) in execute(f"SELECT id FROM sessions WHERE project IN {LIST}", (as_list(whole),))}
-    target = Target(sessions=tuple(sorted(sessions)), projects=whole, near=tuple(sorted(sessions)))
-    target = target.with_memories(row[:3] for row in found)
-    return target.with_memories(_merged(execute, target))
-
-
-def _merged(execute: Execute, target: Target) -> list[Sequence[str]]:
-    """Find what tidying merged into these memories: the same, in its own words."""
-    sql = f"""SELECT uid, id, session, superseded_by, detail FROM memories
-        WHERE superseded_by IN {LIST} AND detail LIKE '%"same_as"%'"""
-    rows = list(execute(sql, (as_list(target.ids),)))
-    return [row[:3] for row in rows if _as_object(row[4]).get("same_as") == row[3]]
-
-
-def _known_as(execute: Execute, target: Target) -> Target:
-    """Return *target* with the uids and ids that the same memories have here: a merge of projects gives them others."""
-    sql = f"SELECT uid, id, session FROM memories WHERE uid IN {LIST} OR id IN {LIST}"
-    return target.with_memories(execute(sql, (as_list(target.uids), as_list(target.ids))))
-
-
-def _with_copies(execute: Execute, target: Target, sentences: Sentences) -> Target:
-    """Return *target* with the memories whose title and body are nothing but verbatim copies of its texts."""
-    sql = f"SELECT uid, id, session, title, body, trust, project FROM memories WHERE uid NOT IN {LIST}"
-    return target.with_memories(
-        (uid, id, session)
-        for uid, id, session, title, body, trust, project in execute(sql, (as_list(target.uids),))
-        if title in sentences and (not body.strip() or body in sentences)
-        if not target.spares({"trust": trust, "project": project})
-    )
-
-
-def _projects(execute: Execute, key: str) -> tuple[str, ...]:
-    """Return a project that anything is known of, and its aliases; none where nothing is."""
-    known = execute(
-        """SELECT 1 FROM owners WHERE scope = 'project:' || ?1 UNION SELECT 1 FROM sessions WHERE project = ?1
-        UNION SELECT 1 FROM projects WHERE key = ?1""",
-        (key,),
-    )
-    aliases = execute("SELECT key FROM projects WHERE alias_of = ? ORDER BY key", (key,))
-    return (key, *(alias for (alias,) in aliases)) if list(known) else ()
-
-
-def _texts(execute: Execute, target: Target) -> Iterator[str]:
-    """Yield every text of what goes: as it is, as the log knows it from before, and what its sessions were asked."""
-    # What a change is called, its file and its signature are the repository's words.
-    sql = f"SELECT {', '.join(TEXTS)} FROM memories WHERE kind <> 'change' AND uid IN {LIST}"
-    for row in execute(sql, (as_list(target.uids),)):
-        yield from _strings_of(row)
-    named = f"SELECT DISTINCT l.patch FROM log l JOIN log_memories USING (number) WHERE memory IN {LIST}"
-    for (patch,) in execute(named, (as_list(target.ids),)):
-        changed = json.loads(patch).get("changed", {})
-        for id in set(changed) & set(target.ids):
-            for name in set(changed[id]) & set(TEXTS):
-                yield from _strings(changed[id][name])
-    for session in target.sessions:
-        room = MOST_PROMPTS
-        for (payload,) in execute("SELECT payload FROM events WHERE session = ? AND kind = 'prompt'", (session,)):
-            prompt = _as_object(payload).get("prompt")
-            if isinstance(prompt, str) and room > 0:
-                yield prompt[:room]
-                room -= len(prompt)
-    if target.sessions:
-        for (detail,) in execute("SELECT detail FROM memories WHERE kind = 'failure'"):
-            yield from _known_by(_as_object(detail), frozenset(target.sessions))
-
-
-def _preview(execute: Execute, target: Target) -> Preview:
-    """Count what would go, by table, and name whose own files tell it too."""
-    counts = {table: _count(execute, table, *each) for table, each in _conditions(target).items()}
-    sql = f"""SELECT DISTINCT json_extract(payload, '$.transcript_path') FROM events
-        WHERE session IN {LIST} AND json_valid(payload)"""
-    paths = [path for (path,) in execute(sql, (as_list(target.near),)) if isinstance(path, str) and path]
-    return Preview(
-        tables={table: count for table, count in counts.items() if count},
-        entries=len(_log_entries(execute, target)),
-        memories=MemoryReader(ReadOnly(execute, failures=(apsw.Error,))).get_by_uid(list(target.uids)),
-        transcripts=tuple(sorted(paths)),
-    )
-
-
 # ---- copies of its texts in what stays
 
 
@@ -249,15 +147,6 @@ def cutter(sources: Sequence[Source], target: Target, texts: Sequence[str]) -> C
     """Make the cutter for these databases."""
     injections = (source.injections(target) for source in sources)
     return Cutter(target, texts, injections=frozenset[str]().union(*injections))
-
-
-def _injections(execute: Execute, target: Target) -> frozenset[str]:
-    """Return the injections whose texts go: those of its sessions, and those that told its memories."""
-    sql = f"""SELECT id FROM injections WHERE session IN {LIST} OR project IN {LIST}
-        UNION SELECT injection FROM injection_items WHERE memory IN {LIST}"""
-    return frozenset(
-        id for (id,) in execute(sql, (as_list(target.sessions), as_list(target.projects), as_list(target.ids)))
-    )
 
 
 # What a detail has of each session, and texts with the sessions that knew them.
@@ -407,31 +296,106 @@ class Source:
         self, *, ids: Sequence[str] = (), session: str = "", projects: Sequence[str] = (), match: str = ""
     ) -> Target:
         """Find the memories of these ids, of a session, of projects, or of projects and with these words."""
-        return _find(self._execute, ids=ids, session=session, projects=projects, match=match)
+        words = match.casefold().split()
+        sql = """SELECT m.uid, m.id, m.session, m.title, m.body, m.tags, m.detail
+            FROM memories m LEFT JOIN owners o ON o.number = m.owner WHERE"""
+        scopes = as_list([f"project:{each}" for each in projects])
+        if words:
+            found = [row for row in self._execute(f"{sql} o.scope IN {LIST}", (scopes,)) if _has(row[3:], words)]
+        elif session:
+            found = list(self._execute(f"{sql} m.session = ?", (session,)))
+        elif projects:
+            found = list(self._execute(f"{sql} m.project IN {LIST} OR o.scope IN {LIST}", (as_list(projects), scopes)))
+        else:
+            found = list(self._execute(f"{sql} m.id IN {LIST}", (as_list(ids),)))
+        whole = () if words else tuple(projects)
+        sessions = {session} if session else set()
+        if whole:
+            sessions |= {
+                id for (id,) in self._execute(f"SELECT id FROM sessions WHERE project IN {LIST}", (as_list(whole),))
+            }
+        target = Target(sessions=tuple(sorted(sessions)), projects=whole, near=tuple(sorted(sessions)))
+        target = target.with_memories(row[:3] for row in found)
+        return target.with_memories(self._merged(target))
+
+    def _merged(self, target: Target) -> list[Sequence[str]]:
+        """Find what tidying merged into these memories: the same, in its own words."""
+        sql = f"""SELECT uid, id, session, superseded_by, detail FROM memories
+            WHERE superseded_by IN {LIST} AND detail LIKE '%"same_as"%'"""
+        rows = list(self._execute(sql, (as_list(target.ids),)))
+        return [row[:3] for row in rows if _as_object(row[4]).get("same_as") == row[3]]
 
     def known_as(self, target: Target) -> Target:
-        """Return *target* with the uids and ids that the same memories have here: a merge of projects changes them."""
-        return _known_as(self._execute, target)
+        """Return *target* with the uids and ids that its memories have here: a merge of projects changes them."""
+        sql = f"SELECT uid, id, session FROM memories WHERE uid IN {LIST} OR id IN {LIST}"
+        return target.with_memories(self._execute(sql, (as_list(target.uids), as_list(target.ids))))
 
     def with_copies(self, target: Target, sentences: Sentences) -> Target:
         """Return *target* with the memories whose title and body are nothing but verbatim copies of its texts."""
-        return _with_copies(self._execute, target, sentences)
+        sql = f"SELECT uid, id, session, title, body, trust, project FROM memories WHERE uid NOT IN {LIST}"
+        return target.with_memories(
+            (uid, id, session)
+            for uid, id, session, title, body, trust, project in self._execute(sql, (as_list(target.uids),))
+            if title in sentences and (not body.strip() or body in sentences)
+            if not target.spares({"trust": trust, "project": project})
+        )
 
     def projects(self, key: str) -> tuple[str, ...]:
         """Return a project that anything is known of, and its aliases; none where nothing is."""
-        return _projects(self._execute, key)
+        known = self._execute(
+            """SELECT 1 FROM owners WHERE scope = 'project:' || ?1 UNION SELECT 1 FROM sessions WHERE project = ?1
+            UNION SELECT 1 FROM projects WHERE key = ?1""",
+            (key,),
+        )
+        aliases = self._execute("SELECT key FROM projects WHERE alias_of = ? ORDER BY key", (key,))
+        return (key, *(alias for (alias,) in aliases)) if list(known) else ()
 
-    def texts(self, target: Target) -> list[str]:
-        """Return every text of *target*: as it is, as the log knows it from before, and its sessions' prompts."""
-        return list(_texts(self._execute, target))
+    def texts(self, target: Target) -> Iterator[str]:
+        """Yield every text of what goes: as it is, as the log knows it from before, and its sessions' prompts."""
+        # What a change is called, its file and its signature are the repository's words.
+        sql = f"SELECT {', '.join(TEXTS)} FROM memories WHERE kind <> 'change' AND uid IN {LIST}"
+        for row in self._execute(sql, (as_list(target.uids),)):
+            yield from _strings_of(row)
+        named = f"SELECT DISTINCT l.patch FROM log l JOIN log_memories USING (number) WHERE memory IN {LIST}"
+        for (patch,) in self._execute(named, (as_list(target.ids),)):
+            changed = json.loads(patch).get("changed", {})
+            for id in set(changed) & set(target.ids):
+                for name in set(changed[id]) & set(TEXTS):
+                    yield from _strings(changed[id][name])
+        for session in target.sessions:
+            room = MOST_PROMPTS
+            for (payload,) in self._execute(
+                "SELECT payload FROM events WHERE session = ? AND kind = 'prompt'", (session,)
+            ):
+                prompt = _as_object(payload).get("prompt")
+                if isinstance(prompt, str) and room > 0:
+                    yield prompt[:room]
+                    room -= len(prompt)
+        if target.sessions:
+            for (detail,) in self._execute("SELECT detail FROM memories WHERE kind = 'failure'"):
+                yield from _known_by(_as_object(detail), frozenset(target.sessions))
 
     def preview(self, target: Target) -> Preview:
         """Count what would go, by table, and name whose own files tell it too."""
-        return _preview(self._execute, target)
+        counts = {table: _count(self._execute, table, *each) for table, each in _conditions(target).items()}
+        sql = f"""SELECT DISTINCT json_extract(payload, '$.transcript_path') FROM events
+            WHERE session IN {LIST} AND json_valid(payload)"""
+        paths = [path for (path,) in self._execute(sql, (as_list(target.near),)) if isinstance(path, str) and path]
+        return Preview(
+            tables={table: count for table, count in counts.items() if count},
+            entries=len(_log_entries(self._execute, target)),
+            memories=MemoryReader(ReadOnly(self._execute, failures=(apsw.Error,))).get_by_uid(list(target.uids)),
+            transcripts=tuple(sorted(paths)),
+        )
 
     def injections(self, target: Target) -> frozenset[str]:
-        """Return the injections whose texts go: those of its sessions, and those that showed its memories."""
-        return _injections(self._execute, target)
+        """Return the injections whose texts go: those of its sessions, and those that told its memories."""
+        sql = f"""SELECT id FROM injections WHERE session IN {LIST} OR project IN {LIST}
+            UNION SELECT injection FROM injection_items WHERE memory IN {LIST}"""
+        return frozenset(
+            id
+            for (id,) in self._execute(sql, (as_list(target.sessions), as_list(target.projects), as_list(target.ids)))
+        )
 
 
 class Forgetter(Source):

@@ -279,7 +279,7 @@ def names(known: Mapping[str, KnownProject], *, also: Iterable[str] = ()) -> Cal
 
 
 def _called(key: str, known: Mapping[str, KnownProject]) -> str:
-    """Its name; of one that nobody named yet, how its key ends."""
+    """Return a project's name; of one that nobody named yet, how its key ends."""
     return (known[key].name if key in known else "") or key.rpartition("/")[2] or key
 
 

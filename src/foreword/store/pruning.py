@@ -45,7 +45,7 @@ REST_DAYS = 7  # a session that was told of so lately may go on, and needs its e
 SETTINGS = {
     "events": "events_keep_days",
     "texts": "traces_keep_days",
-    "aside": "aside_keep_days",
+    "aside": "inactive_keep_days",
     "observations": "observations_keep_days",
     "changes": "observations_keep_days",
     "access": "traces_keep_days",
@@ -221,7 +221,7 @@ def trusted_since(days: Sequence[Day], *, now: float) -> float | None:
 
 
 def excess(used: int, *, removed: int, limits: Limits) -> int:
-    """The bytes that must go besides those that go by age, so that the store is well below its cap; 0 if it is."""
+    """Return the bytes that must go besides those that go by age, so that the store is well below its cap."""
     if not limits.most_bytes or used - removed <= limits.most_bytes:
         return 0
     return used - removed - int(limits.most_bytes * ENOUGH)
@@ -265,7 +265,7 @@ class PruningReader(DayReader):
     def _oldest(
         self, part: Part, span: Mapping[str, Any] | None, *, rest: float, needed: int
     ) -> tuple[Prunable, tuple[Any, ...]]:
-        """The oldest that do not go by age, until there are enough bytes of them; and the last one's place."""
+        """Return the oldest that do not go by age, until there are enough bytes, and the last one's place."""
         not_old = f"AND ({part.old}) IS NOT TRUE" if span else ""
         rows = size = 0
         oldest, newest, last = 0.0, 0.0, ()
@@ -282,7 +282,7 @@ class PruningReader(DayReader):
         return Prunable(part.name, rows, size, oldest, newest), last
 
     def chosen(self, plan: Plan, place: int, *, after: Sequence[Any], now: float) -> tuple[list[Any], tuple[Any, ...]]:
-        """The keys of the next rows of a part that the plan lets go, and the place of the last; none at its end."""
+        """Return the keys of the next rows of a part that the plan removes, and the place of the last."""
         part, span, upto = PARTS[place], plan.parameters[place], plan.upto[place]
         parameters: dict[str, Any] = {**(span or {}), "rest": now - REST_DAYS * SECONDS}
         either = [f"({part.old})"] if span else []
@@ -326,7 +326,7 @@ def carry_out(
 
 
 def remove(execute: Execute, place: int, keys: Sequence[Any], *, rest: float) -> tuple[int, int]:
-    """Take away these rows of a part, as far as they may still go; how many they were, and their bytes."""
+    """Remove these rows of a part, as far as they may still go; return how many, and their bytes."""
     part = PARTS[place]
     marks = ", ".join(f":k{number}" for number in range(len(keys)))
     parameters = {f"k{number}": key for number, key in enumerate(keys)}
@@ -354,7 +354,7 @@ def _remove(execute: Execute, part: Part, key: Any) -> None:
 
 
 def _remove_memory(execute: Execute, place: int) -> None:
-    """A memory, its words, its names in the index of code, its links, who fetched it, who saw it; and its vector."""
+    """Remove a memory with its words, code, links, access, sightings and vector."""
     ((id, functions, *words),) = list(execute(f"SELECT id, functions, {WORDS} FROM memories WHERE place = ?", (place,)))
     execute(f"INSERT INTO words (words, rowid, {WORDS}) VALUES ('delete', ?, ?, ?, ?, ?, ?)", (place, *words))
     execute("DELETE FROM memories WHERE place = ?", (place,))

@@ -1,4 +1,4 @@
-"""A database that older rules filled -> the same without what is now known to be secret, some rows at a time.
+"""Take secrets out of a database that older rules filled, some rows at a time.
 
 Nothing here knows the tables: every text of every table is looked at, so that one of tomorrow is not forgotten. Rows
 are read and cleaned first, and written in a step of their own, each only where it is still as it was read.
@@ -36,14 +36,14 @@ class Cleans(Protocol):
     """What decides which of a text stays."""
 
     def text(self, text: str) -> str:
-        """A line of a log, or a record that was set aside."""
+        """Clean a line of a log, or a record that was set aside."""
 
     def cell(self, table: str, name: str, text: str, *, row: Mapping[str, Any]) -> str:
-        """A text of a row."""
+        """Clean a text of a row."""
 
     @property
     def hide(self) -> Callable[[str], str]:
-        """What is done to a text before it is read as JSON."""
+        """Return what is done to a text before it is read as JSON."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Cleaner:
     hide: Callable[[str], str] = str
 
     def text(self, text: str) -> str:
-        """A text, which may be JSON that holds texts."""
+        """Clean a text, which may be JSON that holds texts."""
         if text[:1] in ("{", "["):
             try:
                 return self._json(text)
@@ -63,7 +63,7 @@ class Cleaner:
         return redact(self.hide(text))
 
     def cell(self, table: str, name: str, text: str, *, row: Mapping[str, Any]) -> str:
-        """A text of a row; a project's key stays another than any other's."""
+        """Clean a text of a row; a project's key stays different from any other."""
         del table, row
         return _project(text, cleaner=self) if name in ("project", "scope") else self.text(text)
 
@@ -93,7 +93,7 @@ class Plan:
 
 
 def tables(execute: Execute) -> tuple[str, ...]:
-    """Every table that may hold a text of somebody's."""
+    """Return every table that may hold a text of somebody's."""
     rows = execute(
         "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name"
     )
@@ -101,7 +101,7 @@ def tables(execute: Execute) -> tuple[str, ...]:
 
 
 def plan(execute: Execute, *, after: Sequence[Any], cleaner: Cleans, limit: int = BATCH) -> Plan:
-    """What the next rows need: from the beginning, or behind the row that *after* names."""
+    """Return what the next rows need: from the beginning, or behind the row that *after* names."""
     table, *after = after or tables(execute)[:1] or ("",)
     if table not in tables(execute):
         return Plan(Scrubbed(table, after=_next(execute, table)), ())
@@ -153,7 +153,7 @@ def sweep(db: apsw.Connection) -> None:
 
 
 def scrub_file(path: Path, *, cleaner: Cleans, dry_run: bool) -> Iterator[Scrubbed]:
-    """The same for a backup, which nobody else has open."""
+    """Clean a backup, which nobody else has open, and yield what was found."""
     flags = apsw.SQLITE_OPEN_READONLY if dry_run else apsw.SQLITE_OPEN_READWRITE
     db = apsw.Connection(str(path), flags=flags)
     try:
@@ -176,7 +176,7 @@ def scrub_file(path: Path, *, cleaner: Cleans, dry_run: bool) -> Iterator[Scrubb
 
 
 def _shape(execute: Execute, table: str) -> tuple[list[str], list[str]]:
-    """The columns that tell a row from the others, and those that may hold a text."""
+    """Return the columns that tell a row from the others, and those that may hold a text."""
     about = list(execute(f"PRAGMA table_info({table})"))
     [(sql,)] = list(execute("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)))
     keyed = [name for order, name in sorted((each[5], each[1]) for each in about if each[5])]
@@ -185,7 +185,7 @@ def _shape(execute: Execute, table: str) -> tuple[list[str], list[str]]:
 
 
 def _cleaned(table: str, old: Mapping[str, Any], *, cleaner: Cleans, place: Sequence[Any]) -> dict[str, str]:
-    """The texts of a row that change."""
+    """Return the texts of a row that change."""
     new: dict[str, str] = {}
     for name, text in old.items():
         if not isinstance(text, str) or not text:
@@ -199,7 +199,7 @@ def _cleaned(table: str, old: Mapping[str, Any], *, cleaner: Cleans, place: Sequ
 
 
 def _project(name: str, *, cleaner: Cleaner) -> str:
-    """A project's key as capture writes it where it looks like a secret: two must not become one."""
+    """Return a project's key as capture writes it where it looks like a secret: two must not become one."""
     before, colon, key = name.partition("project:")
     key = key if colon and not before else name
     clean = redact(cleaner.hide(key))
@@ -230,7 +230,7 @@ def _statements(
 
 
 def _without_terms(execute: Execute, *, session: str, gone: frozenset[str]) -> Iterator[tuple[str, Sequence[Any]]]:
-    """What a session's prompts were searched for is kept in small letters, where no format is known: by its words."""
+    """Yield updates that remove the words *gone* from a session's search terms, which no format finds."""
     present = [each[1] for each in execute("PRAGMA table_info(injections)")]
     if not gone or "terms" not in present:
         return
@@ -242,11 +242,11 @@ def _without_terms(execute: Execute, *, session: str, gone: frozenset[str]) -> I
 
 
 def _gone(old: str, new: str) -> frozenset[str]:
-    """The words of a text that are not in it any more."""
+    """Return the words of a text that are not in it any more."""
     return frozenset(terms(old, limit=100_000)) - frozenset(terms(new, limit=100_000))
 
 
 def kinds_of(text: str) -> Counter[str]:
-    """How many marks of each kind a text holds."""
+    """Count the marks of each kind that a text holds."""
     pieces = text.split("[redacted:")[1:]
     return Counter(piece.partition("]")[0] for piece in pieces if "]" in piece[:40])

@@ -63,7 +63,7 @@ class SearchReader(Reader):
                 raise DamagedIndex(f"the words index cannot be read: {exc}", hint="run `foreword index`") from exc
 
     def _by_words(self, query: Query) -> tuple[Hit, ...]:
-        """What holds the rarest words, and with it what stood around it in its session.
+        """Return what holds the rarest words, and with it what stood around it in its session.
 
         Not FTS5's bm25: it counts every word over all projects, at 1 us a posting (1M memories: 17 ms against 1.5), and
         found less on the replay and LoCoMo sets.
@@ -110,7 +110,7 @@ class SearchReader(Reader):
     def _rarest(
         self, first: Mapping[str, list[int]], spans: Sequence[tuple[int, int]], query: Query
     ) -> dict[str, list[int]]:
-        """The rarest words that occur at all with all who hold them, as many as the budget of postings allows."""
+        """Return the rarest words with all their places, as many as the budget of postings allows."""
         chosen: dict[str, list[int]] = {}
         left = query.postings
         for term in sorted(first, key=lambda term: (len(first[term]), term)):
@@ -125,7 +125,7 @@ class SearchReader(Reader):
         return chosen
 
     def _whole(self, term: str, places: Sequence[int], spans: Sequence[tuple[int, int]], *, most: int) -> list[int]:
-        """The newest places of a common word, with those after them in each of *spans* that has more."""
+        """Return the newest places of a common word, with those after them in each of *spans* that has more."""
         found: list[int] = []
         for first, last in spans:
             newest = [place for place in places if first <= place <= last]
@@ -137,7 +137,7 @@ class SearchReader(Reader):
     def _side_by_side(
         self, pairs: Sequence[str], first: Mapping[str, Sequence[int]], owners: Sequence[Any]
     ) -> dict[str, list[int]]:
-        """Who holds two words next to each other; a pair of common words would be read for long and say little."""
+        """Return who holds two words side by side; a pair of common words takes long to read and says little."""
         known = [
             pair
             for pair in pairs
@@ -152,7 +152,7 @@ class SearchReader(Reader):
         return {pair: places for pair, places in found.items() if places}
 
     def _holding(self, term: str, spans: Iterable[tuple[int, int]], *, most: int) -> list[int]:
-        """The places in each of *spans* that hold a word or a pair, at most so many, from the newest on."""
+        """Return the places in each of *spans* that hold a word or a pair, at most so many, from the newest on."""
         expression = storable(any_of((term,)))
         return [
             place
@@ -165,7 +165,7 @@ class SearchReader(Reader):
         ]
 
     def _around(self, found: Mapping[int, Memory]) -> dict[int, Any]:
-        """By place, session, title, end and length of what stands near the best that are of a session."""
+        """Return session, title, end and length of what stands near the best that are of a session, by place."""
         best = [place for place, memory in found.items() if memory.session][:AROUND]
         if not best:
             return {}
@@ -207,7 +207,7 @@ class SearchReader(Reader):
         )
 
     def _naming(self, names: Iterable[str], owners: Sequence[Any]) -> dict[str, list[int]]:
-        """Of each name that occurs, the newest places in each owner's range, from the newest on."""
+        """Return the newest places of each name that occurs in each owner's range, from the newest on."""
         stored = {storable(name): name for name in names}
         holders: dict[str, list[int]] = {name: [] for name in stored.values()}
         for owner, _ in owners:
@@ -251,7 +251,7 @@ class SearchReader(Reader):
         return tuple(Hit(memory=memory, source="recency", score=memory.created) for memory in found)
 
     def _of_session(self, query: Query) -> tuple[Hit, ...]:
-        """What one session itself established, newest first, also where later ones saw it again."""
+        """Return what one session itself established, newest first, also where later ones saw it again."""
         of_kinds = f"AND m.kind IN ({marks(query.kinds)})" if query.kinds else ""
         seen = (query.session, self._seen_again(query.session))
         rows = self._all(
@@ -266,7 +266,7 @@ class SearchReader(Reader):
 
     # -- rows ---------------------------------------------------------------------------------------------------
     def _best(self, score: Mapping[int, float], query: Query, *, columns: str = "m.kind") -> list[tuple[int, Any]]:
-        """The best places that pass the query's filters, best first, each with its row: place, time, id, *columns*."""
+        """Return the best places that pass the query's filters, each with its row: place, time, id, *columns*."""
         best = sorted(
             score, key=score.__getitem__, reverse=True
         )  # of equals those of the first word, from the newest on
@@ -339,14 +339,14 @@ def _newest(memory: Memory) -> tuple[float, str]:
 
 
 def _may_hold(one: Sequence[int], other: Sequence[int]) -> set[int]:
-    """The places where two words can meet, one of which is rare: of a common one not all places are known."""
+    """Return the places where two words can meet, one of which is rare: of a common one not all are known."""
     if len(one) >= COMMON or len(other) >= COMMON:
         return set(one if len(one) < len(other) else other)
     return set(one).intersection(other)
 
 
 def _sums(holders: Mapping[str, Sequence[int]], gains: Mapping[str, float]) -> dict[int, float]:
-    """By place, the sum of the gains of what it holds."""
+    """Return the sum of the gains of what it holds, by place."""
     sums: dict[int, float] = {}
     for name, places in holders.items():
         more = dict.fromkeys(places, gains[name])
@@ -357,7 +357,7 @@ def _sums(holders: Mapping[str, Sequence[int]], gains: Mapping[str, float]) -> d
 
 
 def _held(holders: Mapping[str, Sequence[int]], places: set[int]) -> dict[int, list[str]]:
-    """By place, what it holds, in the order of the holders."""
+    """Return what each place holds, in the order of the holders."""
     held: dict[int, list[str]] = {place: [] for place in places}
     for name, holding in holders.items():
         for place in places.intersection(holding):
@@ -368,7 +368,7 @@ def _held(holders: Mapping[str, Sequence[int]], places: set[int]) -> dict[int, l
 def _near(
     found: Iterable[int], around: Mapping[int, Any], held: Mapping[int, Sequence[str]]
 ) -> dict[int, tuple[Near, ...]]:
-    """By place, what stood before and after it in its session: for the best, and for what stood next to those."""
+    """Return what stood before and after each place in its session: of the best, and of those next to them."""
     lines: dict[str, list[int]] = {}
     at: dict[int, int] = {}
     for place in sorted(around):
@@ -386,7 +386,7 @@ def _near(
 
 
 def _neighbours(line: Sequence[int], at: int) -> list[tuple[int, int]]:
-    """The two before and the two after a place in its session that are not far away, each with how many later it is."""
+    """Return the two before and the two after a place in its session that are near, each with its distance."""
     return [
         (gap, line[at + gap])
         for gap in (-2, -1, 1, 2)
@@ -397,7 +397,7 @@ def _neighbours(line: Sequence[int], at: int) -> list[tuple[int, int]]:
 def _facts(
     places: Iterable[int], around: Mapping[int, Any], held: Mapping[int, Sequence[str]]
 ) -> dict[int, tuple[tuple[str, ...], bool, int]]:
-    """By place, what it holds besides its title, which names it and says nothing; whether it asks; its length."""
+    """Return what each place holds besides its title, whether it asks something, and its length."""
     roots: dict[str, str] = {}
     facts = {}
     for place in places:

@@ -271,7 +271,7 @@ class Stats(DayReader):
         return tuple(Items(*key, *numbers) for key, numbers in sorted(put.items()))
 
     def _arrived(self, first: str, last: str) -> tuple[tuple[str, int], ...]:
-        """What came between the beginning of a day and that of the next one that was noted: numbers only grow."""
+        """Return how many events came between one noted day and the next: their numbers only grow."""
         days = self.days()
         stood = [each.events for each in days]
         stood += self._all("SELECT ifnull(max(number), 0) FROM events")[0]
@@ -281,7 +281,7 @@ class Stats(DayReader):
         return tuple(sorted((day, number) for day, number in came.items() if first <= day <= last))
 
     def _kinds_of(self, ids: Collection[str]) -> dict[str, str]:
-        """The kind of each; of one that is gone, its id tells it."""
+        """Return the kind of each; of one that is gone, by its id."""
         kinds = {id: KIND_OF.get(id[:3], "unknown") for id in ids}
         for some in chunks(list(ids)):
             kinds.update(self._all(f"SELECT id, kind FROM memories WHERE id IN ({marks(some)})", some))
@@ -292,7 +292,7 @@ class Stats(DayReader):
 
 
 def _active(project: str, *, span: bool = False) -> str:
-    """Those that may be shown, along an index that holds all that is asked of them; of a *span* no more than that."""
+    """Return the clause for active memories, along an index that covers the query; of a *span* the one by time."""
     index = "memories_newest" if span and not project else "memories_recent"
     return f"INDEXED BY {index} WHERE status = 'active' {_own(project)}"
 

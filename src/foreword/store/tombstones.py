@@ -1,4 +1,4 @@
-"""What was forgotten -> keyed hashes of it, and whether something that comes is one of them.
+"""Keep keyed hashes of what was forgotten, so that nothing brings it back.
 
 The key lies in the database, so that it goes with every backup: one that is put back refuses the same. Without a key,
 whoever has a list of likely texts could ask the hashes of any copied file; with it, at least not those of another home.
@@ -37,7 +37,7 @@ class Tombstones:
         return len(rows)
 
     def refuses(self, memory: Memory, *, imported: bool) -> bool:
-        """Whether a memory that is not there was forgotten; one that is said anew, and not *imported*, was not."""
+        """Return whether a new memory was forgotten; one that is newer than that, and not *imported*, was not."""
         if not self._load():
             return False
         if memory.session and MARK in memory.title and memory.kind != "summary":
@@ -49,7 +49,7 @@ class Tombstones:
         return memory.created <= self._at("session", memory.session)
 
     def is_cut(self, memory: Memory) -> bool:
-        """Whether a passage was cut from a memory: what an import knows of it is from before."""
+        """Return whether a passage was cut from a memory: what an import knows of it is from before."""
         return self._load() and self._at("cut", memory.uid) > 0
 
     def refuses_event(self, event: Event) -> bool:
@@ -64,7 +64,7 @@ class Tombstones:
         return self._load() and change.at <= self._at("session", change.session)
 
     def _uids(self, memory: Memory) -> Iterator[str]:
-        """Its uid, and those that it had under the keys that count as its project by now."""
+        """Yield its uid, and those that it had under the keys that count as its project by now."""
         yield memory.uid
         with suppress(*self._failures):
             for (key,) in list(self._execute("SELECT key FROM projects WHERE alias_of = ?", (memory.project,))):
@@ -82,7 +82,7 @@ class Tombstones:
         return hashlib.blake2b(named, key=self._key or b"", digest_size=16).digest()
 
     def _load(self) -> bool:
-        """Whether anything was ever forgotten here."""
+        """Load the key, and return whether anything was ever forgotten here."""
         if self._key is None:
             self._key = b""
             with suppress(*self._failures):  # a table that is missing is told by the store
@@ -93,7 +93,7 @@ class Tombstones:
 
 
 def texts_of(memory: Memory) -> tuple[str, ...]:
-    """What a memory says, in small letters and without punctuation: alone by its title where that is long enough."""
+    """Return what a memory says, normalized; also its title alone, where that is long enough."""
     title = _plain(memory.title)
     whole = _plain(f"{memory.kind} {memory.title} {memory.body}")
     return (whole, f"{memory.kind} {title}") if len(title) >= TITLE else (whole,)

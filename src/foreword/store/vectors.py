@@ -1,4 +1,4 @@
-"""Query with a vector -> the memories nearest to it; the SQL of the vectors, which no hook needs."""
+"""Find the memories nearest to a query's vector, with numpy, which no hook needs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class _Rows(SearchReader):
         return [Row(*row) for row in rows]
 
     def present(self, found: Sequence[Near]) -> frozenset[int]:
-        """The places whose vector is still the one that was compared."""
+        """Return the places whose vector is still the one that was compared."""
         rows = self._all(
             f"SELECT place, number FROM vectors WHERE place IN ({marks(found)})", [each.place for each in found]
         )
@@ -73,7 +73,7 @@ class Nearest:
         return (vector.model, len(vector.data)) == (self._model, self._dim)
 
     def hits(self, query: Query) -> tuple[Hit, ...]:
-        """What is near to the query's vector in its scopes, nearest first."""
+        """Return what is near to the query's vector in its scopes, nearest first."""
         assert query.vector is not None
         owners = self._rows.owners(query.scopes)
         self._refresh(owners)

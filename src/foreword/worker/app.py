@@ -15,7 +15,7 @@ from foreword.config import load, load_synonyms
 from foreword.errors import BadRequest, ForewordError, StoreError
 from foreword.hook import spool
 from foreword.hook.build import fingerprint, key_of, refresh
-from foreword.importers.export import rows
+from foreword.importers.jsonl import export_rows
 from foreword.install import wired
 from foreword.models import NoContextRecord, Project
 from foreword.paths import Home
@@ -378,7 +378,7 @@ class App:
     ) -> dict[str, Any]:
         """The next rows of an export, and the place to go on from."""
         project = None if everything else self._project(project_path)
-        found, following = rows(self.store, part, project=project, after=after, of=of)
+        found, following = export_rows(self.store, part, project=project, after=after, of=of)
         return {"rows": found, "next": following, "project": project.key if project else ""}
 
     def resume(self, *, project_path: str, limit: int = 10) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from foreword.redact import redact
 
 if TYPE_CHECKING:
     from foreword.config import Settings
-    from foreword.embeddings import Embedder
+    from foreword.embeddings.embedder import Embedder
     from foreword.models import Memory, Vector
     from foreword.store import Store
 
@@ -37,13 +37,13 @@ class Meaning:
 
     def choose(self, settings: Settings, environ: Mapping[str, str]) -> None:
         """Follow the settings; what has to be loaded is loaded aside, and until then everything goes without."""
-        variable = settings.meaning_key_env
-        remote = (settings.meaning_endpoint, settings.meaning_model, variable, settings.meaning_timeout_ms)
-        wanted = (settings.meaning, *remote, environ.get(variable, "") if variable else "")
+        variable = settings.embeddings_key_env
+        remote = (settings.embeddings_url, settings.embeddings_model, variable, settings.embeddings_timeout_ms)
+        wanted = (settings.embeddings, *remote, environ.get(variable, "") if variable else "")
         if wanted == self._chosen:
             return
         self._chosen, self._embedder, self._late = wanted, None, 0
-        if settings.meaning != "off":
+        if settings.embeddings != "off":
             _aside(lambda: self._load(settings, environ, wanted), name="meaning")
 
     def of_prompt(self, prompt: str, *, seconds: float) -> Vector | None:
@@ -51,7 +51,7 @@ class Meaning:
         embedder = self._embedder
         if embedder is None or not prompt.strip():
             return None
-        from foreword.embeddings import text_of_prompt
+        from foreword.embeddings.embedder import text_of_prompt
 
         try:
             if embedder.at_once:
@@ -67,7 +67,7 @@ class Meaning:
         embedder = self._embedder
         if embedder is None or not embedder.at_once:
             return ()
-        from foreword.embeddings import text_of
+        from foreword.embeddings.embedder import text_of
 
         try:
             return embedder.embed([text_of(memory) for memory in memories], seconds=1.0)
@@ -86,10 +86,10 @@ class Meaning:
         self._embedder = None
 
     def _load(self, settings: Settings, environ: Mapping[str, str], wanted: tuple[object, ...]) -> None:
-        from foreword.embeddings import chosen
+        from foreword.embeddings.embedder import choose_embedder
 
         try:
-            embedder = chosen(settings, environ)
+            embedder = choose_embedder(settings, environ)
         except EmbedError as exc:
             self._say(exc)
             return
@@ -142,18 +142,18 @@ class Meaning:
 
     def _vectors(self, embedder: Embedder, memories: Sequence[Memory]) -> Sequence[Vector]:
         """One vector for each; a text that is refused is found by halves, and has none."""
-        from foreword.embeddings import TextRefused, nothing, text_of
+        from foreword.embeddings.embedder import TextRefused, empty_vector, text_of
 
         try:
             return embedder.embed([text_of(memory) for memory in memories], seconds=0, tries=TRIES)
         except TextRefused:
             if len(memories) == 1:
-                return (nothing(embedder.name),)
+                return (empty_vector(embedder.name),)
             half = len(memories) // 2
             return (*self._vectors(embedder, memories[:half]), *self._vectors(embedder, memories[half:]))
 
     def _say(self, exc: EmbedError) -> None:
-        from foreword.embeddings import Paused
+        from foreword.embeddings.embedder import Paused
 
         if not isinstance(exc, Paused):
             self._tell("meaning", f"{exc}; memories are kept and found by their words meanwhile; {exc.hint}")

@@ -190,7 +190,7 @@ class Hints:
 
     def _give(self, hint: Hint, call: _Call, hook_call: HookCall) -> str:
         """Record the hint and return it, unless this matter came up already or the window's budget is used."""
-        store, layout = self._store(), self._settings().recipes["tool"]
+        store, layout = self._store(), self._settings().layout["tool"]
         text = redact(hint.text)
         tokens = count(text)
         item = Item(memory=hint.memory, layer="hint", score=1.0, tokens=tokens, why=EMPTY)

@@ -189,7 +189,7 @@ class Work:
         return known.files
 
     def _ask_git(self, root: str, known: _Changed) -> None:
-        from foreword.importers.history import (
+        from foreword.importers.git import (
             changed,  # `re`, `subprocess` and `tempfile`, which an idle worker does without
         )
 

@@ -242,18 +242,18 @@ class ExtractionJob:
         summary = next((each for each in got.memories if each.kind == "summary"), None)
         if summary is None or not self._refining.on:
             return
-        from foreword.llm.draft import given, put
+        from foreword.llm.refine import apply, draft_of
 
         def then(told: Refined | None) -> None:
             if told is not None:
                 store = self._store()
                 (known,) = store.memories.get_by_uid([summary.uid]) or (summary,)
-                better = put(known, told)
+                better = apply(known, told)
                 before = {each.uid: each for each in store.memories.get_by_uid([each.uid for each in better])}
                 store.memories.put([said_again(before.get(each.uid, each), each) for each in better])
 
         trusts = (*(each.trust for each in got.memories), "agent")
-        self._refining.submit(session.id, given(got.memories), excerpts=draft.excerpts, trusts=trusts, then=then)
+        self._refining.submit(session.id, draft_of(got.memories), excerpts=draft.excerpts, trusts=trusts, then=then)
 
     def _draft(self, going: _Going, session: Session, *, project: str, cwd: str) -> SessionExtractor:
         if project not in going.drafts:

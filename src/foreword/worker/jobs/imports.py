@@ -20,7 +20,7 @@ from foreword.audit import said_again
 from foreword.config import Settings
 from foreword.errors import BadRequest, ForewordError, StoreError
 from foreword.extract.merge import merge
-from foreword.importers import Batch, Source, find, refuse_where_off, safe, safe_row
+from foreword.importers.base import Batch, Source, find, refuse_where_off, safe, safe_row
 from foreword.models import Change, Event, Link, Memory, Project, Session
 from foreword.policy import chosen, off
 from foreword.redact.files import denied
@@ -198,7 +198,7 @@ class Importing:
     def _step(self, run: _Run) -> None:
         if run.batches is None:
             mark = self._store().checkpoint(run.mark)
-            run.batches = run.source.read(run.project, environ=run.environ, since_mark=mark)
+            run.batches = run.source.read(run.project, environ=run.environ, checkpoint=mark)
             run.state = "running"
         self._courtesy.give_way()
         batch = next(run.batches, None)
@@ -212,7 +212,7 @@ class Importing:
     def _keep(self, batch: Batch, run: _Run) -> None:
         store = self._store()
         if batch.session is not None and _was_seen(batch.session, store=store):
-            batch = Batch(mark=batch.mark)  # its own hooks told it already, as it happened
+            batch = Batch(checkpoint=batch.checkpoint)  # its own hooks told it already, as it happened
         wide = getattr(run.source, "wide", False)
         deny = [each.lower() for each in self._settings().deny_paths]
         if wide:
@@ -223,7 +223,7 @@ class Importing:
         ):  # a few milliseconds of an answer are lost to every switch of threads
             self._courtesy.give_way()
             memories.append(self._of(safe(each), run.project, wide=wide))
-        fresh, unchanged = _fresh(memories, store=store, gentle=batch.gentle)
+        fresh, unchanged = _fresh(memories, store=store, gentle=batch.only_newer)
         run.known += unchanged
         changes = [
             self._of(safe_row(each), run.project, wide=wide) for each in batch.changes if not denied(each.file, deny)
@@ -240,8 +240,8 @@ class Importing:
             rows = fresh[place : place + (FEW if lately else ROWS)]
             place += len(rows)
             last = place >= len(fresh)  # what points at others comes when they are there, and the mark with it
-            with_mark = all_of_it | {"checkpoint": (run.mark, batch.mark)} if last else {}
-            kept = self._written(rows, run, row=(batch.row, batch.left + len(fresh) - place), **with_mark)
+            with_mark = all_of_it | {"checkpoint": (run.mark, batch.checkpoint)} if last else {}
+            kept = self._written(rows, run, row=(batch.sequence, batch.remaining + len(fresh) - place), **with_mark)
             run.kept += len(kept)
             run.forgotten += len(rows) - len(kept)
             run.count(kept)

@@ -13,9 +13,9 @@ from foreword.errors import ForewordError, ModelError
 
 if TYPE_CHECKING:
     from foreword.config import Settings
-    from foreword.llm import Model
+    from foreword.llm.client import Model
     from foreword.llm.refine import Draft, Refined
-    from foreword.llm.spending import Ledger
+    from foreword.llm.spending import DailyBudget
     from foreword.store import Store
 
 log = logging.getLogger("foreword")
@@ -45,7 +45,7 @@ class Refining:
         self._environ: Mapping[str, str] = {}
         self._chosen: tuple[object, ...] = ()
         self._model: Model | None = None
-        self._ledger: Ledger | None = None
+        self._ledger: DailyBudget | None = None
         self._problem: ModelError | None = None
         self._waiting: dict[str, _Job] = {}
         self._changed = threading.Condition()
@@ -83,16 +83,16 @@ class Refining:
 
     def _make(
         self, settings: Settings, environ: Mapping[str, str]
-    ) -> tuple[Model | None, Ledger | None, ModelError | None]:
+    ) -> tuple[Model | None, DailyBudget | None, ModelError | None]:
         """Return the model that the settings choose, the ledger of what it costs, and what is wrong with the choice."""
         if settings.model_provider == "off":
             return None, None, None
-        from foreword.llm import chosen
-        from foreword.llm.spending import Ledger
+        from foreword.llm.client import choose_model
+        from foreword.llm.spending import DailyBudget
 
-        ledger = Ledger(store=self._store, daily=settings.model_daily_tokens)
+        ledger = DailyBudget(store=self._store, daily=settings.model_daily_tokens)
         try:
-            return chosen(settings, environ), ledger, None
+            return choose_model(settings, environ), ledger, None
         except ModelError as exc:
             return None, ledger, exc
 
@@ -177,7 +177,7 @@ class Refining:
         from foreword.llm.schema import Object, Text
         from foreword.llm.spending import Metered
 
-        asked = Metered(model, ledger=ledger, purpose="try", anyway=True)
+        asked = Metered(model, budget=ledger, purpose="try", anyway=True)
         got = asked.complete(
             'Answer with the JSON object {"word": "walrus"}.',
             system="You answer with one JSON object and nothing else.",
@@ -210,7 +210,7 @@ class Refining:
         from foreword.llm.refine import refine
         from foreword.llm.spending import Metered
 
-        asked = Metered(model, ledger=ledger, purpose="refine", session=session)
+        asked = Metered(model, budget=ledger, purpose="refine", session=session)
         try:
             return refine(
                 asked,

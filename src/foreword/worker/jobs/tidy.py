@@ -22,7 +22,7 @@ from foreword.config import Settings
 from foreword.errors import Conflict, ForewordError, StoreError
 from foreword.extract.text import stems
 from foreword.maintenance import contradictions, dedupe, proposals, stale
-from foreword.maintenance.presence import Present, roots_of
+from foreword.maintenance.stale import Present, roots_of
 from foreword.models import BASE32, Memory, Project, Query, named, text, texts
 from foreword.policy import chosen, off
 from foreword.store import Store

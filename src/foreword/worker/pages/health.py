@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from foreword import __version__
 from foreword.config import SETTINGS
 from foreword.errors import ForewordError
-from foreword.layout import RECIPES
+from foreword.layout import LAYOUT
 from foreword.models import Project
 from foreword.policy import chosen, off
 from foreword.problems import BACKLOG, LATELY, NOTE, SETTLE, UNHEARD, WRONG, Finding, Spooled, grouped, noted, spooled
@@ -195,9 +195,9 @@ def _settings(app: App) -> list[dict[str, Any]]:
         for each in SETTINGS
         if (here := getattr(settings, each.name)) != each.default
     ]
-    changed = [name for name, recipe in settings.recipes.items() if recipe != RECIPES.get(name)]
-    recipes = {"name": "recipes", "value": changed, "default": [], "from": origin["recipes"]}
-    return rows + ([recipes] if changed else [])
+    changed = [name for name, recipe in settings.layout.items() if recipe != LAYOUT.get(name)]
+    layout = {"name": "layout", "value": changed, "default": [], "from": origin["layout"]}
+    return rows + ([layout] if changed else [])
 
 
 def _of_model(model: Mapping[str, Any] | None) -> list[Finding]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from foreword.errors import NotFound
 from foreword.extract.actions import action_of
 from foreword.extract.text import cut
-from foreword.layout import ledger_of
+from foreword.layout import window_budget
 from foreword.models import Project
 from foreword.store.projects import names
 from foreword.worker import serialize
@@ -155,7 +155,7 @@ def _totals(app: App, id: str) -> dict[str, int]:
 def _window(app: App, id: str) -> list[dict[str, Any]]:
     """Return the tokens that its context window was given, and the window budget, by trigger."""
     spent = app.store.injections.window_tokens(id)
-    allowed = ledger_of(app.settings.recipes)
+    allowed = window_budget(app.settings.layout)
     triggers = ("session_start", "prompt", "question", "tool")
     rows = [(trigger, spent.get(trigger, 0), allowed[trigger]) for trigger in triggers]
     return [{"trigger": trigger, "spent": used, "of": most} for trigger, used, most in rows]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from foreword.agents import FILES, find
 from foreword.encoding import storable
 from foreword.errors import BadRequest, NotFound
-from foreword.layout import MOST_TOKENS, LayerRule, Recipe
+from foreword.layout import MOST_TOKENS, LayerRule, TriggerLayout
 from foreword.models import FORMS, TRIGGERS, Context, Item, Memory, NoContext, Project, Rejected, Session, Trigger
 from foreword.recall.pipeline import asked_trigger, explain_nothing
 from foreword.redact import redact
@@ -32,7 +32,7 @@ def choices(app: App, *, project: str, session: str = "") -> dict[str, Any]:
     return {
         "project": {"key": found.key, "name": found.name},
         "off": app.off(found).inject,
-        "triggers": [{"name": name, **_range(app.settings.recipes[name])} for name in TRIGGERS],
+        "triggers": [{"name": name, **_range(app.settings.layout[name])} for name in TRIGGERS],
         "hosts": [{"name": name, "form": find(name).form} for name in FILES],
         "forms": list(FORMS),
         "sessions": [{name: each[name] for name in ("id", "host", "last", "title")} for each in sessions],
@@ -42,7 +42,7 @@ def choices(app: App, *, project: str, session: str = "") -> dict[str, Any]:
 def preview(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     """Return what would be injected and what was rejected; nothing is recorded or counted."""
     trigger = _trigger(app, body)
-    recipe = app.settings.recipes[trigger.name]
+    recipe = app.settings.layout[trigger.name]
     about = {
         "project": trigger.project.key,
         "name": trigger.project.name,
@@ -69,7 +69,7 @@ def preview(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _answer(
-    got: Context | NoContext, recipe: Recipe, known: Mapping[str, Memory], trigger: str = "prompt"
+    got: Context | NoContext, recipe: TriggerLayout, known: Mapping[str, Memory], trigger: str = "prompt"
 ) -> dict[str, Any]:
     found = got if isinstance(got, Context) else None
     numbers = {} if isinstance(got, Context) else {"spent": got.spent, "allowed": got.allowed}
@@ -122,7 +122,7 @@ def _memory(memory: Memory) -> dict[str, Any]:
     return {"memory": memory.id, "title": memory.title, "kind": memory.kind, "scope": scope}
 
 
-def _range(recipe: Recipe) -> dict[str, int]:
+def _range(recipe: TriggerLayout) -> dict[str, int]:
     """Return the range of the budget slider, and the budget of the settings."""
     return {"least": LEAST_BUDGET, "usual": recipe.budget, "most": min(MOST_TOKENS, max(1, recipe.budget) * TIMES)}
 

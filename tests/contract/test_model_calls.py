@@ -16,9 +16,9 @@ from tests.tables import table
 
 from foreword.endpoint import PAUSE, Pause
 from foreword.errors import StoreError
-from foreword.llm import UNTOLD, Completed, NoAnswer
+from foreword.llm.client import UNKNOWN, Completed, NoAnswer
 from foreword.llm.schema import Text
-from foreword.llm.spending import DAY, Ledger, Metered, ModelPaused, OverCap
+from foreword.llm.spending import DAY, DailyBudget, Metered, ModelPaused, OverCap
 from foreword.models import PENDING_CALL, ModelCall
 from foreword.recall.tokens import count
 
@@ -56,11 +56,11 @@ class Fake:
 
 def ledger(store, *, daily=1_000_000, clock=None):
     clock = clock or Clock()
-    return Ledger(store=lambda: store, daily=daily, now=clock, pause=Pause(now=clock))
+    return DailyBudget(store=lambda: store, daily=daily, now=clock, pause=Pause(now=clock))
 
 
 def ask(model, book, *, anyway=False, session="s"):
-    metered = Metered(model, ledger=book, purpose="refine", session=session, anyway=anyway)
+    metered = Metered(model, budget=book, purpose="refine", session=session, anyway=anyway)
     return metered.complete(PROMPT, system=SYSTEM, schema=Text(9), most_tokens=MOST, seconds=1)
 
 
@@ -106,7 +106,7 @@ def test_a_call_counts_what_it_told_or_what_was_expected(make_store):
     # Who tells nothing is counted as expected and who tells too little is not believed.
     store = make_store()
     book = ledger(store)
-    ask(Fake(used=(UNTOLD, UNTOLD)), book)
+    ask(Fake(used=(UNKNOWN, UNKNOWN)), book)
     ask(Fake(used=(0, 0)), book)
     assert outcomes(store) == [("ok", EXPECTED, MOST), ("ok", EXPECTED // 10, 0)]
     # A crash in the middle counts all that was expected.
@@ -178,7 +178,7 @@ def test_the_cap_holds_over_a_restart(make_store, tmp_path):
 CRASH = """
 import sys, time
 from pathlib import Path
-from foreword.llm.spending import Ledger, Metered
+from foreword.llm.spending import DailyBudget, Metered
 from foreword.llm.schema import Text
 from foreword.store import Store
 
@@ -190,8 +190,8 @@ class Hangs:
 
 folder = Path(sys.argv[1])
 store = Store(folder / "memory.db", backups=folder / "backups")
-book = Ledger(store=lambda: store, daily=10**6)
-Metered(Hangs(), ledger=book, purpose="refine").complete("walrus", system="", schema=Text(9), most_tokens=77, seconds=1)
+book = DailyBudget(store=lambda: store, daily=10**6)
+Metered(Hangs(), budget=book, purpose="refine").complete("walrus", system="", schema=Text(9), most_tokens=77, seconds=1)
 """
 
 
@@ -207,7 +207,7 @@ def test_a_worker_that_is_killed_while_it_asks_has_counted_it(make_store, tmp_pa
 
 
 def test_many_at_once_do_not_share_the_last_tokens(store):
-    model, book = Fake(used=(UNTOLD, UNTOLD)), ledger(store, daily=3 * ROOM)
+    model, book = Fake(used=(UNKNOWN, UNKNOWN)), ledger(store, daily=3 * ROOM)
     refused: list[OverCap] = []
 
     def try_it() -> None:
@@ -225,7 +225,7 @@ def test_many_at_once_do_not_share_the_last_tokens(store):
     assert book.spent() == 3 * ROOM
 
 
-TOLD = st.integers(0, ROOM) | st.just(UNTOLD)
+TOLD = st.integers(0, ROOM) | st.just(UNKNOWN)
 
 
 @settings(max_examples=25, deadline=None)
