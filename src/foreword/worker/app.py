@@ -26,7 +26,6 @@ from foreword.redact import redact
 from foreword.redact.env import hiding
 from foreword.store import Store
 from foreword.store.scrub import Cleaner
-from foreword.viewer import Viewer
 from foreword.worker import requests, serialize
 from foreword.worker import review as reviewing
 from foreword.worker.agent_notes import AgentNotes
@@ -222,7 +221,6 @@ class App:
         self.described, self.settled = self._sessions.described, self._sessions.settled
         self.injections, self.injection = self._given.injections, self._given.injection
         self.silences, self.line, self.use = self._given.silences, self._given.line, self._given.use
-        self.viewer = Viewer(self)
         self.reload()
         self._store = self._opened()
         self._forgetting.resume()
@@ -266,7 +264,6 @@ class App:
 
     def tend(self) -> None:
         """What is done every second: changed settings, waiting deliveries, a store that may open again."""
-        self.viewer.tend()
         if self._stamps() != self._settings_seen:
             self.reload()
         for what, where in tuple(self._unsaid.items()):
@@ -301,8 +298,8 @@ class App:
 
     def idle(self) -> bool:
         quiet = time.monotonic() - self.asked > self.settings.worker_idle_minutes * 60
-        aside = (self._importing, self._pruning, self._tidying, self.viewer)
-        return quiet and not self._refining.busy and not any(each.busy() for each in aside)
+        jobs = (self._importing, self._pruning, self._tidying)
+        return quiet and not self._refining.busy and not any(each.busy() for each in jobs)
 
     def tell(self, where: str, what: str) -> None:
         """Say what went wrong once, where `status` and `doctor` find it."""
@@ -317,7 +314,6 @@ class App:
             self._unsaid[what] = where  # no room on the disk: it is told when there is
 
     def close(self) -> None:
-        self.viewer.close()
         self._importing.close()
         self._pruning.close()
         self._tidying.close()

@@ -18,6 +18,12 @@ from foreword.worker.context import MOST_RESULTS
 from foreword.worker.graph import MOST_HOPS
 from foreword.worker.http import Request, Response, Server
 from foreword.worker.lifecycle import WorkerLock
+from foreword.worker.pages import memories as memory_pages
+from foreword.worker.pages import preview as preview_page
+from foreword.worker.pages.health import health
+from foreword.worker.pages.live import LAYERS, MOST, TEXTS, live
+from foreword.worker.pages.story import story
+from foreword.worker.pages.timeline import timeline
 from foreword.worker.routing import Routes, answered, flag, last, number, object_in, whole, word, words
 from foreword.worker.stats import MOST_DAYS
 
@@ -33,7 +39,9 @@ AWAITED = (
     "/api/search",
     "/api/mcp",
 )  # somebody waits: what works aside gives way
-UNHEARD = ("/api/view",)  # says every few seconds that a command still runs: nobody asks for anything
+YIELDING = ("/api/live", "/api/timeline", "/api/memories", "/api/facets")  # a reader can wait while a hook is answered
+UNHEARD = ("/api/changes",)  # a viewer that nobody touches keeps no worker from leaving
+CHANGE_SECONDS = 1.0  # that a question for changes is held; a worker that leaves waits for it
 
 
 def serve(worker_lock: WorkerLock) -> bool:
@@ -62,19 +70,37 @@ def routes_of(app: App, *, leave: Callable[[], None]) -> Routes:
     return {
         "/api/hook": {"POST": lambda asked: app.hook(_delivery(asked))},
         "/api/events": {"POST": lambda asked: app.events(object_in(asked))},
-        "/api/memories": {"POST": lambda asked: app.add(object_in(asked))},
+        "/api/memories": {
+            "GET": lambda asked: memory_pages.browse(app, asked),
+            "POST": lambda asked: app.add(object_in(asked)),
+        },
         "/api/memories/": {
-            "GET": lambda asked: app.memory(last(asked), explain=flag(asked, "explain")),
+            "GET": lambda asked: (
+                memory_pages.details(app, last(asked))
+                if flag(asked, "full")
+                else app.memory(last(asked), explain=flag(asked, "explain"))
+            ),
             "POST": lambda asked: app.governing.revise(last(asked), object_in(asked)),
         },
         "/api/ids": {"GET": lambda asked: {"ids": app.ids_like(word(asked, "prefix"))}},
+        "/api/facets": {"GET": lambda asked: memory_pages.facets(app, asked)},
+        "/api/discard": {"POST": lambda asked: app.governing.put_aside(object_in(asked))},
+        "/api/tags": {"POST": lambda asked: app.governing.tag(object_in(asked))},
         "/api/pin": {"POST": lambda asked: app.governing.pin(object_in(asked))},
         "/api/supersede": {"POST": lambda asked: app.governing.supersede(object_in(asked))},
         "/api/undo": {"POST": lambda asked: app.governing.undo(object_in(asked))},
         "/api/log": {"GET": lambda asked: app.governing.log(**_log_query(asked))},
         "/api/mcp": {"POST": lambda asked: mcp_tools.answer(app, object_in(asked))},
         "/api/review": {
-            "GET": lambda asked: app.review(project_path=word(asked, "project_path")),
+            "GET": lambda asked: (
+                memory_pages.waiting(
+                    app,
+                    project=word(asked, "project"),
+                    limit=whole(asked, "limit", memory_pages.MAX_WAITING, most=memory_pages.MAX_WAITING),
+                )
+                if flag(asked, "full")
+                else app.review(project_path=word(asked, "project_path"))
+            ),
             "POST": lambda asked: app.decide(object_in(asked)),
         },
         "/api/imports": {
@@ -85,7 +111,29 @@ def routes_of(app: App, *, leave: Callable[[], None]) -> Routes:
         "/api/context": {"GET": lambda asked: app.context(**_context_query(asked))},
         "/api/search": {"GET": lambda asked: app.search(**_search_query(asked))},
         "/api/sessions": {"GET": lambda asked: app.sessions(**_list_query(asked))},
-        "/api/sessions/": {"GET": lambda asked: app.session(last(asked))},
+        "/api/sessions/": {
+            "GET": lambda asked: story(app, last(asked)) if flag(asked, "full") else app.session(last(asked))
+        },
+        "/api/timeline": {
+            "GET": lambda asked: timeline(
+                app,
+                project=word(asked, "project"),
+                before=word(asked, "before"),
+                limit=whole(asked, "limit", 30, most=200),
+            )
+        },
+        "/api/live": {
+            "GET": lambda asked: live(
+                app, session=word(asked, "session"), limit=whole(asked, "limit", TEXTS, most=MOST)
+            )
+        },
+        "/api/changes": {"GET": lambda asked: _changes(app, after=int(number(asked, "after", -1.0)))},
+        "/api/preview": {
+            "GET": lambda asked: preview_page.choices(
+                app, project=word(asked, "project"), session=word(asked, "session")
+            ),
+            "POST": lambda asked: preview_page.preview(app, object_in(asked)),
+        },
         "/api/injections": {"GET": lambda asked: app.injections(**_injections_query(asked))},
         "/api/injections/": {"GET": lambda asked: app.injection(last(asked))},
         "/api/silences": {
@@ -106,7 +154,7 @@ def routes_of(app: App, *, leave: Callable[[], None]) -> Routes:
         "/api/goals/": {"POST": lambda asked: app.goals.reach(last(asked), object_in(asked))},
         "/api/graph/": {"GET": lambda asked: app.graph.of(last(asked), hops=whole(asked, "hops", most=MOST_HOPS))},
         "/api/links": {"POST": lambda asked: app.graph.link(object_in(asked))},
-        "/api/projects": {"GET": lambda _: app.projects.every()},
+        "/api/projects": {"GET": lambda _: memory_pages.projects(app)},
         "/api/project": {
             "GET": lambda asked: app.projects.show(**{name: word(asked, name) for name in ("of", "project_path")}),
             "POST": lambda asked: app.projects.say(object_in(asked)),
@@ -116,11 +164,16 @@ def routes_of(app: App, *, leave: Callable[[], None]) -> Routes:
         "/api/project/merge": {"POST": lambda asked: app.projects.merge(object_in(asked))},
         "/api/resume": {"GET": lambda asked: app.resume(**_list_query(asked, 10))},
         "/api/hosts": {"GET": lambda _: app.hosts()},
-        "/api/health": {"GET": lambda _: app.health()},
+        "/api/health": {"GET": lambda asked: health(app) if flag(asked, "full") else app.health()},
         "/api/stats": {
-            "GET": lambda asked: app.stats(
-                project_path=word(asked, "project_path"), days=whole(asked, "days", 30, most=MOST_DAYS)
-            )
+            "GET": lambda asked: {
+                **app.stats(
+                    project_path=word(asked, "project_path"),
+                    project_key=word(asked, "project"),
+                    days=whole(asked, "days", 30, most=MOST_DAYS),
+                ),
+                "layer_names": LAYERS,
+            }
         },
         "/api/model": {
             "GET": lambda asked: app.model(ledger=whole(asked, "ledger", most=10_000)),
@@ -131,10 +184,6 @@ def routes_of(app: App, *, leave: Callable[[], None]) -> Routes:
         "/api/scrub": {"POST": lambda asked: app.scrub(object_in(asked))},
         "/api/forget": {"POST": lambda asked: app.forget(object_in(asked))},
         "/api/prune": {"POST": lambda asked: app.prune(object_in(asked))},
-        "/api/view": {
-            "GET": lambda _: app.viewer.about(),
-            "POST": lambda asked: app.viewer.say(object_in(asked)),
-        },
         "/api/stop": {"POST": stop},
     }
 
@@ -146,10 +195,17 @@ def handler(app: App, *, leave: Callable[[], None]) -> Callable[[Request], Respo
     def answer(asked: Request) -> Response:
         if asked.path not in UNHEARD:
             app.asked = time.monotonic()
+        if asked.method == "GET" and asked.path in YIELDING:
+            app.backpressure.give_way()
         with app.backpressure if asked.path in AWAITED else nullcontext():
             return answered(routes, asked, tell=app.tell, hint="docs/api.md lists the routes")
 
     return answer
+
+
+def _changes(app: App, *, after: int) -> dict[str, Any]:
+    """Return the number of the last commit, as soon as it differs from *after*, or after a second."""
+    return {"number": app.store.wait_for_commit(after, seconds=CHANGE_SECONDS)}
 
 
 def _delivery(asked: Request) -> HookCall:
