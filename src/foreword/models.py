@@ -109,6 +109,9 @@ class Memory:
     detail: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
+RELATIONS = ("supersedes", "resolves", "caused-by", "relates-to", "part-of")  # of links between memories
+
+
 @dataclass(frozen=True)
 class Link:
     """One edge of the graph between memories: supersedes, resolves, caused-by, relates-to or part-of."""

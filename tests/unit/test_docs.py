@@ -23,7 +23,7 @@ from foreword.recall.pipeline import REASONS, options_of, recall
 from foreword.store.sqlite import Store
 from foreword.viewer import routes as viewer
 from foreword.worker import routes as worker
-from foreword.worker.routing import Routes
+from foreword.worker.routes import Routes
 from tests.tables import table
 
 ROOT = Path(__file__).resolve().parents[2]

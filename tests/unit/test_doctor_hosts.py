@@ -15,7 +15,7 @@ from foreword.agents.setup import Entry, Setup
 from foreword.cli import codex, hosts
 from foreword.install.wired import Lack, Wired
 from foreword.problems import NOTE, OK, WRONG, Finding, Problem
-from foreword.worker.session_lookup import WAYS
+from foreword.worker.sessions import WAYS
 from tests.tables import table
 
 NOW = time.time()

@@ -11,7 +11,7 @@ import typer
 from foreword.cli import door, screen
 from foreword.cli.memories import Json, Project
 from foreword.cli.speaker import refuse_agents
-from foreword.worker.graph import RELATIONS
+from foreword.models import RELATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

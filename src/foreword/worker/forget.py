@@ -32,10 +32,10 @@ from foreword.store.sqlite import Store
 from foreword.store.verbatim import Sentences, is_long, split
 from foreword.terms import terms
 from foreword.worker.jobs.extract import ExtractionJob
-from foreword.worker.jobs.imports import Importing
-from foreword.worker.jobs.refine import Refining
+from foreword.worker.jobs.imports import ImportJob
+from foreword.worker.jobs.refine import RefineJob
 from foreword.worker.scrub import files
-from foreword.worker.working_set import Work
+from foreword.worker.working_set import WorkingSet
 
 MOST_IDS = 10_000
 MOST_TITLES = 200  # that a preview names
@@ -65,9 +65,9 @@ class Forgetting:
         home: Home,
         store: Callable[[], Store],
         extraction: ExtractionJob,
-        refining: Refining,
-        importing: Callable[[], Importing],
-        work: Work,
+        refining: RefineJob,
+        importing: Callable[[], ImportJob],
+        work: WorkingSet,
         drain: Callable[[], None],
         tell: Callable[[str, str], None],
         now: Callable[[], float] = time.time,

@@ -1,4 +1,4 @@
-"""What the keeper found -> the JSON that its callers get."""
+"""Turn models into the JSON that callers of the API get."""
 
 from __future__ import annotations
 
@@ -89,6 +89,15 @@ def silence(kept: Silence, known: Mapping[str, Memory]) -> dict[str, Any]:
 def rejected(kept: Memory, why: str) -> dict[str, Any]:
     """A memory that was weighed and left out, as it is called now, and why."""
     return {"memory": kept.id, "kind": kept.kind, "title": kept.title, "why": why}
+
+
+def goal(kept: Memory) -> dict[str, Any]:
+    """Return a goal as JSON."""
+    return {
+        **{name: getattr(kept, name) for name in ("id", "title", "body", "project", "created")},
+        "status": "done" if kept.detail.get("status") == "done" else "open",
+        "outcome": str(kept.detail.get("outcome") or ""),
+    }
 
 
 def memory(kept: Memory) -> dict[str, Any]:
