@@ -97,7 +97,7 @@ def test_one_memory_takes_anothers_place_and_gives_it_back(shell: Shell):
     assert old not in shell.says("search", "quokkas")
     assert "superseded by" in shell.run("supersede", old, new, code=1).stderr
     assert "is superseded itself" in shell.run("supersede", new, old, code=1).stderr
-    assert "its own place" in shell.run("supersede", new, new, code=1).stderr
+    assert "supersede itself" in shell.run("supersede", new, new, code=1).stderr
     assert "name either" in shell.run("supersede", new, code=1).stderr
     shell.run("undo", "--yes")
     assert shown(shell, old)["status"] == "active"
