@@ -28,7 +28,7 @@ from foreword.install.found import place_of
 from foreword.models import Memory
 from foreword.paths import Home
 from foreword.projects import resolve
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker import lifecycle
 from foreword.worker.client import Client
 
@@ -230,7 +230,7 @@ class Bench:
         home = self._home("tools")
         store, now = Store(home.database, backups=home.backups), time.time()
         about = {"project": self.key, "created": now, "confirmed": now}
-        store.keep(
+        store.memories.put(
             [Memory("failure", f"make missing-{at} fails", detail=_failed(at, now), **about) for at in range(FAILURES)]
         )
         store.close()
@@ -345,7 +345,7 @@ def _fill(path: Path, size: int, *, key: str, asked: int) -> list[str]:
     for project, count in enumerate(shares(size)):
         ours = list(memories(words, project, count, key=key if project == asked else "", now=time.time()))
         for start in range(0, count, 500):
-            store.keep(ours[start : start + 500])
+            store.memories.put(ours[start : start + 500])
         if project == asked:
             for memory in sorted(ours, key=lambda memory: -memory.created)[:200]:
                 said = [word for word in f"{memory.title} {memory.body}".split() if len(word) > 3]

@@ -18,6 +18,7 @@ from typing import Any
 
 import apsw
 from eval.baseline import plain_words
+from foreword.store.sql import SEQUENCE_BITS
 from store import (
     BIGGEST,
     FUNCTION_WORDS,
@@ -41,10 +42,7 @@ from foreword.models import UNIVERSAL, Context, Memory, NoContext, Project, Trig
 from foreword.paths import Home
 from foreword.recall import pipeline as recall
 from foreword.recall import render
-from foreword.store import finding
-from foreword.store.finding import SEQUENCE_BITS
-from foreword.store.reading import Reader
-from foreword.store.sqlite import Store
+from foreword.store import Store, StoreReader, finding
 from foreword.terms import any_of, terms
 
 TIMES, GROWS = 3.0, 5.0  # the goals: at most so many plain queries; and from 10,000 to a million memories
@@ -53,11 +51,11 @@ EVERYWHERE = 200  # one memory in so many belongs to the language, and one to al
 # What is told apart of a prompt's time, each without the others that it calls.
 STEPS: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
     ("query", recall, ("query_of",)),
-    ("words", Reader, ("by_words",)),
+    ("words", StoreReader, ("by_words",)),
     ("near", finding, ("_near",)),
     ("weigh", recall, ("weighed",)),
     ("votes", recall, ("votes",)),
-    ("code", Reader, ("by_code",)),
+    ("code", StoreReader, ("by_code",)),
     ("rank", recall, ("rank",)),
     ("fit", recall, ("fit",)),
     ("render", render, ("line", "shorter_lines", "compact", "block")),
@@ -238,7 +236,8 @@ class Asking:
             options=recall.options_of(self.settings, name, synonyms=self.synonyms),
             now=NOW,
             window=recall.Window(
-                shown=lambda: self.store.shown(trigger.session), spent=lambda: self.store.spent(trigger.session)
+                shown=lambda: self.store.injections.shown(trigger.session),
+                spent=lambda: self.store.injections.window_tokens(trigger.session),
             ),
         )
 

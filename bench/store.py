@@ -23,11 +23,10 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+from foreword.store.sql import SEQUENCE_BITS
 
 from foreword.models import KINDS, POSTINGS, Event, Memory, Query
-from foreword.store import writing
-from foreword.store.finding import SEQUENCE_BITS
-from foreword.store.sqlite import Store
+from foreword.store import Store, writing
 from foreword.terms import any_of, terms
 
 PROJECTS = 50
@@ -183,7 +182,7 @@ def bulk(path: Path, parts: Iterable[tuple[str, Iterable[Memory]]]) -> Store:
     db.execute("COMMIT")
     db.close()
     store = Store(path, backups=path.parent)
-    store.index()
+    store.reindex()
     return store
 
 
@@ -196,7 +195,7 @@ def _row(memory: Memory, *, owner: int, sequence: int) -> tuple[Any, ...]:
 def _kept(path: Path, size: int, words: Words) -> Store:
     store = Store(path, backups=path.parent)
     for batch in sessions(size, words):
-        store.keep(batch)
+        store.memories.put(batch)
     return store
 
 
@@ -248,7 +247,7 @@ def searches(store: Store, path: Path, project: int, *, count: int) -> dict[str,
 
     def ours(asked: tuple[str, ...]) -> list[str]:
         query = Query(scopes=(scope,), terms=asked, limit=20)
-        return [hit.memory.id for hit in store.by_words(query)]
+        return [hit.memory.id for hit in store.search.by_words(query)]
 
     def joined(asked: tuple[str, ...]) -> list[str]:
         rows = plain.execute(
@@ -268,7 +267,7 @@ def searches(store: Store, path: Path, project: int, *, count: int) -> dict[str,
 
     def recent(_asked: tuple[str, ...]) -> list[str]:
         kinds = ("decision", "pattern", "failure", "observation", "note")
-        return [hit.memory.id for hit in store.by_recency(Query(scopes=(scope,), kinds=kinds, limit=30))]
+        return [hit.memory.id for hit in store.search.by_recency(Query(scopes=(scope,), kinds=kinds, limit=30))]
 
     asks: dict[str, Callable[[tuple[str, ...]], list[str]]] = {
         "ours": ours,
@@ -322,7 +321,7 @@ def keeping(store: Store, words: Words, count: int) -> float:
     batches = [list(memories(words, 1 + at % 10, 500)) for at in range(max(1, count // 500))]
     started = time.perf_counter()
     for batch in batches:
-        store.keep(batch)
+        store.memories.put(batch)
     return round(sum(map(len, batches)) / (time.perf_counter() - started))
 
 
@@ -335,7 +334,7 @@ def appending(store: Store, count: int, *, threads: int = 64) -> dict[str, float
         for number in range(count // threads):
             event = _event(f"{thread}-{number}", text)
             started = time.perf_counter()
-            store.append([event])
+            store.events.append([event])
             waits.append((time.perf_counter() - started) * 1000)
 
     crew = [threading.Thread(target=work, args=(thread,)) for thread in range(threads)]

@@ -29,7 +29,7 @@ from store import SEED, Words, bulk, key_of, memories, quantile, say, shares
 
 from foreword.models import KINDS, UNIVERSAL, Injection, Item, Memory, Project, Session
 from foreword.paths import Home
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker import lifecycle
 from foreword.worker.client import Client
 
@@ -123,7 +123,7 @@ def grown(path: Path, size: int, seed: int) -> None:
     store = bulk(
         path, ((scope, dressed(words, tags, scope, part, count)) for scope, part, count in (*parts, *everywhere))
     )
-    store.see_projects([Project(key_of(at), f"bench-{at:02}", "") for at in range(len(parts))], at=time.time())
+    store.projects.see([Project(key_of(at), f"bench-{at:02}", "") for at in range(len(parts))], at=time.time())
     lived(store, path, random.Random(seed))
     store.close()
 
@@ -157,13 +157,15 @@ def lived(store: Store, path: Path, chance: random.Random) -> None:
     db.close()
     for number, (session, project) in enumerate(named):
         at = time.time() - number * 2_500.0
-        store.settle(Session(session, "claude-code", project, "/", at, at + 1_800.0, at + 1_800.0, events=40))
+        store.sessions.save_extraction(
+            Session(session, "claude-code", project, "/", at, at + 1_800.0, at + 1_800.0, events=40)
+        )
         items = tuple(Item(id, "index", 0.5, 40, {"words": 0.5}) for id in chance.sample(known, min(8, len(known))))
         given = Injection(
             id=f"inj-{number:08}", trigger="session_start", session=session, project=project, host="claude-code", at=at,
             tokens=320, budget=1500, build_ms=2.0, layers={"index": 320}, skipped={}, items=items, text="given " * 200,
         )  # fmt: skip
-        store.record(given)
+        store.injections.record(given)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 
 from foreword.paths import Home
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from tests.scratch import scratch_home
 
 # `make test` runs the same examples every time, so that it passes every time; `make test-all` looks for new ones.

@@ -11,7 +11,7 @@ from typing import Any
 from foreword.config import load
 from foreword.models import Project
 from foreword.paths import Home
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker.projects import ProjectRegistry
 from foreword.worker.services import Services
 

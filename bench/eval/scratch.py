@@ -21,7 +21,7 @@ from foreword.models import Context, Memory, NoContext, Project, Ranked, Trigger
 from foreword.paths import Home
 from foreword.recall.pipeline import POOL, Options, look, options_of, recall
 from foreword.recall.query import query_of
-from foreword.store.sqlite import Store
+from foreword.store import Store
 
 if TYPE_CHECKING:
     from foreword.recall.search import Searchable
@@ -76,7 +76,7 @@ class Scratch:
             end += 1
         for start in range(self._learned, end, BATCH):
             batch = memories[start : min(end, start + BATCH)]
-            kept = self.store.keep([replace(memory, project=self.project.key) for memory in batch])
+            kept = self.store.memories.put([replace(memory, project=self.project.key) for memory in batch])
             self.by_uid.update((memory.uid, memory) for memory in kept)
             self.by_id.update((memory.id, memory) for memory in kept)
             self.plain.add(batch)
@@ -88,7 +88,7 @@ class Scratch:
         if not query.terms:
             return ()  # a prompt without a topic gets nothing
         query = replace(query, at=at, limit=POOL, most_terms=self.options.most_terms, postings=self.options.postings)
-        ranked, problems = look(self.store, query, now=at, trigger="prompt")
+        ranked, problems = look(self.store.search, query, now=at, trigger="prompt")
         if problems:
             raise ForewordError(f"{self.dataset.name} cannot be searched: {'; '.join(problems)}")
         return ranked

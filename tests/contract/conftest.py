@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from foreword.store.sqlite import Store
+from foreword.store import Store
 
 MakeStore = Callable[..., Store]
 

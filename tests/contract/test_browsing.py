@@ -22,7 +22,7 @@ SCOPES = ("project:here", "project:there", "language:python", "universal")
 def filled(store):
     """Two memories of each kind, status and scope, each with its own words, tags and files."""
     every = itertools.product(KINDS, STATUSES, SCOPES, (0, 1))
-    return store.keep(
+    return store.memories.put(
         [
             Memory(
                 kind,
@@ -80,7 +80,7 @@ def test_what_is_being_forgotten_is_on_no_page_and_in_no_count(store):
 
 
 def test_what_is_typed_letter_by_letter_is_found_at_every_letter(store):
-    (wanted,) = store.keep(
+    (wanted,) = store.memories.put(
         [Memory("decision", "Authentication uses HTTPTransport in src/auth/tokens.py", body="é 内存泄漏")]
     )
     filled(store)
@@ -98,7 +98,7 @@ def test_what_is_typed_letter_by_letter_is_found_at_every_letter(store):
 
 def test_a_title_that_begins_with_the_words_is_first_whatever_its_age(store):
     filled(store)
-    old, _ = store.keep(
+    old, _ = store.memories.put(
         [
             Memory("note", "Ice age", body="long ago", project="here", created=-1e9),
             Memory("note", "Of cold times", body="ice age", project="here", created=1e9),
@@ -119,7 +119,7 @@ def test_an_id_is_found_as_it_is_typed_and_whatever_its_status_when_it_is_whole(
 
 
 def test_what_the_index_does_not_know_is_found_in_the_texts(store):
-    party, tagged, done, umlaut = store.keep(
+    party, tagged, done, umlaut = store.memories.put(
         [
             Memory("note", "Release party 🎉", project="p"),
             Memory("note", "Cake", project="p", tags=("🎉",)),
@@ -147,18 +147,18 @@ def test_what_the_index_does_not_know_is_found_in_the_texts(store):
     "words", ["don’t retry", "retry — login", "retry – log", "login …", "… ", "“login”", "it’s login"]
 )
 def test_what_phones_write_between_words_is_passed_over(store, words):
-    (kept,) = store.keep([Memory("note", "We don't retry the login", project="p")])
+    (kept,) = store.memories.put([Memory("note", "We don't retry the login", project="p")])
     assert store.browse(Wanted(words=words)).memories == (kept,)
 
 
 def test_what_nearly_all_hold_is_found_in_the_newest_and_what_is_rare_wherever_it_is(store):
-    first, rare = store.keep(
+    first, rare = store.memories.put(
         [
             Memory("note", "Walnut, the one", project="p", created=-1e6),
             Memory("note", "x", "warp", project="p", created=-2e6),
         ]
     )
-    store.keep(
+    store.memories.put(
         [
             Memory("note", f"a {n}", "the walrus waits", project="p", tags=("sea",), created=float(n))
             for n in range(4_000)
@@ -232,7 +232,7 @@ def test_a_page_and_its_counts_are_those_of_a_plain_look_at_all(shared_store, mo
         monkeypatch.setattr(browsing, "STEP", 2)
     monkeypatch.setattr(browsing, "STEPS", 0.0 if few == 12 else browsing.STEPS)  # the walk, whatever it takes
     here = f"p{next(NUMBERS)}"
-    kept = shared_store.keep(
+    kept = shared_store.memories.put(
         [replace(each, title=f"{each.title} {number}", project=here) for number, each in enumerate(memories)]
     )
     wanted = replace(wanted, project=here)
@@ -271,12 +271,12 @@ def _of(memory, name):
 
 
 def test_what_was_asked_before_a_change_is_looked_for_again_after_it(store):
-    [memory] = store.keep([Memory("note", "Walrus", tags=("arctic",), files=("sea/ice.py",), project="here")])
+    [memory] = store.memories.put([Memory("note", "Walrus", tags=("arctic",), files=("sea/ice.py",), project="here")])
     asked = (Wanted(words="walrus"), Wanted(tag="arctic"), Wanted(file="sea/"), Wanted(project="here"))
     for wanted in asked:
         assert [each.id for each in store.browse(wanted).memories] == [memory.id]
         assert dict(store.facets(wanted).counts["kind"]) == {"note": 1}
-    store.keep([replace(memory, title="Seal", tags=(), files=(), status="discarded")])
+    store.memories.put([replace(memory, title="Seal", tags=(), files=(), status="discarded")])
     for wanted in asked:
         assert store.browse(wanted).memories == ()
         assert store.facets(wanted).counts["kind"] == ()

@@ -21,19 +21,19 @@ def a_memory(title, **more):
 def test_words_and_pairs_are_counted_in_every_scope(make_store):
     # All who hold a common word are counted in every scope.
     store = make_store()
-    store.keep([a_memory(f"walrus {n}") for n in range(700)])
-    store.keep([a_memory(f"walrus {n}", scope="universal") for n in range(600)])
-    hits = store.by_words(Query(scopes=HERE, terms=("walrus",), limit=5))
+    store.memories.put([a_memory(f"walrus {n}") for n in range(700)])
+    store.memories.put([a_memory(f"walrus {n}", scope="universal") for n in range(600)])
+    hits = store.search.by_words(Query(scopes=HERE, terms=("walrus",), limit=5))
     assert [hit.held["walrus"] for hit in hits] == [rarity(1300, 1300)] * 5
     # A word too common for the budget leaves the rarer ones.
     store = make_store()
-    store.keep([a_memory(f"walrus {n} {'tusk' if n % 7 == 0 else ''}") for n in range(700)])
-    hits = store.by_words(Query(scopes=HERE, terms=("walrus", "tusk"), postings=400, limit=500))
+    store.memories.put([a_memory(f"walrus {n} {'tusk' if n % 7 == 0 else ''}") for n in range(700)])
+    hits = store.search.by_words(Query(scopes=HERE, terms=("walrus", "tusk"), postings=400, limit=500))
     assert {tuple(hit.held) for hit in hits} == {("tusk",)}
     assert len(hits) == 100
     # Words side by side are told wherever they are.
     store = make_store()
-    store.keep(
+    store.memories.put(
         [
             a_memory("a walrus tusk"),
             a_memory("tusk of the walrus"),
@@ -43,7 +43,7 @@ def test_words_and_pairs_are_counted_in_every_scope(make_store):
         ]
     )
     query = Query(scopes=HERE, terms=("walrus", "tusk", "old"), pairs=("walrus tusk", "old walrus"))
-    told = {hit.memory.title: {each for each in hit.held if " " in each} for hit in store.by_words(query)}
+    told = {hit.memory.title: {each for each in hit.held if " " in each} for hit in store.search.by_words(query)}
     assert {title: pairs for title, pairs in told.items() if pairs} == {
         "a walrus tusk": {"walrus tusk"},
         "the old walrus tusk": {"walrus tusk", "old walrus"},
@@ -53,17 +53,17 @@ def test_words_and_pairs_are_counted_in_every_scope(make_store):
 def test_neighbours_code_and_recency_leave_nobody_out(make_store):
     # What is known already is found all the same.
     store = make_store()
-    kept = store.keep([a_memory(f"turn {n}", files=("a.py",), functions=(f"f{n}",)) for n in range(6)])
+    kept = store.memories.put([a_memory(f"turn {n}", files=("a.py",), functions=(f"f{n}",)) for n in range(6)])
     query, votes = Query(scopes=HERE), {"a.py": 1.0, "f2": 0.5, "unknown.py": 1.0}
-    hits = store.by_code(query, votes)
+    hits = store.search.by_code(query, votes)
     assert hits[0].memory.title == "turn 2"
-    assert store.by_code(query, votes, known={memory.id: memory for memory in kept[:4]}) == hits
+    assert store.search.by_code(query, votes, known={memory.id: memory for memory in kept[:4]}) == hits
     assert {frozenset(hit.held) for hit in hits} == {frozenset({"a.py", "f2"}), frozenset({"a.py"})}
     # Of many that name a file the newest of each scope are found.
     store = make_store()
-    store.keep([a_memory(f"turn {n}", files=("a.py",)) for n in range(230)])
-    store.keep([a_memory("everywhere", files=("a.py",), scope="universal")])
-    hits = store.by_code(Query(scopes=HERE, limit=400), {"a.py": 1.0})
+    store.memories.put([a_memory(f"turn {n}", files=("a.py",)) for n in range(230)])
+    store.memories.put([a_memory("everywhere", files=("a.py",), scope="universal")])
+    hits = store.search.by_code(Query(scopes=HERE, limit=400), {"a.py": 1.0})
     assert {hit.memory.title for hit in hits} == {"everywhere", *(f"turn {n}" for n in range(30, 230))}
     assert hits[0].held == {"a.py": rarity(201, 231)}
 
@@ -74,8 +74,8 @@ def test_neighbours_code_and_recency_leave_nobody_out(make_store):
 @settings(max_examples=50, deadline=None)
 @given(name=st.text(st.characters(exclude_characters="\0"), min_size=1))
 def test_any_name_is_found_as_it_is_written(shared_store, name):
-    shared_store.keep([a_memory("named", uid="named", files=(name,), project="names")])
-    (hit,) = shared_store.by_code(Query(scopes=("project:names",)), {name: 1.0})
+    shared_store.memories.put([a_memory("named", uid="named", files=(name,), project="names")])
+    (hit,) = shared_store.search.by_code(Query(scopes=("project:names",)), {name: 1.0})
     assert set(hit.held) == {name}
 
 

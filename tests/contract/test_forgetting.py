@@ -10,8 +10,7 @@ from tests.contract.test_store import an_injection
 
 from foreword.audit import MemoryChange
 from foreword.models import Change, Event, Item, Link, Memory, Query, Session
-from foreword.store import forgetting
-from foreword.store.sqlite import Store
+from foreword.store import Store, forgetting
 
 
 def a_memory(title, **more):
@@ -23,7 +22,7 @@ def an_event(key, at=5.0, session="s", prompt="hello"):
 
 
 def forget(store, at=10.0, **asked):
-    live = store.forgetting
+    live = store.maintenance.forgetting
     going = live.ask(lambda execute: forgetting.doomed(execute, **asked))
     live.begin(going, at=at)
     removed = live.remove(going)
@@ -32,113 +31,123 @@ def forget(store, at=10.0, **asked):
 
 
 def titles(store):
-    return [memory.title for _, memory in store.page()]
+    return [memory.title for _, memory in store.memories.page()]
 
 
 def test_every_row_of_a_memory_goes_and_no_other(store):
-    one, two = store.keep(
+    one, two = store.memories.put(
         [a_memory("walrus", files=("a.py", "b.py"), functions=("f",)), a_memory("penguin", files=("b.py",))]
     )
-    store.keep([], links=[Link(one.id, "relates-to", two.id)])
-    store.touch([one.id, two.id], how="get", at=5.0)
+    store.memories.put([], links=[Link(one.id, "relates-to", two.id)])
+    store.memories.record_access([one.id, two.id], how="get", at=5.0)
     removed = forget(store, ids=[one.id])
     assert removed["memories"] == removed["links"] == removed["access"] == 1
     assert removed["units"] == 2  # a.py and f; b.py is named by the other
     assert titles(store) == ["penguin"]
-    assert store.by_words(Query(scopes=("project:here",), terms=("walrus",))) == ()
-    assert [hit.memory.title for hit in store.by_code(Query(scopes=("project:here",)), {"b.py": 1.0})] == ["penguin"]
-    (entry,) = store.log(memory=one.id)
+    assert store.search.by_words(Query(scopes=("project:here",), terms=("walrus",))) == ()
+    assert [hit.memory.title for hit in store.search.by_code(Query(scopes=("project:here",)), {"b.py": 1.0})] == [
+        "penguin"
+    ]
+    (entry,) = store.audit.list(memory=one.id)
     assert (entry.what, entry.who) == ("forget", "user")
 
 
 def test_what_waited_for_a_full_disk_is_not_written_behind_a_forgetting(tmp_path):
     store = Store(tmp_path / "memory.db", backups=tmp_path / "backups")
-    (one,) = store.keep([a_memory("walrus")])
+    (one,) = store.memories.put([a_memory("walrus")])
     store._write(lambda: store._db.pragma("max_page_count", int(store._db.pragma("page_count")) + 5))
     told = an_injection("late", items=(Item(one.id, "index", 0.5, 3, {}),), text=f"walrus {'x' * 100_000}")
-    store.record(told)
-    assert store.injection("late") is None
+    store.injections.record(told)
+    assert store.injections.get("late") is None
     forget(store, ids=[one.id])
     store._write(lambda: store._db.pragma("max_page_count", 10_000))
-    store.set_mark("space", "again", at=11.0)
-    assert store.injection("late") is None
+    store.set_checkpoint("space", "again", at=11.0)
+    assert store.injections.get("late") is None
     assert "let go" in " ".join(store.problems())
     store.close()
 
 
 def test_imports_and_extraction_do_not_bring_it_back_but_what_is_said_anew_is_kept(store):
-    (one,) = store.keep([a_memory("Use Valkey, not Redis", body="The licence.")])
+    (one,) = store.memories.put([a_memory("Use Valkey, not Redis", body="The licence.")])
     forget(store, ids=[one.id])
     same = replace(one, id="", uid="from elsewhere", title="use valkey not redis!", body="the licence")
-    assert store.bring([a_memory("other wording", uid=one.uid), same, a_memory("another")])[0].title == "another"
+    assert store.put_import([a_memory("other wording", uid=one.uid), same, a_memory("another")])[0].title == "another"
     assert titles(store) == ["another"]
-    assert store.settle(Session("s", "h", "here", "/", 1.0, 9.0), memories=[same]) == ()
-    assert store.keep([same]) == ()
-    (again,) = store.keep([replace(one, id="", created=11.0)])
+    assert store.sessions.save_extraction(Session("s", "h", "here", "/", 1.0, 9.0), memories=[same]) == ()
+    assert store.memories.put([same]) == ()
+    (again,) = store.memories.put([replace(one, id="", created=11.0)])
     forget(store, ids=[again.id], at=12.0)
-    assert store.bring([replace(one, id="", created=13.0)]) == ()
+    assert store.put_import([replace(one, id="", created=13.0)]) == ()
 
 
 def test_a_forgotten_session_is_not_told_again_but_may_go_on(store):
-    store.append([an_event("a"), an_event("b", session="t")])
-    store.keep([a_memory("walrus", session="s"), a_memory("penguin", session="t")])
-    store.note_changes([Change("here", "a.py", "f", "NEW", session="s", at=5.0)])
+    store.events.append([an_event("a"), an_event("b", session="t")])
+    store.memories.put([a_memory("walrus", session="s"), a_memory("penguin", session="t")])
+    store.sessions.put_changes([Change("here", "a.py", "f", "NEW", session="s", at=5.0)])
     removed = forget(store, session="s", at=10.0)
     assert (removed["events"], removed["sessions"], removed["memories"], removed["changes"]) == (1, 1, 1, 1)
-    assert store.append([an_event("a"), an_event("older, another key", at=9.0)]) == (False, False)
+    assert store.events.append([an_event("a"), an_event("older, another key", at=9.0)]) == (False, False)
     told = Session("s", "claude-code", "here", "/", 1.0, 9.0)
     change = Change("here", "a.py", "f", "NEW", session="s", at=5.0)
-    assert store.bring([a_memory("other words", session="s")], session=told, changes=[change]) == ()
-    assert (store.session("s"), store.changed("here", limit=9)) == (None, ())
-    assert store.append([an_event("a", at=11.0)]) == (True,)
-    assert store.session("s").events == 1
-    assert store.session("t").events == 1
+    assert store.put_import([a_memory("other words", session="s")], session=told, changes=[change]) == ()
+    assert (store.sessions.get("s"), store.sessions.changes("here", limit=9)) == (None, ())
+    assert store.events.append([an_event("a", at=11.0)]) == (True,)
+    assert store.sessions.get("s").events == 1
+    assert store.sessions.get("t").events == 1
 
 
 def test_all_of_a_project_goes_and_it_may_be_used_anew(store):
-    store.append([an_event("a"), replace(an_event("b"), project="there", session="t")])
-    store.keep([a_memory("walrus"), a_memory("for all", scope="universal"), a_memory("penguin", project="there")])
-    store.set_mark("git:here", "abc", at=5.0)
+    store.events.append([an_event("a"), replace(an_event("b"), project="there", session="t")])
+    store.memories.put(
+        [a_memory("walrus"), a_memory("for all", scope="universal"), a_memory("penguin", project="there")]
+    )
+    store.set_checkpoint("git:here", "abc", at=5.0)
     forget(store, projects=["here"])
     assert titles(store) == ["penguin"]
-    assert [session.id for session in store.sessions()] == ["t"]
-    assert store.mark("git:here") == ""
-    store.keep([a_memory("a new day", created=11.0)])
-    assert [hit.memory.title for hit in store.by_recency(Query(scopes=("project:here",)))] == ["a new day"]
+    assert [session.id for session in store.sessions.list()] == ["t"]
+    assert store.checkpoint("git:here") == ""
+    store.memories.put([a_memory("a new day", created=11.0)])
+    assert [hit.memory.title for hit in store.search.by_recency(Query(scopes=("project:here",)))] == ["a new day"]
 
 
 def test_the_log_stays_without_its_texts_and_nothing_of_it_is_taken_back(store):
-    one, two = store.keep([a_memory("walrus"), a_memory("penguin")])
+    one, two = store.memories.put([a_memory("walrus"), a_memory("penguin")])
     both = ((one, replace(one, title="seal")), (two, replace(two, title="auk")))
-    (entry,) = store.amend([MemoryChange("revise", "walrus was wrong", changed=both[:1])], who="user", at=6.0)
-    (shared,) = store.amend(
-        [MemoryChange("merge", changed=((store.by_id([one.id])[0], replace(one, body="x", title="seal")), both[1]))],
+    (entry,) = store.audit.apply([MemoryChange("revise", "walrus was wrong", changed=both[:1])], who="user", at=6.0)
+    (shared,) = store.audit.apply(
+        [
+            MemoryChange(
+                "merge", changed=((store.memories.get([one.id])[0], replace(one, body="x", title="seal")), both[1])
+            )
+        ],
         who="tidy",
         at=7.0,
     )
     forget(store, ids=[one.id])
-    now = {each.number: each for each in store.log()}
+    now = {each.number: each for each in store.audit.list()}
     assert (now[entry.number].patch, now[entry.number].why) == ({}, "")
     assert list(now[shared.number].patch["changed"]) == [two.id]
-    refused = store.undo(tuple(now.values()), who="user", at=20.0).refused
+    refused = store.audit.undo(tuple(now.values()), who="user", at=20.0).refused
     assert "cannot be taken back" in refused[entry.number]
     assert "cannot be taken back" in refused[max(now)]
 
 
 def test_an_injection_that_told_it_stays_without_the_item_the_text_and_the_terms(store):
-    one, two = store.keep([a_memory("walrus"), a_memory("penguin")])
+    one, two = store.memories.put([a_memory("walrus"), a_memory("penguin")])
     items = tuple(Item(memory=each.id, layer="index", score=1.0, tokens=3, why={}) for each in (one, two))
     for id, some in (("both", items), ("other", items[1:])):
-        store.record(replace(an_injection(id), items=some, text="as it was told", terms=("sea",)), at_once=True)
+        store.injections.record(
+            replace(an_injection(id), items=some, text="as it was told", terms=("sea",)), at_once=True
+        )
     forget(store, ids=[one.id])
-    both, other = store.injection("both"), store.injection("other")
+    both, other = store.injections.get("both"), store.injections.get("other")
     assert ([item.memory for item in both.items], both.text, both.terms) == ([two.id], "", ())
     assert (other.text, other.terms) == ("as it was told", ("sea",))
 
 
 def test_copies_in_other_memories_are_cut_or_go_with_it(store):
     said = "The payroll database is at ten dot four"
-    one, summary, same, other = store.keep(
+    one, summary, same, other = store.memories.put(
         [
             a_memory("Use Valkey", body=f"{said}.", session="s", detail={"why": "so be it"}),
             a_memory("Done", session="s", detail={"decisions": ["Use Valkey", "Use Vite"], "learned": f"that {said}!"}),
@@ -146,44 +155,44 @@ def test_copies_in_other_memories_are_cut_or_go_with_it(store):
             a_memory("Use Valkey for locks", body="So be it.", session="t"),
         ]
     )
-    live = store.forgetting
+    live = store.maintenance.forgetting
     going = live.ask(lambda execute: forgetting.doomed(execute, ids=[one.id]))
     told = live.ask(lambda execute: list(forgetting.texts(execute, going)))
     cutter = forgetting.Cutter(going, told)
     of_agent = replace(going, only="here")
     assert live.ask(lambda execute: forgetting.with_copies(execute, of_agent, cutter.sentences)) == of_agent
     assert live.ask(lambda execute: forgetting.with_copies(execute, going, cutter.sentences)).ids == (one.id, same.id)
-    store.scrub(cutter, after=("memories",))
+    store.maintenance.scrub(cutter, after=("memories",))
     assert cutter.cut == {summary.uid, same.uid}
-    changed, untouched = store.by_id([summary.id, other.id])
+    changed, untouched = store.memories.get([summary.id, other.id])
     assert changed.detail == {"decisions": ["Use Vite"], "learned": "that [forgotten]!"}
     assert untouched == other
 
 
 def test_a_backup_is_cleaned_and_refuses_what_was_forgotten(tmp_path):
     live = Store(tmp_path / "memory.db", backups=tmp_path / "backups")
-    (one, two) = live.keep([a_memory("walrus in the fog", session="s"), a_memory("penguin")])
+    (one, two) = live.memories.put([a_memory("walrus in the fog", session="s"), a_memory("penguin")])
     shutil.copytree(tmp_path, tmp_path / "copied")
-    going = live.forgetting.ask(lambda execute: forgetting.doomed(execute, ids=[one.id]))
-    live.forgetting.begin(going, at=10.0)
+    going = live.maintenance.forgetting.ask(lambda execute: forgetting.doomed(execute, ids=[one.id]))
+    live.maintenance.forgetting.begin(going, at=10.0)
     path = tmp_path / "copied" / "memory.db"
     copy = forgetting.Copy(path)
-    assert copy.forget(forgetting.Cutter(going, [one.title]), stones=live.forgetting.stones(), at=10.0) >= 1
+    assert copy.forget(forgetting.Cutter(going, [one.title]), stones=live.maintenance.forgetting.stones(), at=10.0) >= 1
     copy.close()
     live.close()
     assert b"walrus" not in path.read_bytes()
     store = Store(path, backups=tmp_path / "backups")
     assert (store.problems(), titles(store)) == ((), [two.title])
-    assert store.bring([a_memory("walrus in the fog")]) == ()
+    assert store.put_import([a_memory("walrus in the fog")]) == ()
     store.close()
 
 
 def test_a_key_is_made_once_and_hashes_tell_nothing_of_the_text(store):
-    (one, two) = store.keep([a_memory("walrus in the fog"), a_memory("penguin in the sun")])
+    (one, two) = store.memories.put([a_memory("walrus in the fog"), a_memory("penguin in the sun")])
     forget(store, ids=[one.id])
-    first = store.forgetting.stones()
+    first = store.maintenance.forgetting.stones()
     forget(store, ids=[two.id])
-    second = store.forgetting.stones()
+    second = store.maintenance.forgetting.stones()
     assert first[0] == second[0]
     assert set(first[1]) < set(second[1])
     assert not any(b"walrus" in hash for hash, _, _ in second[1])
@@ -191,6 +200,6 @@ def test_a_key_is_made_once_and_hashes_tell_nothing_of_the_text(store):
 
 @pytest.mark.parametrize("words", ["WALRUS fog", "fog, licence"])
 def test_words_are_looked_for_in_every_text_of_a_memory_whatever_their_case(store, words):
-    store.keep([a_memory("Walrus", detail={"why": "the fog, licence"}), a_memory("fog", project="there")])
-    going = store.forgetting.ask(lambda execute: forgetting.doomed(execute, projects=["here"], match=words))
+    store.memories.put([a_memory("Walrus", detail={"why": "the fog, licence"}), a_memory("fog", project="there")])
+    going = store.maintenance.forgetting.ask(lambda execute: forgetting.doomed(execute, projects=["here"], match=words))
     assert (len(going.ids), going.projects) == (1, ())

@@ -14,27 +14,27 @@ NEW = Memory(kind="decision", title="Two files", uid="u-new", project="p", creat
 def test_ids_uids_and_marks_come_with_the_rows(make_store):
     # An id that is free is kept and one that is taken is not.
     store = make_store()
-    (first,) = store.bring([replace(OLD, id="dec-00000000")])
-    (second,) = store.bring([replace(NEW, id="dec-00000000")])
-    (third,) = store.bring([replace(NEW, uid="u-third", id="not-00000001")])
+    (first,) = store.put_import([replace(OLD, id="dec-00000000")])
+    (second,) = store.put_import([replace(NEW, id="dec-00000000")])
+    (third,) = store.put_import([replace(NEW, uid="u-third", id="not-00000001")])
     assert first.id == "dec-00000000"
     assert second.id.startswith("dec-")
     assert second.id != first.id
     assert third.id.startswith("dec-")  # an id tells the kind
     # Others may be named by uid also those that were there before.
     store = make_store()
-    (new,) = store.bring([NEW])
+    (new,) = store.put_import([NEW])
     told = replace(OLD, status="superseded", superseded_by="u-new")
-    (old,) = store.bring([told], links=[Link("u-new", "supersedes", "u-old")])
-    assert store.by_uid(["u-old"])[0].superseded_by == new.id
-    assert store.linked(old.id) == (Link(new.id, "supersedes", old.id),)
+    (old,) = store.put_import([told], links=[Link("u-new", "supersedes", "u-old")])
+    assert store.memories.get_by_uid(["u-old"])[0].superseded_by == new.id
+    assert store.memories.links(old.id) == (Link(new.id, "supersedes", old.id),)
     # The mark comes with the rows or not at all.
     store = make_store()
-    store.bring([OLD], mark=("git:p", "half"), at=5.0)
-    assert store.mark("git:p") == "half"
+    store.put_import([OLD], checkpoint=("git:p", "half"), at=5.0)
+    assert store.checkpoint("git:p") == "half"
     with contextlib.suppress(Exception):
-        store.bring([replace(NEW, kind="nonsense")], mark=("git:p", "all"), at=6.0)
-    assert (store.mark("git:p"), store.by_uid(["u-new"])) == ("half", ())
+        store.put_import([replace(NEW, kind="nonsense")], checkpoint=("git:p", "all"), at=6.0)
+    assert (store.checkpoint("git:p"), store.memories.get_by_uid(["u-new"])) == ("half", ())
 
 
 def test_sessions_changes_and_order_are_kept(make_store):
@@ -42,17 +42,17 @@ def test_sessions_changes_and_order_are_kept(make_store):
     store = make_store()
     event = Event(key="k", host="h", name="n", kind="prompt", session="s", project="p", cwd="/", at=3.0, payload={})
     told = Session(id="s", host="h", project="p", cwd="/", started=3.0, last=3.0, events=1, newest=77, distilled=77)
-    store.bring([], events=[event], session=told)
-    store.bring([], events=[event], session=told)
-    (kept,) = store.sessions("p")
+    store.put_import([], events=[event], session=told)
+    store.put_import([], events=[event], session=told)
+    (kept,) = store.sessions.list("p")
     assert (kept.events, kept.distilled) == (1, kept.newest)
-    assert store.undistilled() == ()
+    assert store.sessions.pending() == ()
     # An older change does not hide a newer one.
     store = make_store()
     newer = Change(project="p", file="a.py", function="f", what="DELETED", at=9.0)
-    store.note_changes([newer])
-    store.bring([], changes=[replace(newer, what="NEW", at=8.0)])
-    assert store.changed("p", limit=5) == (newer,)
+    store.sessions.put_changes([newer])
+    store.put_import([], changes=[replace(newer, what="NEW", at=8.0)])
+    assert store.sessions.changes("p", limit=5) == (newer,)
     # What is brought newest first stands in the order of time all the same.
     store = make_store()
 
@@ -60,17 +60,17 @@ def test_sessions_changes_and_order_are_kept(make_store):
         return Memory(kind="note", title=f"{number}", uid=f"c{number}", project="p", created=float(number))
 
     def brought(*numbers: int, left: int, row: str = "walk") -> None:
-        store.bring([commit(number) for number in numbers], row=(row, left))
+        store.put_import([commit(number) for number in numbers], row=(row, left))
 
     brought(9, 8, 7, left=6)
-    store.keep([commit(10)])  # somebody works meanwhile
+    store.memories.put([commit(10)])  # somebody works meanwhile
     brought(6, 5, left=4)
     brought(12, 11, left=0, row="a later walk")
     brought(4, 3, 2, left=1)
     brought(1, left=0)
-    assert [memory.title for _, memory in store.page()] == [str(number) for number in range(1, 13)]
+    assert [memory.title for _, memory in store.memories.page()] == [str(number) for number in range(1, 13)]
     # A row that is longer than was said goes on above.
     store = make_store()
-    store.bring([replace(NEW, uid=f"a{number}") for number in range(3)], row=("walk", 1))
-    store.bring([replace(OLD, uid=f"b{number}") for number in range(3)], row=("walk", 0))
-    assert len(store.page()) == 6
+    store.put_import([replace(NEW, uid=f"a{number}") for number in range(3)], row=("walk", 1))
+    store.put_import([replace(OLD, uid=f"b{number}") for number in range(3)], row=("walk", 0))
+    assert len(store.memories.page()) == 6

@@ -8,14 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.tables import table
 
-from foreword.models import Event, Injection, Item, Memory
-from foreword.store.judged import UNTOLD, Use, Verdict
+from foreword.models import UNTOLD, Event, Injection, Item, Memory, Usage, UsageVerdict
 
 VERDICTS = st.sampled_from([(True, "file"), (True, "words"), (False, ""), (None, UNTOLD)])
 
 
 def kept(store, *titles):
-    return store.keep([Memory("decision", title, project="here", created=1.0) for title in titles])
+    return store.memories.put([Memory("decision", title, project="here", created=1.0) for title in titles])
 
 
 def given_to(store, *memories, id="inj-1", session="s1", at=10.0, **more):
@@ -23,17 +22,17 @@ def given_to(store, *memories, id="inj-1", session="s1", at=10.0, **more):
     injection = Injection(
         id, "prompt", session, "here", "codex", at, 60, 500, 1.0, {}, {}, items, text=f"text of {id}", **more
     )
-    store.record(injection)
+    store.injections.record(injection)
     return injection
 
 
 def counts(store, memory):
-    (found,) = store.by_id([memory.id])
+    (found,) = store.memories.get([memory.id])
     return found.used, found.ignored
 
 
 def happened(store, kind, *, at, session="s1"):
-    store.append([Event(f"{kind}{at}{session}", "codex", kind, kind, session, "here", "/here", at, {})])
+    store.events.append([Event(f"{kind}{at}{session}", "codex", kind, kind, session, "here", "/here", at, {})])
 
 
 def test_verdicts_are_counted_once_and_use_wins(make_store):
@@ -41,10 +40,10 @@ def test_verdicts_are_counted_once_and_use_wins(make_store):
     store = make_store()
     one, two = kept(store, "one", "two")
     given_to(store, one, two)
-    said = [Verdict("inj-1", one.id, used=True, how="file"), Verdict("inj-1", two.id, used=False)]
-    assert [store.judge(said), store.judge(said)] == [2, 0]
+    said = [UsageVerdict("inj-1", one.id, used=True, how="file"), UsageVerdict("inj-1", two.id, used=False)]
+    assert [store.injections.record_usage(said), store.injections.record_usage(said)] == [2, 0]
     assert (counts(store, one), counts(store, two)) == ((1, 0), (0, 1))
-    assert [(item.used, item.how) for item in store.injection("inj-1").items] == [(True, "file"), (False, "")]
+    assert [(item.used, item.how) for item in store.injections.get("inj-1").items] == [(True, "file"), (False, "")]
     # What was used stays used and what was for nothing may become used.
     store = make_store()
     (one,) = kept(store, "one")
@@ -55,21 +54,24 @@ def test_verdicts_are_counted_once_and_use_wins(make_store):
         (False, "", (1, 0)),
         (None, UNTOLD, (1, 0)),
     ):
-        store.judge([Verdict("inj-1", one.id, used=used, how=how)])
+        store.injections.record_usage([UsageVerdict("inj-1", one.id, used=used, how=how)])
         assert counts(store, one) == expected
     # Counts outlive a memory that is kept again.
     store = make_store()
     (one,) = kept(store, "one")
     given_to(store, one)
-    store.judge([Verdict("inj-1", one.id, used=True, how="file")])
-    store.keep([replace(one, title="told better")])
+    store.injections.record_usage([UsageVerdict("inj-1", one.id, used=True, how="file")])
+    store.memories.put([replace(one, title="told better")])
     assert counts(store, one) == (1, 0)
     # Verdicts of what is not there change nothing.
     store = make_store()
     (one,) = kept(store, "one")
     given_to(store, one)
-    said = [Verdict("inj-9", one.id, used=True, how="file"), Verdict("inj-1", "dec-99999999", used=True, how="file")]
-    assert store.judge(said) == 0
+    said = [
+        UsageVerdict("inj-9", one.id, used=True, how="file"),
+        UsageVerdict("inj-1", "dec-99999999", used=True, how="file"),
+    ]
+    assert store.injections.record_usage(said) == 0
     assert counts(store, one) == (0, 0)
 
 
@@ -80,21 +82,23 @@ def test_counts_are_always_those_of_the_items(shared_store, said):
     for id in ("inj-a", "inj-b"):
         given_to(shared_store, one, id=f"{id}{one.id}")
     for id, (used, how) in said:
-        shared_store.judge([Verdict(f"{id}{one.id}", one.id, used=used, how=how)])
-    items = [item for each in shared_store.injections(memory=one.id) for item in each.items]
+        shared_store.injections.record_usage([UsageVerdict(f"{id}{one.id}", one.id, used=used, how=how)])
+    items = [item for each in shared_store.injections.list(memory=one.id) for item in each.items]
     assert counts(shared_store, one) == (sum(i.used is True for i in items), sum(i.used is False for i in items))
-    assert shared_store.use(memory=one.id) == Use(2, *counts(shared_store, one))
+    assert shared_store.injections.usage(memory=one.id) == Usage(2, *counts(shared_store, one))
 
 
 def test_an_injection_that_a_hook_tells_itself_keeps_the_verdicts_of_what_it_still_holds(store):
     one, two, three = kept(store, "one", "two", "three")
     first = given_to(store, one, two)
-    store.judge([Verdict("inj-1", one.id, used=True, how="file"), Verdict("inj-1", two.id, used=False)])
+    store.injections.record_usage(
+        [UsageVerdict("inj-1", one.id, used=True, how="file"), UsageVerdict("inj-1", two.id, used=False)]
+    )
     items = (first.items[0], Item(three.id, "index", 0.4, 9, {}))
-    store.record(replace(first, away=True, items=items), at_once=True)
+    store.injections.record(replace(first, away=True, items=items), at_once=True)
     assert [counts(store, each) for each in (one, two, three)] == [(1, 0), (0, 0), (0, 0)]
-    assert [(item.used, item.how) for item in store.injection("inj-1").items] == [(True, "file"), (None, "")]
-    store.record(first)  # of a worker that was late: what the hook says was seen
+    assert [(item.used, item.how) for item in store.injections.get("inj-1").items] == [(True, "file"), (None, "")]
+    store.injections.record(first)  # of a worker that was late: what the hook says was seen
     assert [counts(store, each) for each in (one, two, three)] == [(1, 0), (0, 0), (0, 0)]
 
 
@@ -107,14 +111,14 @@ def test_what_waits_for_a_verdict_is_told_until_it_has_one(make_store):
     given_to(store, two, id="inj-1", at=10.0)
     given_to(store, two, id="inj-3", session="s2")
     given_to(store, two, id="inj-4", session="")
-    assert [(each.id, each.text) for each in store.unjudged("s1")] == [
+    assert [(each.id, each.text) for each in store.injections.undecided("s1")] == [
         ("inj-1", "text of inj-1"),
         ("inj-2", "text of inj-2"),
     ]
-    assert [each.id for each in store.unjudged("s1", limit=1)] == ["inj-2"]
-    store.judge([Verdict("inj-1", two.id, used=True, how="file")])
-    assert [each.id for each in store.unjudged("s1")] == ["inj-2"]
-    assert store.unjudged("") == ()
+    assert [each.id for each in store.injections.undecided("s1", limit=1)] == ["inj-2"]
+    store.injections.record_usage([UsageVerdict("inj-1", two.id, used=True, how="file")])
+    assert [each.id for each in store.injections.undecided("s1")] == ["inj-2"]
+    assert store.injections.undecided("") == ()
     # Silent sessions are overdue until all they were given is judged.
     store = make_store()
     one, two = kept(store, "one", "two")
@@ -123,22 +127,22 @@ def test_what_waits_for_a_verdict_is_told_until_it_has_one(make_store):
     given_to(store, one, two)
     given_to(store, one, id="inj-2", session="s2")
     overdue = {"since": 10.0, "before": 100.0}
-    assert [each.id for each in store.overdue(**overdue)] == ["s1"]
-    store.judge([Verdict("inj-1", one.id, used=False)])
-    assert [each.id for each in store.overdue(**overdue)] == ["s1"]
-    store.judge([Verdict("inj-1", two.id, used=None, how=UNTOLD)])
-    assert store.overdue(**overdue) == ()
-    assert store.overdue(since=60.0, before=100.0) == ()
+    assert [each.id for each in store.injections.undecided_sessions(**overdue)] == ["s1"]
+    store.injections.record_usage([UsageVerdict("inj-1", one.id, used=False)])
+    assert [each.id for each in store.injections.undecided_sessions(**overdue)] == ["s1"]
+    store.injections.record_usage([UsageVerdict("inj-1", two.id, used=None, how=UNTOLD)])
+    assert store.injections.undecided_sessions(**overdue) == ()
+    assert store.injections.undecided_sessions(since=60.0, before=100.0) == ()
     # What a session fetched is told with its time.
     store = make_store()
     one, two = kept(store, "one", "two")
-    store.touch([one.id], how="get", at=5.0, session="s1")
-    store.touch([one.id, two.id], how="get", at=15.0, session="s1")
-    store.touch([two.id], how="get", at=16.0, session="s2")
-    store.touch([two.id], how="get", at=17.0)
-    assert store.fetched("s1") == ((one.id, 5.0), *sorted([(one.id, 15.0), (two.id, 15.0)]))
-    assert {id for id, _ in store.fetched("s1", since=10.0)} == {one.id, two.id}
-    assert store.fetched("") == ()
+    store.memories.record_access([one.id], how="get", at=5.0, session="s1")
+    store.memories.record_access([one.id, two.id], how="get", at=15.0, session="s1")
+    store.memories.record_access([two.id], how="get", at=16.0, session="s2")
+    store.memories.record_access([two.id], how="get", at=17.0)
+    assert store.memories.accessed("s1") == ((one.id, 5.0), *sorted([(one.id, 15.0), (two.id, 15.0)]))
+    assert {id for id, _ in store.memories.accessed("s1", since=10.0)} == {one.id, two.id}
+    assert store.memories.accessed("") == ()
 
 
 @table("judged", [(False, ""), (None, UNTOLD)])
@@ -146,10 +150,10 @@ def test_what_is_still_in_the_window_may_yet_be_used_and_what_is_not_is_done_wit
     (one,) = kept(store, "one")
     happened(store, "session_start", at=5.0)
     given_to(store, one)
-    store.judge([Verdict("inj-1", one.id, judged[0], judged[1])])
-    assert [each.id for each in store.unjudged("s1")] == ["inj-1"]
+    store.injections.record_usage([UsageVerdict("inj-1", one.id, judged[0], judged[1])])
+    assert [each.id for each in store.injections.undecided("s1")] == ["inj-1"]
     happened(store, "compaction", at=30.0)
-    assert store.unjudged("s1") == ()
+    assert store.injections.undecided("s1") == ()
 
 
 def test_use_is_counted_by_project_time_and_session(make_store):
@@ -158,17 +162,19 @@ def test_use_is_counted_by_project_time_and_session(make_store):
     one, two = kept(store, "one", "two")
     given_to(store, one, two)
     given_to(store, one, id="inj-2", at=1000.0)
-    store.judge([Verdict("inj-1", one.id, used=True, how="file"), Verdict("inj-1", two.id, used=False)])
-    assert store.use(project="here") == Use(shown=3, used=1, ignored=1)
-    assert store.use(project="here", since=500.0) == Use(shown=1, used=0, ignored=0)
-    assert store.use(project="there") == Use()
-    assert store.use(memory=one.id) == Use(shown=2, used=1, ignored=0)
+    store.injections.record_usage(
+        [UsageVerdict("inj-1", one.id, used=True, how="file"), UsageVerdict("inj-1", two.id, used=False)]
+    )
+    assert store.injections.usage(project="here") == Usage(shown=3, used=1, ignored=1)
+    assert store.injections.usage(project="here", since=500.0) == Usage(shown=1, used=0, ignored=0)
+    assert store.injections.usage(project="there") == Usage()
+    assert store.injections.usage(memory=one.id) == Usage(shown=2, used=1, ignored=0)
     # Use is counted of one session too.
     store = make_store()
     (one,) = kept(store, "one")
     given_to(store, one, id="inj-1", session="s1")
     given_to(store, one, id="inj-2", session="s2")
-    store.judge([Verdict("inj-2", one.id, used=True, how="file")])
-    assert store.use(session="s1") == Use(1, 0, 0)
-    assert store.use(session="s2") == Use(1, 1, 0)
-    assert store.use(session="s3") == Use()
+    store.injections.record_usage([UsageVerdict("inj-2", one.id, used=True, how="file")])
+    assert store.injections.usage(session="s1") == Usage(1, 0, 0)
+    assert store.injections.usage(session="s2") == Usage(1, 1, 0)
+    assert store.injections.usage(session="s3") == Usage()

@@ -12,7 +12,7 @@ KINDS = ("note", "preference", "summary")
 def filled(store):
     """One memory of each kind, status and scope; those that can be told of: what is being forgotten cannot."""
     every = itertools.product(KINDS, STATUSES, ("project:here", "project:there", "universal"))
-    kept = store.keep(
+    kept = store.memories.put(
         [
             Memory(kind, f"{kind} {status} {scope}", scope=scope, status=status, created=float(number))
             for number, (kind, status, scope) in enumerate(every)
@@ -25,7 +25,7 @@ def test_all_of_a_kind_are_told_by_scope_status_and_limit(make_store):
     # All of a kind whatever their status newest first.
     store = make_store()
     wanted = [each for each in filled(store) if each.kind == "note"]
-    assert list(store.of_kinds(("note",))) == wanted[::-1]
+    assert list(store.memories.list(("note",))) == wanted[::-1]
     # Only of these scopes kinds and statuses.
     store = make_store()
     every = filled(store)
@@ -35,17 +35,17 @@ def test_all_of_a_kind_are_told_by_scope_status_and_limit(make_store):
         (("active",), ("proposed",), ("active", "discarded"), ("stale", "superseded")),
     ):
         wanted = {each.id for each in every if each.scope in scopes and each.kind in kinds and each.status in statuses}
-        got = store.of_kinds(kinds, scopes=scopes, statuses=statuses)
+        got = store.memories.list(kinds, scopes=scopes, statuses=statuses)
         assert {each.id for each in got} == wanted
     # At most the limit and the newest of all.
     store = make_store()
     every = filled(store)
     newest = sorted((each for each in every if each.kind in ("note", "summary")), key=lambda each: -each.created)[:4]
-    assert list(store.of_kinds(("note", "summary"), limit=4)) == newest
+    assert list(store.memories.list(("note", "summary"), limit=4)) == newest
     # Nothing where there is nothing.
     store = make_store()
-    assert store.of_kinds(("note",)) == ()
-    assert store.of_kinds((), scopes=("project:here",)) == ()
+    assert store.memories.list(("note",)) == ()
+    assert store.memories.list((), scopes=("project:here",)) == ()
     # How many are active is counted.
     store = make_store()
     every = filled(store)
@@ -55,4 +55,4 @@ def test_all_of_a_kind_are_told_by_scope_status_and_limit(make_store):
             for each in every
             if each.kind == kind and each.status == "active" and (not scopes or each.scope in scopes)
         ]
-        assert store.how_many(kind, scopes=scopes) == len(wanted)
+        assert store.memories.count(kind, scopes=scopes) == len(wanted)

@@ -19,8 +19,8 @@ from foreword.errors import StoreError
 from foreword.llm import UNTOLD, Completed, NoAnswer
 from foreword.llm.schema import Text
 from foreword.llm.spending import DAY, Ledger, Metered, ModelPaused, OverCap
+from foreword.models import PENDING_CALL, ModelCall
 from foreword.recall.tokens import count
-from foreword.store.ledger import ASKED, Spending
 
 PROMPT, SYSTEM = "walrus " * 50, "be brief"
 EXPECTED = count(f"{SYSTEM}\n{PROMPT}")
@@ -65,7 +65,7 @@ def ask(model, book, *, anyway=False, session="s"):
 
 
 def outcomes(store):
-    return [(each.outcome, each.tokens_in, each.tokens_out) for each in store.spendings(0.0, 100)][::-1]
+    return [(each.outcome, each.tokens_in, each.tokens_out) for each in store.stats.model_calls(0.0, 100)][::-1]
 
 
 # ---- the store
@@ -74,18 +74,21 @@ def outcomes(store):
 def test_a_call_is_written_down_and_changed_by_its_number(make_store):
     # What is written is read newest first.
     store = make_store()
-    kept = [store.spend(Spending(float(n), "p", "m", "refine", f"s{n}", n, 2 * n, 1.5, "ok")) for n in range(5)]
+    kept = [
+        store.stats.record_model_call(ModelCall(float(n), "p", "m", "refine", f"s{n}", n, 2 * n, 1.5, "ok"))
+        for n in range(5)
+    ]
     assert [each.number for each in kept] == [1, 2, 3, 4, 5]
-    assert store.spendings(0.0, 3) == tuple(kept[:1:-1])
-    assert store.spendings(3.0, 10) == tuple(kept[:2:-1])
-    assert store.spent_on_models(3.0) == 3 * (3 + 4)
-    assert (store.spendings(99.0), store.spent_on_models(99.0)) == ((), 0)
+    assert store.stats.model_calls(0.0, 3) == tuple(kept[:1:-1])
+    assert store.stats.model_calls(3.0, 10) == tuple(kept[:2:-1])
+    assert store.stats.model_tokens(3.0) == 3 * (3 + 4)
+    assert (store.stats.model_calls(99.0), store.stats.model_tokens(99.0)) == ((), 0)
     # A call is changed by its number.
     store = make_store()
-    entry = store.spend(Spending(1.0, "p", "m", "refine", tokens_in=50, tokens_out=50))
-    assert store.spend(replace(entry, tokens_in=1, tokens_out=2, outcome="ok")).number == entry.number
+    entry = store.stats.record_model_call(ModelCall(1.0, "p", "m", "refine", tokens_in=50, tokens_out=50))
+    assert store.stats.record_model_call(replace(entry, tokens_in=1, tokens_out=2, outcome="ok")).number == entry.number
     assert outcomes(store) == [("ok", 1, 2)]
-    assert store.counts()["ledger"] == 1
+    assert store.stats.row_counts()["ledger"] == 1
 
 
 # ---- what counts
@@ -97,7 +100,7 @@ def test_a_call_counts_what_it_told_or_what_was_expected(make_store):
     book = ledger(store)
     assert ask(Fake(used=(EXPECTED, 7)), book).data == "x"
     assert outcomes(store) == [("ok", EXPECTED, 7)]
-    (entry,) = store.spendings()
+    (entry,) = store.stats.model_calls()
     assert (entry.provider, entry.model, entry.purpose, entry.session) == ("fake", "f-1", "refine", "s")
     assert entry.ms >= 0
     # Who tells nothing is counted as expected and who tells too little is not believed.
@@ -110,7 +113,7 @@ def test_a_call_counts_what_it_told_or_what_was_expected(make_store):
     store = make_store()
     with pytest.raises(ZeroDivisionError):
         ask(Fake(failure=ZeroDivisionError()), ledger(store))
-    assert outcomes(store) == [(ASKED, EXPECTED, MOST)]
+    assert outcomes(store) == [(PENDING_CALL, EXPECTED, MOST)]
 
 
 @table(
@@ -199,8 +202,8 @@ def test_a_worker_that_is_killed_while_it_asks_has_counted_it(make_store, tmp_pa
         os.kill(worker.pid, signal.SIGKILL)
     store = make_store(tmp_path)
     ((outcome, _, tokens_out),) = outcomes(store)
-    assert (outcome, tokens_out) == (ASKED, 77)
-    assert store.spent_on_models(0.0) > 77
+    assert (outcome, tokens_out) == (PENDING_CALL, 77)
+    assert store.stats.model_tokens(0.0) > 77
 
 
 def test_many_at_once_do_not_share_the_last_tokens(store):
@@ -230,7 +233,7 @@ TOLD = st.integers(0, ROOM) | st.just(UNTOLD)
 def test_no_day_costs_more_than_its_cap_by_more_than_one_call_told_late(shared_store, calls, daily):
     """A call is made only where its estimate fits; only what is told afterwards can pass it, and then none follows."""
     clock = Clock()
-    start = clock.at = float(shared_store.counts()["ledger"] + 1) * 1e9  # days of its own
+    start = clock.at = float(shared_store.stats.row_counts()["ledger"] + 1) * 1e9  # days of its own
     book = ledger(shared_store, daily=daily, clock=clock)
     for told_in, told_out, later, fails in calls:
         before = book.spent()
@@ -247,7 +250,7 @@ def test_no_day_costs_more_than_its_cap_by_more_than_one_call_told_late(shared_s
         else:
             assert before + ROOM <= daily
         clock.at += later
-    assert all(each.at >= start for each in shared_store.spendings(start, 100))
+    assert all(each.at >= start for each in shared_store.stats.model_calls(start, 100))
 
 
 def test_what_cannot_be_written_down_is_not_asked(make_store):

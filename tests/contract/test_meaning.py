@@ -12,7 +12,7 @@ from foreword.config import load
 from foreword.embeddings.remote import Remote
 from foreword.endpoint import PAUSE
 from foreword.models import Memory, Query
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker.embeddings import LATE_REPORTED, Embeddings
 from foreword.worker.jobs import JobRunner
 
@@ -76,11 +76,11 @@ def caught_up(meaning, store) -> None:
 
 
 def keep(store, *titles):
-    return store.keep([Memory("note", title, project="here", created=1.0) for title in titles])
+    return store.memories.put([Memory("note", title, project="here", created=1.0) for title in titles])
 
 
 def near(store, vector):
-    return [hit.memory.title for hit in store.by_meaning(Query(scopes=("project:here",), vector=vector))]
+    return [hit.memory.title for hit in store.search.by_meaning(Query(scopes=("project:here",), vector=vector))]
 
 
 def test_off_means_that_nothing_happens(choose, store, services):
@@ -88,14 +88,14 @@ def test_off_means_that_nothing_happens(choose, store, services):
     keep(store, "walrus")
     caught_up(meaning, store)
     assert meaning.embed_prompt("walrus", seconds=1) is None
-    assert meaning.embed_memories(store.without_vectors("m")) == ()
-    assert (services.problems, store.counts()["vectors"]) == ([], 0)
+    assert meaning.embed_memories(store.memories.without_vectors("m")) == ()
+    assert (services.problems, store.stats.row_counts()["vectors"]) == ([], 0)
 
 
 def test_the_table_gives_vectors_in_the_same_commit(choose, store):
     meaning = choose(meaning="local")
     memories = [Memory("note", title, project="here") for title in ("sign-in fails with a bad token", "rye bread")]
-    store.keep(memories, vectors=meaning.embed_memories(memories))
+    store.memories.put(memories, vectors=meaning.embed_memories(memories))
     vector = meaning.embed_prompt("authentication is broken", seconds=30)
     assert near(store, vector)[0] == "sign-in fails with a bad token"
 
@@ -103,10 +103,10 @@ def test_the_table_gives_vectors_in_the_same_commit(choose, store):
 def test_what_was_there_before_is_caught_up(choose, remote, store):
     keep(store, *(f"walrus {n}" for n in range(300)))
     caught_up(choose(meaning="local"), store)
-    assert store.without_vectors("wordllama-256") == ()
+    assert store.memories.without_vectors("wordllama-256") == ()
     caught_up(remote(), store)  # another model begins anew
-    assert store.without_vectors("remote:m") == ()
-    assert store.counts()["vectors"] == 300
+    assert store.memories.without_vectors("remote:m") == ()
+    assert store.stats.row_counts()["vectors"] == 300
 
 
 def test_the_endpoint_is_not_asked_while_a_memory_is_kept(remote, server):
@@ -121,7 +121,7 @@ def test_a_broken_endpoint_costs_vectors_and_nothing_else(remote, store, server,
     for _ in range(3):
         caught_up(meaning, store)
         assert meaning.embed_prompt("walrus", seconds=5) is None
-    assert store.by_id([kept.id])
+    assert store.memories.get([kept.id])
     assert len(server.requests) == len(services.problems) == 1
     assert "found by their words" in services.problems[0]
 
@@ -132,7 +132,7 @@ def test_what_an_endpoint_could_not_do_it_does_when_it_is_well(remote, store, se
     meaning._embedder = Remote(endpoint=server.url, model="m", now=lambda: clock[0], sleep=lambda _: None)
     keep(store, "walrus")
     caught_up(meaning, store)
-    assert len(store.without_vectors("remote:m")) == 1
+    assert len(store.memories.without_vectors("remote:m")) == 1
     server.answer = endpoint.well
     clock[0] += PAUSE + 1
     caught_up(meaning, store)
@@ -143,8 +143,8 @@ def test_one_text_that_is_refused_does_not_cost_the_others_theirs(remote, store,
     server.answer = endpoint.refuses("poison")
     keep(store, *(f"walrus {n}" for n in range(20)), "poison", *(f"penguin {n}" for n in range(20)))
     caught_up(remote(), store)
-    assert store.without_vectors("remote:m") == ()  # it is not tried for ever
-    assert store.counts()["vectors"] == 41
+    assert store.memories.without_vectors("remote:m") == ()  # it is not tried for ever
+    assert store.stats.row_counts()["vectors"] == 41
     many = len(server.requests)
     caught_up(remote(), store)
     assert len(server.requests) == many

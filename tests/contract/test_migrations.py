@@ -19,9 +19,8 @@ from tests.services import Reports
 
 from foreword.errors import NewerStore, StoreError
 from foreword.models import KINDS, Memory, Query, Vector
+from foreword.store import SCHEMA, Store
 from foreword.store.migrations import MIGRATIONS, OLDEST, Migration, migrate
-from foreword.store.reading import SCHEMA
-from foreword.store.sqlite import Store
 from foreword.worker.jobs import JobRunner
 from foreword.worker.jobs.extract import ExtractionJob
 from foreword.worker.jobs.refine import RefineJob
@@ -73,33 +72,35 @@ def test_an_old_store_keeps_every_row(old):
 
 def test_an_old_store_is_searched_and_read(old):
     with closing(opened(old)) as store:
-        by_words = store.by_words(Query(scopes=(SCOPE,), terms=("sqlite",)))
+        by_words = store.search.by_words(Query(scopes=(SCOPE,), terms=("sqlite",)))
         assert "Keep bookings in SQLite" in {hit.memory.title for hit in by_words}
-        assert {memory.kind for _, memory in store.page()} == {*KINDS} - {"turn"}  # they came later
+        assert {memory.kind for _, memory in store.memories.page()} == {*KINDS} - {"turn"}  # they came later
         decision = next(hit.memory for hit in by_words if hit.memory.title == "Keep bookings in SQLite")
-        assert store.by_id([decision.id]) == (decision,)
-        by_code = store.by_code(Query(scopes=(SCOPE,)), {"rooms/store.py": 1.0})
+        assert store.memories.get([decision.id]) == (decision,)
+        by_code = store.search.by_code(Query(scopes=(SCOPE,)), {"rooms/store.py": 1.0})
         assert decision in [hit.memory for hit in by_code]
-        assert [(link.relation, link.source) for link in store.linked(decision.id)] == [("relates-to", decision.id)]
-        assert store.by_meaning(Query(scopes=(SCOPE,), vector=Vector("remote:made-up", 0.02, b"\1" * 16)))
-        assert store.registry()["dir:/home/user/rooms-copy"].alias_of == f"dir:{ROOMS}"
-        (given, begun) = store.injections(session="made-up-1", texts=True)
+        assert [(link.relation, link.source) for link in store.memories.links(decision.id)] == [
+            ("relates-to", decision.id)
+        ]
+        assert store.search.by_meaning(Query(scopes=(SCOPE,), vector=Vector("remote:made-up", 0.02, b"\1" * 16)))
+        assert store.projects.all()["dir:/home/user/rooms-copy"].alias_of == f"dir:{ROOMS}"
+        (given, begun) = store.injections.list(session="made-up-1", texts=True)
         assert decision.title in begun.text
         assert [item.memory for item in given.items if item.memory not in given.text] == []
-        assert {"forget", "supersede", "merge project"} <= {entry.what for entry in store.log()}
+        assert {"forget", "supersede", "merge project"} <= {entry.what for entry in store.audit.list()}
         forgotten = Memory("note", "The spare key lies under the flowerpot", project=f"dir:{ROOMS}", scope=SCOPE)
-        assert store.bring([forgotten]) == ()
+        assert store.put_import([forgotten]) == ()
 
 
 def test_every_event_of_an_old_store_is_read(old):
     with closing(opened(old)) as store:
-        sessions = store.sessions()
+        sessions = store.sessions.list()
         assert len(sessions) == 6
         for session in sessions:
-            events = store.events(session.id)
+            events = store.events.list(session.id)
             assert (len(events), events[-1].number) == (session.events, session.newest)
             assert all(event.payload for event in events)
-        prompts = [event.payload for session in sessions for event in store.prompts(session.id)]
+        prompts = [event.payload for session in sessions for event in store.events.prompts(session.id)]
         assert sum("book the hour right after somebody else" in json.dumps(payload) for payload in prompts) == 5
 
 
@@ -116,18 +117,18 @@ def test_the_sessions_of_an_old_store_can_be_extracted_again(old):
     db.execute("UPDATE sessions SET distilled = 0")
     db.close()
     with closing(opened(old)) as store:
-        store.index()
+        store.reindex()
         services = Reports(store)
         with closing(JobRunner(services)) as runner:
             ExtractionJob(services, runner, ProjectRegistry(services), RefineJob(services, runner))
             runner.tick()
-            wait_for(lambda: not store.undistilled())
+            wait_for(lambda: not store.sessions.pending())
         assert services.reports == []
         same = {uid for uid in before if uid.startswith(("sum:", "han:", "chg:"))}
         assert same
-        assert {memory.uid for memory in store.by_uid(sorted(same))} == same
+        assert {memory.uid for memory in store.memories.get_by_uid(sorted(same))} == same
         kinds = {uid[:3] for uid in before} | {"trn"}
-        assert {memory.uid[:3] for _, memory in store.page(limit=1000) if memory.session} >= kinds
+        assert {memory.uid[:3] for _, memory in store.memories.page(limit=1000) if memory.session} >= kinds
 
 
 def test_what_is_derived_is_rebuilt_as_it_was(old):
@@ -140,7 +141,7 @@ def test_what_is_derived_is_rebuilt_as_it_was(old):
 
     before = derived()
     with closing(opened(old)) as store:
-        assert store.index() == len(rows(old, "SELECT id FROM memories"))
+        assert store.reindex() == len(rows(old, "SELECT id FROM memories"))
         assert store.problems() == ()
     assert derived() == before
     assert all(before)

@@ -10,10 +10,9 @@ import pytest
 from tests.tables import table
 
 from foreword.audit import MemoryChange
-from foreword.models import KINDS, Change, Event, Injection, Item, Link, Memory, Query
+from foreword.models import KINDS, Change, Event, Injection, Item, Link, Memory, NoContextRecord, Query
 from foreword.store.pruning import PARTS
 from foreword.store.retention import CLASSES, Limits
-from foreword.store.silences import Silence
 
 DAY = 86_400
 FIRST = datetime(2026, 1, 1, 12)
@@ -34,13 +33,13 @@ def name(day: int) -> str:
 def live(store, day: int, *, label: int | None = None, project: str = "here") -> None:
     """One day: it begins, something happens, and the session is distilled and over."""
     label = day if label is None else label
-    store.note_day(name(label))
+    store.stats.start_day(name(label))
     now, session = at(label), f"s{day}"
     told = {"prompt": NOISE}
     events = [
         Event(f"k{day}-{n}", "codex", "Prompt", "prompt", session, project, "/here", now + n, told) for n in range(3)
     ]
-    store.append(events)
+    store.events.append(events)
     about = {"project": project, "created": now, "confirmed": now, "session": session}
     memories = [
         Memory("observation", f"observed {day}", body=NOISE, files=(f"f{day}.py", "all.py"), **about),
@@ -48,22 +47,26 @@ def live(store, day: int, *, label: int | None = None, project: str = "here") ->
         Memory("summary", f"summed up {day}", **about),
         Memory("note", f"noted {day}", status="discarded", detail={"seen_in": {"before": 1}}, **about),
     ]
-    known = store.session(session)
-    kept = store.settle(
+    known = store.sessions.get(session)
+    kept = store.sessions.save_extraction(
         known,
         upto=known.newest,
         memories=memories,
         changes=[Change(project, "all.py", f"fn{day}", "NEW", session=session, at=now)],
     )
-    store.keep([], links=[Link(kept[0].id, "relates-to", kept[1].id)])
+    store.memories.put([], links=[Link(kept[0].id, "relates-to", kept[1].id)])
     item = Item(kept[0].id, "past", 0.5, 10, {})
-    store.record(
+    store.injections.record(
         Injection(f"inj-{day}", "prompt", session, project, "codex", now, 9, 99, 1.0, {}, {}, (item,), text=NOISE),
         at_once=True,
     )
-    store.touch([kept[0].id], how="get", at=now)
-    store.note_silences([Silence(f"hush-{day}", "prompt", "", session, project, "codex", now, "told")])
-    store.amend([MemoryChange("revise", changed=((kept[2], replace(kept[2], body="revised")),))], who="user", at=now)
+    store.memories.record_access([kept[0].id], how="get", at=now)
+    store.injections.record_no_context(
+        [NoContextRecord(f"hush-{day}", "prompt", "", session, project, "codex", now, "told")]
+    )
+    store.audit.apply(
+        [MemoryChange("revise", changed=((kept[2], replace(kept[2], body="revised")),))], who="user", at=now
+    )
 
 
 def carried_out(store, plan, *, now, stop: int = 10**9) -> dict[str, int]:
@@ -73,7 +76,7 @@ def carried_out(store, plan, *, now, stop: int = 10**9) -> dict[str, int]:
     for place, part in enumerate(PARTS):
         after = ()
         while stop > 0:
-            batch = store.prune(plan, place, after=after, who="worker", now=now, told=rows, noted=noted)
+            batch = store.maintenance.prune(plan, place, after=after, who="worker", now=now, told=rows, noted=noted)
             rows[part.name] += batch.rows
             noted, after, stop = batch.noted, batch.after, stop - 1
             if not after:
@@ -86,11 +89,11 @@ def told(plan) -> dict[str, int]:
 
 
 def all_of(store):
-    return [memory for _, memory in store.page(limit=10_000)]
+    return [memory for _, memory in store.memories.page(limit=10_000)]
 
 
 def used(store) -> int:
-    return store.size().used
+    return store.stats.size().used
 
 
 @pytest.fixture
@@ -103,53 +106,53 @@ def month(store):
 
 def test_what_is_shown_is_what_goes_and_the_second_time_nothing_does(month):
     now = at(29)
-    plan = month.prunable(SOON, now=now)
-    before = month.counts()
+    plan = month.maintenance.plan_pruning(SOON, now=now)
+    before = month.stats.row_counts()
     expected = dict.fromkeys(CLASSES, 19) | {"events": 57, "changes": 38}
     assert told(plan) == expected
     assert all(each.by_age == each.rows and each.size > 0 for each in plan.classes)
     assert {each.name: (each.oldest, each.newest) for each in plan.classes}["aside"] == (at(0), at(18))
     assert carried_out(month, plan, now=now) == expected
-    after = month.counts()
+    after = month.stats.row_counts()
     assert before["events"] - after["events"] == 57
     assert before["memories"] - after["memories"] == 3 * 19
-    assert told(month.prunable(SOON, now=now)) == dict.fromkeys(CLASSES, 0)
-    assert month.index() == after["memories"]
+    assert told(month.maintenance.plan_pruning(SOON, now=now)) == dict.fromkeys(CLASSES, 0)
+    assert month.reindex() == after["memories"]
     assert month.problems() == ()
 
 
 def test_a_preview_removes_nothing(month):
-    before = month.counts()
-    month.prunable(replace(SOON, most_bytes=1), now=at(29))
-    assert month.counts() == before
+    before = month.stats.row_counts()
+    month.maintenance.plan_pruning(replace(SOON, most_bytes=1), now=at(29))
+    assert month.stats.row_counts() == before
 
 
 def test_what_is_removed_leaves_nothing_behind_that_points_to_it(month):
     gone = next(each for each in all_of(month) if each.title == "observed 3")
-    carried_out(month, month.prunable(SOON, now=at(29)), now=at(29))
-    assert month.by_id([gone.id]) == ()
-    assert month.linked(gone.id) == ()
-    assert month.counts()["sightings"] == len(month.of_session("before")) == 11
+    carried_out(month, month.maintenance.plan_pruning(SOON, now=at(29)), now=at(29))
+    assert month.memories.get([gone.id]) == ()
+    assert month.memories.links(gone.id) == ()
+    assert month.stats.row_counts()["sightings"] == len(month.memories.of_session("before")) == 11
     query = Query(scopes=("project:here",), terms=("observed",), files=("f3.py",))
-    assert gone.id not in [hit.memory.id for hit in month.by_words(query)]
-    assert month.by_code(query, {"f3.py": 1.0, "fn3": 1.0}) == ()
-    assert month.by_code(query, {"f25.py": 1.0})  # what others name is still found
-    (shown,) = month.injections(memory=gone.id)  # that it was given is still counted
-    assert month.injection(shown.id).text == ""
+    assert gone.id not in [hit.memory.id for hit in month.search.by_words(query)]
+    assert month.search.by_code(query, {"f3.py": 1.0, "fn3": 1.0}) == ()
+    assert month.search.by_code(query, {"f25.py": 1.0})  # what others name is still found
+    (shown,) = month.injections.list(memory=gone.id)  # that it was given is still counted
+    assert month.injections.get(shown.id).text == ""
 
 
 def test_the_log_tells_counts_alone_and_cannot_undo_it(month):
-    carried_out(month, month.prunable(SOON, now=at(29)), now=at(29))
-    entries = [entry for entry in month.log(limit=1000) if entry.what == "prune"]
+    carried_out(month, month.maintenance.plan_pruning(SOON, now=at(29)), now=at(29))
+    entries = [entry for entry in month.audit.list(limit=1000) if entry.what == "prune"]
     assert [(entry.who, entry.memories) for entry in entries] == [("worker", ())]
     assert entries[0].patch["pruned"]["events"] == 57
     assert "lorem" not in json.dumps(entries[0].patch)
-    undone = month.undo(entries, who="user", at=at(29))
+    undone = month.audit.undo(entries, who="user", at=at(29))
     assert not undone.entries
-    old = [entry for entry in month.log(limit=1000) if entry.what == "revise"][-1]
-    assert month.undo([old], who="user", at=at(29)).refused
-    new = next(entry for entry in month.log(limit=1000) if entry.what == "revise")
-    assert month.undo([new], who="user", at=at(29)).entries
+    old = [entry for entry in month.audit.list(limit=1000) if entry.what == "revise"][-1]
+    assert month.audit.undo([old], who="user", at=at(29)).refused
+    new = next(entry for entry in month.audit.list(limit=1000) if entry.what == "revise")
+    assert month.audit.undo([new], who="user", at=at(29)).entries
 
 
 @table("limits", [SOON, Limits(FOR_EVER, 1)])
@@ -159,57 +162,57 @@ def test_what_is_protected_stays(month, limits):
     old = {"project": "here", "created": at(0), "confirmed": at(0)}
     kept = [Memory(kind, f"{kind} {status}", status=status, **old) for kind in rules for status in statuses]
     kept += [Memory(kind, f"{kind} active", **old) for kind in set(KINDS) - {"observation", "change"}]
-    pinned = month.keep([Memory(kind, f"{kind} pinned", **old) for kind in KINDS])
+    pinned = month.memories.put([Memory(kind, f"{kind} pinned", **old) for kind in KINDS])
     pins = [MemoryChange("pin", changed=((each, replace(each, pinned=True)),)) for each in pinned]
-    month.amend(pins, who="user", at=at(0))
-    kept = [*month.keep(kept), *pinned]
+    month.audit.apply(pins, who="user", at=at(0))
+    kept = [*month.memories.put(kept), *pinned]
     waiting = Event("k", "codex", "Prompt", "prompt", "waiting", "here", "/here", at(0), {"prompt": "not distilled"})
-    month.append([waiting])
+    month.events.append([waiting])
     for day in range(30, 60):
-        month.note_day(name(day))
-        month.append([replace(waiting, key=f"k{day}", session="later", at=at(day))])
+        month.stats.start_day(name(day))
+        month.events.append([replace(waiting, key=f"k{day}", session="later", at=at(day))])
     now = at(60)
-    carried_out(month, month.prunable(limits, now=now), now=now)
+    carried_out(month, month.maintenance.plan_pruning(limits, now=now), now=now)
     present = {memory.id for memory in all_of(month)}
     assert {memory.id for memory in kept} <= present
-    assert [event.key for event in month.events("waiting")] == ["k"]
-    assert len(month.events("later")) == 30
-    assert month.events("s0") == ()
+    assert [event.key for event in month.events.list("waiting")] == ["k"]
+    assert len(month.events.list("later")) == 30
+    assert month.events.list("s0") == ()
 
 
 def test_by_size_the_oldest_goes_first_and_raw_events_before_memories(month):
-    month.give_back()
+    month.maintenance.vacuum()
     now = at(40)
     limits = Limits(FOR_EVER, used(month) - 100_000)
-    plan = month.prunable(limits, now=now)
+    plan = month.maintenance.plan_pruning(limits, now=now)
     going = told(plan)
     assert going["events"] > 0
     assert sum(going.values()) == going["events"]
     assert {each.name: each.by_age for each in plan.classes}["events"] == 0
     assert carried_out(month, plan, now=now) == going
-    left = [day for day in range(30) if month.events(f"s{day}")]
+    left = [day for day in range(30) if month.events.list(f"s{day}")]
     assert left == list(range(left[0], 30))
-    month.give_back()
+    month.maintenance.vacuum()
     assert used(month) <= limits.most_bytes
-    assert told(month.prunable(limits, now=now)) == dict.fromkeys(CLASSES, 0)
+    assert told(month.maintenance.plan_pruning(limits, now=now)) == dict.fromkeys(CLASSES, 0)
 
 
 def test_a_cap_that_cannot_be_reached_is_told_and_takes_what_may_go(month):
     now = at(40)
-    plan = month.prunable(Limits(FOR_EVER, 1), now=now)
+    plan = month.maintenance.plan_pruning(Limits(FOR_EVER, 1), now=now)
     assert plan.short > 0
     gone = carried_out(month, plan, now=now)
     assert gone == told(plan)
     assert gone["events"] == 3 * 30 - 1  # the highest number is not given again
-    assert month.counts()["events"] == 1
+    assert month.stats.row_counts()["events"] == 1
     assert all(memory.kind == "summary" for memory in all_of(month))
 
 
 def test_a_session_that_may_go_on_keeps_its_events_and_texts_whatever_the_size(month):
     now = at(29)
-    carried_out(month, month.prunable(Limits(FOR_EVER, 1), now=now), now=now)
-    assert [day for day in range(30) if month.events(f"s{day}")] == list(range(22, 30))
-    assert [day for day in range(30) if month.injection(f"inj-{day}").text] == list(range(22, 30))
+    carried_out(month, month.maintenance.plan_pruning(Limits(FOR_EVER, 1), now=now), now=now)
+    assert [day for day in range(30) if month.events.list(f"s{day}")] == list(range(22, 30))
+    assert [day for day in range(30) if month.injections.get(f"inj-{day}").text] == list(range(22, 30))
 
 
 @table("jump", [3650, -3650])
@@ -219,7 +222,7 @@ def test_a_clock_that_jumps_removes_nothing(store, jump):
     live(store, 9, label=9 + jump)
     live(store, 10, label=10 + jump)
     for now in (at(10), at(10 + jump), at(11 + jump), at(20_000)):
-        assert told(store.prunable(SOON, now=now)) == dict.fromkeys(CLASSES, 0)
+        assert told(store.maintenance.plan_pruning(SOON, now=now)) == dict.fromkeys(CLASSES, 0)
 
 
 def test_what_was_recorded_while_a_clock_was_years_behind_stays(store):
@@ -227,23 +230,23 @@ def test_what_was_recorded_while_a_clock_was_years_behind_stays(store):
     live(store, 1, label=-3650)
     for day in range(2, 30):
         live(store, day)
-    carried_out(store, store.prunable(SOON, now=at(29)), now=at(29))
-    assert store.events("s0") == ()
-    assert store.events("s1")
+    carried_out(store, store.maintenance.plan_pruning(SOON, now=at(29)), now=at(29))
+    assert store.events.list("s0") == ()
+    assert store.events.list("s1")
 
 
 def test_a_holiday_removes_nothing(store):
     for day in range(5):
         live(store, day)
     live(store, 100)
-    assert told(store.prunable(SOON, now=at(100))) == dict.fromkeys(CLASSES, 0)
+    assert told(store.maintenance.plan_pruning(SOON, now=at(100))) == dict.fromkeys(CLASSES, 0)
 
 
 def test_what_is_imported_does_not_go_by_age(month):
-    before = month.counts()
+    before = month.stats.row_counts()
     for created in (at(-2000), at(5)):  # before the store began, and since
         about = {"project": "here", "created": created, "confirmed": created, "source": "git", "trust": "imported"}
-        month.bring(
+        month.put_import(
             [
                 Memory("observation", f"commit {created}", **about),
                 Memory("note", f"{created}", status="stale", **about),
@@ -251,17 +254,17 @@ def test_what_is_imported_does_not_go_by_age(month):
             changes=[Change("here", "old.py", f"f{created}", "NEW", at=created)],
             at=at(29),
         )
-    gone = carried_out(month, month.prunable(SOON, now=at(29)), now=at(29))
+    gone = carried_out(month, month.maintenance.plan_pruning(SOON, now=at(29)), now=at(29))
     assert (gone["observations"], gone["aside"], gone["changes"]) == (19, 19, 38)
-    assert month.counts()["memories"] == before["memories"] - 3 * 19 + 4
-    assert len([each for each in month.changed("here", limit=100) if each.file == "old.py"]) == 2
+    assert month.stats.row_counts()["memories"] == before["memories"] - 3 * 19 + 4
+    assert len([each for each in month.sessions.changes("here", limit=100) if each.file == "old.py"]) == 2
 
 
 def test_what_was_put_aside_lately_stays_however_old_it_is(month):
     (old,) = [each for each in all_of(month) if each.title == "summed up 2"]
-    month.amend([MemoryChange("stale", changed=((old, replace(old, status="stale")),))], who="tidy", at=at(28))
-    carried_out(month, month.prunable(SOON, now=at(29)), now=at(29))
-    assert month.by_id([old.id])[0].status == "stale"
+    month.audit.apply([MemoryChange("stale", changed=((old, replace(old, status="stale")),))], who="tidy", at=at(28))
+    carried_out(month, month.maintenance.plan_pruning(SOON, now=at(29)), now=at(29))
+    assert month.memories.get([old.id])[0].status == "stale"
 
 
 @table("stop", (0, 3, 8))
@@ -269,35 +272,37 @@ def test_stopped_anywhere_it_is_whole_and_the_next_run_does_the_rest(make_store,
     store = make_store(tmp_path)
     for day in range(30):
         live(store, day)
-    plan = store.prunable(SOON, now=at(29))
+    plan = store.maintenance.plan_pruning(SOON, now=at(29))
     first = carried_out(store, plan, now=at(29), stop=stop)
     store.close()
     store = make_store(tmp_path)
-    rest = store.prunable(SOON, now=at(29))
+    rest = store.maintenance.plan_pruning(SOON, now=at(29))
     assert {each: first[each] + told(rest)[each] for each in CLASSES} == told(plan)
     carried_out(store, rest, now=at(29))
-    assert told(store.prunable(SOON, now=at(29))) == dict.fromkeys(CLASSES, 0)
-    assert store.index() == store.counts()["memories"]
+    assert told(store.maintenance.plan_pruning(SOON, now=at(29))) == dict.fromkeys(CLASSES, 0)
+    assert store.reindex() == store.stats.row_counts()["memories"]
     store.close()
 
 
 def test_what_changed_between_plan_and_deed_stays(month):
-    plan = month.prunable(SOON, now=at(29))
+    plan = month.maintenance.plan_pruning(SOON, now=at(29))
     (memory,) = [each for each in all_of(month) if each.title == "observed 3"]
-    month.amend([MemoryChange("pin", changed=((memory, replace(memory, pinned=True)),))], who="user", at=at(29))
-    month.append([Event("again", "codex", "Prompt", "prompt", "s4", "here", "/here", at(29), {"prompt": "go on"})])
+    month.audit.apply([MemoryChange("pin", changed=((memory, replace(memory, pinned=True)),))], who="user", at=at(29))
+    month.events.append(
+        [Event("again", "codex", "Prompt", "prompt", "s4", "here", "/here", at(29), {"prompt": "go on"})]
+    )
     carried_out(month, plan, now=at(29))
-    assert month.by_id([memory.id])
-    assert len(month.events("s4")) == 4
-    assert month.events("s3") == ()
+    assert month.memories.get([memory.id])
+    assert len(month.events.list("s4")) == 4
+    assert month.events.list("s3") == ()
 
 
 def test_the_file_gets_smaller(month):
     now = at(40)
-    carried_out(month, month.prunable(Limits(FOR_EVER, 1), now=now), now=now)
-    before = month.size()
+    carried_out(month, month.maintenance.plan_pruning(Limits(FOR_EVER, 1), now=now), now=now)
+    before = month.stats.size()
     assert before.used < before.total
-    month.give_back()
-    after = month.size()
+    month.maintenance.vacuum()
+    after = month.stats.size()
     assert after.total < before.total
-    assert month.counts()["injections"] == 30
+    assert month.stats.row_counts()["injections"] == 30

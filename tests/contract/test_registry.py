@@ -5,11 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from foreword.store.projects import TABLES
 
 from foreword.errors import BadRequest
-from foreword.models import Change, Event, Injection, Item, Link, Memory, Project, Query, Vector, moved, said_uid
-from foreword.store.registry import NAMING
-from foreword.store.silences import Silence
+from foreword.models import (
+    Change,
+    Event,
+    Injection,
+    Item,
+    Link,
+    Memory,
+    NoContextRecord,
+    Project,
+    Query,
+    Vector,
+    moved,
+    said_uid,
+)
 
 OLD, NEW = "dir:/old", "git:example.com/a/new"
 
@@ -30,8 +42,8 @@ def an_event(project: str, session: str, number: int) -> Event:
 
 def filled(store):
     """Two projects with something of theirs in every table."""
-    ours = store.keep([a_memory(NEW, "walrus of ours", uid=f"dec:{NEW}:1", seen=2, body="first")])
-    theirs = store.keep(
+    ours = store.memories.put([a_memory(NEW, "walrus of ours", uid=f"dec:{NEW}:1", seen=2, body="first")])
+    theirs = store.memories.put(
         [
             a_memory(OLD, "walrus of theirs", uid=f"dec:{OLD}:1", seen=3, body="second", files=("a.py",)),
             a_memory(OLD, "walrus alone", uid=f"sum:{OLD}:s1", kind="summary", session="s1", files=("a.py",)),
@@ -41,39 +53,44 @@ def filled(store):
         ],
         vectors=[Vector("m", 1.0, bytes([number, 1])) for number in range(5)],
     )
-    store.keep([], links=[Link(theirs[0].id, "relates-to", theirs[1].id)])
-    store.append([an_event(OLD, "s1", 1), an_event(OLD, "s1", 2), an_event(NEW, "s2", 3)])
-    store.note_changes([Change(OLD, "a.py", "f", "NEW", session="s1"), Change(NEW, "a.py", "g", "NEW", session="s2")])
+    store.memories.put([], links=[Link(theirs[0].id, "relates-to", theirs[1].id)])
+    store.events.append([an_event(OLD, "s1", 1), an_event(OLD, "s1", 2), an_event(NEW, "s2", 3)])
+    store.sessions.put_changes(
+        [Change(OLD, "a.py", "f", "NEW", session="s1"), Change(NEW, "a.py", "g", "NEW", session="s2")]
+    )
     item = Item(theirs[1].id, "past", 1.0, 3, {})
-    store.record(Injection("inj-1", "prompt", "s1", OLD, "h", 1.0, 3, 500, 0.1, {}, {}, (item,), text="x"))
-    store.note_silences([Silence("inj-2", "prompt", "", "s1", OLD, "h", 2.0, "below", nearest=theirs[1].id)])
+    store.injections.record(Injection("inj-1", "prompt", "s1", OLD, "h", 1.0, 3, 500, 0.1, {}, {}, (item,), text="x"))
+    store.injections.record_no_context(
+        [NoContextRecord("inj-2", "prompt", "", "s1", OLD, "h", 2.0, "below", nearest=theirs[1].id)]
+    )
     return ours, theirs
 
 
 def everything(store, key):
     """What a project is told to hold, by any way that asks for it."""
     scopes = (f"project:{key}",)
-    found = store.by_words(Query(scopes=scopes, terms=("walrus",), limit=50))
+    found = store.search.by_words(Query(scopes=scopes, terms=("walrus",), limit=50))
     return {
-        "rows": dict(store.of_project(key)),
+        "rows": dict(store.projects.row_counts(key)),
         "words": sorted(hit.memory.id for hit in found),
-        "recent": sorted(hit.memory.id for hit in store.by_recency(Query(scopes=scopes, limit=50))),
-        "code": sorted(hit.memory.id for hit in store.by_code(Query(scopes=scopes), {"a.py": 1.0, "b.py": 1.0})),
+        "recent": sorted(hit.memory.id for hit in store.search.by_recency(Query(scopes=scopes, limit=50))),
+        "code": sorted(hit.memory.id for hit in store.search.by_code(Query(scopes=scopes), {"a.py": 1.0, "b.py": 1.0})),
         "near": sorted(
-            hit.memory.id for hit in store.by_meaning(Query(scopes=scopes, vector=Vector("m", 1.0, bytes([1, 1]))))
+            hit.memory.id
+            for hit in store.search.by_meaning(Query(scopes=scopes, vector=Vector("m", 1.0, bytes([1, 1]))))
         ),
-        "sessions": [each.id for each in store.sessions(key)],
-        "changes": sorted(each.function for each in store.changed(key, limit=9)),
-        "injections": [each.id for each in store.injections(project=key)],
-        "silences": [each.id for each in store.silences(project=key)],
-        "page": {memory.id: memory for _, memory in store.page(scopes=scopes)},
+        "sessions": [each.id for each in store.sessions.list(key)],
+        "changes": sorted(each.function for each in store.sessions.changes(key, limit=9)),
+        "injections": [each.id for each in store.injections.list(project=key)],
+        "silences": [each.id for each in store.injections.list_no_context(project=key)],
+        "page": {memory.id: memory for _, memory in store.memories.page(scopes=scopes)},
     }
 
 
 def test_a_merge_moves_everything_by_every_way_that_asks_for_it(store):
     ours, theirs = filled(store)
-    got = store.merge_project(OLD, into=NEW, unite=newer, who="user", at=9.0)
-    assert not any(store.of_project(OLD).values())
+    got = store.projects.merge(OLD, into=NEW, unite=newer, who="user", at=9.0)
+    assert not any(store.projects.row_counts(OLD).values())
     now = everything(store, NEW)
     alone = sorted([ours[0].id, *(each.id for each in theirs[1:4])])
     assert now["words"] == now["recent"] == alone
@@ -83,88 +100,88 @@ def test_a_merge_moves_everything_by_every_way_that_asks_for_it(store):
     assert now["changes"] == ["f", "g"]
     assert now["injections"] == ["inj-1"]
     assert now["silences"] == ["inj-2"]
-    assert store.linked(theirs[0].id) == (Link(theirs[0].id, "relates-to", theirs[1].id),)
-    assert store.by_id([theirs[4].id])[0].project == NEW  # it counts everywhere, and came from here
+    assert store.memories.links(theirs[0].id) == (Link(theirs[0].id, "relates-to", theirs[1].id),)
+    assert store.memories.get([theirs[4].id])[0].project == NEW  # it counts everywhere, and came from here
     assert got.rows["memories"] == 4
     assert got.united == 1
 
 
 def test_after_a_merge_the_same_memory_is_found_again_under_its_uid(store):
     _, theirs = filled(store)
-    store.merge_project(OLD, into=NEW, unite=newer, who="user", at=9.0)
+    store.projects.merge(OLD, into=NEW, unite=newer, who="user", at=9.0)
     said = said_uid(project=NEW, kind="decision", title="Walrus  said")
-    assert [each.id for each in store.by_uid([f"sum:{NEW}:s1", said])] == [theirs[1].id, theirs[3].id]
+    assert [each.id for each in store.memories.get_by_uid([f"sum:{NEW}:s1", said])] == [theirs[1].id, theirs[3].id]
 
 
 def test_of_two_that_are_the_same_the_evidence_is_put_together_and_nothing_is_lost(store):
     ours, theirs = filled(store)
-    store.merge_project(OLD, into=NEW, unite=newer, who="user", at=9.0)
-    one, other = store.by_id([ours[0].id, theirs[0].id])
+    store.projects.merge(OLD, into=NEW, unite=newer, who="user", at=9.0)
+    one, other = store.memories.get([ours[0].id, theirs[0].id])
     assert (one.seen, one.body, one.status) == (5, "second", "active")
     assert (other.status, other.superseded_by, other.scope) == ("superseded", one.id, f"project:{NEW}")
 
 
 def test_a_merge_is_logged_and_cannot_be_taken_back(store):
     filled(store)
-    got = store.merge_project(OLD, into=NEW, unite=newer, who="user", at=9.0)
+    got = store.projects.merge(OLD, into=NEW, unite=newer, who="user", at=9.0)
     after = everything(store, NEW)
-    assert store.registry()[OLD].alias_of == NEW
-    (entry,) = store.log(limit=1)
+    assert store.projects.all()[OLD].alias_of == NEW
+    (entry,) = store.audit.list(limit=1)
     assert (entry.number, entry.what) == (got.entry.number, "merge project")
     assert set(entry.memories) == set(got.entry.memories)
     assert entry.patch["moved"]["rows"] == dict(got.rows)
-    assert "stay one" in store.undo([got.entry], who="user", at=10.0).refused[got.entry.number]
+    assert "stay one" in store.audit.undo([got.entry], who="user", at=10.0).refused[got.entry.number]
     assert everything(store, NEW) == after
 
 
 def test_what_is_written_under_the_old_key_in_that_moment_is_brought_along(store):
     filled(store)
-    store.merge_project(OLD, into=NEW, unite=newer, who="user", at=9.0)
-    (late,) = store.keep([a_memory(OLD, "walrus of late")])
-    store.append([an_event(OLD, "s3", 9)])
-    store.gather_project(OLD, into=NEW)
-    assert not any(store.of_project(OLD).values())
+    store.projects.merge(OLD, into=NEW, unite=newer, who="user", at=9.0)
+    (late,) = store.memories.put([a_memory(OLD, "walrus of late")])
+    store.events.append([an_event(OLD, "s3", 9)])
+    store.projects.merge_late_rows(OLD, into=NEW)
+    assert not any(store.projects.row_counts(OLD).values())
     assert late.id in everything(store, NEW)["words"]
 
 
 def test_nothing_is_brought_along_any_more_once_a_key_counts_as_itself_again(store):
     filled(store)
-    store.merge_project(OLD, into=NEW, unite=newer, who="user", at=9.0)
-    store.alias_project(OLD, of="", who="user", at=10.0)
-    (own,) = store.keep([a_memory(OLD, "walrus of its own")])
-    store.gather_project(OLD, into=NEW)
+    store.projects.merge(OLD, into=NEW, unite=newer, who="user", at=9.0)
+    store.projects.alias(OLD, of="", who="user", at=10.0)
+    (own,) = store.memories.put([a_memory(OLD, "walrus of its own")])
+    store.projects.merge_late_rows(OLD, into=NEW)
     assert everything(store, OLD)["words"] == [own.id]
 
 
 def test_aliases_neither_chain_nor_loop(store):
-    store.alias_project("a", of="b", who="user", at=1.0)
+    store.projects.alias("a", of="b", who="user", at=1.0)
     for key, of in (("b", "a"), ("c", "a"), ("b", "c"), ("d", "d")):
         with pytest.raises(BadRequest):
-            store.alias_project(key, of=of, who="user", at=2.0)
-    store.merge_project("b", into="c", unite=newer, who="user", at=3.0)
-    assert {key: known.alias_of for key, known in store.registry().items()} == {"a": "c", "b": "c"}
-    store.alias_project("a", of="", who="user", at=4.0)
-    assert store.registry()["a"].alias_of == ""
-    assert not store.undo(store.log(limit=1), who="user", at=5.0).refused
-    assert store.registry()["a"].alias_of == "c"
+            store.projects.alias(key, of=of, who="user", at=2.0)
+    store.projects.merge("b", into="c", unite=newer, who="user", at=3.0)
+    assert {key: known.alias_of for key, known in store.projects.all().items()} == {"a": "c", "b": "c"}
+    store.projects.alias("a", of="", who="user", at=4.0)
+    assert store.projects.all()["a"].alias_of == ""
+    assert not store.audit.undo(store.audit.list(limit=1), who="user", at=5.0).refused
+    assert store.projects.all()["a"].alias_of == "c"
 
 
 def test_a_project_is_known_by_its_first_name_and_by_every_folder_it_was_seen_in(store):
     for root in ("/a", "/b", "/a"):
-        store.see_projects([Project(NEW, "new", root)], at=5.0)
-    store.see_projects([Project(NEW, "other", "")], at=4.0)
-    known = store.registry()[NEW]
+        store.projects.see([Project(NEW, "new", root)], at=5.0)
+    store.projects.see([Project(NEW, "other", "")], at=4.0)
+    known = store.projects.all()[NEW]
     assert (known.name, known.root, known.roots, known.first, known.last) == ("new", "/a", ("/a", "/b"), 5.0, 5.0)
-    store.call_project(NEW, "mine")
-    assert store.registry()[NEW].name == "mine"
+    store.projects.rename(NEW, "mine")
+    assert store.projects.all()[NEW].name == "mine"
 
 
 def test_what_a_project_holds_is_counted_by_kind(store):
     filled(store)
-    held = store.held()
+    held = store.projects.contents()
     assert dict(held[OLD].kinds) == {"decision": 3, "summary": 1}
     assert (held[OLD].memories, held[OLD].sessions, held[NEW].sessions) == (4, 1, 1)
-    assert set(store.of_project(OLD)) == {"memories", *NAMING}
+    assert set(store.projects.row_counts(OLD)) == {"memories", *TABLES}
 
 
 @pytest.mark.parametrize(

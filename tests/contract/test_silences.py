@@ -8,9 +8,8 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.models import Event, Injection, Memory
+from foreword.models import Event, Injection, Memory, NoContextRecord
 from foreword.store import forgetting
-from foreword.store.silences import Silence
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 fresh = itertools.count()
@@ -18,7 +17,7 @@ fresh = itertools.count()
 
 def a_silence(id, *, at=1000.0, session="s", **more):
     told = {"trigger": "prompt", "source": "", "project": "here", "host": "claude-code", "why": "below"}
-    return Silence(id=id, at=at, session=session, **{**told, **more})
+    return NoContextRecord(id=id, at=at, session=session, **{**told, **more})
 
 
 def an_injection(id, *, tokens=7, **more):
@@ -27,7 +26,7 @@ def an_injection(id, *, tokens=7, **more):
 
 def forgotten(store, **asked):
     """As a worker forgets: hidden and buried, then gone."""
-    live = store.forgetting
+    live = store.maintenance.forgetting
     going = live.ask(lambda execute: forgetting.doomed(execute, **asked))
     live.begin(going, at=10.0)
     live.remove(going)
@@ -41,52 +40,54 @@ def test_any_silence_survives_exactly(shared_store, texts, numbers, away):
     about = {"project": project, "host": host, "trigger": trigger, "source": source, "why": why, "nearest": nearest}
     score, needed, build_ms = numbers
     told = a_silence(id, session=id, **about, score=score, needed=needed, build_ms=build_ms, spent=3, allowed=4)
-    shared_store.note_silences([replace(told, away=away)])
-    assert shared_store.silences(session=id) == (replace(told, away=away),)
+    shared_store.injections.record_no_context([replace(told, away=away)])
+    assert shared_store.injections.list_no_context(session=id) == (replace(told, away=away),)
 
 
 def test_silences_are_kept_once_and_not_beside_what_was_given(make_store):
     # Silences are of a session or a project newest first.
     store = make_store()
-    store.note_silences([a_silence("a", at=1.0), a_silence("b", at=3.0), a_silence("c", at=2.0, session="other")])
-    store.note_silences([a_silence("d", at=4.0, project="there", session="other")])
-    assert [each.id for each in store.silences()] == ["d", "b", "c", "a"]
-    assert [each.id for each in store.silences(session="s")] == ["b", "a"]
-    assert [each.id for each in store.silences(project="here")] == ["b", "c", "a"]
-    assert [each.id for each in store.silences(session="other", project="here")] == ["c"]
-    assert [each.id for each in store.silences(limit=1)] == ["d"]
+    store.injections.record_no_context(
+        [a_silence("a", at=1.0), a_silence("b", at=3.0), a_silence("c", at=2.0, session="other")]
+    )
+    store.injections.record_no_context([a_silence("d", at=4.0, project="there", session="other")])
+    assert [each.id for each in store.injections.list_no_context()] == ["d", "b", "c", "a"]
+    assert [each.id for each in store.injections.list_no_context(session="s")] == ["b", "a"]
+    assert [each.id for each in store.injections.list_no_context(project="here")] == ["b", "c", "a"]
+    assert [each.id for each in store.injections.list_no_context(session="other", project="here")] == ["c"]
+    assert [each.id for each in store.injections.list_no_context(limit=1)] == ["d"]
     # A silence told twice is one and the hook knows better than a late worker.
     store = make_store()
     first, own = a_silence("i", why="below"), a_silence("i", why="late", away=True)
-    store.note_silences([first, replace(first, why="told")])
-    assert store.silences() == (first,)
-    store.note_silences([own])
-    store.note_silences([first])
-    assert store.silences() == (own,)
+    store.injections.record_no_context([first, replace(first, why="told")])
+    assert store.injections.list_no_context() == (first,)
+    store.injections.record_no_context([own])
+    store.injections.record_no_context([first])
+    assert store.injections.list_no_context() == (own,)
     # What was given after all is no silence.
     store = make_store()
-    store.record(an_injection("i", text="given"))
-    store.note_silences([a_silence("i")])
-    assert store.silences() == ()
-    store.note_silences([a_silence("j")])
-    store.record(an_injection("j", away=True, text="by the hook itself"))
-    assert store.silences() == ()
-    assert store.injection("j").text == "by the hook itself"
+    store.injections.record(an_injection("i", text="given"))
+    store.injections.record_no_context([a_silence("i")])
+    assert store.injections.list_no_context() == ()
+    store.injections.record_no_context([a_silence("j")])
+    store.injections.record(an_injection("j", away=True, text="by the hook itself"))
+    assert store.injections.list_no_context() == ()
+    assert store.injections.get("j").text == "by the hook itself"
     # A lost table costs no injection.
     store = make_store()
     store._write(lambda: store._db.execute("DROP TABLE silences"))
-    store.record(an_injection("i", away=True, text="given"), at_once=True)
-    assert store.injection("i").text == "given"
-    store.index()
-    store.note_silences([a_silence("j")])
-    assert [each.id for each in store.silences()] == ["j"]
+    store.injections.record(an_injection("i", away=True, text="given"), at_once=True)
+    assert store.injections.get("i").text == "given"
+    store.reindex()
+    store.injections.record_no_context([a_silence("j")])
+    assert [each.id for each in store.injections.list_no_context()] == ["j"]
 
 
 def test_silences_go_with_their_session_and_their_project_and_name_no_memory_that_went(store):
-    (memory,) = store.keep([Memory("note", "an otter of noise", project="here", scope="project:here")])
+    (memory,) = store.memories.put([Memory("note", "an otter of noise", project="here", scope="project:here")])
     event = Event("k", "h", "n", "prompt", "gone", "here", "/", 1.0, {})
-    store.append([event, replace(event, key="l", session="stays", project="there")])
-    store.note_silences(
+    store.events.append([event, replace(event, key="l", session="stays", project="there")])
+    store.injections.record_no_context(
         [
             a_silence("a", session="gone", project="there"),
             a_silence("b", session="stays", project="there", nearest=memory.id, score=0.3, needed=0.5),
@@ -94,10 +95,12 @@ def test_silences_go_with_their_session_and_their_project_and_name_no_memory_tha
         ]
     )
     forgotten(store, ids=[memory.id])
-    assert store.silences(session="stays") == (a_silence("b", session="stays", project="there", needed=0.5),)
+    assert store.injections.list_no_context(session="stays") == (
+        a_silence("b", session="stays", project="there", needed=0.5),
+    )
     forgotten(store, session="gone")
-    assert [each.id for each in store.silences()] == ["b", "c"]
+    assert [each.id for each in store.injections.list_no_context()] == ["b", "c"]
     forgotten(store, projects=["here"])
-    assert [each.id for each in store.silences()] == ["b"]
-    store.note_silences([a_silence("d", session="gone", at=0.5)])  # one that was on its way
-    assert [each.id for each in store.silences()] == ["b"]
+    assert [each.id for each in store.injections.list_no_context()] == ["b"]
+    store.injections.record_no_context([a_silence("d", session="gone", at=0.5)])  # one that was on its way
+    assert [each.id for each in store.injections.list_no_context()] == ["b"]

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from tests.services import Reports
 from tests.tables import table
 
-from foreword.models import KINDS, TRIGGERS, Event, Injection, Item, Memory, Session
-from foreword.store.ledger import Spending
+from foreword.models import KINDS, TRIGGERS, Event, Injection, Item, Memory, ModelCall, Session
 from foreword.worker.projects import ProjectRegistry
 from foreword.worker.stats import StatsRecorder, figures, span
 
@@ -39,7 +38,7 @@ given_injections = st.lists(
 
 def asked(store, *, project, days, now=NOW):
     over = span(now, days=days)
-    counted = store.statistics(
+    counted = store.stats.statistics(
         project=project, since=over.since, until=over.until, first=over.days[0], last=over.days[-1]
     )
     return figures(counted, over)
@@ -62,11 +61,11 @@ def judged(store, injection, items):
 def test_figures_are_what_a_naive_recount_finds(shared_store, told, days):
     store, number = shared_store, next(numbers)
     here = f"dir:{number}"
-    ids = {kind: store.keep([Memory(kind, kind, project=here, created=NOW)])[0].id for kind in KINDS}
+    ids = {kind: store.memories.put([Memory(kind, kind, project=here, created=NOW)])[0].id for kind in KINDS}
     for place, (trigger, back, tokens, ms, away, items) in enumerate(told):
         held = tuple(Item(ids[kind], layer, 0.5, 10, {}) for kind, layer, _ in items) if tokens else ()
         id, at = f"inj-{number}-{place}", NOW - back * DAY
-        store.record(
+        store.injections.record(
             Injection(id, trigger, "", here, "codex", at, tokens, 500, ms, {}, {}, held, away=away), at_once=True
         )
         judged(store, id, items if tokens else [])
@@ -110,12 +109,12 @@ def test_figures_are_what_a_naive_recount_finds(shared_store, told, days):
 def test_counts_are_of_their_project_and_an_empty_store_has_figures(make_store):
     # Another project is not counted.
     store = make_store()
-    store.keep([Memory("decision", "of there", project="there", created=NOW)])
+    store.memories.put([Memory("decision", "of there", project="there", created=NOW)])
     item = Item("dec-00000000", "past", 1.0, 5, {})
-    store.record(Injection("inj-1", "prompt", "s", "there", "codex", NOW, 50, 500, 2.0, {}, {}, (item,)))
-    store.settle(Session("s", "codex", "there", "/there", NOW, NOW))
-    store.spend(Spending(NOW, "openai", "m", "summary", "s", 10, 5, 1.0, "ok"))
-    store.tally({("2026-11-16", "there", "recalls:prompt"): 1})
+    store.injections.record(Injection("inj-1", "prompt", "s", "there", "codex", NOW, 50, 500, 2.0, {}, {}, (item,)))
+    store.sessions.save_extraction(Session("s", "codex", "there", "/there", NOW, NOW))
+    store.stats.record_model_call(ModelCall(NOW, "openai", "m", "summary", "s", 10, 5, 1.0, "ok"))
+    store.stats.add({("2026-11-16", "there", "recalls:prompt"): 1})
     here, there = asked(store, project="here", days=3), asked(store, project="there", days=3)
     assert not any(each["total"] for each in (here["injections"], here["memories"], here["sessions"]))
     assert here["model"]["calls"] == here["items"]["shown"] == 0
@@ -126,7 +125,7 @@ def test_counts_are_of_their_project_and_an_empty_store_has_figures(make_store):
     # The kind of a memory that is gone is told by its id.
     store = make_store()
     item = Item("fai-0abcdefg", "past", 1.0, 5, {})
-    store.record(Injection("inj-1", "prompt", "s", "here", "codex", NOW, 50, 500, 2.0, {}, {}, (item,)))
+    store.injections.record(Injection("inj-1", "prompt", "s", "here", "codex", NOW, 50, 500, 2.0, {}, {}, (item,)))
     assert list(asked(store, project="here", days=1)["items"]["by_kind"]) == ["failure"]
     # An empty store has figures and no rates.
     store = make_store()
@@ -139,7 +138,9 @@ def test_counts_are_of_their_project_and_an_empty_store_has_figures(make_store):
 
 @table("now", [0.0, 1.0, 4e9, 2e11])
 def test_clocks_that_jumped_do_not_matter(store, now):
-    store.record(Injection("inj-1", "prompt", "s", "here", "codex", NOW, 50, 500, 2.0, {}, {}, ()), at_once=True)
+    store.injections.record(
+        Injection("inj-1", "prompt", "s", "here", "codex", NOW, 50, 500, 2.0, {}, {}, ()), at_once=True
+    )
     got = asked(store, project="here", days=30, now=now)
     assert got["injections"]["total"] + got["injections"]["dated_ahead"] == (1 if now < NOW else 0)
 
@@ -171,7 +172,7 @@ def test_sizes_growth_and_statuses_are_counted_by_day(make_store):
     for hours in (0, 1, 24, 25, 26, 72):
         clock[0] = NOW + hours * 3600
         measuring.flush()
-        store.keep([Memory("note", f"{hours}", project="here", body="x" * 9000)])
+        store.memories.put([Memory("note", f"{hours}", project="here", body="x" * 9000)])
     sizes = measuring.stats(project="", name="", days=5)["store"]["bytes_by_day"]
     today = date.fromtimestamp(NOW)
     assert [each["day"] for each in sizes] == [(today + timedelta(days=n)).isoformat() for n in (0, 1, 3)]
@@ -185,8 +186,8 @@ def test_sizes_growth_and_statuses_are_counted_by_day(make_store):
         clock[0] = NOW + days * DAY
         measuring.flush()
         told = [Event(f"{days}-{n}", "codex", "Stop", "stop", "s", "here", "/", clock[0], {}) for n in range(events)]
-        store.append(told)
-        store.keep([Memory("note", f"of day {days}", project="here", created=clock[0])])
+        store.events.append(told)
+        store.memories.put([Memory("note", f"of day {days}", project="here", created=clock[0])])
     got = measuring.stats(project="", name="", days=6)["growth"]
     assert [each["events"] for each in got] == [None, None, 3, 0, None, 5]
     assert [each["memories"] for each in got] == [0, 0, 1, 2, 2, 3]
@@ -195,13 +196,13 @@ def test_sizes_growth_and_statuses_are_counted_by_day(make_store):
     # Memories are counted by status.
     store = make_store()
     statuses = ("active", "active", "superseded", "stale", "stale", "stale", "proposed")
-    store.keep(
+    store.memories.put(
         [
             Memory("decision", f"{n}", project="here", created=NOW, status=status, uid=f"u-{n}")
             for n, status in enumerate(statuses)
         ]
     )
-    store.keep([Memory("decision", "of there", project="there", created=NOW, status="stale")])
+    store.memories.put([Memory("decision", "of there", project="there", created=NOW, status="stale")])
     assert asked(store, project="here", days=1)["memories"]["by_status"] == Counter(statuses)
     assert asked(store, project="", days=1)["memories"]["by_status"]["stale"] == 4
     assert asked(store, project="nowhere", days=1)["memories"]["by_status"] == {"active": 0}
@@ -217,7 +218,7 @@ def test_local_days_are_the_users(store, monkeypatch):
             monkeypatch.setenv("TZ", zone)
             time.tzset()
             one = Injection(f"inj-{zone}", "prompt", "s", zone, "codex", at, 50, 500, 2.0, {}, {}, ())
-            store.record(replace(one, at=at), at_once=True)
+            store.injections.record(replace(one, at=at), at_once=True)
             days = asked(store, project=zone, days=2, now=at + DAY)["injections"]["by_day"]
             assert [each["day"] for each in days if each["injections"]] == [day]
     finally:

@@ -24,56 +24,56 @@ def given(id, *, session="s1", at=2.0):
 def test_whoever_waits_is_told_of_the_next_commit_alone(make_store):
     # Whoever knows the last commit waits for the next.
     store = make_store()
-    known = store.stirred(-1, seconds=LONG)
-    assert store.stirred(known, seconds=0.01) == known
+    known = store.wait_for_commit(-1, seconds=LONG)
+    assert store.wait_for_commit(known, seconds=0.01) == known
     told = []
-    waiting = threading.Thread(target=lambda: told.append(store.stirred(known, seconds=LONG)))
+    waiting = threading.Thread(target=lambda: told.append(store.wait_for_commit(known, seconds=LONG)))
     waiting.start()
-    store.append([event("one")])
+    store.events.append([event("one")])
     waiting.join(LONG / 2)
     assert told == [known + 1]
     # Whoever missed one is told at once.
     store = make_store()
-    known = store.stirred(-1, seconds=LONG)
-    store.keep([Memory("note", "one"), Memory("note", "two")])
-    store.append([event("one")])
-    assert store.stirred(known, seconds=LONG) == known + 2
+    known = store.wait_for_commit(-1, seconds=LONG)
+    store.memories.put([Memory("note", "one"), Memory("note", "two")])
+    store.events.append([event("one")])
+    assert store.wait_for_commit(known, seconds=LONG) == known + 2
     # What was left for later is news too.
     store = make_store()
-    known = store.stirred(-1, seconds=LONG)
-    store.record(given("inj-1"))
-    assert store.stirred(known, seconds=LONG) != known
-    assert [each.id for each in store.injections(session="s1")] == ["inj-1"]
+    known = store.wait_for_commit(-1, seconds=LONG)
+    store.injections.record(given("inj-1"))
+    assert store.wait_for_commit(known, seconds=LONG) != known
+    assert [each.id for each in store.injections.list(session="s1")] == ["inj-1"]
     # Asking is no news.
     store = make_store()
-    store.append([event("one")])
-    known = store.stirred(-1, seconds=LONG)
-    store.injections(session="s1")
-    store.sessions()
-    store.prompts("s1")
-    store.use(session="s1")
-    assert store.stirred(known, seconds=0.05) == known
+    store.events.append([event("one")])
+    known = store.wait_for_commit(-1, seconds=LONG)
+    store.injections.list(session="s1")
+    store.sessions.list()
+    store.events.prompts("s1")
+    store.injections.usage(session="s1")
+    assert store.wait_for_commit(known, seconds=0.05) == known
     # What could not be written is no news.
     store = make_store()
-    known = store.stirred(-1, seconds=LONG)
+    known = store.wait_for_commit(-1, seconds=LONG)
     with pytest.raises(AttributeError):
-        store.keep([None])
-    assert store.stirred(known, seconds=0.05) == known
+        store.memories.put([None])
+    assert store.wait_for_commit(known, seconds=0.05) == known
     # Prompts are told alone from either end.
     store = make_store()
     told = [event("one"), event("edit", kind="tool"), event("two"), event("other", session="s2"), event("three")]
-    store.append(told)
-    assert [each.key for each in store.prompts("s1")] == ["three", "two", "one"]
-    assert [each.key for each in store.prompts("s1", limit=1, oldest=True)] == ["one"]
-    assert store.prompts("s1", limit=1)[0].payload == {"prompt": "three"}
-    assert store.prompts("nobody") == ()
+    store.events.append(told)
+    assert [each.key for each in store.events.prompts("s1")] == ["three", "two", "one"]
+    assert [each.key for each in store.events.prompts("s1", limit=1, oldest=True)] == ["one"]
+    assert store.events.prompts("s1", limit=1)[0].payload == {"prompt": "three"}
+    assert store.events.prompts("nobody") == ()
 
 
 def test_what_is_left_for_later_while_somebody_waits_is_news(store):
-    known = store.stirred(-1, seconds=LONG)
-    later = threading.Timer(0.05, lambda: store.record(given("inj-1")))
+    known = store.wait_for_commit(-1, seconds=LONG)
+    later = threading.Timer(0.05, lambda: store.injections.record(given("inj-1")))
     later.start()
-    assert store.stirred(known, seconds=LONG) != known
+    assert store.wait_for_commit(known, seconds=LONG) != known
 
 
 def test_a_store_that_closes_lets_go_of_those_who_wait(make_store):
@@ -82,7 +82,7 @@ def test_a_store_that_closes_lets_go_of_those_who_wait(make_store):
 
     def wait():
         try:
-            store.stirred(store.stirred(-1, seconds=LONG), seconds=LONG)
+            store.wait_for_commit(store.wait_for_commit(-1, seconds=LONG), seconds=LONG)
         except StoreError as exc:
             failed.append(exc)
 
@@ -93,4 +93,4 @@ def test_a_store_that_closes_lets_go_of_those_who_wait(make_store):
     waiting.join(LONG / 2)
     assert failed
     with pytest.raises(StoreError):
-        store.stirred(0, seconds=LONG)
+        store.wait_for_commit(0, seconds=LONG)

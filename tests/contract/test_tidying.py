@@ -50,20 +50,20 @@ def new_project(root: str = "") -> Project:
 
 def kept(store, project: Project, kind: str, title: str, **more) -> Memory:
     given = Memory(kind, title, scope=project.scope, project=project.key, created=1.0, confirmed=1.0)
-    (one,) = store.keep([replace(given, **more)])
+    (one,) = store.memories.put([replace(given, **more)])
     return one
 
 
 def everything(store, project: Project) -> dict[str, Memory]:
-    return {memory.id: memory for _, memory in store.page(scopes=(project.scope,), limit=5000)}
+    return {memory.id: memory for _, memory in store.memories.page(scopes=(project.scope,), limit=5000)}
 
 
 def links(store, memories) -> set[tuple[str, str, str]]:
-    return {tuple(vars(link).values()) for id in memories for link in store.linked(id)}
+    return {tuple(vars(link).values()) for id in memories for link in store.memories.links(id)}
 
 
 def did(store, run: str) -> set[tuple[str, tuple[str, ...]]]:
-    return {(each.what, each.memories) for each in store.log(run=run, limit=1000)} if run else set()
+    return {(each.what, each.memories) for each in store.audit.list(run=run, limit=1000)} if run else set()
 
 
 # ---- any memory of a project
@@ -104,8 +104,8 @@ def test_any_memory_tidied_twice_loses_nothing_and_is_undone_to_the_last_field(s
     for each in given:
         one = kept(store, project, **{name: told for name, told in each.items() if name != "pinned"})
         if each["pinned"]:
-            store.amend([MemoryChange("pin", changed=((one, replace(one, pinned=True)),))], who="user", at=1.0)
-        first[one.id] = store.by_id([one.id])[0]
+            store.audit.apply([MemoryChange("pin", changed=((one, replace(one, pinned=True)),))], who="user", at=1.0)
+        first[one.id] = store.memories.get([one.id])[0]
     tidy = tidying_of(store, project)
     planned = tidy.run([project], dry_run=True)
     assert everything(store, project) == first, "a dry run changes nothing"
@@ -135,7 +135,7 @@ def test_any_memory_tidied_twice_loses_nothing_and_is_undone_to_the_last_field(s
         assert see == saw, "each session saw it as often as before"
 
     if done["run"]:
-        undone = store.undo(store.log(run=done["run"], limit=1000), who="user", at=2.0)
+        undone = store.audit.undo(store.audit.list(run=done["run"], limit=1000), who="user", at=2.0)
         assert not undone.refused
         assert everything(store, project) == first
         assert not links(store, first)
@@ -152,7 +152,7 @@ def test_what_was_done_is_logged_under_one_run_and_taken_back(make_store):
     for title in ("Use Redis", "use redis", "Use uv", "use uv"):
         kept(store, project, "decision", title)
     done = tidying_of(store, project).run([project])
-    entries = store.log(run=done["run"])
+    entries = store.audit.list(run=done["run"])
     assert [(each.who, each.what) for each in entries] == [("tidy", "merge")] * 2
     assert done["by"] == {"merge": 2}
     # What is proposed is logged as learning, and what was taken back is not proposed again.
@@ -162,11 +162,11 @@ def test_what_was_done_is_logged_under_one_run_and_taken_back(make_store):
     kept(store, project, "correction", "Use pnpm instead of npm", session="s1", trust="user", detail=seen)
     before = everything(store, project)
     done = tidying_of(store, project).run([project])
-    (entry,) = store.log(run=done["run"])
+    (entry,) = store.audit.list(run=done["run"])
     assert (entry.who, entry.what) == ("learning", "propose")
     (made,) = (each for id, each in everything(store, project).items() if id not in before)
     assert made.status == "proposed"
-    assert not store.undo([entry], who="user", at=3.0).refused
+    assert not store.audit.undo([entry], who="user", at=3.0).refused
     assert tidying_of(store, project).run([project])["by"] == {}, "what was taken back is not proposed again"
 
 
@@ -175,16 +175,16 @@ def test_a_run_that_is_raced_ended_or_failing_loses_nothing(make_store, monkeypa
     store = make_store()
     project = new_project()
     one, two = kept(store, project, "decision", "Use Redis"), kept(store, project, "decision", "use redis")
-    amend = store.amend
+    amend = store.audit.apply
 
     def raced(memory_changes, **more):
         aside = {after.id for _, after in memory_changes[0].changed if after.status == "superseded"}
         (loser,) = [each for each in (one, two) if each.id in aside]
-        monkeypatch.setattr(store, "amend", amend)
+        monkeypatch.setattr(store.audit, "apply", amend)
         amend([MemoryChange("revise", changed=((loser, replace(loser, status="stale")),))], who="user", at=1.0)
         return amend(memory_changes, **more)
 
-    monkeypatch.setattr(store, "amend", raced)
+    monkeypatch.setattr(store.audit, "apply", raced)
     assert tidying_of(store, project).run([project])["by"] == {}
     assert sorted(each.status for each in everything(store, project).values()) == ["active", "stale"]
     # A run that was ended in the middle goes on under its name.
@@ -192,7 +192,7 @@ def test_a_run_that_is_raced_ended_or_failing_loses_nothing(make_store, monkeypa
     project = new_project()
     for number in range(6):
         kept(store, project, "decision", f"Use thing number {number // 2}")
-    amend, calls = store.amend, []
+    amend, calls = store.audit.apply, []
 
     def dies(memory_changes, **more):
         if len(calls) == 2:
@@ -200,22 +200,22 @@ def test_a_run_that_is_raced_ended_or_failing_loses_nothing(make_store, monkeypa
         calls.append(1)
         return amend(memory_changes, **more)
 
-    monkeypatch.setattr(store, "amend", dies)
+    monkeypatch.setattr(store.audit, "apply", dies)
     with pytest.raises(KeyboardInterrupt):
         tidying_of(store, project).run([project])
-    monkeypatch.setattr(store, "amend", amend)
+    monkeypatch.setattr(store.audit, "apply", amend)
     done = tidying_of(store, project).run([project])
     assert done["by"] == {"merge": 1}
-    assert len(store.log(run=done["run"])) == 3
+    assert len(store.audit.list(run=done["run"])) == 3
     # A store that fails is told and the run is not finished.
     store = make_store()
     project = new_project()
     kept(store, project, "decision", "Use Redis")
     kept(store, project, "decision", "use redis")
-    monkeypatch.setattr(store, "amend", lambda *_, **__: (_ for _ in ()).throw(OSError("full")))
+    monkeypatch.setattr(store.audit, "apply", lambda *_, **__: (_ for _ in ()).throw(OSError("full")))
     with pytest.raises(OSError, match="full"):
         tidying_of(store, project).run([project])
-    assert project.key in store.mark("tidying")
+    assert project.key in store.checkpoint("tidying")
 
 
 def test_a_later_choice_supersedes_at_once_unless_it_is_less_trusted(make_store):
@@ -226,19 +226,19 @@ def test_a_later_choice_supersedes_at_once_unless_it_is_less_trusted(make_store)
     new = kept(store, project, "decision", "Use Valkey for the cache instead of Redis", confirmed=2.0)
     settle_choices(store, [new], at=3.0)
     query = Query(scopes=(project.scope,), kinds=("decision",))
-    assert [hit.memory.id for hit in store.by_recency(query)] == [new.id]
-    (entry,) = store.log(memory=old.id)
+    assert [hit.memory.id for hit in store.search.by_recency(query)] == [new.id]
+    (entry,) = store.audit.list(memory=old.id)
     assert (entry.who, entry.what, set(entry.memories)) == ("tidy", "supersede", {old.id, new.id})
-    store.undo([entry], who="user", at=4.0)
+    store.audit.undo([entry], who="user", at=4.0)
     settle_choices(store, [new], at=5.0)
-    assert store.by_id([old.id]) == (old,), "what was taken back is not done again"
+    assert store.memories.get([old.id]) == (old,), "what was taken back is not done again"
     # An agents choice leaves the users.
     store = make_store()
     project = new_project()
     old = kept(store, project, "decision", "Use Redis for the cache")
     new = kept(store, project, "decision", "Use Valkey instead of Redis", confirmed=2.0, trust="agent")
     settle_choices(store, [new], at=3.0)
-    assert store.by_id([old.id]) == (old,)
+    assert store.memories.get([old.id]) == (old,)
 
 
 @pytest.fixture
@@ -251,7 +251,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def of_session(store, project: Project) -> None:
-    store.settle(Session("s", "codex", project.key, project.root, 1.0, 2.0, ended=2.0))
+    store.sessions.save_extraction(Session("s", "codex", project.key, project.root, 1.0, 2.0, ended=2.0))
 
 
 def test_what_was_gone_at_two_looks_days_apart_sinks_and_comes_back(store, checkout, clock):
@@ -266,10 +266,10 @@ def test_what_was_gone_at_two_looks_days_apart_sinks_and_comes_back(store, check
     assert tidy.run([project])["by"] == {}, "another branch may be checked out for a day"
     clock.now += 3 * DAY
     assert tidy.run([project])["by"] == {"stale": 1}
-    assert store.by_id([one.id])[0].status == "stale"
+    assert store.memories.get([one.id])[0].status == "stale"
     (checkout / "a.py").write_text(text)
     assert tidy.run([project])["by"] == {"restore": 1}
-    assert store.by_id([one.id]) == (one,)
+    assert store.memories.get([one.id]) == (one,)
 
 
 def test_what_came_back_between_two_looks_was_never_gone(store, checkout, clock):
@@ -295,20 +295,20 @@ def test_a_function_that_is_gone_from_its_file_sinks(store, checkout, clock):
     tidy.run([project])
     clock.now += 4 * DAY
     assert tidy.run([project])["by"] == {"sink": 1}
-    assert store.by_id([gone.id])[0].confidence == 0.4
+    assert store.memories.get([gone.id])[0].confidence == 0.4
 
 
 def test_a_function_that_a_session_deleted_is_gone_even_where_it_is_still_named(store, checkout, clock):
     project = new_project(str(checkout))
     of_session(store, project)
     (checkout / "a.py").write_text("# load was here\ndef other():\n    return 2\n")
-    store.note_changes([Change(project.key, "a.py", "load", "DELETED", "def load(path)", session="s", at=1.0)])
+    store.sessions.put_changes([Change(project.key, "a.py", "load", "DELETED", "def load(path)", session="s", at=1.0)])
     one = kept(store, project, "learning", "load() is slow", files=("a.py",), functions=("load",), trust="agent")
     tidy = tidying_of(store, project, clock=clock)
     tidy.run([project])
     clock.now += 4 * DAY
     tidy.run([project])
-    assert store.by_id([one.id])[0].status == "stale"
+    assert store.memories.get([one.id])[0].status == "stale"
 
 
 @table("why", ["unmounted", "empty", "sparse", "another project"])
@@ -373,7 +373,7 @@ def test_an_idle_worker_tidies_each_project_once_a_day(store, clock, tmp_path):
 
     def looked() -> int:
         tidy._tidy_next()
-        return sum(each.what == "merge" for each in store.log(limit=1000))
+        return sum(each.what == "merge" for each in store.audit.list(limit=1000))
 
     assert looked() == 1
     kept(store, project, "decision", "USE redis")

@@ -8,9 +8,8 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.models import Change, Event, Injection, Item, Memory, Query, Session
+from foreword.models import Change, Event, Injection, Item, Memory, Query, Session, UsageVerdict
 from foreword.store import forgetting
-from foreword.store.judged import Verdict
 from foreword.store.timeline import Given
 
 fresh = itertools.count()
@@ -47,31 +46,33 @@ def test_page_by_page_every_session_comes_once_newest_first_also_those_of_one_mo
     project = f"p{next(fresh)}"
     projects = (project,) if all_of_them else (project, "another")
     for number, last in enumerate(times):
-        shared_store.settle(session(f"{project}-{number}", last=last, project=project))
+        shared_store.sessions.save_extraction(session(f"{project}-{number}", last=last, project=project))
     found: list[Session] = []
-    while page := shared_store.sessions_before(
+    while page := shared_store.timeline.sessions_before(
         found[-1].last if found else 0.0, found[-1].id if found else "", projects=projects, limit=limit
     ):
         assert len(page) <= limit
         found += page
-    assert [each.id for each in found] == [each.id for each in shared_store.sessions(project, limit=100)]
+    assert [each.id for each in found] == [each.id for each in shared_store.sessions.list(project, limit=100)]
 
 
 def test_the_beginning_of_an_id_finds_the_newest_session_that_begins_so(store):
     for id, last in (("abc1", 1.0), ("abc2", 2.0), ("abd", 3.0), ("ab%", 4.0)):
-        store.settle(session(id, last=last))
-    assert store.session_like("abc").id == "abc2"
-    assert store.session_like("abc1").id == "abc1"
-    assert store.session_like("ab%").id == "ab%"
-    assert store.session_like("%") is None
-    assert store.session_like("") is None
+        store.sessions.save_extraction(session(id, last=last))
+    assert store.sessions.find("abc").id == "abc2"
+    assert store.sessions.find("abc1").id == "abc1"
+    assert store.sessions.find("ab%").id == "ab%"
+    assert store.sessions.find("%") is None
+    assert store.sessions.find("") is None
 
 
 def test_what_came_of_sessions_is_what_each_alone_came_to_and_no_more_of_a_kind_than_asked_for(store):
-    store.keep([memory(f"choice {number}", of=of, at=number) for number in range(4) for of in ("a", "b")])
-    store.keep([memory("it broke", kind="failure"), memory("other", of="c"), memory("seen", kind="observation")])
-    store.keep([memory("no longer", status="superseded", at=9.0), memory("nobody's", of="")])
-    found = store.came_of(["a", "b", ""], kinds=["decision", "failure"], each=3)
+    store.memories.put([memory(f"choice {number}", of=of, at=number) for number in range(4) for of in ("a", "b")])
+    store.memories.put(
+        [memory("it broke", kind="failure"), memory("other", of="c"), memory("seen", kind="observation")]
+    )
+    store.memories.put([memory("no longer", status="superseded", at=9.0), memory("nobody's", of="")])
+    found = store.timeline.came_of(["a", "b", ""], kinds=["decision", "failure"], each=3)
     assert {of: sorted(each.title for each in some) for of, some in found.items()} == {
         "a": ["choice 0", "choice 1", "choice 2", "it broke"],
         "b": ["choice 0", "choice 1", "choice 2"],
@@ -79,9 +80,9 @@ def test_what_came_of_sessions_is_what_each_alone_came_to_and_no_more_of_a_kind_
     }
     for some in found.values():
         assert [each.created for each in some] == sorted(each.created for each in some)
-    whole = store.came_of(["a"], kinds=["decision"], each=99)["a"]
+    whole = store.timeline.came_of(["a"], kinds=["decision"], each=99)["a"]
     assert [each.title for each in whole][-1] == "no longer"
-    assert whole == tuple(each for each in store.of_session("a") if each.kind == "decision")
+    assert whole == tuple(each for each in store.memories.of_session("a") if each.kind == "decision")
 
 
 def seen_by(*sessions: str, of: str, title: str = "it broke", **more: object) -> Memory:
@@ -91,20 +92,20 @@ def seen_by(*sessions: str, of: str, title: str = "it broke", **more: object) ->
 
 def told_by(store, *sessions: str) -> dict[str, list[str]]:
     """What each session tells, by both ways to ask for it."""
-    came = store.came_of(sessions, kinds=["failure", "decision"], each=9)
+    came = store.timeline.came_of(sessions, kinds=["failure", "decision"], each=9)
     told = {session: [each.id for each in some] for session, some in came.items()}
-    assert told == {session: [each.id for each in store.of_session(session)] for session in sessions}
+    assert told == {session: [each.id for each in store.memories.of_session(session)] for session in sessions}
     return told
 
 
 def test_every_session_tells_what_it_saw_also_what_later_ones_saw_again(store):
-    (first,) = store.keep([seen_by("a", of="a")])
+    (first,) = store.memories.put([seen_by("a", of="a")])
     assert told_by(store, "a", "b") == {"a": [first.id], "b": []}
-    store.keep([seen_by("a", "b", of="b")])
-    (other,) = store.keep([seen_by("earlier", "", of="b", title="counted together", at=2.0)])
-    store.keep([replace(seen_by("a", "b", of="", title="a habit"), uid="over sessions")])
+    store.memories.put([seen_by("a", "b", of="b")])
+    (other,) = store.memories.put([seen_by("earlier", "", of="b", title="counted together", at=2.0)])
+    store.memories.put([replace(seen_by("a", "b", of="", title="a habit"), uid="over sessions")])
     assert told_by(store, "a", "b", "earlier") == {"a": [first.id], "b": [first.id, other.id], "earlier": []}
-    store.keep([seen_by("b", of="b")])
+    store.memories.put([seen_by("b", of="b")])
     assert told_by(store, "a") == {"a": []}
 
 
@@ -115,78 +116,80 @@ def test_a_session_tells_exactly_what_the_last_word_on_each_memory_says_it_saw(s
     last: dict[str, list[str]] = {}
     for title, sessions in kept:
         named = [f"{run}{each}" for each in sessions]
-        shared_store.keep([seen_by(*named, of=named[-1], title=f"{title} {run}")])
+        shared_store.memories.put([seen_by(*named, of=named[-1], title=f"{title} {run}")])
         last[f"{title} {run}"] = named
     for each in (f"{run}{letter}" for letter in "abcd"):
-        told = [memory.title for memory in shared_store.of_session(each)]
+        told = [memory.title for memory in shared_store.memories.of_session(each)]
         assert sorted(told) == sorted(title for title, named in last.items() if each in named)
 
 
 def test_of_two_that_became_one_a_session_tells_that_one(store):
-    one, two = store.keep([seen_by("a", of="a", title="one"), seen_by("b", of="b", title="two")])
+    one, two = store.memories.put([seen_by("a", of="a", title="one"), seen_by("b", of="b", title="two")])
     united = replace(one, detail={"seen_in": {"a": 1, "b": 1}})
-    store.keep([united, replace(two, status="superseded", superseded_by=one.id)])
+    store.memories.put([united, replace(two, status="superseded", superseded_by=one.id)])
     assert told_by(store, "a", "b") == {"a": [one.id], "b": [one.id]}
     aside = replace(one, detail={"seen_in": {"a": 1}})
-    store.keep([aside])
+    store.memories.put([aside])
     assert told_by(store, "b") == {"b": [two.id]}
 
 
 def test_the_compaction_of_a_session_finds_what_others_saw_again(store):
     ours = [memory("mine", at=1.0), seen_by("a", "b", of="b", title="seen again", created=2.0)]
-    store.keep([*ours, seen_by("b", "c", of="c", title="of others")])
-    store.keep([seen_by("a", "c", of="c", title="aside", status="stale")])
-    store.keep([seen_by("a", "b", of="b", title="elsewhere", scope="project:q", project="q")])
+    store.memories.put([*ours, seen_by("b", "c", of="c", title="of others")])
+    store.memories.put([seen_by("a", "c", of="c", title="aside", status="stale")])
+    store.memories.put([seen_by("a", "b", of="b", title="elsewhere", scope="project:q", project="q")])
     query = Query(scopes=("project:p",), session="a", kinds=("decision", "failure"))
-    assert [hit.memory.title for hit in store.by_recency(query)] == ["seen again", "mine"]
-    assert [hit.memory.title for hit in store.by_recency(replace(query, limit=1))] == ["seen again"]
-    assert [hit.memory.title for hit in store.by_recency(replace(query, kinds=("decision",)))] == ["mine"]
-    assert store.by_recency(replace(query, session="nobody")) == ()
+    assert [hit.memory.title for hit in store.search.by_recency(query)] == ["seen again", "mine"]
+    assert [hit.memory.title for hit in store.search.by_recency(replace(query, limit=1))] == ["seen again"]
+    assert [hit.memory.title for hit in store.search.by_recency(replace(query, kinds=("decision",)))] == ["mine"]
+    assert store.search.by_recency(replace(query, session="nobody")) == ()
 
 
 def test_who_saw_what_is_made_anew_with_the_index_and_goes_with_the_memory(store):
-    kept = store.keep([seen_by("a", "b", of="b"), seen_by("a", "c", of="c", title="other")])
+    kept = store.memories.put([seen_by("a", "b", of="b"), seen_by("a", "c", of="c", title="other")])
     before = told_by(store, "a", "b", "c")
-    assert store.counts()["sightings"] == 2
-    store.index()
+    assert store.stats.row_counts()["sightings"] == 2
+    store.reindex()
     assert told_by(store, "a", "b", "c") == before
-    live = store.forgetting
+    live = store.maintenance.forgetting
     going = live.ask(lambda execute: forgetting.doomed(execute, ids=[kept[0].id]))
     live.begin(going, at=9.0)
     assert told_by(store, "a", "b") == {"a": [kept[1].id], "b": []}
     assert live.remove(going)["sightings"] == 1
-    assert store.counts()["sightings"] == 1
+    assert store.stats.row_counts()["sightings"] == 1
 
 
 def test_what_sessions_changed_comes_newest_first_with_how_much_there_is_in_all(store):
-    store.note_changes([change(f"f{number}", at=number) for number in range(5)])
-    store.note_changes([change("elsewhere", project="q", at=9.0), change("g", of="b"), change("h", of="c")])
-    found = store.changed_in([("p", "a"), ("p", "b"), ("p", "nobody"), ("p", "a")], each=2)
+    store.sessions.put_changes([change(f"f{number}", at=number) for number in range(5)])
+    store.sessions.put_changes([change("elsewhere", project="q", at=9.0), change("g", of="b"), change("h", of="c")])
+    found = store.timeline.changed_in([("p", "a"), ("p", "b"), ("p", "nobody"), ("p", "a")], each=2)
     assert {id: ([each.function for each in of.changes], of.count) for id, of in found.items()} == {
         "a": (["f4", "f3"], 5),
         "b": (["g"], 1),
     }
-    both = store.changed_in([("p", "a"), ("q", "a")], each=2)["a"]
+    both = store.timeline.changed_in([("p", "a"), ("q", "a")], each=2)["a"]
     assert ([each.function for each in both.changes], both.count) == (["elsewhere", "f4"], 6)
 
 
 def test_what_sessions_were_given_counts_every_memory_once_and_no_silence(store):
-    store.record(injection("one", "dec-1", "dec-2"))
-    store.record(injection("two", "dec-1", "fai-1"))
-    store.record(injection("silence", tokens=0))
-    store.record(injection("three", "dec-9", of="b"))
-    store.judge([Verdict("two", "dec-1", used=True, how="words"), Verdict("one", "dec-2", used=False)])
-    found = store.given_to(["a", "b", "nobody"])
+    store.injections.record(injection("one", "dec-1", "dec-2"))
+    store.injections.record(injection("two", "dec-1", "fai-1"))
+    store.injections.record(injection("silence", tokens=0))
+    store.injections.record(injection("three", "dec-9", of="b"))
+    store.injections.record_usage(
+        [UsageVerdict("two", "dec-1", used=True, how="words"), UsageVerdict("one", "dec-2", used=False)]
+    )
+    found = store.timeline.given_to(["a", "b", "nobody"])
     assert found == {"a": Given(injections=2, tokens=20, items=3, used=1), "b": Given(1, 10, 1, 0)}
 
 
 def test_events_come_backwards_from_a_number(store):
-    store.append([
+    store.events.append([
         Event(key=f"k{number}", host="codex", name="Stop", kind="stop", session=of, project="p", cwd="/p",
               at=float(number), payload={"n": number})
         for number, of in enumerate(["a", "b", "a", "a"])
     ])  # fmt: skip
-    every = store.events("a")
-    last = store.session("a").newest
-    assert store.events_before("a", last + 1, limit=9) == every[::-1]
-    assert store.events_before("a", last, limit=1) == every[1:2]
+    every = store.events.list("a")
+    last = store.sessions.get("a").newest
+    assert store.timeline.events_before("a", last + 1, limit=9) == every[::-1]
+    assert store.timeline.events_before("a", last, limit=1) == every[1:2]

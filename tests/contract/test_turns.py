@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from contextlib import nullcontext
 
+from foreword.store.database import ASIDE, READERS
+
 from foreword.models import Memory
-from foreword.store.readers import ASIDE, READERS
 from foreword.store.turns import Turns, aside
 
 LONG = 30.0  # seconds: what never happens is told, and nothing waits so long
@@ -52,12 +53,12 @@ def test_who_has_a_turn_takes_no_second_one():
 
 
 def test_many_who_look_at_once_are_all_answered(store):
-    [kept] = store.keep([Memory("note", "walrus", project="p")])
+    [kept] = store.memories.put([Memory("note", "walrus", project="p")])
     found = []
 
     def look():
         with aside():
-            found.extend(store.by_id([kept.id]))
+            found.extend(store.memories.get([kept.id]))
 
     every = [threading.Thread(target=look) for _ in range(5 * ASIDE)]
     for each in every:

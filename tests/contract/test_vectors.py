@@ -12,8 +12,8 @@ import pytest
 from foreword.embeddings import nothing, quantized
 from foreword.errors import StoreError
 from foreword.models import Memory, Query, Vector
+from foreword.store import Store
 from foreword.store import vectors as stored
-from foreword.store.sqlite import Store
 
 DIM = 16
 
@@ -30,7 +30,7 @@ def a_memory(title, **more):
 
 
 def near(store, vector, *, scopes=("project:here",), **more):
-    return [hit.memory.title for hit in store.by_meaning(Query(scopes=scopes, vector=vector, **more))]
+    return [hit.memory.title for hit in store.search.by_meaning(Query(scopes=scopes, vector=vector, **more))]
 
 
 # -- found ------------------------------------------------------------------------------------------------------------
@@ -39,20 +39,20 @@ def near(store, vector, *, scopes=("project:here",), **more):
 def test_the_nearest_of_the_scope_are_found_at_once(make_store):
     # The nearest comes first with its cosine.
     store = make_store()
-    store.keep(
+    store.memories.put(
         [a_memory("half"), a_memory("all"), a_memory("none")], vectors=[pointing(1, 2), pointing(1), pointing(3)]
     )
-    hits = store.by_meaning(Query(scopes=("project:here",), vector=pointing(1)))
+    hits = store.search.by_meaning(Query(scopes=("project:here",), vector=pointing(1)))
     assert [(hit.memory.title, hit.source) for hit in hits] == [("all", "meaning"), ("half", "meaning")]
     assert [hit.score for hit in hits] == pytest.approx([1.0, 0.5**0.5], abs=0.01)
     # A fresh memory is found at once.
     store = make_store()
     for number in range(DIM):
-        store.keep([a_memory(f"t{number}")], vectors=[pointing(number)])
+        store.memories.put([a_memory(f"t{number}")], vectors=[pointing(number)])
         assert near(store, pointing(number)) == [f"t{number}"]
     # A query without a vector finds nothing by meaning.
     store = make_store()
-    store.keep([a_memory("walrus")], vectors=[pointing(1)])
+    store.memories.put([a_memory("walrus")], vectors=[pointing(1)])
     assert near(store, None) == []
     assert near(store, nothing("m")) == []
     # Projects stay apart and their scopes come together.
@@ -63,7 +63,7 @@ def test_the_nearest_of_the_scope_are_found_at_once(make_store):
         a_memory("in go", scope="language:go"),
         a_memory("for all", scope="universal"),
     ]
-    store.keep(given, vectors=[pointing(1)] * 4)
+    store.memories.put(given, vectors=[pointing(1)] * 4)
     assert near(store, pointing(1)) == ["mine"]
     assert set(near(store, pointing(1), scopes=("project:here", "universal"))) == {"mine", "for all"}
     assert near(store, pointing(1), scopes=("project:nowhere",)) == []
@@ -72,19 +72,19 @@ def test_the_nearest_of_the_scope_are_found_at_once(make_store):
     store = make_store()
     given = [a_memory(f"t{n}", created=float(n)) for n in range(1, 6)]
     given += [replace(a_memory("decided", created=3.0), kind="decision"), a_memory("gone", status="superseded")]
-    store.keep(given, vectors=[pointing(1)] * 7)
+    store.memories.put(given, vectors=[pointing(1)] * 7)
     assert set(near(store, pointing(1), since=2.0, at=4.0)) == {"t2", "t3", "t4", "decided"}
     assert near(store, pointing(1), kinds=("decision",)) == ["decided"]
     assert len(near(store, pointing(1), limit=3)) == 3
     # Many that are not wanted do not hide the one that is.
     store = make_store()
-    store.keep([a_memory(f"t{n}") for n in range(1000)], vectors=[pointing(1)] * 1000)
-    store.keep([replace(a_memory("decided"), kind="decision")], vectors=[pointing(1, 2)])
+    store.memories.put([a_memory(f"t{n}") for n in range(1000)], vectors=[pointing(1)] * 1000)
+    store.memories.put([replace(a_memory("decided"), kind="decision")], vectors=[pointing(1, 2)])
     assert near(store, pointing(1), kinds=("decision",), limit=5) == ["decided"]
     # Vectors of different models or lengths are never compared.
     store = make_store()
     given = [pointing(1, model="one"), pointing(1, model="two"), pointing(1, model="one", dim=DIM * 2)]
-    store.keep([a_memory("one"), a_memory("two"), a_memory("long")], vectors=given)
+    store.memories.put([a_memory("one"), a_memory("two"), a_memory("long")], vectors=given)
     for vector, title in zip(given, ("one", "two", "long"), strict=True):
         assert near(store, vector) == [title]
 
@@ -95,37 +95,39 @@ def test_the_nearest_of_the_scope_are_found_at_once(make_store):
 def test_a_vector_goes_and_stays_with_its_text(make_store):
     # A changed text is not found by what it meant.
     store = make_store()
-    (kept,) = store.keep([a_memory("walrus")], vectors=[pointing(1)])
+    (kept,) = store.memories.put([a_memory("walrus")], vectors=[pointing(1)])
     assert near(store, pointing(1)) == ["walrus"]
-    store.keep([replace(kept, title="penguin")])
+    store.memories.put([replace(kept, title="penguin")])
     assert near(store, pointing(1)) == []
-    assert [memory.title for memory in store.without_vectors("m")] == ["penguin"]
-    store.keep([replace(kept, title="penguin")], vectors=[pointing(2)])
+    assert [memory.title for memory in store.memories.without_vectors("m")] == ["penguin"]
+    store.memories.put([replace(kept, title="penguin")], vectors=[pointing(2)])
     assert (near(store, pointing(1)), near(store, pointing(2))) == ([], ["penguin"])
     # A memory that is confirmed or moved keeps its vector.
     store = make_store()
-    (kept,) = store.keep([a_memory("walrus")], vectors=[pointing(1)])
-    (seen,) = store.keep([replace(kept, seen=2, confirmed=9.0)])
+    (kept,) = store.memories.put([a_memory("walrus")], vectors=[pointing(1)])
+    (seen,) = store.memories.put([replace(kept, seen=2, confirmed=9.0)])
     assert near(store, pointing(1)) == ["walrus"]
-    store.keep([replace(seen, scope="universal")])
+    store.memories.put([replace(seen, scope="universal")])
     assert near(store, pointing(1)) == []
     assert near(store, pointing(1), scopes=("universal",)) == ["walrus"]
-    assert store.without_vectors("m") == ()
-    assert store.counts()["vectors"] == 1
+    assert store.memories.without_vectors("m") == ()
+    assert store.stats.row_counts()["vectors"] == 1
     # A memory that is refused leaves no vector.
     store = make_store()
     with pytest.raises(Exception, match="rumour"):
-        store.keep([a_memory("good"), replace(a_memory("bad"), kind="rumour")], vectors=[pointing(1), pointing(1)])
-    assert (near(store, pointing(1)), store.counts()["vectors"]) == ([], 0)
+        store.memories.put(
+            [a_memory("good"), replace(a_memory("bad"), kind="rumour")], vectors=[pointing(1), pointing(1)]
+        )
+    assert (near(store, pointing(1)), store.stats.row_counts()["vectors"]) == ([], 0)
 
 
 def test_vectors_are_there_after_a_restart(make_store, tmp_path):
     store = make_store(tmp_path)
-    store.keep([a_memory("walrus"), a_memory("penguin")], vectors=[pointing(1), None])
+    store.memories.put([a_memory("walrus"), a_memory("penguin")], vectors=[pointing(1), None])
     store.close()
     again = make_store(tmp_path)
     assert near(again, pointing(1)) == ["walrus"]
-    assert [memory.title for memory in again.without_vectors("m")] == ["penguin"]
+    assert [memory.title for memory in again.memories.without_vectors("m")] == ["penguin"]
 
 
 # -- caught up later --------------------------------------------------------------------------------------------------
@@ -134,37 +136,39 @@ def test_vectors_are_there_after_a_restart(make_store, tmp_path):
 def test_what_lacks_a_vector_is_given_one(make_store):
     # What was kept without a vector can be given one.
     store = make_store()
-    store.keep([a_memory(f"t{n}") for n in range(3)])
-    store.keep([a_memory("done")], vectors=[pointing(5)])
-    lacking = store.without_vectors("m", limit=2)
+    store.memories.put([a_memory(f"t{n}") for n in range(3)])
+    store.memories.put([a_memory("done")], vectors=[pointing(5)])
+    lacking = store.memories.without_vectors("m", limit=2)
     assert [memory.title for memory in lacking] == ["t2", "t1"]  # the newest first
-    assert store.add_vectors(lacking, [pointing(2), pointing(1)]) == 2
+    assert store.memories.add_vectors(lacking, [pointing(2), pointing(1)]) == 2
     assert near(store, pointing(2)) == ["t2"]
-    assert [memory.title for memory in store.without_vectors("m")] == ["t0"]
-    store.add_vectors(store.without_vectors("m"), [nothing("m")])
-    assert store.without_vectors("m") == store.without_vectors("m") == ()
-    store.keep([a_memory("later")])
-    assert [memory.title for memory in store.without_vectors("m")] == ["later"]
+    assert [memory.title for memory in store.memories.without_vectors("m")] == ["t0"]
+    store.memories.add_vectors(store.memories.without_vectors("m"), [nothing("m")])
+    assert store.memories.without_vectors("m") == store.memories.without_vectors("m") == ()
+    store.memories.put([a_memory("later")])
+    assert [memory.title for memory in store.memories.without_vectors("m")] == ["later"]
     # Another model or length lacks everything and replaces it.
     store = make_store()
-    store.keep([a_memory("walrus")], vectors=[pointing(1)])
-    assert store.without_vectors("m", dim=DIM) == ()
-    assert len(store.without_vectors("m", dim=DIM * 2)) == len(store.without_vectors("new")) == 1
-    store.add_vectors(store.without_vectors("new"), [pointing(1, model="new")])
+    store.memories.put([a_memory("walrus")], vectors=[pointing(1)])
+    assert store.memories.without_vectors("m", dim=DIM) == ()
+    assert len(store.memories.without_vectors("m", dim=DIM * 2)) == len(store.memories.without_vectors("new")) == 1
+    store.memories.add_vectors(store.memories.without_vectors("new"), [pointing(1, model="new")])
     assert (near(store, pointing(1)), near(store, pointing(1, model="new"))) == ([], ["walrus"])
-    assert store.counts()["vectors"] == 1
+    assert store.stats.row_counts()["vectors"] == 1
     # A vector that comes too late for its text is not taken.
     store = make_store()
-    (kept,) = store.keep([a_memory("walrus")])
-    lacking = store.without_vectors("m")
-    store.keep([replace(kept, body="about something else now")])
-    assert store.add_vectors([*lacking, a_memory("nobody", id="not-00000000")], [pointing(1), pointing(1)]) == 0
+    (kept,) = store.memories.put([a_memory("walrus")])
+    lacking = store.memories.without_vectors("m")
+    store.memories.put([replace(kept, body="about something else now")])
+    assert (
+        store.memories.add_vectors([*lacking, a_memory("nobody", id="not-00000000")], [pointing(1), pointing(1)]) == 0
+    )
     assert near(store, pointing(1)) == []
-    assert len(store.without_vectors("m")) == 1
+    assert len(store.memories.without_vectors("m")) == 1
     # Inactive memories need no vector.
     store = make_store()
-    store.keep([a_memory("old", status="superseded")])
-    assert store.without_vectors("m") == ()
+    store.memories.put([a_memory("old", status="superseded")])
+    assert store.memories.without_vectors("m") == ()
 
 
 # -- SQLite alone -----------------------------------------------------------------------------------------------------
@@ -174,7 +178,7 @@ def test_vectors_go_with_their_memory_and_come_back_with_their_table(tmp_path_fa
     # Whoever removes a memory removes its vector.
     tmp_path = tmp_path_factory.mktemp("x")
     store = Store(tmp_path / "memory.db", backups=tmp_path / "backups")
-    store.keep([a_memory("walrus"), a_memory("penguin")], vectors=[pointing(1), pointing(1)])
+    store.memories.put([a_memory("walrus"), a_memory("penguin")], vectors=[pointing(1), pointing(1)])
     assert len(near(store, pointing(1))) == 2
     other = apsw.Connection(str(tmp_path / "memory.db"))
     other.execute("DELETE FROM memories WHERE title = 'walrus'")
@@ -190,26 +194,26 @@ def test_vectors_go_with_their_memory_and_come_back_with_their_table(tmp_path_fa
     other.execute("DROP TABLE vectors")
     other.close()
     store = Store(path, backups=tmp_path / "backups")
-    (kept,) = store.keep([a_memory("walrus")], vectors=[pointing(1)])
-    assert store.by_id([kept.id])
+    (kept,) = store.memories.put([a_memory("walrus")], vectors=[pointing(1)])
+    assert store.memories.get([kept.id])
     with pytest.raises(StoreError, match="vectors"):
         near(store, pointing(1))
-    store.index()
-    assert [memory.title for memory in store.without_vectors("m")] == ["walrus"]
-    store.add_vectors([kept], [pointing(1)])
+    store.reindex()
+    assert [memory.title for memory in store.memories.without_vectors("m")] == ["walrus"]
+    store.memories.add_vectors([kept], [pointing(1)])
     assert near(store, pointing(1)) == ["walrus"]
-    store.keep([replace(kept, title="penguin")])  # the trigger is there again
+    store.memories.put([replace(kept, title="penguin")])  # the trigger is there again
     assert near(store, pointing(1)) == []
     store.close()
 
 
 def test_an_owner_with_very_many_is_loaded_aside_and_nobody_waits(store, monkeypatch):
     monkeypatch.setattr(stored, "AT_ONCE", 10)
-    store.keep([a_memory(f"t{n}") for n in range(11)], vectors=[pointing(1)] * 11)
+    store.memories.put([a_memory(f"t{n}") for n in range(11)], vectors=[pointing(1)] * 11)
     near(store, pointing(1))
     until = time.monotonic() + 30
     while not near(store, pointing(1)) and time.monotonic() < until:
         time.sleep(0.01)
     assert len(near(store, pointing(1))) == 11
-    store.keep([a_memory("fresh")], vectors=[pointing(1)])
+    store.memories.put([a_memory("fresh")], vectors=[pointing(1)])
     assert len(near(store, pointing(1))) == 12

@@ -13,11 +13,11 @@ from dataclasses import replace
 
 import apsw
 import pytest
+from foreword.store.sql import TABLES
 
 from foreword.errors import DamagedIndex, NewerStore, StoreError
 from foreword.models import Change, Event, Memory, Query
-from foreword.store.reading import KNOWN_TABLES, SCHEMA
-from foreword.store.sqlite import Store
+from foreword.store import SCHEMA, Store
 from foreword.terms import terms
 
 
@@ -49,7 +49,7 @@ def words(text, **more):
 
 
 def found(store, text):
-    return [hit.memory.title for hit in store.by_words(words(text))]
+    return [hit.memory.title for hit in store.search.by_words(words(text))]
 
 
 def tampered(database, *statements):
@@ -67,13 +67,13 @@ def bytes_of(folder):
 def a_lived_in_store(open_store):
     """Inserts, changes, moves and an index made anew."""
     store = open_store()
-    kept = store.keep(
+    kept = store.memories.put(
         [a_memory(f"walrus {n}", body=f"版本 HTTPTransport {n}", files=(f"src/a_{n}.py",)) for n in range(300)]
     )
-    store.keep([replace(memory, title=f"penguin {n}") for n, memory in enumerate(kept[:100])])
-    store.keep([replace(memory, scope="universal") for memory in kept[100:150]])
-    store.index()
-    store.keep([replace(memory, title="ostrich", status="superseded") for memory in kept[150:200]])
+    store.memories.put([replace(memory, title=f"penguin {n}") for n, memory in enumerate(kept[:100])])
+    store.memories.put([replace(memory, scope="universal") for memory in kept[100:150]])
+    store.reindex()
+    store.memories.put([replace(memory, title="ostrich", status="superseded") for memory in kept[150:200]])
     return store
 
 
@@ -97,7 +97,7 @@ def test_the_stdlib_reads_and_searches_the_file_while_the_store_is_open(open_sto
     asked = words("walrus 版本", limit=30)
     question = pickle.dumps((str(database), list(expected), asked))
     answer = subprocess.run([sys.executable, "-c", BY_THE_STDLIB], input=question, capture_output=True, check=True)
-    assert pickle.loads(answer.stdout) == (expected, store.by_words(asked), store.by_recency(asked))
+    assert pickle.loads(answer.stdout) == (expected, store.search.by_words(asked), store.search.by_recency(asked))
     store.close()
 
     copy = tmp_path / "copy.db"
@@ -137,7 +137,7 @@ GARBAGE = {
 )
 def test_a_damaged_index_costs_no_memory_and_is_made_anew(open_store, database, damage, at_work):
     store = open_store()
-    (first, *_) = store.keep([a_memory(f"walrus {n}", body="some text " * 20) for n in range(40)])
+    (first, *_) = store.memories.put([a_memory(f"walrus {n}", body="some text " * 20) for n in range(40)])
     assert len(found(store, "walrus")) == 40
     if not at_work:
         store.close()
@@ -145,18 +145,18 @@ def test_a_damaged_index_costs_no_memory_and_is_made_anew(open_store, database, 
     if not at_work:
         store = open_store()
 
-    (during,) = store.keep([a_memory("walrus during", created=3.0)])
-    store.keep([replace(first, title="penguin", created=2.0)])
-    recent = [hit.memory.title for hit in store.by_recency(words(""))]
+    (during,) = store.memories.put([a_memory("walrus during", created=3.0)])
+    store.memories.put([replace(first, title="penguin", created=2.0)])
+    recent = [hit.memory.title for hit in store.search.by_recency(words(""))]
     assert recent[:2] == ["walrus during", "penguin"]
-    assert len(store.by_id([during.id, first.id])) == 2
+    assert len(store.memories.get([during.id, first.id])) == 2
     if damage not in ("sizes", "pages", "leaves", "zeroes", "averages", "emptied"):  # these may only find less
         with pytest.raises(DamagedIndex) as damaged:
-            store.by_words(words("walrus"))
+            store.search.by_words(words("walrus"))
         assert "foreword index" in damaged.value.hint
         assert "index" in " ".join(store.problems())
 
-    assert store.index() == 41
+    assert store.reindex() == 41
     assert store.problems() == ()
     assert sorted(found(store, "penguin")) == ["penguin"]
     assert len(found(store, "walrus")) == 40
@@ -169,24 +169,24 @@ def test_a_damaged_index_costs_no_memory_and_is_made_anew(open_store, database, 
 
 def test_what_was_kept_while_the_index_was_broken_is_not_forgotten_by_a_restart(open_store, database):
     store = open_store()
-    store.keep([a_memory("walrus")])
+    store.memories.put([a_memory("walrus")])
     tampered(database, "UPDATE words_data SET block = x'00' WHERE id > 10")
     with pytest.raises(DamagedIndex):
         found(store, "walrus")
-    store.keep([a_memory("penguin")])
+    store.memories.put([a_memory("penguin")])
     store.close()
     tampered(database, "INSERT INTO words (words) VALUES ('delete-all')")  # it can be read again, and lacks everything
     again = open_store()
     assert "foreword index" in " ".join(again.problems())
     with pytest.raises(DamagedIndex):
         found(again, "penguin")
-    again.index()
+    again.reindex()
     assert (found(again, "penguin"), again.problems()) == (["penguin"], ())
 
 
 def test_a_passing_failure_is_not_taken_for_a_damaged_index(open_store, database, monkeypatch):
     store = open_store()
-    store.keep([a_memory("walrus")])
+    store.memories.put([a_memory("walrus")])
     with store._reader() as connection:
         connection.set_progress_handler(lambda: True, 1)  # interrupts whatever it is asked
     with pytest.raises(StoreError) as failed:
@@ -201,23 +201,23 @@ def test_a_passing_failure_is_not_taken_for_a_damaged_index(open_store, database
 # -- tables are missing -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("tables", [KNOWN_TABLES, *(KNOWN_TABLES[start::4] for start in range(4))])
+@pytest.mark.parametrize("tables", [TABLES, *(TABLES[start::4] for start in range(4))])
 def test_missing_tables_are_named_and_created_again(open_store, database, tables):
     store = open_store()
-    store.keep([a_memory("walrus")])
-    store.append([an_event("k")])
+    store.memories.put([a_memory("walrus")])
+    store.events.append([an_event("k")])
     store.close()
     tampered(database, *(f"DROP TABLE {table}" for table in tables))
     store = open_store()
-    assert {each for each in KNOWN_TABLES if each in re.findall(r"\w+", store.problems()[0])} == set(tables)
+    assert {each for each in TABLES if each in re.findall(r"\w+", store.problems()[0])} == set(tables)
     assert "foreword index" in " ".join(store.problems())
-    assert store.counts().keys() == set(KNOWN_TABLES) - set(tables)
-    store.index()
+    assert store.stats.row_counts().keys() == set(TABLES) - set(tables)
+    store.reindex()
     assert store.problems() == ()
-    assert store.counts().keys() == set(KNOWN_TABLES)
-    store.keep([a_memory("penguin")])
-    store.append([an_event("other")])
-    store.note_changes([Change("here", "a.py", "f", "NEW")])
+    assert store.stats.row_counts().keys() == set(TABLES)
+    store.memories.put([a_memory("penguin")])
+    store.events.append([an_event("other")])
+    store.sessions.put_changes([Change("here", "a.py", "f", "NEW")])
     assert found(store, "penguin") == ["penguin"]
 
 
@@ -227,12 +227,16 @@ def an_event(key):
 
 def test_a_table_that_is_missing_costs_only_what_needs_it(open_store, database):
     store = open_store()
-    store.keep([a_memory("walrus")])
+    store.memories.put([a_memory("walrus")])
     store.close()
     tampered(database, "DROP TABLE links", "DROP TABLE events")
     store = open_store()
     assert found(store, "walrus") == ["walrus"]
-    for ask in (lambda: store.linked("x"), lambda: store.events("s"), lambda: store.append([an_event("k")])):
+    for ask in (
+        lambda: store.memories.links("x"),
+        lambda: store.events.list("s"),
+        lambda: store.events.append([an_event("k")]),
+    ):
         with pytest.raises(StoreError) as failed:
             ask()
         assert "foreword index" in failed.value.hint
@@ -240,19 +244,19 @@ def test_a_table_that_is_missing_costs_only_what_needs_it(open_store, database):
 
 def test_no_scope_inherits_the_memories_of_one_that_was_lost(open_store, database):
     store = open_store()
-    store.keep([a_memory(f"walrus {project} {n}", project=project) for project in "abc" for n in range(3)])
-    store.keep([a_memory("walrus for all", scope="universal", project=project) for project in "abc"])
-    store.keep([a_memory("walrus in go", scope="language:go", project="a")])
+    store.memories.put([a_memory(f"walrus {project} {n}", project=project) for project in "abc" for n in range(3)])
+    store.memories.put([a_memory("walrus for all", scope="universal", project=project) for project in "abc"])
+    store.memories.put([a_memory("walrus in go", scope="language:go", project="a")])
     store.close()
     tampered(database, "DROP TABLE owners")
     store = open_store()
-    store.index()
-    store.keep([a_memory("walrus new", project=project) for project in ("a", "x", "y", "z")])
+    store.reindex()
+    store.memories.put([a_memory("walrus new", project=project) for project in ("a", "x", "y", "z")])
     for project, many in (("a", 4), ("b", 3), ("x", 1), ("y", 1), ("z", 1)):
-        hits = store.by_words(Query(scopes=(f"project:{project}",), terms=("walrus",)))
+        hits = store.search.by_words(Query(scopes=(f"project:{project}",), terms=("walrus",)))
         assert len(hits) == many
         assert {hit.memory.project for hit in hits} == {project}
-    assert store.by_words(Query(scopes=("universal", "language:go"), terms=("walrus",))) == ()
+    assert store.search.by_words(Query(scopes=("universal", "language:go"), terms=("walrus",))) == ()
 
 
 # -- files that are no store of ours ----------------------------------------------------------------------------------
@@ -261,7 +265,7 @@ def test_no_scope_inherits_the_memories_of_one_that_was_lost(open_store, databas
 @pytest.mark.parametrize("mode", ["delete", "wal", "only in the log"])
 def test_a_newer_database_is_left_untouched_byte_for_byte(open_store, database, tmp_path, mode):
     store = open_store()
-    store.keep([a_memory("walrus")])
+    store.memories.put([a_memory("walrus")])
     store.close()
     other = apsw.Connection(str(database))
     if mode == "only in the log":
@@ -303,47 +307,47 @@ def test_a_folder_in_the_place_of_the_database_is_refused(tmp_path):
 def test_an_empty_file_is_a_new_store(open_store, database):
     database.touch()
     store = open_store()
-    store.keep([a_memory("walrus")])
+    store.memories.put([a_memory("walrus")])
     assert (found(store, "walrus"), store.problems()) == (["walrus"], ())
 
 
 def test_a_missing_index_of_code_vectors_or_sightings_costs_no_memory(open_store, database):
     store = open_store()
-    (one,) = store.keep([Memory("note", "one", project="p", files=("a.py",))])
+    (one,) = store.memories.put([Memory("note", "one", project="p", files=("a.py",))])
     store.close()
     tampered(database, *(f"DROP TABLE {table}" for table in ("code", "units", "vectors", "sightings")))
     store = open_store()
     seen = {"session": "b", "detail": {"seen_in": {"a": 1, "b": 1}}}
-    store.keep([replace(one, title="first"), Memory("note", "two", project="p", files=("a.py",), **seen)])
+    store.memories.put([replace(one, title="first"), Memory("note", "two", project="p", files=("a.py",), **seen)])
     query = Query(scopes=("project:p",), terms=("first", "two"))
-    assert {hit.memory.title for hit in store.by_words(query)} == {"first", "two"}
-    assert [hit.memory.title for hit in store.by_recency(replace(query, session="b"))] == ["two"]
-    assert len(store.shown("b")) == 1
+    assert {hit.memory.title for hit in store.search.by_words(query)} == {"first", "two"}
+    assert [hit.memory.title for hit in store.search.by_recency(replace(query, session="b"))] == ["two"]
+    assert len(store.injections.shown("b")) == 1
     assert store.problems()
-    store.index()
+    store.reindex()
     assert store.problems() == ()
-    assert {hit.memory.title for hit in store.by_code(query, {"a.py": 1.0})} == {"first", "two"}
-    assert [memory.title for memory in store.of_session("a")] == ["two"]
+    assert {hit.memory.title for hit in store.search.by_code(query, {"a.py": 1.0})} == {"first", "two"}
+    assert [memory.title for memory in store.memories.of_session("a")] == ["two"]
 
 
 def test_rows_of_another_hand_do_not_stop_the_index(open_store, database):
     store = open_store()
-    store.keep([Memory("note", "walrus", project="p", files=("a.py",)), Memory("note", "odd", project="p")])
+    store.memories.put([Memory("note", "walrus", project="p", files=("a.py",)), Memory("note", "odd", project="p")])
     store.close()
     tampered(database, "UPDATE memories SET files = 'oops', functions = '[null, 1, {}]' WHERE title = 'odd'")
     store = open_store()
-    assert store.index() == 2
+    assert store.reindex() == 2
     query = Query(scopes=("project:p",), terms=("walrus",))
-    assert [hit.memory.title for hit in store.by_words(query)] == ["walrus"]
-    assert [hit.memory.title for hit in store.by_code(query, {"a.py": 1.0})] == ["walrus"]
+    assert [hit.memory.title for hit in store.search.by_words(query)] == ["walrus"]
+    assert [hit.memory.title for hit in store.search.by_code(query, {"a.py": 1.0})] == ["walrus"]
 
 
 def test_a_name_of_code_goes_with_the_last_memory_that_has_it(open_store, database):
     store = open_store()
-    one, two = store.keep(
+    one, two = store.memories.put(
         [Memory("note", title, project="p", files=("a.py", f"{title}.py")) for title in ("one", "two")]
     )
-    store.keep([replace(one, files=()), replace(two, files=("a.py",))])
+    store.memories.put([replace(one, files=()), replace(two, files=("a.py",))])
     store.close()
     db = apsw.Connection(str(database))
     assert [name for (name,) in db.execute("SELECT name FROM units")] == ["a.py"]

@@ -17,9 +17,8 @@ from foreword.models import Memory
 from foreword.paths import Home
 from foreword.problems import noted
 from foreword.projects import resolve
+from foreword.store import SCHEMA, Store
 from foreword.store.migrations import OLDEST
-from foreword.store.reading import SCHEMA
-from foreword.store.sqlite import Store
 from foreword.worker import lifecycle
 from foreword.worker.client import Client
 from tests.flow.conftest import CLEAN, HookRunner, wait_for
@@ -288,7 +287,7 @@ def _fill(home: Home, project: str) -> None:
     store = Store(home.database, backups=home.backups)
     owner = resolve(project)
     now = time.time()
-    store.keep(
+    store.memories.put(
         [
             Memory(
                 kind="preference",

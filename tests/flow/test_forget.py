@@ -22,7 +22,7 @@ from foreword.hook.spool import append
 from foreword.models import Event, Memory
 from foreword.paths import Home
 from foreword.projects import resolve
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker.client import Client
 from tests import canaries
 from tests.canaries import standing
@@ -281,9 +281,9 @@ def test_killed_at_every_step_it_is_finished_by_the_next_worker(
     store = Store(home.database, backups=home.backups)
     key = resolve(project).key
     told = Memory("decision", text, f"{text[::-1]}", project=key, created=5.0, session="s")
-    (kept, other) = store.keep([told, Memory("note", "walrus stays", project=key, created=5.0)])
+    (kept, other) = store.memories.put([told, Memory("note", "walrus stays", project=key, created=5.0)])
     payload = {"prompt": f"use {text}"}
-    store.append([Event("k", "claude-code", "UserPromptSubmit", "prompt", "s", key, "/", 5.0, payload)])
+    store.events.append([Event("k", "claude-code", "UserPromptSubmit", "prompt", "s", key, "/", 5.0, payload)])
     store.close()
     shutil.copy(home.database, home.backups / "memory-schema-8.db")
     home.log.write_text(f"saw {text}\n")

@@ -63,7 +63,7 @@ def kept(app: App, *memories: Memory) -> list[Memory]:
         replace(each, project=each.project or "a", created=each.created or 5.0, confirmed=each.confirmed or 5.0)
         for each in memories
     ]
-    return list(app.store.keep(made))
+    return list(app.store.memories.put(made))
 
 
 def prompt(key: str, text: str, *, session: str) -> Event:
@@ -71,7 +71,7 @@ def prompt(key: str, text: str, *, session: str) -> Event:
 
 
 def merge(app: App, key: str, into: str) -> None:
-    app.store.merge_project(key, into=into, unite=unite, who="user", at=app.now())
+    app.store.projects.merge(key, into=into, unite=unite, who="user", at=app.now())
 
 
 def back_up(home: Home, app: App) -> Path:
@@ -100,7 +100,7 @@ def test_no_canary_of_one_memory_is_left_and_every_canary_of_the_others_stays(ho
     for number, (at, sentence) in enumerate(copies):
         for form in (sentence.upper(), json.dumps({"deep": json.dumps(f"so: {sentence}.")}), made[at].detail["why"]):
             session = rng.choice([f"s{at}", "elsewhere"]) if form[:4].lower() in ("the ", '{"de') else f"s{at}"
-            app.store.append([prompt(f"k{number}{form[:9]}", f"he said {form}", session=session)])
+            app.store.events.append([prompt(f"k{number}{form[:9]}", f"he said {form}", session=session)])
         append(str(home.spool / "aside"), HookCall("x", "y", 5.0, json.dumps({"t": sentence}).encode()), most=1 << 20)
     kept(app, Memory("summary", "All of it", session="s0", detail={"learned": [each for _, each in copies]}))
     home.log.write_text("".join(f"2026-01-01 INFO saw {sentence}\n" for _, sentence in copies))
@@ -121,7 +121,7 @@ def test_no_canary_of_one_memory_is_left_and_every_canary_of_the_others_stays(ho
 def test_any_script_goes_from_every_file(home: Home, app: App, text: str) -> None:
     (one,) = kept(app, Memory("decision", text, session="s", uid="dec:a:x"))
     for number, form in enumerate((text, text.title(), json.dumps(text), json.dumps(json.dumps(text)))):
-        app.store.append([prompt(f"k{number}", f"say: {form}", session="t")])
+        app.store.events.append([prompt(f"k{number}", f"say: {form}", session="t")])
     home.log.write_text(f"{json.dumps({'said': text})}\nsaw {text}\n")
     receipt = forget(app, ids=[one.id])
     assert receipt["left"] == []
@@ -142,7 +142,7 @@ def test_what_is_said_in_other_words_is_listed_and_stays_as_it_was(app: App) -> 
     for told in (would, receipt):
         assert [each["id"] for each in told["similar"]] == [two.id]
         assert told["cut_memories"] == []
-    assert app.store.by_id([two.id, three.id]) == (two, three)
+    assert app.store.memories.get([two.id, three.id]) == (two, three)
     assert forget(app, ids=[three.id])["sentences"] == {"looked_for": 0, "too_short": 2}
 
 
@@ -159,7 +159,7 @@ def test_a_memory_whose_project_was_merged_goes_from_the_backup_of_before_and_st
     assert b"payroll" not in before.read_bytes()
     again = [Memory("failure", "other wording", uid=f"fai:{key}:1", project="b", created=5.0) for key in "ab"]
     again += [Memory("decision", "other wording", uid="dec:b:1", project="b", created=5.0)]
-    assert app.store.bring(again) == ()
+    assert app.store.put_import(again) == ()
 
 
 def test_a_project_is_forgotten_by_the_folder_of_its_alias_and_others_stay(app: App, tmp_path: Path) -> None:
@@ -170,10 +170,10 @@ def test_a_project_is_forgotten_by_the_folder_of_its_alias_and_others_stay(app: 
     merge(app, own, "/src/foo")
     names = ("tidied: /src/foo", "tidied: /src/foobar", "git:/src/foobar")
     for name in names:
-        app.store.set_mark(name, "1", at=1.0)
+        app.store.set_checkpoint(name, "1", at=1.0)
     assert forget(app, project=str(folder))["memories"] == 1
-    assert app.store.by_id([one.id, two.id]) == (two,)
-    assert [app.store.mark(name) for name in names] == ["", "1", "1"]
+    assert app.store.memories.get([one.id, two.id]) == (two,)
+    assert [app.store.checkpoint(name) for name in names] == ["", "1", "1"]
 
 
 def test_what_was_learned_of_it_goes_and_is_not_learned_again(home: Home, app: App) -> None:
@@ -181,17 +181,17 @@ def test_what_was_learned_of_it_goes_and_is_not_learned_again(home: Home, app: A
     fixed += " was that `export_rows()` in payroll.py left out the row behind the last line end."
     said = "The loader in ledger.py only works when lines have a trailing newline, because it counts line ends."
     base = ("s1", "a", "/", 5.0)
-    app.store.append([
+    app.store.events.append([
         prompt("k1", "the export loses a row, find out why", session="s1"),
         Event("k2", "claude-code", "Stop", "stop", *base, {"last_assistant_message": f"{fixed} {said}"}),
     ])  # fmt: skip
     settled_session(app, "s1")
-    (one,) = app.store.of_kinds(("learning",))
+    (one,) = app.store.memories.list(("learning",))
     back_up(home, app)
     forget(app, ids=[one.id])
-    app.store.append([Event("k3", "claude-code", "SessionEnd", "session_end", *base, {"reason": "exit"})])
+    app.store.events.append([Event("k3", "claude-code", "SessionEnd", "session_end", *base, {"reason": "exit"})])
     settled_session(app, "s1")
-    assert app.store.of_kinds(("learning",)) == ()
+    assert app.store.memories.list(("learning",)) == ()
     assert b"trailing newline" not in home.database.read_bytes()
 
 
@@ -199,25 +199,27 @@ def test_undo_neither_brings_it_back_nor_leads_to_it(app: App) -> None:
     old, new = kept(app, Memory("decision", "Use Redis for it"), Memory("decision", "Use Valkey for it"))
     aside = replace(old, status="superseded", superseded_by=new.id)
     link = Link(new.id, "supersedes", old.id)
-    app.store.amend([MemoryChange("supersede", changed=((old, aside),), links=(link,))], who="user", at=6.0)
-    (aside,) = app.store.by_id([old.id])
+    app.store.audit.apply([MemoryChange("supersede", changed=((old, aside),), links=(link,))], who="user", at=6.0)
+    (aside,) = app.store.memories.get([old.id])
     back = replace(aside, status="active", superseded_by="")
-    (entry,) = app.store.amend([MemoryChange("restore", changed=((aside, back),), unlinked=(link,))], who="user", at=7)
+    (entry,) = app.store.audit.apply(
+        [MemoryChange("restore", changed=((aside, back),), unlinked=(link,))], who="user", at=7
+    )
     forget(app, ids=[new.id])
-    app.store.undo(app.store.log(numbers=[entry.number]), who="user", at=app.now())
-    (now,) = app.store.by_id([old.id])
-    assert (now.superseded_by, app.store.linked(old.id)) == ("", ())
+    app.store.audit.undo(app.store.audit.list(numbers=[entry.number]), who="user", at=app.now())
+    (now,) = app.store.memories.get([old.id])
+    assert (now.superseded_by, app.store.memories.links(old.id)) == ("", ())
 
 
 def test_imports_bring_no_cut_sentence_back_into_memories_and_events(app: App) -> None:
     said = "The payroll database is at ten dot four"
     event = prompt("k", f"you know: {said}", session="t")
-    app.store.append([event])
+    app.store.events.append([event])
     one, other = kept(app, Memory("decision", said, uid="u1"), Memory("note", f"As told: {said}", uid="u2"))
     assert forget(app, ids=[one.id])["cut_memories"] == [other.id]
-    app.store.bring([other], events=[event, replace(event, at=6.0)])
-    assert [memory.title for _, memory in app.store.page()] == ["As told: [forgotten]"]
-    assert app.store.counts()["events"] == 1
+    app.store.put_import([other], events=[event, replace(event, at=6.0)])
+    assert [memory.title for _, memory in app.store.memories.page()] == ["As told: [forgotten]"]
+    assert app.store.stats.row_counts()["events"] == 1
 
 
 @pytest.mark.parametrize("match", ["100%", "_", "a*b", '"x" OR y', "it's", "\\", "%'); --"])
@@ -228,7 +230,7 @@ def test_signs_are_looked_for_as_they_are(app: App, match: str) -> None:
 
 def test_nothing_that_is_about_to_go_is_fetched_any_more(app: App) -> None:
     (one,) = kept(app, Memory("decision", "walrus"))
-    live = app.store.forgetting
+    live = app.store.maintenance.forgetting
     live.begin(live.ask(lambda execute: forgetting.doomed(execute, ids=[one.id])), at=9.0)
     with pytest.raises(NotFound):
         show_memory(app, one.id)
@@ -248,11 +250,11 @@ def test_what_a_forgotten_session_saw_and_fixed_of_anothers_memory_goes_with_it(
             detail={**both, "fixes": {fix: ["gone"], other: ["later"]}, "worked": {"make y": ["gone", "later"]}},
         ),
     )
-    app.store.append([prompt("k", "hello", session="gone")])
+    app.store.events.append([prompt("k", "hello", session="gone")])
     shown = forget(app, session="gone", dry_run=True)
     receipt = forget(app, session="gone")
     assert sorted(receipt["cut_memories"]) == sorted(shown["cut_memories"]) == sorted([one.id, two.id])
-    first, second = app.store.by_id([one.id, two.id])
+    first, second = app.store.memories.get([one.id, two.id])
     assert first.body == "Run as `make x`."
     assert first.detail == {"seen_in": {"later": 1}, "fix": "", "fixed_files": [], "fixes": {}}
     assert second.detail == {

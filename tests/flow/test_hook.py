@@ -25,7 +25,7 @@ from foreword.models import Context, Memory, Trigger
 from foreword.paths import Home, worker_command
 from foreword.problems import noted
 from foreword.projects import resolve
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker import lifecycle
 from foreword.worker.client import Client
 from tests.flow.conftest import CLEAN, PATIENT, PYTHON, HookRunner, end_worker, wait_for
@@ -50,7 +50,7 @@ def filled(home: Home, project: str) -> Home:
     owner = resolve(project)
     now = time.time()
     about = {"project": owner.key, "scope": owner.scope, "created": now, "confirmed": now}
-    store.keep(
+    store.memories.put(
         [
             Memory(
                 kind="decision", title="The checkout HTTPTransport retries twice", body="because of the bank", **about
@@ -118,7 +118,7 @@ def test_synonyms_work_with_the_worker_away_too_and_the_users_come_first(filled:
     host.write_hook()
     store = Store(filled.database, backups=filled.backups)
     owner = resolve(project)
-    store.keep([Memory("decision", "Checkout has a helm chart", project=owner.key, created=time.time())])
+    store.memories.put([Memory("decision", "Checkout has a helm chart", project=owner.key, created=time.time())])
     store.close()
     assert host.context("UserPromptSubmit", prompt(project, "k8s")).count("helm") == 1  # k8s = [..., "helm"]
     assert host.context("UserPromptSubmit", prompt(project, "moneyhouse")) == ""

@@ -26,7 +26,7 @@ from foreword.models import Cap, Memory
 from foreword.paths import Home
 from foreword.problems import noted
 from foreword.projects import resolve
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from tests.flow.conftest import CLEAN, PATIENT, HookRunner
 from tests.recorded import PAYLOADS, Recorded, recorded
 
@@ -74,7 +74,7 @@ def known(home: Home, project: str) -> Home:
         "preference": "Run the tests with make test",
     }
     why = {"why": "the bank's gateway drops the first call"}
-    store.keep([Memory(kind=kind, title=title, detail=why, **about) for kind, title in titles.items()])
+    store.memories.put([Memory(kind=kind, title=title, detail=why, **about) for kind, title in titles.items()])
     store.close()
     return home
 
@@ -244,7 +244,7 @@ def test_no_host_is_given_more_than_it_takes_however_high_the_budgets(home, host
         )
         for number in range(600)
     ]
-    store.keep(memories)
+    store.memories.put(memories)
     store.close()
     host.write_hook()
     if worker == "up":

@@ -17,7 +17,7 @@ from foreword.hook import build, offline
 from foreword.models import TOOL_BEGIN, Memory
 from foreword.paths import Home
 from foreword.projects import resolve
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker.app import App
 from tests.flow.conftest import PATIENT
 from tests.recorded import Recorded, recorded
@@ -49,7 +49,7 @@ class Answering:
         about = {"project": owner.key, "scope": owner.scope, "created": self.now, "confirmed": self.now}
         store = self.app.store if self.app else Store(self.home.database, backups=self.home.backups)
         why = {"why": "the bank's gateway drops the first call"}
-        store.keep([Memory(kind="decision", title=title, detail=why, **about)])
+        store.memories.put([Memory(kind="decision", title=title, detail=why, **about)])
         if not self.app:
             store.close()
 

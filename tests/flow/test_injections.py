@@ -18,7 +18,7 @@ from foreword.models import Memory
 from foreword.paths import Home
 from foreword.problems import noted
 from foreword.projects import resolve
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker import lifecycle
 from foreword.worker.client import Client
 from tests.flow.conftest import HookRunner, end_worker, wait_for
@@ -35,7 +35,7 @@ def filled(home: Home, project: str) -> Home:
     store = Store(home.database, backups=home.backups)
     owner = resolve(project)
     about: dict[str, Any] = {"project": owner.key, "scope": owner.scope, "created": time.time() - 60}
-    store.keep(
+    store.memories.put(
         [
             Memory("decision", FACT, trust="user", source="user", **about),
             Memory("preference", "Run the tests with make test", trust="user", **about),

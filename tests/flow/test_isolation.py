@@ -18,7 +18,7 @@ import pytest
 
 from foreword.models import FORMS, KINDS, STATUSES, TRIGGERS, Change, Event, Injection, Item, Link, Memory
 from foreword.paths import Home
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker import mcp_tools
 from foreword.worker.client import Client
 from foreword.worker.routes import routes_of
@@ -131,7 +131,7 @@ def memories_of(place: Place) -> tuple[list[Memory], Iterator[str]]:
 def fill(store: Store, places: Sequence[Place]) -> None:
     """Everything that a project can hold, and what a hostile hand might write across projects."""
     made = {place.key: memories_of(place) for place in places}
-    kept = iter(store.keep([memory for memories, _ in made.values() for memory in memories]))
+    kept = iter(store.memories.put([memory for memories, _ in made.values() for memory in memories]))
     events: list[Event] = []
     changes: list[Change] = []
     for place in places:
@@ -144,12 +144,14 @@ def fill(store: Store, places: Sequence[Place]) -> None:
         changes.append(Change(place.key, "src/shared.py", next(words), "NEW", session=SHARED, at=OLD))
         text, terms = f"{EVERYWHERE} {next(words)}", (next(words),)
         whose = (f"inj-{place.mark}", "prompt", place.session, place.key, "claude-code", OLD, 3, 500, 0.1)
-        store.record(Injection(*whose, {}, {}, (Item(place.ids[0], "past", 1.0, 3, {}),), text=text, terms=terms))
+        store.injections.record(
+            Injection(*whose, {}, {}, (Item(place.ids[0], "past", 1.0, 3, {}),), text=text, terms=terms)
+        )
         assert next(words, "") == "", "all words are used"
-    store.append(events)
-    store.note_changes(changes)
+    store.events.append(events)
+    store.sessions.put_changes(changes)
     memories, links = hostile(store, places)
-    store.keep(memories, links=links)
+    store.memories.put(memories, links=links)
 
 
 def hostile(store: Store, places: Sequence[Place]) -> tuple[list[Memory], list[Link]]:
@@ -159,7 +161,7 @@ def hostile(store: Store, places: Sequence[Place]) -> tuple[list[Memory], list[L
     for place, other in zip(places, [*places[1:], places[0]], strict=True):
         forth = [Link(place.ids[2], relation, other.ids[2]) for relation in RELATIONS]
         links += [*forth, *(Link(link.target, link.relation, link.source) for link in forth)]
-        gone, goal = store.by_id([place.ids[-3], place.ids[10]])
+        gone, goal = store.memories.get([place.ids[-3], place.ids[10]])
         memories.append(replace(gone, status="superseded", superseded_by=other.ids[10]))
         memories.append(replace(goal, detail={**goal.detail, "parent": other.ids[10]}))
         for kind, uid in (("summary", f"sum:{place.key}:{SHARED}"), ("project", f"prj:{place.key}")):

@@ -23,7 +23,7 @@ from foreword.models import Memory
 from foreword.paths import Home
 from foreword.problems import noted
 from foreword.projects import resolve
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker import lifecycle
 from foreword.worker.client import Client
 from tests.flow.conftest import CLEAN, PATIENT, HookRunner, end_worker, wait_for
@@ -130,7 +130,7 @@ def filled(home: Home, project: str) -> Home:
     store = Store(home.database, backups=home.backups)
     owner = resolve(project)
     about: dict[str, Any] = {"project": owner.key, "scope": owner.scope, "created": time.time() - 60}
-    store.keep(
+    store.memories.put(
         [
             Memory("decision", "The checkout <HTTPTransport> retries twice", body="because of the bank", **about),
             Memory("preference", "Run the tests with make test", **about),
@@ -394,7 +394,7 @@ class SqliteReading:
     def events(self, session: str) -> Any:
         store = Store(self.home.database, backups=self.home.backups)
         try:
-            return store.events(session, limit=100)
+            return store.events.list(session, limit=100)
         finally:
             store.close()
 

@@ -204,10 +204,10 @@ def test_what_hooks_spooled_under_the_old_key_lands_in_the_project_it_counts_as(
     host.tell("UserPromptSubmit", prompt)
     assert host.spooled()
     # An alias by hand, as if it had been made before the worker saw the spool.
-    from foreword.store.sqlite import Store
+    from foreword.store import Store
 
     store = Store(home.database, backups=home.backups)
-    store.alias_project(f"dir:{other}", of=f"dir:{project}", who="user", at=1.0)
+    store.projects.alias(f"dir:{other}", of=f"dir:{project}", who="user", at=1.0)
     store.close()
     client = start()
     wait_for(lambda: client.get("/api/sessions", project_path=project)["sessions"])

@@ -14,7 +14,7 @@ from foreword.config.editing import change
 from foreword.models import Event, Memory
 from foreword.paths import Home
 from foreword.problems import noted
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker.client import Client
 from tests.flow.conftest import CLEAN, HookRunner, wait_for
 from tests.flow.forked import foreword
@@ -33,15 +33,15 @@ def filled(home: Home) -> Home:
     """A month of sessions, each distilled."""
     store = Store(home.database, backups=home.backups)
     for back in range(OLD, 0, -1):
-        store.note_day(day(back))
+        store.stats.start_day(day(back))
         at, session = time.time() - back * DAY, f"s{back}"
-        store.append(
+        store.events.append(
             [Event(f"k{back}-{n}", "codex", "P", "prompt", session, "p", "/p", at, {"prompt": TEXT}) for n in range(9)]
         )
-        known = store.session(session)
+        known = store.sessions.get(session)
         made = Memory("observation", f"of {back}", project="p", created=at, confirmed=at, session=session)
-        store.settle(known, upto=known.newest, memories=[made])
-    store.note_day(day(0))
+        store.sessions.save_extraction(known, upto=known.newest, memories=[made])
+    store.stats.start_day(day(0))
     store.close()
     change(home, "events_keep_days", "20")
     return home

@@ -16,7 +16,7 @@ from foreword.paths import Home
 from foreword.problems import noted
 from foreword.projects import resolve
 from foreword.recall.tokens import count, family_of
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker.client import Client
 from tests.flow.conftest import HookRunner
 
@@ -38,7 +38,7 @@ def filled(home: Home, folder: str, *memories: Memory) -> None:
     """Keep *memories* of the project at *folder*, each an hour old, before any worker is there."""
     store = Store(home.database, backups=home.backups)
     owner = resolve(folder)
-    store.keep([replace(each, project=owner.key, created=time.time() - HOUR) for each in memories])
+    store.memories.put([replace(each, project=owner.key, created=time.time() - HOUR) for each in memories])
     store.close()
 
 

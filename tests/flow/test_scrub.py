@@ -18,8 +18,8 @@ from foreword.hook.spool import append
 from foreword.models import Change, Event, Injection, Memory, Vector
 from foreword.paths import Home
 from foreword.projects import resolve
+from foreword.store import Store
 from foreword.store.scrub import Cleaner
-from foreword.store.sqlite import Store
 from foreword.worker.scrub import files
 from tests.flow.conftest import CLEAN, end_worker
 from tests.planted import ALNUM, chars
@@ -43,21 +43,25 @@ def leaky(home: Home, project: str) -> Home:
         Memory("note", "x", tags=(TOKEN,), functions=(f"f_{TOKEN}",), session=TOKEN, source=TOKEN, project=key),
     ]
     vectors = [Vector("m", 1.0, b"\x01\x02")] * len(leaks)
-    store.keep([*memories, *leaks], vectors=[*[None] * len(memories), *vectors])
+    store.memories.put([*memories, *leaks], vectors=[*[None] * len(memories), *vectors])
     payload = {
         "prompt": f"why is {TOKEN} refused?",
         "tool_input": {"file_path": ".env", "content": "HIDDEN"},
     }
-    store.append([Event("k1", "claude-code", "UserPromptSubmit", "prompt", TOKEN, key, f"/x/{TOKEN}", now, payload)])
-    store.append([Event("k2", "claude-code", "Stop", "stop", "s2", f"/p/{TOKEN}", "/x", now, {"x": f"with {VALUE}!"})])
-    store.note_changes([Change(key, "a.py", "f", "NEW", f"f(token='{TOKEN}')", 1, 2, "s", now)])
+    store.events.append(
+        [Event("k1", "claude-code", "UserPromptSubmit", "prompt", TOKEN, key, f"/x/{TOKEN}", now, payload)]
+    )
+    store.events.append(
+        [Event("k2", "claude-code", "Stop", "stop", "s2", f"/p/{TOKEN}", "/x", now, {"x": f"with {VALUE}!"})]
+    )
+    store.sessions.put_changes([Change(key, "a.py", "f", "NEW", f"f(token='{TOKEN}')", 1, 2, "s", now)])
     given = Injection(
         "inj-1",
         *("prompt", TOKEN, key, "claude-code", now, 1, 2, 0.1, {}, {}, ()),
         terms=(TOKEN.lower(), "refused"),
         text=f"- {TOKEN}",
     )
-    store.record(given, at_once=True)
+    store.injections.record(given, at_once=True)
     store.close()
     copy = apsw.Connection(str(home.backups / "memory-schema-3.db"))
     db = apsw.Connection(str(home.database))
@@ -147,14 +151,14 @@ def test_it_goes_on_where_it_was_stopped(leaky: Home) -> None:
     store = Store(leaky.database, backups=leaky.backups)
     steps, after = 0, ()
     while True:
-        found = store.scrub(Cleaner(), after=after)
+        found = store.maintenance.scrub(Cleaner(), after=after)
         steps += 1
         after = found.after
         if not after:
             break
     assert steps > 5
-    assert store.without_vectors("m", limit=10_000)
-    clean = [store.scrub(Cleaner(), after=after).changed for after in [()]]
+    assert store.memories.without_vectors("m", limit=10_000)
+    clean = [store.maintenance.scrub(Cleaner(), after=after).changed for after in [()]]
     assert clean == [0]
     store.close()
 

@@ -12,7 +12,7 @@ import pytest
 from foreword.models import Memory
 from foreword.paths import Home
 from foreword.projects import resolve
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker.client import Client
 from tests.flow.conftest import HookRunner
 
@@ -26,7 +26,7 @@ def filled(home: Home, project: str) -> Home:
     owner = resolve(project)
     about: dict[str, Any] = {"project": owner.key, "scope": owner.scope, "created": time.time() - 60}
     old = {**about, "created": time.time() - 900 * 86400}
-    store.keep(
+    store.memories.put(
         [
             Memory("preference", "Run the tests with make test", **about),
             Memory("observation", "The checkout HTTPTransport was looked at", **old),  # too old for a start

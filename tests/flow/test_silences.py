@@ -15,7 +15,7 @@ from foreword.cli.main import app
 from foreword.models import Memory
 from foreword.paths import Home
 from foreword.projects import resolve
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker import lifecycle
 from foreword.worker.client import Client
 from tests.flow.conftest import HookRunner, wait_for
@@ -34,7 +34,7 @@ def filled(home: Home, project: str) -> Home:
     store = Store(home.database, backups=home.backups)
     owner = resolve(project)
     about: dict[str, Any] = {"project": owner.key, "scope": owner.scope, "created": time.time() - 60}
-    store.keep([Memory("decision", FACT, trust="user", source="user", **about)])
+    store.memories.put([Memory("decision", FACT, trust="user", source="user", **about)])
     store.close()
     return home
 
@@ -75,7 +75,7 @@ def test_each_silence_of_a_hook_is_kept_with_its_reason_and_none_of_its_words(
     wait_for(lambda: not lifecycle.pid_of(filled))
     kept = Store(filled.database, backups=filled.backups)
     try:
-        rows = kept.silences()
+        rows = kept.injections.list_no_context()
     finally:
         kept.close()
     assert len(rows) == 4

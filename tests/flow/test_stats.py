@@ -13,7 +13,7 @@ from foreword.errors import BadRequest
 from foreword.models import Injection, Item, Memory
 from foreword.paths import Home
 from foreword.projects import resolve
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from tests.flow.conftest import CLEAN, end_worker
 from tests.flow.forked import foreword
 
@@ -30,7 +30,7 @@ def known(home: Home, project: str, tmp_path: Path) -> tuple[str, str]:
     store, now = Store(home.database, backups=home.backups), time.time()
     for folder, title in ((project, "The transport retries twice"), (str(other), f"{SECRET} retries twice")):
         owner = resolve(folder)
-        (kept,) = store.keep(
+        (kept,) = store.memories.put(
             [Memory(kind="decision", title=title, project=owner.key, scope=owner.scope, created=now, confirmed=now)]
         )
         given = Item(kept.id, "index", 0.5, 20, {})
@@ -38,7 +38,7 @@ def known(home: Home, project: str, tmp_path: Path) -> tuple[str, str]:
             one = Injection(
                 f"inj-{title[0]}{number}", "prompt", "s", owner.key, "codex", now, 40, 500, 3.0, {}, {}, (given,)
             )
-            store.record(one)
+            store.injections.record(one)
     store.close()
     return project, str(other)
 

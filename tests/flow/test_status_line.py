@@ -15,7 +15,7 @@ from foreword.models import Memory
 from foreword.paths import Home
 from foreword.problems import noted
 from foreword.projects import resolve
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker import lifecycle
 from foreword.worker.client import Client
 from tests.flow.conftest import CLEAN, HookRunner, wait_for
@@ -34,8 +34,8 @@ START = {"session_id": "s1", "hook_event_name": "SessionStart", "source": "start
 def known(home: Home, project: str) -> Home:
     store, owner, now = Store(home.database, backups=home.backups), resolve(project), time.time()
     about = {"project": owner.key, "scope": owner.scope, "created": now, "confirmed": now}
-    store.keep([Memory(kind="decision", title="The transport retries twice", **about)])
-    store.keep([Memory(kind="handoff", title="Sandbox", detail={"next": ["ask for a sandbox"]}, **about)])
+    store.memories.put([Memory(kind="decision", title="The transport retries twice", **about)])
+    store.memories.put([Memory(kind="handoff", title="Sandbox", detail={"next": ["ask for a sandbox"]}, **about)])
     store.close()
     return home
 

@@ -18,7 +18,7 @@ from foreword.models import Memory
 from foreword.paths import Home
 from foreword.policy import FILE
 from foreword.projects import resolve
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from tests.flow.conftest import CLEAN, PATIENT, HookRunner, end_worker, wait_for
 from tests.flow.forked import foreword
 from tests.flow.test_mcp import Agent
@@ -57,7 +57,7 @@ def fill(home: Home, *projects: str) -> None:
     store, now = Store(home.database, backups=home.backups), time.time()
     for owner in map(resolve, projects):
         about = {"project": owner.key, "scope": owner.scope, "created": now, "confirmed": now}
-        store.keep(
+        store.memories.put(
             [
                 Memory(
                     kind="decision",

@@ -18,7 +18,7 @@ from foreword.errors import ForewordError
 from foreword.models import Memory, Session
 from foreword.paths import Home
 from foreword.projects import resolve
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker import lifecycle
 from foreword.worker.client import Client
 from foreword.worker.jobs import JobRunner
@@ -44,15 +44,15 @@ def filled(home: Home, project: str, *, things: int = 60) -> None:
             of = {"project": found.key, "scope": found.scope, "created": float(turn), "confirmed": float(turn)}
             memories.append(Memory("decision", title, id=id, uid=id, **of, **seen))
     with closing(Store(home.database, backups=home.backups)) as store:
-        store.keep(memories)
-        store.settle(Session("s0", "codex", found.key, project, 1.0, 2.0, ended=2.0))
+        store.memories.put(memories)
+        store.sessions.save_extraction(Session("s0", "codex", found.key, project, 1.0, 2.0, ended=2.0))
 
 
 def as_it_is(home: Home, project: str) -> tuple[dict, set]:
     scope = resolve(project).scope
     with closing(Store(home.database, backups=home.backups)) as store:
-        memories = {memory.id: vars(memory) for _, memory in store.page(scopes=(scope,), limit=5000)}
-        links = {tuple(vars(link).values()) for id in memories for link in store.linked(id)}
+        memories = {memory.id: vars(memory) for _, memory in store.memories.page(scopes=(scope,), limit=5000)}
+        links = {tuple(vars(link).values()) for id in memories for link in store.memories.links(id)}
     return memories, links
 
 
@@ -109,7 +109,7 @@ def test_killed_at_any_point_it_ends_as_if_it_had_not_been(home, project, start,
     last = _up(start).post("/api/tidy", {"project_path": project, "dry_run": False})
     end_worker(home)
     with closing(Store(home.database, backups=home.backups)) as store:
-        runs = {entry.run for entry in store.log(limit=10_000)}
+        runs = {entry.run for entry in store.audit.list(limit=10_000)}
     assert len(runs) == 1, "one run, which can be undone together"
     assert last["run"] in ("", *runs)
     wanted = _tidied(undisturbed, project)

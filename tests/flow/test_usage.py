@@ -18,7 +18,7 @@ from foreword.cli.main import app
 from foreword.models import Memory
 from foreword.paths import Home
 from foreword.projects import resolve
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker.client import Client
 from tests.flow.conftest import HookRunner, end_worker, wait_for
 
@@ -32,7 +32,7 @@ def ids(home: Home, project: str) -> dict[str, str]:
     store = Store(home.database, backups=home.backups)
     owner = resolve(project)
     about: dict[str, Any] = {"project": owner.key, "scope": owner.scope, "created": time.time() - 60}
-    kept = store.keep(
+    kept = store.memories.put(
         [
             Memory("failure", "Checkout transport timed out for guests", files=("shop/bank.py",), **about),
             Memory("failure", "Guests saw the checkout transport time out", files=("shop/mail.py",), **about),
@@ -328,7 +328,9 @@ def test_an_agent_that_follows_a_note_is_credited_and_one_that_does_not_is_not(h
     about: dict[str, Any] = {"project": owner.key, "scope": owner.scope, "created": time.time() - 90_000}
     cases = {sort: [case_of(sort, number, about) for number in range(CASES)] for sort in SORTS}
     store = Store(home.database, backups=home.backups)
-    ids = {sort: [each.id for each in store.keep([case.memory for case in some])] for sort, some in cases.items()}
+    ids = {
+        sort: [each.id for each in store.memories.put([case.memory for case in some])] for sort, some in cases.items()
+    }
     store.close()
     client = start()
     for sort, how in SORTS.items():

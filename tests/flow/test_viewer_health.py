@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 
 from foreword.config.editing import change
-from foreword.models import Injection, Item, Memory
+from foreword.models import Injection, Item, Memory, ModelCall
 from foreword.paths import Home
 from foreword.problems import Problem, note
 from foreword.projects import resolve
-from foreword.store.ledger import Spending
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker.client import Client
 from tests.flow.viewing import Page
 
@@ -49,11 +48,11 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def fill(home: Home, *, project: str = "dir:/shop") -> None:
     store = Store(home.database, backups=home.backups)
-    (kept,) = store.keep([Memory("decision", "Prices are cents", project=project, created=NOW, confirmed=NOW)])
+    (kept,) = store.memories.put([Memory("decision", "Prices are cents", project=project, created=NOW, confirmed=NOW)])
     item = Item(kept.id, "index", 0.5, 20, {})
-    store.record(Injection("inj-1", "prompt", "s", project, "codex", NOW, 40, 500, 3.0, {}, {}, (item,)))
+    store.injections.record(Injection("inj-1", "prompt", "s", project, "codex", NOW, 40, 500, 3.0, {}, {}, (item,)))
     for outcome, number in (("ok", 2), ("refused:cap", 1)):
-        store.spend(Spending(NOW - number, "openai", "m-1", "refine", "s", 30, 10, 120.0, outcome))
+        store.stats.record_model_call(ModelCall(NOW - number, "openai", "m-1", "refine", "s", 30, 10, 120.0, outcome))
     store.close()
 
 
@@ -118,7 +117,7 @@ def test_switched_projects_changed_settings_and_what_is_off_are_told(ask: Ask, h
     change(home, "capture", "off")
     change(home, "terms_max", "7")
     store = Store(home.database, backups=home.backups)
-    store.see_projects([resolve(project)], at=NOW)
+    store.projects.see([resolve(project)], at=NOW)
     store.close()
     told = ask()
     assert [(each["name"], each["how"], each["by"]) for each in told["switches"]] == [

@@ -15,7 +15,7 @@ from foreword.layout import RECIPES
 from foreword.models import Memory
 from foreword.paths import Home
 from foreword.projects import resolve
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.viewer.now import LAYERS
 from foreword.worker.client import Client
 from tests.flow.conftest import HookRunner, wait_for
@@ -64,7 +64,7 @@ def filled(home: Home, project: str) -> Home:
     store = Store(home.database, backups=home.backups)
     owner = resolve(project)
     about: dict[str, Any] = {"project": owner.key, "scope": owner.scope, "created": time.time() - 60}
-    store.keep(
+    store.memories.put(
         [
             Memory(
                 "decision",

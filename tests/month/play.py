@@ -98,7 +98,7 @@ def play(folder: Path, *, days: int = DAYS, attentive: bool = True) -> Month:
                         player.night(day)
                 month.memories = seams.everything(app)
                 month.active = [memory for memory in month.memories if memory.status == "active"]
-                found = app.store.injections(project=player.project.key, limit=10_000)
+                found = app.store.injections.list(project=player.project.key, limit=10_000)
                 month.judged = {each.id: each for each in found}
         finally:
             app.close()
@@ -123,7 +123,7 @@ class _Player:
         if day in REVIEWS:
             self.clock.to(max(self.clock(), FIRST + (day - 1) * DAY + 20 * 3600))
             refused = self.user.review(REVIEWS[day])
-            self.month.refused += [(day, memory) for memory in self.app.store.by_id(refused)]
+            self.month.refused += [(day, memory) for memory in self.app.store.memories.get(refused)]
 
     def night(self, day: int) -> None:
         self.clock.to(FIRST + day * DAY - 3600)
@@ -136,7 +136,7 @@ class _Player:
             Night(
                 day=day,
                 active=len(active),
-                rows=dict(self.app.store.counts()),
+                rows=dict(self.app.store.stats.row_counts()),
                 bytes=seams.size(self.app),
                 build_ms=statistics.median(times) if times else 0.0,
                 tidied=tidied,
@@ -214,10 +214,10 @@ class _Player:
         return answer
 
     def _note_given(self) -> None:
-        for each in self.app.store.injections(project=self.project.key, limit=3, texts=True):
+        for each in self.app.store.injections.list(project=self.project.key, limit=3, texts=True):
             if each.id not in self._seen:
                 self._seen.add(each.id)
-                found = self.app.store.by_id([item.memory for item in each.items])
+                found = self.app.store.memories.get([item.memory for item in each.items])
                 self.month.given.append(Given(self._today, each, {memory.id: memory for memory in found}))
 
     # -- what the agent makes of what it was given --------------------------------------------------------------

@@ -110,7 +110,7 @@ def everything(app: App) -> list[Memory]:
     """Every memory there is, whatever its status, oldest first."""
     found: list[Memory] = []
     after = 0
-    while rows := app.store.page(after=after):
+    while rows := app.store.memories.page(after=after):
         found += [memory for _, memory in rows]
         after = rows[-1][0]
     return found

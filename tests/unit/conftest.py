@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from foreword.store.sqlite import Store
+from foreword.store import Store
 
 
 @pytest.fixture(scope="module")

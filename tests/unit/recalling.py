@@ -16,6 +16,7 @@ from foreword.recall import render
 from foreword.recall.notes import CODES
 from foreword.recall.pipeline import Options, Window, asked_trigger, options_of, recall
 from foreword.recall.search import Searchable
+from foreword.store import Store
 
 NOW = 1_800_000_000.0
 HOUR, DAY = 3_600.0, 86_400.0
@@ -49,7 +50,12 @@ def ask(
     about = {"project": HERE, "languages": (), **more}
     trigger = asked_trigger(Trigger(name=name, prompt=prompt, **about))
     return recall(
-        store, trigger, options=options(trigger.name, **(overrides or {})), now=now, window=window, expired=expired
+        store.search if isinstance(store, Store) else store,
+        trigger,
+        options=options(trigger.name, **(overrides or {})),
+        now=now,
+        window=window,
+        expired=expired,
     )
 
 

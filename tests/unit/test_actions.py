@@ -26,7 +26,7 @@ from foreword.extract.actions import (
     without_ours,
 )
 from foreword.models import EVENTS, Edit, Event, Project
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from tests.tables import table
 
 HERE = Path(__file__).resolve().parents[1]

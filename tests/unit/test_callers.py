@@ -12,7 +12,7 @@ from foreword.agents import HookInput
 from foreword.capture.parse import ParsedHook, project_at
 from foreword.errors import BadRequest
 from foreword.models import Event
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker.projects import ProjectRegistry
 from foreword.worker.sessions import MOST_USES, TURN, Callers
 from tests.services import Reports
@@ -47,7 +47,7 @@ def seen(store: Store, folder: str, session: str, *kinds: str, host: str = "clau
             at=time.time() - ago + number / 1000,
             payload={},
         )
-        store.append([event])
+        store.events.append([event])
 
 
 def about_to_use(callers: Callers, id: str, *, session: str, folder: str, inner: bool = False) -> None:

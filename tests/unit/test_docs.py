@@ -20,7 +20,7 @@ from foreword.paths import Home
 from foreword.recall import rank
 from foreword.recall.hints import KnownFailure, hint_before
 from foreword.recall.pipeline import REASONS, options_of, recall
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.viewer import routes as viewer
 from foreword.worker import routes as worker
 from foreword.worker.routes import Routes
@@ -111,8 +111,8 @@ def test_the_readme_shows_what_an_agent_sees(tmp_path: Path, prompt: str) -> Non
     options = options_of(load(Home(tmp_path), {}).settings, trigger.name, synonyms={})
     now = time.time()
     with closing(Store(tmp_path / "foreword.db", backups=tmp_path / "backups")) as store:
-        store.keep(load_story(project, now=now))
-        got = recall(store, trigger, options=options, now=now)
+        store.memories.put(load_story(project, now=now))
+        got = recall(store.search, trigger, options=options, now=now)
     assert isinstance(got, Context)
     assert prompt in README
     assert masked(got.text) in masked(README)

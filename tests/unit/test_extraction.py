@@ -11,7 +11,7 @@ import pytest
 
 from foreword.models import Edit, Event, Project, Session
 from foreword.redact.files import MARK
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker.jobs import JobRunner
 from foreword.worker.jobs.extract import AT_ONCE, LARGEST, ExtractionJob, _changes_of, _text
 from foreword.worker.jobs.refine import RefineJob
@@ -61,7 +61,7 @@ def test_sessions_that_cannot_be_extracted_hide_no_other(tmp_path: Path, monkeyp
     monkeypatch.setattr(ExtractionJob, "_extract", extract)
     with closing(Store(tmp_path / "a.db", backups=tmp_path / "backups")) as store:
         ids = [f"s{number}" for number in range(AT_ONCE + 5)]
-        store.append([Event(id, "codex", "Stop", "stop", id, "p", "/p", 10.0, {}) for id in ids])
+        store.events.append([Event(id, "codex", "Stop", "stop", id, "p", "/p", 10.0, {}) for id in ids])
 
         services = Reports(store)
         runner = JobRunner(services)

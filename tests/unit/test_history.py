@@ -389,9 +389,9 @@ def test_the_story_shows_each_kind_with_the_fields_of_its_kind():
 def test_the_story_can_be_kept_for_two_projects_in_one_store(store):
     stories = [load_story(Project(key=key, name="x", root="/x"), now=NOON) for key in ("dir:/x", "dir:/y")]
     for memories in stories:
-        store.keep(memories)
+        store.memories.put(memories)
     for memories, key in zip(stories, ("dir:/x", "dir:/y"), strict=True):
-        kept = store.by_uid([memory.uid for memory in memories])
+        kept = store.memories.get_by_uid([memory.uid for memory in memories])
         assert {(memory.project, memory.scope) for memory in kept} == {(key, f"project:{key}")}
         assert len(kept) == len(memories)
 

@@ -16,7 +16,7 @@ from foreword.capture.parse import project_at
 from foreword.errors import BadRequest, StoreError
 from foreword.importers import Batch, Found, offers
 from foreword.models import Change, Memory, Project, Session
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker import jobs
 from foreword.worker.jobs import JobRunner
 from foreword.worker.jobs import imports as module
@@ -97,7 +97,7 @@ class Bench:
         return wait(self.importing)
 
     def titles(self) -> list[str]:
-        return [memory.title for _, memory in self.store.page(limit=999)]
+        return [memory.title for _, memory in self.store.memories.page(limit=999)]
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def test_the_newest_of_every_source_comes_before_the_oldest_of_any(bench: Bench)
 def test_what_a_source_tells_again_in_better_words_is_counted_once(bench: Bench):
     bench.give("a", batch("a1", "a2"), batch("a1", files=("a.py",)))
     assert bench.run("a")["sources"][0]["kinds"] == {"note": 2}
-    assert bench.store.by_uid(["u:a1"])[0].files == ("a.py",)
+    assert bench.store.memories.get_by_uid(["u:a1"])[0].files == ("a.py",)
 
 
 def test_everything_belongs_to_the_named_project_whatever_a_source_says(bench: Bench):
@@ -127,9 +127,9 @@ def test_everything_belongs_to_the_named_project_whatever_a_source_says(bench: B
     bench.give("a", replace(batch("x", **other), changes=(change,), session=session))
     bench.run("a")
     key = project_at(bench.folder).key
-    assert {memory.scope for _, memory in bench.store.page()} == {f"project:{key}"}
-    assert bench.store.changed("dir:/other", limit=9) == ()
-    assert [each.project for each in bench.store.sessions()] == [key]
+    assert {memory.scope for _, memory in bench.store.memories.page()} == {f"project:{key}"}
+    assert bench.store.sessions.changes("dir:/other", limit=9) == ()
+    assert [each.project for each in bench.store.sessions.list()] == [key]
 
 
 def test_secrets_are_gone_before_anything_is_written(bench: Bench, tmp_path: Path):
@@ -152,10 +152,10 @@ def test_twice_is_once_and_rows_that_are_equal_are_left_alone(bench: Bench):
 def test_what_changed_is_the_same_memory_with_the_same_id(bench: Bench):
     bench.give("a", batch("x"))
     bench.run("a")
-    before = bench.store.by_uid(["u:x"])[0]
+    before = bench.store.memories.get_by_uid(["u:x"])[0]
     bench.give("a", batch("x", body="more", confirmed=2.0))
     bench.run("a")
-    after = bench.store.by_uid(["u:x"])[0]
+    after = bench.store.memories.get_by_uid(["u:x"])[0]
     assert (after.id, after.body) == (before.id, "more")
 
 
@@ -163,17 +163,17 @@ def test_what_changed_is_the_same_memory_with_the_same_id(bench: Bench):
 def test_what_somebody_put_away_does_not_come_back(bench: Bench, status: Any):
     bench.give("a", batch("x"))
     bench.run("a")
-    bench.store.keep([replace(bench.store.by_uid(["u:x"])[0], status=status)])
+    bench.store.memories.put([replace(bench.store.memories.get_by_uid(["u:x"])[0], status=status)])
     bench.run("a")
-    assert bench.store.by_uid(["u:x"])[0].status == status
+    assert bench.store.memories.get_by_uid(["u:x"])[0].status == status
 
 
 def test_what_belongs_to_another_scope_by_now_is_not_taken_from_there(bench: Bench):
     bench.give("a", batch("x"))
     bench.run("a")
-    bench.store.keep([replace(bench.store.by_uid(["u:x"])[0], scope="universal")])
+    bench.store.memories.put([replace(bench.store.memories.get_by_uid(["u:x"])[0], scope="universal")])
     bench.run("a")
-    assert bench.store.by_uid(["u:x"])[0].scope == "universal"
+    assert bench.store.memories.get_by_uid(["u:x"])[0].scope == "universal"
 
 
 def test_the_mark_of_the_last_batch_is_where_the_next_time_begins(bench: Bench):
@@ -254,14 +254,14 @@ def test_a_source_that_fails_does_not_keep_the_others(bench: Bench):
 
 def test_a_store_that_cannot_be_written_is_tried_again(bench: Bench, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(module, "BACK_OFF", (0.01,))
-    works, failing = bench.store.bring, iter(range(3))
+    works, failing = bench.store.put_import, iter(range(3))
 
     def bring(*given: Any, **more: Any) -> Any:
         if next(failing, None) is not None:
             raise StoreError("the disk is full", hint="make room")
         return works(*given, **more)
 
-    monkeypatch.setattr(bench.store, "bring", bring)
+    monkeypatch.setattr(bench.store, "put_import", bring)
     bench.give("a", batch("x"))
     told = bench.run("a")
     assert (told["state"], bench.titles()) == ("done", ["x"])

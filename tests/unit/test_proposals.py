@@ -11,7 +11,7 @@ from foreword.audit import PlanContext
 from foreword.maintenance.proposals import plan, plan_confirmed, plan_wider, rule_of
 from foreword.maintenance.similarity import alike, opposite
 from foreword.models import TRUSTS, Memory, Project, lowest
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from tests.tables import table
 
 ROOMS = Project(key="git:rooms", name="rooms", root="/rooms")
@@ -39,17 +39,17 @@ def rule(kind: str, text: str, sessions: dict[str, int], *, at=1.0, last=0.0, in
 
 def planned(store: Store, *, plan=plan, project=ROOMS, everything=False):
     scopes = () if everything else (project.scope,)
-    memories = [memory for _, memory in store.page(scopes=scopes, limit=5000)]
-    return plan(memories, about=PlanContext(project, now=99 * DAY, taken_back=store.taken_back()))
+    memories = [memory for _, memory in store.memories.page(scopes=scopes, limit=5000)]
+    return plan(memories, about=PlanContext(project, now=99 * DAY, taken_back=store.audit.undone()))
 
 
 def proposed(store: Store, *memories: Memory, plan=plan, **more):
     """Keep memories, plan and carry it out; whatever was proposed. Planned again, there is nothing to do."""
-    store.keep(memories)
-    store.amend(planned(store, plan=plan, **more), who="tidy", at=99 * DAY)
+    store.memories.put(memories)
+    store.audit.apply(planned(store, plan=plan, **more), who="tidy", at=99 * DAY)
     again = planned(store, plan=plan, **more)
     assert again == (), [(each.why, each.changed, each.new) for each in again]
-    found = [memory for _, memory in store.page(limit=5000)]
+    found = [memory for _, memory in store.memories.page(limit=5000)]
     return [each for each in found if "proposed" in each.uid or "everywhere" in each.uid]
 
 
@@ -58,8 +58,8 @@ def test_a_correction_made_again_is_proposed(make_store):
     store = make_store()
     (got,) = proposed(store, rule("correction", "Use pnpm instead of npm", {"s1": 1, "s2": 1}, instead_of="npm"))
     assert (got.kind, got.status, got.trust, got.title) == ("preference", "proposed", "user", "Use pnpm instead of npm")
-    (why,) = store.linked(got.id)
-    assert (why.relation, store.by_id([why.target])[0].kind) == ("caused-by", "correction")
+    (why,) = store.memories.links(got.id)
+    assert (why.relation, store.memories.get([why.target])[0].kind) == ("caused-by", "correction")
     # The same swap in other words is the same correction.
     store = make_store()
     one = rule("correction", "Use pnpm instead of npm", {"s1": 1}, instead_of="npm")
@@ -78,7 +78,7 @@ def test_a_correction_made_again_is_proposed(make_store):
     law = rule("preference", "Use pnpm instead of npm", {"s1": 1, "s2": 1}, instead_of="npm")
     again = rule("correction", "No npm here, use pnpm", {"s3": 1}, at=9, instead_of="npm")
     assert proposed(store, law, again, plan=plan_confirmed) == []
-    law, again = store.by_uid([law.uid, again.uid])
+    law, again = store.memories.get_by_uid([law.uid, again.uid])
     assert (law.seen, law.confirmed, law.status) == (3, 9 * DAY, "active")
     assert (again.status, again.superseded_by) == ("superseded", law.id)
     # A refused proposal comes back once and only with much new evidence.
@@ -88,11 +88,15 @@ def test_a_correction_made_again_is_proposed(make_store):
         return rule("correction", "Use pnpm instead of npm", {f"s{n}": 1 for n in range(sessions)}, instead_of="npm")
 
     (got,) = proposed(store, said(2))
-    store.keep([replace(got, status="discarded", detail={**got.detail, "refused": {"sessions": 2, "times": 1}})])
+    store.memories.put(
+        [replace(got, status="discarded", detail={**got.detail, "refused": {"sessions": 2, "times": 1}})]
+    )
     for sessions, status in ((3, "discarded"), (4, "discarded"), (5, "proposed")):
         (got,) = proposed(store, said(sessions))
         assert got.status == status
-    store.keep([replace(got, status="discarded", detail={**got.detail, "refused": {"sessions": 5, "times": 2}})])
+    store.memories.put(
+        [replace(got, status="discarded", detail={**got.detail, "refused": {"sessions": 5, "times": 2}})]
+    )
     (got,) = proposed(store, said(50))
     assert got.status == "discarded"
     # I said is no part of the rule.
@@ -134,7 +138,7 @@ def test_what_two_projects_have_is_proposed_for_all(make_store):
     assert (got.status, got.scope, got.project) == ("proposed", ROOMS.scope, ROOMS.key)
     assert got.detail["scope"] == "universal"
     assert "bars" not in f"{got}"
-    assert store.linked(got.id) == ()
+    assert store.memories.links(got.id) == ()
     assert proposed(store, plan=plan_wider, everything=True) == [got]
     # Projects of one language get a rule for that language.
     store = make_store()
@@ -157,7 +161,7 @@ def test_what_somebody_took_back_is_not_proposed_again(make_store):
     store = make_store()
     said = rule("correction", "Use pnpm instead of npm", {"s1": 1, "s2": 1}, instead_of="npm")
     proposed(store, said)
-    store.undo(store.log(), who="user", at=100 * DAY)
+    store.audit.undo(store.audit.list(), who="user", at=100 * DAY)
     (got,) = proposed(store, replace(said, seen=3))
     assert got.status == "discarded"
 

@@ -128,7 +128,7 @@ def test_random_stores_are_told_at_every_trigger_and_in_every_form():
 
 # -- prompts -----------------------------------------------------------------------------------------------------------
 def test_a_prompt_is_told_what_came_of_it_with_its_age_and_id(store):
-    turn, *_ = store.keep([a_turn(), *noise()])
+    turn, *_ = store.memories.put([a_turn(), *noise()])
     got = ask(store, "prompt", "the walrus pool shows the wrong opening hours")
     assert shown(got) == [turn.id]
     head, *lines, end = got.text.split("\n")
@@ -142,7 +142,7 @@ def test_a_prompt_is_told_what_came_of_it_with_its_age_and_id(store):
 def test_the_users_words_are_quoted_where_they_hold_more_of_the_topic(store):
     words = "the walrus pool mail must tell opening hours in the zone of the venue, never of the member"
     detail = {"user": words, "outcome": "Changed format_slot() and confirm.txt, three tests pass."}
-    store.keep([a_turn("Fixed it", detail=detail, body=""), *noise()])
+    store.memories.put([a_turn("Fixed it", detail=detail, body=""), *noise()])
     got = ask(store, "prompt", "walrus pool mail has wrong opening hours")
     assert isinstance(got, Context)
     assert f'- you, yesterday: "{words}": Changed format_slot()' in got.text
@@ -161,7 +161,7 @@ def test_the_users_words_are_quoted_where_they_hold_more_of_the_topic(store):
     ],
 )
 def test_most_prompts_are_told_nothing_for_a_reason(store, prompt, reason):
-    store.keep([a_turn(), *noise()])
+    store.memories.put([a_turn(), *noise()])
     got = ask(store, "prompt", prompt)
     assert isinstance(got, NoContext)
     assert (got.reason, got.problems) == (reason, ())
@@ -169,7 +169,7 @@ def test_most_prompts_are_told_nothing_for_a_reason(store, prompt, reason):
 
 def test_every_reason_for_nothing_is_told(make_store):
     store = make_store()
-    turn, *_ = store.keep([a_turn(), *noise()])
+    turn, *_ = store.memories.put([a_turn(), *noise()])
     about = "the walrus pool shows the wrong opening hours"
     told = {
         "nothing": ask(make_store(), "session_start"),
@@ -199,17 +199,17 @@ def test_every_reason_for_nothing_is_told(make_store):
 
 def test_what_was_told_in_full_is_not_told_again_and_a_mention_does_not_bar_it(make_store):
     store = make_store()
-    turn, *_ = store.keep([a_turn(), *noise()])
+    turn, *_ = store.memories.put([a_turn(), *noise()])
     about = {"session": "s", "prompt": "the walrus pool shows the wrong opening hours"}
     first = ask(store, "prompt", **about)
     assert shown(first) == [turn.id]
-    store.record(injection_of(Trigger("prompt", HERE, session="s"), first, id="inj-1", at=NOW), at_once=True)
-    window = Window(shown=lambda: store.shown("s"), spent=lambda: store.spent("s"))
+    store.injections.record(injection_of(Trigger("prompt", HERE, session="s"), first, id="inj-1", at=NOW), at_once=True)
+    window = Window(shown=lambda: store.injections.shown("s"), spent=lambda: store.injections.window_tokens("s"))
     again = ask(store, "prompt", **about, window=window)
     assert (type(again), again.reason) == (NoContext, "repeated")
     # A line at session start names the session; what came of it may still be told at a prompt.
     store = make_store()
-    summary, *_ = store.keep(
+    summary, *_ = store.memories.put(
         [
             a_memory("Walrus pool opening hours", kind="summary", body=STORY, session="earlier", trust="agent"),
             *noise(),
@@ -217,14 +217,16 @@ def test_what_was_told_in_full_is_not_told_again_and_a_mention_does_not_bar_it(m
     )
     start = ask(store, "session_start", session="s")
     assert summary.id in shown(start)
-    store.record(injection_of(Trigger("session_start", HERE, session="s"), start, id="inj-2", at=NOW), at_once=True)
-    window = Window(shown=lambda: store.shown("s"), spent=lambda: store.spent("s"))
+    store.injections.record(
+        injection_of(Trigger("session_start", HERE, session="s"), start, id="inj-2", at=NOW), at_once=True
+    )
+    window = Window(shown=lambda: store.injections.shown("s"), spent=lambda: store.injections.window_tokens("s"))
     assert summary.id in shown(ask(store, "prompt", **about, window=window))
 
 
 def test_what_is_superseded_unsure_or_anothers_is_never_told(make_store):
     store = make_store()
-    kept = store.keep(
+    kept = store.memories.put(
         [
             a_turn(),
             a_turn("other", project="elsewhere", uid="x"),
@@ -243,13 +245,13 @@ def test_what_is_superseded_unsure_or_anothers_is_never_told(make_store):
         assert set(shown(got)) <= {kept[0].id, *(each.id for each in kept[5:])}, trigger
     # Its own session has it already; only a compaction brings that back.
     store = make_store()
-    (own, *_) = store.keep([a_turn(session="s"), *noise()])
+    (own, *_) = store.memories.put([a_turn(session="s"), *noise()])
     assert shown(ask(store, "prompt", TOPIC, session="s")) == []
     assert own.id in shown(ask(store, "compaction", session="s"))
 
 
 def test_an_index_is_one_line_an_entry_and_holds_many(store):
-    store.keep(
+    store.memories.put(
         [
             a_memory(
                 f"walrus pool opening hours, part {n}",
@@ -275,14 +277,14 @@ def test_an_index_is_one_line_an_entry_and_holds_many(store):
 def test_what_changes_together_with_a_file_that_the_prompt_names_is_told(store):
     both = ("pool/hours.py", "pool/walrus.py")
     turns = [a_turn(f"Step {n}", uid=f"t{n}", session=f"s{n}", age=n * HOUR, files=both) for n in range(6)]
-    store.keep([*turns, *noise()])
+    store.memories.put([*turns, *noise()])
     got = ask(store, "prompt", "pool/hours.py shows the wrong opening hours of the walrus")
     assert got.text.split("\n")[1] == "Changed together with pool/hours.py: pool/walrus.py (6 of 6 times)"
     assert "Changed together" not in str(ask(store, "prompt", "the walrus pool shows the wrong opening hours"))
 
 
 def test_goals_and_facts_come_where_the_words_name_such(store):
-    goal, done, fact, *_ = store.keep(
+    goal, done, fact, *_ = store.memories.put(
         [
             a_memory("Members book by themselves", kind="goal"),
             a_memory("Pay by card", kind="goal", detail={"status": "done"}),
@@ -324,7 +326,7 @@ def test_a_routine_is_told_what_is_known_about_just_that(store):
             "last": NOW,
         },
     )
-    kept = store.keep([*sessions, failure])
+    kept = store.memories.put([*sessions, failure])
     got = ask(store, "prompt", "commit")
     assert set(shown(got)) == {kept[0].id, kept[-1].id}
     assert "1 file edited yesterday and not committed: a.py" in got.text
@@ -349,7 +351,7 @@ def summaries(many=3):
 
 @table(("source", "whole"), [("startup", True), ("clear", True), ("compact", True), ("resume", False), ("fork", False)])
 def test_a_new_window_is_told_everything_and_a_resumed_one_what_is_new(store, source, whole):
-    old, new = store.keep(
+    old, new = store.memories.put(
         [
             *summaries(1),
             a_memory("Moved the seals too", kind="summary", body="They swim.", age=5.0, uid="n", session="n"),
@@ -361,8 +363,8 @@ def test_a_new_window_is_told_everything_and_a_resumed_one_what_is_new(store, so
 
 
 def test_a_compaction_keeps_what_this_session_established(store):
-    (mine,) = store.keep([a_turn(session="s", age=900.0)])
-    store.keep([a_memory(f"walrus decided {n}", session="t", body="so") for n in range(300)])
+    (mine,) = store.memories.put([a_turn(session="s", age=900.0)])
+    store.memories.put([a_memory(f"walrus decided {n}", session="t", body="so") for n in range(300)])
     got = ask(store, "compaction", session="s", form="plain")
     assert [item.memory for item in got.items if item.layer == "session"] == [mine.id]
     rows = got.text.split("\n")
@@ -389,7 +391,7 @@ class Spending:
 
 
 def test_a_window_never_gets_more_than_its_budgets(store):
-    store.keep(
+    store.memories.put(
         [
             *(
                 a_memory(f"walrus pool opening hours {n}", body="the walrus swims in the pool " * 6, uid=f"m{n}")
@@ -429,7 +431,7 @@ def test_a_question_is_answered_by_scope_and_one_scope_may_have_it_all(make_stor
     store = make_store()
     scopes = {"project": "", "language": "language:python", "universal": "universal"}
     kept = {
-        name: store.keep(
+        name: store.memories.put(
             [
                 a_memory(
                     f"walrus pool opening hours {name} {n}", body="the walrus swims " * 9, scope=scope, uid=f"{name}{n}"
@@ -471,7 +473,7 @@ class Failing:
     [StoreError("a page cannot be read"), ValueError("odd"), KeyError("x"), MemoryError(), RecursionError("deep")],
 )
 def test_a_layer_that_fails_costs_only_itself_and_is_told(store, error):
-    store.keep(
+    store.memories.put(
         [
             *summaries(2),
             a_memory("Answer in German", kind="preference"),
@@ -491,7 +493,7 @@ def test_a_layer_that_fails_costs_only_itself_and_is_told(store, error):
     whole = ask(store, "session_start")
     assert {"sessions", "rules", "failures"} <= set(whole.layers)
     for kind, layer in (("preference", "rules"), ("failure", "failures")):
-        got = ask(Failing(store, kind, error), "session_start")
+        got = ask(Failing(store.search, kind, error), "session_start")
         assert set(got.layers) == set(whole.layers) - {layer}
         assert layer in got.skipped
         (problem,) = got.problems
@@ -501,7 +503,7 @@ def test_a_layer_that_fails_costs_only_itself_and_is_told(store, error):
 def test_what_fails_elsewhere_is_told_too_and_never_raised(make_store, monkeypatch):
     # A broken words index costs the words.
     store = make_store()
-    store.keep([a_turn(), *summaries(1)])
+    store.memories.put([a_turn(), *summaries(1)])
     store._write(lambda: store._db.execute("DROP TABLE words"))
     got = ask(store, "prompt", TOPIC)
     assert (type(got), got.reason) == (NoContext, "failed")
@@ -509,7 +511,7 @@ def test_what_fails_elsewhere_is_told_too_and_never_raised(make_store, monkeypat
     assert isinstance(ask(store, "session_start"), Context)
     # A window that cannot be read is no reason for silence.
     store = make_store()
-    store.keep([a_turn(), *noise()])
+    store.memories.put([a_turn(), *noise()])
 
     def broken():
         raise StoreError("a page cannot be read")
@@ -519,7 +521,7 @@ def test_what_fails_elsewhere_is_told_too_and_never_raised(make_store, monkeypat
     assert got.problems
     # A layer that cannot be rendered is left out.
     store = make_store()
-    store.keep([*summaries(2), a_memory("Answer in German", kind="preference")])
+    store.memories.put([*summaries(2), a_memory("Answer in German", kind="preference")])
     whole = render.block
 
     def fails_for_rules(layers, **more):
@@ -536,7 +538,7 @@ def test_what_fails_elsewhere_is_told_too_and_never_raised(make_store, monkeypat
 
 @table("layers", range(8))
 def test_a_deadline_brings_what_is_ready(store, layers):
-    store.keep([*summaries(3), a_memory("Answer in German", kind="preference")])
+    store.memories.put([*summaries(3), a_memory("Answer in German", kind="preference")])
     left = iter([False] * layers + [True] * 99)
     got = ask(store, "session_start", expired=lambda: next(left))
     late = [layer.name for layer in RECIPES["session_start"].layers][layers:]
@@ -558,7 +560,7 @@ def test_a_trigger_looks_into_its_project_its_languages_and_what_is_universal(tm
 
 
 def test_kinds_narrow_every_layer(store):
-    decision, note = store.keep([a_memory("walrus pool hours"), a_memory("walrus pool hours too", kind="note")])
+    decision, note = store.memories.put([a_memory("walrus pool hours"), a_memory("walrus pool hours too", kind="note")])
     narrowed = options_of(SETTINGS, "question", synonyms={}, kinds=("note",))
     assert {kind for layer in narrowed.layout.layers for kind in layer.kinds} == {"note"}
     assert shown(ask(store, "question", "walrus pool hours", overrides={"layout": narrowed.layout})) == [note.id]
@@ -566,7 +568,7 @@ def test_kinds_narrow_every_layer(store):
 
 
 def test_what_is_recorded_tells_the_words_and_the_text_and_never_the_prompt(store):
-    turn, *_ = store.keep([a_turn(), *noise()])
+    turn, *_ = store.memories.put([a_turn(), *noise()])
     prompt = "why are the walrus pool opening hours wrong " + " ".join(f"word{n}" for n in range(60))
     trigger = Trigger("question", HERE, session="s", prompt=prompt, host="codex", languages=())
     got = ask(store, "question", prompt)
@@ -583,7 +585,9 @@ def test_what_is_recorded_tells_the_words_and_the_text_and_never_the_prompt(stor
 
 def test_the_same_store_and_trigger_give_the_same_text(make_store):
     store = make_store()
-    store.keep([a_memory(f"walrus pool hours {n % 3}", kind=kind, body="so") for n, kind in enumerate(list(KINDS) * 3)])
+    store.memories.put(
+        [a_memory(f"walrus pool hours {n % 3}", kind=kind, body="so") for n, kind in enumerate(list(KINDS) * 3)]
+    )
     for trigger, form in itertools.product(TRIGGERS, FORMS):
         one, other = (ask(store, trigger, TOPIC, session="s", form=form) for _ in range(2))
         assert getattr(one, "text", one.reason if isinstance(one, NoContext) else "") == getattr(
@@ -593,7 +597,9 @@ def test_the_same_store_and_trigger_give_the_same_text(make_store):
 
 def test_what_is_not_told_is_told_with_its_reason(make_store):
     store = make_store()
-    turn, *_ = store.keep([a_turn(), a_turn("Feeding walruses", body="", detail={"outcome": ""}, uid="u2"), *noise()])
+    turn, *_ = store.memories.put(
+        [a_turn(), a_turn("Feeding walruses", body="", detail={"outcome": ""}, uid="u2"), *noise()]
+    )
     got = ask(store, "prompt", "the walrus pool shows the wrong opening hours")
     assert shown(got) == [turn.id]
     for each in got.rejected:
@@ -602,7 +608,7 @@ def test_what_is_not_told_is_told_with_its_reason(make_store):
         assert each.text
     # What has no room says how much it needs.
     store = make_store()
-    store.keep(
+    store.memories.put(
         [a_memory(f"walrus pool hours {n}", body="a long story of the pool " * 20, uid=f"m{n}") for n in range(20)]
     )
     got = ask(store, "question", "walrus pool hours", budget=200)

@@ -91,7 +91,7 @@ def submit(refining, session="s", heard=None, **more):
 def test_a_draft_is_refined_and_told(choose, server, store):
     ((session, got),) = submit(choose(), excerpts=["we kept one writer in SQLite", "October, mail"]).wait(1)
     assert (session, got.title, got.trust, got.source) == ("s", FULL["title"], "tool", "model:m")
-    (entry,) = store.spendings()
+    (entry,) = store.stats.model_calls()
     assert (entry.session, entry.purpose, entry.outcome) == ("s", "refine", "ok")
     assert (entry.tokens_out, len(server.requests)) == (50, 1)
     assert "one writer in SQLite" in said(server)
@@ -101,7 +101,7 @@ def test_while_it_is_off_nothing_is_taken_or_sent(choose, server, store):
     refining = choose(model_provider="off")
     assert not refining.submit("s", DRAFT, then=lambda _: None)
     leave(refining)
-    assert (server.requests, store.spendings()) == ([], ())
+    assert (server.requests, store.stats.model_calls()) == ([], ())
 
 
 @table("wrong", [status(500), status(400), says(b"garbage"), data({"title": 5}), data("no")])
@@ -116,7 +116,7 @@ def test_whatever_fails_the_draft_stays_and_it_is_told_once(choose, server, stor
     assert heard == [("one", None), ("two", None)]
     assert len(services.reports) == 1
     assert "without a model" in services.problems[0]
-    assert {each.outcome.partition(":")[0] for each in store.spendings()} <= {"failed", "paused"}
+    assert {each.outcome.partition(":")[0] for each in store.stats.model_calls()} <= {"failed", "paused"}
 
 
 def test_one_that_fails_is_left_alone_and_told_of_once(choose, server, store, services):
@@ -126,7 +126,7 @@ def test_one_that_fails_is_left_alone_and_told_of_once(choose, server, store, se
         submit(refining, f"s{number}", heard)
     heard.wait(5)
     assert (len(server.requests), len(services.reports)) == (1, 1)
-    assert [each.outcome for each in store.spendings()].count("paused") == 4
+    assert [each.outcome for each in store.stats.model_calls()].count("paused") == 4
     assert refining.status()["paused_s"] > 0
     server.answer = data({"word": "walrus"})
     assert refining.attempt()["ok"]  # the user asks, and it is well again
@@ -151,7 +151,7 @@ def test_a_cap_that_is_reached_is_told_once_and_nothing_is_sent(choose, server, 
         submit(refining, f"s{number}", heard)
     assert [refined for _, refined in heard.wait(3)] == [None] * 3
     assert (server.requests, len(services.reports)) == ([], 1)
-    assert {each.outcome for each in store.spendings()} == {"refused:cap"}
+    assert {each.outcome for each in store.stats.model_calls()} == {"refused:cap"}
     assert "model_daily_tokens" in services.problems[0]
 
 
@@ -205,7 +205,7 @@ def test_many_submit_at_once_and_each_is_told(choose, server, store):
     for each in threads:
         each.join()
     assert sorted(session for session, _ in heard.wait(30)) == sorted(f"s{number}" for number in range(30))
-    assert len(store.spendings(0.0, 100)) == len(server.requests) == 30
+    assert len(store.stats.model_calls(0.0, 100)) == len(server.requests) == 30
 
 
 def test_closing_does_not_wait_for_a_model(choose, server, store, services):
@@ -218,7 +218,7 @@ def test_closing_does_not_wait_for_a_model(choose, server, store, services):
     assert not is_busy(refining)
     assert (heard, services.reports) == ([], [])
     assert not refining.submit("late", DRAFT, then=lambda _: None)
-    assert store.spendings()[0].tokens_in > 0  # it may have been worked on
+    assert store.stats.model_calls()[0].tokens_in > 0  # it may have been worked on
 
 
 def test_another_choice_ends_what_is_asked_and_takes_over_what_waits(choose, server, services):
@@ -261,7 +261,7 @@ def test_a_try_tells_what_it_took_and_counts(choose, server, store):
     refining = choose()
     got = refining.attempt()
     assert (got["ok"], got["tokens_in"], got["tokens_out"], got["model"]) == (True, 31, 9, "m")
-    (entry,) = store.spendings()
+    (entry,) = store.stats.model_calls()
     assert (entry.purpose, entry.tokens_in) == ("try", 31)
     assert refining.status()["spent_tokens"] == 40
     server.answer = status(401)

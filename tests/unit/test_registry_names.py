@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from foreword.store.registry import Known, names
+from foreword.store.projects import names
+
+from foreword.models import KnownProject
 
 
 def named(*projects: tuple[str, str, str]) -> dict[str, str]:
-    known = {key: Known(key, name, alias_of=alias) for key, name, alias in projects}
+    known = {key: KnownProject(key, name, alias_of=alias) for key, name, alias in projects}
     name = names(known)
     return {key: name(key) for key in known}
 

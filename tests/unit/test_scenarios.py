@@ -12,7 +12,7 @@ from foreword.models import KINDS, TRIGGERS, Context, NoContext, Project, Trigge
 from foreword.paths import Home
 from foreword.recall.pipeline import Window, asked_trigger, injection_of, options_of, recall
 from foreword.recall.tokens import count, family_of
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from tests.unit.recalling import DAY, HERE, HOUR, NOW, SETTINGS, a_memory
 
 THERE = Project(key="there", name="there", root="/nowhere")
@@ -29,19 +29,19 @@ class Installed:
         self.numbers = itertools.count(1)
 
     def keep(self, *memories):
-        return [each.id for each in self.store.keep(memories)]
+        return [each.id for each in self.store.memories.put(memories)]
 
     def ask(self, name="prompt", prompt="", *, project=HERE, now=NOW, session="s", **more):
         trigger = asked_trigger(
             Trigger(name=name, project=project, prompt=prompt, session=session, **{"languages": (), **more})
         )
         window = Window(
-            shown=lambda: self.store.shown(session),
-            spent=lambda: self.store.spent(session),
-            began=lambda: self.store.begun(session),
+            shown=lambda: self.store.injections.shown(session),
+            spent=lambda: self.store.injections.window_tokens(session),
+            began=lambda: self.store.injections.start_given(session),
         )
         got = recall(
-            self.store,
+            self.store.search,
             trigger,
             options=options_of(SETTINGS, trigger.name, synonyms=self.synonyms),
             now=now,
@@ -52,7 +52,9 @@ class Installed:
             limit = trigger.budget or SETTINGS.recipes[trigger.name].budget
             assert count(got.text, family=family_of("")) == got.tokens <= got.budget * 95 // 100 <= limit * 95 // 100
             assert sum(got.layers.values()) < got.tokens, "the frame costs something too"
-            self.store.record(injection_of(trigger, got, id=f"inj-{next(self.numbers)}", at=now), at_once=True)
+            self.store.injections.record(
+                injection_of(trigger, got, id=f"inj-{next(self.numbers)}", at=now), at_once=True
+            )
         return got
 
 

@@ -13,7 +13,7 @@ from foreword.config import load, load_synonyms
 from foreword.models import Context, Project, Trigger
 from foreword.paths import Home
 from foreword.recall.pipeline import options_of, recall
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from tests.everyday import DAY, EVERYDAY, TOPICAL, remembered
 from tests.tables import table
 
@@ -33,7 +33,7 @@ def asked(tmp_path_factory):
 
     def ask(there, prompt, style="notes"):
         got = recall(
-            there.store,
+            there.store.search,
             Trigger(name="prompt", project=there.project, prompt=prompt, languages=()),
             options=replace(options_of(settings, "prompt", synonyms=synonyms), style=style),
             now=there.now,
@@ -48,7 +48,7 @@ def opened(folder: Path, memories, *, now: float):
     """A store of one project's memories."""
     project = Project(key="there", name="there", root="/nowhere")
     store = Store(folder / "memory.db", backups=folder / "backups")
-    kept = store.keep([replace(memory, project=project.key) for memory in memories])
+    kept = store.memories.put([replace(memory, project=project.key) for memory in memories])
     return SimpleNamespace(store=store, project=project, now=now, titles={each.id: each.title for each in kept})
 
 

@@ -52,7 +52,7 @@ def part(text: str, heading: str) -> list[str]:
 # -- where things stand ------------------------------------------------------------------------------------------------
 def test_the_branch_what_is_not_committed_and_parallel_sessions_come_first(store):
     about = {"branch": "wait", "pull_request": "#41", "uncommitted": ["a.py", "b.py", "c.py", "d.py"]}
-    store.keep([a_session(detail=about)])
+    store.memories.put([a_session(detail=about)])
     text = told(store, parallel=((NOW - 600, ("prices.py",)),))
     assert part(text, "Where things stand") == [
         "- Branch wait, pull request #41; 4 files edited yesterday and not committed: a.py, b.py, c.py and 1 more",
@@ -81,14 +81,14 @@ def test_work_in_progress_is_told_as_far_as_it_is_known(detail, text):
 def test_files_that_are_gone_are_not_named(store, tmp_path):
     (tmp_path / "here.py").touch()
     project = Project(key=HERE.key, name="rooms", root=str(tmp_path))
-    store.keep([a_session(detail={"uncommitted": ["here.py", "gone.py"]}, files=("gone.py", "here.py"))])
+    store.memories.put([a_session(detail={"uncommitted": ["here.py", "gone.py"]}, files=("gone.py", "here.py"))])
     text = told(store, project=project)
     assert "here.py" in text
     assert "gone.py" not in text
 
 
 def test_open_items_are_told_once_with_who_left_them_and_when(store):
-    store.keep(
+    store.memories.put(
         [
             a_session(1, detail={"next": ["send the offer by mail", "Changes not committed: a.py"]}),
             a_session(
@@ -112,7 +112,9 @@ def test_what_a_person_hands_over_is_told_however_old_it_is(store):
     handoff = a_memory(
         "The mail works, limits are missing", kind="handoff", age=40 * DAY, detail={"next": ["limit it"]}
     )
-    store.keep([handoff, *(a_session(n, detail={"next": [f"do thing number{n} of the list"]}) for n in range(50, 60))])
+    store.memories.put(
+        [handoff, *(a_session(n, detail={"next": [f"do thing number{n} of the list"]}) for n in range(50, 60))]
+    )
     lines = part(told(store), "Where things stand")
     assert lines == [
         "- Open: The mail works, limits are missing (handed over 5 weeks ago)",
@@ -125,7 +127,7 @@ def test_what_a_person_hands_over_is_told_however_old_it_is(store):
 
 
 def test_of_many_open_items_few_are_told(store):
-    store.keep(
+    store.memories.put(
         [a_session(n, detail={"next": [f"write chapter number{n}{m} of it" for m in range(5)]}) for n in range(9)]
     )
     assert len(part(told(store), "Where things stand")) <= OPEN_ITEMS
@@ -133,9 +135,9 @@ def test_of_many_open_items_few_are_told(store):
 
 # -- sessions, failures, commands --------------------------------------------------------------------------------------
 def test_recent_sessions_are_told_newest_first_and_its_own_is_not(store):
-    kept = store.keep([a_session(n) for n in (3, 1, 5, 2, 4)])
+    kept = store.memories.put([a_session(n) for n in (3, 1, 5, 2, 4)])
     own, empty = a_session(0, title="Now"), a_session(6, title="Said hello", body="")
-    store.keep([own, empty])
+    store.memories.put([own, empty])
     lines = part(told(store, session="s0"), "Recent sessions")
     assert [line.split(": ")[1] for line in lines] == ["Walrus1", "Walrus2", "Walrus3", "Walrus4"]
     assert all(line.startswith("- ") and line.endswith("]") for line in lines)
@@ -143,7 +145,7 @@ def test_recent_sessions_are_told_newest_first_and_its_own_is_not(store):
 
 
 def test_only_what_comes_back_and_lately_is_told_with_what_works(store):
-    store.keep(
+    store.memories.put(
         [
             a_failure("make unit", "a", "b", worked="make test"),
             a_failure("make once", "a", worked="make test"),
@@ -162,7 +164,7 @@ def test_only_what_comes_back_and_lately_is_told_with_what_works(store):
 
 def test_how_things_are_run_is_what_most_sessions_ran(store):
     about = {"repository": "band/rooms", "default_branch": "main"}
-    store.keep(
+    store.memories.put(
         [
             a_session(1, detail={"checks": ["uv run pytest", "make lint"], **about}),
             a_session(2, detail={"checks": ["uv run pytest"]}),
@@ -176,7 +178,7 @@ def test_how_things_are_run_is_what_most_sessions_ran(store):
 
 # -- rules, files in play ----------------------------------------------------------------------------------------------
 def test_only_the_users_words_become_rules_and_only_sure_ones(store):
-    store.keep(
+    store.memories.put(
         [
             a_memory("Prices are whole cents", kind="preference"),
             a_memory("Use tabs", kind="preference", trust="agent", source="codex"),
@@ -199,14 +201,14 @@ def test_only_the_users_words_become_rules_and_only_sure_ones(store):
 
 def test_a_rule_for_all_projects_is_not_hidden_by_a_project_that_is_corrected_all_day(store):
     rules = [a_memory(f"Rule {n}: so it is", kind="correction", uid=f"c{n}", age=HOUR) for n in range(90)]
-    store.keep([a_memory("Answer in German", kind="preference", scope="universal", age=300 * DAY), *rules])
+    store.memories.put([a_memory("Answer in German", kind="preference", scope="universal", age=300 * DAY), *rules])
     for budget in (0, 300):
         assert "- Answer in German (you, 9 months ago)" in told(store, budget=budget)
 
 
 def test_decisions_and_facts_come_for_the_files_in_play_only(store):
     turn = a_memory("x", kind="turn", files=("rooms/mail.py",), trust="agent", session="s1", detail={"outcome": "x"})
-    store.keep(
+    store.memories.put(
         [
             turn,
             a_memory("Mails go out at night", files=("rooms/mail.py",)),
@@ -261,7 +263,7 @@ def test_of_recent_files_few_are_named_and_none_twice(store):
         )
         for n in range(30)
     ]
-    store.keep([a_session(0, files=("rooms/f1.py",)), *turns])
+    store.memories.put([a_session(0, files=("rooms/f1.py",)), *turns])
     (line,) = part(told(store), "Recently changed code")
     named = line.removeprefix("- ").split(", ")
     assert len(named) == len(set(named)) <= FILES
@@ -271,12 +273,12 @@ def test_of_recent_files_few_are_named_and_none_twice(store):
 
 # -- for a person who comes back ---------------------------------------------------------------------------------------
 def test_resume_tells_a_person_what_a_session_begins_with(store):
-    store.keep([a_session(n, detail={"next": ["send the offer by mail"]} if n == 1 else {}) for n in range(6)])
-    got = resume(store, HERE, now=NOW, limit=3)
+    store.memories.put([a_session(n, detail={"next": ["send the offer by mail"]} if n == 1 else {}) for n in range(6)])
+    got = resume(store.search, HERE, now=NOW, limit=3)
     assert [point.text for point in got.standing] == ["- Open: send the offer by mail (left open 2 days ago)"]
     assert [point.kind for point in got.sessions] == ["summary"] * 3
     assert all(point.id for point in got.sessions)
-    assert resume(store, Project(key="else", name="e", root=""), now=NOW, limit=3).sessions == ()
+    assert resume(store.search, Project(key="else", name="e", root=""), now=NOW, limit=3).sessions == ()
 
 
 def test_an_empty_store_begins_with_nothing(store):

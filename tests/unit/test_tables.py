@@ -26,6 +26,6 @@ def test_every_row_runs_and_each_failing_one_is_named():
 def test_rows_share_no_folder_no_store_and_no_patch(tmp_path, store, monkeypatch, number):
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "left").touch()
-    assert store.sessions() == ()
+    assert store.sessions.list() == ()
     assert os.environ.get("FOREWORD_ROW") is None
     monkeypatch.setenv("FOREWORD_ROW", str(number))

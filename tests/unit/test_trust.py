@@ -94,7 +94,7 @@ def test_nothing_but_the_users_words_is_a_rule(store, form, trigger):
         for trust in TRUSTS
         for scope in ("project:here", "universal")
     ]
-    kept = store.keep(rules)
+    kept = store.memories.put(rules)
     for style in ("notes", "index"):
         prompt = "" if trigger in ("session_start", "compaction") else "what are the wombat colours stored in?"
         got = ask(store, trigger, prompt, form=form, budget=4000, overrides={"style": style})
@@ -111,7 +111,7 @@ def test_nothing_but_the_users_words_is_a_rule(store, form, trigger):
 
 
 def test_a_rule_that_nobody_else_made_is_shown_as_the_users(store):
-    store.keep([a_memory("Prices are whole cents", kind="preference")])
+    store.memories.put([a_memory("Prices are whole cents", kind="preference")])
     got = ask(store, "session_start")
     assert isinstance(got, Context)
     assert "## Rules\n- Prices are whole cents (you, yesterday)\n" in got.text

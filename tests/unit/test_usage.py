@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from foreword.extract.actions import Action
 from foreword.extract.usage import MOST_FILES, Activity, base_rates_of, shown_text, usage_of
-from foreword.models import Edit, Injection, Item, Memory
-from foreword.store.judged import UNTOLD
+from foreword.models import UNTOLD, Edit, Injection, Item, Memory
 from tests.tables import table
 
 P = "git:shop"

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from foreword.extract.usage import Activity
-from foreword.models import Event, Injection, Item, Memory, Project
-from foreword.store.judged import UNTOLD
-from foreword.store.sqlite import Store
+from foreword.models import UNTOLD, Event, Injection, Item, Memory, Project
+from foreword.store import Store
 from foreword.worker.jobs import JobRunner, extract
 from foreword.worker.jobs.extract import OVER, ExtractionJob, UsageTracker
 from foreword.worker.jobs.refine import RefineJob
@@ -31,7 +30,7 @@ class Stand:
         self.services = Reports(self.store, now=lambda: self.now)
         closing_at_end.callback(self.store.close)
         self._closing = closing_at_end
-        (self.memory,) = self.store.keep(
+        (self.memory,) = self.store.memories.put(
             [Memory("failure", "It broke", files=("ledger.py",), project="p", created=1.0)]
         )
         self.number = 0
@@ -47,13 +46,13 @@ class Stand:
         self.number += 1
         told = {"session_id": "s", "cwd": "/p", **payload}
         key = str(self.number)
-        self.store.append([Event(key, "claude-code", name, kind, "s", "p", "/p", self.now, told, lasting=True)])
+        self.store.events.append([Event(key, "claude-code", name, kind, "s", "p", "/p", self.now, told, lasting=True)])
 
     def works(self) -> None:
         self.happens("UserPromptSubmit", "prompt", prompt="why?")
         items = (Item(self.memory.id, "index", 0.5, 10, {}),)
         given = Injection("inj-1", "prompt", "s", "p", "claude-code", self.now, 60, 500, 1.0, {}, {}, items, text="x")
-        self.store.record(given)
+        self.store.injections.record(given)
         self.reads("b.py")
 
     def reads(self, file: str) -> None:
@@ -63,12 +62,12 @@ class Stand:
         self.happens("Stop", "stop", last_assistant_message="Because.")
 
     def verdict(self) -> tuple[bool | None, str]:
-        injection = self.store.injection("inj-1")
+        injection = self.store.injections.get("inj-1")
         assert injection is not None
         return injection.items[0].used, injection.items[0].how
 
     def counts(self) -> tuple[int, int]:
-        (memory,) = self.store.by_id([self.memory.id])
+        (memory,) = self.store.memories.get([self.memory.id])
         return memory.used, memory.ignored
 
 
@@ -124,7 +123,7 @@ def test_a_session_that_goes_on_after_all_takes_the_verdict_back(stand):
 
 def test_what_an_agent_fetched_by_its_id_was_used(stand):
     stand.works()
-    stand.store.touch([stand.memory.id], how="get", at=stand.now + 0.5, session="s")
+    stand.store.memories.record_access([stand.memory.id], how="get", at=stand.now + 0.5, session="s")
     stand.answers()
     runs(stand.extraction())
     assert (stand.verdict(), stand.counts()) == ((True, "fetched"), (1, 0))
@@ -136,7 +135,7 @@ def test_what_cannot_be_told_is_looked_at_once(stand):
     stand.happens("SessionEnd", "session_end", reason="exit")
     runs(stand.extraction())
     assert stand.verdict() == (None, UNTOLD)
-    assert stand.store.overdue(since=0.0, before=stand.now + 1) == ()
+    assert stand.store.injections.undecided_sessions(since=0.0, before=stand.now + 1) == ()
 
 
 @table("broken", ["add", "usage_of"])
@@ -151,7 +150,7 @@ def test_what_goes_wrong_with_usage_breaks_no_extraction(stand, monkeypatch, bro
     stand.works()
     stand.answers()
     runs(stand.extraction())
-    session = stand.store.session("s")
+    session = stand.store.sessions.get("s")
     assert session is not None
     assert session.distilled == session.newest
     assert {where for where, _ in stand.services.reports} == {"use"}
@@ -160,7 +159,7 @@ def test_what_goes_wrong_with_usage_breaks_no_extraction(stand, monkeypatch, bro
 def test_a_look_for_silent_sessions_is_rare(stand, monkeypatch):
     monkeypatch.setattr(extract, "OVERDUE_EVERY", 1e9)
     searches = []
-    monkeypatch.setattr(stand.store, "overdue", lambda **_: searches.append(1) or ())
+    monkeypatch.setattr(stand.store.injections, "undecided_sessions", lambda **_: searches.append(1) or ())
     tracker = UsageTracker(stand.services)
     for _ in range(50):
         tracker.overdue()

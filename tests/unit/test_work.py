@@ -127,7 +127,7 @@ def test_after_a_restart_the_session_is_read_from_the_store_once(folder, works, 
 
     def earlier(session):
         asked.append(session)
-        return store.events(session, limit=3, newest=True)
+        return store.events.list(session, limit=3, newest=True)
 
     work = works(earlier=earlier)
     work.add(an_event(folder, file=folder / "now.py", at=NOW))

@@ -24,7 +24,7 @@ from foreword.capture.payload import HookCall
 from foreword.models import Memory
 from foreword.paths import Home
 from foreword.projects import resolve
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker import lifecycle
 from foreword.worker.client import Client
 from tests.everyday import remembered
@@ -216,7 +216,7 @@ def _kept(home: Home, projects: Mapping[str, str], *, now: float) -> dict[str, s
     about = {name: {"project": resolve(path).key, "scope": resolve(path).scope} for name, path in projects.items()}
     store = Store(home.database, backups=home.backups)
     try:
-        stale, discarded = store.keep(
+        stale, discarded = store.memories.put(
             [
                 Memory(
                     "observation",

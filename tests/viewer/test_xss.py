@@ -22,11 +22,10 @@ import pytest
 
 from foreword.audit import MemoryChange
 from foreword.capture.payload import HookCall
-from foreword.models import Change, Event, Injection, Item, Link, Memory, Project, Session
+from foreword.models import Change, Event, Injection, Item, Link, Memory, ModelCall, Project, Session
 from foreword.paths import Home
 from foreword.problems import Problem, note
-from foreword.store.ledger import Spending
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from tests.viewer.conftest import Viewer, go, still, visit, watched, window
 from tests.viewer.filled import Filled, hooked, worker
 
@@ -130,7 +129,7 @@ def stored(store: Store, number: int, texts: Sequence[str], *, now: float) -> st
     about: dict[str, Any] = {"project": project, "scope": f"project:{project}", "created": now, "session": id}
     # One payload names the project whose memories are listed, all of them one that is only there to be chosen.
     named = [Project(project, name=texts[0], root=f"/{texts[0]}"), Project(f"dir:/{joined}", name=joined, root="/")]
-    store.see_projects(named, at=now)
+    store.projects.see(named, at=now)
     full = Memory(
         "decision",
         texts[0],
@@ -146,19 +145,21 @@ def stored(store: Store, number: int, texts: Sequence[str], *, now: float) -> st
         Memory("failure", each, detail=dict.fromkeys(("command", "message", "fixed_by", "tool"), each), **about)
         for each in texts
     ]
-    kept = store.keep([full, *failures, *(Memory("note", each.strip() or "?", body=each, **about) for each in texts)])
+    kept = store.memories.put(
+        [full, *failures, *(Memory("note", each.strip() or "?", body=each, **about) for each in texts)]
+    )
     all_of_it, other = kept[0], kept[1]
     links = tuple(Link(all_of_it.id, each, other.id) for each in texts)
-    store.amend(
+    store.audit.apply(
         [MemoryChange(joined, joined, changed=((all_of_it, all_of_it), (other, other)), links=links)],
         who=joined,
         at=now,
     )
     changes = [Change(project, each, each, what="NEW", signature=each, session=id, at=now) for each in texts]
-    store.note_changes(changes)
+    store.sessions.put_changes(changes)
     factors = dict.fromkeys(texts, 0.5)
     item = Item(all_of_it.id, layer=joined, score=0.5, tokens=5, why=factors, used=True, how=joined)
-    store.record(
+    store.injections.record(
         Injection(
             f"inj-{number:08}",
             NOTES[number % len(NOTES)],
@@ -179,10 +180,14 @@ def stored(store: Store, number: int, texts: Sequence[str], *, now: float) -> st
         ),
         at_once=True,
     )
-    store.append(happened(number, texts, project=project, now=now))
+    store.events.append(happened(number, texts, project=project, now=now))
     # All of it is told already: extraction this much would keep the worker busy through all tests, and beyond.
-    store.settle(Session(f"told {number}", "claude-code", project, "/", now - 400, now, now), upto=10**9)
-    store.spend(Spending(now, joined, joined, purpose=joined, session=id, outcome=f"failed:{joined}"))
+    store.sessions.save_extraction(
+        Session(f"told {number}", "claude-code", project, "/", now - 400, now, now), upto=10**9
+    )
+    store.stats.record_model_call(
+        ModelCall(now, joined, joined, purpose=joined, session=id, outcome=f"failed:{joined}")
+    )
     return all_of_it.id
 
 

@@ -17,7 +17,7 @@ from foreword.projects import resolve
 from foreword.redact import PRIVATE, each_text, leaves_open, mark, redact, redact_all
 
 if TYPE_CHECKING:
-    from foreword.store.sqlite import Store
+    from foreword.store import Store
 
 # Where a payload tells of a tool's call, or holds a diff.
 _CALLS = (b'"tool', b'"args"', b'"arguments"', b'"input"', b'"parameters"', b"+++ ")
@@ -150,7 +150,7 @@ class CapturedEvent:
 def remember(store: Store, told: Sequence[CapturedEvent]) -> tuple[bool, ...]:
     """Keep what is wanted, and say of each whether it was new; when this returns, it is on the disk."""
     wanted = [each.event for each in told if each.wanted]
-    fresh = iter(store.append(wanted) if wanted else ())
+    fresh = iter(store.events.append(wanted) if wanted else ())
     return tuple(each.wanted and next(fresh) for each in told)
 
 

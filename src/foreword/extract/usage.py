@@ -17,10 +17,9 @@ from itertools import islice
 
 from foreword.extract.actions import Action, relative
 from foreword.extract.commands import Command, commands_of, has_shape, shape_of
-from foreword.models import BASE32, GOING_ON, KINDS, Injection, Memory, stands
+from foreword.models import BASE32, GOING_ON, KINDS, UNTOLD, Injection, Memory, UsageVerdict, stands
 from foreword.models import text as text_in
 from foreword.models import texts as texts_in
-from foreword.store.judged import UNTOLD, Verdict
 from foreword.terms import GENERIC, STOP_WORDS, root
 
 # The chance that a session does something without the memory: (sessions that did + 1) / (recent sessions + 10), without
@@ -259,7 +258,7 @@ def usage_of(
     fetched: Iterable[tuple[str, float]] = (),
     used_before: Mapping[str, frozenset[str]] | None = None,
     over: bool = False,
-) -> tuple[Verdict, ...]:
+) -> tuple[UsageVerdict, ...]:
     """Return what is known by now: use as soon as it shows, the rest once its window is closed or the session *over*.
 
     *base_rates* are those of each project; *fetched* the ids that the agent asked for, with their times; *used_before*
@@ -267,7 +266,7 @@ def usage_of(
     says nothing new is left out.
     """
     fetches = (*activity.fetched, *fetched)
-    found: list[Verdict] = []
+    found: list[UsageVerdict] = []
     for injection in injections:
         window = activity.window_of(injection)
         settled = over or window.end < NEVER
@@ -295,7 +294,7 @@ def usage_of(
                 elif settled and evidence.was_ignored():
                     used, how = False, ""
             if (used or settled) and (used, how) != (item.used, item.how):
-                found.append(Verdict(injection.id, item.memory, layer=item.layer, used=used, how=how))
+                found.append(UsageVerdict(injection.id, item.memory, layer=item.layer, used=used, how=how))
     return tuple(found)
 
 

@@ -25,7 +25,7 @@ from foreword.hook.offline import Offline
 from foreword.models import GOING_ON, Context, NoContext, Trigger, stands
 from foreword.paths import Home
 from foreword.recall.pipeline import Window, caps, injection_of, options_of, recall
-from foreword.store.reading import SCHEMA, Reader
+from foreword.store import SCHEMA, StoreReader
 
 if TYPE_CHECKING:
     import sqlite3
@@ -62,7 +62,7 @@ def recalled(here: Offline, trigger: Trigger, *, now: float, until: float) -> Co
         raise ForewordError(f"{database} is no file")  # opening a pipe would wait for ever
     connection = _connect(database)
     try:
-        return _recall(here, trigger, Reader(connection.execute, failures=(sqlite3.Error,)), now=now, until=until)
+        return _recall(here, trigger, StoreReader(connection.execute, failures=(sqlite3.Error,)), now=now, until=until)
     finally:
         connection.close()
 
@@ -71,12 +71,14 @@ def home_of(here: Offline) -> Home:
     return Home(Path(here.config["home"]))
 
 
-def _recall(here: Offline, trigger: Trigger, reader: Reader, *, now: float, until: float) -> Context | NoContext | str:
+def _recall(
+    here: Offline, trigger: Trigger, reader: StoreReader, *, now: float, until: float
+) -> Context | NoContext | str:
     schema = reader.schema()
     if schema > SCHEMA:
         raise ForewordError(f"the database has schema {schema}, newer than this hook's {SCHEMA}")
     if schema == SCHEMA:  # an older one knows no aliases
-        trigger = replace(trigger, project=reader.counts_as(trigger.project))
+        trigger = replace(trigger, project=reader.projects.resolve(trigger.project))
     if trigger.stable and schema == SCHEMA and (first := _resent_block(here, trigger, reader)):
         return str(first["text"])
 
@@ -89,12 +91,14 @@ def _recall(here: Offline, trigger: Trigger, reader: Reader, *, now: float, unti
     settings = load(home, os.environ).settings
     cap = cap_of(trigger.host, raised=caps(settings))
     found = recall(
-        reader,
+        reader.search,
         trigger,
         options=options_of(settings, trigger.name, synonyms=load_synonyms(home)[0], cap=cap, offline=True),
         now=now,
         window=Window(
-            shown=lambda: window()[0], spent=lambda: window()[1], began=lambda: reader.begun(trigger.session)
+            shown=lambda: window()[0],
+            spent=lambda: window()[1],
+            began=lambda: reader.injections.start_given(trigger.session),
         ),
         expired=lambda: time.monotonic() > until,
     )
@@ -103,10 +107,10 @@ def _recall(here: Offline, trigger: Trigger, reader: Reader, *, now: float, unti
     return found
 
 
-def _window(here: Offline, trigger: Trigger, reader: Reader) -> tuple[frozenset[str], Mapping[str, int]]:
+def _window(here: Offline, trigger: Trigger, reader: StoreReader) -> tuple[frozenset[str], Mapping[str, int]]:
     """Return the memories and tokens that the present window was given, as the store and the spool tell."""
     host = find(trigger.host)
-    shown, spent = set(reader.shown(trigger.session)), dict(reader.spent(trigger.session))
+    shown, spent = set(reader.injections.shown(trigger.session)), dict(reader.injections.window_tokens(trigger.session))
     for record in spool.naming(here.config["spool"], trigger.session):
         if record.host != trigger.host:
             continue
@@ -126,10 +130,10 @@ def _window(here: Offline, trigger: Trigger, reader: Reader) -> tuple[frozenset[
     return frozenset(shown), spent
 
 
-def _resent_block(here: Offline, trigger: Trigger, reader: Reader) -> Mapping[str, Any] | None:
+def _resent_block(here: Offline, trigger: Trigger, reader: StoreReader) -> Mapping[str, Any] | None:
     """Return the block that the agent sends again with every request of this session; None where there is none."""
     start = replace(trigger, name="session_start", form="xml")
-    first = reader.given(injection_of(start, NoContext("nothing"), id="", at=0.0))
+    first = reader.injections.find_same(injection_of(start, NoContext("nothing"), id="", at=0.0))
     if first is not None and first.text:
         return {**vars(first), "items": [vars(item) for item in first.items]}
     for record in spool.naming(here.config["spool"], trigger.session):

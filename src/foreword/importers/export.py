@@ -6,7 +6,7 @@ from typing import Any
 
 from foreword.errors import BadRequest
 from foreword.models import Link, Memory, Project
-from foreword.store.sqlite import Store
+from foreword.store import Store
 
 PARTS = ("event", "session", "memory", "change", "link")  # in this order: what is spoken of comes first
 MOST = 1_000_000_000  # rows; more than there are
@@ -21,18 +21,18 @@ def rows(
     session did in another project's folder, and a link that leads to another project's memory, stay there.
     """
     if part == "session":
-        return [vars(session) for session in store.sessions(project.key if project else "", limit=MOST)], 0
+        return [vars(session) for session in store.sessions.list(project.key if project else "", limit=MOST)], 0
     if part == "change":
         named = of if project is None or of == project.key else ""
-        return [vars(change) for change in store.changed(named, limit=MOST)], 0
+        return [vars(change) for change in store.sessions.changes(named, limit=MOST)], 0
     if part == "event":
-        events = store.events(of, after=after, limit=limit)
+        events = store.events.list(of, after=after, limit=limit)
         ours = [event for event in events if project is None or event.project in (project.key, "")]
         told = [{name: each for name, each in vars(event).items() if name != "lasting"} for event in ours]
         return told, events[-1].number if len(events) == limit else 0
     if part not in PARTS:
         raise BadRequest(f"unknown part {part!r}", hint=f"one of {', '.join(PARTS)}")
-    page = store.page(after=after, scopes=(project.scope,) if project else (), limit=limit)
+    page = store.memories.page(after=after, scopes=(project.scope,) if project else (), limit=limit)
     memories = [memory for _, memory in page]
     known = _Within(store, project)
     told = _memories(known, memories) if part == "memory" else _links(store, known, memories)
@@ -46,7 +46,7 @@ class _Within:
         self._store, self._project = store, project
 
     def uids(self, ids: list[str]) -> dict[str, str]:
-        return {each.id: each.uid for each in self._store.by_id(ids) if self._is_ours(each)}
+        return {each.id: each.uid for each in self._store.memories.get(ids) if self._is_ours(each)}
 
     def _is_ours(self, memory: Memory) -> bool:
         if self._project is None or not memory.scope.startswith("project:"):
@@ -70,7 +70,7 @@ def _memories(known: _Within, memories: list[Memory]) -> list[dict[str, Any]]:
 def _links(store: Store, known: _Within, memories: list[Memory]) -> list[dict[str, Any]]:
     found: list[Link] = []
     for memory in memories:
-        found += [link for link in store.linked(memory.id) if link.source == memory.id]
+        found += [link for link in store.memories.links(memory.id) if link.source == memory.id]
     uids = known.uids([end for link in found for end in (link.source, link.target)])
     return [
         {**vars(link), "source_uid": uids[link.source], "target_uid": uids[link.target]}

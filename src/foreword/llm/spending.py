@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from foreword.endpoint import Pause, Paused
 from foreword.errors import ModelError, StoreError
 from foreword.llm import UNTOLD, Completed, Model, NoAnswer
+from foreword.models import ModelCall
 from foreword.recall.tokens import count, family_of
-from foreword.store.ledger import Spending
 
 if TYPE_CHECKING:
     from foreword.llm.schema import Schema
-    from foreword.store.sqlite import Store
+    from foreword.store import Store
 
 DAY = 86_400.0  # seconds; any 24 hours, so that midnight and time zones double nothing
 LEAST = 10  # what is told counts at least a tenth of what we count: tokenizers differ by three
@@ -50,25 +50,25 @@ class Ledger:
 
     def spent(self) -> int:
         """The tokens of the last 24 hours; what a clock that was wrong wrote into the future counts too."""
-        return self._store().spent_on_models(self._now() - DAY)
+        return self._store().stats.model_tokens(self._now() - DAY)
 
-    def refuse(self, entry: Spending, *, outcome: str) -> None:
-        self._store().spend(replace(entry, at=self._now(), outcome=outcome))
+    def refuse(self, entry: ModelCall, *, outcome: str) -> None:
+        self._store().stats.record_model_call(replace(entry, at=self._now(), outcome=outcome))
 
-    def begin(self, entry: Spending) -> Spending:
+    def begin(self, entry: ModelCall) -> ModelCall:
         """Write the call down with all that it may cost, before it is made; OverCap where there is no room for it."""
         with self._alone:  # two at once must not both take the last tokens
             if self.spent() + entry.tokens_in + entry.tokens_out <= self.daily:
-                return self._store().spend(replace(entry, at=self._now()))
+                return self._store().stats.record_model_call(replace(entry, at=self._now()))
         self.refuse(replace(entry, tokens_in=0, tokens_out=0), outcome="refused:cap")
         raise OverCap(
             f"a model may cost {self.daily:,} tokens in 24 hours, which are spent",
             hint="wait, or raise `model_daily_tokens`; `foreword model ledger` tells what they went to",
         )
 
-    def end(self, entry: Spending) -> None:
+    def end(self, entry: ModelCall) -> None:
         with suppress(StoreError):  # then what it might have cost stays written
-            self._store().spend(entry)
+            self._store().stats.record_model_call(entry)
 
 
 class Metered:
@@ -79,7 +79,7 @@ class Metered:
         self._model = model
         self._ledger = ledger
         self._anyway = anyway  # the user asks: also during a pause
-        self._entry = Spending(at=0.0, provider=model.provider, model=model.name, purpose=purpose, session=session)
+        self._entry = ModelCall(at=0.0, provider=model.provider, model=model.name, purpose=purpose, session=session)
 
     def complete(self, prompt: str, *, system: str, schema: Schema, most_tokens: int, seconds: float) -> Completed:
         expected = count(f"{system}\n{prompt}", family=family_of(self.name))
@@ -95,7 +95,7 @@ class Metered:
     def close(self) -> None:
         self._model.close()
 
-    def _asked(self, prompt: str, entry: Spending, asked: Mapping[str, Any]) -> Completed:
+    def _asked(self, prompt: str, entry: ModelCall, asked: Mapping[str, Any]) -> Completed:
         """Make the call, and write what came of it in the place of what was expected; a crash leaves that there."""
         began = time.perf_counter()
         try:
@@ -107,12 +107,12 @@ class Metered:
         self._end(entry, _cost(entry, (got.tokens_in, got.tokens_out), text=got.text), began=began, outcome="ok")
         return got
 
-    def _end(self, entry: Spending, cost: tuple[int, int], *, began: float, outcome: str) -> None:
+    def _end(self, entry: ModelCall, cost: tuple[int, int], *, began: float, outcome: str) -> None:
         ms = (time.perf_counter() - began) * 1000
         self._ledger.end(replace(entry, tokens_in=cost[0], tokens_out=cost[1], ms=ms, outcome=outcome))
 
 
-def _cost(entry: Spending, told: tuple[int, int], *, text: str) -> tuple[int, int]:
+def _cost(entry: ModelCall, told: tuple[int, int], *, text: str) -> tuple[int, int]:
     """What counts: what was told, unless it is too little to be true; where nothing was told, what was expected."""
     least = (entry.tokens_in // LEAST, count(text) // LEAST)
     expected = (entry.tokens_in, entry.tokens_out)

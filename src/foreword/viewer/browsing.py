@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from foreword.errors import BadRequest
 from foreword.models import STATUSES, UNIVERSAL, Memory
 from foreword.store.browsing import MOST_PAGE
-from foreword.store.registry import names
+from foreword.store.projects import names
 from foreword.store.wanted import FACETS, SHOWN, Wanted
 from foreword.worker.http import Request
 from foreword.worker.routing import flag, whole, word, words
@@ -28,7 +28,7 @@ def browse(app: App, asked: Request) -> dict[str, Any]:
     started = time.perf_counter()
     limit = whole(asked, "limit", PAGE, most=MOST_PAGE) or PAGE
     page = app.store.browse(wanted_of(asked), after=word(asked, "after"), limit=limit)
-    name = names(app.store.registry())
+    name = names(app.store.projects.all())
     return {
         "memories": [_line(memory, name) for memory in page.memories],
         "next": page.next,
@@ -40,7 +40,7 @@ def browse(app: App, asked: Request) -> dict[str, Any]:
 def facets(app: App, asked: Request) -> dict[str, Any]:
     """How many there are of each sort; `exact` is false where some were counted among the newest only."""
     found = app.store.facets(wanted_of(asked))
-    name = names(app.store.registry())
+    name = names(app.store.projects.all())
     told = {
         facet: [
             {"value": each, "label": _label(facet, each, name), "count": count} for each, count in found.counts[facet]
@@ -53,7 +53,7 @@ def facets(app: App, asked: Request) -> dict[str, Any]:
 def projects(app: App) -> dict[str, Any]:
     """Every project, the last one first, as people tell it from the others."""
     every = app.projects.every()["projects"]
-    name = names(app.store.registry(), also=[each["key"] for each in every])
+    name = names(app.store.projects.all(), also=[each["key"] for each in every])
     return {"projects": [{**each, "name": name(each["key"])} for each in every]}
 
 

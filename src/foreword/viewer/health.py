@@ -16,7 +16,7 @@ from foreword.layout import RECIPES
 from foreword.models import Project
 from foreword.policy import chosen, off
 from foreword.problems import BACKLOG, LATELY, NOTE, SETTLE, UNHEARD, WRONG, Finding, Spooled, grouped, noted, spooled
-from foreword.store.registry import names
+from foreword.store.projects import names
 from foreword.units import STORE, sized
 from foreword.viewer.now import LAYERS
 
@@ -41,7 +41,7 @@ def health(app: App) -> dict[str, Any]:
     worker = _worker(app, found, now=now)
     counts = worker.pop("counts")
     hosts = _hosts(app, found)
-    size = _asked(lambda: vars(app.store.size()), found)
+    size = _asked(lambda: vars(app.store.stats.size()), found)
     store = _store(app, found, size=size, counts=counts) if size else None
     model = _asked(lambda: app.model(ledger=LEDGER), found)
     findings = [*found, *_switched(app), *_of_model(model)]
@@ -109,7 +109,7 @@ def _worker(app: App, found: list[Finding], *, now: float) -> dict[str, Any]:
         says = f"{sized(waiting['bytes'])} that hooks told wait in the spool, though a worker runs"
         found.append(Finding("spool", WRONG, says, "see logs/worker.log, and run `foreword doctor`"))
     told = ("version", "pid", "home", "uptime_s", "ok", "problems", "counts")
-    sessions = _asked(lambda: len(app.store.undistilled(limit=MOST_WAITING + 1)), found)
+    sessions = _asked(lambda: len(app.store.sessions.pending(limit=MOST_WAITING + 1)), found)
     return {
         **{name: about[name] for name in told},
         "threads": threading.active_count(),

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from foreword.errors import StoreError
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.viewer.files import stamp
 from foreword.worker.http import Response, Stream
 
@@ -56,7 +56,7 @@ class Live:
         """Pass on what the store has to say, at most twice a second."""
         while not self._closed.is_set():
             try:
-                number = self._store().stirred(self._number, seconds=TURN)
+                number = self._store().wait_for_commit(self._number, seconds=TURN)
             except StoreError:
                 number = self._number
                 self._closed.wait(TURN)  # it may open again

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from foreword.audit import PAST, REVISED, REVISES, AuditEntry, chronicle, stands, version
 from foreword.errors import NotFound
 from foreword.models import Memory, text
-from foreword.store.registry import names
+from foreword.store.projects import names
 from foreword.worker import serialize
 
 if TYPE_CHECKING:
-    from foreword.store.sqlite import Store
+    from foreword.store import Store
     from foreword.worker.app import App
 
 MOST_HISTORY = 100  # entries; whoever wants older ones has `foreword log --memory`
@@ -26,12 +26,12 @@ def about(app: App, id: str) -> dict[str, Any]:
     """What it says, who said it where and when, what it is linked to, what happened to it, where it was shown."""
     told = app.memory(id, explain=True)
     store = app.store
-    memory = next(iter(store.by_id([id])), None)
+    memory = next(iter(store.memories.get([id])), None)
     if memory is None or memory.status == "forgotten":
         raise NotFound(f"there is no memory {id[:80]!r}", hint="look for it by its words")
     sessions = _sessions(app, [memory.session, *(each["session"] for each in told["shown"])])
     return {
-        "memory": {**serialize.memory(memory), "project_name": names(store.registry())(memory.project)},
+        "memory": {**serialize.memory(memory), "project_name": names(store.projects.all())(memory.project)},
         "version": version(memory),
         "session": sessions.get(memory.session),
         "links": _links(store, memory),
@@ -49,7 +49,7 @@ def about(app: App, id: str) -> dict[str, Any]:
 
 def waiting(app: App, *, project: str = "", limit: int = MOST_WAITING) -> dict[str, Any]:
     """What waits for the user's word in a project, or in all: proposals and notes, newest first, and how many."""
-    told, name = app.review(project=project, most=limit), names(app.store.registry())
+    told, name = app.review(project=project, most=limit), names(app.store.projects.all())
     shown = {
         sort: [
             {
@@ -73,7 +73,7 @@ def revise(app: App, id: str, told: Mapping[str, Any]) -> dict[str, Any]:
 
 def supersede(app: App, told: Mapping[str, Any]) -> dict[str, Any]:
     """A memory put in another one's place, by one of the same project, or by new words."""
-    known = app.store.by_id([str(told.get("old"))])
+    known = app.store.memories.get([str(told.get("old"))])
     own = [each.scope.removeprefix("project:") for each in known if each.scope.startswith("project:")]
     return app.governing.supersede({**_by_the_user(told), **({"project": own[0]} if own else {})})
 
@@ -84,7 +84,7 @@ def _by_the_user(told: Mapping[str, Any]) -> dict[str, Any]:
 
 def _links(store: Store, memory: Memory) -> list[dict[str, Any]]:
     """Each link with what is at its other end, and whether it leads there or comes from there."""
-    linked = store.linked(memory.id)
+    linked = store.memories.links(memory.id)
     others = [link.target if link.source == memory.id else link.source for link in linked]
     ends = {each["id"]: each for each in _briefly(store, others)}
     return [
@@ -95,7 +95,7 @@ def _links(store: Store, memory: Memory) -> list[dict[str, Any]]:
 
 
 def _briefly(store: Store, ids: Sequence[str]) -> list[dict[str, Any]]:
-    known = store.by_id(list(dict.fromkeys(filter(None, ids))))
+    known = store.memories.get(list(dict.fromkeys(filter(None, ids))))
     return [
         {name: getattr(each, name) for name in ("id", "kind", "title", "status", "scope")}
         for each in known
@@ -105,14 +105,14 @@ def _briefly(store: Store, ids: Sequence[str]) -> list[dict[str, Any]]:
 
 def _sessions(app: App, ids: Iterable[str]) -> dict[str, dict[str, Any]]:
     """The sessions that are known, each with what it was about."""
-    found = [app.store.session(id) for id in dict.fromkeys(filter(None, ids))]
+    found = [app.store.sessions.get(id) for id in dict.fromkeys(filter(None, ids))]
     told = app.described([each for each in found if each is not None])
     return {each["id"]: {name: each[name] for name in ("id", "host", "started", "ended", "title")} for each in told}
 
 
 def _history(store: Store, memory: Memory) -> list[dict[str, Any]]:
     """Who did what to it, newest first, each with what it was before and after, and whether it can be taken back."""
-    entries = store.log(memory=memory.id, limit=MOST_HISTORY)
+    entries = store.audit.list(memory=memory.id, limit=MOST_HISTORY)
     patches = {entry.number: entry for entry in entries}
     return [
         {
@@ -122,7 +122,7 @@ def _history(store: Store, memory: Memory) -> list[dict[str, Any]]:
             "changes": _changes(patches[each.number], memory.id) if each.number else [],
             "undo": bool(each.number) and stands(patches[each.number]),
         }
-        for each in chronicle(entries, store.written(memory=memory.id), limit=MOST_HISTORY)
+        for each in chronicle(entries, store.audit.created(memory=memory.id), limit=MOST_HISTORY)
     ]
 
 
@@ -137,7 +137,7 @@ def _changes(entry: AuditEntry, id: str) -> list[dict[str, Any]]:
 def _proposes(store: Store, proposal: Memory | Mapping[str, Any]) -> list[dict[str, Any]]:
     """Of other words that an agent proposes for a memory: those that they would replace."""
     detail = proposal.detail if isinstance(proposal, Memory) else proposal["detail"]
-    known = store.by_id([text(detail, REVISES)]) if text(detail, REVISES) else ()
+    known = store.memories.get([text(detail, REVISES)]) if text(detail, REVISES) else ()
     wanted = detail.get("changes")
     if not known or not isinstance(wanted, Mapping):
         return []

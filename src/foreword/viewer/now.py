@@ -10,7 +10,7 @@ from foreword.extract.actions import action_of
 from foreword.extract.text import cut
 from foreword.layout import HINTS_TOKENS, ledger_of
 from foreword.models import Project
-from foreword.store.registry import names
+from foreword.store.projects import names
 from foreword.viewer.timeline import goes_on
 from foreword.worker import serialize
 
@@ -60,7 +60,7 @@ def now(app: App, *, session: str = "", limit: int = TEXTS) -> dict[str, Any]:
     given = _given(app, id, limit=limit + 1)
     about = _about(app, id, recent, given)
     silent = app.silences(session_id=id, limit=limit + 1)["silences"]
-    triggers = feed(given, app.store.prompts(id, limit=limit + 1), silent, now=app.now(), off=_off(app, about))
+    triggers = feed(given, app.store.events.prompts(id, limit=limit + 1), silent, now=app.now(), off=_off(app, about))
     told = {**_told(app, about), "totals": _totals(app, id), "ledger": _ledger(app, id)}
     return {
         "session": told,
@@ -95,7 +95,7 @@ def feed(
 
 def prompt(app: App, key: str, *, session: str) -> dict[str, Any]:
     """All of a prompt, as it is kept: a card shows its beginning."""
-    found = next((each for each in app.store.prompts(session, limit=MOST + 1) if each.key == key), None)
+    found = next((each for each in app.store.events.prompts(session, limit=MOST + 1) if each.key == key), None)
     if found is None:
         raise NotFound("this prompt is no longer kept", hint="type it again, or as much of it as is shown")
     return {"prompt": _words(found)}
@@ -111,9 +111,9 @@ def _live(recent: Sequence[Mapping[str, Any]], newest: Sequence[Mapping[str, Any
 def _given(app: App, id: str, *, limit: int) -> tuple[Injection, ...]:
     """What the session was given, newest first, the last ones with their texts."""
     some = min(limit, TEXTS + 1)  # one more tells whether there are more
-    last = app.store.injections(session=id, limit=some, texts=True)
+    last = app.store.injections.list(session=id, limit=some, texts=True)
     known = {each.id for each in last}
-    older = app.store.injections(session=id, limit=limit) if len(last) == some < limit else ()
+    older = app.store.injections.list(session=id, limit=limit) if len(last) == some < limit else ()
     return (*last, *(each for each in older if each.id not in known))
 
 
@@ -122,7 +122,7 @@ def _about(app: App, id: str, recent: Sequence[Mapping[str, Any]], given: Sequen
     known = next((each for each in recent if each["id"] == id), None)
     if known:
         return known
-    if found := app.store.session(id):
+    if found := app.store.sessions.get(id):
         return app.described([found])[0]
     if not given:
         raise NotFound(f"there is no session {id[:80]!r}", hint="/now shows the one that goes on")
@@ -133,7 +133,7 @@ def _about(app: App, id: str, recent: Sequence[Mapping[str, Any]], given: Sequen
 
 def _told(app: App, about: Mapping[str, Any]) -> dict[str, Any]:
     """A session in a line: its title is that of its summary, or else what it was asked first."""
-    first = () if about["title"] else app.store.prompts(about["id"], limit=1, oldest=True)
+    first = () if about["title"] else app.store.events.prompts(about["id"], limit=1, oldest=True)
     same = ("id", "host", "project", "cwd", "started", "last", "ended", "events", "summary")
     return {
         **{name: about[name] for name in same},
@@ -150,15 +150,15 @@ def _off(app: App, about: Mapping[str, Any]) -> str:
 
 
 def _totals(app: App, id: str) -> dict[str, int]:
-    items, tokens = app.store.given_in_all(id)
-    use = app.store.use(session=id)
+    items, tokens = app.store.injections.totals(id)
+    use = app.store.injections.usage(session=id)
     unjudged = use.shown - use.used - use.ignored
     return {"memories": items, "tokens": tokens, **vars(use), "unjudged": unjudged}
 
 
 def _ledger(app: App, id: str) -> list[dict[str, Any]]:
     """What its context window was given so far, of what it may be given, by moment."""
-    spent = app.store.spent(id)
+    spent = app.store.injections.window_tokens(id)
     allowed = {**ledger_of(app.settings.recipes), "tool": HINTS_TOKENS}
     triggers = ("session_start", "prompt", "question", "tool")
     rows = [(trigger, spent.get(trigger, 0), allowed[trigger]) for trigger in triggers]
@@ -230,7 +230,7 @@ def _untold(event: Event, *, now: float, off: str) -> dict[str, Any]:
 def _with_memories(app: App, triggers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Each item with the title and the kind of its memory; what was forgotten has none."""
     ids = [item["memory"] for trigger in triggers for item in trigger["items"]]
-    known = {memory.id: memory for memory in app.store.by_id(ids)}
+    known = {memory.id: memory for memory in app.store.memories.get(ids)}
     return [{**trigger, "items": [_item(item, known) for item in trigger["items"]]} for trigger in triggers]
 
 

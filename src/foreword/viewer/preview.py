@@ -56,7 +56,7 @@ def trial(app: App, told: Mapping[str, Any]) -> dict[str, Any]:
         why = f"injection is switched off in this project ({by})"
         return {**about, "off": by, **_answer(silent, recipe, {}), "why": why, "nearest": None}
     got = app.recalling.preview(trigger)
-    known = app.store.by_id([item.memory for item in got.items]) if isinstance(got, Context) else ()
+    known = app.store.memories.get([item.memory for item in got.items]) if isinstance(got, Context) else ()
     nearest = None
     if isinstance(got, NoContext) and got.reason == "below" and got.nearest and got.nearest.score < got.needed:
         nearest = {"score": got.nearest.score, "needed": got.needed}
@@ -153,13 +153,13 @@ def _project(app: App, key: str) -> Project:
     if not key:
         raise BadRequest("a project must be chosen", hint="send its key as `project`; /api/projects lists them")
     found = app.registry.named(key)
-    if found.key not in app.registry.known() and found.key not in app.store.held():
+    if found.key not in app.registry.known() and found.key not in app.store.projects.contents():
         raise NotFound(f"no project is known as {key[:200]!r}", hint="/api/projects lists them")
     return found
 
 
 def _sessions(app: App, project: Project, asked: str) -> list[Session]:
-    last = list(app.store.sessions(project.key, limit=SESSIONS))
+    last = list(app.store.sessions.list(project.key, limit=SESSIONS))
     known = _known(app, asked, project)
     return [*last, known] if known and asked not in {each.id for each in last} else last
 
@@ -172,14 +172,14 @@ def _session(app: App, id: str, project: Project) -> str:
 
 
 def _known(app: App, id: str, project: Project) -> Session | None:
-    found = app.store.session(id) if id else None
+    found = app.store.sessions.get(id) if id else None
     return found if found and app.registry.key(found.project) == project.key else None
 
 
 def _model(app: App, trigger: str, session: str, host: str) -> str:
     """What the hook of such a moment named last, in this session or at this host: tokens are counted for it."""
-    latest = "" if session or not host else next((each.id for each in app.store.sessions_of(host, limit=1)), "")
-    event = app.store.last_told(session or latest, trigger) if session or latest else None
+    latest = "" if session or not host else next((each.id for each in app.store.sessions.list(host=host, limit=1)), "")
+    event = app.store.events.last(session or latest, trigger) if session or latest else None
     return find(event.host).read(event.payload).model if event and event.host in FILES else ""
 
 

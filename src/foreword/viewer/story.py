@@ -11,12 +11,12 @@ from foreword.extract.failures import failure_key, failure_of, run_of
 from foreword.extract.merge import fixes_of, open_items
 from foreword.extract.session import failure_uid
 from foreword.models import KINDS, Change, Event, Injection, Memory, Session, text, texts
-from foreword.store.registry import names
+from foreword.store.projects import names
 from foreword.store.timeline import Given
 from foreword.viewer.timeline import CAME, change, failure, fixing, head, named, places, summary_of, work_of
 
 if TYPE_CHECKING:
-    from foreword.store.sqlite import Store
+    from foreword.store import Store
     from foreword.worker.app import App
 
 MOST = 500  # moments of a story; more are read by nobody, and of a longer session the last ones tell how it stands
@@ -36,11 +36,11 @@ def story(app: App, id: str) -> dict[str, Any]:
     """What a session was about, and every moment of it, oldest first; of a very long one the last moments."""
     session = app.settled(id)
     store = app.store
-    registry = store.registry()
-    came = store.came_of([session.id], kinds=(*TOLD, "summary"), each=CAME)[session.id]
-    changed = store.changed_in(places([session], {session.id: came}), each=CHANGES).get(session.id)
-    given = store.injections(session=session.id, limit=INJECTIONS)
-    prompts = store.began_with([session.id])
+    registry = store.projects.all()
+    came = store.timeline.came_of([session.id], kinds=(*TOLD, "summary"), each=CAME)[session.id]
+    changed = store.timeline.changed_in(places([session], {session.id: came}), each=CHANGES).get(session.id)
+    given = store.injections.list(session=session.id, limit=INJECTIONS)
+    prompts = store.timeline.began_with([session.id])
     events, unread = _events(store, session)
     roots = {key: known.root for key, known in registry.items()}
     actions = [action for event in events if (action := action_of(event, root=roots.get(event.project, session.cwd)))]
@@ -57,7 +57,7 @@ def story(app: App, id: str) -> dict[str, Any]:
         "session": head(session, came, name=names(registry), now=app.now(), prompt=prompts.get(session.id)),
         "about": _about(session, came),
         "handoff": _handoff(came),
-        "given": vars(store.given_to([session.id]).get(session.id, Given())),
+        "given": vars(store.timeline.given_to([session.id]).get(session.id, Given())),
         "moments": triggers[-MOST:],
         "left_out": max(0, len(triggers) - MOST) + unread,
         "silent": not events,  # only what came of it is kept: it was imported, or its events are pruned
@@ -124,7 +124,7 @@ class _Telling:
     def given(self, injections: Sequence[Injection]) -> list[dict[str, Any]]:
         """What was put in front of it, item by item, and whether that was of use."""
         ids = dict.fromkeys(item.memory for each in injections for item in each.items)
-        known = {memory.id: memory for memory in self._store.by_id(list(ids))}
+        known = {memory.id: memory for memory in self._store.memories.get(list(ids))}
         return [self._given(each, known) for each in injections]
 
     @staticmethod
@@ -180,7 +180,7 @@ class _Telling:
 
     def _name_failures(self, failed: Sequence[tuple[dict[str, Any], str]]) -> None:
         """The failure that a run showed, which later sessions may have seen again and fixed."""
-        known = {memory.uid: memory for memory in self._store.by_uid([uid for _, uid in failed])}
+        known = {memory.uid: memory for memory in self._store.memories.get_by_uid([uid for _, uid in failed])}
         self._fixed |= fixing(self._keeper, {self._session.id: tuple(known.values())})
         for trigger, uid in failed:
             if uid in known and known[uid].status != "forgotten":
@@ -206,7 +206,7 @@ def _events(store: Store, session: Session) -> tuple[list[Event], int]:
     """The last events of a session in their order of time, and how many older ones were not read."""
     found: list[Event] = []
     while len(found) < EVENTS:
-        page = store.events_before(session.id, found[-1].number if found else session.newest + 1, limit=PAGE)
+        page = store.timeline.events_before(session.id, found[-1].number if found else session.newest + 1, limit=PAGE)
         found += page
         if len(page) < PAGE:
             return sorted(found, key=lambda event: (event.at, event.number)), 0

@@ -12,11 +12,11 @@ from foreword.extract.fixes import elsewhere, fate_of
 from foreword.extract.merge import fixes_of, open_items
 from foreword.extract.text import cut
 from foreword.models import Change, Event, Memory, Session, text
-from foreword.store.registry import counts_as, names
+from foreword.store.projects import counts_as, names
 from foreword.store.timeline import Changed, Given
 
 if TYPE_CHECKING:
-    from foreword.store.registry import Known
+    from foreword.models import KnownProject
     from foreword.worker.app import App
 
 FEW = 5  # of one sort, in a row of the list; its story has all
@@ -31,21 +31,21 @@ ASIDE = ("proposed", "discarded")  # what nobody said yes to is told elsewhere
 def timeline(app: App, *, project: str = "", before: str = "", limit: int = 30) -> dict[str, Any]:
     """Sessions of a project and its aliases, or of all, behind *before*, and where the next ones begin."""
     store = app.store
-    registry = store.registry()
+    registry = store.projects.all()
     name = names(registry)
     limit = max(1, limit)
-    found = store.sessions_before(*_place(before), projects=_counting_as(project, registry), limit=limit + 1)
+    found = store.timeline.sessions_before(*_place(before), projects=_counting_as(project, registry), limit=limit + 1)
     shown = found[:limit]
     ids = [each.id for each in shown]
     came = {
         id: [memory for memory in memories if memory.status not in ASIDE]
-        for id, memories in store.came_of(ids, kinds=KINDS, each=CAME).items()
+        for id, memories in store.timeline.came_of(ids, kinds=KINDS, each=CAME).items()
     }
     fixed = fixing(app, came)
-    changed = store.changed_in(places(shown, came), each=LOOKED_AT)
-    given = store.given_to(ids)
+    changed = store.timeline.changed_in(places(shown, came), each=LOOKED_AT)
+    given = store.timeline.given_to(ids)
     unsummed = [id for id in ids if not any(memory.kind == "summary" for memory in came[id])]
-    prompts = store.began_with(unsummed) if unsummed else {}
+    prompts = store.timeline.began_with(unsummed) if unsummed else {}
     now = app.now()
     sessions = [
         {
@@ -101,7 +101,7 @@ def places(sessions: Iterable[Session], came: Mapping[str, Sequence[Memory]]) ->
 def fixing(app: App, came: Mapping[str, Sequence[Memory]]) -> dict[str, dict[str, Any]]:
     """The sessions that fixed what others saw and did not, with what each was about; by their ids."""
     ids = elsewhere(came)
-    found = app.store.sessions_with(ids) if ids else ()
+    found = app.store.timeline.sessions_with(ids) if ids else ()
     return {each["id"]: each for each in app.described(found)}
 
 
@@ -167,7 +167,7 @@ def work_of(summary: Memory | None) -> str:
     return ", ".join(filter(None, parts))
 
 
-def _counting_as(project: str, registry: Mapping[str, Known]) -> tuple[str, ...]:
+def _counting_as(project: str, registry: Mapping[str, KnownProject]) -> tuple[str, ...]:
     """A project and those that count as it: what an alias was told before is still under its own key."""
     if not project:
         return ()

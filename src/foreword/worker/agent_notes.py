@@ -45,7 +45,8 @@ class AgentNotes:
         if files < FILES or tools < TOOLS or self._was_asked(session):
             return ""
         written = any(
-            each.kind == "handoff" and each.trust == "agent" for each in self._services.store.of_session(session)
+            each.kind == "handoff" and each.trust == "agent"
+            for each in self._services.store.memories.of_session(session)
         )
         return "" if written else REQUEST
 

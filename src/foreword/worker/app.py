@@ -12,7 +12,7 @@ from foreword.errors import ForewordError
 from foreword.hook import spool
 from foreword.hook.build import fingerprint
 from foreword.paths import Home
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker.agent_notes import AgentNotes
 from foreword.worker.context import ContextBuilder
 from foreword.worker.embeddings import Embeddings

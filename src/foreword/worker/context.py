@@ -15,11 +15,21 @@ from foreword.agents.transcript_tail import tail
 from foreword.capture.parse import ParsedHook, injection_id
 from foreword.capture.payload import HookCall
 from foreword.errors import BadRequest
-from foreword.models import BASE32, KINDS, Context, NoContext, Project, Query, Ranked, Rejected, Trigger
+from foreword.models import (
+    BASE32,
+    KINDS,
+    Context,
+    NoContext,
+    NoContextRecord,
+    Project,
+    Query,
+    Ranked,
+    Rejected,
+    Trigger,
+)
 from foreword.recall.files import TurnRecord, record_of
 from foreword.recall.pipeline import MOST_RECORDED, POOL, Window, caps, injection_of, look, options_of, recall
 from foreword.recall.query import query_of
-from foreword.store.silences import Silence
 from foreword.worker import serialize
 from foreword.worker.embeddings import Embeddings
 from foreword.worker.services import Services
@@ -76,9 +86,9 @@ class ContextBuilder:
 
     def _second_chance(self, trigger: Trigger, parsed: ParsedHook, *, at: float) -> str:
         """Return the start context at the first prompt of a window, unless the transcript shows that it arrived."""
-        if not trigger.session or self._services.store.prompted(trigger.session, before=at):
+        if not trigger.session or self._services.store.events.has_prompt(trigger.session, before=at):
             return ""
-        began = self._services.store.begun(trigger.session)
+        began = self._services.store.injections.start_given(trigger.session)
         if began and (not self._services.settings.capture or holds_context(text_of(parsed.payload, "transcript_path"))):
             return ""  # without capture nobody knows which prompt is the first
         start = replace(trigger, name="session_start", prompt="", source="")
@@ -100,14 +110,16 @@ class ContextBuilder:
         query = query_of(trigger, synonyms=self._services.synonyms)
         silence = NoContext("nothing", terms=query.terms[:MOST_RECORDED], files=query.files[:MOST_RECORDED])
         with self._session_lock(trigger):
-            first = self._services.store.given(injection_of(trigger, silence, id="", at=0.0))
+            first = self._services.store.injections.find_same(injection_of(trigger, silence, id="", at=0.0))
             pruned = first is not None and first.tokens > 0 and not first.text  # it is built again
             if first is not None and not pruned and first.tokens <= (trigger.budget or first.tokens):
                 return serialize.again(first)
             got, id = self.recall(trigger, preview=preview, id=id, at=at, seconds=seconds, again=again)
             held = hold and not preview and not got.problems and "deadline" not in got.skipped.values()
             if isinstance(got, NoContext) and held:
-                self._services.store.record(injection_of(trigger, got, id=_new_id(), at=self._services.now()))
+                self._services.store.injections.record(
+                    injection_of(trigger, got, id=_new_id(), at=self._services.now())
+                )
             return serialize.context(got, id)
 
     def recall(
@@ -140,7 +152,7 @@ class ContextBuilder:
                 if not again:
                     self._stats.record_silence(trigger.project, silence_of(trigger, got, id=id, at=at))
                 return got, ""
-            self._services.store.record(injection_of(trigger, got, id=id, at=at))
+            self._services.store.injections.record(injection_of(trigger, got, id=id, at=at))
             return got, id
 
     def rejected(self, id: str) -> Mapping[str, str]:
@@ -170,14 +182,14 @@ class ContextBuilder:
             cap = replace(cap, most=max(0, cap.most - cap.size(beside + BETWEEN)))
         session, store = trigger.session, self._services.store
         return recall(
-            store,
+            store.search,
             self._working_set.enrich(trigger),
             options=options_of(settings, trigger.name, synonyms=self._services.synonyms, cap=cap, kinds=kinds),
             now=self._services.now(),
             window=Window(
-                shown=lambda: store.shown(session) if session else frozenset(),
-                spent=lambda: store.spent(session),
-                began=lambda: store.begun(session),
+                shown=lambda: store.injections.shown(session) if session else frozenset(),
+                spent=lambda: store.injections.window_tokens(session),
+                began=lambda: store.injections.start_given(session),
                 history=lambda: self._turns_of(trigger.project),
             ),
             vector=self._embeddings.embed_prompt(
@@ -197,7 +209,9 @@ class ContextBuilder:
         with self._history_lock:
             known, read_at = self._history.get(project.key), self._changes
         if known is None:
-            hits = self._services.store.by_recency(Query(scopes=(project.scope,), kinds=("turn",), limit=MOST_TURNS))
+            hits = self._services.store.search.by_recency(
+                Query(scopes=(project.scope,), kinds=("turn",), limit=MOST_TURNS)
+            )
             known = tuple(record_of(hit.memory) for hit in hits)
             with self._history_lock:
                 if self._changes == read_at:  # else a session changed them meanwhile: the next prompt reads again
@@ -237,15 +251,15 @@ class ContextBuilder:
         )
         if q.strip() and not query.terms:
             return SearchResult((), ("only words that are everywhere: name a thing, a file or a function",))
-        ranked, wrong = look(self._services.store, query, now=now, trigger="question")
+        ranked, wrong = look(self._services.store.search, query, now=now, trigger="question")
         for problem in wrong:
             self._services.report("search", problem)
         return SearchResult(ranked[:most], wrong)
 
 
-def silence_of(trigger: Trigger, got: NoContext, *, id: str, at: float) -> Silence:
+def silence_of(trigger: Trigger, got: NoContext, *, id: str, at: float) -> NoContextRecord:
     """Return the record of a trigger at which nothing was injected."""
-    return Silence(
+    return NoContextRecord(
         id=id,
         trigger=trigger.name,
         source=trigger.source,

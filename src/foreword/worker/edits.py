@@ -33,7 +33,7 @@ from foreword.errors import BadRequest, Conflict, NotFound
 from foreword.maintenance.proposals import same
 from foreword.models import UNIVERSAL, Link, Memory, text, texts
 from foreword.redact import redact
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker import requests, serialize
 from foreword.worker.app import App
 from foreword.worker.jobs.maintenance import rules_of_all
@@ -101,12 +101,12 @@ def revise_for_agent(
     after = revised(memory, changes, who="agent")
     if after == memory:
         raise _unchanged(memory)
-    known = next(iter(app.store.by_uid([proposal.uid])), None)
+    known = next(iter(app.store.memories.get_by_uid([proposal.uid])), None)
     if known is not None:
         return Proposed(known, waits=known.status == "proposed")
     why = f"{source} would revise {memory.id}: {', '.join(differing(memory, after))}"
     _amend(app, MemoryChange("propose", why, new=(proposal,)), who="agent")
-    return Proposed(app.store.by_uid([proposal.uid])[0], waits=True)
+    return Proposed(app.store.memories.get_by_uid([proposal.uid])[0], waits=True)
 
 
 def _revise(app: App, memory: Memory, changes: Mapping[str, Any], *, who: str, why: str = "") -> Revised:
@@ -115,7 +115,7 @@ def _revise(app: App, memory: Memory, changes: Mapping[str, Any], *, who: str, w
         raise _unchanged(memory)
     why += ", ".join(differing(memory, after))
     entry = _amend(app, MemoryChange("revise", why, changed=((memory, after),)), who=who)
-    (kept,) = app.store.by_uid([memory.uid])
+    (kept,) = app.store.memories.get_by_uid([memory.uid])
     _embed(app, [kept])
     return Revised(kept, entry)
 
@@ -132,7 +132,7 @@ def supersede(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     made = () if new.id else (new,)
     entry = _amend(app, MemoryChange("supersede", changed=((old, after),), new=made, links=links), who="user")
     _embed(app, made)
-    (new,) = app.store.by_uid([new.uid])
+    (new,) = app.store.memories.get_by_uid([new.uid])
     return {**_result(app, old.id, entry), "by": serialize.memory(new)}
 
 
@@ -214,7 +214,7 @@ def _bulk(app: App, body: Mapping[str, Any], plan: Planner) -> dict[str, Any]:
 
 def change_together(store: Store, ids: Sequence[str], plan: Planner, *, at: float) -> dict[str, Any]:
     """Carry out the user's change of several memories; one that changes meanwhile leaves all as they were."""
-    known = {memory.id: memory for memory in store.by_id(ids) if memory.status != "forgotten"}
+    known = {memory.id: memory for memory in store.memories.get(ids) if memory.status != "forgotten"}
     planned: list[MemoryChange] = []
     changed_for: dict[str, str] = {}  # id of a memory -> the one for whose sake it changes
     refused: dict[str, str] = {}
@@ -234,7 +234,7 @@ def change_together(store: Store, ids: Sequence[str], plan: Planner, *, at: floa
         planned.append(change)
         changed_for |= dict.fromkeys(change.about, id)
     run = f"together-{secrets.token_hex(6)}" if planned else ""
-    entries = store.amend(planned, who="user", at=at, run=run) if planned else ()
+    entries = store.audit.apply(planned, who="user", at=at, run=run) if planned else ()
     changed = [id for id in ids if id not in refused]
     return {"run": run, "entries": [each.number for each in entries], "changed": changed, "refused": refused}
 
@@ -308,9 +308,9 @@ def waiting(store: Store, *, scope: str = "", most: int | None = None) -> Waitin
     What is proposed for all projects waits in each that has the same rule.
     """
     scopes = (scope,) if scope else ()
-    proposals = store.proposed()
+    proposals = store.memories.proposed()
     wider = scope and any("scope" in each.detail and each.scope != scope for each in proposals)
-    own = store.of_kinds(("correction", "preference"), scopes=scopes, statuses=("active",)) if wider else ()
+    own = store.memories.list(("correction", "preference"), scopes=scopes, statuses=("active",)) if wider else ()
     here = tuple(
         each
         for each in proposals
@@ -318,8 +318,8 @@ def waiting(store: Store, *, scope: str = "", most: int | None = None) -> Waitin
     )
     # A badge shows only a number, and there may be thousands of notes.
     limit = {} if most is None else {"limit": most}
-    notes = store.of_kinds(("note",), scopes=scopes, statuses=("active",), **limit) if most != 0 else ()
-    return Waiting(here[:most], notes, total=len(here) + store.how_many("note", scopes=scopes))
+    notes = store.memories.list(("note",), scopes=scopes, statuses=("active",), **limit) if most != 0 else ()
+    return Waiting(here[:most], notes, total=len(here) + store.memories.count("note", scopes=scopes))
 
 
 def decide_review(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -340,9 +340,9 @@ def decide(store: Store, body: Mapping[str, Any], *, now: float) -> tuple[Memory
     """Carry out the user's decision about one thing; return the memory that it became, and the log entry."""
     memory = requests.known(store, requests.text(body, "id"), hint=LIST_HINT)
     change = _decided(store, memory, body, now=now)
-    (entry,) = store.amend([change], who="user", at=now)
+    (entry,) = store.audit.apply([change], who="user", at=now)
     became = change.new[0] if change.new else change.changed[0][1]
-    return store.by_uid([became.uid])[0], entry
+    return store.memories.get_by_uid([became.uid])[0], entry
 
 
 def _decided(store: Store, memory: Memory, body: Mapping[str, Any], *, now: float) -> MemoryChange:
@@ -449,7 +449,7 @@ def undo(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
         return {"entries": listed, "undone": [], "refused": {}}
     several = body.get("run") or len(entries) > 1
     run = f"undo-{secrets.token_hex(6)}" if several else ""  # so that all of it can be done again
-    result = app.store.undo(entries, who="user", at=app.now(), run=run)
+    result = app.store.audit.undo(entries, who="user", at=app.now(), run=run)
     refused = {str(number): why for number, why in result.refused.items()}
     return {"entries": listed, "undone": [_entry(each) for each in result.entries], "refused": refused}
 
@@ -460,25 +460,25 @@ def show_log(
     """Return who wrote, changed and forgot what, newest first; of one project, or of all."""
     key = project or (app.projects.at(project_path).key if project_path else "")
     about: dict[str, Any] = {"project": key, "memory": memory, "since": since, "limit": limit}
-    found = chronicle(app.store.log(**about), app.store.written(**about), limit=limit)
+    found = chronicle(app.store.audit.list(**about), app.store.audit.created(**about), limit=limit)
     return {"project": key, "log": [{**vars(each), "memories": list(each.memories)} for each in found]}
 
 
 def _entries_to_undo(app: App, body: Mapping[str, Any]) -> tuple[AuditEntry, ...]:
     number, run = body.get("entry"), body.get("run")
     if number is not None:
-        found = app.store.log(numbers=[_entry_number(number)], limit=1)
+        found = app.store.audit.list(numbers=[_entry_number(number)], limit=1)
         missing = f"the log has no entry {number}"
     elif run:
-        found = app.store.log(run=str(run), limit=MOST_UNDONE)
+        found = app.store.audit.list(run=str(run), limit=MOST_UNDONE)
         missing = f"the log has no run {str(run)[:80]!r}"
     else:
         key = _project_key(app, body)
         if not key:  # the last change of all projects may be somebody else's
             raise BadRequest("nothing to undo is named", hint="send `entry`, `run`, or a `project_path`")
-        found = app.store.log(project=key, standing=True, limit=1)
+        found = app.store.audit.list(project=key, standing=True, limit=1)
         if found and found[0].who == "user" and found[0].run:  # what was chosen together is undone together
-            found = app.store.log(run=found[0].run, standing=True, limit=MOST_UNDONE)
+            found = app.store.audit.list(run=found[0].run, standing=True, limit=MOST_UNDONE)
         missing = "there is nothing to undo"
     if not found:
         raise NotFound(missing, hint="`foreword log` lists the changes")
@@ -499,20 +499,20 @@ def _entry(entry: AuditEntry) -> dict[str, Any]:
 
 
 def _amend(app: App, change: MemoryChange, *, who: str) -> AuditEntry:
-    (entry,) = app.store.amend([change], who=who, at=app.now())
+    (entry,) = app.store.audit.apply([change], who=who, at=app.now())
     return entry
 
 
 def _embed(app: App, memories: Sequence[Memory]) -> None:
     """Store the vectors of changed memories where that is cheap; else the embeddings job catches up."""
-    kept = app.store.by_uid([each.uid for each in memories])
+    kept = app.store.memories.get_by_uid([each.uid for each in memories])
     pairs = [pair for pair in zip(kept, app.embeddings.embed_memories(kept), strict=False) if pair[1] is not None]
     if pairs:
-        app.store.add_vectors([memory for memory, _ in pairs], [each for _, each in pairs if each is not None])
+        app.store.memories.add_vectors([memory for memory, _ in pairs], [each for _, each in pairs if each is not None])
 
 
 def _result(app: App, id: str, entry: AuditEntry) -> dict[str, Any]:
-    return {"memory": serialize.memory(app.store.by_id([id])[0]), "entry": _entry(entry)}
+    return {"memory": serialize.memory(app.store.memories.get([id])[0]), "entry": _entry(entry)}
 
 
 def _memory(app: App, id: Any, body: Mapping[str, Any]) -> Memory:

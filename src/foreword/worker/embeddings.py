@@ -123,10 +123,10 @@ class Embeddings:
         embedder, store = self._embedder, self._services.store
         try:
             while embedder is not None and self._embedder is embedder:
-                lacking = store.without_vectors(embedder.name, dim=embedder.dim, limit=BATCH)
+                lacking = store.memories.without_vectors(embedder.name, dim=embedder.dim, limit=BATCH)
                 if not lacking:
                     return
-                store.add_vectors(lacking, self._vectors(embedder, lacking))
+                store.memories.add_vectors(lacking, self._vectors(embedder, lacking))
                 self._runner.sleep(BETWEEN)
         except EmbedError as exc:
             self._report(exc)

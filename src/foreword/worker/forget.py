@@ -25,10 +25,10 @@ from foreword.maintenance.similarity import alike
 from foreword.models import Memory, Query
 from foreword.paths import Home
 from foreword.redact import redact
+from foreword.store import Store
 from foreword.store import forgetting as rows
 from foreword.store.forgetting import Copy, Cutter, Doomed, Forgetter
-from foreword.store.registry import counts_as
-from foreword.store.sqlite import Store
+from foreword.store.projects import counts_as
 from foreword.store.verbatim import Sentences, is_long, split
 from foreword.terms import terms
 from foreword.worker.jobs.extract import ExtractionJob
@@ -90,13 +90,13 @@ class Forgetting:
     def resume(self) -> None:
         """Finish in the background what a killed worker left."""
         try:
-            if self._store().forgetting.unfinished():
+            if self._store().maintenance.forgetting.unfinished():
                 self._extraction.apart(self._finish_quietly)
         except ForewordError:
             return
 
     def _preview(self, import_request: Mapping[str, Any]) -> dict[str, Any]:
-        store, live = self._store(), self._store().forgetting
+        store, live = self._store(), self._store().maintenance.forgetting
         going, texts = _all_of([live.ask], self._doomed(live, import_request))
         about = live.ask(lambda execute: rows.preview(execute, going))
         cutter = rows.cutter([live.ask], going, _with_titles(texts))
@@ -107,7 +107,7 @@ class Forgetting:
             "memories": [_named_memory(each) for each in about.memories[:MOST_TITLES]],
             "more": len(about.memories[MOST_TITLES:]),
             "cut": _some({**cut, "log": max(cut["log"], about.entries)}),
-            "cut_memories": [memory.id for memory in store.by_uid(sorted(cutter.cut))],
+            "cut_memories": [memory.id for memory in store.memories.get_by_uid(sorted(cutter.cut))],
             "similar": self._similar(about.memories, going),
             "files": _some(in_files),
             "sessions": list(going.sessions),
@@ -118,18 +118,18 @@ class Forgetting:
         }
 
     def _forget(self, import_request: Mapping[str, Any], *, who: str, why: str) -> dict[str, Any]:
-        live = self._store().forgetting
+        live = self._store().maintenance.forgetting
         if left := live.unfinished():
             self._finish(left)
         going = self._doomed(live, import_request)
         if who == "agent":
-            [of_agent, *_] = self._store().by_id(going.ids[:1])
+            [of_agent, *_] = self._store().memories.get(going.ids[:1])
             going = replace(going, only=of_agent.project)
         return self._carry_out(going, who=who, why=why, at=self._now())
 
     def _finish_quietly(self) -> None:
         try:
-            if left := self._store().forgetting.unfinished():
+            if left := self._store().maintenance.forgetting.unfinished():
                 self._finish(left)
         except Exception as exc:  # noqa: BLE001 - nobody waits for this, so it must say what went wrong
             self._tell("forget", f"something that was to be forgotten is not gone yet: {exc}; it is tried again")
@@ -137,9 +137,9 @@ class Forgetting:
     def _finish(self, left: Mapping[str, Any]) -> None:
         """Do what a killed worker was about to do."""
         store = self._store()
-        live = store.forgetting
+        live = store.maintenance.forgetting
         if left.get("sweep"):  # the rows are gone, and with them what to look for
-            store.sweep()
+            store.maintenance.sweep()
             receipt = {"interrupted": True, "sentences": None, "left": None, "undo": FOR_EVER}
             live.end(receipt, who="worker", why="finished", at=self._now(), ids=())
         else:
@@ -158,7 +158,7 @@ class Forgetting:
     def _carry_out(self, going: Doomed, *, who: str, why: str, at: float) -> dict[str, Any]:
         began = time.perf_counter()
         store, home = self._store(), self._home
-        live = store.forgetting
+        live = store.maintenance.forgetting
         copies, unread = _opened(home)
         try:
             asks = [live.ask, *(copy.ask for copy in copies)]
@@ -179,10 +179,10 @@ class Forgetting:
         finally:
             for copy in copies:
                 copy.close()
-        store.sweep()
+        store.maintenance.sweep()
         found = scan(home, live, cutter.sentences)
         for _ in range(SWEEPS if found["left"] else 0):
-            store.give_back()
+            store.maintenance.vacuum()
             found = scan(home, live, cutter.sentences)
         receipt = {
             "memories": len(going.ids),
@@ -191,7 +191,7 @@ class Forgetting:
             "removed": dict(removed),
             "cut": _some({**cut, "log": max(cut["log"], about.entries)}),
             "files": _some(in_files),
-            "cut_memories": [memory.id for memory in store.by_uid(sorted(cutter.cut))],
+            "cut_memories": [memory.id for memory in store.memories.get_by_uid(sorted(cutter.cut))],
             "similar": [each["id"] for each in similar],
             "tombstones": len(stones[1]),
             "sentences": {"looked_for": len(cutter.sentences.all), "too_short": sum(map(_is_short, set(texts)))},
@@ -213,7 +213,7 @@ class Forgetting:
         for memory in memories[:MOST_COMPARED]:
             text = f"{memory.title}. {memory.body}"
             query = Query(scopes=(memory.scope, "universal"), terms=terms(text), plain=True)
-            for other in (hit.memory for hit in self._store().by_words(query)):
+            for other in (hit.memory for hit in self._store().search.by_words(query)):
                 if other.uid not in going.uids and alike(text, f"{other.title}. {other.body}"):
                     found[other.id] = _named_memory(other)
         return list(found.values())
@@ -245,9 +245,9 @@ def _wish(request: Mapping[str, Any], *, store: Store) -> dict[str, Any]:
 
 def _session(named: str, *, store: Store) -> str:
     """Find a session by its id, or by how that begins where it is the only one."""
-    if store.session(named):
+    if store.sessions.get(named):
         return named
-    found = [each.id for each in store.sessions(limit=100_000) if each.id.startswith(named)]
+    found = [each.id for each in store.sessions.list(limit=100_000) if each.id.startswith(named)]
     if len(found) != 1:
         many = f"{len(found)} sessions begin with" if found else "there is no session"
         raise NotFound(f"{many} {named!r}", hint="`foreword sessions` lists them")
@@ -257,8 +257,8 @@ def _session(named: str, *, store: Store) -> str:
 def _projects(named: str, *, store: Store) -> tuple[str, ...]:
     """Find a folder's project, or the one of that key, with those that are its aliases."""
     key = storable(project_at(named).key if named.startswith("/") else named)
-    key = counts_as(key, store.registry())
-    found = store.forgetting.ask(lambda execute: rows.projects(execute, key))
+    key = counts_as(key, store.projects.all())
+    found = store.maintenance.forgetting.ask(lambda execute: rows.projects(execute, key))
     if not found:
         raise NotFound(f"nothing is known of the project {key!r}", hint="give a folder of it, or its key")
     return found
@@ -290,7 +290,7 @@ def _cut(store: Store, cutter: Cutter, *, dry_run: bool = False) -> Counter[str]
     changed: Counter[str] = Counter()
     after: Sequence[object] = ()
     while True:
-        found = store.scrub(cutter, after=after, dry_run=dry_run)
+        found = store.maintenance.scrub(cutter, after=after, dry_run=dry_run)
         changed[found.table] += found.changed
         after = found.after
         if not after:

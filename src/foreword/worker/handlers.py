@@ -29,6 +29,7 @@ from foreword.models import (
     Link,
     Memory,
     NoContext,
+    NoContextRecord,
     Project,
     Query,
     Session,
@@ -40,7 +41,6 @@ from foreword.recall.resume import resume
 from foreword.redact import redact
 from foreword.redact.env import hiding
 from foreword.store.scrub import Cleaner
-from foreword.store.silences import Silence
 from foreword.worker import requests, serialize
 from foreword.worker.app import App
 from foreword.worker.jobs.maintenance import settle_choices
@@ -134,9 +134,11 @@ def add_memories(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     for each in items:
         if path := each.get("project_path"):
             app.projects.refuse_to_write(app.projects.at(path))
-    known = {memory.uid: memory for memory in app.store.by_uid([each.uid for each in memories if each.uid])}
+    known = {
+        memory.uid: memory for memory in app.store.memories.get_by_uid([each.uid for each in memories if each.uid])
+    }
     memories = [said_again(known.get(each.uid, each), each) for each in memories]
-    kept = app.store.keep(memories, vectors=app.embeddings.embed_memories(memories))
+    kept = app.store.memories.put(memories, vectors=app.embeddings.embed_memories(memories))
     superseded = settle_choices(app.store, kept, at=app.now())
     return {"memories": [serialize.memory(memory) for memory in kept], "superseded": superseded}
 
@@ -169,9 +171,9 @@ def search_memories(
 def show_memory(app: App, id: str, *, explain: bool = False) -> dict[str, Any]:
     """Return a memory with its links; with *explain* also its rank factors and where it was shown."""
     memory = requests.known(app.store, id)
-    about = {"memory": serialize.memory(memory), "links": [vars(link) for link in app.store.linked(id)]}
+    about = {"memory": serialize.memory(memory), "links": [vars(link) for link in app.store.memories.links(id)]}
     if not explain:
-        app.store.touch([id], how="get", at=app.now())
+        app.store.memories.record_access([id], how="get", at=app.now())
         return about
     # Without words all match: these are the factors that the memory brings along.
     hits = {"recency": (Hit(memory=memory, source="recency"),)}
@@ -183,11 +185,11 @@ def show_memory(app: App, id: str, *, explain: bool = False) -> dict[str, Any]:
             "injection": each.id,
             **{name: getattr(each, name) for name in ("at", "trigger", "session", "host")},
         }
-        for each in app.store.injections(memory=id, limit=MOST_SHOWN_IN)
+        for each in app.store.injections.list(memory=id, limit=MOST_SHOWN_IN)
         for item in each.items
         if item.memory == id
     ]
-    usage = vars(app.store.use(memory=id))
+    usage = vars(app.store.injections.usage(memory=id))
     return {**about, "score": ranked.score, "why": dict(ranked.why), "use": usage, "shown": shown}
 
 
@@ -205,21 +207,23 @@ def export_rows(
 
 def list_sessions(app: App, *, project_path: str = "", limit: int = 20) -> dict[str, Any]:
     """Return the newest sessions of a project, or of all."""
-    return {"sessions": describe_sessions(app, app.store.sessions(project_key(app, project_path), limit=limit))}
+    return {"sessions": describe_sessions(app, app.store.sessions.list(project_key(app, project_path), limit=limit))}
 
 
 def show_session(app: App, id: str) -> dict[str, Any]:
     """Return the story of one session: its memories, code changes, what it left open, and what was injected."""
     session, store = settled_session(app, id), app.store
-    injections = store.injections(session=session.id, limit=MOST_INJECTIONS)
-    memories = store.of_session(session.id)
-    ended = {each.id: each.last for each in store.sessions_with(elsewhere({session.id: memories}))}
+    injections = store.injections.list(session=session.id, limit=MOST_INJECTIONS)
+    memories = store.memories.of_session(session.id)
+    ended = {each.id: each.last for each in store.timeline.sessions_with(elsewhere({session.id: memories}))}
     active = [each for each in memories if each.status == "active"]
     return {
         "session": describe_sessions(app, [session])[0],
         "memories": [serialize.seen_by(session, memory, ended=ended) for memory in memories],
         "open": list(dict.fromkeys(item for each in active for item in open_items(each))),
-        "changes": [vars(each) for each in store.changed(session.project, session=session.id, limit=MOST_CHANGES)],
+        "changes": [
+            vars(each) for each in store.sessions.changes(session.project, session=session.id, limit=MOST_CHANGES)
+        ],
         "injections": [serialize.injection(each, text=False) for each in injections],
         "silences": list_silences(app, session_id=session.id, limit=MOST_INJECTIONS)["silences"],
     }
@@ -228,7 +232,7 @@ def show_session(app: App, id: str) -> dict[str, Any]:
 def describe_sessions(app: App, sessions: Sequence[Session]) -> list[dict[str, Any]]:
     """Return sessions with the titles of their summaries, where there are some."""
     uids = [session_uid("sum", project=each.project, session=each.id) for each in sessions]
-    known = {(memory.uid, memory.scope): memory for memory in app.store.by_uid(uids)}
+    known = {(memory.uid, memory.scope): memory for memory in app.store.memories.get_by_uid(uids)}
     rows = []
     for session, uid in zip(sessions, uids, strict=True):
         summary = known.get((uid, f"project:{session.project}"))
@@ -239,17 +243,17 @@ def describe_sessions(app: App, sessions: Sequence[Session]) -> list[dict[str, A
 
 def settled_session(app: App, id: str) -> Session:
     """Return a session, by its id or the beginning of it, after its extraction was waited for a moment."""
-    session = app.store.session(id) or app.store.session_like(id)
+    session = app.store.sessions.get(id) or app.store.sessions.find(id)
     if session is None:
         raise NotFound(f"there is no session {id!r}", hint="`foreword sessions` lists them")
     app.extraction.settle(session.project)
-    return app.store.session(session.id) or session  # as it is now
+    return app.store.sessions.get(session.id) or session  # as it is now
 
 
 def show_resume(app: App, *, project_path: str, limit: int = 10) -> dict[str, Any]:
     """Return the state of a project for a person who comes back; nothing is recorded."""
     project = app.projects.at(project_path)
-    found = resume(app.store, project, now=app.now(), limit=limit)
+    found = resume(app.store.search, project, now=app.now(), limit=limit)
     points = {name: [vars(point) for point in points] for name, points in vars(found).items()}
     return {"project": project.key, "name": project.name, **points}
 
@@ -263,20 +267,20 @@ def list_injections(
     """Return what was injected, newest first."""
     app.capture.catch_up()
     session, project = redact(storable(session_id)), project_key(app, project_path)
-    found = app.store.injections(session=session, project=project, memory=memory, limit=limit, texts=text)
+    found = app.store.injections.list(session=session, project=project, memory=memory, limit=limit, texts=text)
     return {"injections": [serialize.injection(each, text=text) for each in found]}
 
 
 def show_injection(app: App, id: str) -> dict[str, Any]:
     """Return all that is known of an injection, or of the trigger without context that has this id."""
     app.capture.catch_up()
-    found = app.store.injection(id)
+    found = app.store.injections.get(id)
     if found is None:
         app.stats.flush()
-        if silent := _silences(app, app.store.silences(id=id)):
+        if silent := _silences(app, app.store.injections.list_no_context(id=id)):
             return {"silence": silent[0]}
         raise NotFound(f"there is no injection {id!r}", hint="`foreword explain` shows the last one")
-    titles = {memory.id: memory.title for memory in app.store.by_id([item.memory for item in found.items])}
+    titles = {memory.id: memory.title for memory in app.store.memories.get([item.memory for item in found.items])}
     injection = serialize.injection(found, text=True)
     injection["items"] = [{**item, "title": titles.get(item["memory"], "")} for item in injection["items"]]
     injection["rejected"] = rejected_memories(app, found.id)
@@ -286,7 +290,7 @@ def show_injection(app: App, id: str) -> dict[str, Any]:
 def rejected_memories(app: App, id: str) -> list[dict[str, Any]]:
     """Return what an answer left out, best first, and why; empty where the worker does not know it any more."""
     reasons = app.context.rejected(id)
-    known = {memory.id: memory for memory in app.store.by_id(list(reasons))} if reasons else {}
+    known = {memory.id: memory for memory in app.store.memories.get(list(reasons))} if reasons else {}
     return [serialize.rejected(known[id], why) for id, why in reasons.items() if id in known]
 
 
@@ -295,12 +299,14 @@ def list_silences(app: App, *, session_id: str = "", project_path: str = "", lim
     app.capture.catch_up()
     app.stats.flush()  # with those of the last second
     session, project = redact(storable(session_id)), project_key(app, project_path)
-    return {"silences": _silences(app, app.store.silences(session=session, project=project, limit=limit))}
+    return {
+        "silences": _silences(app, app.store.injections.list_no_context(session=session, project=project, limit=limit))
+    }
 
 
-def _silences(app: App, silences: Sequence[Silence]) -> list[dict[str, Any]]:
+def _silences(app: App, silences: Sequence[NoContextRecord]) -> list[dict[str, Any]]:
     nearest = [each.nearest for each in silences if each.nearest]
-    known = {memory.id: memory for memory in app.store.by_id(nearest)}
+    known = {memory.id: memory for memory in app.store.memories.get(nearest)}
     return [{**serialize.silence(each, known), "rejected": rejected_memories(app, each.id)} for each in silences]
 
 
@@ -308,7 +314,7 @@ def count_usage(app: App, *, project_path: str = "", days: int = 0) -> dict[str,
     """Return how many items were injected in a project lately, and how many of them were used."""
     app.capture.catch_up()
     project, days = project_key(app, project_path), days or USAGE_DAYS
-    found = app.store.use(project=project, since=app.now() - days * 86_400)
+    found = app.store.injections.usage(project=project, since=app.now() - days * 86_400)
     return {"project": project, "days": days, **vars(found)}
 
 
@@ -317,7 +323,7 @@ def status_line(app: App, *, session_id: str = "", project_path: str = "") -> di
     project = app.projects.at(project_path) if project_path else None
     session = redact(storable(session_id))
     if not session and project:
-        newest = app.store.sessions(project.key, limit=1)
+        newest = app.store.sessions.list(project.key, limit=1)
         session = newest[0].id if newest else ""
     return app.hooks.status_line(session, project)
 
@@ -333,7 +339,7 @@ def list_goals(app: App, project_path: str, *, done: bool = False) -> dict[str, 
     """Return a project's open goals, older before newer; with *done* those that are reached behind them."""
     project = app.projects.at(project_path)
     query = Query(scopes=(project.scope,), kinds=("goal",), limit=MOST_GOALS)
-    goals = sorted((hit.memory for hit in app.store.by_recency(query)), key=lambda goal: goal.created)
+    goals = sorted((hit.memory for hit in app.store.search.by_recency(query)), key=lambda goal: goal.created)
     reached = [goal for goal in goals if goal.detail.get("status") == "done"]
     still_open = [goal for goal in goals if goal not in reached]
     return {
@@ -351,7 +357,7 @@ def add_goal(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     values |= {"kind": "goal", "detail": {"status": "open"}}
     goal = requests.memory(values, find_project=app.projects.writable_at, now=now)
     goal = replace(goal, created=now, confirmed=now, uid=requests.new_uid())
-    [entry] = app.store.amend([MemoryChange("goal", f"new: {goal.title}", new=(goal,))], who="user", at=now)
+    [entry] = app.store.audit.apply([MemoryChange("goal", f"new: {goal.title}", new=(goal,))], who="user", at=now)
     return {"goal": serialize.goal(_goal(app, entry.memories[0]))}
 
 
@@ -363,12 +369,12 @@ def finish_goal(app: App, id: str, body: Mapping[str, Any]) -> dict[str, Any]:
     if detail != before.detail:
         after = replace(before, detail=detail, confirmed=app.now())
         change = MemoryChange("goal", f"done: {before.title}", changed=((before, after),))
-        app.store.amend([change], who="user", at=app.now())
+        app.store.audit.apply([change], who="user", at=app.now())
     return {"goal": serialize.goal(_goal(app, id))}
 
 
 def _goal(app: App, id: str) -> Memory:
-    found = app.store.by_id([id])
+    found = app.store.memories.get([id])
     if not found or found[0].kind != "goal" or found[0].status != "active":
         raise NotFound(f"there is no goal {id!r}", hint="`foreword goal list` shows their ids")
     return found[0]
@@ -383,9 +389,9 @@ def show_graph(app: App, id: str, *, hops: int = HOPS) -> dict[str, Any]:
     nodes = {start.id: {**_node(start), "beyond": []}}
     edge, whole = [start.id], True
     for _ in range(min(hops or HOPS, MOST_HOPS)):
-        steps = [(at, link) for at in edge for link in app.store.linked(at)]
+        steps = [(at, link) for at in edge for link in app.store.memories.links(at)]
         ends = [link.target if link.source == at else link.source for at, link in steps]
-        known = {each.id: each for each in app.store.by_id([end for end in ends if end not in nodes])}
+        known = {each.id: each for each in app.store.memories.get([end for end in ends if end not in nodes])}
         edge = []
         for (at, link), end in zip(steps, ends, strict=True):
             if end in nodes or end not in known or not _may_see(start, known[end]):
@@ -417,7 +423,7 @@ def change_link(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     link = Link(one.id, relation, other.id)
     text = f"{link.source} {link.relation} {link.target}"
     unchanged = ((one, one), (other, other))  # the log names the memories that it is about
-    exists = link in app.store.linked(one.id)
+    exists = link in app.store.memories.links(one.id)
     if body.get("remove"):
         if not exists:
             raise NotFound(f"{source} {relation} {target} is no link", hint=f"`foreword graph {source}` shows them")
@@ -427,7 +433,7 @@ def change_link(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
         if exists:
             return {"link": vars(link), "entry": 0}
         change = MemoryChange("link", text, links=(link,), changed=unchanged)
-    [entry] = app.store.amend([change], who="user", at=app.now())
+    [entry] = app.store.audit.apply([change], who="user", at=app.now())
     return {"link": vars(link), "entry": entry.number}
 
 
@@ -485,7 +491,7 @@ def forget_memories(app: App, body: Mapping[str, Any], *, who: str = "user") -> 
 
 
 def rebuild_index(app: App) -> dict[str, Any]:
-    return {"indexed": app.store.index()}
+    return {"indexed": app.store.reindex()}
 
 
 # ---- the worker itself
@@ -494,7 +500,7 @@ def rebuild_index(app: App) -> dict[str, Any]:
 def list_agents(app: App) -> dict[str, Any]:
     """Return what was seen of each agent that ever sent an event."""
     app.capture.catch_up()
-    return {"hosts": {each.host: serialize.host(each) for each in app.store.seen()}}
+    return {"hosts": {each.host: serialize.host(each) for each in app.store.stats.agents()}}
 
 
 def health(app: App) -> dict[str, Any]:
@@ -510,7 +516,7 @@ def health(app: App) -> dict[str, Any]:
     if not app.services.has_store:
         return {**about, "ok": False, "problems": app.services.store_problems(), "counts": {}, "database_bytes": None}
     problems = app.services.store_problems()
-    size = {"counts": dict(app.store.counts()), "database_bytes": app.store.size().total}
+    size = {"counts": dict(app.store.stats.row_counts()), "database_bytes": app.store.stats.size().total}
     return {**about, "ok": not problems, "problems": problems, **size}
 
 

@@ -118,7 +118,7 @@ class Hints:
     def _about(self, call: _Call, file: str) -> Sequence[Memory]:
         """Return what is remembered about a file, from other sessions."""
         query = Query(scopes=(call.project.scope,), kinds=ABOUT_FILE, limit=MOST_ABOUT_FILE)
-        hits = self._services.store.by_code(query, {file: 1.0})
+        hits = self._services.store.search.by_code(query, {file: 1.0})
         return [hit.memory for hit in hits if hit.memory.session != call.session]
 
     def _known(self, project: Project) -> tuple[KnownFailure, ...]:
@@ -127,7 +127,7 @@ class Hints:
         if known is None:
             with self._lock:
                 read_at = self._changes
-            rows = self._services.store.of_kinds(
+            rows = self._services.store.memories.list(
                 ("failure",), scopes=(project.scope,), statuses=("active",), limit=FAILURES
             )
             # Those without an error were written by hand or by an earlier version; an import may claim that anything
@@ -168,11 +168,11 @@ class Hints:
             text=text,
         )
         with self._recording:
-            if tokens > HINT_TOKENS or hint.memory in store.shown(call.session):
+            if tokens > HINT_TOKENS or hint.memory in store.injections.shown(call.session):
                 return ""
-            if store.spent(call.session).get("tool", 0) + tokens > HINTS_TOKENS:
+            if store.injections.window_tokens(call.session).get("tool", 0) + tokens > HINTS_TOKENS:
                 return ""
-            store.record(injection)
+            store.injections.record(injection)
         self._stats.recalled(call.project.key, "tool", silent=False)
         return text
 

@@ -20,9 +20,8 @@ from foreword.encoding import dumps
 from foreword.errors import BadRequest, ForewordError, StoreError
 from foreword.hook import spool
 from foreword.hook.build import key_of
-from foreword.models import GOING_ON, TOOL_BEGIN, Event, Injection, Project
+from foreword.models import GOING_ON, TOOL_BEGIN, Event, Injection, NoContextRecord, Project
 from foreword.redact.env import hiding
-from foreword.store.silences import Silence
 from foreword.worker import requests
 from foreword.worker.agent_notes import AgentNotes
 from foreword.worker.context import ContextBuilder
@@ -136,7 +135,7 @@ class Capture:
             events = [self.read(each) for each in batch if not each.given]
             for injection in [self._projects.resolve(requests.injection(each)) for each in batch if each.given]:
                 at_once = not any(each.wanted for each in events)  # else with the events
-                self._services.store.record(injection, at_once=at_once)
+                self._services.store.injections.record(injection, at_once=at_once)
                 if not injection.tokens:
                     self._stats.record_silence(Project(injection.project, "", ""), _silence_of_hook(injection))
             self.store(events)
@@ -207,7 +206,7 @@ class HookHandler:
 
     def status_line(self, session: str, project: Project | None) -> dict[str, Any]:
         """Return what was injected into a session, in a line for people."""
-        items, tokens = self._services.store.given_in_all(session) if session else (0, 0)
+        items, tokens = self._services.store.injections.totals(session) if session else (0, 0)
         text = f"{items} item{'' if items == 1 else 's'}, {tokens:,} tokens" if tokens else "quiet"
         if (policy := self._projects.policy(project)).inject:
             text = "off" if policy.capture else "silent"
@@ -234,7 +233,7 @@ class HookHandler:
         return abs(event.at - before) < ECHO_SECONDS
 
 
-def _silence_of_hook(record: Injection) -> Silence:
+def _silence_of_hook(record: Injection) -> NoContextRecord:
     """Return why a hook injected nothing without the worker, by its own record."""
     reasons = set(record.skipped.values())
     if record.trigger in ("prompt", "question") and not record.terms:
@@ -244,4 +243,4 @@ def _silence_of_hook(record: Injection) -> Silence:
     else:
         why = "late" if reasons == {"deadline"} else "room" if "does not fit" in reasons else "unclear"
     names = ("id", "trigger", "source", "session", "project", "host", "at", "budget", "build_ms", "away")
-    return Silence(why=why, **{name: getattr(record, name) for name in names})
+    return NoContextRecord(why=why, **{name: getattr(record, name) for name in names})

@@ -116,9 +116,9 @@ def get(app: App, caller: Caller, *, ids: Sequence[str]) -> Answer:
             f"no memory of this project has the id {', '.join(missing)[:200]}",
             hint='memory_search("...") finds ids; other projects are reached from the command line: foreword show ID',
         )
-    app.store.touch(known, how="get", at=app.now(), session=caller.session)
+    app.store.memories.record_access(known, how="get", at=app.now(), session=caller.session)
     now = app.now()
-    links = {id: _within(app, caller, app.store.linked(id)) for id in known}
+    links = {id: _within(app, caller, app.store.memories.links(id)) for id in known}
     records = [_whole(memory, links[id], now=now) for id, memory in known.items()]
     text = _framed(f"{len(records)} of {_name(caller.project)}", records)
     if missing:
@@ -149,7 +149,7 @@ def timeline(app: App, caller: Caller, *, id: str = "", query: str = "", limit: 
         if not best:
             return Answer(text=NOTHING, structured={"id": "", "entries": []})
         middle = best[0].memory
-    before, after = app.store.around(middle, scope=caller.project.scope, limit=limit)
+    before, after = app.store.memories.neighbours(middle, scope=caller.project.scope, limit=limit)
     rows = [("before", each) for each in before] + [("here", middle)] + [("after", each) for each in after]
     lines = [
         f"{'>' if place == 'here' else '-'} {_minute(each)} {render.named(each)} | {_title(each)}"
@@ -219,7 +219,7 @@ def handoff(
 def forget(app: App, caller: Caller, *, ids: Sequence[str], why: str) -> Answer:
     """Forget what agents, tools and imports wrote; what the user said is discarded, for the user to decide."""
     wanted = list(dict.fromkeys(id.strip() for id in ids))
-    own = {each.id: each for each in app.store.by_id(wanted) if each.scope == caller.project.scope}
+    own = {each.id: each for each in app.store.memories.get(wanted) if each.scope == caller.project.scope}
     missing = [render.neutral(id, width=64) for id in wanted if id not in own]
     users = [each for each in own.values() if each.trust == "user"]
     theirs = [each.id for each in own.values() if each.trust != "user"]
@@ -231,7 +231,7 @@ def forget(app: App, caller: Caller, *, ids: Sequence[str], why: str) -> Answer:
         if each.status == "discarded":
             continue
         one = MemoryChange("discard", redact(why), changed=((each, replace(each, status="discarded")),))
-        app.store.amend([one], who="agent", at=app.now())
+        app.store.audit.apply([one], who="agent", at=app.now())
     receipt = handlers.forget_memories(app, {"ids": theirs, "why": why}, who="agent") if theirs else {}
     lines = [f"{', '.join(theirs)} forgotten for good; no copy is left"] if theirs and not receipt["left"] else []
     lines += [f"{', '.join(theirs)} forgotten; see `left` in the receipt"] if theirs and receipt["left"] else []
@@ -372,7 +372,7 @@ def _refuse_other_project(registry: ProjectRegistry, own: Project, name: str) ->
 def _visible(app: App, caller: Caller, ids: Sequence[str]) -> tuple[Memory, ...]:
     """Return the memories of these ids that this project may see."""
     scopes = scopes_of(Trigger(name="question", project=caller.project))
-    return tuple(memory for memory in app.store.by_id(list(ids)) if memory.scope in scopes)
+    return tuple(memory for memory in app.store.memories.get(list(ids)) if memory.scope in scopes)
 
 
 def _within(app: App, caller: Caller, links: Sequence[Link]) -> tuple[Link, ...]:
@@ -390,7 +390,7 @@ def _keep(app: App, caller: Caller, values: Mapping[str, Any]) -> Answer:
     """Keep a memory once: the same again is the same memory, seen once more."""
     title = redact(str(values["title"])).strip()
     uid = said_uid(project=caller.project.key, kind=str(values["kind"]), title=title)
-    known = next(iter(app.store.by_uid([uid])), None)
+    known = next(iter(app.store.memories.get_by_uid([uid])), None)
     again: dict[str, Any] = {"uid": uid}
     if known is not None and known.status == "active":
         again |= {"seen": known.seen + 1, "created": known.created, "confirmed": app.now()}

@@ -15,10 +15,22 @@ from foreword.capture.parse import project_at
 from foreword.capture.payload import HookCall
 from foreword.errors import BadRequest, NotFound, StoreError
 from foreword.extract.merge import merge
-from foreword.models import EMPTY, Change, Event, Injection, Memory, Project, Session, moved, texts
+from foreword.models import (
+    EMPTY,
+    Change,
+    Event,
+    Injection,
+    KnownProject,
+    Memory,
+    Project,
+    ProjectContents,
+    Session,
+    moved,
+    texts,
+)
 from foreword.policy import LISTS, Policy, chosen, listed
 from foreword.redact import redact
-from foreword.store.registry import Held, Known, counts_as
+from foreword.store.projects import counts_as
 from foreword.worker import requests
 from foreword.worker.services import Services
 
@@ -112,9 +124,9 @@ class ProjectRegistry:
             return replace(item, project=key, scope=f"project:{key}")  # type: ignore[call-arg]
         return replace(item, project=key)
 
-    def known(self) -> Mapping[str, Known]:
+    def known(self) -> Mapping[str, KnownProject]:
         try:
-            return self._services.store.registry()
+            return self._services.store.projects.all()
         except StoreError:
             return EMPTY
 
@@ -155,13 +167,13 @@ class ProjectRegistry:
             if self._unstored:
                 seen, self._unstored = self._unstored, {}
                 try:
-                    store.see_projects(list(seen.values()), at=self._services.now())
+                    store.projects.see(list(seen.values()), at=self._services.now())
                 except StoreError:
                     for place in seen:  # it is stored when something happens there again
                         self._seen.pop(place, None)
                     raise
             for key, (until, into) in tuple(self._merged.items()):
-                store.gather_project(key, into=into)
+                store.projects.merge_late_rows(key, into=into)
                 if time.monotonic() > until:
                     del self._merged[key]
 
@@ -190,7 +202,7 @@ def show_project(app: App, *, of: str = "", project_path: str = "") -> dict[str,
     facts = next(
         (
             each
-            for each in app.store.by_uid([_uid(project.key)])
+            for each in app.store.memories.get_by_uid([_uid(project.key)])
             if (each.status, each.scope) == ("active", project.scope)
         ),
         None,
@@ -218,7 +230,7 @@ def describe_project(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     if name:
         app.projects.saw(project)
         app.projects.store_seen()
-        app.store.call_project(project.key, name)
+        app.store.projects.rename(project.key, name)
     if facts:
         app.projects.refuse_to_write(project)
         _keep_facts(app, project, facts)
@@ -230,7 +242,7 @@ def add_alias(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     project = app.projects.at(requests.text(body, "project_path"))
     other = _other_key(app, body)
     _refuse_other(app, other, project)
-    has = app.store.of_project(other)
+    has = app.store.projects.row_counts(other)
     if has["memories"] or has["sessions"]:
         raise BadRequest(
             f"{other} has {has['memories']} memories and {has['sessions']} sessions of its own",
@@ -238,7 +250,7 @@ def add_alias(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
         )
     app.projects.saw(project)
     app.projects.store_seen()
-    entry = app.store.alias_project(other, of=project.key, who="user", at=app.now())
+    entry = app.store.projects.alias(other, of=project.key, who="user", at=app.now())
     return {"alias": other, "of": project.key, "entry": entry.number}
 
 
@@ -248,7 +260,7 @@ def remove_alias(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     before = app.projects.key(other)
     if before == other:
         raise BadRequest(f"{other} is no alias", hint="`foreword project show` lists a project's aliases")
-    entry = app.store.alias_project(other, of="", who="user", at=app.now())
+    entry = app.store.projects.alias(other, of="", who="user", at=app.now())
     return {"alias": other, "of": "", "was": before, "entry": entry.number}
 
 
@@ -261,13 +273,13 @@ def merge_project(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     about = {"from": other, "into": project.key, "name": project.name}
     if body.get("dry_run"):
         united = _count_same(app, other, project)
-        return {**about, "rows": dict(store.of_project(other)), "united": united, "entry": 0}
+        return {**about, "rows": dict(store.projects.row_counts(other)), "united": united, "entry": 0}
     if app.imports.is_busy(other, project.key):
         raise BadRequest("an import of one of them is running", hint="wait until it is done, and merge then")
     app.projects.saw(project)
     app.projects.store_seen()
     done = app.extraction.run_alone(
-        lambda: store.merge_project(other, into=project.key, unite=unite, who="user", at=app.now())
+        lambda: store.projects.merge(other, into=project.key, unite=unite, who="user", at=app.now())
     )
     app.projects.merged(other, into=project.key)
     return {**about, "rows": dict(done.rows), "united": done.united, "entry": done.entry.number}
@@ -292,10 +304,10 @@ def unite(known: Memory, other: Memory) -> Memory:
     )
 
 
-def _known(app: App) -> tuple[Mapping[str, Known], Mapping[str, Held]]:
+def _known(app: App) -> tuple[Mapping[str, KnownProject], Mapping[str, ProjectContents]]:
     with suppress(StoreError):  # a store that is locked can be read
         app.projects.store_seen()
-    return app.projects.known(), app.store.held()
+    return app.projects.known(), app.store.projects.contents()
 
 
 def _named(app: App, name: str) -> Project:
@@ -339,7 +351,7 @@ def _refuse_other(app: App, other: str, project: Project) -> None:
         )
 
 
-def _row(key: str, known: Mapping[str, Known], held: Mapping[str, Held]) -> dict[str, Any]:
+def _row(key: str, known: Mapping[str, KnownProject], held: Mapping[str, ProjectContents]) -> dict[str, Any]:
     about, has = known.get(key), held.get(key)
     return {
         "key": key,
@@ -363,7 +375,9 @@ def _listed(switches: Mapping[str, bool]) -> str:
     return ", ".join(name for name, on in switches.items() if on) or "nothing is off"
 
 
-def _hints(app: App, project: Project, known: Mapping[str, Known], held: Mapping[str, Held]) -> list[str]:
+def _hints(
+    app: App, project: Project, known: Mapping[str, KnownProject], held: Mapping[str, ProjectContents]
+) -> list[str]:
     """Return the other keys of the same folder: a remote that came or changed, a repository that was made."""
     return [
         f"this folder was known as {key} ({held[key].memories} memories): `foreword project merge {key}`"
@@ -396,7 +410,7 @@ def _related(app: App, name: str, project: Project) -> str:
 
 def _keep_facts(app: App, project: Project, facts: Mapping[str, Any]) -> None:
     uid, now = _uid(project.key), app.now()
-    before = next(iter(app.store.by_uid([uid])), None)
+    before = next(iter(app.store.memories.get_by_uid([uid])), None)
     old = before.detail if before and before.status == "active" else {}
     detail = {name: item for name, item in {**old, **facts}.items() if item}
     title, why = str(detail.get("role") or project.name or project.key), f"facts of {project.key}"
@@ -406,18 +420,20 @@ def _keep_facts(app: App, project: Project, facts: Mapping[str, Any]) -> None:
     else:
         new = Memory("project", title, uid=uid, scope=project.scope, project=project.key, detail=detail)
         change = MemoryChange("project", why, new=(replace(new, created=now, confirmed=now),))
-    app.store.amend([change], who="user", at=now)
+    app.store.audit.apply([change], who="user", at=now)
 
 
 def _count_same(app: App, other: str, project: Project) -> int:
     """Return how many memories of another project this one has as well."""
     after = same = 0
-    while page := app.store.page(after=after, scopes=(f"project:{other}",)):
+    while page := app.store.memories.page(after=after, scopes=(f"project:{other}",)):
         after = page[-1][0]
         uids = [
             moved(each.uid, old=other, new=project.key, kind=each.kind, title=each.title)
             for _, each in page
             if each.status == "active"
         ]
-        same += len(app.store.by_uid([uid for uid in uids if project.key in uid or uid.startswith("agent-")]))
+        same += len(
+            app.store.memories.get_by_uid([uid for uid in uids if project.key in uid or uid.startswith("agent-")])
+        )
     return same

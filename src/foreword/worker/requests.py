@@ -20,7 +20,7 @@ from foreword.redact import redact, redact_all
 
 if TYPE_CHECKING:
     from foreword.models import Trust
-    from foreword.store.sqlite import Store
+    from foreword.store import Store
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def beyond(scope: str) -> str:
 
 def known(store: Store, id: str, *, hint: str = "`foreword search` finds ids") -> Memory:
     """Return the memory of an id, or raise NotFound."""
-    found = store.by_id([id])
+    found = store.memories.get([id])
     if not found:
         raise NotFound(f"there is no memory {id[:80]!r}", hint=hint)
     return found[0]

@@ -20,8 +20,8 @@ from foreword.errors import BadRequest
 from foreword.hook import spool
 from foreword.paths import Home
 from foreword.redact import redact_all
+from foreword.store import Store
 from foreword.store.scrub import Cleaner, Cleans, Scrubbed, kinds_of, scrub_file
-from foreword.store.sqlite import Store
 
 SECONDS = 1.0  # of one answer: so often a person sees how far it is
 FILES, BACKUPS, SETTLE = "(files)", "(backups)", "(settle)"  # no table has such a name
@@ -48,7 +48,7 @@ def _step(store: Store, home: Home, *, cleaner: Cleaner, after: Sequence[Any], d
     stage = after[0] if after else ""
     if stage == SETTLE:
         if not dry_run:
-            store.sweep()
+            store.maintenance.sweep()
         yield Scrubbed(SETTLE)
     elif stage == FILES:
         yield from files(home, cleaner=cleaner, dry_run=dry_run)
@@ -61,7 +61,7 @@ def _step(store: Store, home: Home, *, cleaner: Cleaner, after: Sequence[Any], d
                 yield replace(each, table=f"backups/{later[0].name}")
         yield Scrubbed("backups", after=(BACKUPS, later[0].name) if later else (SETTLE,))
     else:
-        each = store.scrub(cleaner, after=after, dry_run=dry_run)
+        each = store.maintenance.scrub(cleaner, after=after, dry_run=dry_run)
         yield each if each.after else replace(each, after=(FILES,))
 
 

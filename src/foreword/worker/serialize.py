@@ -13,11 +13,10 @@ from foreword.recall.pipeline import explain_nothing
 from foreword.recall.rank import CERTAIN
 
 if TYPE_CHECKING:
-    from foreword.store.seen import Seen
-    from foreword.store.silences import Silence
+    from foreword.models import AgentActivity, NoContextRecord
 
 
-def host(seen: Seen) -> dict[str, Any]:
+def host(seen: AgentActivity) -> dict[str, Any]:
     """What was seen of a host; null for what never was."""
     event = {"at": seen.at, "name": seen.name, "session": seen.session, "project": seen.project}
     given = {"at": seen.given, "trigger": seen.trigger, "tokens": seen.tokens}
@@ -78,7 +77,7 @@ def injection(given: Injection, *, text: bool) -> dict[str, Any]:
     return told if text else {name: each for name, each in told.items() if name != "text"}
 
 
-def silence(kept: Silence, known: Mapping[str, Memory]) -> dict[str, Any]:
+def silence(kept: NoContextRecord, known: Mapping[str, Memory]) -> dict[str, Any]:
     """A silence as JSON, with its reason in words and the title of the memory that was nearest, as *known*."""
     nearest = known.get(kept.nearest)
     numbers = {"budget": kept.budget, "spent": kept.spent, "allowed": kept.allowed}

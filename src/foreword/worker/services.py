@@ -15,7 +15,7 @@ from foreword.hook.build import refresh
 from foreword.paths import Home
 from foreword.problems import Problem, note, noted
 from foreword.redact import redact
-from foreword.store.sqlite import Store
+from foreword.store import Store
 
 log = logging.getLogger("foreword")
 
@@ -89,7 +89,7 @@ class Services:
 
     def open_store(self) -> None:
         """Open the store where it is not; while it cannot be opened, every request is answered with the reason."""
-        if self._store is not None and not self._store.is_there():
+        if self._store is not None and not self._store.is_current_file():
             self.report("store", f"{self.home.database} was removed or replaced; it was opened again")
             removed, self._store = self._store, None
             removed.close()

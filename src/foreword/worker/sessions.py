@@ -76,7 +76,7 @@ class Callers:
         if use := self._uses.get(_text(sent, "tool_use")):
             session, where, way, host, inner = use.session, use.cwd, "by_tool_use", use.host, use.inner
         elif host and (session := redact(storable(_text(sent, "session")))):
-            known = self._services.store.session(session)
+            known = self._services.store.sessions.get(session)
             where, way, inner = known.cwd if known else "", "by_call", sent.get("inner") is True
         else:
             session, where, way = self._by_variable(sent, host) or self._by_newest(cwd, host)
@@ -103,7 +103,7 @@ class Callers:
             for each in map(_dict, named if isinstance(named, list) else ())
             if host and _text(each, "host") == host and _text(each, "id")
         }
-        known = {id: self._services.store.session(id) for id in ids}
+        known = {id: self._services.store.sessions.get(id) for id in ids}
         # A process outlives a `/clear`, and with it the session that it was started for.
         open_ones = [(id, session) for id, session in known.items() if session is None or not session.ended]
         if len(open_ones) != 1:
@@ -118,7 +118,7 @@ class Callers:
         except BadRequest:
             return "", "", "none"
         # A client that is no agent of ours has no session that a hook could have named.
-        found = self._services.store.sessions(project, limit=MOST_LIVE) if host else ()
+        found = self._services.store.sessions.list(project, limit=MOST_LIVE) if host else ()
         live = [each for each in found if each.host == host and self._in_a_turn(each)]
         if len(live) == 1:
             return live[0].id, live[0].cwd, "by_newest"
@@ -127,7 +127,7 @@ class Callers:
     def _in_a_turn(self, session: Session) -> bool:
         if session.ended or not 0 <= self._services.now() - session.last < TURN:
             return False
-        last = self._services.store.events(session.id, limit=1, newest=True)
+        last = self._services.store.events.list(session.id, limit=1, newest=True)
         return not last or last[0].kind not in ENDS
 
     def _project(self, *folders: str) -> Project:

@@ -13,9 +13,8 @@ from datetime import time as clock_time
 from typing import Any
 
 from foreword.errors import BadRequest, ForewordError
-from foreword.models import KINDS, TRIGGERS, Project
-from foreword.store.silences import Silence
-from foreword.store.statistics import Counted
+from foreword.models import KINDS, TRIGGERS, NoContextRecord, Project
+from foreword.store.stats import Statistics
 from foreword.worker.projects import ProjectRegistry
 from foreword.worker.services import Services
 
@@ -53,7 +52,7 @@ def span(now: float, *, days: int) -> Span:
     return Span(last - timedelta(days=days - 1), last)
 
 
-def figures(counted: Counted, over: Span) -> dict[str, Any]:
+def figures(counted: Statistics, over: Span) -> dict[str, Any]:
     """Return all figures by name; null where there is no data."""
     injections = sum(row[2] for row in counted.injections)
     tokens = sum(row[3] for row in counted.injections)
@@ -158,7 +157,7 @@ def _times(build_ms: Sequence[float]) -> dict[str, float]:
     return {"count": last + 1, "median": round(median, 3), "p95": round(p95, 3), "max": round(build_ms[last], 3)}
 
 
-def _injected_by_day(counted: Counted, over: Span) -> list[dict[str, Any]]:
+def _injected_by_day(counted: Statistics, over: Span) -> list[dict[str, Any]]:
     days: dict[str, list[tuple[str, str, int, int]]] = {day: [] for day in over.days}
     for row in counted.injections:
         if row[0] in days:
@@ -174,12 +173,12 @@ def _injected_by_day(counted: Counted, over: Span) -> list[dict[str, Any]]:
     ]
 
 
-def _items_by_day(counted: Counted, over: Span) -> list[dict[str, Any]]:
+def _items_by_day(counted: Statistics, over: Span) -> list[dict[str, Any]]:
     days = dict(_grouped(counted.items, "day"))
     return [{"day": day, **_hits(days.get(day, ()))} for day in over.days]
 
 
-def _growth(counted: Counted, over: Span) -> list[dict[str, Any]]:
+def _growth(counted: Statistics, over: Span) -> list[dict[str, Any]]:
     """Return for each day its bytes and events, null where not noted, and how many of today's memories it had."""
     sizes, came = dict(counted.sizes), dict(counted.arrived)
     new: Counter[str] = Counter()
@@ -212,7 +211,7 @@ class StatsRecorder:
         self._services, self._projects = services, projects
         self._counting = threading.Lock()
         self._counted: Counter[tuple[str, str, str]] = Counter()
-        self._silences: list[Silence] = []
+        self._silences: list[NoContextRecord] = []
         self._day = ""  # the last that was noted
 
     def recalled(self, project: str, trigger: str, *, silent: bool) -> None:
@@ -223,7 +222,7 @@ class StatsRecorder:
             if silent:
                 self._counted[day, project, f"{SILENCES}{trigger}"] += 1
 
-    def record_silence(self, project: Project, silence: Silence) -> None:
+    def record_silence(self, project: Project, silence: NoContextRecord) -> None:
         """Keep why nothing was injected, where events are captured; stored with the counts, in one commit."""
         if not self._projects.policy(project).capture:
             with self._counting:
@@ -233,15 +232,15 @@ class StatsRecorder:
         """Store what was counted, and note a day that began; called every second."""
         day, store = self._today(), self._services.store
         if day != self._day:
-            store.note_day(day)
+            store.stats.start_day(day)
             self._day = day
         with self._counting:
             counted, self._counted = self._counted, Counter()
             silences, self._silences = self._silences, []
         if counted:
-            store.tally(counted)
+            store.stats.add(counted)
         if silences:
-            store.note_silences(silences)
+            store.injections.record_no_context(silences)
 
     def close(self) -> None:
         self._try_flush()
@@ -252,11 +251,11 @@ class StatsRecorder:
             raise BadRequest(f"`days` must be from 1 to {MOST_DAYS}", hint="leave it out for 30")
         self._try_flush()
         over = span(self._services.now(), days=days)
-        counted = self._services.store.statistics(
+        counted = self._services.store.stats.statistics(
             project=project, since=over.since, until=over.until, first=over.days[0], last=over.days[-1]
         )
         result = figures(counted, over)
-        result["store"]["bytes"] = self._services.store.size().total
+        result["store"]["bytes"] = self._services.store.stats.size().total
         return {"project": project, "name": name, **result}
 
     def _try_flush(self) -> None:

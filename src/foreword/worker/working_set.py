@@ -146,7 +146,7 @@ class WorkingSet:
 
     def _read_events(self, id: str) -> None:
         try:
-            events = self._services.store.events(id, limit=EVENTS, newest=True)
+            events = self._services.store.events.list(id, limit=EVENTS, newest=True)
         except StoreError:
             return  # recall fails with the same error, and reports it
         with self._lock:

@@ -24,7 +24,7 @@ from foreword.extract.usage import Activity, BaseRates, base_rates_of, usage_of
 from foreword.models import Change, Edit, Injection, Memory, Project, Query, Session, texts
 from foreword.redact import redact
 from foreword.redact.files import MARK, denied
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker.context import ContextBuilder
 from foreword.worker.hints import Hints
 from foreword.worker.jobs import Job, JobRunner
@@ -113,7 +113,7 @@ class ExtractionJob:
     # -- in the job's thread ------------------------------------------------------------------------------------
     def run(self) -> None:
         """Extract the sessions that are due, and settle the usage of those that fell silent."""
-        waiting = (each for each in self._services.store.undistilled(limit=MOST_WAITING) if self._is_due(each))
+        waiting = (each for each in self._services.store.sessions.pending(limit=MOST_WAITING) if self._is_due(each))
         for session in islice(waiting, AT_ONCE):
             self._due.pop(session.id, None)
             self._try(session, self._extract)
@@ -133,7 +133,7 @@ class ExtractionJob:
         return known is not None and time.monotonic() < known.rests_until
 
     def _extract_project(self, project: str) -> None:
-        for session in self._services.store.undistilled(project=project, limit=3):
+        for session in self._services.store.sessions.pending(project=project, limit=3):
             self._due.pop(session.id, None)
             self._try(session, self._extract)
 
@@ -158,10 +158,10 @@ class ExtractionJob:
         began = time.monotonic()
         store = self._services.store
         opened = self._read(session)
-        session = store.session(session.id) or session  # it may have ended while it was read
+        session = store.sessions.get(session.id) or session  # it may have ended while it was read
         self._usage.update(session, opened.activity)  # first: what a crash leaves unextracted is extracted again
         extracted = [(each.project, each.extract()) for each in opened.extractors.values()]
-        kept = store.settle(
+        kept = store.sessions.save_extraction(
             session,
             upto=opened.number,
             memories=[each for project, got in extracted for each in self._memories(store, project, session, got)],
@@ -188,7 +188,7 @@ class ExtractionJob:
     def _read(self, session: Session) -> _OpenSession:
         """Read the events of a session that came since it was read last."""
         store = self._services.store
-        if (known := store.registry()) is not self._registry:
+        if (known := store.projects.all()) is not self._registry:
             self._registry, aliases = known, {key: each.alias_of for key, each in known.items() if each.alias_of}
             if aliases != self._aliases:  # a session may be of a project that counts as another now
                 self._aliases = aliases
@@ -197,7 +197,7 @@ class ExtractionJob:
         self._open[session.id] = opened
         while len(self._open) > OPEN_SESSIONS:
             del self._open[next(iter(self._open))]
-        while events := store.events(session.id, after=opened.number, limit=PAGE):
+        while events := store.events.list(session.id, after=opened.number, limit=PAGE):
             for event in events:
                 # Copilot writes an answer into its transcript after the hook call: read it a second later.
                 if event.kind == "stop" and event.host == "copilot" and 0 <= self._services.now() - event.at < LATER:
@@ -224,10 +224,10 @@ class ExtractionJob:
         def keep(refined: Refined | None) -> None:
             if refined is not None:
                 store = self._services.store
-                (known,) = store.by_uid([summary.uid]) or (summary,)
+                (known,) = store.memories.get_by_uid([summary.uid]) or (summary,)
                 better = put(known, refined)
-                before = {each.uid: each for each in store.by_uid([each.uid for each in better])}
-                store.keep([said_again(before.get(each.uid, each), each) for each in better])
+                before = {each.uid: each for each in store.memories.get_by_uid([each.uid for each in better])}
+                store.memories.put([said_again(before.get(each.uid, each), each) for each in better])
 
         trusts = (*(each.trust for each in got.memories), "agent")
         draft = draft_of(got.memories)
@@ -247,9 +247,14 @@ class ExtractionJob:
 
     def _memories(self, store: Store, project: Project, session: Session, got: Extraction) -> list[Memory]:
         """Merge what the session says with what is known; close what others left open and it did."""
-        known = {memory.uid: memory for memory in store.by_uid([*(each.uid for each in got.memories), *got.retracted])}
+        known = {
+            memory.uid: memory
+            for memory in store.memories.get_by_uid([*(each.uid for each in got.memories), *got.retracted])
+        }
         fresh = [merge(known[each.uid], each) if each.uid in known else each for each in got.memories]
-        written = [each for each in store.of_session(session.id) if each.kind == "handoff" and each.uid not in known]
+        written = [
+            each for each in store.memories.of_session(session.id) if each.kind == "handoff" and each.uid not in known
+        ]
         if written:  # by the agent or the user, who know better
             fresh = [each for each in fresh if each.kind != "handoff"]
         outdated = [
@@ -269,7 +274,7 @@ class ExtractionJob:
         """Return what an earlier extraction of this session said and this one, which saw more of it, does not."""
         return [
             replace(each, status="stale")
-            for each in store.of_session(session.id)
+            for each in store.memories.of_session(session.id)
             if each.kind in REPLACED
             and each.status == "active"
             and each.uid not in fresh
@@ -283,7 +288,7 @@ class ExtractionJob:
     ) -> list[Memory]:
         """Return known failures whose command this session ran well, or whose alternative it used again."""
         runs = runs_of(got.turns, root=project.root)
-        failures = store.of_kinds(("failure",), scopes=(project.scope,), statuses=("active",), limit=FAILURES)
+        failures = store.memories.list(("failure",), scopes=(project.scope,), statuses=("active",), limit=FAILURES)
         updated = []
         for memory in failures:
             if memory.uid in fresh or memory.detail.get(REVISED):
@@ -296,7 +301,7 @@ class ExtractionJob:
 
     def _closed(self, store: Store, project: Project, session: Session, got: Extraction) -> list[Memory]:
         query = Query(scopes=(project.scope,), kinds=("handoff", "summary"), limit=OTHERS)
-        others = (hit.memory for hit in store.by_recency(query))
+        others = (hit.memory for hit in store.search.by_recency(query))
         earlier = (each for each in others if each.session != session.id and each.created <= session.last)
         return [each for memory in earlier if (each := close_items(memory, done=got.done, open=got.open))]
 
@@ -386,34 +391,36 @@ class UsageTracker:
             return ()
         self._last_search = time.monotonic()
         now = self._services.now()
-        return self._services.store.overdue(since=now - LONG_AGO, before=now - OVER, limit=MOST_OVERDUE)
+        return self._services.store.injections.undecided_sessions(
+            since=now - LONG_AGO, before=now - OVER, limit=MOST_OVERDUE
+        )
 
     def _update(self, session: Session, activity: Activity) -> None:
         store = self._services.store
-        injections = store.unjudged(session.id)
+        injections = store.injections.undecided(session.id)
         if not injections:
             return
         ids = list({item.memory: None for each in injections for item in each.items})
         verdicts = usage_of(
             injections,
-            memories={memory.id: memory for memory in store.by_id(ids)},
+            memories={memory.id: memory for memory in store.memories.get(ids)},
             activity=activity,
             base_rates={
                 project: self._base_rates(store, session, project, injections) for project in _projects(injections)
             },
-            fetched=store.fetched(session.id, since=injections[0].at),
-            used_before=store.used_in(ids),
+            fetched=store.memories.accessed(session.id, since=injections[0].at),
+            used_before=store.injections.sessions_using(ids),
             over=session.ended > 0 or self._services.now() - session.last > OVER,
         )
         if verdicts:
-            store.judge(verdicts)
+            store.injections.record_usage(verdicts)
 
     def _base_rates(self, store: Store, session: Session, project: str, injections: Sequence[Injection]) -> BaseRates:
         """Return what the project's sessions did before this one; they do not change while it goes on."""
         key = session.id, project
         if key not in self._rates:
             scope = Project(key=project, name="", root="").scope
-            turns = store.of_kinds(("turn",), scopes=(scope,), statuses=("active",), limit=TURNS)
+            turns = store.memories.list(("turn",), scopes=(scope,), statuses=("active",), limit=TURNS)
             while len(self._rates) >= MOST_RATES:
                 del self._rates[next(iter(self._rates))]
             self._rates[key] = base_rates_of(turns, session=session.id, before=injections[0].at)

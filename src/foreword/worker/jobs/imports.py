@@ -22,7 +22,7 @@ from foreword.importers import Batch, Source, find, refuse_where_off, safe, safe
 from foreword.models import Change, Event, Link, Memory, Project, Session
 from foreword.policy import chosen, off
 from foreword.redact.files import denied
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.worker.jobs import Job, JobRunner, Leaving
 from foreword.worker.projects import ProjectRegistry
 from foreword.worker.requests import ImportRequest
@@ -82,7 +82,7 @@ class ImportJob:
     def resume(self) -> None:
         """Go on with what an earlier worker left unfinished."""
         try:
-            left = json.loads(self._services.store.mark(UNFINISHED) or "[]")
+            left = json.loads(self._services.store.checkpoint(UNFINISHED) or "[]")
         except (ValueError, ForewordError):
             return
         self._resuming = True  # until all of them are queued, the old checkpoint is the true one
@@ -138,7 +138,7 @@ class ImportJob:
 
     def _step(self, run: _SourceRun) -> None:
         if run.batches is None:
-            checkpoint = self._services.store.mark(run.checkpoint)
+            checkpoint = self._services.store.checkpoint(run.checkpoint)
             run.batches = run.source.read(run.project, environ=run.environ, since_mark=checkpoint)
             run.state = "running"
         self._runner.give_way()
@@ -193,7 +193,7 @@ class ImportJob:
         """Store rows and return what was kept; a store that cannot be written is tried again for ten minutes."""
         for attempt in range(TRIES):
             try:
-                return self._services.store.bring(rows, **more, at=time.time())
+                return self._services.store.put_import(rows, **more, at=time.time())
             except StoreError as exc:
                 run.complain([f"{exc}; it is tried again"])
                 self._runner.sleep(BACK_OFF[min(attempt, len(BACK_OFF) - 1)])
@@ -231,7 +231,7 @@ class ImportJob:
         if self._resuming:
             return
         left = [each.left() for each in (*self._imports, *more) if each.unfinished()]
-        self._services.store.set_mark(UNFINISHED, json.dumps(left), at=time.time())
+        self._services.store.set_checkpoint(UNFINISHED, json.dumps(left), at=time.time())
 
 
 class _SourceRun:
@@ -330,7 +330,7 @@ class _Import:
 def _within(links: Sequence[Link], project: Project, *, store: Store) -> list[Link]:
     """Return the links that do not lead to another project's memories."""
     ends = list({end for link in links for end in (link.source, link.target)})
-    known = (*store.by_uid(ends), *store.by_id(ends))
+    known = (*store.memories.get_by_uid(ends), *store.memories.get(ends))
     away = {end for each in known if _is_others(each, project) for end in (each.uid, each.id)}
     return [link for link in links if away.isdisjoint((link.source, link.target))]
 
@@ -346,14 +346,14 @@ def _without_denied(memories: Sequence[Memory], deny: Sequence[str]) -> list[Mem
 
 def _was_seen(session: Session, *, store: Store) -> bool:
     """Return whether hooks sent a session to its end; where its transcript goes on after them, they fell silent."""
-    known = store.session(session.id)
+    known = store.sessions.get(session.id)
     return known is not None and known.newest > 0 and session.last <= known.last + UNSENT_SECONDS
 
 
 def _fresh(memories: Sequence[Memory], *, store: Store, gentle: bool) -> tuple[list[Memory], int]:
     """Return the memories that are new or changed, and how many are not."""
     latest = {memory.uid: memory for memory in memories}
-    known = {memory.uid: memory for memory in store.by_uid(list(latest))}
+    known = {memory.uid: memory for memory in store.memories.get_by_uid(list(latest))}
     both = [_merged(memory, known.get(uid), gentle=gentle) for uid, memory in latest.items()]
     fresh = [memory for memory in both if memory is not None]
     return fresh, len(latest) - len(fresh)

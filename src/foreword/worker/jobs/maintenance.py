@@ -25,9 +25,9 @@ from foreword.extract.text import stems
 from foreword.maintenance import contradictions, dedupe, proposals, stale
 from foreword.maintenance.presence import Present, roots_of
 from foreword.models import BASE32, Memory, Project, Query, named, text, texts
+from foreword.store import Store
 from foreword.store.pruning import PARTS, Plan
 from foreword.store.retention import SETTINGS, WHAT, Limits, Prunable
-from foreword.store.sqlite import Store
 from foreword.worker.jobs import Job, JobRunner
 from foreword.worker.projects import ProjectRegistry
 from foreword.worker.services import Services
@@ -84,9 +84,9 @@ def propose_rules(services: Services, extracted: Sequence[tuple[Project, Extract
         if {memory.kind for memory in got.memories}.isdisjoint(TEACHING):
             continue
         try:
-            about = PlanContext(project, now=now, taken_back=store.taken_back())
+            about = PlanContext(project, now=now, taken_back=store.audit.undone())
             kinds = ("correction", "preference", "decision")
-            own = store.of_kinds(kinds, scopes=(project.scope,), limit=MOST_RULES)
+            own = store.memories.list(kinds, scopes=(project.scope,), limit=MOST_RULES)
             for change in proposals.plan(own, about=about):
                 _amend(store, change, who=proposals.WHO, at=now)
             for change in proposals.plan_wider(rules_of_all(store), about=about):
@@ -98,14 +98,14 @@ def propose_rules(services: Services, extracted: Sequence[tuple[Project, Extract
 
 def rules_of_all(store: Store) -> tuple[Memory, ...]:
     """Return the rules of every project, with summaries of those projects, which say their languages."""
-    rules = store.of_kinds(("correction", "preference"), limit=MOST_RULES)
+    rules = store.memories.list(("correction", "preference"), limit=MOST_RULES)
     scopes = sorted({memory.scope for memory in rules if memory.scope.startswith("project:")})
     if len(scopes) < 2:
         return rules
     summaries = (
         memory
         for scope in scopes
-        for memory in store.of_kinds(("summary",), scopes=(scope,), statuses=("active",), limit=MOST_SUMMARIES)
+        for memory in store.memories.list(("summary",), scopes=(scope,), statuses=("active",), limit=MOST_SUMMARIES)
     )
     return (*rules, *summaries)
 
@@ -115,12 +115,12 @@ def settle_choices(store: Store, memories: Sequence[Memory], *, at: float) -> li
     superseded: list[str] = []
     choices = [memory for memory in memories if memory.kind in contradictions.KINDS]
     for scope in sorted({memory.scope for memory in choices if memory.scope.startswith("project:")}):
-        hits = store.by_recency(Query(scopes=(scope,), kinds=contradictions.KINDS, limit=MOST_CHOICES))
+        hits = store.search.by_recency(Query(scopes=(scope,), kinds=contradictions.KINDS, limit=MOST_CHOICES))
         own = [memory for memory in choices if memory.scope == scope]
-        since = store.by_id([memory.superseded_by for memory in own if memory.superseded_by])
+        since = store.memories.get([memory.superseded_by for memory in own if memory.superseded_by])
         known = {memory.id: memory for memory in (*(hit.memory for hit in hits), *since, *own)}
         project = Project(key=scope.partition(":")[2], name="", root="")
-        about = PlanContext(project, now=at, taken_back=store.taken_back())
+        about = PlanContext(project, now=at, taken_back=store.audit.undone())
         for change in contradictions.plan(tuple(known.values()), about=about):
             if _amend(store, change, who=TIDY, at=at):
                 old = [after for _, after in change.changed if after.status == "superseded"]
@@ -132,8 +132,10 @@ def settle_choices(store: Store, memories: Sequence[Memory], *, at: float) -> li
 
 def _correct_summaries(store: Store, old: Memory, *, at: float) -> None:
     """Let no summary and no turn of its session state a superseded decision as what holds."""
-    parents = [link.target for link in store.linked(old.id) if link.relation == "part-of" and link.source == old.id]
-    for summary in store.by_id(parents):
+    parents = [
+        link.target for link in store.memories.links(old.id) if link.relation == "part-of" and link.source == old.id
+    ]
+    for summary in store.memories.get(parents):
         decisions = texts(summary.detail, "decisions")
         kept = [each for each in decisions if not _is_title(each, old.title)]
         changed = kept != list(decisions)
@@ -143,7 +145,7 @@ def _correct_summaries(store: Store, old: Memory, *, at: float) -> None:
         if after != summary and not summary.pinned:
             _correct(store, summary, after, at=at)
     sessions = filter(None, dict.fromkeys((old.session, *named(old.detail, "seen_in"))))
-    for turn in (each for session in sessions for each in store.of_session(session)):
+    for turn in (each for session in sessions for each in store.memories.of_session(session)):
         # What came of a turn that was about this choice is out of date with it: better no note than a false one.
         if turn.kind == "turn" and turn.status == "active" and stems(old.title) <= stems(text(turn.detail, "user")):
             _correct(store, turn, replace(turn, status="stale"), at=at)
@@ -161,10 +163,10 @@ def _is_title(decision: str, title: str) -> bool:
 
 def _amend(store: Store, change: MemoryChange, *, who: str, at: float) -> bool:
     """Carry out one change; what changed in this moment, or was forgotten, is skipped."""
-    if store.was_forgotten(change.new):
+    if store.maintenance.was_forgotten(change.new):
         return False
     with suppress(Conflict):
-        store.amend([change], who=who, at=at)
+        store.audit.apply([change], who=who, at=at)
         return True
     return False
 
@@ -203,7 +205,7 @@ class TidyJob:
     def projects(self) -> tuple[Project, ...]:
         """Return the projects of all sessions that are not switched off, the last first."""
         folders: dict[str, str] = {}
-        for session in self._services.store.sessions(limit=MOST_SESSIONS):
+        for session in self._services.store.sessions.list(limit=MOST_SESSIONS):
             folders.setdefault(session.project, session.cwd)
         found = [self._projects.of_session(key, folder) for key, folder in folders.items() if key]
         return tuple(each for each in found if not self._projects.policy(each).write)
@@ -223,11 +225,11 @@ class TidyJob:
     def _is_due(self, project: Project) -> bool:
         if self._unfinished().get("project") == project.key:
             return True
-        at = float(self._services.store.mark(f"{TIDIED}{project.key}") or 0.0)
+        at = float(self._services.store.checkpoint(f"{TIDIED}{project.key}") or 0.0)
         return not 0 <= self._services.now() - at < DAY  # a clock that jumped must not put it off for ever
 
     def _unfinished(self) -> dict[str, Any]:
-        return _json_object(self._services.store.mark(UNFINISHED))
+        return _json_object(self._services.store.checkpoint(UNFINISHED))
 
     def _run_id(self, projects: Sequence[Project]) -> str:
         left = self._unfinished()
@@ -240,9 +242,9 @@ class TidyJob:
         store, now = self._services.store, self._services.now()
         self._state = {"state": "reading", "project": project.key, "done": 0}
         if not dry_run:
-            store.set_mark(UNFINISHED, json.dumps({"run": run, "project": project.key}), at=now)
+            store.set_checkpoint(UNFINISHED, json.dumps({"run": run, "project": project.key}), at=now)
         known = self._known(project)
-        changes = store.changed(project.key, limit=MOST_CODE_CHANGES)
+        changes = store.sessions.changes(project.key, limit=MOST_CODE_CHANGES)
         deleted = {(each.file, each.function) for each in changes if each.what == "DELETED"}
         present = self._present(project, known.values(), deleted=deleted)
         about = PlanContext(
@@ -250,16 +252,16 @@ class TidyJob:
             now=now,
             changes=changes,
             exists=present.exists,
-            taken_back=store.taken_back(),
-            shown_to=store.shown_to,
+            taken_back=store.audit.undone(),
+            shown_to=store.injections.sessions_shown,
             give_way=self._runner.give_way,
         )
         done = self._rounds(known, about=about, run=run, dry_run=dry_run)
         if not dry_run:
             now = self._services.now()
-            store.set_mark(f"{MISSING}{project.key}", json.dumps(present.missing), at=now)
-            store.set_mark(f"{TIDIED}{project.key}", str(now), at=now)
-            store.set_mark(UNFINISHED, "{}", at=now)
+            store.set_checkpoint(f"{MISSING}{project.key}", json.dumps(present.missing), at=now)
+            store.set_checkpoint(f"{TIDIED}{project.key}", str(now), at=now)
+            store.set_checkpoint(UNFINISHED, "{}", at=now)
         return {
             "project": project.key,
             "name": project.name,
@@ -277,7 +279,7 @@ class TidyJob:
             for who, planner in PLANNERS:
                 self._state = {**self._state, "state": "planning", "done": len(done)}
                 changes = planner(tuple(known.values()), about=about)
-                planned = [each for each in changes if not self._services.store.was_forgotten(each.new)]
+                planned = [each for each in changes if not self._services.store.maintenance.was_forgotten(each.new)]
                 for number, change in enumerate(planned):
                     self._state = {**self._state, "state": "working", "done": number, "planned": len(planned)}
                     row = _change_row(change, known)
@@ -297,18 +299,18 @@ class TidyJob:
         store = self._services.store
         ids = change.about
         try:
-            (entry,) = store.amend([change], who=who, at=self._services.now(), run=run)
+            (entry,) = store.audit.apply([change], who=who, at=self._services.now(), run=run)
             ids = (*ids, *entry.memories)
         except Conflict:
             entry = None
-        known.update((memory.id, memory) for memory in store.by_id(list(dict.fromkeys(ids))))
+        known.update((memory.id, memory) for memory in store.memories.get(list(dict.fromkeys(ids))))
         return entry is not None
 
     def _known(self, project: Project) -> dict[str, Memory]:
         """Read the newest memories of a project, page by page."""
         found: deque[Memory] = deque(maxlen=MOST_MEMORIES)
         after = 0
-        while page := self._services.store.page(after=after, scopes=(project.scope,), limit=PAGE):
+        while page := self._services.store.memories.page(after=after, scopes=(project.scope,), limit=PAGE):
             self._runner.give_way()
             found.extend(memory for _, memory in page if memory.status != "forgotten")
             after = page[-1][0]
@@ -317,8 +319,8 @@ class TidyJob:
 
     def _present(self, project: Project, memories: Iterable[Memory], *, deleted: set[tuple[str, str]]) -> Present:
         store = self._services.store
-        folders = [session.cwd for session in store.sessions(project.key, limit=MOST_FOLDERS) if session.cwd]
-        missing = _json_object(store.mark(f"{MISSING}{project.key}"))
+        folders = [session.cwd for session in store.sessions.list(project.key, limit=MOST_FOLDERS) if session.cwd]
+        missing = _json_object(store.checkpoint(f"{MISSING}{project.key}"))
         return Present(
             roots_of(project, [*folders, *filter(None, (project.root,))], project_of=self._projects.at),
             (file for memory in memories if memory.status == "active" for file in memory.files),
@@ -358,7 +360,7 @@ class PruneJob:
 
     def preview(self) -> dict[str, Any]:
         """Return what would be removed now, by class."""
-        plan = self._services.store.prunable(self._limits(), now=self._services.now())
+        plan = self._services.store.maintenance.plan_pruning(self._limits(), now=self._services.now())
         return self._report(plan, dry_run=True)
 
     def work(self, *, who: str) -> dict[str, Any]:
@@ -377,11 +379,11 @@ class PruneJob:
 
     def _begin(self) -> _PruneRun:
         now = self._services.now()
-        return _PruneRun(self._services.store.prunable(self._limits(), now=now), now=now)
+        return _PruneRun(self._services.store.maintenance.plan_pruning(self._limits(), now=now), now=now)
 
     def _step(self, run: _PruneRun, *, who: str) -> None:
         hooks_came = self._runner.give_way()
-        batch = self._services.store.prune(
+        batch = self._services.store.maintenance.prune(
             run.plan, run.place, after=run.after, who=who, now=run.now, told=run.rows, noted=run.noted
         )
         run.rows[PARTS[run.place].name] += batch.rows
@@ -393,7 +395,7 @@ class PruneJob:
 
     def _end(self, run: _PruneRun) -> None:
         self._day = self._today()
-        self._services.store.set_mark(PRUNED, self._day, at=self._services.now())
+        self._services.store.set_checkpoint(PRUNED, self._day, at=self._services.now())
         run.rows = +run.rows
         run.freed = self._shrink_file()
         if run.rows:
@@ -409,13 +411,13 @@ class PruneJob:
     def _shrink_file(self) -> int:
         """Write the file without its free pages where that is worth it and nobody waits; return the bytes saved."""
         store = self._services.store
-        size = store.size()
+        size = store.stats.size()
         if size.total - size.used < max(WORTH, size.total * WORTH_SHARE):
             return 0
         for _ in range(TRIES):
             if not self._runner.give_way():
-                store.give_back()
-                return size.total - store.size().total
+                store.maintenance.vacuum()
+                return size.total - store.stats.size().total
             self._runner.sleep(SLICE / 2)
         return 0
 
@@ -425,13 +427,13 @@ class PruneJob:
         quiet = min(QUIET, self._services.settings.worker_idle_minutes * 60 / 2)  # before the worker leaves
         today = self._today()
         if self._day != today and self._services.idle_seconds > quiet:
-            self._day = self._day or self._services.store.mark(PRUNED)
+            self._day = self._day or self._services.store.checkpoint(PRUNED)
             return self._day != today
         if now - self._sized < SIZE_EVERY:
             return False
         self._sized = now
         most = self._limits().most_bytes
-        too_large = 0 < most < self._services.store.size().used
+        too_large = 0 < most < self._services.store.stats.size().used
         return too_large and (not self._tried or now - self._tried > TOO_LARGE_RETRY)
 
     def _prune(self) -> None:
@@ -454,7 +456,7 @@ class PruneJob:
         return Limits(days, settings.store_max_mb * 1024 * 1024)
 
     def _report(self, plan: Plan, *, dry_run: bool) -> dict[str, Any]:
-        size, limits = self._services.store.size(), self._limits()
+        size, limits = self._services.store.stats.size(), self._limits()
         return {
             "dry_run": dry_run,
             "classes": [_prunable_row(each, keep=limits.days[each.name]) for each in plan.classes],

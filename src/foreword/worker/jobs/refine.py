@@ -128,7 +128,7 @@ class RefineJob:
         }
 
     def spendings(self, *, limit: int) -> list[dict[str, Any]]:
-        return [vars(each) for each in self._services.store.spendings(0.0, limit)]
+        return [vars(each) for each in self._services.store.stats.model_calls(0.0, limit)]
 
     def attempt(self) -> dict[str, Any]:
         """Call the model once, also during a pause; return what the call cost, or what is wrong."""
