@@ -18,7 +18,6 @@ from typing import Any
 
 import apsw
 from eval.baseline import plain_words
-from foreword.store.sql import SEQUENCE_BITS
 from store import (
     BIGGEST,
     FUNCTION_WORDS,
@@ -42,7 +41,8 @@ from foreword.models import UNIVERSAL, Context, Memory, NoContext, Project, Trig
 from foreword.paths import Home
 from foreword.recall import pipeline as recall
 from foreword.recall import render
-from foreword.store import Store, StoreReader, finding
+from foreword.store import Store, search
+from foreword.store.sql import SEQUENCE_BITS
 from foreword.terms import any_of, terms
 
 TIMES, GROWS = 3.0, 5.0  # the goals: at most so many plain queries; and from 10,000 to a million memories
@@ -51,11 +51,11 @@ EVERYWHERE = 200  # one memory in so many belongs to the language, and one to al
 # What is told apart of a prompt's time, each without the others that it calls.
 STEPS: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
     ("query", recall, ("query_of",)),
-    ("words", StoreReader, ("by_words",)),
-    ("near", finding, ("_near",)),
+    ("words", search.SearchReader, ("by_words",)),
+    ("near", search, ("_near",)),
     ("weigh", recall, ("weighed",)),
     ("votes", recall, ("votes",)),
-    ("code", StoreReader, ("by_code",)),
+    ("code", search.SearchReader, ("by_code",)),
     ("rank", recall, ("rank",)),
     ("fit", recall, ("fit",)),
     ("render", render, ("line", "shorter_lines", "compact", "block")),
@@ -231,7 +231,7 @@ class Asking:
             languages=(LANGUAGE,),
         )
         return recall.recall(
-            self.store,
+            self.store.search,
             trigger,
             options=recall.options_of(self.settings, name, synonyms=self.synonyms),
             now=NOW,

@@ -23,10 +23,11 @@ from pathlib import Path
 from typing import Any
 
 import apsw
-from foreword.store.sql import SEQUENCE_BITS
 
 from foreword.models import KINDS, POSTINGS, Event, Memory, Query
-from foreword.store import Store, writing
+from foreword.store import Store
+from foreword.store import memories as stored
+from foreword.store.sql import SEQUENCE_BITS
 from foreword.terms import any_of, terms
 
 PROJECTS = 50
@@ -172,11 +173,11 @@ def bulk(path: Path, parts: Iterable[tuple[str, Iterable[Memory]]]) -> Store:
     db = apsw.Connection(str(path))
     db.pragma("synchronous", "off")
     db.execute("BEGIN")
-    marks = ",".join("?" * len(writing.MEMORY_COLUMNS.split(",")))
+    marks = ",".join("?" * len(stored.COLUMNS.split(",")))
     for owner, (scope, given) in enumerate(parts, 1):
         db.execute("INSERT INTO owners (number, scope) VALUES (?, ?)", (owner, scope))
         rows = (_row(memory, owner=owner, sequence=sequence) for sequence, memory in enumerate(given, 1))
-        db.executemany(f"INSERT INTO memories ({writing.MEMORY_COLUMNS}) VALUES ({marks})", rows)
+        db.executemany(f"INSERT INTO memories ({stored.COLUMNS}) VALUES ({marks})", rows)
         newest = f"max(0, ifnull((SELECT max(place) FROM memories), 0) - (number << {SEQUENCE_BITS}))"
         db.execute(f"UPDATE owners SET newest = {newest} WHERE number = ?", (owner,))
     db.execute("COMMIT")
@@ -189,7 +190,7 @@ def bulk(path: Path, parts: Iterable[tuple[str, Iterable[Memory]]]) -> Store:
 def _row(memory: Memory, *, owner: int, sequence: int) -> tuple[Any, ...]:
     place = owner << SEQUENCE_BITS | sequence
     memory = replace(memory, id=f"{KINDS[memory.kind]}-{place:x}", uid=f"{place:032x}")
-    return writing.row_of_memory(memory, place=place, owner=owner, texts=writing.indexed(memory))
+    return stored.row_of(memory, place=place, owner=owner, texts=stored.indexed_texts(memory))
 
 
 def _kept(path: Path, size: int, words: Words) -> Store:

@@ -52,7 +52,7 @@ def build_blocks(scratch: Scratch, *, budgets: Sequence[int]) -> Blocks:
     blocks: dict[tuple[str, int], list[Block]] = {(method, budget): [] for budget in budgets for method in METHODS}
     counted = lru_cache(CACHED)(lambda text: count(text, family=scratch.options.family))
     for question in scratch.questions():
-        store: Any = _Memoized(scratch.store)
+        store: Any = _Memoized(scratch.store.search)
         most = _index(scratch.options.layout).limit * 3 // 2  # some more than wanted: the longest may not fit
         found = scratch.search_plain(question.prompt, at=question.at)[:most]
         newest = _lines(islice(reversed(scratch.by_uid.values()), most), now=question.at)

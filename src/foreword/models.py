@@ -354,6 +354,112 @@ class NoContext:
     rejected: tuple[Rejected, ...] = ()
 
 
+@dataclass(frozen=True)
+class NoContextRecord:
+    """A trigger at which nothing was injected, and why; its id is that of the injection which it would have been."""
+
+    id: str
+    trigger: str
+    source: str
+    session: str
+    project: str
+    host: str
+    at: float
+    why: str  # one of `recall.pipeline.REASONS`
+    budget: int = 0
+    build_ms: float = 0.0
+    nearest: str = ""  # the id of the best memory that was weighed
+    score: float = 0.0
+    needed: float = 0.0
+    spent: int = 0  # where the window budget is used up: tokens ...
+    allowed: int = 0  # ... of so many
+    away: bool = False  # decided by the hook itself, without the worker
+
+
+UNTOLD = "untold"  # `how` of an item of which nobody can tell: its window is closed, and nothing shows its use
+
+
+@dataclass(frozen=True)
+class UsageVerdict:
+    """Whether an item of an injection was used, and what shows it; None: nobody can tell."""
+
+    injection: str
+    memory: str
+    used: bool | None
+    how: str = ""  # fetched, file, command or words; or UNTOLD
+    layer: str = ""  # in which the memory was shown; empty: in any
+
+
+@dataclass(frozen=True)
+class Usage:
+    """How many items were injected, and what became of them; the rest cannot be told, or not yet."""
+
+    shown: int = 0
+    used: int = 0
+    ignored: int = 0
+
+
+PENDING_CALL = "asked"  # the outcome of a call that has not ended, or that a crash ended: its estimate counts
+
+
+@dataclass(frozen=True)
+class ModelCall:
+    """One call of a model, made or refused; its number is given by the store."""
+
+    at: float
+    provider: str
+    model: str
+    purpose: str
+    session: str = ""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    ms: float = 0.0
+    outcome: str = PENDING_CALL  # asked, ok, failed:why, refused:cap or paused
+    number: int = 0
+
+
+@dataclass(frozen=True)
+class KnownProject:
+    """A project that was seen: under which name and where, and as which other one it counts."""
+
+    key: str
+    name: str = ""
+    root: str = ""
+    roots: tuple[str, ...] = ()  # the last first
+    alias_of: str = ""
+    first: float = 0.0
+    last: float = 0.0
+
+
+@dataclass(frozen=True)
+class ProjectContents:
+    """What is kept of a project: its active memories by kind, its sessions, and when the last of those was."""
+
+    kinds: Mapping[str, int] = field(default_factory=dict, hash=False)
+    sessions: int = 0
+    last: float = 0.0
+
+    @property
+    def memories(self) -> int:
+        return sum(self.kinds.values())
+
+
+@dataclass(frozen=True)
+class AgentActivity:
+    """What was seen of one agent; times are 0 where there was nothing."""
+
+    host: str
+    sessions: int
+    events: int
+    at: float = 0.0  # of its last event
+    name: str = ""
+    session: str = ""
+    project: str = ""
+    given: float = 0.0  # when it was given something last, in its latest sessions
+    trigger: str = ""
+    tokens: int = 0
+
+
 def level(trust: str) -> int:
     """0 for the user's own words; the higher, the less they count. What is not known counts least."""
     return TRUSTS.index(trust) if trust in TRUSTS else len(TRUSTS) - 1

@@ -55,12 +55,16 @@ def test_every_row_of_a_memory_goes_and_no_other(store):
 def test_what_waited_for_a_full_disk_is_not_written_behind_a_forgetting(tmp_path):
     store = Store(tmp_path / "memory.db", backups=tmp_path / "backups")
     (one,) = store.memories.put([a_memory("walrus")])
-    store._write(lambda: store._db.pragma("max_page_count", int(store._db.pragma("page_count")) + 5))
+    store.database.write(
+        lambda: store.database.connection.pragma(
+            "max_page_count", int(store.database.connection.pragma("page_count")) + 5
+        )
+    )
     told = an_injection("late", items=(Item(one.id, "index", 0.5, 3, {}),), text=f"walrus {'x' * 100_000}")
     store.injections.record(told)
     assert store.injections.get("late") is None
     forget(store, ids=[one.id])
-    store._write(lambda: store._db.pragma("max_page_count", 10_000))
+    store.database.write(lambda: store.database.connection.pragma("max_page_count", 10_000))
     store.set_checkpoint("space", "again", at=11.0)
     assert store.injections.get("late") is None
     assert "let go" in " ".join(store.problems())

@@ -180,7 +180,7 @@ import sys, time
 from pathlib import Path
 from foreword.llm.spending import Ledger, Metered
 from foreword.llm.schema import Text
-from foreword.store.sqlite import Store
+from foreword.store import Store
 
 class Hangs:
     provider, name, where = "fake", "f-1", "nowhere"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from foreword.store.projects import TABLES
 
 from foreword.errors import BadRequest
 from foreword.models import (
@@ -22,6 +21,7 @@ from foreword.models import (
     moved,
     said_uid,
 )
+from foreword.store.projects import TABLES
 
 OLD, NEW = "dir:/old", "git:example.com/a/new"
 

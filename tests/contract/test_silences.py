@@ -75,7 +75,7 @@ def test_silences_are_kept_once_and_not_beside_what_was_given(make_store):
     assert store.injections.get("j").text == "by the hook itself"
     # A lost table costs no injection.
     store = make_store()
-    store._write(lambda: store._db.execute("DROP TABLE silences"))
+    store.database.write(lambda: store.database.connection.execute("DROP TABLE silences"))
     store.injections.record(an_injection("i", away=True, text="given"), at_once=True)
     assert store.injections.get("i").text == "given"
     store.reindex()

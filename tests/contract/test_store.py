@@ -15,7 +15,6 @@ from dataclasses import replace
 
 import apsw
 import pytest
-from foreword.store.events import SAME_EVENT_SECONDS
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.tables import table
@@ -23,6 +22,7 @@ from tests.tables import table
 from foreword.errors import BadRequest, StoreError
 from foreword.models import BASE32, KINDS, Change, Event, Injection, Item, Link, Memory, Query
 from foreword.store import Store
+from foreword.store.events import SAME_EVENT_SECONDS
 from foreword.terms import terms
 
 # Composed for trouble: NUL, astral, bidi, combining, zero width, CJK, quotes and what full-text queries are made of.
@@ -938,7 +938,7 @@ def test_a_closed_store_refuses_and_never_hangs(make_store, tmp_path):
     assert {type(exc) for exc in wrong} == {StoreError}
     for ask in (
         store.stats.row_counts,
-        store.sessions,
+        store.sessions.list,
         lambda: store.events.append([an_event("x")]),
         lambda: recent(store),
     ):
@@ -959,14 +959,18 @@ def sqlite(tmp_path):
 
 def test_many_appends_share_a_commit(sqlite):
     commits = []
-    sqlite._db.set_commit_hook(lambda: bool(commits.append(1)))
+    sqlite.database.connection.set_commit_hook(lambda: bool(commits.append(1)))
     in_threads(64, lambda number: [sqlite.events.append([an_event(f"{number}-{n}")]) for n in range(10)])
     assert sqlite.stats.row_counts()["events"] == 640
     assert len(commits) < 320
 
 
 def test_a_full_disk_fails_those_that_were_not_stored_and_nobody_else(sqlite):
-    sqlite._write(lambda: sqlite._db.pragma("max_page_count", int(sqlite._db.pragma("page_count")) + 60))
+    sqlite.database.write(
+        lambda: sqlite.database.connection.pragma(
+            "max_page_count", int(sqlite.database.connection.pragma("page_count")) + 60
+        )
+    )
     stored = []
 
     def work(number):
@@ -982,26 +986,26 @@ def test_a_full_disk_fails_those_that_were_not_stored_and_nobody_else(sqlite):
     with pytest.raises(StoreError):
         sqlite.events.append([an_event("too much", payload={"text": "x" * 1_000_000})])
     assert "full" in " ".join(sqlite.problems())
-    sqlite._write(lambda: sqlite._db.pragma("max_page_count", 10_000))
+    sqlite.database.write(lambda: sqlite.database.connection.pragma("max_page_count", 10_000))
     assert sqlite.events.append([an_event("space again")]) == (True,)
     assert sqlite.problems() == ()
 
 
 def test_what_was_left_for_later_waits_for_a_store_that_takes_it(sqlite):
-    pages = int(sqlite._db.pragma("page_count"))
-    sqlite._write(lambda: sqlite._db.pragma("max_page_count", pages + 5))
+    pages = int(sqlite.database.connection.pragma("page_count"))
+    sqlite.database.write(lambda: sqlite.database.connection.pragma("max_page_count", pages + 5))
     sqlite.injections.record(an_injection("late", text="x" * 100_000))
     assert sqlite.injections.get("late") is None
     assert "full" in " ".join(sqlite.problems())
     assert sqlite.events.append([an_event("small")]) == (True,)  # it fits, whatever waits does not
-    sqlite._write(lambda: sqlite._db.pragma("max_page_count", 10_000))
+    sqlite.database.write(lambda: sqlite.database.connection.pragma("max_page_count", 10_000))
     assert settled(sqlite).injections.get("late").id == "late"
     assert sqlite.problems() == ()
 
 
 def test_what_is_left_for_later_has_an_end(sqlite, monkeypatch):
-    monkeypatch.setattr("foreword.store.commits.MOST_WAITING", 3)
-    with sqlite._turn:  # nothing is written meanwhile
+    monkeypatch.setattr("foreword.store.database.MOST_WAITING", 3)
+    with sqlite.database.turn:  # nothing is written meanwhile
         for n in range(5):
             sqlite.injections.record(an_injection(f"i{n}"))
         assert "let go" in " ".join(sqlite.problems())
@@ -1010,13 +1014,17 @@ def test_what_is_left_for_later_has_an_end(sqlite, monkeypatch):
 
 
 def test_of_many_who_look_at_once_one_waits_for_a_store_that_takes_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr("foreword.store.commits.LATER_SECONDS", 600.0)  # nobody else tries to write it
+    monkeypatch.setattr("foreword.store.database.LATER_SECONDS", 600.0)  # nobody else tries to write it
     store = Store(tmp_path / "memory.db", backups=tmp_path / "backups")
-    store._write(lambda: store._db.pragma("max_page_count", int(store._db.pragma("page_count")) + 5))
+    store.database.write(
+        lambda: store.database.connection.pragma(
+            "max_page_count", int(store.database.connection.pragma("page_count")) + 5
+        )
+    )
     failed = []
-    store._db.set_rollback_hook(lambda: failed.append(1))
-    looks = [threading.Thread(target=store.injections) for _ in range(6)]
-    with store._turn:
+    store.database.connection.set_rollback_hook(lambda: failed.append(1))
+    looks = [threading.Thread(target=store.injections.list) for _ in range(6)]
+    with store.database.turn:
         store.injections.record(an_injection("late", text="x" * 100_000))
         for each in looks:
             each.start()
@@ -1029,7 +1037,7 @@ def test_of_many_who_look_at_once_one_waits_for_a_store_that_takes_nothing(tmp_p
 
 def test_readers_cannot_write_and_the_files_are_private(sqlite, tmp_path):
     # Readers cannot write.
-    with sqlite._reader() as connection, pytest.raises(apsw.ReadOnlyError):
+    with sqlite.database.same_connection() as connection, pytest.raises(apsw.ReadOnlyError):
         connection.execute("DELETE FROM memories")
     # The files are for their owner alone.
     sqlite.memories.put([a_memory("x")])
@@ -1039,7 +1047,7 @@ def test_readers_cannot_write_and_the_files_are_private(sqlite, tmp_path):
 CHILD = """
 import sys, threading
 from pathlib import Path
-from foreword.store.sqlite import Store
+from foreword.store import Store
 from foreword.models import Event
 folder = Path(sys.argv[1])
 store = Store(folder / "memory.db", backups=folder / "backups")
@@ -1047,7 +1055,7 @@ told = threading.Lock()
 def work(number):
     for n in range(100_000):
         key = f"{number}-{n}"
-        store.append([Event(key, "h", "n", "tool", "s", "p", "/", 1000.0, {"text": "x" * 500}, lasting=True)])
+        store.events.append([Event(key, "h", "n", "tool", "s", "p", "/", 1000.0, {"text": "x" * 500}, lasting=True)])
         with told:
             print(key, flush=True)
 for number in range(8):
@@ -1069,12 +1077,12 @@ def test_what_append_has_returned_from_survives_kill_9(tmp_path, lines):
     keys = [event.key for event in store.events.list("s", limit=1_000_000)]
     assert told <= set(keys)
     assert len(keys) == len(set(keys)) == store.sessions.list()[0].events
-    assert store._db.pragma("integrity_check") == "ok"
+    assert store.database.connection.pragma("integrity_check") == "ok"
     store.close()
 
 
 def test_a_lost_table_of_injections_is_made_anew_with_every_column(sqlite):
-    sqlite._write(lambda: sqlite._db.execute("DROP TABLE injections"))
+    sqlite.database.write(lambda: sqlite.database.connection.execute("DROP TABLE injections"))
     sqlite.reindex()
     given = an_injection("i", text="x", terms=("a",), source="clear")
     sqlite.injections.record(given, at_once=True)

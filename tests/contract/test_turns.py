@@ -5,9 +5,8 @@ from __future__ import annotations
 import threading
 from contextlib import nullcontext
 
-from foreword.store.database import ASIDE, READERS
-
 from foreword.models import Memory
+from foreword.store.database import ASIDE, READERS
 from foreword.store.turns import Turns, aside
 
 LONG = 30.0  # seconds: what never happens is told, and nothing waits so long

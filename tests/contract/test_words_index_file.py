@@ -13,11 +13,11 @@ from dataclasses import replace
 
 import apsw
 import pytest
-from foreword.store.sql import TABLES
 
 from foreword.errors import DamagedIndex, NewerStore, StoreError
 from foreword.models import Change, Event, Memory, Query
 from foreword.store import SCHEMA, Store
+from foreword.store.sql import TABLES
 from foreword.terms import terms
 
 
@@ -82,12 +82,12 @@ def a_lived_in_store(open_store):
 
 BY_THE_STDLIB = """
 import pickle, sqlite3, sys
-from foreword.store.reading import Reader
+from foreword.store import StoreReader
 path, texts, asked = pickle.load(sys.stdin.buffer)
 db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
 many = {text: db.execute("SELECT count(*) FROM words WHERE words MATCH ?", (text,)).fetchone()[0] for text in texts}
-reader = Reader(db.execute, failures=(sqlite3.Error,))
-pickle.dump((many, reader.by_words(asked), reader.by_recency(asked)), sys.stdout.buffer)
+reader = StoreReader(db.execute, failures=(sqlite3.Error,))
+pickle.dump((many, reader.search.by_words(asked), reader.search.by_recency(asked)), sys.stdout.buffer)
 """
 
 
@@ -187,12 +187,12 @@ def test_what_was_kept_while_the_index_was_broken_is_not_forgotten_by_a_restart(
 def test_a_passing_failure_is_not_taken_for_a_damaged_index(open_store, database, monkeypatch):
     store = open_store()
     store.memories.put([a_memory("walrus")])
-    with store._reader() as connection:
+    with store.database.same_connection() as connection:
         connection.set_progress_handler(lambda: True, 1)  # interrupts whatever it is asked
     with pytest.raises(StoreError) as failed:
         found(store, "walrus")
     assert not isinstance(failed.value, DamagedIndex)
-    with store._reader() as connection:
+    with store.database.same_connection() as connection:
         connection.set_progress_handler(None)
     assert found(store, "walrus") == ["walrus"]
     assert store.problems() == ()

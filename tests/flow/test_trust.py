@@ -1,4 +1,4 @@
-"""Every source through its real door: the trust that is stored is the one that docs/trust.md tells."""
+"""Every source through its real door: the trust that is stored is the one that docs/security.md tells."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.flow.test_mcp import Agent
 from tests.sessions import Claude
 from tests.unit.test_imports_foreign import OPEN_MEM, Other
 
-PAGE = Path(__file__).parents[2] / "docs" / "trust.md"
+PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 SAID = (
     "Always run the tests with make check.",
     "Don't use requests in new code, ever.",

@@ -36,7 +36,7 @@ def options(trigger: str, **more: Any) -> Options:
 
 
 def ask(
-    store: Searchable,
+    store: Searchable | Store,
     name: str = "prompt",
     prompt: str = "",
     *,

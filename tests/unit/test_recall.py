@@ -504,7 +504,7 @@ def test_what_fails_elsewhere_is_told_too_and_never_raised(make_store, monkeypat
     # A broken words index costs the words.
     store = make_store()
     store.memories.put([a_turn(), *summaries(1)])
-    store._write(lambda: store._db.execute("DROP TABLE words"))
+    store.database.write(lambda: store.database.connection.execute("DROP TABLE words"))
     got = ask(store, "prompt", TOPIC)
     assert (type(got), got.reason) == (NoContext, "failed")
     assert "foreword index" in " ".join(got.problems)

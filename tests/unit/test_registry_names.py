@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from foreword.store.projects import names
-
 from foreword.models import KnownProject
+from foreword.store.projects import names
 
 
 def named(*projects: tuple[str, str, str]) -> dict[str, str]:

@@ -1,1 +1,187 @@
-"""Keep memories and what they came from in SQLite: `sqlite.Store` writes, `reading.Reader` also reads offline."""
+"""Keep memories and what they came from in one SQLite file: a repository for each group of tables.
+
+`Store` is what a worker opens. `StoreReader` reads the same tables through a connection of the standard library, for
+a hook without a worker; so nothing that it needs imports apsw.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from foreword.errors import StoreError
+from foreword.models import Change, Event, Link, Memory, Session
+from foreword.store.audit import Audit
+from foreword.store.events import Events
+from foreword.store.injections import InjectionReader, Injections
+from foreword.store.memories import Memories
+from foreword.store.projects import ProjectReader, Projects
+from foreword.store.search import Search, SearchReader
+from foreword.store.sessions import Sessions
+from foreword.store.sql import SCHEMA, ReadOnly
+from foreword.store.stats import Stats
+from foreword.store.timeline import Timeline
+from foreword.store.tombstones import Tombstones
+
+if TYPE_CHECKING:
+    from foreword.store.browsing import Facets, Page
+    from foreword.store.counts import Counts
+    from foreword.store.wanted import Wanted
+
+__all__ = ["SCHEMA", "Store", "StoreReader"]
+
+
+class Store:
+    """One SQLite file. Open it in one process only; other processes ask that one."""
+
+    def __init__(
+        self, path: Path, *, backups: Path, backups_keep: int = 5, choose: Callable[[str], str] = secrets.choice
+    ) -> None:
+        from foreword.store.database import Database  # with apsw, which a hook does not have
+        from foreword.store.maintenance import Maintenance
+
+        self.database = Database(path, backups=backups, backups_keep=backups_keep)
+        tombstones = Tombstones(self.database.query, failures=self.database.failures)
+        self.memories = Memories(self.database, tombstones, choose=choose)
+        self.search = Search(self.database)
+        self.events = Events(self.database, tombstones)
+        self.sessions = Sessions(self.database, self.memories, tombstones)
+        self.injections = Injections(self.database, tombstones)
+        self.audit = Audit(self.database, self.memories)
+        self.projects = Projects(self.database, self.memories, self.audit)
+        self.stats = Stats(self.database)
+        self.timeline = Timeline(self.database)
+        self.maintenance = Maintenance(
+            self.database, memories=self.memories, search=self.search, audit=self.audit, tombstones=tombstones
+        )
+        self._tombstones = tombstones
+        self._browsed: Counts | None = None
+
+    def put_import(
+        self,
+        memories: Sequence[Memory],
+        *,
+        links: Sequence[Link] = (),
+        changes: Sequence[Change] = (),
+        session: Session | None = None,
+        events: Sequence[Event] = (),
+        checkpoint: tuple[str, str] = ("", ""),
+        row: tuple[str, int] = ("", 0),
+        at: float = 0.0,
+    ) -> tuple[Memory, ...]:
+        """Store what an import read, and under its name how far it came, all or nothing; return it oldest first.
+
+        Ids that are free are kept; ends of links and `superseded_by` may be uids of anything known by then. A *row*
+        that is read from its newest end has a name, and so many older ones to come: they find their place below.
+        """
+        return self.database.write(
+            self._put_import,
+            memories,
+            links=links,
+            changes=changes,
+            session=session,
+            events=events,
+            checkpoint=checkpoint,
+            row=row,
+            at=at,
+        )
+
+    def _put_import(
+        self,
+        memories: Iterable[Memory],
+        *,
+        links: Sequence[Link],
+        changes: Sequence[Change],
+        session: Session | None,
+        events: Sequence[Event],
+        checkpoint: tuple[str, str],
+        row: tuple[str, int],
+        at: float,
+    ) -> tuple[Memory, ...]:
+        self.events.append_now(events)
+        whole = [memory for memory in memories if not self._tombstones.is_cut(memory)]
+        kept = self.memories.put_imported(whole, links, row=row, at=at)
+        self.sessions.put_changes_now(changes)
+        if session:
+            self.sessions.save_now(session, 0)
+            if 0 < session.newest <= session.distilled:  # numbers are each store's own
+                sql = "UPDATE sessions SET distilled = newest WHERE id = ? AND events <= ?"
+                self.database.execute(sql, (session.id, session.events))
+        if checkpoint[0]:
+            self._set_checkpoint(*checkpoint, at=at)
+        return kept
+
+    def checkpoint(self, name: str) -> str:
+        """Return how far something had come that may be interrupted; empty for never."""
+        rows = self.database.query("SELECT text FROM marks WHERE name = ?", (name,))
+        return str(rows[0][0]) if rows else ""
+
+    def set_checkpoint(self, name: str, text: str, *, at: float) -> None:
+        """Note how far something has come that may be interrupted."""
+        self.database.write(self._set_checkpoint, name, text, at=at)
+
+    def _set_checkpoint(self, name: str, text: str, *, at: float) -> None:
+        self.database.execute("INSERT OR REPLACE INTO marks VALUES (?, ?, ?)", (name, text, at))
+
+    # -- the viewer's list of memories --------------------------------------------------------------------------
+    def browse(self, wanted: Wanted, *, after: str = "", limit: int = 50) -> Page:
+        """Return a page of what is wanted, of all projects: newest first, or where there are words best first."""
+        from foreword.store.browsing import BrowsingReader
+
+        with self.database.same_connection():
+            return BrowsingReader(self.database).browse(wanted, self._counts(wanted), after=after, limit=limit)
+
+    def facets(self, wanted: Wanted) -> Facets:
+        """Return how many there are of what is wanted, by kind, scope, project, tag, file, status, trust and pin."""
+        from foreword.store.browsing import BrowsingReader
+
+        with self.database.same_connection():
+            return BrowsingReader(self.database).facets(wanted, self._counts(wanted))
+
+    def _counts(self, wanted: Wanted) -> Counts:
+        from foreword.store.counts import Counts
+
+        if wanted.words or wanted.tag or wanted.file:
+            self.search.check_index()
+        self._browsed = Counts.at(self.database.versions["memories"], before=self._browsed)
+        return self._browsed
+
+    # -- the file -----------------------------------------------------------------------------------------------
+    def wait_for_commit(self, after: int, *, seconds: float) -> int:
+        """Wait for a commit after number *after*, at most so long, and return the number of the last one."""
+        return self.database.wait_for_commit(after, seconds=seconds)
+
+    def problems(self) -> tuple[str, ...]:
+        """Return what is wrong with the store, in sentences that tell the way out."""
+        return self.database.problems()
+
+    def is_current_file(self) -> bool:
+        """Return whether the file that was opened is still the one at its path: what is written to another is lost."""
+        return self.database.is_current_file()
+
+    def reindex(self) -> int:
+        """Create tables that are missing, derive all indexes anew from the memories, and return their number."""
+        return self.maintenance.reindex()
+
+    def close(self) -> None:
+        """Finish what is being written, and close the file."""
+        self.database.close()
+
+
+class StoreReader:
+    """What a hook without a worker reads, through any connection's *execute*; *failures* are what that raises."""
+
+    def __init__(self, execute: Callable[..., Iterable[Any]], *, failures: tuple[type[Exception], ...]) -> None:
+        self._connection = ReadOnly(execute, failures=failures)
+        self.search = SearchReader(self._connection)
+        self.injections = InjectionReader(self._connection)
+        self.projects = ProjectReader(self._connection)
+
+    def schema(self) -> int:
+        """Return the version of the database, which may be older or newer than SCHEMA."""
+        try:
+            return int(self._connection.query("PRAGMA user_version")[0][0])
+        except IndexError as exc:
+            raise StoreError("the database has no version") from exc

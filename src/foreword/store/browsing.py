@@ -15,8 +15,7 @@ from typing import Any
 from foreword.errors import BadRequest
 from foreword.models import KINDS, Memory
 from foreword.store.counts import TOP, Counts, most_first, sums, sums_of_rows
-from foreword.store.finding import json_list, marks
-from foreword.store.reading import Reader
+from foreword.store.sql import Reader, Reads, json_list, marks
 from foreword.store.typed import Typed, typed
 from foreword.store.wanted import (
     COLUMNS,
@@ -73,8 +72,8 @@ class Facets:
 class BrowsingReader(Reader):
     """The questions of somebody who looks around, of one read-only connection."""
 
-    def __init__(self, execute: Callable[..., Iterable[Any]], *, failures: tuple[type[Exception], ...]) -> None:
-        super().__init__(execute, failures=failures)
+    def __init__(self, db: Reads) -> None:
+        super().__init__(db)
         self._known = Counts(0)
         self._read: dict[tuple[str, str], tuple[list[Any], bool]] = {}
 
@@ -192,7 +191,7 @@ class BrowsingReader(Reader):
         return Page(memories, more, total)
 
     def _in_order(self, places: Sequence[int]) -> tuple[Memory, ...]:
-        read = dict(self._memories(places))
+        read = self._memories_at(places)
         return tuple(read[place] for place in places if place in read)
 
     def _titles(self, places: Iterable[int]) -> list[Any]:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from time import monotonic
 from typing import Any
 
+from foreword.store.memories import stored_texts as texts_of
 from foreword.store.wanted import COLUMNS, Among
-from foreword.store.writing import texts_of
 
 MOST_COUNTS = 12  # that are kept: some hundred KB each
 TOP = 20  # tags and files; others are found by typing

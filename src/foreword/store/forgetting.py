@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,11 +19,14 @@ import apsw
 from foreword.errors import StoreError
 from foreword.models import EMPTY, Memory
 from foreword.store import scrub
-from foreword.store.log import LogWriter
+from foreword.store.audit import Audit
+from foreword.store.database import Database
+from foreword.store.memories import MemoryReader
+from foreword.store.memories import as_json as to_json
 from foreword.store.migrations import check_version
-from foreword.store.reading import Reader
+from foreword.store.sql import ReadOnly
 from foreword.store.tombstones import KEY, Tombstones, texts_of
-from foreword.store.verbatim import MARK, Sentences, each_string, to_json
+from foreword.store.verbatim import MARK, Sentences, each_string
 from foreword.terms import told_in
 
 Execute = Callable[..., Any]
@@ -187,7 +190,7 @@ def preview(execute: Execute, going: Doomed) -> Preview:
     return Preview(
         tables={table: count for table, count in counts.items() if count},
         entries=len(_log_entries(execute, going)),
-        memories=Reader(execute, failures=(apsw.Error,)).by_uid(list(going.uids)),
+        memories=MemoryReader(ReadOnly(execute, failures=(apsw.Error,))).get_by_uid(list(going.uids)),
         transcripts=tuple(sorted(paths)),
     )
 
@@ -395,23 +398,13 @@ def _strip_log(execute: Execute, going: Doomed) -> None:
 class Forgetter:
     """The steps on the live database; one that was killed in the middle is taken again."""
 
-    def __init__(
-        self,
-        *,
-        path: Path,
-        write: Callable[[Callable[[], Any]], Any],
-        let_go: Callable[[], None],
-        reader: Callable[[], AbstractContextManager[apsw.Connection]],
-        execute: Execute,
-        tombstones: Tombstones,
-        logging: LogWriter,
-    ) -> None:
-        self._path, self._write, self._let_go, self._reader = path, write, let_go, reader
-        self._execute, self._tombstones, self._logging = execute, tombstones, logging
+    def __init__(self, db: Database, *, tombstones: Tombstones, audit: Audit) -> None:
+        self._db, self._tombstones, self._audit = db, tombstones, audit
+        self._execute = db.query
 
     def ask(self, question: Callable[[Execute], T]) -> T:
-        with self._reader() as connection:
-            return question(connection.execute)
+        with self._db.same_connection():
+            return question(self._db.query)
 
     def begin(self, going: Doomed, *, at: float) -> None:
         """Note what is to go, hide it and bury it, all or nothing; from here on it is never shown again."""
@@ -423,8 +416,8 @@ class Forgetter:
             self._execute(f"UPDATE memories SET status = 'forgotten' WHERE uid IN {LIST}", (as_list(going.uids),))
             _bury(self._execute, self._tombstones, going, at=at)
 
-        self._write(work)
-        self._let_go()  # what waits to be written may tell of it
+        self._db.write(work)
+        self._db.let_go()  # what waits to be written may tell of it
 
     def unfinished(self) -> Mapping[str, Any]:
         """Return what an earlier worker was about to forget; nothing where all is done."""
@@ -450,17 +443,18 @@ class Forgetter:
             self._tombstones.bury("cut", sorted(cut), at=at)
             _rekey(self._execute, self._tombstones, at=at)
 
-        self._write(work)
+        self._db.write(work)
 
     def remove(self, going: Doomed) -> Counter[str]:
         """Delete the rows at last, and the names in the note: only sweeping is left."""
 
         def work() -> Counter[str]:
             removed = remove(self._execute, going)
+            self._db.changed("projects")
             self._execute("UPDATE marks SET text = ? WHERE name = ?", (json.dumps({"sweep": True}), UNFINISHED))
             return removed
 
-        removed: Counter[str] = self._write(work)
+        removed: Counter[str] = self._db.write(work)
         return removed
 
     def end(
@@ -471,9 +465,9 @@ class Forgetter:
         def work() -> int:
             self._execute("DELETE FROM marks WHERE name = ?", (UNFINISHED,))
             patch = {"receipt": dict(receipt)}
-            return self._logging.note("forget", why, patch, who=who, at=at, project=project, ids=ids).number
+            return self._audit.note("forget", why, patch, who=who, at=at, project=project, ids=ids).number
 
-        number: int = self._write(work)
+        number: int = self._db.write(work)
         return number
 
     def stones(self) -> Stones:
@@ -483,7 +477,7 @@ class Forgetter:
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the bytes of the file, read by SQLite: to open and close it besides would drop its locks."""
-        file = apsw.VFSFile("", str(self._path), [apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_MAIN_DB, 0])
+        file = apsw.VFSFile("", str(self._db.path), [apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_MAIN_DB, 0])
         try:
             size = file.xFileSize()
             for at in range(0, size, PAGE):
@@ -539,7 +533,7 @@ class Copy:
 
 def _bury(execute: Execute, tombstones: Tombstones, going: Doomed, *, at: float) -> None:
     """Write a tombstone for everything that goes."""
-    memories = Reader(execute, failures=(apsw.Error,)).by_uid(list(going.uids))
+    memories = MemoryReader(ReadOnly(execute, failures=(apsw.Error,))).get_by_uid(list(going.uids))
     loose = f"SELECT key FROM events WHERE session = '' AND project IN {LIST}"
     tombstones.bury("memory", going.uids, at=at)
     tombstones.bury("text", (text for memory in memories for text in texts_of(memory)), at=at)

@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 
 from foreword.errors import NewerStore, StoreError
-from foreword.store.reading import SCHEMA
+from foreword.store.sql import SCHEMA
 
 OLDEST = 8  # the first version whose databases are taken over; nothing was released before
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from foreword.store.log import LogWriter
+from foreword.store.audit import Audit
+from foreword.store.memories import stored_texts as texts_of
 from foreword.store.retention import ASIDE, BY_SIZE, KEPT_KINDS, REST_DAYS, Limits, Prunable, excess, trusted_since
-from foreword.store.tallies import TallyReader
-from foreword.store.writing import texts_of
+from foreword.store.stats import DayReader
 
 Execute = Callable[..., Any]
 
@@ -149,7 +149,7 @@ PARTS = (
 )
 
 
-class PruningReader(TallyReader):
+class PruningReader(DayReader):
     """Looks for what may go, on a read-only connection: nobody waits for it."""
 
     def plan(self, limits: Limits, *, now: float) -> Plan:
@@ -176,7 +176,7 @@ class PruningReader(TallyReader):
 
     def _aged(self, part: Part, asked: Mapping[str, Any], *, rest: float) -> Prunable:
         ((rows, size, oldest, newest),) = list(
-            self._execute(
+            self._all(
                 f"SELECT count(*), ifnull(sum({part.size}), 0), ifnull(min({part.at}), 0), ifnull(max({part.at}), 0) "
                 f"FROM {part.table} WHERE {part.may} AND {part.old}",
                 {**asked, "rest": rest},
@@ -191,7 +191,7 @@ class PruningReader(TallyReader):
         not_old = f"AND ({part.old}) IS NOT TRUE" if asked else ""
         rows = size = 0
         oldest, newest, last = 0.0, 0.0, ()
-        for row in self._execute(
+        for row in self._all(
             f"SELECT {part.size}, {part.at}, {part.place} FROM {part.table} WHERE {part.may} {not_old} "
             f"ORDER BY {part.place}",
             {**(asked or {}), "rest": rest},
@@ -214,7 +214,7 @@ class PruningReader(TallyReader):
             return [], ()
         beyond = f"AND ({part.place}) > ({_bind('after', after, given)})" if after else ""
         rows = list(
-            self._execute(
+            self._all(
                 f"SELECT {part.key}, {part.place} FROM {part.table} WHERE {part.may} AND ({' OR '.join(either)}) "
                 f"{beyond} ORDER BY {part.place} LIMIT {ROWS}",
                 given,
@@ -225,7 +225,7 @@ class PruningReader(TallyReader):
 
 def carry_out(
     execute: Execute,
-    log: LogWriter,
+    log: Audit,
     place: int,
     keys: Sequence[Any],
     *,

@@ -10,16 +10,16 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import apsw
 
-from foreword.models import Memory
 from foreword.redact import redact, redact_all
 from foreword.redact.files import without_denied
-from foreword.store.verbatim import to_json
+from foreword.store.memories import as_json as to_json
+from foreword.store.memories import split_of
 from foreword.terms import terms
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def _cleaned(table: str, old: Mapping[str, Any], *, cleaner: Cleans, place: Sequ
         if clean != text:
             new[name] = f"{clean}#{place[0]}" if (table, name) == ("memories", "uid") else clean
     if table == "memories" and set(new).intersection(TOLD):
-        new["split"] = _words_of({**old, **new})
+        new["split"] = split_of({**old, **new})
     return new
 
 
@@ -207,18 +207,6 @@ def _project(name: str, *, cleaner: Cleaner) -> str:
         return name
     told_apart = hashlib.blake2b(key.encode("utf-8", "replace"), digest_size=6).hexdigest()
     return f"{'project:' if key is not name else ''}{clean}#{told_apart}"
-
-
-def _words_of(row: Mapping[str, Any]) -> str:
-    from foreword.store.writing import indexed, texts_of
-
-    try:
-        detail = json.loads(row.get("detail") or "{}")
-    except ValueError:
-        detail = {}
-    told = Memory("note", row["title"], row["body"], detail=detail if isinstance(detail, dict) else {})
-    tags, files, functions = (texts_of(row[name]) for name in ("tags", "files", "functions"))
-    return indexed(replace(told, tags=tags, files=files, functions=functions))[4]
 
 
 def _statements(

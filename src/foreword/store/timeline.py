@@ -7,17 +7,8 @@ from dataclasses import dataclass
 
 from foreword.encoding import dumps
 from foreword.models import Change, Event, Memory, Session
-from foreword.store.finding import FOREVER, marks
-from foreword.store.reading import EVENT, SESSION, Reader, event_of
-
-# What sessions came to: theirs, and what later ones saw again. Of two memories that are one by now, that one.
-# The plus keeps SQLite to one walk along the index of each session; `<> ''` lets the partial one be used.
-_SEEN = """SELECT m.session, m.place, m.kind, m.created, m.id FROM memories m
- WHERE m.session IN (SELECT value FROM json_each(?1)) AND m.session <> '' AND +m.status <> 'forgotten'
- AND NOT (m.superseded_by <> '' AND EXISTS
- (SELECT 1 FROM sightings n WHERE n.session = m.session AND n.memory = m.superseded_by))
- UNION ALL SELECT s.session, m.place, m.kind, m.created, m.id FROM sightings s CROSS JOIN memories m ON m.id = s.memory
- WHERE s.session IN (SELECT value FROM json_each(?1)) AND s.session <> m.session AND +m.status <> 'forgotten'"""
+from foreword.store.memories import OF_SESSIONS as _SEEN
+from foreword.store.sql import EVENT, FOREVER, SESSION, Reader, event_of, marks
 
 
 @dataclass(frozen=True)
@@ -38,7 +29,7 @@ class Given:
     used: int = 0
 
 
-class TimelineReader(Reader):
+class Timeline(Reader):
     """The questions about many sessions, of one read-only connection."""
 
     def sessions_before(
@@ -53,25 +44,10 @@ class TimelineReader(Reader):
         )
         return tuple(Session(*row) for row in rows)
 
-    def session_like(self, beginning: str) -> Session | None:
-        """Return the newest session whose id begins so."""
-        after = beginning + chr(0x10FFFF)
-        rows = self._all(
-            f"SELECT {SESSION} FROM sessions WHERE id >= ? AND id < ? ORDER BY last DESC, id LIMIT 1",
-            (beginning, after),
-        )
-        return Session(*rows[0]) if rows and beginning else None
-
     def sessions_with(self, ids: Sequence[str]) -> tuple[Session, ...]:
         """Return the sessions of these ids, as far as they are known."""
         sql = f"SELECT {SESSION} FROM sessions WHERE id IN (SELECT value FROM json_each(?))"
         return tuple(Session(*row) for row in self._all(sql, (dumps(ids),)))
-
-    def of_session(self, session: str, *, limit: int = 500) -> tuple[Memory, ...]:
-        """Return what a session has come to or seen, of any status, oldest first; also what later ones saw again."""
-        rows = self._all(f"SELECT place FROM ({_SEEN}) ORDER BY created, id LIMIT ?2", (dumps([session]), limit))
-        found = dict(self._memories([place for (place,) in rows]))
-        return tuple(found[place] for (place,) in rows if place in found)  # what went meanwhile is gone
 
     def came_of(self, sessions: Sequence[str], *, kinds: Sequence[str], each: int) -> dict[str, tuple[Memory, ...]]:
         """Return what sessions have come to or seen, by session, of any status, oldest first; so many of a kind each.
@@ -84,7 +60,7 @@ class TimelineReader(Reader):
             WHERE kind IN (SELECT value FROM json_each(?2))) WHERE nth <= ?3 ORDER BY created, id""",
             (dumps(sessions), dumps(kinds), each),
         )
-        found = dict(self._memories(list({place for _, place in rows})))
+        found = self._memories_at({place for _, place in rows})
         came: dict[str, list[Memory]] = {session: [] for session in sessions}
         for session, place in rows:
             if place in found:
@@ -110,6 +86,7 @@ class TimelineReader(Reader):
 
     def given_to(self, sessions: Sequence[str]) -> dict[str, Given]:
         """Return what sessions were given since they began; by session, without those that were given nothing."""
+        self._reads.flush()
         some = (dumps(sessions),)
         told = self._all(
             """SELECT j.session, count(*), sum(j.tokens) FROM injections j

@@ -36,15 +36,15 @@ class Tombstones:
             self._execute("INSERT OR REPLACE INTO tombstones VALUES (?, ?, ?)", row)
         return len(rows)
 
-    def refuses(self, memory: Memory, *, brought: bool) -> bool:
-        """Whether a memory that is not there was forgotten; one that is said anew, and not *brought*, was not."""
+    def refuses(self, memory: Memory, *, imported: bool) -> bool:
+        """Whether a memory that is not there was forgotten; one that is said anew, and not *imported*, was not."""
         if not self._load():
             return False
         if memory.session and MARK in memory.title and memory.kind != "summary":
             return True  # made of what was cut
         named = [*(("memory", uid) for uid in self._uids(memory)), *(("text", text) for text in texts_of(memory))]
         at = max((self._at(what, name) for what, name in named), default=0.0)
-        if at and (brought or memory.created <= at):
+        if at and (imported or memory.created <= at):
             return True
         return memory.created <= self._at("session", memory.session)
 

@@ -3,37 +3,29 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import groupby
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING
 
 from foreword.embeddings.index import Index, Near, Row
 from foreword.errors import ForewordError
 from foreword.models import Hit, Memory, Query, Vector
-from foreword.store.finding import FROM, MEMORY, SEQUENCE_BITS, marks, memory_of, range_of
-from foreword.store.reading import Reader
+from foreword.store.search import SearchReader
+from foreword.store.sql import SEQUENCE_BITS, marks, range_of
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from foreword.store.database import Database
 
 AT_ONCE = 5_000  # memories of an owner that are loaded while somebody waits: 20 ms
 ROOM = 7 / 8  # of the index that one owner fills at first, so that what comes later does not send it away at once
 
 
-class VectorReader(Reader):
+class _Rows(SearchReader):
     """The questions about vectors, of one read-only connection."""
 
-    def lacking(self, model: str, *, dim: int, limit: int) -> tuple[Memory, ...]:
-        rows = self._all(
-            f"""SELECT {MEMORY} {FROM} LEFT JOIN vectors v ON v.place = m.place
-            WHERE m.status = 'active' AND (v.place IS NULL OR v.model <> ? OR (? AND length(v.blob) NOT IN (0, ?)))
-            ORDER BY m.place DESC LIMIT ?""",
-            (model, dim, dim, limit),
-        )
-        return tuple(map(memory_of, rows))
-
     def newest_vector(self) -> int:
-        return int(self._all("SELECT ifnull(max(number), 0) FROM vectors", ())[0][0])
+        return int(self._all("SELECT ifnull(max(number), 0) FROM vectors")[0][0])
 
     def vectors_after(self, number: int, *, model: str) -> list[Row]:
         rows = self._all(
@@ -65,20 +57,14 @@ class VectorReader(Reader):
         return self._at_places(places, query)
 
 
-class Ask(Protocol):
-    """Puts a question to a reader of the store."""
-
-    def __call__(self, question: Callable[[VectorReader], T], /) -> T: ...
-
-
 class Nearest:
     """The vectors of one model in memory, brought up to the table before every answer."""
 
-    def __init__(self, like: Vector, *, ask: Ask) -> None:
+    def __init__(self, like: Vector, db: Database) -> None:
         self._model = like.model
         self._index = Index(len(like.data))
         self._dim = len(like.data)
-        self._ask = ask
+        self._rows = _Rows(db)
         self._seen = -1  # the last number that was read; nothing is here before the first
         self._refreshing = threading.Lock()
         self._loading: set[int] = set()
@@ -89,7 +75,7 @@ class Nearest:
     def hits(self, query: Query) -> tuple[Hit, ...]:
         """What is near to the query's vector in its scopes, nearest first."""
         assert query.vector is not None
-        owners = self._ask(lambda reader: reader.owners(query.scopes))
+        owners = self._rows.owners(query.scopes)
         self._refresh(owners)
         found: list[Hit] = []
         for near in self._index.nearest(query.vector, owners=[owner for owner, _ in owners]):
@@ -101,10 +87,10 @@ class Nearest:
 
     def _hits(self, near: Sequence[Near], query: Query) -> list[Hit]:
         places = [each.place for each in near]
-        present = self._ask(lambda reader: reader.present(near))
+        present = self._rows.present(near)
         for owner, gone in groupby(sorted(set(places) - present), key=_owner):
             self._index.drop(owner, gone)
-        memories = {place: memory for memory, place in self._ask(lambda reader: reader.at_places(places, query))}
+        memories = {place: memory for memory, place in self._rows.at_places(places, query)}
         return [
             Hit(memory=memories[each.place], source="meaning", score=each.cosine)
             for each in near
@@ -114,11 +100,11 @@ class Nearest:
     def _refresh(self, owners: Sequence[tuple[int, int]]) -> None:
         """Read what was written since the last time; owners whom nobody asked for before are loaded."""
         with self._refreshing:
-            newest = self._ask(lambda reader: reader.newest_vector())
+            newest = self._rows.newest_vector()
             if self._seen < 0:
                 self._seen = newest
             elif newest > self._seen:
-                rows = self._ask(lambda reader: reader.vectors_after(self._seen, model=self._model))
+                rows = self._rows.vectors_after(self._seen, model=self._model)
                 for owner, its in groupby(rows, key=lambda row: _owner(row.place)):
                     self._index.put(owner, list(its))
                 self._seen = newest
@@ -133,14 +119,14 @@ class Nearest:
 
     def _load(self, owner: int) -> None:
         most = int(self._index.most * ROOM)
-        self._index.load(owner, self._ask(lambda reader: reader.vectors_of(owner, model=self._model, limit=most)))
+        self._index.load(owner, self._rows.vectors_of(owner, model=self._model, limit=most))
 
     def _load_aside(self, owner: int) -> None:
         try:
             with suppress(ForewordError):  # a store that is closing; who asks again is told
                 self._load(owner)
                 # What was written meanwhile is newer than what was read, or the same: it may be put twice.
-                rows = self._ask(lambda reader: reader.vectors_after(self._seen, model=self._model))
+                rows = self._rows.vectors_after(self._seen, model=self._model)
                 self._index.put(owner, [row for row in rows if _owner(row.place) == owner])
         finally:
             self._loading.discard(owner)

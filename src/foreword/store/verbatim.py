@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from foreword.encoding import storable
+from foreword.store.memories import as_json as to_json
 
 MARK = "[forgotten]"
 # UTF-8 bytes from which on a sentence is looked for everywhere: four or five words (eight Chinese characters), which
@@ -119,11 +119,6 @@ def split(text: str) -> Iterator[str]:
 def is_long(sentence: str, *, shortest: int = SHORTEST) -> bool:
     """Return whether a sentence has enough bytes to be looked for, runs of white space counted as one blank."""
     return len(_Plain.of(sentence).text.encode("utf-8", "replace")) >= shortest
-
-
-def to_json(item: Any) -> str:
-    """Return *item* as the store writes JSON."""
-    return storable(json.dumps(item, ensure_ascii=False, separators=(",", ":")))
 
 
 def each_string(text: str, change: Callable[[str], str]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from foreword.store.writing import listed
+from foreword.store.memories import as_json as listed
 from foreword.terms import any_of
 
 SHOWN = ("active", "proposed")  # the statuses, unless others are asked for

@@ -1,28 +1,48 @@
-"""Amendments -> rows and their entries in the log; entries -> the same rows as they were before."""
+"""The audit log: carry out changes that somebody made on purpose, list them, and undo them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from foreword.audit import AuditEntry, MemoryChange, UndoResult, detail_after, patch_of, stands
-from foreword.encoding import storable
 from foreword.errors import Conflict
 from foreword.models import Link, Memory
-from foreword.store.finding import FROM, MEMORY, marks, memory_of
-from foreword.store.reading import Reader
+from foreword.store.memories import Memories, as_json
+from foreword.store.sql import FROM, MEMORY, Reader, marks, memory_of, where
 
-Keep = Callable[..., tuple[Memory, ...]]
+if TYPE_CHECKING:
+    from foreword.store.database import Database
+
+ALIAS, MERGE = "alias project", "merge project"  # entries of projects, not of memories
 LISTS = ("tags", "files", "functions")
 ENTRY = "number, at, who, what, why, run, project, patch, undone"
 
 
-class LogReader(Reader):
-    """Asks the log."""
+class Audit(Reader):
+    """The audit log."""
 
-    def log(
+    def __init__(self, db: Database, memories: Memories) -> None:
+        super().__init__(db)
+        self._db, self._memories = db, memories
+
+    def apply(
+        self, memory_changes: Sequence[MemoryChange], *, who: str, at: float, run: str = ""
+    ) -> tuple[AuditEntry, ...]:
+        """Carry out changes, all or nothing, and log each so that it can be undone.
+
+        A memory that is no longer as a change knows it raises Conflict. Ends of links may be uids, and `superseded_by`
+        the uid of a new memory.
+        """
+        return self._db.write(self._apply_all, memory_changes, who=who, run=run, at=at)
+
+    def undo(self, entries: Sequence[AuditEntry], *, who: str, at: float, run: str = "") -> UndoResult:
+        """Undo entries, the newest first; what was changed again since is left, and reported."""
+        return self._db.write(self._undo_all, entries, who=who, run=run, at=at)
+
+    def list(
         self,
         *,
         project: str = "",
@@ -33,8 +53,8 @@ class LogReader(Reader):
         standing: bool = False,
         limit: int = 50,
     ) -> tuple[AuditEntry, ...]:
-        """Return who changed what on purpose, newest first; *standing*: what nobody took back and somebody may."""
-        asked: dict[str, tuple[object, ...]] = {
+        """Return who changed what on purpose, newest first; *standing*: only what was not undone and can be."""
+        conditions: dict[str, tuple[object, ...]] = {
             "project = ?": (project,) if project else (),
             "number IN (SELECT number FROM log_memories WHERE memory = ?)": (memory,) if memory else (),
             "run = ?": (run,) if run else (),
@@ -42,39 +62,30 @@ class LogReader(Reader):
             "at >= ?": (since,) if since else (),
             "undone = 0 AND what NOT IN (?, ?)": ("undo", "forget") if standing else (),  # what is gone stays so
         }
-        wanted = {condition: given for condition, given in asked.items() if given}
-        where = f"WHERE {' AND '.join(wanted)}" if wanted else ""
+        chosen = {condition: values for condition, values in conditions.items() if values}
+        clause = f"WHERE {' AND '.join(chosen)}" if chosen else ""
         rows = self._all(
-            f"SELECT {ENTRY} FROM log {where} ORDER BY number DESC LIMIT ?",
-            (*(each for given in wanted.values() for each in given), limit),
+            f"SELECT {ENTRY} FROM log {clause} ORDER BY number DESC LIMIT ?",
+            (*(each for values in chosen.values() for each in values), limit),
         )
-        return tuple(_logged(row, self._memories_of(row[0])) for row in rows)
+        return tuple(_entry_of(row, self._memories_of(row[0])) for row in rows)
 
-    def written(
+    def created(
         self, *, project: str = "", memory: str = "", since: float = 0.0, limit: int = 50
     ) -> tuple[Memory, ...]:
-        """Return the memories as they came to be, newest first, of any status, without those that an entry made."""
-        asked = {
-            "m.project = ?": (project,) if project else (),
-            "m.id = ?": (memory,) if memory else (),
-            "m.created >= ?": (since,) if since else (),
-        }
-        wanted = {condition: given for condition, given in asked.items() if given}
-        told = """EXISTS (SELECT 1 FROM log_memories a JOIN log USING (number), json_each(log.patch, '$.new') made
+        """Return memories that no entry made, as they came to be, newest first, of any status."""
+        logged = """EXISTS (SELECT 1 FROM log_memories a JOIN log USING (number), json_each(log.patch, '$.new') made
             WHERE a.memory = m.id AND made.value = m.id)"""
-        rows = self._all(
-            f"""SELECT {MEMORY} {FROM} WHERE {" AND ".join((*wanted, "m.status <> 'forgotten'", f"NOT {told}"))}
-            ORDER BY m.created DESC, m.id LIMIT ?""",
-            (*(each for given in wanted.values() for each in given), limit),
-        )
-        return tuple(map(memory_of, rows))
+        conditions = {"m.project = ?": project, "m.id = ?": memory, "m.created >= ?": since}
+        clause, parameters = where(conditions, "m.status <> 'forgotten'", f"NOT {logged}")
+        sql = f"SELECT {MEMORY} {FROM} {clause} ORDER BY m.created DESC, m.id LIMIT ?"
+        return tuple(map(memory_of, self._all(sql, (*parameters, limit))))
 
-    def taken_back(self) -> frozenset[tuple[str, frozenset[str]]]:
-        """Return what was done and undone, as verbs and the ids of memories: nobody does it by himself again."""
+    def undone(self) -> frozenset[tuple[str, frozenset[str]]]:
+        """Return what was done and undone, as verbs and the ids of memories: it is not done automatically again."""
         rows = self._all(
             """SELECT what, number FROM log WHERE undone <> 0 AND what <> 'undo'
-            AND NOT EXISTS (SELECT 1 FROM log u WHERE u.number = log.undone AND u.undone <> 0)""",
-            (),
+            AND NOT EXISTS (SELECT 1 FROM log u WHERE u.number = log.undone AND u.undone <> 0)"""
         )
         return frozenset((what, frozenset(self._memories_of(number))) for what, number in rows)
 
@@ -82,19 +93,35 @@ class LogReader(Reader):
         rows = self._all("SELECT memory FROM log_memories WHERE number = ? ORDER BY memory", (number,))
         return tuple(memory for (memory,) in rows)
 
+    # -- inside a change ----------------------------------------------------------------------------------------
+    def note(
+        self,
+        what: str,
+        why: str,
+        patch: Mapping[str, Any],
+        *,
+        who: str,
+        at: float,
+        project: str,
+        ids: Iterable[str],
+        run: str = "",
+    ) -> AuditEntry:
+        """Write an entry, as part of the change that it is about."""
+        ((number,),) = self._all(
+            "INSERT INTO log (at, who, what, why, run, project, patch) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING number",
+            (at, who, what, why, run, project, as_json(patch)),
+        )
+        about = tuple(dict.fromkeys(ids))
+        self._db.execute_many("INSERT OR IGNORE INTO log_memories VALUES (?, ?)", [(id, number) for id in about])
+        return AuditEntry(number, at, who, what, why, run, project, about, patch)
 
-class LogWriter:
-    """Writes amendments through *keep*, inside the transaction of whoever calls."""
+    def _apply_all(
+        self, memory_changes: Sequence[MemoryChange], *, who: str, run: str, at: float
+    ) -> tuple[AuditEntry, ...]:
+        return tuple(self._apply(each, who=who, run=run, at=at) for each in memory_changes)
 
-    def __init__(self, execute: Callable[..., Any], *, keep: Keep, failures: tuple[type[Exception], ...]) -> None:
-        self._execute = execute
-        self._keep = keep
-        self._reader = LogReader(execute, failures=failures)
-        self.ways_back: dict[str, Callable[[AuditEntry], None]] = {}  # of what is no change of memories alone
-
-    def amend(self, one: MemoryChange, *, who: str, run: str, at: float) -> AuditEntry:
-        """Carry out one amendment; a memory that is no longer as the amendment knows it is a Conflict."""
-        new = self._keep(one.new, (), ())
+    def _apply(self, one: MemoryChange, *, who: str, run: str, at: float) -> AuditEntry:
+        new = self._memories.put_now(one.new)
         if len(new) < len(one.new):
             raise Conflict("what it would make was forgotten", hint="say it anew, if it is to be known again")
         ids = {memory.uid: memory.id for memory in new}  # by which the others can be superseded
@@ -104,9 +131,9 @@ class LogWriter:
             )
             for before, after in one.changed
         }
-        present = {memory.uid: memory for memory in self._reader.by_uid(list(patches))}
+        present = {memory.uid: memory for memory in self._memories.get_by_uid(list(patches))}
         after = [self._patched(present.get(uid), patch, uid=uid) for uid, patch in patches.items()]
-        kept = (*self._keep(after, one.links, ()), *new)
+        kept = (*self._memories.put_now(after, one.links), *new)
         pinned = [memory for memory in after if "pinned" in patches[memory.uid]]
         self._pin(pinned)
         self._unlink(one.unlinked)
@@ -119,37 +146,38 @@ class LogWriter:
         }
         project = next((memory.project for memory in kept), "")
         about = [memory.id for memory in kept]
-        return self._write(one.what, one.why, patch, who=who, run=run, at=at, project=project, ids=about)
+        return self.note(one.what, one.why, patch, who=who, run=run, at=at, project=project, ids=about)
 
-    def undo(self, entries: Sequence[AuditEntry], *, who: str, run: str, at: float) -> UndoResult:
-        """Take back entries, the newest first; what changed since stays as it is, and is told."""
+    def _undo_all(self, entries: Sequence[AuditEntry], *, who: str, run: str, at: float) -> UndoResult:
         done: list[AuditEntry] = []
         refused: dict[int, str] = {}
         for entry in sorted(entries, key=lambda each: -each.number):
             try:
-                done.append(self._take_back(entry, who=who, run=run, at=at))
+                done.append(self._undo(entry, who=who, run=run, at=at))
             except Conflict as exc:
                 refused[entry.number] = str(exc)
         return UndoResult(tuple(done), refused)
 
-    def _take_back(self, entry: AuditEntry, *, who: str, run: str, at: float) -> AuditEntry:
+    def _undo(self, entry: AuditEntry, *, who: str, run: str, at: float) -> AuditEntry:
         if entry.what == "forget":
             raise Conflict(f"entry {entry.number} cannot be taken back: what was forgotten is gone for good")
-        if entry.what == "merge project":
+        if entry.what == MERGE:
             raise Conflict(f"entry {entry.number} cannot be taken back: projects that were merged stay one")
         # As it is now: two who ask at once have both read it as it was before.
-        rows = list(self._execute("SELECT undone FROM log WHERE number = ?", (entry.number,)))
+        rows = self._all("SELECT undone FROM log WHERE number = ?", (entry.number,))
         if not rows:
             raise Conflict(f"the log no longer has entry {entry.number}")
         if undone := rows[0][0]:
             raise Conflict(f"entry {entry.number} was taken back by entry {undone} already")
-        if entry.patch and (way_back := self.ways_back.get(entry.what)):
-            way_back(entry)
-            return self._taken_back(entry, {}, who=who, run=run, at=at, ids=entry.memories)
+        if entry.patch and entry.what == ALIAS:
+            key, before, _ = entry.patch["alias"]
+            self._db.execute("UPDATE projects SET alias_of = ? WHERE key = ?", (before, key))
+            self._db.changed("projects")
+            return self._note_undo(entry, {}, who=who, run=run, at=at, ids=entry.memories)
         if not stands(entry):
             raise Conflict(f"entry {entry.number} ({entry.what}) cannot be taken back")
         changed: Mapping[str, Any] = entry.patch.get("changed", {})
-        present = {memory.id: memory for memory in self._reader.by_id([*changed, *entry.patch.get("new", ())])}
+        present = {memory.id: memory for memory in self._memories.get([*changed, *entry.patch.get("new", ())])}
         before = [
             (present.get(id), {name: [new, old] for name, (old, new) in patch.items()}, id)
             for id, patch in changed.items()
@@ -164,7 +192,7 @@ class LogWriter:
         self._refuse_gone(changed)
         links = self._between([Link(*link) for link in entry.patch.get("unlinked", ())])
         unlinked = [Link(*link) for link in entry.patch.get("links", ())]
-        self._keep(after, links, ())
+        self._memories.put_now(after, links)
         self._pin([memory for memory, (_, patch, _) in zip(after, before, strict=True) if "pinned" in patch])
         self._unlink(unlinked)
         patch = {
@@ -173,21 +201,15 @@ class LogWriter:
             "links": [list(vars(link).values()) for link in links],
             "unlinked": [list(vars(link).values()) for link in unlinked],
         }
-        return self._taken_back(entry, patch, who=who, run=run, at=at, ids=[memory.id for memory in after])
+        return self._note_undo(entry, patch, who=who, run=run, at=at, ids=[memory.id for memory in after])
 
-    def _taken_back(
+    def _note_undo(
         self, entry: AuditEntry, patch: Mapping[str, Any], *, who: str, run: str, at: float, ids: Sequence[str]
     ) -> AuditEntry:
         why = f"takes back {entry.number}: {entry.what}"
-        written = self._write("undo", why, patch, who=who, run=run, at=at, project=entry.project, ids=ids)
-        self._execute("UPDATE log SET undone = ? WHERE number = ?", (written.number, entry.number))
+        written = self.note("undo", why, patch, who=who, run=run, at=at, project=entry.project, ids=ids)
+        self._db.execute("UPDATE log SET undone = ? WHERE number = ?", (written.number, entry.number))
         return written
-
-    def note(
-        self, what: str, why: str, patch: Mapping[str, Any], *, who: str, at: float, project: str, ids: Iterable[str]
-    ) -> AuditEntry:
-        """Write an entry of something that was done elsewhere in the same transaction."""
-        return self._write(what, why, patch, who=who, run="", at=at, project=project, ids=ids)
 
     def _patched(self, present: Memory | None, patch: Mapping[str, Any], *, uid: str) -> Memory:
         if present is None:
@@ -207,57 +229,33 @@ class LogWriter:
     def _refuse_gone(self, changed: Mapping[str, Any]) -> None:
         """Nothing is given back to what is no longer there."""
         led = [patch["superseded_by"][0] for patch in changed.values() if patch.get("superseded_by", ("",))[0]]
-        there = {memory.id for memory in self._reader.by_id(led)}
+        there = {memory.id for memory in self._memories.get(led)}
         if gone := [id for id in led if id not in there]:
             raise Conflict(f"{gone[0]}, which took its place then, is no longer there")
 
-    def _between(self, links: Sequence[Link]) -> list[Link]:
+    def _between(self, links: Sequence[Link]) -> Sequence[Link]:
         """The links both ends of which are there."""
         ends = [end for link in links for end in (link.source, link.target)]
-        there = {memory.id for memory in self._reader.by_id(ends)}
+        there = {memory.id for memory in self._memories.get(ends)}
         return [link for link in links if {link.source, link.target} <= there]
 
     def _pin(self, memories: Sequence[Memory]) -> None:
         for memory in memories:
-            self._execute("UPDATE memories SET pinned = ? WHERE uid = ?", (int(memory.pinned), storable(memory.uid)))
+            self._db.execute("UPDATE memories SET pinned = ? WHERE uid = ?", (int(memory.pinned), memory.uid))
 
     def _unlink(self, links: Sequence[Link]) -> None:
         for link in links:
-            self._execute(
+            self._db.execute(
                 "DELETE FROM links WHERE source = ? AND relation = ? AND target = ?", tuple(vars(link).values())
             )
 
-    def _by_ids(self, links: Sequence[Link]) -> list[Link]:
+    def _by_ids(self, links: Sequence[Link]) -> Sequence[Link]:
         """Links whose ends are ids, whatever they were given as."""
         ends = [end for link in links for end in (link.source, link.target)]
-        ids = {memory.uid: memory.id for memory in self._reader.by_uid(ends)}
+        ids = {memory.uid: memory.id for memory in self._memories.get_by_uid(ends)}
         return [
             Link(ids.get(link.source, link.source), link.relation, ids.get(link.target, link.target)) for link in links
         ]
-
-    def _write(
-        self,
-        what: str,
-        why: str,
-        patch: Mapping[str, Any],
-        *,
-        who: str,
-        run: str,
-        at: float,
-        project: str,
-        ids: Iterable[str],
-    ) -> AuditEntry:
-        told = storable(json.dumps(patch, ensure_ascii=False, separators=(",", ":")))
-        values = (at, who, what, storable(why), run, storable(project), told)
-        rows = self._execute(
-            "INSERT INTO log (at, who, what, why, run, project, patch) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING number",
-            values,
-        )
-        ((number,),) = list(rows)
-        about = tuple(dict.fromkeys(ids))
-        for id in about:
-            self._execute("INSERT OR IGNORE INTO log_memories VALUES (?, ?)", (id, number))
-        return AuditEntry(number, at, who, what, why, run, project, about, patch)
 
 
 def _values(plain: Mapping[str, Any]) -> dict[str, Any]:
@@ -265,6 +263,6 @@ def _values(plain: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tuple(each) if name in LISTS else each for name, each in plain.items()}
 
 
-def _logged(row: Sequence[Any], memories: tuple[str, ...]) -> AuditEntry:
+def _entry_of(row: Sequence[Any], memories: tuple[str, ...]) -> AuditEntry:
     values: tuple[Any, ...] = (*row[:7], memories, json.loads(row[7]), row[8])
     return AuditEntry(*values)

@@ -1,17 +1,31 @@
-"""Find memories by words or by code, and what stood around them in their sessions: SQL for any connection."""
+"""Find memories by words, by the code they name, by time and by vector, with what stood around them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from foreword.encoding import dumps, loads, storable
+from foreword.encoding import dumps, storable
 from foreword.errors import DamagedIndex, StoreError
 from foreword.models import EMPTY, Hit, Memory, Near, Query
+from foreword.store.sql import (
+    EACH,
+    FOREVER,
+    FROM,
+    MEMORY,
+    SEQUENCE_BITS,
+    Reader,
+    json_list,
+    marks,
+    memory_of,
+    range_of,
+)
 from foreword.terms import TAIL, any_of, plain, rarity, root
 
-FOREVER = float("inf")
-SEQUENCE_BITS = 32  # place = owner << 32 | sequence
+if TYPE_CHECKING:
+    from foreword.store.database import Database
+    from foreword.store.vectors import Nearest
+
 # A word in so many rows is common: all who hold it are read only if the budget of postings has room.
 COMMON = 500
 # So many of the rarest words make a full match; more words in a prompt must not make it harder to match.
@@ -24,30 +38,29 @@ AROUND = 60  # of the best hits have their sessions looked at
 BESIDE = 15  # of the best hits bring in what stood next to them, whatever it holds
 WINDOW = 3  # places to either side; sessions at the same time are interleaved
 MOST_SHARED = 200  # of the memories that name a file or a function, the newest
-
-MEMORY = """m.kind, m.title, m.body, m.id, m.uid, o.scope, m.project, m.tags, m.files, m.functions, m.session,
- m.source, m.trust, m.confidence, m.seen, m.created, m.confirmed, m.status, m.superseded_by,
- m.pinned, m.used, m.ignored, m.detail"""
-FROM = "FROM memories m JOIN owners o ON o.number = m.owner"
-# One statement for any number of them: SQLite prepares every other number of marks anew, 0.2 ms for 500.
-_EACH = "(SELECT value FROM json_each(?1))"
+# Where lies what session ?1 saw: its own, where the second condition lets the partial index be used, and what ?2 names.
+_SEEN = """SELECT place FROM memories WHERE session = ?1 AND session <> ''
+ UNION SELECT place FROM memories WHERE id IN (SELECT value FROM json_each(?2))"""
 
 
-class Finder:
-    """Asks one read-only connection; *failures* are the exceptions that connection raises."""
+class SearchReader(Reader):
+    """Search over any connection; without the worker there are no vectors."""
 
-    def __init__(self, execute: Callable[..., Iterable[Any]], *, failures: tuple[type[Exception], ...]) -> None:
-        self._execute = execute
-        self._failures = failures
+    def by_meaning(self, query: Query) -> tuple[Hit, ...]:
+        """Return nothing: a hook has no model."""
+        del query
+        return ()
 
     # -- words --------------------------------------------------------------------------------------------------
     def by_words(self, query: Query) -> tuple[Hit, ...]:
-        try:
-            return self._by_words(query)
-        except self._failures as exc:
-            if any(sign in str(exc) for sign in _PASSING):
-                raise StoreError(f"the database cannot be read now: {exc}") from exc
-            raise DamagedIndex(f"the words index cannot be read: {exc}", hint="run `foreword index`") from exc
+        """Return what holds any of the query's terms, best first, and what stood next to it in its session."""
+        with self._reads.same_connection():
+            try:
+                return self._by_words(query)
+            except self._reads.failures as exc:
+                if any(sign in str(exc) for sign in _PASSING):
+                    raise StoreError(f"the database cannot be read now: {exc}") from exc
+                raise DamagedIndex(f"the words index cannot be read: {exc}", hint="run `foreword index`") from exc
 
     def _by_words(self, query: Query) -> tuple[Hit, ...]:
         """What holds the rarest words, and with it what stood around it in its session.
@@ -56,12 +69,12 @@ class Finder:
         found less on the replay and LoCoMo sets.
         """
         owners = self._owners(query.scopes)
-        asked = (*query.terms, *query.synonyms)
-        if not owners or not asked:
+        terms = (*query.terms, *query.synonyms)
+        if not owners or not terms:
             return ()
         size = sum(newest for _, newest in owners)
         spans = [range_of(owner) for owner, _ in owners]
-        first = {term: self._holding(term, spans, most=COMMON) for term in asked}
+        first = {term: self._holding(term, spans, most=COMMON) for term in terms}
         holders = self._rarest(first, spans, query)
         weight = {term: rarity(len(holders.get(term, places)), size) for term, places in first.items()}
         full = sum(sorted((weight[term] for term in query.terms), reverse=True)[:FULL_MATCH])
@@ -145,7 +158,7 @@ class Finder:
             place
             for span in spans
             # From the newest on, which costs no more: where there are too many, the old ones are left out.
-            for (place,) in self._execute(
+            for (place,) in self._all(
                 "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?",
                 (expression, *span, most),
             )
@@ -157,9 +170,9 @@ class Finder:
         if not best:
             return {}
         places = {place + gap for place in best for gap in range(-WINDOW - 2, WINDOW + 3)}
-        rows = self._execute(
+        rows = self._all(
             f"""SELECT place, session, title, substr(body, -{TAIL}), length(body) FROM memories
-            WHERE place IN {_EACH} AND session <> ''""",
+            WHERE place IN {EACH} AND session <> ''""",
             (json_list(places),),
         )
         return {row[0]: row[1:] for row in rows}
@@ -168,8 +181,9 @@ class Finder:
     def by_code(
         self, query: Query, votes: Mapping[str, float], *, known: Mapping[str, Memory] = EMPTY
     ) -> tuple[Hit, ...]:
-        """What names these files and functions; the sum of the votes, each by its rarity. What is *known* by its id
-        is not read again.
+        """Return what names these files and functions, best first: the sum of the *votes*, each by its rarity.
+
+        What is *known* by its id is not read again.
         """
         owners = self._owners(query.scopes)
         size = sum(newest for _, newest in owners)
@@ -177,7 +191,7 @@ class Finder:
         weight = {name: rarity(len(places), size) for name, places in holders.items()}
         score = _sums(holders, {name: votes[name] * rare for name, rare in weight.items()})
         best = [(place, row[2]) for place, row in self._best(score, query)]
-        found = dict(self._memories([place for place, id in best if id not in known]))
+        found = self._memories_at([place for place, id in best if id not in known])
         found.update({place: known[id] for place, id in best if id in known})
         held = _held(holders, set(found))
         return tuple(
@@ -197,14 +211,58 @@ class Finder:
         stored = {storable(name): name for name in names}
         holders: dict[str, list[int]] = {name: [] for name in stored.values()}
         for owner, _ in owners:
-            for name, places in self._execute(
+            for name, places in self._all(
                 f"""SELECT u.name, (SELECT group_concat(place) FROM (
                   SELECT place FROM code WHERE unit = u.number AND place BETWEEN ?2 AND ?3
-                  ORDER BY place DESC LIMIT {MOST_SHARED})) FROM units u WHERE u.name IN {_EACH}""",
+                  ORDER BY place DESC LIMIT {MOST_SHARED})) FROM units u WHERE u.name IN {EACH}""",
                 (dumps([*stored]), *range_of(owner)),
             ):
                 holders[stored[name]] += sorted(map(int, places.split(",")), reverse=True) if places else ()
         return {name: places for name, places in holders.items() if places}
+
+    # -- time ---------------------------------------------------------------------------------------------------
+    def by_recency(self, query: Query) -> tuple[Hit, ...]:
+        """Return what came last in the query's scopes, newest first; each kind and scope has its share of the limit."""
+        if query.session:
+            return self._of_session(query)
+        lists: list[list[Any]] = []
+        since, until = query.since, query.at or FOREVER
+        for owner, _ in self._owners(query.scopes):
+            for kind in query.kinds or ("",):
+                # One walk down the index for each kind, which tells the times: a list of kinds would be sorted.
+                of_kind, parameters = ("AND kind = ?", (kind,)) if kind else ("", ())
+                lists.append(
+                    self._all(
+                        f"""SELECT created, place FROM memories WHERE owner = ? {of_kind} AND status = 'active'
+                        AND created BETWEEN ? AND ? ORDER BY created DESC LIMIT ?""",
+                        (owner, *parameters, since, until, query.limit),
+                    )
+                )
+        # Each kind and scope has its share first: a day's observations must not hide the decision of last month.
+        share = query.limit // max(1, sum(1 for each in lists if each))
+        sure = {place for each in lists for _, place in each[:share]}
+        more = sorted((row for each in lists for row in each[share:]), reverse=True)
+        left = query.limit - len(sure)
+        # Of equally new ones all are read, for only their ids tell which come first.
+        last = more[:left][-1][0] if more[:left] else FOREVER
+        read = self._memories_at([*sure, *(place for created, place in more if created >= last)])
+        others = sorted((memory for place, memory in read.items() if place not in sure), key=_newest)[:left]
+        found = sorted([*(memory for place, memory in read.items() if place in sure), *others], key=_newest)
+        return tuple(Hit(memory=memory, source="recency", score=memory.created) for memory in found)
+
+    def _of_session(self, query: Query) -> tuple[Hit, ...]:
+        """What one session itself established, newest first, also where later ones saw it again."""
+        of_kinds = f"AND m.kind IN ({marks(query.kinds)})" if query.kinds else ""
+        seen = (query.session, self._seen_again(query.session))
+        rows = self._all(
+            # The plus keeps other indexes out of it.
+            f"""SELECT {MEMORY} {FROM} WHERE m.place IN ({_SEEN}) AND +m.status = 'active' {of_kinds}
+            AND +o.scope IN ({marks(query.scopes)}) AND +m.created BETWEEN ? AND ?
+            ORDER BY m.created DESC, m.id LIMIT ?""",
+            (*seen, *query.kinds, *query.scopes, query.since, query.at or FOREVER, query.limit),
+        )
+        found = map(memory_of, rows)
+        return tuple(Hit(memory=memory, source="recency", score=memory.created) for memory in found)
 
     # -- rows ---------------------------------------------------------------------------------------------------
     def _best(self, score: Mapping[int, float], query: Query, *, columns: str = "m.kind") -> list[tuple[int, Any]]:
@@ -227,51 +285,57 @@ class Finder:
     def _passing(self, places: Sequence[int], query: Query, *, columns: str) -> list[Any]:
         of_kinds = f"AND m.kind IN ({marks(query.kinds)})" if query.kinds else ""
         return self._all(
-            f"""SELECT m.place, m.created, m.id, {columns} {FROM} WHERE m.place IN {_EACH} AND m.status = 'active'
+            f"""SELECT m.place, m.created, m.id, {columns} {FROM} WHERE m.place IN {EACH} AND m.status = 'active'
             {of_kinds} AND m.created BETWEEN ? AND ?""",
             (json_list(places), *query.kinds, query.since, query.at or FOREVER),
         )
 
-    def _memories(self, places: Sequence[int]) -> Iterable[tuple[int, Memory]]:
-        sql = f"SELECT {MEMORY}, m.place {FROM} WHERE m.place IN {_EACH}"
-        return [(row[-1], memory_of(row)) for row in self._execute(sql, (json_list(places),))] if places else ()
 
-    def _owners(self, scopes: Sequence[str]) -> list[Any]:
-        return self._all(f"SELECT number, newest FROM owners WHERE scope IN ({marks(scopes)})", tuple(scopes))
+class Search(SearchReader):
+    """Search in the worker's database."""
 
-    def _all(self, sql: str, given: Sequence[Any]) -> list[Any]:
-        return list(self._execute(sql, bound(given)))
+    def __init__(self, db: Database) -> None:
+        super().__init__(db)
+        self._db = db
+        self._nearest: Nearest | None = None
+
+    def by_words(self, query: Query) -> tuple[Hit, ...]:
+        """Return what holds any of the query's terms, best first, and what stood next to it in its session."""
+        self.check_index()
+        try:
+            return super().by_words(query)
+        except DamagedIndex as exc:
+            self._db.trouble["index"] = str(exc)
+            raise
+
+    def holders(self, terms: Sequence[str], scopes: Sequence[str]) -> tuple[dict[str, int], int]:
+        """Return how many memories hold each term, counted up to COMMON, and how many memories there are."""
+        self.check_index()
+        return super().holders(terms, scopes)
+
+    def by_meaning(self, query: Query) -> tuple[Hit, ...]:
+        """Return what is nearest to the query's vector, among vectors of the same model; the score is the cosine."""
+        if query.vector is None or not query.vector.data:
+            return ()
+        from foreword.store.vectors import Nearest  # with numpy, which one without vectors never loads
+
+        nearest = self._nearest
+        if nearest is None or not nearest.fits(query.vector):
+            nearest = self._nearest = Nearest(query.vector, self._db)
+        return nearest.hits(query)
+
+    def drop_vectors(self) -> None:
+        """Let go of the vectors in memory: some of them are being forgotten."""
+        self._nearest = None
+
+    def check_index(self) -> None:
+        """Raise DamagedIndex where the words index is known to be damaged."""
+        if "index" in self._db.trouble:
+            raise DamagedIndex(self._db.trouble["index"], hint="run `foreword index`")
 
 
-def bound(given: Iterable[Any]) -> tuple[Any, ...]:
-    """The parameters of a statement, without the lone surrogates that no database takes."""
-    return tuple(storable(each) if isinstance(each, str) else each for each in given)
-
-
-def range_of(owner: int) -> tuple[int, int]:
-    """The first and the last place that can be an owner's."""
-    return owner << SEQUENCE_BITS, ((owner + 1) << SEQUENCE_BITS) - 1
-
-
-def marks(given: Sequence[Any]) -> str:
-    return ",".join("?" * len(given))
-
-
-def memory_of(row: Sequence[Any]) -> Memory:
-    """The memory in a row that begins with the columns of MEMORY."""
-    lists = (texts(stored) for stored in row[7:10])
-    detail = loads(row[22]) if row[22] != "{}" else {}
-    values: tuple[Any, ...] = (*row[:7], *lists, *row[10:19], row[19] == 1, *row[20:22], detail)
-    return Memory(*values)
-
-
-def texts(stored: str) -> tuple[str, ...]:
-    return tuple(loads(stored)) if stored != "[]" else ()
-
-
-def json_list(numbers: Iterable[int]) -> str:
-    """Numbers as one parameter of a statement, for `json_each`."""
-    return f"[{','.join(map(str, numbers))}]"
+def _newest(memory: Memory) -> tuple[float, str]:
+    return -memory.created, memory.id
 
 
 def _may_hold(one: Sequence[int], other: Sequence[int]) -> set[int]:
@@ -317,8 +381,8 @@ def _near(
         for other in line[max(0, at[place] - 1) : at[place] + 3] if rank < BESIDE else (place,):
             if abs(other - place) <= WINDOW and other not in beside:
                 beside[other] = _neighbours(line, at[other])
-    told = _told({other for some in beside.values() for _, other in some}, around, held)
-    return {place: tuple(Near(gap, *told[other]) for gap, other in some) for place, some in beside.items()}
+    facts = _facts({other for some in beside.values() for _, other in some}, around, held)
+    return {place: tuple(Near(gap, *facts[other]) for gap, other in some) for place, some in beside.items()}
 
 
 def _neighbours(line: Sequence[int], at: int) -> list[tuple[int, int]]:
@@ -330,20 +394,20 @@ def _neighbours(line: Sequence[int], at: int) -> list[tuple[int, int]]:
     ]
 
 
-def _told(
+def _facts(
     places: Iterable[int], around: Mapping[int, Any], held: Mapping[int, Sequence[str]]
 ) -> dict[int, tuple[tuple[str, ...], bool, int]]:
     """By place, what it holds besides its title, which names it and says nothing; whether it asks; its length."""
     roots: dict[str, str] = {}
-    told = {}
+    facts = {}
     for place in places:
         _, title, tail, length = around[place]
         titled = plain(title) if held[place] else ""
-        said = []
+        held_here = []
         for term in held[place]:
             if term not in roots:
                 roots[term] = root(term)
             if roots[term] not in titled:
-                said.append(term)
-        told[place] = tuple(said), "?" in tail, length
-    return told
+                held_here.append(term)
+        facts[place] = tuple(held_here), "?" in tail, length
+    return facts

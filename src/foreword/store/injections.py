@@ -1,0 +1,314 @@
+"""The context blocks that agents were given, whether they were used, and why an agent was given none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from foreword.encoding import dumps, loads
+from foreword.models import Injection, Item, NoContextRecord, Session, Usage, UsageVerdict
+from foreword.store.sql import IN_WINDOW, SESSION, WINDOW, Reader, chunks, marks, texts, where
+
+if TYPE_CHECKING:
+    from foreword.store.database import Database
+    from foreword.store.tombstones import Tombstones
+
+# Layers that mention a memory in a line: what stood there is not told in full.
+_MENTIONS = "'standing', 'sessions', 'failures', 'commands', 'changes', 'files'"
+_INJECTION = """j.id, j.moment, j.session, j.project, j.host, j.at, j.tokens, j.budget, j.build_ms, j.layers,
+ j.skipped, j.source, j.form, j.terms, j.files, j.away"""
+_NO_CONTEXT = """id, moment, source, session, project, host, at, why, budget, build_ms, nearest, score, needed, spent,
+ allowed, away"""
+
+
+class InjectionReader(Reader):
+    """What a session's present context window was given, for any connection."""
+
+    def find_same(self, like: Injection) -> Injection | None:
+        """Return the first injection of the present context window for the same question, with its text."""
+        self._reads.flush()
+        found = self._injections(
+            f"""WHERE j.session = ?1 AND {IN_WINDOW} AND j.moment = ?2 AND j.project = ?3 AND j.form = ?4
+            AND j.terms = ?5 AND j.files = ?6 ORDER BY j.at, j.id LIMIT 1""",
+            (like.session, like.trigger, like.project, like.form, dumps(like.terms), dumps(like.files)),
+        )
+        return found[0] if found else None
+
+    def shown(self, session: str) -> frozenset[str]:
+        """Return the ids of the memories in the session's present context window: told in full there, or made in it."""
+        self._reads.flush()
+        rows = self._all(
+            # What a compaction was told went to the summariser, and is not in the window; what the session itself came
+            # to since the window began was said there.
+            f"""SELECT i.memory FROM injections j JOIN injection_items i ON i.injection = j.id
+            WHERE j.session = ?1 AND {IN_WINDOW} AND j.moment <> 'compaction' AND i.layer NOT IN ({_MENTIONS})
+            UNION SELECT id FROM memories WHERE session = ?1 AND session <> '' AND created >= {WINDOW}""",
+            (session,),
+        )
+        if (again := self._seen_again(session)) != "[]":  # most sessions have none, and do not wait for it
+            of_these = "id IN (SELECT value FROM json_each(?2))"
+            rows += self._all(f"SELECT id FROM memories WHERE {of_these} AND created >= {WINDOW}", (session, again))
+        return frozenset(memory for (memory,) in rows)
+
+    def start_given(self, session: str) -> float:
+        """Return when the session's present context window was last given a start block; 0 for never."""
+        self._reads.flush()
+        rows = self._all(
+            f"""SELECT max(j.at) FROM injections j WHERE j.session = ?1 AND j.moment = 'session_start' AND j.tokens > 0
+            AND {IN_WINDOW}""",
+            (session,),
+        )
+        return float(rows[0][0] or 0.0)
+
+    def window_tokens(self, session: str) -> dict[str, int]:
+        """Return the tokens that the session's present context window was given, by trigger."""
+        self._reads.flush()
+        rows = self._all(
+            f"""SELECT j.moment, sum(j.tokens) FROM injections j WHERE j.session = ?1 AND {IN_WINDOW}
+            GROUP BY j.moment HAVING sum(j.tokens) > 0""",
+            (session,),
+        )
+        return dict(rows)
+
+    def _injections(self, rest: str, parameters: Sequence[Any], *, with_texts: bool = True) -> tuple[Injection, ...]:
+        text = "coalesce((SELECT text FROM injection_texts WHERE injection = j.id), '')" if with_texts else "''"
+        rows = self._all(f"SELECT {_INJECTION}, {text} FROM injections j {rest}", parameters)
+        return tuple(_injection_of(row, self._items(row[0])) for row in rows)
+
+    def _items(self, injection: str) -> tuple[Item, ...]:
+        rows = self._all(
+            """SELECT memory, layer, score, tokens, why, used, how FROM injection_items
+            WHERE injection = ? ORDER BY number""",
+            (injection,),
+        )
+        return tuple(map(_item_of, rows))
+
+
+class Injections(InjectionReader):
+    """All injections with the usage of their items, and the records of no context."""
+
+    def __init__(self, db: Database, tombstones: Tombstones) -> None:
+        super().__init__(db)
+        self._db, self._tombstones = db, tombstones
+
+    def list(
+        self, *, session: str = "", project: str = "", memory: str = "", limit: int = 20, texts: bool = False
+    ) -> tuple[Injection, ...]:
+        """Return injections, newest first, without their texts unless asked; empty ones are left out."""
+        self._db.flush()
+        of_memory = "j.id IN (SELECT injection FROM injection_items WHERE memory = ?)"
+        conditions = {"j.session = ?": session, "j.project = ?": project, of_memory: memory}
+        clause, parameters = where(conditions, "j.tokens > 0")
+        return self._injections(f"{clause} ORDER BY j.at DESC, j.id LIMIT ?", (*parameters, limit), with_texts=texts)
+
+    def get(self, id: str) -> Injection | None:
+        """Return one injection with its text."""
+        self._db.flush()
+        return next(iter(self._injections("WHERE j.id = ?", (id,))), None)
+
+    def record(self, injection: Injection, *, at_once: bool = False) -> None:
+        """Store an injection, a moment later unless *at_once*; of one id, what a hook built itself is kept."""
+        if at_once:
+            self._db.write(self._record, injection)
+        else:
+            self._db.write_later(self._record, injection)
+
+    def totals(self, session: str) -> tuple[int, int]:
+        """Return how many memories a session was given since it began, each counted once, and for how many tokens."""
+        self._db.flush()
+        ((items, tokens),) = self._all(
+            """SELECT count(DISTINCT i.memory), (SELECT ifnull(sum(tokens), 0) FROM injections WHERE session = ?1)
+            FROM injections j JOIN injection_items i ON i.injection = j.id WHERE j.session = ?1""",
+            (session,),
+        )
+        return items, tokens
+
+    # -- usage --------------------------------------------------------------------------------------------------
+    def record_usage(self, verdicts: Sequence[UsageVerdict]) -> int:
+        """Store whether items were used, and move their memories' counts by the difference; return how many changed.
+
+        What was used stays used, and saying the same again changes nothing.
+        """
+        return self._db.write(self._record_usage, verdicts)
+
+    def undecided(self, session: str, *, limit: int = 500) -> tuple[Injection, ...]:
+        """Return what a session was given and is not known to have used, with its texts, oldest first.
+
+        Of windows that are closed, only what has no verdict yet.
+        """
+        self._db.flush()
+        # What is still before the agent's eyes may be used after it was thought to be over.
+        newest = self._injections(
+            f"""WHERE j.session = ?1 AND j.session <> '' AND EXISTS (SELECT 1 FROM injection_items i
+            WHERE i.injection = j.id AND i.used IS NOT 1 AND ((i.used IS NULL AND i.how = '') OR {IN_WINDOW}))
+            ORDER BY j.at DESC, j.id LIMIT ?2""",
+            (session, limit),
+        )
+        return newest[::-1]
+
+    def undecided_sessions(self, *, since: float, before: float, limit: int = 20) -> tuple[Session, ...]:
+        """Return sessions whose last event lies between these times and that have items without a verdict."""
+        self._db.flush()
+        rows = self._all(
+            f"""SELECT {SESSION} FROM sessions WHERE last BETWEEN ? AND ? AND EXISTS (SELECT 1 FROM injections j
+            JOIN injection_items i ON i.injection = j.id
+            WHERE j.session = sessions.id AND i.used IS NULL AND i.how = '') ORDER BY last DESC, id LIMIT ?""",
+            (since, before, limit),
+        )
+        return tuple(Session(*row) for row in rows)
+
+    def sessions_shown(self, memory: str) -> frozenset[str]:
+        """Return the sessions that were given a memory, whenever that was."""
+        self._db.flush()
+        rows = self._all(
+            """SELECT DISTINCT j.session FROM injection_items i JOIN injections j ON j.id = i.injection
+            WHERE i.memory = ? AND j.session <> ''""",
+            (memory,),
+        )
+        return frozenset(session for (session,) in rows)
+
+    def sessions_using(self, memories: Sequence[str]) -> dict[str, frozenset[str]]:
+        """Return the sessions that used each of these memories; those that nobody used are left out."""
+        self._db.flush()
+        found: dict[str, set[str]] = {}
+        for some in chunks(memories):
+            rows = self._all(
+                f"""SELECT DISTINCT i.memory, j.session FROM injection_items i JOIN injections j ON j.id = i.injection
+                WHERE i.used = 1 AND j.session <> '' AND i.memory IN ({marks(some)})""",
+                some,
+            )
+            for memory, session in rows:
+                found.setdefault(memory, set()).add(session)
+        return {memory: frozenset(sessions) for memory, sessions in found.items()}
+
+    def usage(self, *, project: str = "", memory: str = "", session: str = "", since: float = 0.0) -> Usage:
+        """Return how many items were given from then on, and how many of them were used or were for nothing."""
+        self._db.flush()
+        conditions = {"j.project = ?": project, "i.memory = ?": memory, "j.session = ?": session, "j.at >= ?": since}
+        clause, parameters = where(conditions)
+        rows = self._all(
+            f"""SELECT count(*), ifnull(sum(i.used = 1), 0), ifnull(sum(i.used = 0), 0)
+            FROM injections j JOIN injection_items i ON i.injection = j.id {clause}""",
+            parameters,
+        )
+        return Usage(*rows[0])
+
+    # -- no context ---------------------------------------------------------------------------------------------
+    def record_no_context(self, records: Sequence[NoContextRecord]) -> None:
+        """Store why nothing was injected, a moment later, unless something was injected after all."""
+        self._db.write_later(self._record_no_context, records)
+
+    def list_no_context(
+        self, *, id: str = "", session: str = "", project: str = "", limit: int = 20
+    ) -> tuple[NoContextRecord, ...]:
+        """Return the records of no context, newest first."""
+        self._db.flush()
+        clause, parameters = where({"id = ?": id, "session = ?": session, "project = ?": project})
+        sql = f"SELECT {_NO_CONTEXT} FROM silences {clause} ORDER BY at DESC, id LIMIT ?"
+        return tuple(map(_no_context_of, self._all(sql, (*parameters, limit))))
+
+    # -- inside a change ----------------------------------------------------------------------------------------
+    def _record(self, injection: Injection) -> None:
+        # A worker that was late may answer a hook which has long answered by itself: what the hook says was seen.
+        known = self._db.execute("SELECT away FROM injections WHERE id = ?", (injection.id,)).get
+        if known and not injection.away:
+            return
+        if injection.away:  # then a late worker may have recorded that there was none
+            self._db.attempt(self._db.execute, "DELETE FROM silences WHERE id = ?", (injection.id,))
+        verdicts = self._withdraw_usage(injection.id)
+        self._db.execute("DELETE FROM injection_items WHERE injection = ?", (injection.id,))
+        self._db.execute(
+            """INSERT OR REPLACE INTO injections (id, moment, session, project, host, at, tokens, budget, build_ms,
+            layers, skipped, source, form, terms, files, away)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            (
+                *(injection.id, injection.trigger, injection.session, injection.project, injection.host, injection.at),
+                *(injection.tokens, injection.budget, injection.build_ms),
+                *(dumps(injection.layers), dumps(injection.skipped), injection.source, injection.form),
+                *(dumps(injection.terms), dumps(injection.files), injection.away),
+            ),
+        )
+        # The text is for people; that a memory was given must be known even where its table is damaged.
+        sql = "INSERT OR REPLACE INTO injection_texts VALUES (?, ?)"
+        self._db.attempt(self._db.execute, sql, (injection.id, injection.text))
+        self._db.execute_many(
+            """INSERT OR REPLACE INTO injection_items (injection, number, memory, layer, score, tokens, why)
+            VALUES (?, ?, ?, ?, ?, ?, ?)""",
+            [
+                (injection.id, number, item.memory, item.layer, item.score, item.tokens, dumps(item.why))
+                for number, item in enumerate(injection.items)
+            ],
+        )
+        self._record_usage(verdicts)
+
+    def _record_usage(self, verdicts: Sequence[UsageVerdict]) -> int:
+        return sum(map(self._record_verdict, verdicts))
+
+    def _record_verdict(self, verdict: UsageVerdict) -> int:
+        items = self._all(
+            """SELECT number, used, how FROM injection_items WHERE injection = ?1 AND memory = ?2 AND used IS NOT 1
+            AND ?3 IN ('', layer)""",
+            (verdict.injection, verdict.memory, verdict.layer),
+        )
+        used = None if verdict.used is None else int(verdict.used)
+        changed = [(number, before) for number, before, how in items if (before, how) != (used, verdict.how)]
+        for number, before in changed:
+            self._db.execute(
+                "UPDATE injection_items SET used = ?, how = ? WHERE injection = ? AND number = ?",
+                (used, verdict.how, verdict.injection, number),
+            )
+            self._count(verdict.memory, before=before, after=used)
+        return len(changed)
+
+    def _withdraw_usage(self, injection: str) -> Sequence[UsageVerdict]:
+        """Return the verdicts on an injection that is about to be recorded anew, and take back what they counted."""
+        rows = self._all(
+            """SELECT memory, layer, used, how FROM injection_items
+            WHERE injection = ? AND how || ifnull(used, '') <> ''""",
+            (injection,),
+        )
+        for memory, _, used, _ in rows:
+            self._count(memory, before=used, after=None)
+        known = {None: None, 0: False, 1: True}
+        return [UsageVerdict(injection, memory, known.get(used), how, layer) for memory, layer, used, how in rows]
+
+    def _count(self, memory: str, *, before: int | None, after: int | None) -> None:
+        used, ignored = ((after == what) - (before == what) for what in (1, 0))
+        if used or ignored:
+            self._db.execute(
+                "UPDATE memories SET used = max(0, used + ?), ignored = max(0, ignored + ?) WHERE id = ?",
+                (used, ignored, memory),
+            )
+
+    def _record_no_context(self, records: Sequence[NoContextRecord]) -> None:
+        for each in records:
+            if self._tombstones.refuses_session(each.session, last=each.at):
+                continue
+            row = tuple(vars(each).values())
+            # What was given after all is recorded as such; and what a hook says of itself counts more than what a
+            # late worker thought.
+            self._db.execute(
+                f"""INSERT INTO silences ({_NO_CONTEXT}) SELECT {marks(row)}
+                WHERE NOT EXISTS (SELECT 1 FROM injections WHERE id = ? AND tokens > 0) ON CONFLICT (id) DO UPDATE SET
+                why = excluded.why, budget = excluded.budget, build_ms = excluded.build_ms, nearest = excluded.nearest,
+                score = excluded.score, needed = excluded.needed, spent = excluded.spent, allowed = excluded.allowed,
+                away = excluded.away WHERE excluded.away""",
+                (*row, each.id),
+            )
+
+
+def _injection_of(row: Sequence[Any], items: tuple[Item, ...]) -> Injection:
+    question = (*row[11:13], texts(row[13]), texts(row[14]), bool(row[15]), row[16])
+    values: tuple[Any, ...] = (*row[:9], loads(row[9]), loads(row[10]), items, *question)
+    return Injection(*values)
+
+
+def _item_of(row: Sequence[Any]) -> Item:
+    used = None if row[5] is None else row[5] == 1
+    values: tuple[Any, ...] = (*row[:4], loads(row[4]), used, row[6])
+    return Item(*values)
+
+
+def _no_context_of(row: Sequence[Any]) -> NoContextRecord:
+    values: tuple[Any, ...] = (*row[:-1], bool(row[-1]))
+    return NoContextRecord(*values)

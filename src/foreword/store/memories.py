@@ -1,0 +1,494 @@
+"""The memories with all that is derived from them: words index, index of code, sightings, vectors; links and access."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from foreword.encoding import dumps, storable
+from foreword.errors import BadRequest
+from foreword.models import BASE32, KINDS, Link, Memory, Vector, named
+from foreword.store.sql import (
+    FROM,
+    MEMORY,
+    SEQUENCE_BITS,
+    Reader,
+    chunks,
+    marks,
+    memory_of,
+)
+from foreword.terms import split, told_in
+
+if TYPE_CHECKING:
+    from foreword.store.database import Database
+    from foreword.store.tombstones import Tombstones
+
+MOST = 20_000  # more of one question are beyond any use
+MOST_DETAIL = 4_000  # characters of a detail that are looked for: the error, the reason, the fix
+NO_SESSION = ("", "earlier")  # keys of `seen_in` that stand for no single session
+
+# What sessions came to: theirs, and what later ones saw again. Of two memories that are one by now, that one.
+# The plus keeps SQLite to one walk along the index of each session; `<> ''` lets the partial one be used.
+OF_SESSIONS = """SELECT m.session, m.place, m.kind, m.created, m.id FROM memories m
+ WHERE m.session IN (SELECT value FROM json_each(?1)) AND m.session <> '' AND +m.status <> 'forgotten'
+ AND NOT (m.superseded_by <> '' AND EXISTS
+ (SELECT 1 FROM sightings n WHERE n.session = m.session AND n.memory = m.superseded_by))
+ UNION ALL SELECT s.session, m.place, m.kind, m.created, m.id FROM sightings s CROSS JOIN memories m ON m.id = s.memory
+ WHERE s.session IN (SELECT value FROM json_each(?1)) AND s.session <> m.session AND +m.status <> 'forgotten'"""
+# Which memory names which file or function. What some other program wrote as no list names nothing.
+_NAMED = " UNION ".join(
+    f"""SELECT m.place, n.value AS name FROM memories m,
+    json_each(CASE WHEN json_valid(m.{column}) AND json_type(m.{column}) = 'array' THEN m.{column} ELSE '[]' END) n
+    WHERE n.type = 'text'"""
+    for column in ("files", "functions")
+)
+_ALL_SIGHTINGS = f"""INSERT OR IGNORE INTO sightings (session, memory)
+  SELECT s.key, m.id FROM memories m, json_each(CASE WHEN json_valid(m.detail)
+    AND json_type(m.detail, '$.seen_in') = 'object' THEN m.detail -> '$.seen_in' ELSE '{{}}' END) s
+  WHERE m.session <> '' AND s.key NOT IN {(*NO_SESSION,)!r} AND s.key <> m.session"""
+_BY_UID = "(SELECT id FROM memories WHERE uid = ?)"
+_WORDS = "title, body, tags, files, split"  # the columns of the words index
+COLUMNS = """place, id, uid, owner, kind, title, body, tags, files, functions, split, project, session, source,
+ trust, confidence, seen, created, confirmed, status, superseded_by, pinned, used, ignored, detail"""
+
+Words = tuple[int, Sequence[str], Sequence[Any] | None]  # a memory's place, its texts, and its place and texts before
+
+
+class MemoryReader(Reader):
+    """The memories, read by id, kind, time and session."""
+
+    def get(self, ids: Sequence[str]) -> tuple[Memory, ...]:
+        """Return the memories with these ids, in this order, without those that do not exist or are being forgotten."""
+        return tuple(memory for memory in self.by_id(ids) if memory.status != "forgotten")
+
+    def get_by_uid(self, uids: Sequence[str]) -> tuple[Memory, ...]:
+        """Return the memories with these uids, in this order, without those that do not exist."""
+        found = {memory.uid: memory for memory in self._named("uid", uids)}
+        return tuple(found[uid] for uid in dict.fromkeys(uids) if uid in found)
+
+    def page(self, *, after: int = 0, scopes: Sequence[str] = (), limit: int = 500) -> tuple[tuple[int, Memory], ...]:
+        """Return the next memories behind place *after*, each with its place, of any status; all scopes if none."""
+        of_scopes = f"AND o.scope IN ({marks(scopes)})" if scopes else ""
+        rows = self._all(
+            f"""SELECT m.place, {MEMORY} {FROM} WHERE m.place > ? AND m.status <> 'forgotten' {of_scopes}
+            ORDER BY m.place LIMIT ?""",
+            (after, *scopes, limit),
+        )
+        return tuple((row[0], memory_of(row[1:])) for row in rows)
+
+    def neighbours(self, memory: Memory, *, scope: str, limit: int) -> tuple[tuple[Memory, ...], tuple[Memory, ...]]:
+        """Return what came just before and just after a memory in a scope, active ones only, each side oldest first."""
+        sides = []
+        for beyond, order in (("<", "DESC"), (">", "ASC")):
+            rows: list[Any] = []
+            for owner, _ in self._owners((scope,)):
+                for kind in KINDS:  # one walk along the index for each, as for recency
+                    rows += self._all(
+                        f"""SELECT created, id, place FROM memories WHERE owner = ?1 AND kind = ?2 AND status = 'active'
+                        AND created {beyond}= ?3 AND (created {beyond} ?3 OR id {beyond} ?4)
+                        ORDER BY created {order}, id {order} LIMIT ?5""",
+                        (owner, kind, memory.created, memory.id, limit),
+                    )
+            nearest = sorted(rows, reverse=order == "DESC")[:limit]
+            read = self._memories_at([place for _, _, place in nearest])
+            sides.append(tuple(read[place] for _, _, place in sorted(nearest)))
+        return sides[0], sides[1]
+
+    def proposed(self, *, limit: int = MOST) -> tuple[Memory, ...]:
+        """Return what waits for the user's yes, in whatever scope, newest first."""
+        rows = self._all(
+            f"SELECT {MEMORY} {FROM} WHERE m.status = 'proposed' ORDER BY m.created DESC, m.id LIMIT ?", (limit,)
+        )
+        return tuple(map(memory_of, rows))
+
+    def list(
+        self, kinds: Sequence[str], *, scopes: Sequence[str] = (), statuses: Sequence[str] = (), limit: int = MOST
+    ) -> tuple[Memory, ...]:
+        """Return the memories of these kinds, newest first; of all scopes if none, and of any status if none."""
+        others = [status for status in statuses if status != "active"]
+        conditions: dict[str, tuple[str, ...]] = {}
+        if not statuses or "active" in statuses:
+            conditions["m.status = 'active'"] = ()
+        if others or not statuses:
+            # The first condition lets the partial index be used; SQLite does not see that it follows.
+            only = f"AND m.status IN ({marks(others)})" if others else "AND m.status <> 'forgotten'"
+            conditions[f"m.status <> 'active' {only}"] = tuple(others)
+        rows = [
+            row
+            for owner in self._owner_numbers(scopes)
+            for kind in kinds
+            for condition, parameters in conditions.items()
+            for row in self._all(
+                f"""SELECT {MEMORY} {FROM} WHERE m.owner = ? AND m.kind = ? AND {condition}
+                ORDER BY m.created DESC LIMIT ?""",
+                (owner, kind, *parameters, limit),
+            )
+        ]
+        found = sorted(map(memory_of, rows), key=lambda memory: (memory.created, memory.id), reverse=True)
+        return tuple(found[:limit])
+
+    def count(self, kind: str, *, scopes: Sequence[str] = ()) -> int:
+        """Return how many active memories there are of a kind; of all scopes if none."""
+        sql = "SELECT count(*) FROM memories m WHERE m.owner = ? AND m.kind = ? AND m.status = 'active'"
+        return sum(self._all(sql, (owner, kind))[0][0] for owner in self._owner_numbers(scopes))
+
+    def of_session(self, session: str, *, limit: int = 500) -> tuple[Memory, ...]:
+        """Return what a session has come to or seen, of any status, oldest first; also what later ones saw again."""
+        rows = self._all(f"SELECT place FROM ({OF_SESSIONS}) ORDER BY created, id LIMIT ?2", (dumps([session]), limit))
+        found = self._memories_at([place for (place,) in rows])
+        return tuple(found[place] for (place,) in rows if place in found)  # what went meanwhile is gone
+
+    def links(self, id: str) -> tuple[Link, ...]:
+        """Return every edge that begins or ends at this memory."""
+        rows = self._all(
+            """SELECT source, relation, target FROM links WHERE source = ?
+            UNION SELECT source, relation, target FROM links WHERE target = ? ORDER BY 1, 2, 3""",
+            (id, id),
+        )
+        return tuple(Link(*row) for row in rows)
+
+    def accessed(self, session: str, *, since: float = 0.0) -> tuple[tuple[str, float], ...]:
+        """Return the ids that a session fetched from then on, each with its time."""
+        self._reads.flush()
+        rows = self._all(
+            "SELECT memory, at FROM access WHERE session = ?1 AND session <> '' AND at >= ?2 ORDER BY at, memory",
+            (session, since),
+        )
+        return tuple((memory, at) for memory, at in rows)
+
+    def _owner_numbers(self, scopes: Sequence[str]) -> Sequence[int]:
+        owners = self._owners(scopes) if scopes else self._all("SELECT number, scope FROM owners ORDER BY number")
+        return [number for number, _ in owners]
+
+    def by_id(self, ids: Sequence[str]) -> tuple[Memory, ...]:
+        """Return the same with those that are being forgotten."""
+        found = {memory.id: memory for memory in self._named("id", ids)}
+        return tuple(found[id] for id in dict.fromkeys(ids) if id in found)
+
+    def _named(self, column: str, names: Sequence[str]) -> Iterator[Memory]:
+        for some in chunks(names):
+            yield from map(memory_of, self._all(f"SELECT {MEMORY} {FROM} WHERE m.{column} IN ({marks(some)})", some))
+
+
+class Memories(MemoryReader):
+    """The memories, read and written. Methods with an underscore run inside a change."""
+
+    def __init__(self, db: Database, tombstones: Tombstones, *, choose: Callable[[str], str] = secrets.choice) -> None:
+        super().__init__(db)
+        self._db, self._tombstones = db, tombstones
+        self._choose = choose  # the characters of new ids
+        self._without_vector = 0  # grows whenever a memory is kept without a vector
+        self._all_have_vectors: tuple[object, ...] = ()  # the model and the count above at which nothing was lacking
+
+    def put(
+        self, memories: Sequence[Memory], *, links: Sequence[Link] = (), vectors: Sequence[Vector | None] = ()
+    ) -> tuple[Memory, ...]:
+        """Write *memories*, new or changed (by uid), with the vectors of their texts, and return them with their ids.
+
+        Those that were forgotten are left out. Ends of links may be uids.
+        """
+        return self._db.write(self.put_now, memories, links, vectors)
+
+    def add_vectors(self, memories: Sequence[Memory], vectors: Sequence[Vector]) -> int:
+        """Give vectors to memories that have none, unless a text has changed since; return how many were given."""
+        return self._db.write(self._add_vectors, memories, vectors)
+
+    def without_vectors(self, model: str, *, dim: int = 0, limit: int = 100) -> tuple[Memory, ...]:
+        """Return active memories that have no vector of this model (and, where known, of this length), newest first."""
+        # Asked every second: to look through all memories for nothing is done once.
+        state = (model, dim, self._without_vector)
+        if self._all_have_vectors == state:
+            return ()
+        rows = self._all(
+            f"""SELECT {MEMORY} {FROM} LEFT JOIN vectors v ON v.place = m.place
+            WHERE m.status = 'active' AND (v.place IS NULL OR v.model <> ? OR (? AND length(v.blob) NOT IN (0, ?)))
+            ORDER BY m.place DESC LIMIT ?""",
+            (model, dim, dim, limit),
+        )
+        if not rows:
+            self._all_have_vectors = state
+        return tuple(map(memory_of, rows))
+
+    def record_access(self, ids: Iterable[str], *, how: str, at: float, session: str = "") -> None:
+        """Note that somebody fetched these memories; it may be written a moment later."""
+        rows = [(id, at, how, session) for id in ids]
+        self._db.write_later(self._db.execute_many, "INSERT INTO access VALUES (?, ?, ?, ?)", rows)
+
+    # -- inside a change ----------------------------------------------------------------------------------------
+    def put_now(
+        self,
+        memories: Sequence[Memory],
+        links: Sequence[Link] = (),
+        vectors: Sequence[Vector | None] = (),
+        *,
+        places: Iterable[int] = (),
+        imported: bool = False,
+    ) -> tuple[Memory, ...]:
+        """Do what `put` does, as part of a change."""
+        free = iter(places)
+        tried = (
+            self._put_one(memory, vector, free, imported=imported)
+            for memory, vector in zip(memories, vectors or (None,) * len(memories), strict=True)
+        )
+        put = [each for each in tried if each is not None]
+        self.index_words([words for _, words in put])
+        kept = tuple(memory for memory, _ in put)
+        self._link(links, at=kept[0].confirmed if kept else 0.0)
+        return kept
+
+    def put_imported(
+        self, memories: Sequence[Memory], links: Sequence[Link], *, row: tuple[str, int], at: float
+    ) -> tuple[Memory, ...]:
+        """Write memories that may name others by their uids, also those that were kept long ago, as part of a change.
+
+        A *row* that is read from its newest end has a name and so many older memories to come, which are given their
+        places below.
+        """
+        memories = sorted(memories, key=lambda memory: memory.created)  # a higher place is a newer memory
+        kept = self.put_now(memories, places=self._places_in(row, memories, at=at), imported=True)
+        self._link(links, at=at)
+        superseded = [(each.superseded_by, each.id) for each in kept if each.superseded_by]
+        sql = f"UPDATE memories SET superseded_by = ifnull({_BY_UID}, superseded_by) WHERE id = ?"
+        self._db.execute_many(sql, superseded)
+        return kept
+
+    def _link(self, links: Sequence[Link], *, at: float) -> None:
+        ends = [(link.source, link.source, link.relation, link.target, link.target, at) for link in links]
+        sql = f"INSERT OR IGNORE INTO links VALUES (ifnull({_BY_UID}, ?), ?, ifnull({_BY_UID}, ?), ?)"
+        self._db.execute_many(sql, ends)
+
+    def _put_one(
+        self, memory: Memory, vector: Vector | None, places: Iterator[int], *, imported: bool
+    ) -> tuple[Memory, Words] | None:
+        memory = replace(
+            memory, scope=memory.scope or f"project:{memory.project}", uid=storable(memory.uid) or secrets.token_hex(16)
+        )
+        if memory.kind not in KINDS:
+            raise BadRequest(f"unknown kind {memory.kind!r}", hint=f"one of {', '.join(KINDS)}")
+        old = self._db.execute(
+            f"""SELECT place, {_WORDS}, owner, id, functions, pinned, used, ignored
+            FROM memories WHERE uid = ?""",
+            (memory.uid,),
+        ).fetchone()
+        if old is None and self._tombstones.refuses(memory, imported=imported):
+            return None
+        owner, texts = self.owner(memory.scope), indexed_texts(memory)
+        if old is None:
+            memory, place = replace(memory, id=self._free_id(memory)), next(places, 0) or self._new_place(owner)
+        else:
+            # A memory that moves to another scope moves to that scope's range.
+            place = old[0] if old[6] == owner else self._new_place(owner)
+            # Whoever writes it again does not say whether it is pinned and used.
+            memory = replace(memory, id=old[7], pinned=old[9] == 1, used=old[10], ignored=old[11])
+            if vector is None and tuple(old[1:6]) == texts:
+                vector = self._vector_at(old[0])  # the same text means the same
+            self._remove(old[0])
+        row = row_of(memory, place=place, owner=owner, texts=texts)
+        self._db.execute(f"INSERT INTO memories ({COLUMNS}) VALUES ({marks(row)})", row)
+        before = (old[0], old[4], old[8]) if old else None
+        if why := self._db.attempt(self._index_code, memory, place, before=before):
+            self._db.trouble["code"] = f"the index of code cannot be written: {why}"
+        noted = old is not None or _seen_elsewhere(memory)
+        if noted and (why := self._db.attempt(self._note_sightings, memory, known=old is not None)):
+            self._db.trouble["sightings"] = f"which session saw what cannot be written: {why}"
+        self._put_vector(place, vector)
+        return memory, (place, texts, old[:6] if old else None)
+
+    def _remove(self, place: int) -> None:
+        """Delete a memory and its vector; a broken table of vectors must not keep it from changing."""
+        sql = "DELETE FROM memories WHERE place = ?"
+        if self._db.attempt(self._db.execute, sql, (place,)):
+            self._db.execute("DROP TRIGGER IF EXISTS vectors_gone")
+            self._db.execute(sql, (place,))
+
+    def _index_code(self, memory: Memory, place: int, *, before: tuple[int, str, str] | None) -> None:
+        """Put a memory's names in the place of those it had *before*: where it was, its files, its functions."""
+        was, *lists = before or (0,)
+        gone = [name for each in lists for name in stored_texts(each)]
+        names = [*memory.files, *memory.functions]
+        by_name = "(SELECT number FROM units WHERE name = ?)"
+        many = self._db.execute_many
+        many(f"DELETE FROM code WHERE unit = {by_name} AND place = ?", [(name, was) for name in gone])
+        many("INSERT OR IGNORE INTO units (name) VALUES (?)", [(name,) for name in names])
+        many(f"INSERT OR IGNORE INTO code VALUES ({by_name}, ?)", [(name, place) for name in names])
+        # A name goes with the last memory that has it.
+        unused = "NOT EXISTS (SELECT 1 FROM code WHERE unit = number)"
+        many(f"DELETE FROM units WHERE name = ? AND {unused}", [(name,) for name in gone])
+
+    def _note_sightings(self, memory: Memory, *, known: bool) -> None:
+        """Note which other sessions saw a memory, in the place of what is noted where it is *known*."""
+        if known:
+            self._db.execute("DELETE FROM sightings WHERE memory = ?", (memory.id,))
+        rows = [(session, memory.id) for session in _seen_elsewhere(memory)]
+        self._db.execute_many("INSERT OR IGNORE INTO sightings VALUES (?, ?)", rows)
+
+    def _vector_at(self, place: int) -> Vector | None:
+        with suppress(*self._db.damaged):
+            row = self._db.execute("SELECT model, scale, blob FROM vectors WHERE place = ?", (place,)).fetchone()
+            return Vector(*row) if row else None
+        return None
+
+    def _put_vector(self, place: int, vector: Vector | None) -> None:
+        """Write a vector beside its memory; where there is none, or no table, the memory is kept all the same."""
+        sql = "INSERT OR REPLACE INTO vectors (place, model, scale, blob) VALUES (?, ?, ?, ?)"
+        row = (place, vector.model, vector.scale, vector.data) if vector is not None else ()
+        if not row or self._db.attempt(self._db.execute, sql, row):
+            self._without_vector += 1
+
+    def _add_vectors(self, memories: Sequence[Memory], vectors: Sequence[Vector]) -> int:
+        added = 0
+        for memory, vector in zip(memories, vectors, strict=True):
+            sql = f"SELECT place, {_WORDS} FROM memories WHERE id = ?"
+            row = self._db.execute(sql, (memory.id,)).fetchone()
+            if row is not None and tuple(row[1:]) == indexed_texts(memory):
+                self._put_vector(row[0], vector)
+                added += 1
+        return added
+
+    def index_words(self, changes: Sequence[Words]) -> None:
+        """Put the words of memories into the index, as part of a change; a damaged index must not cost the memories."""
+        if "index" not in self._db.trouble:
+            try:
+                why = self._db.attempt(self._change_words, changes)
+            except self._db.damaged as exc:
+                # The whole of it is gone; the commit is tried again, now without the index.
+                self._db.trouble["index"] = f"the words index cannot be written: {exc}"
+                raise
+            if not why:
+                return
+            self._db.trouble["index"] = f"the words index cannot be written: {why}"
+        # Noted in the database, for after a restart the index would not show what it lacks. `meta` may be missing too.
+        sql = "INSERT OR REPLACE INTO meta VALUES ('index', ?)"
+        self._db.attempt(self._db.execute, sql, (self._db.trouble["index"],))
+
+    def _change_words(self, changes: Sequence[Words]) -> None:
+        for place, texts, old in changes:
+            if old is not None:
+                sql = f"INSERT INTO words (words, rowid, {_WORDS}) VALUES ('delete', ?, ?, ?, ?, ?, ?)"
+                self._db.execute(sql, old)
+            self._db.execute(f"INSERT INTO words (rowid, {_WORDS}) VALUES (?, ?, ?, ?, ?, ?)", (place, *texts))
+        # Here a damage can still be undone; at the end of the savepoint, FTS5 would find it too late.
+        self._db.execute("INSERT INTO words (words) VALUES ('flush')")
+
+    def owner(self, scope: str) -> int:
+        """Return the number of a scope, which it is given where it has none, as part of a change."""
+        self._db.execute("INSERT OR IGNORE INTO owners (scope) VALUES (?)", (scope,))
+        return int(self._db.execute("SELECT number FROM owners WHERE scope = ?", (scope,)).get)
+
+    def _new_place(self, owner: int) -> int:
+        newest = self._db.execute(
+            "UPDATE owners SET newest = newest + 1 WHERE number = ? RETURNING newest", (owner,)
+        ).get
+        return int(owner << SEQUENCE_BITS | newest)
+
+    def _free_id(self, memory: Memory) -> str:
+        """Return the id that an imported memory brings where it is free, else a new one."""
+        id = memory.id if memory.id.startswith(f"{KINDS[memory.kind]}-") else ""
+        while not id or self._db.execute("SELECT 1 FROM memories WHERE id = ?", (id,)).get:
+            id = f"{KINDS[memory.kind]}-{''.join(self._choose(BASE32) for _ in range(8))}"
+        return id
+
+    def _places_in(self, row: tuple[str, int], memories: Sequence[Memory], *, at: float) -> Sequence[int]:
+        """Return places below those that this row had before; it is given room for all that is to come at first."""
+        name, left = f"places:{row[0]}", row[1]
+        scopes = {memory.scope or f"project:{memory.project}" for memory in memories}
+        if not row[0] or len(scopes) != 1:
+            return ()
+        held = self._db.execute("SELECT text FROM marks WHERE name = ?", (name,)).get
+        lowest, room = map(int, held.split()) if held else (0, 0)
+        if room < len(memories):
+            owner, room = self.owner(scopes.pop()), len(memories) + left
+            grown = "UPDATE owners SET newest = newest + ? WHERE number = ? RETURNING newest"
+            lowest = (owner << SEQUENCE_BITS | int(self._db.execute(grown, (room, owner)).get)) + 1
+        lowest, room = lowest - len(memories), room - len(memories)
+        if left:
+            self._db.execute("INSERT OR REPLACE INTO marks VALUES (?, ?, ?)", (name, f"{lowest} {room}", at))
+        else:
+            self._db.execute("DELETE FROM marks WHERE name = ?", (name,))
+        return range(lowest, lowest + len(memories))
+
+    def rebuild(self) -> int:
+        """Derive everything anew that is derived from memories, as part of a change, and return how many there are."""
+        self._adopt_orphans()
+        self._rebuild_split()
+        self._db.execute("INSERT INTO words (words) VALUES ('rebuild')")
+        self._db.execute(f"INSERT INTO units (name) SELECT DISTINCT name FROM ({_NAMED})")
+        self._db.execute(f"INSERT INTO code SELECT u.number, n.place FROM ({_NAMED}) n JOIN units u ON u.name = n.name")
+        self._db.execute("DELETE FROM sightings")
+        self._db.execute(_ALL_SIGHTINGS)
+        self._db.execute("DELETE FROM meta WHERE key = 'index'")
+        return int(self._db.execute("SELECT count(*) FROM memories").get)
+
+    def _adopt_orphans(self) -> None:
+        """Let memories whose owner was lost keep its number, so that no other scope is given it, and them with it."""
+        one_project = "CASE WHEN count(DISTINCT project) = 1 AND project <> '' THEN 'project:' || project END"
+        for scope in (f"ifnull({one_project}, 'lost:' || owner)", "'lost:' || owner"):
+            self._db.execute(
+                f"""INSERT OR IGNORE INTO owners (number, scope, newest)
+                SELECT owner, {scope}, max(place & {(1 << SEQUENCE_BITS) - 1}) FROM memories
+                WHERE owner NOT IN (SELECT number FROM owners) GROUP BY owner ORDER BY count(*) DESC"""
+            )
+
+    def _rebuild_split(self) -> None:
+        """Index the details too, also of memories that were written before details were indexed."""
+        for place, title, body, tags, files, functions, detail, split_now in self._all(
+            "SELECT place, title, body, tags, files, functions, detail, split FROM memories WHERE detail <> '{}'"
+        ):
+            row = {"title": title, "body": body, "tags": tags, "files": files, "functions": functions}
+            if (rebuilt := split_of({**row, "detail": detail})) != split_now:
+                self._db.execute("UPDATE memories SET split = ? WHERE place = ?", (rebuilt, place))
+
+
+def indexed_texts(memory: Memory) -> tuple[str, str, str, str, str]:
+    """Return the texts that the words index covers, in its order."""
+    title, body = storable(memory.title), storable(memory.body)
+    tags, files = as_json(memory.tags), as_json(memory.files)
+    # A function's whole name is a word too, not only its parts; and why something was decided is looked for as well.
+    names = " ".join((*memory.functions, told_in(memory.detail)[:MOST_DETAIL])).strip()
+    return title, body, tags, files, storable(f"{names} {split(f'{title} {body} {tags} {files} {names}')}".strip())
+
+
+def split_of(row: Mapping[str, Any]) -> str:
+    """Return the column `split` of a memory's row; a detail that is no JSON says nothing."""
+    try:
+        detail = json.loads(row["detail"])
+    except ValueError:
+        detail = {}
+    tags, files, functions = (stored_texts(row[name]) for name in ("tags", "files", "functions"))
+    memory = Memory("note", row["title"], row["body"], tags=tags, files=files, functions=functions)
+    return indexed_texts(replace(memory, detail=detail if isinstance(detail, dict) else {}))[4]
+
+
+def stored_texts(stored: str) -> tuple[str, ...]:
+    """Return the texts of a stored list; what some other program wrote as no list has none."""
+    try:
+        found = json.loads(stored)
+    except ValueError:
+        return ()
+    return tuple(each for each in found if isinstance(each, str)) if isinstance(found, list) else ()
+
+
+def as_json(value: Any) -> str:
+    """Return *value* as the store writes JSON."""
+    return storable(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+
+def _seen_elsewhere(memory: Memory) -> tuple[str, ...]:
+    """Return the sessions that saw a memory before the one that it is of; what was learned over sessions is of none."""
+    seen_in = named(memory.detail, "seen_in") if memory.session else {}
+    return tuple(each for each in seen_in if each not in (*NO_SESSION, memory.session))
+
+
+def row_of(memory: Memory, *, place: int, owner: int, texts: Sequence[str]) -> tuple[Any, ...]:
+    """Return the row of a memory, in the order of COLUMNS."""
+    title, body, tags, files, words = texts
+    return (
+        *(place, memory.id, memory.uid, owner, memory.kind, title, body, tags, files, as_json(memory.functions)),
+        *(words, memory.project, memory.session, memory.source, memory.trust),
+        *(memory.confidence, memory.seen, memory.created, memory.confirmed, memory.status, memory.superseded_by),
+        *(int(memory.pinned), memory.used, memory.ignored, as_json(dict(memory.detail))),
+    )

@@ -1,0 +1,289 @@
+"""The projects that were seen: where, under which name, which counts as which; and one merged into another."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from foreword.audit import AuditEntry
+from foreword.errors import BadRequest
+from foreword.models import KnownProject, Memory, Project, ProjectContents, moved
+from foreword.store.audit import ALIAS, MERGE, Audit
+from foreword.store.memories import Memories
+from foreword.store.sql import SEQUENCE_BITS, Reader, chunks, marks
+
+if TYPE_CHECKING:
+    from foreword.store.database import Database
+
+MOST_ROOTS = 20  # folders of one project; whoever has more clones has forgotten the first
+ROWS = 2_000  # memories whose words are moved at a time: some megabytes
+TABLES = ("sessions", "events", "changes", "injections", "silences", "log")  # that name a project, besides memories
+LOW = (1 << SEQUENCE_BITS) - 1
+_OWNER = "(SELECT number FROM owners WHERE scope = ?)"
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What a merge moved, by table, and how many memories became one with another."""
+
+    rows: Mapping[str, int]
+    united: int
+    entry: AuditEntry
+
+
+class ProjectReader(Reader):
+    """The aliases, for any connection."""
+
+    def resolve(self, project: Project) -> Project:
+        """Return the project that this one counts as: itself, or the one that it is an alias of, with its name."""
+        rows = self._all(
+            """SELECT t.key, t.name FROM projects p JOIN projects t ON t.key = coalesce(nullif(p.alias_of, ''), p.key)
+            WHERE p.key = ?""",
+            (project.key,),
+        )
+        return replace(project, key=rows[0][0], name=rows[0][1] or project.name) if rows else project
+
+
+class Projects(ProjectReader):
+    """All projects."""
+
+    def __init__(self, db: Database, memories: Memories, audit: Audit) -> None:
+        super().__init__(db)
+        self._db, self._memories, self._audit = db, memories, audit
+        self._known: tuple[int, Mapping[str, KnownProject]] = (-1, {})  # as they were read last, and which version
+
+    def all(self) -> Mapping[str, KnownProject]:
+        """Return the projects that were seen, by key; another object whenever that has changed."""
+        version = self._db.versions["projects"]
+        if self._known[0] != version:
+            self._known = (version, self._read())
+        return self._known[1]
+
+    def contents(self) -> dict[str, ProjectContents]:
+        """Return what is kept of each project, by key; also of projects that nobody saw."""
+        kinds: dict[str, dict[str, int]] = {}
+        for scope, kind, many in self._all(
+            # Over the index of active memories alone.
+            """SELECT o.scope, m.kind, m.many FROM owners o JOIN
+            (SELECT owner, kind, count(*) AS many FROM memories WHERE status = 'active' GROUP BY owner, kind) m
+            ON m.owner = o.number WHERE o.scope LIKE 'project:%' ORDER BY 1, 2"""
+        ):
+            kinds.setdefault(scope.removeprefix("project:"), {})[kind] = many
+        rows = self._all("SELECT project, count(*), max(last) FROM sessions WHERE project <> '' GROUP BY project")
+        sessions = {project: (many, last) for project, many, last in rows}
+        return {key: ProjectContents(kinds.get(key, {}), *sessions.get(key, (0, 0.0))) for key in {*kinds, *sessions}}
+
+    def row_counts(self, key: str) -> dict[str, int]:
+        """Return how many rows of every table are a project's, whatever their status."""
+        self._db.flush()
+        return self._row_counts(key)
+
+    def see(self, projects: Sequence[Project], *, at: float) -> None:
+        """Note where projects were seen, and under which name the first time."""
+        self._db.write(self._see, projects, at=at)
+
+    def rename(self, key: str, name: str) -> None:
+        """Give a project a name for people."""
+        self._db.write(self._rename, key, name)
+
+    def alias(self, key: str, *, of: str, who: str, at: float) -> AuditEntry:
+        """Let a project count as another from now on, or with none named as itself again; logged, and can be undone.
+
+        No alias leads to another one.
+        """
+        return self._db.write(self._alias, key, of=of, who=who, at=at)
+
+    def merge(self, key: str, *, into: str, unite: Callable[[Memory, Memory], Memory], who: str, at: float) -> Merged:
+        """Make everything of a project another's, all or nothing, and its key an alias; logged, and cannot be undone.
+
+        Uids become those of the new project. Where one exists there already, *unite* puts the two together, the known
+        one first; the one that came stays as superseded by it.
+        """
+        self._db.flush()
+        return self._db.write(self._merge, key, into=into, unite=unite, who=who, at=at)
+
+    def merge_late_rows(self, key: str, *, into: str) -> None:
+        """Bring along what was written under a key in the moment a merge made it an alias."""
+        self._db.write(self._merge_late_rows, key, into=into)
+
+    def _read(self) -> dict[str, KnownProject]:
+        rows = self._all("SELECT key, name, root, roots, alias_of, first, last FROM projects ORDER BY key")
+        return {row[0]: _known(row) for row in rows}
+
+    def _row_counts(self, key: str) -> dict[str, int]:
+        scoped = f"SELECT count(*) FROM memories WHERE owner = {_OWNER}"
+        found = {"memories": int(self._all(scoped, (f"project:{key}",))[0][0])}
+        for table in TABLES:
+            found[table] = int(self._all(f"SELECT count(*) FROM {table} WHERE project = ?", (key,))[0][0])
+        return found
+
+    # -- inside a change ----------------------------------------------------------------------------------------
+    def _see(self, projects: Sequence[Project], *, at: float) -> None:
+        known = self._read()
+        self._db.changed("projects")
+        for project in projects:
+            before = known.get(project.key, KnownProject(project.key))
+            roots = tuple(dict.fromkeys(filter(None, (project.root, *before.roots))))[:MOST_ROOTS]
+            self._db.execute(
+                """INSERT INTO projects (key, name, root, roots, first, last) VALUES (?, ?, ?, ?, ?, ?)
+                ON CONFLICT (key) DO UPDATE SET root = excluded.root, roots = excluded.roots,
+                name = CASE WHEN name = '' THEN excluded.name ELSE name END, last = max(last, excluded.last)""",
+                (
+                    *(project.key, project.name, project.root or before.root),
+                    *(json.dumps(roots, ensure_ascii=False), at, at),
+                ),
+            )
+
+    def _rename(self, key: str, name: str) -> None:
+        self._db.changed("projects")
+        sql = "INSERT INTO projects (key, name) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET name = excluded.name"
+        self._db.execute(sql, (key, name))
+
+    def _alias(self, key: str, *, of: str, who: str, at: float) -> AuditEntry:
+        known = self._read()
+        if of and known.get(of, KnownProject(of)).alias_of:
+            raise BadRequest(f"{of} is itself an alias", hint=f"name {known[of].alias_of}")
+        if of and (of == key or any(each.alias_of == key for each in known.values())):
+            raise BadRequest(f"{key} has aliases of its own, or is the same", hint="`foreword project merge` moves all")
+        before = known.get(key, KnownProject(key)).alias_of
+        self._point(key, of)
+        why = f"{key} counts as {of}" if of else f"{key} counts as itself"
+        patch = {"alias": [key, before, of]}
+        return self._audit.note(ALIAS, why, patch, who=who, at=at, project=of or before or key, ids=())
+
+    def _merge(self, key: str, *, into: str, unite: Callable[[Memory, Memory], Memory], who: str, at: float) -> Merged:
+        rows = self._row_counts(key)
+        pairs = self._move(key, into)
+        for winner, loser in pairs:
+            self._unite(winner, loser, unite)
+        self._add_up(key, into)
+        for other, known in self._read().items():
+            if known.alias_of == key:
+                self._point(other, into)
+        self._point(key, into)
+        patch = {"moved": {"from": key, "into": into, "rows": rows}}
+        about = [id for pair in pairs for id in pair]
+        entry = self._audit.note(MERGE, f"{key} into {into}", patch, who=who, at=at, project=into, ids=about)
+        return Merged(rows, len(pairs), entry)
+
+    def _merge_late_rows(self, key: str, *, into: str) -> None:
+        if self._read().get(key, KnownProject(key)).alias_of == into:
+            self._move(key, into)
+
+    def _move(self, key: str, into: str) -> list[tuple[str, str]]:
+        """Give every row of a project to another; return the memories that exist there already, in pairs."""
+        sql = f"SELECT id FROM memories WHERE owner = {_OWNER} ORDER BY place"
+        ids = [id for (id,) in self._all(sql, (f"project:{key}",))]
+        pairs = self._rename_uids(ids, old=key, new=into)
+        if ids:
+            self._carry(ids, scope=f"project:{into}")
+        for table in ("memories", *TABLES):
+            # Of a function that one session changed in both, the other's row stays where nobody looks.
+            self._db.execute(f"UPDATE OR IGNORE {table} SET project = ? WHERE project = ?", (into, key))
+        return pairs
+
+    def _rename_uids(self, ids: Sequence[str], *, old: str, new: str) -> list[tuple[str, str]]:
+        """Give memories the uids that they have in their new project; those that exist there already, in pairs."""
+        pairs: list[tuple[str, str]] = []
+        sql = "SELECT uid, kind, title, status FROM memories WHERE id = ?"
+        for id in ids:
+            [(uid, kind, title, status)] = self._all(sql, (id,))
+            there = moved(uid, old=old, new=new, kind=kind, title=title)
+            taken = self._all("SELECT id FROM memories WHERE uid = ?", (there,)) if there != uid else []
+            if taken and status == "active":
+                pairs.append((taken[0][0], id))
+            elif not taken and there != uid:
+                self._db.execute("UPDATE memories SET uid = ? WHERE id = ?", (there, id))
+        return pairs
+
+    def _unite(self, winner: str, loser: str, unite: Callable[[Memory, Memory], Memory]) -> None:
+        """Put two memories of the same uid together; the one that was moved stays, superseded, and so do its links."""
+        known, other = self._memories.by_id([winner, loser])
+        both = replace(unite(known, other), id=known.id, uid=known.uid, scope=known.scope, project=known.project)
+        self._memories.put_now([both, replace(other, status="superseded", superseded_by=known.id)])
+        self._db.execute(
+            "UPDATE memories SET used = used + ?, ignored = ignored + ?, pinned = max(pinned, ?) WHERE id = ?",
+            (other.used, other.ignored, int(other.pinned), winner),
+        )
+
+    def _carry(self, ids: Sequence[str], *, scope: str) -> None:
+        """Give memories places in another scope's range, in the order they had, with words, vectors and code."""
+        owner = self._memories.owner(scope)
+        [(above,)] = self._all("SELECT newest FROM owners WHERE number = ?", (owner,))
+        highest = above
+        for some in chunks(ids, size=ROWS):
+            sql = f"SELECT place, title, body, tags, files, split FROM memories WHERE id IN ({marks(some)})"
+            rows = self._all(sql, some)
+            places = {row[0]: owner << SEQUENCE_BITS | above + (row[0] & LOW) for row in rows}
+            highest = max(highest, *(place & LOW for place in places.values()))
+            for row in rows:
+                sql = "UPDATE memories SET place = ?, owner = ? WHERE place = ?"
+                self._db.execute(sql, (places[row[0]], owner, row[0]))
+            self._memories.index_words([(places[row[0]], row[1:], row) for row in rows])
+            self._db.attempt(self._carry_vectors, places)  # a damaged table of vectors or code costs itself alone
+            self._db.attempt(self._carry_code, places)
+        self._db.execute("UPDATE owners SET newest = ? WHERE number = ?", (highest, owner))
+
+    def _carry_vectors(self, places: Mapping[int, int]) -> None:
+        for old, new in places.items():  # with a new number: an index in memory reads what is new
+            sql = "INSERT INTO vectors (place, model, scale, blob) SELECT ?, model, scale, blob FROM vectors"
+            self._db.execute(f"{sql} WHERE place = ?", (new, old))
+            self._db.execute("DELETE FROM vectors WHERE place = ?", (old,))
+
+    def _carry_code(self, places: Mapping[int, int]) -> None:
+        sql = "SELECT unit, place FROM code WHERE place BETWEEN ? AND ?"
+        for unit, place in self._all(sql, (min(places), max(places))):
+            if place in places:
+                self._db.execute("UPDATE code SET place = ? WHERE unit = ? AND place = ?", (places[place], unit, place))
+
+    def _add_up(self, key: str, into: str) -> None:
+        sql = """INSERT INTO tallies SELECT day, ?, what, number FROM tallies WHERE project = ?
+            ON CONFLICT (day, project, what) DO UPDATE SET number = number + excluded.number"""
+        self._db.execute(sql, (into, key))
+        self._db.execute("DELETE FROM tallies WHERE project = ?", (key,))
+
+    def _point(self, key: str, of: str) -> None:
+        sql = "INSERT INTO projects (key, alias_of) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET alias_of = ?2"
+        self._db.execute(sql, (key, of))
+        self._db.changed("projects")
+
+
+def _known(row: Sequence[Any]) -> KnownProject:
+    values: tuple[Any, ...] = (*row[:3], tuple(json.loads(row[3])), *row[4:])
+    return KnownProject(*values)
+
+
+def counts_as(key: str, known: Mapping[str, KnownProject]) -> str:
+    """Return the key that this one counts as: another one's, where it is an alias."""
+    return (known[key].alias_of if key in known else "") or key
+
+
+def names(known: Mapping[str, KnownProject], *, also: Iterable[str] = ()) -> Callable[[str], str]:
+    """Return what people call each project, by its key; of several with one name, also how their keys differ.
+
+    *also* are keys of which something is kept, though nobody has noted yet that they were seen.
+    """
+    same: dict[str, list[str]] = {}
+    for key in dict.fromkeys((*known, *also)):
+        if key not in known or not known[key].alias_of:
+            same.setdefault(_called(key, known), []).append(key)
+
+    def name(key: str) -> str:
+        own = _called(key, known)
+        others = [other for other in same.get(own, ()) if other != key]
+        return f"{own} ({_apart(key, others)})" if others else own
+
+    return name
+
+
+def _called(key: str, known: Mapping[str, KnownProject]) -> str:
+    """Its name; of one that nobody named yet, how its key ends."""
+    return (known[key].name if key in known else "") or key.rpartition("/")[2] or key
+
+
+def _apart(key: str, others: Sequence[str]) -> str:
+    parts = key.split("/")
+    ends = ("/".join(parts[-length:]) for length in range(2, len(parts)))
+    return next((end for end in ends if not any(other.endswith(f"/{end}") for other in others)), key)

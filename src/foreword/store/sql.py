@@ -1,0 +1,150 @@
+"""What all repositories share: the version of the schema, how rows become memories, and read-only access to a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Protocol
+
+from foreword.encoding import dumps, loads, storable
+from foreword.models import GOING_ON, Event, Memory
+
+SCHEMA = 8  # the version of store/schema.sql, and the newest that this code can read
+TABLES = (
+    *("memories", "vectors", "links", "sessions", "events", "changes", "injections", "injection_items"),
+    *("injection_texts", "silences", "access", "owners", "units", "code", "sightings", "marks", "ledger", "log"),
+    *("log_memories", "tombstones", "projects", "moved", "tallies", "meta"),
+)
+FOREVER = float("inf")
+SEQUENCE_BITS = 32  # place = owner << 32 | sequence
+MOST_PARAMETERS = 500  # in one statement
+EACH = "(SELECT value FROM json_each(?1))"  # any number of values as one parameter: the statement is prepared once
+
+MEMORY = """m.kind, m.title, m.body, m.id, m.uid, o.scope, m.project, m.tags, m.files, m.functions, m.session,
+ m.source, m.trust, m.confidence, m.seen, m.created, m.confirmed, m.status, m.superseded_by,
+ m.pinned, m.used, m.ignored, m.detail"""
+FROM = "FROM memories m JOIN owners o ON o.number = m.owner"
+EVENT = "key, host, name, kind, session, project, cwd, at, number, payload"
+SESSION = "id, host, project, cwd, started, last, ended, events, newest, distilled"
+CHANGE = "project, file, function, what, signature, line, end_line, session, at"
+
+# When the present context window of session ?1 began; an answered start tells it too, for capture may be off.
+_GOING_ON = ",".join(f"'{source}'" for source in GOING_ON)
+WINDOW = f"""max(coalesce((SELECT window FROM sessions WHERE id = ?1), 0), coalesce((SELECT max(at) FROM injections
+ WHERE session = ?1 AND moment = 'session_start' AND source NOT IN ('', 'question', {_GOING_ON})), 0))"""
+# Injections that are in that window: those since it began, and a block that is sent again with every request.
+IN_WINDOW = f"(j.at >= {WINDOW} OR (j.moment = 'session_start' AND j.form = 'xml'))"
+
+
+class Reads(Protocol):
+    """What a repository reads from: the `Database` of a worker, or a `ReadOnly` connection of the standard library."""
+
+    @property
+    def failures(self) -> tuple[type[Exception], ...]:
+        """The exceptions that a query may raise."""
+
+    def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
+        """Return the rows of a statement."""
+
+    def flush(self) -> None:
+        """Write what was left for later, so that it can be read."""
+
+    def same_connection(self) -> AbstractContextManager[object]:
+        """Let all queries of a block use one connection, instead of taking one for each."""
+
+
+class ReadOnly:
+    """A read-only connection of the standard library, for a hook without a worker."""
+
+    def __init__(self, execute: Callable[..., Iterable[Any]], *, failures: tuple[type[Exception], ...]) -> None:
+        self._execute = execute
+        self.failures = failures
+
+    def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
+        """Return the rows of a statement."""
+        return list(self._execute(sql, bound(parameters)))
+
+    def flush(self) -> None:
+        """Do nothing: nothing is written here."""
+
+    @contextmanager
+    def same_connection(self) -> Iterator[None]:
+        """Do nothing: there is one connection."""
+        yield
+
+
+class Reader:
+    """A repository as far as it reads."""
+
+    def __init__(self, db: Reads) -> None:
+        self._reads = db
+
+    def _all(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
+        return self._reads.query(sql, parameters)
+
+    def _owners(self, scopes: Sequence[str]) -> list[Any]:
+        """Return number and size of the scopes that exist."""
+        return self._all(f"SELECT number, newest FROM owners WHERE scope IN ({marks(scopes)})", tuple(scopes))
+
+    def _memories_at(self, places: Iterable[int]) -> dict[int, Memory]:
+        sql = f"SELECT {MEMORY}, m.place {FROM} WHERE m.place IN {EACH}"
+        listed = json_list(places)
+        return {row[-1]: memory_of(row) for row in self._all(sql, (listed,))} if listed != "[]" else {}
+
+    def _seen_again(self, session: str) -> str:
+        """Return the ids, as JSON, of what later sessions saw again; of nothing where the table is missing."""
+        try:
+            return dumps([id for (id,) in self._all("SELECT memory FROM sightings WHERE session = ?", (session,))])
+        except self._reads.failures:
+            return "[]"
+
+
+def bound(parameters: Sequence[Any] | Mapping[str, Any]) -> Any:
+    """Return the parameters of a statement without lone surrogates, which no database takes."""
+    if isinstance(parameters, Mapping):
+        return {name: storable(each) if isinstance(each, str) else each for name, each in parameters.items()}
+    return tuple(storable(each) if isinstance(each, str) else each for each in parameters)
+
+
+def marks(parameters: Sequence[Any]) -> str:
+    return ",".join("?" * len(parameters))
+
+
+def chunks(values: Sequence[Any], *, size: int = MOST_PARAMETERS) -> Iterator[Sequence[Any]]:
+    """Yield parts that stay below SQLite's limit of parameters in one statement."""
+    return (tuple(values[start : start + size]) for start in range(0, len(values), size))
+
+
+def where(conditions: Mapping[str, Any], *always: str) -> tuple[str, tuple[Any, ...]]:
+    """Return a WHERE clause of the conditions that have a value and those of *always*, and these values."""
+    given = {condition: value for condition, value in conditions.items() if value}
+    every = (*given, *always)
+    return f"WHERE {' AND '.join(every)}" if every else "", tuple(given.values())
+
+
+def json_list(numbers: Iterable[int]) -> str:
+    """Return numbers as one parameter of a statement, for `json_each`."""
+    return f"[{','.join(map(str, numbers))}]"
+
+
+def range_of(owner: int) -> tuple[int, int]:
+    """Return the first and the last place that can be an owner's."""
+    return owner << SEQUENCE_BITS, ((owner + 1) << SEQUENCE_BITS) - 1
+
+
+def texts(stored: str) -> tuple[str, ...]:
+    return tuple(loads(stored)) if stored != "[]" else ()
+
+
+def memory_of(row: Sequence[Any]) -> Memory:
+    """Return the memory of a row that begins with the columns of MEMORY."""
+    lists = (texts(stored) for stored in row[7:10])
+    detail = loads(row[22]) if row[22] != "{}" else {}
+    values: tuple[Any, ...] = (*row[:7], *lists, *row[10:19], row[19] == 1, *row[20:22], detail)
+    return Memory(*values)
+
+
+def event_of(row: Sequence[Any]) -> Event:
+    """Return the event of a row with the columns of EVENT."""
+    values: tuple[Any, ...] = (*row[:-2], loads(row[-1]), False, row[-2])
+    return Event(*values)
