@@ -259,7 +259,7 @@ def test_there_is_a_whole_backup_before_anything_changes(database):
     assert backup_of(database).stat().st_mode & 0o777 == 0o600
     assert state(backup_of(database)) == before
     with closing(Store(backup_of(database), backups=database.parent / "more")) as restored:
-        assert restored.counts()["memories"] == before[2]["memories"]["rows"]
+        assert restored.stats.row_counts()["memories"] == before[2]["memories"]["rows"]
 
 
 def test_backups_beyond_what_is_kept_go_the_oldest_first(database):

@@ -46,9 +46,9 @@ def asked(store, *, project, days, now=NOW):
 
 def judged(store, injection, items):
     """What the judge of use writes, without the judge."""
-    store._write(
+    store.database.write(
         lambda: [
-            store._db.execute(
+            store.database.connection.execute(
                 "UPDATE injection_items SET used = ? WHERE injection = ? AND number = ?", (used, injection, number)
             )
             for number, (_, _, used) in enumerate(items)

@@ -76,8 +76,8 @@ def merge(app: App, key: str, into: str) -> None:
 
 def back_up(home: Home, app: App) -> Path:
     path = home.backups / "before.db"
-    app.store._flush()
-    app.store._db.execute("VACUUM INTO ?", (str(path),))
+    app.store.database.flush()
+    app.store.database.connection.execute("VACUUM INTO ?", (str(path),))
     return path
 
 

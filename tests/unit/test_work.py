@@ -42,7 +42,7 @@ def works():
 
     def make(*, earlier=lambda _: (), services=None):
         services = services or Reports(None)
-        services._store = SimpleNamespace(events=lambda id, **_: earlier(id))
+        services._store = SimpleNamespace(events=SimpleNamespace(list=lambda id, **_: earlier(id)))
         made.append(WorkingSet(services))
         return made[-1]
 

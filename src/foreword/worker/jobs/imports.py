@@ -179,7 +179,7 @@ class ImportJob:
             rows = fresh[place : place + (FEW if hooks_came else ROWS)]
             place += len(rows)
             last = place >= len(fresh)  # what points at others comes when they are there, and the checkpoint with it
-            more = rest | {"mark": (run.checkpoint, batch.mark)} if last else {}
+            more = rest | {"checkpoint": (run.checkpoint, batch.mark)} if last else {}
             kept = self._write(rows, run, row=(batch.row, batch.left + len(fresh) - place), **more)
             run.kept += len(kept)
             run.forgotten += len(rows) - len(kept)
