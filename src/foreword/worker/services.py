@@ -91,19 +91,23 @@ class Services:
         """Open the store where it is not; while it cannot be opened, every request is answered with the reason."""
         if self._store is not None and not self._store.is_current_file():
             self.report("store", f"{self.home.database} was removed or replaced; it was opened again")
-            removed, self._store = self._store, None
+            removed, self._store = self._store, self._opened()
             removed.close()
         if self._store is None:
-            try:
-                self._store = Store(
-                    self.home.database,
-                    backups=self.home.backups,
-                    backups_keep=self.settings.backups_keep,
-                    choose=self._choose,
-                )
-            except StoreError as exc:
-                self._store_error = exc
-                self.report("store", f"{exc}; {exc.hint}")
+            self._store = self._opened()
+
+    def _opened(self) -> Store | None:
+        try:
+            return Store(
+                self.home.database,
+                backups=self.home.backups,
+                backups_keep=self.settings.backups_keep,
+                choose=self._choose,
+            )
+        except StoreError as exc:
+            self._store_error = exc
+            self.report("store", f"{exc}; {exc.hint}")
+            return None
 
     def close(self) -> None:
         if self._store is not None:
