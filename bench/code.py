@@ -26,7 +26,7 @@ from store import SEED, say
 
 from foreword.code import changed_functions
 from foreword.code.definitions import definitions_in
-from foreword.code.grammars import parsed, too_much
+from foreword.code.languages import is_too_large, parse
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNS = 3
@@ -70,7 +70,7 @@ def sources() -> dict[str, bytes]:
     root = Path(sysconfig.get_path("stdlib"))
     found = [path for path in sorted(root.rglob("*.py")) if "site-packages" not in path.parts]
     read = {str(path.relative_to(root)): path.read_bytes() for path in found}
-    return {name: text for name, text in read.items() if not too_much(text)}
+    return {name: text for name, text in read.items() if not is_too_large(text)}
 
 
 # ---- parsing
@@ -83,7 +83,7 @@ def speed(library: dict[str, bytes]) -> dict[str, float]:
     say(f"{len(some)} files of the standard library, {size:.1f} MB ...")
     ways: dict[str, Callable[[str, bytes], object]] = {
         "ast.parse": _ast,
-        "tree-sitter alone": lambda _, text: parsed(text, language="python"),
+        "tree-sitter alone": lambda _, text: parse(text, language="python"),
         "definitions": lambda name, text: definitions_in(text, file=name),
     }
     best = dict.fromkeys(ways, float("inf"))

@@ -24,7 +24,7 @@ from store import BIGGEST, SEED, Words, memories, mixed, quantile, say, shares
 from foreword.config import load
 from foreword.hook import build
 from foreword.hook.spool import hook_calls
-from foreword.install.found import place_of
+from foreword.install.detect import place_of
 from foreword.models import Memory
 from foreword.paths import Home
 from foreword.projects import resolve
@@ -395,7 +395,7 @@ def _away(home: Home) -> int:
 def _waiting(home: Home) -> int:
     current = home.spool / "current"
     waiting = hook_calls(current.read_bytes()) if current.exists() else ()
-    return sum(1 for each in waiting if not isinstance(each, bytes) and not each.given)
+    return sum(1 for each in waiting if not isinstance(each, bytes) and not each.injection)
 
 
 # The tail of a test run: 1.4 KB of the text that tools bring.

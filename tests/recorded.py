@@ -53,13 +53,13 @@ class Recorded:
     def trigger(self) -> str:
         """The moment that may be answered here, as the host's own page says; "" where nothing is."""
         host = find(self.host)
-        told = host.read(self.payload)
+        told = host.parse(self.payload)
         silent = told.inner or told.prompt.startswith("<task-notification>")  # which nobody typed
         return "" if silent else host.triggers.get(self.event, "")
 
     def placed(self, *, folder: str, session: str) -> Recorded:
         """The same in another folder and session, its prompt with a topic that memory knows something of."""
-        told = find(self.host).read(self.payload)
+        told = find(self.host).parse(self.payload)
 
         def changed(text: str) -> str:
             if told.prompt and text.endswith(told.prompt):

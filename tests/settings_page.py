@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foreword.config.settings import SETTINGS, default_shown, range_shown
-from foreword.layout import MOST_ITEMS, MOST_TOKENS, MOST_TOTAL, RECIPES, ledger_of
+from foreword.layout import LAYOUTS, MOST_ITEMS, MOST_TOKENS, MOST_TOTAL, window_totals
 
 
 def settings_page() -> str:
@@ -16,13 +16,13 @@ def settings_page() -> str:
     recipe_rows = [
         f"| {trigger} | {recipe.budget} | {layer.name} | {layer.cap} | {layer.limit} | {layer.limit_away or '-'} "
         f"| {', '.join(f'{name} {cap}' for name, cap in layer.groups.items()) or '-'} | {', '.join(layer.kinds)} |"
-        for trigger, recipe in RECIPES.items()
+        for trigger, recipe in LAYOUTS.items()
         for layer in recipe.layers
     ]
     return _PAGE.format(
         rows="\n".join(rows),
         recipe_rows="\n".join(recipe_rows),
-        ledger_rows="\n".join(f"| {name} | {tokens} |" for name, tokens in ledger_of(RECIPES).items()),
+        ledger_rows="\n".join(f"| {name} | {tokens} |" for name, tokens in window_totals(LAYOUTS).items()),
         most_total=MOST_TOTAL,
         most_tokens=MOST_TOKENS,
         most_items=MOST_ITEMS,

@@ -12,7 +12,7 @@ from bench.eval.datasets import Question
 from bench.eval.metrics import mean, rounded
 from bench.eval.scratch import Scratch
 from foreword.errors import ForewordError
-from foreword.layout import LayerRule, Recipe
+from foreword.layout import LayerRule, Layout
 from foreword.models import Memory, NoContext, Ranked
 from foreword.recall import render
 from foreword.recall.budget import Layer, Line, fit
@@ -82,13 +82,13 @@ def summarize(sets: Sequence[tuple[str, str, Blocks]], *, budget: int) -> dict[s
     }
 
 
-def scaled(layout: Recipe, budget: int) -> Recipe:
+def scaled(layout: Layout, budget: int) -> Layout:
     """Return *layout* with another budget, its caps scaled with it, as the settings do it."""
     layers = tuple(replace(layer, cap=layer.cap * budget // layout.budget) for layer in layout.layers)
     return replace(layout, budget=budget, layers=layers)
 
 
-def _index(layout: Recipe) -> LayerRule:
+def _index(layout: Layout) -> LayerRule:
     """Return the layer of one-line entries, which other tools inject."""
     return next(layer for layer in layout.layers if layer.name == "index")
 
@@ -110,7 +110,7 @@ class _Memoized:
         return answer
 
 
-def _recall(scratch: Scratch, question: Question, layout: Recipe, store: Searchable) -> Block:
+def _recall(scratch: Scratch, question: Question, layout: Layout, store: Searchable) -> Block:
     got = scratch.recall(question.prompt, at=question.at, layout=layout, store=store)
     if got.problems:
         raise ForewordError(f"{scratch.dataset.name} cannot be asked {question.prompt!r}: {'; '.join(got.problems)}")
@@ -127,7 +127,7 @@ def _lines(memories: Iterable[Memory], *, now: float) -> tuple[Line, ...]:
     return tuple(Line(text=render.compact(each, now=now), ranked=each) for each in ranked)
 
 
-def _fill(question: Question, lines: tuple[Line, ...], layout: Recipe, counted: Callable[[str], int]) -> Block:
+def _fill(question: Question, lines: tuple[Line, ...], layout: Layout, counted: Callable[[str], int]) -> Block:
     """Return a block of as many *lines* as fit, in the product's own frame."""
     rule = _index(layout)
     fitted = fit(

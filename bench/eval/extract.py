@@ -13,7 +13,7 @@ from foreword.extract.session import extract_session
 from foreword.models import Memory, Project, Session
 from foreword.recall.pipeline import Options
 from foreword.recall.tokens import count
-from foreword.terms import told_in
+from foreword.terms import text_in
 
 FIRST = 5  # sessions that somebody would look at
 SPEAKERS = {"user: ": "prompt", "assistant: ": "answer"}
@@ -103,7 +103,7 @@ def _messages(memory: Memory) -> list[Action]:
 
 def _text(memory: Memory) -> str:
     """Return everything that a memory says, its lists and details included."""
-    parts = (memory.title, memory.body, *memory.tags, *memory.files, *memory.functions, told_in(_detail(memory)))
+    parts = (memory.title, memory.body, *memory.tags, *memory.files, *memory.functions, text_in(_detail(memory)))
     return " ".join(parts)
 
 

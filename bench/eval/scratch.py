@@ -16,7 +16,7 @@ from bench.eval.datasets import Dataset, Question
 from bench.eval.metrics import DEPTH
 from foreword.config import load, load_synonyms
 from foreword.errors import ForewordError
-from foreword.layout import Recipe
+from foreword.layout import Layout
 from foreword.models import Context, Memory, NoContext, Project, Ranked, Trigger
 from foreword.paths import Home
 from foreword.recall.pipeline import POOL, Options, look, options_of, recall
@@ -108,7 +108,7 @@ class Scratch:
             Hit(uid, self.plain.coverage(uid, words)) for uid in self.plain.search(words, at=at, limit=10)
         )  # fmt: skip
 
-    def recall(self, prompt: str, *, at: float, layout: Recipe, store: Searchable) -> Context | NoContext:
+    def recall(self, prompt: str, *, at: float, layout: Layout, store: Searchable) -> Context | NoContext:
         """Return the block in front of a prompt, built from *store*."""
         return recall(store, self._moment(prompt), options=replace(self.options, layout=layout), now=at)
 

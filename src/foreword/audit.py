@@ -1,4 +1,4 @@
-"""The vocabulary of changes to what is remembered: each can be shown before, is logged, and can be taken back."""
+"""Change memories on purpose: plan a change, log it, undo it; revise the user's words; tell the log in lines."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from foreword.models import Change, Link, Memory, Project, lowest
+from foreword.models import Change, Link, Memory, Project, lowest_trust
 
-# Fields that an amendment may change; the rest of a memory tells where it came from.
-PARTS = ("changed", "new", "links", "unlinked")  # of a patch: what taking it back would take back
+PARTS = ("changed", "new", "links", "unlinked")  # of a patch, that an undo reverts
+# Fields that a change may touch; the rest of a memory is where it came from.
 FIELDS = (
     "kind", "title", "body", "scope", "project", "tags", "files", "functions", "trust", "confidence", "seen",
     "created", "confirmed", "status", "superseded_by", "pinned", "detail",
@@ -20,24 +20,24 @@ FIELDS = (
 
 @dataclass(frozen=True)
 class MemoryChange:
-    """One change, all of it or nothing: memories from what they were to what they are to be, new ones, and links."""
+    """One change, all of it or nothing: memories before and after it, new ones, and links."""
 
     what: str  # a verb: merge, supersede, stale, revise, pin, promote, discard, learn, ...
     why: str = ""
     changed: tuple[tuple[Memory, Memory], ...] = ()  # before -> after, the same uid
     new: tuple[Memory, ...] = ()
     links: tuple[Link, ...] = ()  # added; ends may be uids of the new ones
-    unlinked: tuple[Link, ...] = ()  # taken away
+    unlinked: tuple[Link, ...] = ()  # removed
 
     @property
     def about(self) -> tuple[str, ...]:
-        """The ids of the memories that it changes."""
+        """Return the ids of the memories that it changes."""
         return tuple(before.id for before, _ in self.changed)
 
 
 @dataclass(frozen=True)
 class AuditEntry:
-    """One entry of the log: who did what to which memories, when and why, and what became of it."""
+    """One entry of the audit log: who did what to which memories, when and why."""
 
     number: int
     at: float
@@ -54,88 +54,83 @@ class AuditEntry:
 
 @dataclass(frozen=True)
 class UndoResult:
-    """What taking entries back came to: the new entries, and what could not be taken back, with the reason."""
+    """What an undo did: the new entries, and what could not be undone, with the reason."""
 
     entries: tuple[AuditEntry, ...]
     refused: Mapping[int, str]
 
 
-Exists = Callable[[str, str], bool | None]  # a file, and a function in it or "" -> there; None: nobody can tell
+Exists = Callable[[str, str], bool | None]  # a file, and a function in it or "" -> whether it is there; None: not known
 
 
 @dataclass(frozen=True)
 class PlanContext:
-    """What planners know beside the memories: whose they are, when it is, and what became of the code."""
+    """What planners know beside the memories: the project, the time, and what became of the code."""
 
     project: Project
     now: float
     changes: tuple[Change, ...] = ()  # of the project's functions, newest first
     exists: Exists = lambda _file, _function: None
-    taken_back: frozenset[tuple[str, frozenset[str]]] = frozenset()  # (verb, ids): what somebody undid
-    shown_to: Callable[[str], frozenset[str]] = lambda _memory: frozenset()  # the sessions that we gave a memory to
-    give_way: Callable[[], object] = lambda: None  # called now and then in long work: others have their turn
+    taken_back: frozenset[tuple[str, frozenset[str]]] = frozenset()  # (verb, ids) that somebody undid
+    shown_to: Callable[[str], frozenset[str]] = lambda _memory: frozenset()  # sessions that got it
+    give_way: Callable[[], object] = lambda: None  # called now and then in long work, so that others get their turn
 
 
 class Planner(Protocol):
-    """Memories of one project, whatever their status, in the order of their places -> what is to be done."""
+    """A function that plans changes to the memories of one project, whatever their status."""
 
     def __call__(self, memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChange, ...]: ...
 
 
-def stands(entry: AuditEntry) -> bool:
-    """Whether an entry of the log about memories may be taken back: nobody did, and something of it is left."""
+def is_undoable(entry: AuditEntry) -> bool:
+    """Tell whether an entry can be undone: nobody did, and something of it is left."""
     return not entry.undone and entry.what != "forget" and any(entry.patch.get(name) for name in PARTS)
 
 
 def standing(planned: Iterable[MemoryChange], *, about: PlanContext) -> tuple[MemoryChange, ...]:
-    """Those that nobody took back before: what a person undid is not done again."""
+    """Return the planned changes that nobody undid before: what a person undid is not done again."""
     return tuple(each for each in planned if (each.what, frozenset(each.about)) not in about.taken_back)
 
 
 def patch_of(before: Memory, after: Memory) -> dict[str, list[Any]]:
-    """The fields that differ, each as it was and as it is to be; of a detail only those of its parts that differ."""
+    """Return the fields that differ, each before and after; of a detail only those of its parts that differ."""
     pairs = ((name, getattr(before, name), getattr(after, name)) for name in FIELDS)
     patch = {name: [plain(old), plain(new)] for name, old, new in pairs if old != new}
     if "detail" in patch:
         old, new = patch["detail"]
-        # What is counted in a detail goes on: it must not stand in the way of taking back a change of the rest.
+        # Counters in a detail go on: they must not keep a change of the rest from being undone.
         same = {name for name in old if name in new and old[name] == new[name]}
         patch["detail"] = [{name: part for name, part in each.items() if name not in same} for each in (old, new)]
     return patch
 
 
 def detail_after(detail: Mapping[str, Any], patch: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A detail whose parts are as the patch wants them, the others as they are."""
+    """Return a detail with the parts that the patch changes."""
     before, after = patch
     return {**{name: part for name, part in detail.items() if name not in before}, **after}
 
 
 def plain(item: Any) -> Any:
-    """As JSON gives it back."""
+    """Return *item* as JSON gives it back."""
     if isinstance(item, Mapping):
         return dict(item)
     return list(item) if isinstance(item, Sequence) and not isinstance(item, str) else item
 
 
-REVISED = "revised"  # in a detail: who put it into other words; what is said again leaves those words alone
-PROPOSAL, REVISES = "proposal", "revises"  # in the detail of what waits: what is proposed, and of which memory
+REVISED = "revised"  # in a detail: who put it into other words, which a repeated statement leaves alone
+PROPOSAL, REVISES = "proposal", "revises"  # in the detail of a proposal: what is proposed, and for which memory
 WHOLE = ("kind", "title", "body", "scope", "tags", "files", "functions", "confidence")
 REVISABLE_DETAIL = ("why", "fixed_by")  # of a detail
 REVISABLE = (*WHOLE, *REVISABLE_DETAIL)
 LISTS = ("tags", "files", "functions")
-ALONE, OWN_TERMINAL = "only the user does this", "ask the user to run it in a terminal of their own"
-WORDS = (
-    "title",
-    "body",
-    *LISTS,
-    *REVISABLE_DETAIL,
-)  # what an agent may put otherwise; what it is and where it counts, it may not
+USER_ONLY, OWN_TERMINAL = "only the user may do this", "ask the user to run it in a terminal of their own"
+WORDS = ("title", "body", *LISTS, *REVISABLE_DETAIL)  # what an agent may propose to change; not kind and scope
 
 
 def revised(memory: Memory, changes: Mapping[str, Any], *, who: str) -> Memory:
-    """*memory* with *changes* to some of REVISABLE, marked as revised; as it was where they change nothing.
+    """Return *memory* with *changes* to some of REVISABLE, marked as revised; unchanged where they change nothing.
 
-    Who said it first stays: other words for the same thing give it no more trust.
+    Its trust stays: other words for the same thing give it no more.
     """
     parts = {
         name: changes[name]
@@ -147,41 +142,41 @@ def revised(memory: Memory, changes: Mapping[str, Any], *, who: str) -> Memory:
         **{name: changes[name] for name in WHOLE if name in changes},
         detail={**memory.detail, **parts},  # an emptied one stays, or the next session would bring it back
     )
-    return after if after == memory else replace(after, detail={**after.detail, REVISED: _first(memory, who)})
+    by = "user" if memory.detail.get(REVISED) == "user" else who  # what the user once revised stays theirs
+    return after if after == memory else replace(after, detail={**after.detail, REVISED: by})
 
 
 def differing(before: Memory, after: Memory) -> tuple[str, ...]:
-    """The names of what differs, as people know them."""
+    """Return the names of the fields that differ, as people know them."""
     patch = patch_of(before, after)
     parts = {name for each in patch.pop("detail", ()) for name in each} - {REVISED}
     return (*patch, *(name for name in REVISABLE_DETAIL if name in parts))
 
 
 def version(memory: Memory) -> str:
-    """The same for as long as a memory says the same: whoever revises it can tell which one they read."""
-    says = [getattr(memory, name) for name in (*WHOLE, "status", "superseded_by")]
-    told = json.dumps([*says, *(memory.detail.get(name) for name in REVISABLE_DETAIL)], default=list)
-    return hashlib.blake2b(told.encode(), digest_size=12).hexdigest()
+    """Return a hash of what a memory says, so that a revision can name the version that it is based on."""
+    fields = [getattr(memory, name) for name in (*WHOLE, "status", "superseded_by")]
+    details = [memory.detail.get(name) for name in REVISABLE_DETAIL]
+    return _digest(json.dumps([*fields, *details], default=list))
 
 
 def is_the_users(memory: Memory) -> bool:
-    """Whether the user said it, or put it into these words: then nobody else changes it."""
+    """Tell whether the user wrote it or revised it: then nobody else changes it."""
     return memory.trust == "user" or memory.detail.get(REVISED) == "user"
 
 
 def proposed(memory: Memory, changes: Mapping[str, Any], *, source: str, session: str, at: float) -> Memory:
-    """What somebody else would have the user's memory say: a memory of its own that nobody is shown."""
+    """Return a proposal to revise the user's memory: a memory of its own that is not shown."""
     after = revised(memory, changes, who="agent")
-    told = {name: changes[name] for name in REVISABLE if name in changes}
-    mark = hashlib.blake2b(json.dumps([memory.uid, told], sort_keys=True).encode(), digest_size=12).hexdigest()
+    wanted = {name: changes[name] for name in REVISABLE if name in changes}
     detail = {name: each for name, each in after.detail.items() if name != REVISED}
     return replace(
         after,
         id="",
-        uid=f"proposal-{mark}",
+        uid=f"proposal-{_digest(json.dumps([memory.uid, wanted], sort_keys=True))}",
         source=source,
         session=session,
-        trust=lowest(("agent", memory.trust)),
+        trust=lowest_trust(("agent", memory.trust)),
         status="proposed",
         superseded_by="",
         pinned=False,
@@ -190,23 +185,25 @@ def proposed(memory: Memory, changes: Mapping[str, Any], *, source: str, session
         seen=1,
         created=at,
         confirmed=at,
-        detail={**detail, PROPOSAL: "revise", REVISES: memory.id, "changes": told},
+        detail={**detail, PROPOSAL: "revise", REVISES: memory.id, "changes": wanted},
     )
 
 
 def accepted(memory: Memory, proposal: Memory) -> Memory:
-    """*memory* as a proposal wants it, now that the user said yes to it."""
-    told = {name: proposal.detail["changes"][name] for name in WORDS if name in proposal.detail.get("changes", {})}
-    return revised(memory, {name: tuple(told[name]) if name in LISTS else told[name] for name in told}, who="user")
+    """Return *memory* as an accepted proposal changes it."""
+    wanted = {name: value for name, value in proposal.detail.get("changes", {}).items() if name in WORDS}
+    return revised(
+        memory, {name: tuple(wanted[name]) if name in LISTS else wanted[name] for name in wanted}, who="user"
+    )
 
 
 def said_again(known: Memory, fresh: Memory) -> Memory:
-    """*fresh*, as somebody tells it again; where *known* was revised, its words, with the counts and times of both.
+    """Return *fresh*, a repetition of *known*; where that was revised, its words with the counts and times of both.
 
-    Nothing gains trust by being said again.
+    Nothing gains trust by being repeated.
     """
     if not known.detail.get(REVISED):
-        return replace(fresh, trust=lowest((fresh.trust, known.trust)))
+        return replace(fresh, trust=lowest_trust((fresh.trust, known.trust)))
     return replace(
         known,
         seen=max(known.seen, fresh.seen),
@@ -217,13 +214,12 @@ def said_again(known: Memory, fresh: Memory) -> Memory:
     )
 
 
-def _first(memory: Memory, who: str) -> str:
-    """What the user once revised stays the user's."""
-    return "user" if memory.detail.get(REVISED) == "user" else who
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
 
 ADDED = "add"
-# What was done, as people say it; any other verb is told as it is.
+# What was done, as people say it; any other verb is shown as it is.
 PAST = {
     ADDED: "added",
     "revise": "revised",
@@ -253,21 +249,21 @@ PAST = {
     "merge project": "merged",
     "alias project": "aliased",
 }
-JOINED = {"merge": "into", "supersede": "by"}  # the word between what was put aside and what took its place
+JOINED = {"merge": "into", "supersede": "by"}  # the word between what gave way and what replaced it
 NAMED = 3  # memories in a line
 TITLE = 80  # characters
 
 
 @dataclass(frozen=True)
 class Happened:
-    """One thing that happened to memories, written by somebody on purpose or told by a memory that came to be."""
+    """One line of the history: an entry of the audit log, or a memory that was created."""
 
     at: float
     who: str
     what: str
     about: str  # which memories, in words
     why: str
-    number: int = 0  # of its entry; 0: it came to be, and was never an entry
+    number: int = 0  # of its entry; 0 for a memory that was created
     run: str = ""
     project: str = ""
     session: str = ""
@@ -276,18 +272,18 @@ class Happened:
 
 
 def chronicle(entries: Iterable[AuditEntry], written: Iterable[Memory], *, limit: int) -> tuple[Happened, ...]:
-    """Both in one list, newest first, at most *limit*."""
+    """Merge log entries and created memories into one list, newest first, at most *limit*."""
     both = [*map(_of_entry, entries), *map(_of_memory, written)]
     return tuple(sorted(both, key=lambda each: (-each.at, -each.number, each.about))[:limit])
 
 
 def line(happened: Happened, *, when: str) -> str:
-    """It in one line, its time first: who, what, which memories, why, and whether it was taken back."""
+    """Return one line, its time first: who, what, which memories, why, and whether it was undone."""
     notes = [happened.run, f"undone by {happened.undone}" if happened.undone else ""]
     tail = f"  ({'; '.join(filter(None, notes))})" if any(notes) else ""
-    told = ": ".join(filter(None, (happened.about, happened.why)))
+    about = ": ".join(filter(None, (happened.about, happened.why)))
     number = str(happened.number or "-")
-    return f"{when}  {number:>4}  {happened.who:<12}  {PAST.get(happened.what, happened.what):<12}  {told}{tail}"
+    return f"{when}  {number:>4}  {happened.who:<12}  {PAST.get(happened.what, happened.what):<12}  {about}{tail}"
 
 
 def _of_entry(entry: AuditEntry) -> Happened:
@@ -319,7 +315,7 @@ def _of_memory(memory: Memory) -> Happened:
 
 
 def _about(entry: AuditEntry) -> str:
-    """The memories of an entry; those that gave way to another are told with it."""
+    """Return the memories of an entry; those that gave way to another together with it."""
     if entry.what == "prune":
         return ", ".join(f"{count:,} {name}" for name, count in entry.patch.get("pruned", {}).items())
     if entry.what == "forget":

@@ -30,7 +30,7 @@ def loads(text: str) -> Any:
     try:
         return _DECODER.decode(text)
     except (ValueError, RecursionError, MemoryError) as exc:
-        hint = "a host sends one JSON object on stdin"
+        hint = "an agent sends one JSON object on stdin"
         raise BadPayload(f"not JSON: {type(exc).__name__}", hint=hint) from exc
 
 

@@ -1,16 +1,16 @@
-"""What can go wrong, by name; every error carries a hint that tells the way out.
+"""Define the exceptions; each carries a hint that says what to do.
 
 ForewordError
-├── BadPayload      a host sent something that is not an event
-├── BadRequest      a caller of the worker asked for something that makes no sense (400)
-├── NotFound        an id that nobody knows (404)
-├── Conflict        what was to be changed is no longer as it was known (409)
-├── BadConfig       config.toml, synonyms.toml or a file of a host's settings cannot be read, or not be added to
+├── BadPayload      an agent sent something that is not an event
+├── BadRequest      a request that makes no sense (400)
+├── NotFound        an unknown id (404)
+├── Conflict        what was to be changed has changed since it was read (409)
+├── BadConfig       config.toml, synonyms.toml or an agent's settings cannot be read or extended
 ├── StoreError      the database cannot be opened, read or written
 │   ├── NewerStore      it was written by a newer Foreword
 │   └── DamagedIndex    the words index is missing or damaged; the memories are safe
-├── EmbedError      texts cannot be given vectors now; everything else goes on
-├── ModelError      a model cannot be asked now; what was made without it stays
+├── EmbedError      no embeddings can be made now; everything else goes on
+├── ModelError      the model cannot be reached now; what was made without it stays
 └── WorkerError     the worker cannot be started or reached
 """
 
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 
 class ForewordError(Exception):
-    """A failure that names the thing and tells the way out."""
+    """A failure with its cause in plain words and a hint."""
 
     def __init__(self, message: str, *, hint: str = "run `foreword doctor`") -> None:
         super().__init__(message)
@@ -26,19 +26,19 @@ class ForewordError(Exception):
 
 
 class BadPayload(ForewordError):
-    """A host sent something that is not an event."""
+    """An agent sent something that is not an event."""
 
 
 class BadRequest(ForewordError):
-    """A caller asked for something that makes no sense."""
+    """A request makes no sense."""
 
 
 class NotFound(ForewordError):
-    """An id that nobody knows."""
+    """An id is unknown."""
 
 
 class Conflict(ForewordError):
-    """What was to be changed is no longer as it was known."""
+    """What was to be changed has changed since it was read."""
 
 
 class BadConfig(ForewordError):
@@ -58,11 +58,11 @@ class DamagedIndex(StoreError):
 
 
 class EmbedError(ForewordError):
-    """Texts cannot be given vectors now; everything else goes on."""
+    """No embeddings can be made now; everything else goes on."""
 
 
 class ModelError(ForewordError):
-    """A model cannot be asked now; what was made without it stays."""
+    """The model cannot be reached now; what was made without it stays."""
 
 
 class WorkerError(ForewordError):

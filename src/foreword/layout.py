@@ -1,4 +1,4 @@
-"""The user's `[recipes]` table -> for each moment its budget and its layers, in order."""
+"""Define the layout of each trigger's context: its budget and its layers in order, with the user's `[recipes]`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from foreword.models import KINDS
 
-MOST_TOKENS = 10_000  # five times the biggest recipe; beyond it memory would crowd out the work
+MOST_TOKENS = 10_000  # five times the biggest layout; beyond it memory would crowd out the work
 MOST_TOTAL = 100_000  # of one context window; half of the most that models hold
 MOST_ITEMS = 200
 HINT_TOKENS = 120  # of one hint around a tool use
 HINTS_TOKENS = 1_500  # of all hints in one context window
-UNCOUNTED = 1 << 30  # tokens; of a moment that no ledger counts
+UNCOUNTED = 1 << 30  # tokens; of a trigger without a window budget
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,10 @@ class LayerRule:
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """What a moment gets: at most `budget` tokens, frame included; what the caps leave is the frame's.
+class Layout:
+    """The context of a trigger: at most `budget` tokens, frame included; what the caps leave is the frame's.
 
-    The ledger: all its blocks in one context window have `total`, and session start with questions `together`.
+    The window budget: all its blocks in one context window have `total`, session start with questions `together`.
     """
 
     budget: int
@@ -51,10 +51,10 @@ class Wrong:
 
 PAST = ("decision", "pattern", "failure", "learning", "note")
 OWN = ("summary", "turn", "decision", "preference", "correction", "failure", "learning", "handoff", "note")
-ALL_BUT_GOALS = tuple(kind for kind in KINDS if kind != "goal")  # goals come where the prompt speaks of goals
+ALL_BUT_GOALS = tuple(kind for kind in KINDS if kind != "goal")  # goals come where the prompt mentions goals
 
-RECIPES: Mapping[str, Recipe] = {
-    "session_start": Recipe(
+LAYOUTS: Mapping[str, Layout] = {
+    "session_start": Layout(
         budget=2000,  # 1,800 in layers, 200 for the frame
         layers=(
             LayerRule("standing", 300, ("handoff", "summary"), limit=8),
@@ -74,7 +74,7 @@ RECIPES: Mapping[str, Recipe] = {
         total=2000,
         together=3000,
     ),
-    "prompt": Recipe(
+    "prompt": Layout(
         budget=500,
         layers=(
             LayerRule("files", 100, ("turn",), limit=1),
@@ -83,7 +83,7 @@ RECIPES: Mapping[str, Recipe] = {
         ),
         total=3000,
     ),
-    "compaction": Recipe(
+    "compaction": Layout(
         budget=1000,  # half of session_start, and it follows when the user changes that one
         layers=(
             LayerRule("session", 500, OWN, limit=20),
@@ -91,7 +91,7 @@ RECIPES: Mapping[str, Recipe] = {
             LayerRule("past", 200, PAST, limit=6),
         ),
     ),
-    "question": Recipe(
+    "question": Layout(
         budget=500,
         layers=(
             LayerRule(
@@ -102,53 +102,53 @@ RECIPES: Mapping[str, Recipe] = {
         together=3000,
     ),
 }
-COUNTED = ("session_start", "question", "prompt")  # moments that the ledger counts
+COUNTED = ("session_start", "question", "prompt")  # triggers with a window budget
 
 
-def merged(overrides: Mapping[str, Any]) -> tuple[Mapping[str, Recipe], tuple[Wrong, ...]]:
-    """Our recipes with the user's numbers; what is wrong keeps our number, and caps not named grow with the budget."""
+def merged(overrides: Mapping[str, Any]) -> tuple[Mapping[str, Layout], tuple[Wrong, ...]]:
+    """Return our layouts with the user's numbers; a wrong one keeps ours, and caps not named grow with the budget."""
     wrong: list[Wrong] = []
-    tables = _tables(overrides, path=(), known=(*RECIPES, "ledger"), wrong=wrong)
-    start = _recipe("session_start", tables, budget=RECIPES["session_start"].budget, wrong=wrong)
-    recipes = {"session_start": start}
-    for trigger, ours in RECIPES.items():
+    tables = _tables(overrides, path=(), known=(*LAYOUTS, "ledger"), wrong=wrong)
+    start = _layout("session_start", tables, budget=LAYOUTS["session_start"].budget, wrong=wrong)
+    layouts = {"session_start": start}
+    for trigger, ours in LAYOUTS.items():
         if trigger != "session_start":
             budget = start.budget // 2 if trigger == "compaction" else ours.budget
-            recipes[trigger] = _recipe(trigger, tables, budget=budget, wrong=wrong)
-    return _with_ledger(recipes, tables.get("ledger", {}), wrong=wrong), tuple(wrong)
+            layouts[trigger] = _layout(trigger, tables, budget=budget, wrong=wrong)
+    return _with_window_budget(layouts, tables.get("ledger", {}), wrong=wrong), tuple(wrong)
 
 
-def ledger_of(recipes: Mapping[str, Recipe]) -> dict[str, int]:
-    """The totals of one context window, by the names of the `[recipes.ledger]` table."""
-    return {**{trigger: recipes[trigger].total for trigger in COUNTED}, "together": recipes["question"].together}
+def window_totals(layouts: Mapping[str, Layout]) -> dict[str, int]:
+    """Return the totals of one context window, by the names of the `[recipes.ledger]` table."""
+    return {**{trigger: layouts[trigger].total for trigger in COUNTED}, "together": layouts["question"].together}
 
 
-def shown(given: object) -> str:
-    """Any value a settings file can hold, short enough for a sentence and too short for a secret; never raises."""
+def shown(value: object) -> str:
+    """Return any value of a settings file, short enough for a sentence and too short for a secret."""
     try:
-        told = repr(given)
-        return told if len(told) <= 24 else f"{told[:12]}…"  # a token of 36 shows its prefix at the most
+        text = repr(value)
+        return text if len(text) <= 24 else f"{text[:12]}…"  # a token of 36 shows its prefix at the most
     except (ValueError, RecursionError):  # 0xfff… of 5,000 digits has no repr, nor has a table 30,000 deep
         return "something too long to show"
 
 
-def _tables(given: object, *, path: tuple[str, ...], known: tuple[str, ...], wrong: list[Wrong]) -> Mapping[str, Any]:
-    """What *given* says under known names; the rest becomes a complaint."""
-    if not isinstance(given, dict):
+def _tables(table: object, *, path: tuple[str, ...], known: tuple[str, ...], wrong: list[Wrong]) -> Mapping[str, Any]:
+    """Return the known names of *table*; every other becomes a complaint."""
+    if not isinstance(table, dict):
         wrong.append(Wrong(path, f"{_dotted(path)} must be a table"))
         return {}
-    for name in given:
+    for name in table:
         if name not in known:
             wrong.append(Wrong((*path, name), f"{_dotted((*path, name))} is unknown; known are {', '.join(known)}"))
-    return {name: given[name] for name in known if name in given}
+    return {name: table[name] for name in known if name in table}
 
 
-def _recipe(trigger: str, tables: Mapping[str, Any], *, budget: int, wrong: list[Wrong]) -> Recipe:
-    ours = RECIPES[trigger]
+def _layout(trigger: str, tables: Mapping[str, Any], *, budget: int, wrong: list[Wrong]) -> Layout:
+    ours = LAYOUTS[trigger]
     known = ("budget", *(layer.name for layer in ours.layers))
     table = _tables(tables.get(trigger, {}), path=(trigger,), known=known, wrong=wrong)
     budget = _number(table, "budget", budget, path=(trigger,), most=MOST_TOKENS, wrong=wrong)
-    return Recipe(
+    return Layout(
         budget=budget,
         layers=tuple(
             _layer(
@@ -163,14 +163,14 @@ def _recipe(trigger: str, tables: Mapping[str, Any], *, budget: int, wrong: list
     )
 
 
-def _with_ledger(recipes: Mapping[str, Recipe], given: object, *, wrong: list[Wrong]) -> Mapping[str, Recipe]:
-    """*recipes* with the totals of a window; those that are not named grow and shrink with the budgets."""
-    table = _tables(given, path=("ledger",), known=(*COUNTED, "together"), wrong=wrong)
+def _with_window_budget(layouts: Mapping[str, Layout], values: object, *, wrong: list[Wrong]) -> Mapping[str, Layout]:
+    """Return *layouts* with the totals of a window; those that are not named grow and shrink with the budgets."""
+    table = _tables(values, path=("ledger",), known=(*COUNTED, "together"), wrong=wrong)
     totals = {
         trigger: _number(
             table,
             trigger,
-            RECIPES[trigger].total * recipes[trigger].budget // RECIPES[trigger].budget,
+            LAYOUTS[trigger].total * layouts[trigger].budget // LAYOUTS[trigger].budget,
             path=("ledger",),
             most=MOST_TOTAL,
             wrong=wrong,
@@ -180,19 +180,19 @@ def _with_ledger(recipes: Mapping[str, Recipe], given: object, *, wrong: list[Wr
     both = totals["session_start"] + totals["question"]
     together = _number(table, "together", both, path=("ledger",), most=MOST_TOTAL, wrong=wrong)
     return {
-        trigger: Recipe(
-            budget=recipe.budget,
-            layers=recipe.layers,
+        trigger: Layout(
+            budget=layout.budget,
+            layers=layout.layers,
             total=totals.get(trigger, UNCOUNTED),
             together=together if trigger in ("session_start", "question") else UNCOUNTED,
         )
-        for trigger, recipe in recipes.items()
+        for trigger, layout in layouts.items()
     }
 
 
-def _layer(ours: LayerRule, given: object, *, cap: int, path: tuple[str, ...], wrong: list[Wrong]) -> LayerRule:
+def _layer(ours: LayerRule, values: object, *, cap: int, path: tuple[str, ...], wrong: list[Wrong]) -> LayerRule:
     limits = ("limit", "limit_away") if ours.limit_away else ("limit",)
-    table = _tables(given, path=path, known=("cap", *limits, *ours.groups), wrong=wrong)
+    table = _tables(values, path=path, known=("cap", *limits, *ours.groups), wrong=wrong)
     cap = _number(table, "cap", cap, path=path, most=MOST_TOKENS, wrong=wrong)
     return LayerRule(
         name=ours.name,
@@ -210,11 +210,11 @@ def _layer(ours: LayerRule, given: object, *, cap: int, path: tuple[str, ...], w
 def _number(
     table: Mapping[str, Any], name: str, ours: int, *, path: tuple[str, ...], most: int, wrong: list[Wrong]
 ) -> int:
-    given = table.get(name, ours)
-    if type(given) is int and 0 <= given <= most:  # not isinstance: true is an int to Python, and a slip to us
-        return given
+    value = table.get(name, ours)
+    if type(value) is int and 0 <= value <= most:  # not isinstance: true is an int to Python, and a slip to us
+        return value
     where = (*path, name)
-    wrong.append(Wrong(where, f"{_dotted(where)} must be a whole number from 0 to {most}, not {shown(given)}"))
+    wrong.append(Wrong(where, f"{_dotted(where)} must be a whole number from 0 to {most}, not {shown(value)}"))
     return ours
 
 

@@ -1,4 +1,4 @@
-"""The vocabulary: the values that travel from step to step."""
+"""Define the values that travel between the stages: events, memories, queries, contexts and injections."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 Trust = Literal["user", "agent", "tool", "imported"]
 Status = Literal["active", "proposed", "superseded", "stale", "discarded", "forgotten"]
 
-# Each kind with the prefix of its ids. The order is the order of the specification.
+# Each kind of memory with the prefix of its ids, in the order of the specification.
 KINDS = {
     "turn": "trn",
     "summary": "sum",
@@ -27,17 +27,18 @@ KINDS = {
     "note": "not",
     "project": "prj",
 }
-GOING_ON = ("resume", "fork")  # sources of a start in a context window that goes on
-TRIGGERS = ("session_start", "prompt", "compaction", "question")
-FORMS = ("markdown", "xml", "plain", "codes")
 BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"  # no i, l, o, u: ids are read aloud and typed
 TRUSTS = ("user", "agent", "tool", "imported")  # most trusted first
 STATUSES = ("active", "proposed", "superseded", "stale", "discarded", "forgotten")  # only the first is ever shown
 UNIVERSAL = "universal"
 
-# What a host told us, in our words; a name we do not know is kept as "other".
+# Kinds of events; an event that we do not know is kept as "other".
 EVENTS = ("session_start", "prompt", "tool", "tool_failure", "stop", "compaction", "session_end", "other")
-TOOL_BEGIN = "tool_begin"  # tells whose call a tool of ours is about to get; it is not kept
+TOOL_BEGIN = "tool_begin"  # shows in whose session one of our tools is about to be called; it is not kept
+TRIGGERS = ("session_start", "prompt", "compaction", "question")
+GOING_ON = ("resume", "fork")  # sources of a session's start that continue a context window
+FORMS = ("markdown", "xml", "plain", "codes")
+TOKENIZERS = ("claude-4.7", "claude-3", "o200k")  # Claude 3 to 4.6 share one
 
 # What one search may read of the words index, rarest first: of 1M memories 2,000 find 99 % of known items, 5,000 all.
 POSTINGS = 5_000
@@ -45,9 +46,7 @@ POSTINGS = 5_000
 EMPTY: Mapping[str, Any] = {}
 
 
-def stands(trigger: str, form: str) -> bool:
-    """Whether a block is sent again with every request of its session: no compaction takes it out of the window."""
-    return trigger == "session_start" and form == "xml"
+# ---- what happened
 
 
 @dataclass(frozen=True)
@@ -65,60 +64,50 @@ class Project:
 
 @dataclass(frozen=True)
 class Event:
-    """One thing a host told us, redacted; `key` is the same for the same event told twice."""
+    """One thing that an agent's hook reported, redacted; `key` is the same for an event that arrives twice."""
 
     key: str
-    host: str
-    name: str  # the host's own word for it
+    host: str  # the agent
+    name: str  # the agent's own word for it
     kind: str  # one of EVENTS
     session: str
-    project: str  # a project key; empty where the payload told no usable folder
+    project: str  # a project key; empty where the payload holds no usable folder
     cwd: str
     at: float
     payload: Mapping[str, Any]
-    lasting: bool = False  # the host gave it an id of its own; else the same bytes count once within seconds
-    number: int = 0  # given by the store, in the order of arrival
+    lasting: bool = False  # the agent gave it an id of its own; else the same bytes count once within seconds
+    number: int = 0  # set by the store, in the order of arrival
 
 
 @dataclass(frozen=True)
-class Memory:
-    """One thing worth knowing later."""
+class Session:
+    """One conversation with an agent."""
 
-    kind: str
-    title: str
-    body: str = ""
-    id: str = ""  # given by the store
-    uid: str = ""  # unique over machines; given by the store
-    scope: str = ""  # universal, language:X or project:KEY
-    project: str = ""  # the project it came from
-    tags: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
-    functions: tuple[str, ...] = ()
-    session: str = ""
-    source: str = "user"
-    trust: Trust = "user"
-    confidence: float = 1.0
-    seen: int = 1
-    created: float = 0.0
-    confirmed: float = 0.0
-    status: Status = "active"
-    superseded_by: str = ""
-    pinned: bool = False  # by the user; the store keeps this and the two below through every change
-    used: int = 0  # times it was given and the agent made use of it
-    ignored: int = 0  # times it was given for nothing
-    detail: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    id: str
+    host: str  # the agent
+    project: str
+    cwd: str
+    started: float
+    last: float
+    ended: float = 0.0
+    events: int = 0
+    newest: int = 0  # the number of its last event
+    distilled: int = 0  # the number of the last event that its memories cover
 
 
 RELATIONS = ("supersedes", "resolves", "caused-by", "relates-to", "part-of")  # of links between memories
 
 
 @dataclass(frozen=True)
-class Link:
-    """One edge of the graph between memories: supersedes, resolves, caused-by, relates-to or part-of."""
+class Edit:
+    """One edit of a file: whole texts before and after it (None: no file), or only the piece that was replaced."""
 
-    source: str
-    relation: str
-    target: str
+    file: str
+    before: str | None
+    after: str | None
+    whole: bool = False
+    everywhere: bool = False  # every occurrence of the piece was replaced
+    line: int = 0  # of the piece now, from 1 on, where that is known
 
 
 @dataclass(frozen=True)
@@ -136,111 +125,177 @@ class Change:
     at: float = 0.0
 
 
-@dataclass(frozen=True)
-class Edit:
-    """One edit of a file: whole texts before and after it (None: not there), or only the piece that was replaced."""
-
-    file: str
-    before: str | None
-    after: str | None
-    whole: bool = False
-    everywhere: bool = False  # every place where the piece stood was replaced
-    line: int = 0  # where the piece stands now, from 1 on, where that was told
+# ---- what is remembered
 
 
 @dataclass(frozen=True)
-class Session:
-    """One conversation with an agent."""
+class Memory:
+    """One thing worth knowing later."""
 
-    id: str
-    host: str
-    project: str
-    cwd: str
-    started: float
-    last: float
-    ended: float = 0.0
-    events: int = 0
-    newest: int = 0  # the number of its last event
-    distilled: int = 0  # the number of the last event that its memories tell of
-
-
-@dataclass(frozen=True)
-class Cap:
-    """The most that a host takes whole in one output."""
-
-    most: int
-    counts: str = "characters"  # or "utf-16" units, or "utf-8" bytes
-
-    def size(self, text: str) -> int:
-        """How much of it *text* takes."""
-        if self.counts == "characters" or text.isascii():
-            return len(text)
-        size = len(text.encode(self.counts, "surrogatepass"))
-        return size if self.counts == "utf-8" else size // 2 - 1  # without the mark of byte order
-
-
-@dataclass(frozen=True)
-class Trigger:
-    """When context is wanted, by whom, and how much of it."""
-
-    name: str  # one of MOMENTS
-    project: Project
+    kind: str
+    title: str
+    body: str = ""
+    id: str = ""  # set by the store
+    uid: str = ""  # unique over machines; set by the store
+    scope: str = ""  # universal, language:X or project:KEY
+    project: str = ""  # the project it came from
+    tags: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
     session: str = ""
-    prompt: str = ""
-    host: str = ""
-    source: str = ""  # of a start: startup, resume, clear, compact or fork; question, where it was asked for
-    model: str = ""
-    budget: int = 0  # 0 means the recipe's own
-    form: str = "markdown"  # one of FORMS
-    stable: bool = False  # whoever asks again gets the same bytes: through the window, or the session where it stands
-    touched: tuple[str, ...] = ()  # files of this session and of git, newest first, relative to the root
-    recent: tuple[str, ...] = ()  # the kinds of the last tool events, newest first
-    languages: tuple[str, ...] | None = None  # None: not looked for yet
-    scope: str = ""  # only this one of project, language and universal; empty means all
-    first: bool = True  # whether the prompt is the first of its context window
-    session_words: frozenset[str] = frozenset()  # words that came up in this session before the prompt
-    parallel: tuple[
-        tuple[float, tuple[str, ...]], ...
-    ] = ()  # other sessions in this folder: since when, with which files
-    changed: frozenset[str] | None = None  # files that git calls changed; None where nobody knows
+    source: str = "user"
+    trust: Trust = "user"
+    confidence: float = 1.0
+    seen: int = 1
+    created: float = 0.0
+    confirmed: float = 0.0
+    status: Status = "active"
+    superseded_by: str = ""
+    pinned: bool = False  # by the user; the store keeps this and the two below through every change
+    used: int = 0  # times it was injected and the agent used it
+    ignored: int = 0  # times it was injected for nothing
+    detail: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True)
+class Link:
+    """One edge of the graph between memories: supersedes, resolves, caused-by, relates-to or part-of."""
+
+    source: str
+    relation: str
+    target: str
 
 
 @dataclass(frozen=True)
 class Vector:
-    """What a text means to one model: whole numbers, one a byte, that `scale` makes unit length; empty says nothing."""
+    """The embedding of a text by one model: whole numbers, one a byte, that `scale` makes unit length."""
 
     model: str
     scale: float
     data: bytes
 
 
+def trust_rank(trust: str) -> int:
+    """Return 0 for the user's own words; the higher, the less they count. What is not known counts least."""
+    return TRUSTS.index(trust) if trust in TRUSTS else len(TRUSTS) - 1
+
+
+def lowest_trust(trusts: Iterable[str]) -> Trust:
+    """Return the lowest of *trusts*, which is what a memory made of several has; for none, the lowest of all."""
+    return cast("Trust", TRUSTS[max(map(trust_rank, trusts), default=len(TRUSTS) - 1)])
+
+
+AGENT_UID = "agent-"
+
+
+def agent_memory_uid(*, project: str, kind: str, title: str) -> str:
+    """Return the uid of what an agent asked us to remember: the same thing twice is one memory of a project."""
+    identity = "\0".join((project, kind, " ".join(title.casefold().split())))
+    return AGENT_UID + hashlib.blake2b(identity.encode(), digest_size=12).hexdigest()
+
+
+def moved(uid: str, *, old: str, new: str, kind: str = "", title: str = "") -> str:
+    """Return *uid* as extraction and imports write it in project *new*; one that names no project stays as it is."""
+    if uid == agent_memory_uid(project=old, kind=kind, title=title):
+        return agent_memory_uid(project=new, kind=kind, title=title)
+    prefix, colon, rest = uid.partition(":")
+    if colon and (rest == old or rest.startswith(f"{old}:")):
+        return f"{prefix}:{new}{rest[len(old) :]}"
+    return uid
+
+
+def text(detail: Mapping[str, Any], name: str) -> str:
+    """Return the text under *name* in a memory's detail; empty where there is none."""
+    value = detail.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def texts(detail: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """Return the texts of the list under *name*; none where there is no list."""
+    value = detail.get(name)
+    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list | tuple) else ()
+
+
+def named(detail: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return the object under *name*, such as one entry for each session; empty where there is none."""
+    value = detail.get(name)
+    return dict(value) if isinstance(value, Mapping) else {}
+
+
+# ---- what is injected
+
+
+@dataclass(frozen=True)
+class Cap:
+    """The longest answer that an agent takes whole."""
+
+    most: int
+    counts: str = "characters"  # or "utf-16" units, or "utf-8" bytes
+
+    def size(self, text: str) -> int:
+        """Return how much of it *text* takes."""
+        if self.counts == "characters" or text.isascii():
+            return len(text)
+        size = len(text.encode(self.counts, "surrogatepass"))
+        return size if self.counts == "utf-8" else size // 2 - 1  # without the byte order mark
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """When context is wanted, by whom, and how much of it."""
+
+    name: str  # one of TRIGGERS
+    project: Project
+    session: str = ""
+    prompt: str = ""
+    host: str = ""  # the agent
+    source: str = ""  # of a start: startup, resume, clear, compact or fork; `question` for an explicit request
+    model: str = ""
+    budget: int = 0  # 0 means the layout's own
+    form: str = "markdown"  # one of FORMS
+    stable: bool = False  # a repeated call gets the same bytes: in this window, or in the session where it is resent
+    touched: tuple[str, ...] = ()  # files of this session and of git, newest first, relative to the root
+    recent: tuple[str, ...] = ()  # the kinds of the last tool events, newest first
+    languages: tuple[str, ...] | None = None  # None: not determined yet
+    scope: str = ""  # only this one of project, language and universal; empty means all
+    first: bool = True  # whether the prompt is the first of its context window
+    session_words: frozenset[str] = frozenset()  # words that came up in this session before the prompt
+    parallel: tuple[tuple[float, tuple[str, ...]], ...] = ()  # other sessions in this folder: since when, their files
+    changed: frozenset[str] | None = None  # files that git calls changed; None where that is not known
+
+
+def is_resent(trigger: str, form: str) -> bool:
+    """Tell whether an agent sends a block again with every request, so that no compaction removes it."""
+    return trigger == "session_start" and form == "xml"
+
+
 @dataclass(frozen=True)
 class Query:
-    """What is looked for: the prompt's significant terms, and what it is about, in the scopes that may be shown."""
+    """What is searched for: the prompt's significant terms, and what it is about, in the scopes that may be shown."""
 
     scopes: tuple[str, ...]  # the project's first
     terms: tuple[str, ...] = ()
-    pairs: tuple[str, ...] = ()  # two words each that stand side by side in the prompt
+    pairs: tuple[str, ...] = ()  # two words each that are side by side in the prompt
     session: str = ""  # only what this session itself established; empty means any
     kinds: tuple[str, ...] = ()  # empty means all
     since: float = 0.0
     at: float = 0.0
     limit: int = 60
-    most_terms: int = 10  # the rarest of the terms are looked for
+    most_terms: int = 10  # the rarest of the terms are searched for
     postings: int = POSTINGS
-    # What was not said, each with the term that it may stand for
+    # Words that are not in the prompt, each with the term that it may replace
     synonyms: Mapping[str, str] = field(default_factory=dict, hash=False)
     files: tuple[str, ...] = ()  # named in the prompt; relative to the root where they lie in it
     functions: tuple[str, ...] = ()  # named in the prompt; a qualified one is followed by its last part
     touched: tuple[str, ...] = ()  # touched in this session or changed in git, newest first, relative to the root
     task: str = ""  # coding, debugging, documentation, architecture, or open
-    vector: Vector | None = None  # of the prompt, where meaning is switched on
-    plain: bool = False  # words alone: what stands around a hit, and the code it is about, are not asked for
+    vector: Vector | None = None  # of the prompt, where embeddings are switched on
+    plain: bool = False  # words alone: neither neighbours of a hit nor the code it is about
 
 
 @dataclass(frozen=True)
 class Near:
-    """What stood near a memory in its session: how many places later, what of the query it holds, whether it asks."""
+    """A memory near a hit in its session: how many places later, which terms it holds, whether it is a question."""
 
     gap: int
     held: tuple[str, ...]
@@ -250,15 +305,15 @@ class Near:
 
 @dataclass(frozen=True)
 class Hit:
-    """A memory that one source found; `held` is what it holds of what was asked for, each with its rarity."""
+    """A memory that one source found; `held` are the terms of the query that it holds, each with its rarity."""
 
     memory: Memory
     source: str
     score: float = 0.0  # as that source sees it
-    strength: float = 0.0  # what it says itself, without what stood around it
+    strength: float = 0.0  # of its own text, without its neighbours
     held: Mapping[str, float] = field(default_factory=dict, hash=False)
     full: float = 0.0  # the rarities of what makes a full match
-    size: int = 0  # the memories that were looked through
+    size: int = 0  # the memories that were searched
     near: tuple[Near, ...] = ()
 
 
@@ -280,19 +335,19 @@ class Item:
     score: float
     tokens: int
     why: Mapping[str, float]
-    used: bool | None = None  # None: not judged yet, or nobody can tell
-    how: str = ""  # what told it: fetched, file, function, command, words
+    used: bool | None = None  # None: not known yet, or nobody can tell
+    how: str = ""  # by which sign: fetched, file, function, command, words
 
 
 @dataclass(frozen=True)
 class Injection:
-    """One answer that was given: what was looked for, the text and its cost, what it held and what it left out."""
+    """One context that was injected: what was searched for, the text and its cost, its memories, what was left out."""
 
     id: str
     trigger: str
     session: str
     project: str
-    host: str
+    host: str  # the agent
     at: float
     tokens: int
     budget: int
@@ -302,26 +357,26 @@ class Injection:
     items: tuple[Item, ...]
     source: str = ""
     form: str = "markdown"
-    terms: tuple[str, ...] = ()  # what was looked for; never the prompt itself
+    terms: tuple[str, ...] = ()  # what was searched for; never the prompt itself
     files: tuple[str, ...] = ()
-    away: bool = False  # given by the hook itself, without the worker
-    text: str = ""  # exactly what was given; left out of lists
+    away: bool = False  # by the hook itself, without the worker
+    text: str = ""  # exactly what was injected; left out of lists
 
 
 @dataclass(frozen=True)
 class Rejected:
-    """A memory that was weighed and is not shown, and why."""
+    """A memory that was considered and is not shown, and why."""
 
     ranked: Ranked
     layer: str
     reason: str  # one word, such as threshold, shown, room
     text: str  # the same as a sentence
-    line: str  # what it would have said
+    line: str  # what it would have shown
 
 
 @dataclass(frozen=True)
 class Context:
-    """The text that is given to an agent, within its budget."""
+    """The text that is injected, within its budget."""
 
     text: str
     tokens: int
@@ -331,7 +386,7 @@ class Context:
     items: tuple[Item, ...]
     build_ms: float
     problems: tuple[str, ...] = ()  # what failed on the way and must be reported
-    terms: tuple[str, ...] = ()  # what was looked for
+    terms: tuple[str, ...] = ()  # what was searched for
     files: tuple[str, ...] = ()
     rejected: tuple[Rejected, ...] = ()
 
@@ -347,7 +402,7 @@ class NoContext:
     problems: tuple[str, ...] = ()
     terms: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
-    nearest: Ranked | None = None  # the best memory that was weighed
+    nearest: Ranked | None = None  # the best memory that was considered
     needed: float = 0.0  # the score that it would have needed
     spent: int = 0  # tokens of the window budget that are used, where that is the reason ...
     allowed: int = 0  # ... of so many
@@ -363,12 +418,12 @@ class NoContextRecord:
     source: str
     session: str
     project: str
-    host: str
+    host: str  # the agent
     at: float
     why: str  # one of `recall.pipeline.REASONS`
     budget: int = 0
     build_ms: float = 0.0
-    nearest: str = ""  # the id of the best memory that was weighed
+    nearest: str = ""  # the id of the best memory that was considered
     score: float = 0.0
     needed: float = 0.0
     spent: int = 0  # where the window budget is used up: tokens ...
@@ -399,12 +454,14 @@ class Usage:
     ignored: int = 0
 
 
+# ---- what the store counts
+
 PENDING_CALL = "asked"  # the outcome of a call that has not ended, or that a crash ended: its estimate counts
 
 
 @dataclass(frozen=True)
 class ModelCall:
-    """One call of a model, made or refused; its number is given by the store."""
+    """One call of a model, made or refused; its number is set by the store."""
 
     at: float
     provider: str
@@ -448,60 +505,13 @@ class ProjectContents:
 class AgentActivity:
     """What was seen of one agent; times are 0 where there was nothing."""
 
-    host: str
+    host: str  # the agent
     sessions: int
     events: int
     at: float = 0.0  # of its last event
     name: str = ""
     session: str = ""
     project: str = ""
-    given: float = 0.0  # when it was given something last, in its latest sessions
+    injected: float = 0.0  # when it got context last, in its latest sessions
     trigger: str = ""
     tokens: int = 0
-
-
-def level(trust: str) -> int:
-    """0 for the user's own words; the higher, the less they count. What is not known counts least."""
-    return TRUSTS.index(trust) if trust in TRUSTS else len(TRUSTS) - 1
-
-
-def lowest(trusts: Iterable[str]) -> Trust:
-    """What is made of several has the lowest trust of them; what is made of nothing known, the lowest of all."""
-    return cast("Trust", TRUSTS[max(map(level, trusts), default=len(TRUSTS) - 1)])
-
-
-SAID = "agent-"
-
-
-def said_uid(*, project: str, kind: str, title: str) -> str:
-    """The uid of what an agent asked to be kept: the same said again in a project is the same memory."""
-    told = "\0".join((project, kind, " ".join(title.casefold().split())))
-    return SAID + hashlib.blake2b(told.encode(), digest_size=12).hexdigest()
-
-
-def moved(uid: str, *, old: str, new: str, kind: str = "", title: str = "") -> str:
-    """*uid* as the distiller and the imports write it in project *new*; one that names no project stays as it is."""
-    if uid == said_uid(project=old, kind=kind, title=title):
-        return said_uid(project=new, kind=kind, title=title)
-    prefix, colon, rest = uid.partition(":")
-    if colon and (rest == old or rest.startswith(f"{old}:")):
-        return f"{prefix}:{new}{rest[len(old) :]}"
-    return uid
-
-
-def text(detail: Mapping[str, Any], name: str) -> str:
-    """The text under *name*; empty where there is none."""
-    told = detail.get(name)
-    return told if isinstance(told, str) else ""
-
-
-def texts(detail: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """The texts of the list under *name*; none where there is no list."""
-    told = detail.get(name)
-    return tuple(each for each in told if isinstance(each, str)) if isinstance(told, list | tuple) else ()
-
-
-def named(detail: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """What the object under *name* holds, such as one thing for each session; nothing where there is none."""
-    told = detail.get(name)
-    return dict(told) if isinstance(told, Mapping) else {}

@@ -1,4 +1,4 @@
-"""Environment -> where everything of ours lies on this machine, and folders that only we can enter."""
+"""Locate everything of ours on this machine, in folders that only the user can enter."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ import os
 import shlex
 import stat
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from foreword.errors import BadConfig, ForewordError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 PRIVATE = 0o700
 OPEN_TO_OTHERS = 0o077
@@ -25,7 +22,7 @@ OUR_FOLDERS = ("run", "spool", "backups", "logs", "bin", "lib", "installed")
 
 @dataclass(frozen=True)
 class Home:
-    """The one folder that holds all we keep."""
+    """The one folder that holds all we keep (FOREWORD_HOME)."""
 
     root: Path
 
@@ -106,14 +103,14 @@ class Home:
         return self.logs / "trouble.jsonl"
 
     def prepare(self) -> None:
-        """Leave every folder existing, ours and closed to others whatever the umask, or say what stands in the way."""
+        """Create every folder, closed to others whatever the umask; ForewordError where that cannot be done."""
         _own(self.root, is_root=True)
         for name in OUR_FOLDERS:
             _own(self.root / name, is_root=False)
 
 
 def home(environ: Mapping[str, str]) -> Home:
-    """The home that FOREWORD_HOME names, else `~/.foreword`."""
+    """Return the home that FOREWORD_HOME names, else `~/.foreword`."""
     named = environ.get("FOREWORD_HOME", "")
     root = expand(named or "~/.foreword", environ)
     if not os.path.isabs(root) or "\0" in root:
@@ -132,19 +129,19 @@ def home(environ: Mapping[str, str]) -> Home:
 
 
 def worker_command() -> list[str]:
-    """How the worker is started; -P: never with modules of the folder that it happens to be started in."""
+    """Return the command that starts the worker; -P: never with modules of the current folder."""
     return [sys.executable, "-P", "-m", "foreword.worker"]
 
 
 def expand(path: str, environ: Mapping[str, str]) -> str:
-    """The path with a leading `~` replaced by the user's own folder; other users' `~name` stays as it is."""
+    """Return the path with a leading `~` replaced by the user's own folder; other users' `~name` stays as it is."""
     if path != "~" and not path.startswith("~/"):
         return path
     return _user_folder(environ) + path[1:]
 
 
 def socket_problem(home: Home) -> str:
-    """Why the worker's socket cannot safely lie in this home, or nothing when it can."""
+    """Return why the worker's socket cannot safely lie in this home; empty when it can."""
     length = len(os.fsencode(home.socket))
     if length > SOCKET_PATH_BYTES:
         return (

@@ -1,4 +1,4 @@
-"""A project -> what is switched off there, and by what: settings, or a file of its own that may only opt out."""
+"""Decide whether a project is captured and gets context, by settings and by a file of its own that may opt out."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from foreword.models import Project
 FILE = ".foreword-off"  # in a project's root
 BOTH = ("capture", "inject")
 LISTS = ("off_projects", "read_only_projects", "silent_projects")
-CHOICES = (*BOTH, *LISTS)  # settings that are asked here
-MOST = 4096  # bytes of that file; two words are all it can say
+CHOICES = (*BOTH, *LISTS)  # settings that decide here
+MOST = 4096  # bytes of that file; two words are all it can hold
 REGULAR, FILE_TYPE = 0o100000, 0o170000  # in st_mode
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What is not done in a project, each with the switch that says so; empty where it is done."""
+    """What is switched off in a project, each with the switch that does it; empty where it is on."""
 
     capture: str = ""
     inject: str = ""
-    write: str = ""  # not even what somebody asks to be remembered: a project's own switch, not the setting `capture`
+    write: str = ""  # not even explicit requests: a project's own switch, not the setting `capture`
 
 
 def off(project: Project | None, choices: Mapping[str, Any]) -> Policy:
-    """What the user's *choices* and the project's own file switch off; every path asks this before it does anything."""
+    """Return what the user's *choices* and the project's own file switch off; every path checks this first."""
     write = inject = ""
     if project is not None:
         both = _named("off_projects", project, choices)
         write = both or _named("read_only_projects", project, choices)
         inject = both or _named("silent_projects", project, choices)
         if not (write and inject):
-            said = opted_out(project.root)
-            write = write or (FILE if "capture" in said else "")
-            inject = inject or (FILE if "inject" in said else "")
+            words = opted_out(project.root)
+            write = write or (FILE if "capture" in words else "")
+            inject = inject or (FILE if "inject" in words else "")
     return Policy(
         capture=write or ("" if choices["capture"] else "capture"),
         inject=inject or ("" if choices["inject"] else "inject"),
@@ -46,37 +46,37 @@ def off(project: Project | None, choices: Mapping[str, Any]) -> Policy:
 
 
 def chosen(settings: object) -> dict[str, Any]:
-    """The settings that are asked here, by name; the hook carries them along."""
+    """Return the settings that decide here, by name; the hook carries them along."""
     return {name: getattr(settings, name) for name in CHOICES}
 
 
 def listed(project: Project, entries: Sequence[str]) -> bool:
-    """Whether a list of folders and keys names this project: its key, or a folder that holds its root."""
+    """Tell whether a list of folders and keys names this project: its key, or a folder that holds its root."""
     return any(
         each == project.key or (each and f"{project.root}/".startswith(f"{each.rstrip('/')}/")) for each in entries
     )
 
 
 def opted_out(root: str) -> tuple[str, ...]:
-    """What a project's own file switches off; whatever cannot be understood or read counts as both."""
+    """Return what a project's own file switches off; both where it cannot be read or understood."""
     path = f"{root.rstrip('/')}/{FILE}"
     try:
         os.lstat(path)
     except (OSError, ValueError):
-        return ()  # the ordinary case, for the price of one look
+        return ()  # the ordinary case, for the price of one system call
     try:
         # Not to wait for ever where somebody put a pipe.
         opened = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         try:
             regular = os.fstat(opened).st_mode & FILE_TYPE == REGULAR
-            said = os.read(opened, MOST + 1) if regular else b""
+            content = os.read(opened, MOST + 1) if regular else b""
         finally:
             os.close(opened)
     except OSError:
         return BOTH
-    lines = [line.strip() for line in said.split(b"\n") if line.strip()]
+    lines = [line.strip() for line in content.split(b"\n") if line.strip()]
     words = tuple(word for word in BOTH if word.encode() in lines)
-    understood = words and len(said) <= MOST and all(line in (b"capture", b"inject") for line in lines)
+    understood = words and len(content) <= MOST and all(line in (b"capture", b"inject") for line in lines)
     return words if understood else BOTH
 
 
@@ -84,33 +84,33 @@ def _named(name: str, project: Project, choices: Mapping[str, Any]) -> str:
     return name if listed(project, choices[name]) else ""
 
 
-WAYS = {
+HINTS = {
     "capture": "foreword config set capture on",
     "inject": "foreword config set inject on",
     "off_projects": "foreword project on; where a folder is named: foreword config get off_projects",
     "read_only_projects": "foreword project on; where a folder is named: foreword config get read_only_projects",
     "silent_projects": "foreword project on; where a folder is named: foreword config get silent_projects",
-    FILE: f"it is the repository's own wish: remove {FILE} from its root, if it is yours to remove",
+    FILE: f"the repository asks for it: remove {FILE} from its root, if it is yours to remove",
 }
 
 
 def findings(off: Policy, project: Project) -> Iterator[tuple[str, str]]:
-    """What a project's own switches keep from being done, each with the way out; nothing where all is done."""
+    """Yield what a project's own switches turn off, each with a hint; nothing where all is on."""
     own = {"capture": off.write, "inject": off.inject if off.inject != "inject" else ""}
     if own["capture"] and own["capture"] == own["inject"]:
-        yield f"{_name(project)} is off ({own['capture']}): nothing is kept or told here", WAYS[own["capture"]]
+        yield f"{_name(project)} is off ({own['capture']}): nothing is captured or injected here", HINTS[own["capture"]]
         return
     if own["capture"]:
-        yield f"{_name(project)} is read-only ({own['capture']}): nothing is kept here", WAYS[own["capture"]]
+        yield f"{_name(project)} is read-only ({own['capture']}): nothing is captured here", HINTS[own["capture"]]
     if own["inject"]:
-        yield f"{_name(project)} is silent ({own['inject']}): agents are told nothing here", WAYS[own["inject"]]
+        yield f"{_name(project)} is silent ({own['inject']}): no context is injected here", HINTS[own["inject"]]
 
 
 def refuse_to_write(off: Policy, project: Project) -> None:
-    """BadRequest where nothing may be kept of a project, whoever asks."""
+    """Raise BadRequest where nothing may be kept of a project, whoever asks."""
     if off.write:
         how = "switched off" if off.write == off.inject else "read-only"
-        raise BadRequest(f"{_name(project)} is {how} ({off.write}): nothing is kept here", hint=WAYS[off.write])
+        raise BadRequest(f"{_name(project)} is {how} ({off.write}): nothing is kept here", hint=HINTS[off.write])
 
 
 def _name(project: Project) -> str:

@@ -1,4 +1,4 @@
-"""A failure that was swallowed -> a line where `status` and `doctor` find it."""
+"""Log swallowed failures where `status` and `doctor` find them, and define the findings of both."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Problem:
     what: str
 
 
-def note(path: str, trouble: Problem) -> bool:
-    """Append *trouble*, and say whether there was room for it; if not, that is no further failure."""
-    line = dumps({"at": trouble.at, "where": trouble.where, "what": trouble.what[:2000]})
+def note(path: str, problem: Problem) -> bool:
+    """Append *problem* to the log; return False where it could not be written, which is no further failure."""
+    line = dumps({"at": problem.at, "where": problem.where, "what": problem.what[:2000]})
     try:
         fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
         try:
@@ -41,7 +41,7 @@ def note(path: str, trouble: Problem) -> bool:
 
 
 def noted(path: str) -> tuple[Problem, ...]:
-    """Every trouble on file, oldest first; lines that cannot be read are passed over."""
+    """Return every logged problem, oldest first; lines that cannot be read are skipped."""
     found = []
     for name in (f"{path}.1", path):
         try:
@@ -51,24 +51,24 @@ def noted(path: str) -> tuple[Problem, ...]:
             continue
         for line in lines:
             try:
-                told = loads(line)
-                found.append(Problem(float(told["at"]), where=storable(told["where"]), what=storable(told["what"])))
-            except Exception:  # noqa: BLE001, S112 - a torn line of a log is no trouble of its own
+                entry = loads(line)
+                found.append(Problem(float(entry["at"]), where=storable(entry["where"]), what=storable(entry["what"])))
+            except Exception:  # noqa: BLE001, S112 - a torn line of a log is no problem of its own
                 continue
     return tuple(found)
 
 
 OK, NOTE, WRONG = "ok", "note", "wrong"
-LATELY = 7 * 86_400.0  # seconds; what was untold before last week is history
-SETTLE = 10.0  # seconds; a worker takes the spool in within its first second, a big one needs a few
+LATELY = 7 * 86_400.0  # seconds; what is older than a week is history
+SETTLE = 10.0  # seconds; a worker reads the spool within its first second, a big one takes a few
 BACKLOG = 60.0  # seconds; what waits longer beside a running worker is stuck
-# What is told of a host that never told anything.
-UNHEARD: Mapping[str, Any] = {"last_event": None, "last_injection": None, "sessions": 0, "events": 0}
+# The counts of an agent that never sent an event.
+NEVER_SEEN: Mapping[str, Any] = {"last_event": None, "last_injection": None, "sessions": 0, "events": 0}
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One check: its state is OK, NOTE or WRONG, and `way_out` tells what to do."""
+    """One check: its state is OK, NOTE or WRONG, and `way_out` says what to do."""
 
     check: str
     state: str
@@ -78,7 +78,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Group:
-    """The same trouble in the same place, as often as it came."""
+    """The same problem in the same place, as often as it came."""
 
     where: str
     what: str
@@ -88,16 +88,16 @@ class Group:
 
 @dataclass(frozen=True)
 class Spooled:
-    """What hooks told and no worker has taken in: its bytes, and when the oldest of them came; 0 for nothing."""
+    """Events in the spool that no worker has read: their bytes, and the time of the oldest; 0 for none."""
 
     bytes: int
     oldest: float
 
 
-def grouped(troubles: Sequence[Problem]) -> tuple[Group, ...]:
-    """One entry for the same trouble in the same place, the latest last."""
+def grouped(problems: Sequence[Problem]) -> tuple[Group, ...]:
+    """Return one entry for the same problem in the same place, the latest last."""
     groups: dict[tuple[str, str], Group] = {}
-    for each in troubles:
+    for each in problems:
         key = each.where, each.what
         before = groups.pop(key, None)
         groups[key] = Group(
@@ -110,11 +110,11 @@ def grouped(troubles: Sequence[Problem]) -> tuple[Group, ...]:
 
 
 def spooled(folder: Path) -> Spooled:
-    """What waits in a spool, or OSError where nobody may look into it."""
+    """Return what waits in a spool; OSError where its folder cannot be read."""
     total, oldest = 0, 0.0
     with os.scandir(folder) as entries:
         for entry in entries:
-            with suppress(FileNotFoundError):  # the worker has just taken it in
+            with suppress(FileNotFoundError):  # the worker has just read it
                 if (here := entry.stat()).st_size:
                     total, oldest = total + here.st_size, min(oldest or here.st_mtime, here.st_mtime)
     return Spooled(total, oldest)

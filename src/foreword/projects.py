@@ -1,10 +1,12 @@
-"""A folder -> the project it belongs to, from files alone."""
+"""Find the project of a folder, and its languages, from files alone."""
 
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Iterator
+from os.path import basename, dirname, exists, join
 from time import monotonic
 
 from foreword.errors import BadRequest
@@ -45,7 +47,7 @@ PROJECT_FILES = (
 )
 
 CASELESS = ("github.com", "gitlab.com", "bitbucket.org")  # their paths ignore case
-OTHER_DOORS = {  # the same repositories behind a second name, for networks that close port 22
+ALIASES = {  # the same repositories behind a second name, for networks that close port 22
     "www.github.com": "github.com",
     "ssh.github.com": "github.com",
     "altssh.gitlab.com": "gitlab.com",
@@ -55,14 +57,12 @@ OTHER_DOORS = {  # the same repositories behind a second name, for networks that
 DEFAULT_PORTS = ("22", "80", "443", "9418")
 
 PATH_LIMIT = 4096  # PATH_MAX of Linux; macOS has 1024
-LINK_LIMIT = 40  # where Linux gives up as well
 FILE_LIMIT = 1_000_000  # bytes; a git config has a few hundred
 NAME_LIMIT = 80  # characters; a name is for one line of display
-DIRECTORY, REGULAR, FILE_TYPE, STICKY = 0o040000, 0o100000, 0o170000, 0o1000
 
 
 def resolve(folder: str, *, home: str | None = None) -> Project:
-    """The one project of an absolute *folder*, whether it still exists or not; any other path is a BadRequest."""
+    """Return the project of an absolute *folder*, whether it still exists or not; BadRequest for any other path."""
     if not folder.startswith("/"):
         raise BadRequest(
             f"the project's folder must be an absolute path, not {folder[:200]!r}",
@@ -73,7 +73,7 @@ def resolve(folder: str, *, home: str | None = None) -> Project:
             f"the project's folder has {len(folder)} characters, and no path has more than {PATH_LIMIT}",
             hint="give the full path of the folder, as `pwd` prints it",
         )
-    place, existing = _standing(_real(folder))
+    place, existing = _nearest(_real(folder))
     for top in _upward(existing):
         found = _repository(top)
         if found:
@@ -83,31 +83,31 @@ def resolve(folder: str, *, home: str | None = None) -> Project:
 
 
 def remote(url: str) -> str:
-    """`host/owner/repo` for every spelling of a remote, without a trace of who asks; nothing if it has no host."""
+    """Return `host/owner/repo` for every spelling of a remote, without user and password; empty if it has no host."""
     host, path = _address(url)
     if not host:
         return ""
     return f"{host}/{path.lower() if host in CASELESS else path}"
 
 
-def _standing(path: str) -> tuple[str, str]:
-    """The folder that *path* stands for (a file stands for its folder) and the nearest one that exists."""
+def _nearest(path: str) -> tuple[str, str]:
+    """Return the folder that *path* means (of a file, its folder) and the nearest one that exists."""
     for step in _upward(path):
-        kind = _mode(step) & FILE_TYPE
-        if kind == DIRECTORY:
+        mode = _mode(step)
+        if stat.S_ISDIR(mode):
             return path, step
-        if kind:
-            return _parent(step), _parent(step)
+        if mode:
+            return dirname(step), dirname(step)
     return path, "/"
 
 
 def _with_project_file(folder: str, *, home: str) -> str:
-    # A package.json that somebody left in the home folder, in / or in /tmp must not unite all that lies below.
+    # A package.json left in the home folder, in / or in /tmp must not make one project of all that lies below.
     passed = ("/", _real(home) if home.startswith("/") else "/")
     for step in _upward(folder):
-        if step in passed or not any(_there(_join(step, name)) for name in PROJECT_FILES):
+        if step in passed or not any(exists(join(step, name)) for name in PROJECT_FILES):
             continue
-        if not _mode(step) & STICKY:
+        if not _mode(step) & stat.S_ISVTX:
             return step
     return ""
 
@@ -125,41 +125,41 @@ def _repository(top: str) -> Project | None:
         return None
     common = _common_directory(git)
     inside = git == top  # a bare repository, or a folder within `.git`
-    root = _parent(top) if inside and top.endswith("/.git") else top
+    root = dirname(top) if inside and top.endswith("/.git") else top
     # A linked work tree reads a relative remote as the main one does, or the two would not share.
-    base = root if git == common else _parent(common) if common.endswith("/.git") else common
-    url = _chosen(_remotes(_text(_join(common, "config"))))
+    base = root if git == common else dirname(common) if common.endswith("/.git") else common
+    url = _chosen(_remotes(_text(join(common, "config"))))
     key, name = _identity(url, base=base)
     return Project(key=key or "dir:" + _storable(common), name=name or _holder(common), root=root)
 
 
 def _git_directory(top: str) -> str:
-    dot = _join(top, ".git")
-    kind = _mode(dot) & FILE_TYPE
-    if kind == DIRECTORY and _is_repository(dot):
+    dot = join(top, ".git")
+    mode = _mode(dot)
+    if stat.S_ISDIR(mode) and _is_repository(dot):
         return _real(dot)
-    if kind == REGULAR:
+    if stat.S_ISREG(mode):
         word, _, target = _text(dot).strip("\r\n").partition(": ")
-        found = _real(_join(top, target)) if word == "gitdir" and 0 < len(target) <= PATH_LIMIT else ""
+        found = _real(join(top, target)) if word == "gitdir" and 0 < len(target) <= PATH_LIMIT else ""
         if found and _is_repository(found):
             return found
-    return top if all(_there(_join(top, name)) for name in ("HEAD", "objects", "refs")) else ""
+    return top if all(exists(join(top, name)) for name in ("HEAD", "objects", "refs")) else ""
 
 
 def _is_repository(folder: str) -> bool:
-    # git asks for more; but half a repository still tells whose work it is.
-    return _there(_join(folder, "HEAD")) or _there(_join(folder, "config"))
+    # git wants more, but half a repository still shows whose work it is.
+    return exists(join(folder, "HEAD")) or exists(join(folder, "config"))
 
 
 def _common_directory(git: str) -> str:
-    target = _text(_join(git, "commondir")).strip("\r\n")
-    found = _real(_join(git, target)) if 0 < len(target) <= PATH_LIMIT else git
+    target = _text(join(git, "commondir")).strip("\r\n")
+    found = _real(join(git, target)) if 0 < len(target) <= PATH_LIMIT else git
     return found if _is_repository(found) else git
 
 
 def _holder(common: str) -> str:
-    """The name for a repository without a remote: of the folder around `.git` or `.bare`, else its own."""
-    return _label(_parent(common) if _base(common).startswith(".") else common)
+    """Return the name for a repository without a remote: of the folder around `.git` or `.bare`, else its own."""
+    return _label(dirname(common) if basename(common).startswith(".") else common)
 
 
 def _chosen(remotes: dict[str, str]) -> str:
@@ -167,14 +167,14 @@ def _chosen(remotes: dict[str, str]) -> str:
 
 
 def _identity(url: str, *, base: str) -> tuple[str, str]:
-    """Key and name of what *url* leads to; both empty if that cannot be told."""
+    """Return key and name of what *url* leads to; both empty if that is not known."""
     host, path = _address(url)
     if host:
         return "git:" + _storable(remote(url)), _label(path)
     if not path:
         return "", ""
     path = path.rstrip("/").removesuffix("/.git") or "/"
-    found = _real(_join(base, path))
+    found = _real(join(base, path))
     if not _mode(found) and _mode(found + ".git"):  # git clones /srv/x from /srv/x.git
         found += ".git"
     return "git:" + _storable(found), _label(found)
@@ -184,7 +184,7 @@ def _identity(url: str, *, base: str) -> tuple[str, str]:
 
 
 def _address(url: str) -> tuple[str, str]:
-    """Host and path of *url*; no host for a path on this machine, and neither for what tells no repository apart."""
+    """Return host and path of *url*; no host for a path on this machine, and neither where no repository is named."""
     if len(url) > PATH_LIMIT:
         return "", ""
     url = _without_helper(url.strip())
@@ -203,7 +203,7 @@ def _address(url: str) -> tuple[str, str]:
 
 
 def _without_helper(url: str) -> str:
-    """What follows `helper::`, if it is an address: `ext::` is followed by a command, which may hold a password."""
+    """Return what follows `helper::`, if it is an address: behind `ext::` is a command, which may hold a password."""
     helper, mark, rest = url.partition("::")
     while mark and _is_word(helper):
         url = rest if "://" in rest else ""
@@ -212,7 +212,7 @@ def _without_helper(url: str) -> str:
 
 
 def _host_and_rest(authority: str) -> tuple[str, str]:
-    """The host without user and password, and what follows its colon."""
+    """Return the host without user and password, and what follows its colon."""
     authority = authority.rpartition("@")[2]
     if not authority.startswith("["):
         host, _, rest = authority.partition(":")
@@ -224,7 +224,7 @@ def _host_and_rest(authority: str) -> tuple[str, str]:
 
 def _tidy(host: str, path: str, *, port: str) -> tuple[str, str]:
     host = host.lower().rstrip(".")
-    host = OTHER_DOORS.get(host, host)
+    host = ALIASES.get(host, host)
     if host.split() != [host] or (port and not (port.isascii() and port.isdigit())) or _may_hold_secret(path):
         return "", ""
     if port and port not in DEFAULT_PORTS and host not in CASELESS:
@@ -257,22 +257,16 @@ def _is_word(text: str) -> bool:
 def _unescaped(path: str) -> str:
     if "%" not in path:
         return path
-    try:
-        first, *rest = path.encode("utf-8", "surrogateescape").split(b"%")
-    except UnicodeEncodeError:
-        return path
-    for part in rest:
-        code = part[:2]
-        is_escape = len(code) == 2 and all(digit in b"0123456789abcdefABCDEF" for digit in code)
-        first += bytes((int(code, 16),)) + part[2:] if is_escape else b"%" + part
-    return first.decode("utf-8", "surrogateescape")
+    from urllib.parse import unquote  # 3 ms, and seldom
+
+    return unquote(path, errors="surrogateescape")
 
 
 # ---- git's config
 
 
 def _remotes(config: str) -> dict[str, str]:
-    """The first url of each remote, as git fetches from it."""
+    """Return the first url of each remote, as git fetches from it."""
     remotes: dict[str, str] = {}
     lines = iter(config.removeprefix("\ufeff").replace("\r\n", "\n").split("\n"))
     name = ""
@@ -292,7 +286,7 @@ def _remotes(config: str) -> dict[str, str]:
 
 
 def _section(text: str) -> tuple[str, str]:
-    """The remote that a line's `[remote "name"]` opens, if it opens one, and what follows on the line."""
+    """Return the remote that a line's `[remote "name"]` opens, if it opens one, and what follows on the line."""
     word, quote, rest = text[1:].partition('"')
     if not quote or "]" in word:
         word, _, rest = text[1:].partition("]")
@@ -307,7 +301,7 @@ def _section(text: str) -> tuple[str, str]:
 
 
 def _value(text: str, *, lines: Iterator[str]) -> str:
-    """The value that *text* begins: quotes and escapes undone, the comment gone, continued over further *lines*."""
+    """Return the value that *text* begins, without quotes, escapes and comment, continued over further *lines*."""
     out: list[str] = []
     kept = at = 0  # `kept` is how much of it the final trimming of spaces must leave
     quoted = False
@@ -333,13 +327,13 @@ def _value(text: str, *, lines: Iterator[str]) -> str:
 
 
 def _label(path: str) -> str:
-    """The last part of *path*, fit to be shown."""
-    shown = "".join(letter for letter in _base(path).removesuffix(".git") if letter.isprintable())
+    """Return the last part of *path*, fit to be shown."""
+    shown = "".join(letter for letter in basename(path).removesuffix(".git") if letter.isprintable())
     return shown.strip()[:NAME_LIMIT] or "/"
 
 
 def _storable(path: str) -> str:
-    """*path* as text that any store and terminal can hold; two paths never become one."""
+    """Return *path* as text that any store and terminal can hold; two paths never become one."""
     # Bytes that are not UTF-8 come as surrogates, which no database takes. A tidy path has no `//`, so it marks them.
     # Not isprintable(): it knows more letters in each Python, and the hook's may not be the worker's.
     return "".join(f"//{ord(letter):04x}" if _is_raw(letter) else letter for letter in path)
@@ -349,33 +343,15 @@ def _is_raw(letter: str) -> bool:
     return letter < " " or "\x7f" <= letter <= "\x9f" or "\ud800" <= letter <= "\udfff"
 
 
-# ---- paths and files, without `os`
+# ---- paths and files
 
 
 def _real(path: str) -> str:
-    """*path* without links, `.` and `..`; what cannot be followed stays as it is spelled."""
-    done, todo, links = "", path.split("/")[::-1], 0
-    while todo:
-        step = todo.pop()
-        if step == "..":
-            done = done.rpartition("/")[0]
-        elif step not in ("", "."):
-            target = _target(f"{done}/{step}") if links < LINK_LIMIT else ""
-            if not target:
-                done = f"{done}/{step}"
-                continue
-            links += 1
-            todo += target.split("/")[::-1]
-            if target.startswith("/"):
-                done = ""
-    return done or "/"
-
-
-def _target(path: str) -> str:
+    """Return *path* without links, `.` and `..`; what cannot be followed stays as it is spelled."""
     try:
-        return os.readlink(path)
-    except (OSError, ValueError):  # no link; ValueError for NUL and for what the file system cannot spell
-        return ""
+        return os.path.realpath(path)
+    except (OSError, ValueError):  # ValueError for NUL and for what the file system cannot spell
+        return os.path.normpath(path)
 
 
 def _mode(path: str) -> int:
@@ -385,30 +361,15 @@ def _mode(path: str) -> int:
         return 0
 
 
-def _there(path: str) -> bool:
-    try:
-        return os.access(path, os.F_OK)
-    except (OSError, ValueError):
-        return False
-
-
 def _text(path: str) -> str:
-    """A regular file's whole lines within FILE_LIMIT; nothing if it cannot be read."""
+    """Return a regular file's whole lines within FILE_LIMIT; empty if it cannot be read."""
+    if not stat.S_ISREG(_mode(path)):
+        return ""  # opening a pipe would wait for ever
     try:
-        # Not to wait for ever where somebody put a pipe.
-        opened = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    except (OSError, ValueError):
-        return ""
-    try:
-        if os.fstat(opened).st_mode & FILE_TYPE != REGULAR:
-            return ""
-        found = b""
-        while len(found) < FILE_LIMIT and (part := os.read(opened, FILE_LIMIT - len(found))):
-            found += part
+        with open(path, "rb") as file:
+            found = file.read(FILE_LIMIT)
     except OSError:
         return ""
-    finally:
-        os.close(opened)
     if len(found) == FILE_LIMIT:
         found = found[: found.rfind(b"\n") + 1]  # half a line would be another address
     return found.decode("utf-8", "surrogateescape")
@@ -417,23 +378,13 @@ def _text(path: str) -> str:
 def _upward(path: str) -> Iterator[str]:
     yield path
     while path != "/":
-        path = _parent(path)
+        path = dirname(path)
         yield path
 
 
-def _parent(path: str) -> str:
-    return path.rpartition("/")[0] or "/"
+# ---- languages
 
-
-def _base(path: str) -> str:
-    return path.rpartition("/")[2]
-
-
-def _join(folder: str, path: str) -> str:
-    return path if path.startswith("/") else f"{folder.rstrip('/')}/{path}"
-
-
-# In the order in which languages are told.
+# In the order in which languages are listed.
 SIGNS = {
     "pyproject.toml": "python",
     "setup.py": "python",
@@ -487,7 +438,7 @@ SECONDS = 0.02  # a disk on the network may need milliseconds for each folder
 
 
 def languages(root: str) -> tuple[str, ...]:
-    """The languages of the project at *root*, those with a project file first; what cannot be read has none."""
+    """Return the languages of the project at *root*, those with a project file first; what cannot be read has none."""
     signs, counted = _seen(root)
     least = SHARE * sum(counted.values())
     shared = sorted((-files, language) for language, files in counted.items() if files >= least)
@@ -495,7 +446,7 @@ def languages(root: str) -> tuple[str, ...]:
 
 
 def _seen(root: str) -> tuple[set[str], dict[str, int]]:
-    """The project files in *root*, and how many files there are of each language, the folders near it first."""
+    """Return the project files in *root*, and how many files there are of each language, the folders near it first."""
     signs: set[str] = set()
     counted: dict[str, int] = {}
     level, left, until = [root], MOST_ENTRIES, monotonic() + SECONDS
@@ -506,7 +457,7 @@ def _seen(root: str) -> tuple[set[str], dict[str, int]]:
                 return signs, counted
             folders, files, whole = _listed(folder, most=min(left, MOST_IN_ONE))
             if not depth:
-                signs = {name for name in SIGNS if (name in files if whole else _there(f"{root}/{name}"))}
+                signs = {name for name in SIGNS if (name in files if whole else exists(f"{root}/{name}"))}
             for name in files:
                 stem, _, ending = name.rpartition(".")
                 if stem and (language := ENDINGS.get(ending)):
@@ -520,7 +471,7 @@ def _seen(root: str) -> tuple[set[str], dict[str, int]]:
 
 
 def _listed(folder: str, *, most: int) -> tuple[list[str], set[str], bool]:
-    """Folders that may hold the project's own code, files, and whether that is all; never what a link leads to."""
+    """Return folders that may hold the project's own code, files, and whether that is all; links are not followed."""
     folders: list[str] = []
     files: set[str] = set()
     try:
@@ -539,6 +490,6 @@ def _listed(folder: str, *, most: int) -> tuple[list[str], set[str], bool]:
 
 
 def _is_nobodys(root: str) -> bool:
-    """Whether this is no project but / or somebody's home: there, macOS asks the user before we may look further."""
+    """Tell whether this is / or somebody's home, where macOS asks the user before we may look further."""
     home = os.environ.get("USERPROFILE" if sys.platform == "win32" else "HOME", "")
     return root in ("/", home.rstrip("/"))

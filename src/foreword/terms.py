@@ -1,4 +1,4 @@
-"""Text -> the words it is found by: identifiers split, scripts without spaces in pairs, stop-words gone."""
+"""Split text into search terms: identifiers into parts, scripts without spaces into pairs, no stop words."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ _EVERYWHERE = frozenset(
 
 
 def split(text: str) -> str:
-    """The extra words of *text* that the index's tokenizer would not find by itself."""
+    """Return the extra words of *text* that the index's tokenizer would not find by itself."""
     found: dict[str, None] = {}
     for token in _tokens(text):
         if not token.isascii():
@@ -129,7 +129,7 @@ def split(text: str) -> str:
 
 
 def terms(text: str, *, limit: int = 64) -> tuple[str, ...]:
-    """The distinct words of *text* worth a search, at most *limit*; a final `*` asks for a prefix.
+    """Return the distinct words of *text* worth a search, at most *limit*; a final `*` asks for a prefix.
 
     In the order of the text; of a long one, the words of its beginning and its end, of errors, and the frequent ones.
     """
@@ -141,7 +141,7 @@ def terms(text: str, *, limit: int = 64) -> tuple[str, ...]:
 
 
 def pairs(text: str, *, limit: int = 16) -> tuple[str, ...]:
-    """The words worth a search that stand side by side in *text*, two each, in its order."""
+    """Return the words worth a search that are side by side in *text*, two each, in its order."""
     found: dict[str, None] = {}
     before = ""
     for token in broken(text[:MOST_TEXT]).lower().split():
@@ -154,21 +154,21 @@ def pairs(text: str, *, limit: int = 16) -> tuple[str, ...]:
     return tuple(found)
 
 
-def told_in(detail: object, *, deep: int = 4) -> str:
-    """Every text in a detail, however it is nested, as one."""
+def text_in(detail: object, *, deep: int = 4) -> str:
+    """Return every text in a detail, however it is nested, as one."""
     if isinstance(detail, str):
         return detail
     parts = detail.values() if isinstance(detail, dict) else detail if isinstance(detail, (list, tuple)) else ()
-    return " ".join(filter(None, (told_in(part, deep=deep - 1) for part in parts))) if deep else ""
+    return " ".join(filter(None, (text_in(part, deep=deep - 1) for part in parts))) if deep else ""
 
 
 def plain(text: str) -> str:
-    """*text* in small letters with a space before every word, so that `root` is found where a word begins."""
+    """Return *text* in small letters with a space before every word, so that `root` is found where a word begins."""
     return f" {broken(text[:MOST_TEXT]).lower()}"
 
 
 def root(term: str) -> str:
-    """What `plain` text holds wherever it holds a form of *term*: rough, for counting what the index has found."""
+    """Return a stem that `plain` text holds with any form of *term*: rough, for counting what the index has found."""
     if not term.isascii() or not term.isalpha():
         return term.rstrip("*")
     for ending in _ENDINGS:
@@ -178,7 +178,7 @@ def root(term: str) -> str:
 
 
 def any_of(words: Sequence[str]) -> str:
-    """The full-text expression that finds any of *words*, whatever characters they hold."""
+    """Return the full-text expression that finds any of *words*, whatever characters they hold."""
     return " OR ".join(
         f'"{word[:-1]}"*' if word.endswith("*") and len(word) > 1 else f'"{word}"'
         for word in (word.replace('"', " ").replace("\0", " ") for word in words)
@@ -186,7 +186,7 @@ def any_of(words: Sequence[str]) -> str:
 
 
 def broken(text: str, breaks: bytes = _BREAKS) -> str:
-    """*text* with a space for every ASCII character that parts words."""
+    """Return *text* with a space for every ASCII character that parts words."""
     return text.encode("utf-8", "surrogatepass").translate(breaks).decode("utf-8", "surrogatepass")
 
 
@@ -206,17 +206,17 @@ def _collect(found: dict[str, None], text: str, *, most: int, sifted: bool) -> N
 
 
 def _telling(text: str) -> Iterator[tuple[str, float]]:
-    """The parts of *text* worth reading, the user's own words first, each with its share of the terms."""
+    """Yield the parts of *text* worth reading, the user's own words first, each with its share of the terms."""
     *own, rest = text.split(None, _OWN)
     middle, *end = rest.rsplit(None, _OWN)
     yield " ".join(own), 0.4
-    yield " ".join(reversed(end)), 0.2  # what was said last is nearest to what is wanted
+    yield " ".join(reversed(end)), 0.2  # the end is nearest to what is wanted
     yield _errors(middle), 0.2
     yield " ".join(_frequent(middle)), 1.0
 
 
 def _is_data(token: str) -> bool:
-    """Whether this is a time, a hash or a count rather than a word; 404, sha256 and word2999 are words."""
+    """Tell whether this is a time, a hash or a count rather than a word; 404, sha256 and word2999 are words."""
     if token.isdigit():
         return not 3 <= len(token) <= 4
     if token[0].isdigit() or len(token) < 8 or token.rstrip("0123456789").isalpha():
@@ -225,7 +225,7 @@ def _is_data(token: str) -> bool:
 
 
 def _errors(text: str) -> str:
-    """The lines of *text* that name an error."""
+    """Return the lines of *text* that name an error."""
     lines: dict[str, None] = {}
     for sign in _ERRORS:
         at = len(text)
@@ -240,7 +240,7 @@ def _errors(text: str) -> str:
 
 
 def _frequent(text: str) -> list[str]:
-    """The words of *text* that name its things: identifiers, and what is said often but not on every line."""
+    """Return the words of *text* that name its things: identifiers, and frequent words that are not on every line."""
     if len(text) > 2 * _SIFTED:
         text = f"{text[:_SIFTED].rpartition(' ')[0]}\n{text[-_SIFTED:].partition(' ')[2]}"
     counts: dict[str, int] = {}
@@ -258,11 +258,11 @@ def _frequent(text: str) -> list[str]:
 
 
 def _tokens(text: str) -> Iterable[str]:
-    return dict.fromkeys(broken(text).split())  # each once: a log says the same thing a thousand times
+    return dict.fromkeys(broken(text).split())  # each once: a log repeats the same thing a thousand times
 
 
 def _parts(token: str) -> list[str]:
-    """`HTTPTransport` -> http, transport; `utf8` -> utf; nothing when the token is one part."""
+    """Split `HTTPTransport` into http and transport, `utf8` into utf; nothing when the token is one part."""
     if token.isalpha() and (token.islower() or token.isupper()):
         return []
     cuts = [0]
@@ -280,7 +280,7 @@ def _parts(token: str) -> list[str]:
 
 
 def _foreign(token: str) -> Iterator[str]:
-    """Search terms of a token that is not plain ASCII."""
+    """Yield the search terms of a token that is not plain ASCII."""
     for run, unspaced in _runs(token):
         if not unspaced:
             if run.isascii():
@@ -294,7 +294,7 @@ def _foreign(token: str) -> Iterator[str]:
 
 
 def _pairs(token: str) -> Iterator[str]:
-    """Index words of a token that is not plain ASCII."""
+    """Yield the index words of a token that is not plain ASCII."""
     for run, unspaced in _runs(token):
         if unspaced:
             yield from _bigrams(run)
@@ -309,7 +309,7 @@ def _bigrams(run: str) -> list[str]:
 
 
 def _runs(token: str) -> Iterator[tuple[str, bool]]:
-    """The stretches of letters and digits in *token*, each of one manner of writing."""
+    """Yield the stretches of letters and digits in *token*, each of one manner of writing."""
     run, manner = "", False
     for character in token:
         if not character.isalnum():
@@ -345,5 +345,5 @@ IMAGINED = 200
 
 
 def rarity(holders: int, size: int) -> float:
-    """The weight of something that *holders* of *size* memories hold: the fewer, the more."""
+    """Return the weight of something that *holders* of *size* memories hold: the fewer, the more."""
     return math.log(1 + (max(size, holders) + IMAGINED - holders + 0.5) / (holders + 0.5))

@@ -235,11 +235,11 @@ def test_no_day_costs_more_than_its_cap_by_more_than_one_call_told_late(shared_s
     clock = Clock()
     start = clock.at = float(shared_store.stats.row_counts()["ledger"] + 1) * 1e9  # days of its own
     book = ledger(shared_store, daily=daily, clock=clock)
-    for told_in, told_out, later, fails in calls:
+    for text_in, told_out, later, fails in calls:
         before = book.spent()
-        model = Fake(used=(told_in, told_out))
+        model = Fake(used=(text_in, told_out))
         if fails:
-            model.failure = NoAnswer("no", why="schema", worked=True, used=(told_in, told_out))
+            model.failure = NoAnswer("no", why="schema", worked=True, used=(text_in, told_out))
         try:
             ask(model, book, anyway=True)
         except OverCap:

@@ -18,8 +18,8 @@ from foreword.models import (
     Project,
     Query,
     Vector,
+    agent_memory_uid,
     moved,
-    said_uid,
 )
 from foreword.store.projects import TABLES
 
@@ -48,7 +48,7 @@ def filled(store):
             a_memory(OLD, "walrus of theirs", uid=f"dec:{OLD}:1", seen=3, body="second", files=("a.py",)),
             a_memory(OLD, "walrus alone", uid=f"sum:{OLD}:s1", kind="summary", session="s1", files=("a.py",)),
             a_memory(OLD, "walrus by hand", files=("b.py",)),
-            a_memory(OLD, "walrus said", uid=said_uid(project=OLD, kind="decision", title="walrus said")),
+            a_memory(OLD, "walrus said", uid=agent_memory_uid(project=OLD, kind="decision", title="walrus said")),
             a_memory(OLD, "walrus everywhere", scope="universal"),
         ],
         vectors=[Vector("m", 1.0, bytes([number, 1])) for number in range(5)],
@@ -109,7 +109,7 @@ def test_a_merge_moves_everything_by_every_way_that_asks_for_it(store):
 def test_after_a_merge_the_same_memory_is_found_again_under_its_uid(store):
     _, theirs = filled(store)
     store.projects.merge(OLD, into=NEW, unite=newer, who="user", at=9.0)
-    said = said_uid(project=NEW, kind="decision", title="Walrus  said")
+    said = agent_memory_uid(project=NEW, kind="decision", title="Walrus  said")
     assert [each.id for each in store.memories.get_by_uid([f"sum:{NEW}:s1", said])] == [theirs[1].id, theirs[3].id]
 
 

@@ -49,8 +49,8 @@ def test_each_host_has_its_sessions_and_what_it_was_given_last(make_store):
     codex, gemini = store.stats.agents()
     assert (codex.host, codex.sessions, codex.events) == ("codex", 2, 3)
     assert (codex.at, codex.name, codex.session, codex.project) == (300.0, "SessionEnd", "b", "p")
-    assert (codex.given, codex.trigger, codex.tokens) == (150.0, "prompt", 7)
-    assert (gemini.host, gemini.at, gemini.given, gemini.trigger) == ("gemini", 50.0, 0.0, "")
+    assert (codex.injected, codex.trigger, codex.tokens) == (150.0, "prompt", 7)
+    assert (gemini.host, gemini.at, gemini.injected, gemini.trigger) == ("gemini", 50.0, 0.0, "")
     # What an import told of a session is no event of its host.
     store = make_store()
     store.sessions.save_extraction(Session(id="old", host="codex", project="p", cwd="/p", started=1.0, last=9_000.0))

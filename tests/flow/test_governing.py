@@ -174,7 +174,7 @@ def test_the_log_tells_who_wrote_and_changed_what(fresh_shell: Shell):
     assert shell.says("log", "--since", "2020-01-01") == shell.says("log")
     assert shell.says("log", "--since", "2999-01-01") == ""
     assert shell.json("log", "--memory", id)["log"][2]["what"] == "add"
-    assert "is no time" in shell.run("log", "--since", "soon", code=1).stderr
+    assert "is not a time" in shell.run("log", "--since", "soon", code=1).stderr
 
 
 def test_an_editor_is_opened_where_nothing_was_named(shell: Shell):

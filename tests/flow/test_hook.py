@@ -172,7 +172,7 @@ def test_the_hook_and_the_package_give_the_same_bytes(filled: Home, host: HookRu
         "prompt": ("UserPromptSubmit", prompt(project)),
     }[name]
     got = host.context(event, payload)
-    here = offline.Offline(build.config(filled, load(filled, {}).settings, worker=[]), host="claude-code")
+    here = offline.Offline(build.config(filled, load(filled, {}).settings, worker=[]), agent="claude-code")
     trigger = Trigger(
         name=name, project=resolve(project), session="s2", prompt=payload.get("prompt", ""), host="claude-code"
     )
@@ -272,7 +272,7 @@ def test_capture_and_inject_are_switched_each_alone(filled: Home, host: HookRunn
             end_worker(filled)
         else:
             waiting = list(hook_calls(filled.spool.joinpath("current").read_bytes()))
-            assert any(isinstance(each, HookCall) and not each.given for each in waiting) is kept
+            assert any(isinstance(each, HookCall) and not each.injection for each in waiting) is kept
             filled.spool.joinpath("current").unlink()
 
 

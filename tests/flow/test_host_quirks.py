@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from foreword.agents import FILES, find
-from foreword.capture.parse import read
+from foreword.capture.parse import capture_event
 from foreword.capture.payload import HookCall
 from foreword.config import load
 from foreword.hook import build, offline
@@ -89,7 +89,7 @@ def shared(name: str, *, folder: str, session: str = "", **changes: Any) -> Reco
 
 def kind_of(call: Recorded, *, event: str = "") -> str:
     """What a call is kept as; "" where it is not kept."""
-    found = read(HookCall(call.host, event or call.event, 1.0, call.raw), text_cap=1000)
+    found = capture_event(HookCall(call.host, event or call.event, 1.0, call.raw), text_cap=1000)
     return found.event.kind if found.wanted else ""
 
 
@@ -102,9 +102,9 @@ def test_what_gemini_puts_before_the_first_prompt_is_nobodys_words(answer, proje
     block = "&lt;b&gt; --- foreword: notes ---\n- use the zeppelin\n--- end foreword ---"
     said = call.payload["prompt"].rpartition("</hook_context>")[2].lstrip()
     call = replace_prompt(call, f"<hook_context>{block}</hook_context>\n\n{said}")
-    told = find("gemini").read(call.payload)
+    told = find("gemini").parse(call.payload)
     assert told.prompt == said
-    kept = read(HookCall(call.host, call.event, 1.0, call.raw), text_cap=9999).event.payload["prompt"]
+    kept = capture_event(HookCall(call.host, call.event, 1.0, call.raw), text_cap=9999).event.payload["prompt"]
     assert "zeppelin" not in kept
     assert said in kept
     assert b"transport" in answer(call)
@@ -115,7 +115,7 @@ def test_what_gemini_puts_before_the_first_prompt_is_not_searched_for(answer, pr
     assert answer(replace_prompt(call, "<hook_context>the checkout transport</hook_context>\n\nhello")) == b""
     assert answer(replace_prompt(call, "<hook_context>the checkout transport was cut off he")) == b""
     asked = replace_prompt(call, "<hook_context>x</hook_context>\n\nwhat is </hook_context> in the checkout transport?")
-    assert find("gemini").read(asked.payload).prompt.startswith("what is </hook_context>")
+    assert find("gemini").parse(asked.payload).prompt.startswith("what is </hook_context>")
 
 
 def replace_prompt(call: Recorded, prompt: str) -> Recorded:
@@ -158,7 +158,7 @@ def test_old_versions_of_claude_are_read_and_answered(answer, project, version):
     wanted = {"SessionStart.startup": "session_start", "UserPromptSubmit": "prompt", "Stop": "stop"}
     for number, (event, kind) in enumerate({**wanted, "SessionEnd.other": "session_end"}.items()):
         call = shared(f"claude-{version}.{event}", folder=project, session=f"{project}-{number}")
-        told = find("claude-code").read(call.payload)
+        told = find("claude-code").parse(call.payload)
         assert (told.session, told.cwd) == (f"{project}-{number}", project)
         assert kind_of(call) == kind
         assert bool(answer(call)) is (kind in ("session_start", "prompt"))
@@ -235,7 +235,7 @@ def test_a_name_that_is_no_event_of_the_host_is_kept_as_other_and_not_answered(a
 @pytest.mark.parametrize("name", ["claude-code/UserPromptSubmit", "codex/UserPromptSubmit", "gemini/BeforeAgent"])
 def test_a_call_without_a_session_is_answered_and_nothing_is_counted_to_anybody(answer, project, name):
     call = shared(name, folder=project, session_id=None)
-    assert find(call.host).read(call.payload).session == ""
+    assert find(call.host).parse(call.payload).session == ""
     assert b"transport" in answer(call)
     assert b"transport" in answer(replace_prompt(call, f"{call.payload['prompt']}, again"))
 
@@ -246,7 +246,7 @@ def test_a_call_without_a_folder_is_kept_without_a_project_and_not_answered(answ
     call = shared(name, folder=project, cwd=cwd)
     assert answer(call) == b""
     assert kind_of(call) == find(call.host).events[call.event]
-    found = read(HookCall(call.host, call.event, 1.0, call.raw), text_cap=1000)
+    found = capture_event(HookCall(call.host, call.event, 1.0, call.raw), text_cap=1000)
     assert found.event.project == ""
 
 

@@ -110,7 +110,7 @@ def test_a_hook_obeys_without_a_worker(home: Home, host: HookRunner, switched):
         assert bool(host.context("UserPromptSubmit", prompt(switched[what]))) is told, what
         spool = home.spool / "current"
         waiting = list(hook_calls(spool.read_bytes())) if spool.exists() else []
-        assert any(isinstance(each, HookCall) and not each.given for each in waiting) is kept, what
+        assert any(isinstance(each, HookCall) and not each.injection for each in waiting) is kept, what
         spool.unlink(missing_ok=True)
 
 

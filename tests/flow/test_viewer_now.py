@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from foreword.layout import RECIPES
+from foreword.layout import LAYOUTS
 from foreword.models import Memory
 from foreword.paths import Home
 from foreword.projects import resolve
@@ -204,4 +204,4 @@ def test_what_is_used_is_told_with_how_it_was_known(page, host, project):
 
 
 def test_every_layer_of_every_recipe_has_words():
-    assert {layer.name for recipe in RECIPES.values() for layer in recipe.layers} | {"hint"} == set(LAYERS)
+    assert {layer.name for recipe in LAYOUTS.values() for layer in recipe.layers} | {"hint"} == set(LAYERS)

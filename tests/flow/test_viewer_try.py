@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from foreword.layout import MOST_TOKENS, RECIPES
+from foreword.layout import LAYOUTS, MOST_TOKENS
 from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.recall.pipeline import REASONS
@@ -94,14 +94,14 @@ def test_a_trial_is_what_the_worker_would_say_and_what_just_missed_it(client, pa
     assert {each["reason"] for each in tried["left"]} <= LEFT_OUT
     assert all(each["says"] for each in tried["left"])
     assert tried["build_ms"] > 0
-    assert tried["range"] == {"least": LEAST_BUDGET, "usual": RECIPES["prompt"].budget, "most": 2000}
+    assert tried["range"] == {"least": LEAST_BUDGET, "usual": LAYOUTS["prompt"].budget, "most": 2000}
     assert {each["name"]: each["spent"] for each in tried["layers"] if each["spent"]} == said["layers"]
 
 
 def test_nothing_of_a_trial_is_kept_counted_or_found_on_the_disk(page, home, key):
     marker = "zyzzyva-quokka-tapir"
     before = everything(home)
-    for trigger in RECIPES:
+    for trigger in LAYOUTS:
         page.post("/api/try", {"prompt": f"{PROMPT} {marker}", "project": key, "trigger": trigger})
     lifecycle.stop(home)  # what it counted is written now
     after = everything(home)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from foreword.agents import FILES, find
 from foreword.agents.transcript_tail import TAIL, codex_exit, copilot_answer
-from foreword.capture.parse import read, remember
+from foreword.capture.parse import capture_event, store_events
 from foreword.capture.payload import CUT, HookCall
 from foreword.extract.actions import (
     Todo,
@@ -42,7 +42,9 @@ def read_of(host, event, payload, *, at=AT, cap=CAP):
     """The event that a hook's payload becomes, on its way through capture."""
     raw = json.dumps(payload).encode()
     hook_call = HookCall(host=host, event=event, at=at, raw=raw)
-    return read(hook_call, text_cap=cap, find_project=lambda folder: Project(key="k", name="project", root=folder))
+    return capture_event(
+        hook_call, text_cap=cap, find_project=lambda folder: Project(key="k", name="project", root=folder)
+    )
 
 
 def recorded(path):
@@ -158,11 +160,11 @@ def test_what_is_told_twice_or_in_another_order_is_kept_once(tmp_path):
     random.Random(4).shuffle(mixed)
     store = Store(tmp_path / "memory.db", backups=tmp_path)
     try:
-        new = [each.event for each, fresh in zip(mixed, remember(store, mixed), strict=True) if fresh]
+        new = [each.event for each, fresh in zip(mixed, store_events(store, mixed), strict=True) if fresh]
         assert {each.key for each in new} == {each.event.key for each in told if each.wanted}
         lasting = [each.key for each in new if each.lasting]
         assert len(lasting) == len(set(lasting)) > 100
-        assert not any(remember(store, told))
+        assert not any(store_events(store, told))
     finally:
         store.close()
 
@@ -310,7 +312,7 @@ def test_what_our_own_tools_say_is_not_remembered_again(host, event, payload):
     assert action.kind == "tool"
     assert action.output == ""
     # A transcript tells it again, unredacted by capture.
-    assert tool_action(ToolUse(**find(host).used(payload)), at=AT, cwd="/p", root="/p").output == ""
+    assert tool_action(ToolUse(**find(host).tool_use(payload)), at=AT, cwd="/p", root="/p").output == ""
 
 
 @table(

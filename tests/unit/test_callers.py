@@ -52,7 +52,7 @@ def seen(store: Store, folder: str, session: str, *kinds: str, host: str = "clau
 
 def about_to_use(callers: Callers, id: str, *, session: str, folder: str, inner: bool = False) -> None:
     told = HookInput(session=session, cwd=folder, id=id, inner=inner)
-    callers.note_tool_use(ParsedHook(payload={}, told=told, kind="tool_begin", project=None), host="claude-code")
+    callers.note_tool_use(ParsedHook(payload={}, input=told, kind="tool_begin", project=None), host="claude-code")
 
 
 def told(folder: str, *, client: str = "claude-code", **more: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from foreword.agents import FILES, cap_of
 from foreword.config import load
 from foreword.errors import BadPayload
-from foreword.layout import MOST_TOKENS, RECIPES, merged
+from foreword.layout import LAYOUTS, MOST_TOKENS, merged
 from foreword.models import KINDS, Cap, Context, Memory, Trigger
 from foreword.paths import Home
 from foreword.recall import render
@@ -32,7 +32,7 @@ ENDS = {
 GENEROUS = merged(
     {
         name: {"budget": MOST_TOKENS, **{layer.name: {"limit": 200} for layer in recipe.layers}}
-        for name, recipe in RECIPES.items()
+        for name, recipe in LAYOUTS.items()
     }
 )[0]
 

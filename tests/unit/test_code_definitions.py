@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from foreword.code import grammars
+from foreword.code import languages
 from foreword.code.definitions import WIDTH, definitions, definitions_in
-from foreword.code.grammars import GRAMMARS, LARGEST, LONGEST, language_of
+from foreword.code.languages import GRAMMARS, LARGEST, LONGEST, language_of
 from tests.tables import table
 
 SAMPLES = {path.name.removesuffix(".txt"): path for path in (Path(__file__).parent / "code_samples").iterdir()}
@@ -180,14 +180,14 @@ def test_a_file_tells_what_it_defines_whatever_its_line_ends(name: str):
 def test_every_grammar_has_a_sample_and_loads():
     assert {language_of(name, head=text_of(name).encode()) for name in NAMES} >= set(GRAMMARS)
     for language in GRAMMARS:
-        assert grammars.query(language, "defines") is not None, language
-        assert grammars.query(language, "calls") is not None, language
+        assert languages.compile_query(language, "definitions") is not None, language
+        assert languages.compile_query(language, "calls") is not None, language
 
 
 @table("name", NAMES)
 def test_without_its_grammar_nothing_is_told_of_a_file(name: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(grammars, "_languages", dict.fromkeys(GRAMMARS))
-    monkeypatch.setattr(grammars._of_thread, "parsers", {})
+    monkeypatch.setattr(languages, "_languages", dict.fromkeys(GRAMMARS))
+    monkeypatch.setattr(languages._of_thread, "parsers", {})
     assert definitions_in(text_of(name).encode(), file=name) is None
 
 

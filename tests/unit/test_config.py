@@ -18,7 +18,7 @@ from foreword.config.editing import change, unset
 from foreword.config.file import MOST_BYTES
 from foreword.config.settings import Setting
 from foreword.errors import BadConfig, ForewordError
-from foreword.layout import MOST_TOKENS, RECIPES, UNCOUNTED, ledger_of, merged
+from foreword.layout import LAYOUTS, MOST_TOKENS, UNCOUNTED, merged, window_totals
 from foreword.models import KINDS, TRIGGERS
 from foreword.paths import OUR_FOLDERS, Home
 from tests.settings_page import settings_page
@@ -111,7 +111,7 @@ class TestLoad:
         home = prepared(tmp_path_factory.mktemp("x"))
         loaded = load(home, {})
         assert values(loaded) == DEFAULTS
-        assert loaded.settings.recipes == RECIPES
+        assert loaded.settings.recipes == LAYOUTS
         assert set(loaded.origin.values()) == {"default"}
         assert loaded.problems == ()
         # Works before the home exists.
@@ -491,7 +491,7 @@ class TestUnset:
         assert unset(home, "recipes.prompt.budget") is True
         loaded = load(home, {})
         assert (loaded.settings.capture, loaded.origin["capture"], loaded.settings.terms_max) == (True, "default", 3)
-        assert loaded.settings.recipes == RECIPES
+        assert loaded.settings.recipes == LAYOUTS
         assert home.config.read_text() == "# mine\nterms_max = 3 # few\n[recipes.prompt]\n"
         # Says when there was nothing to take out.
         home = prepared(tmp_path_factory.mktemp("x"))
@@ -513,22 +513,22 @@ class TestUnset:
 class TestRecipes:
     def test_the_users_numbers_change_recipes_and_the_rest_follows(self):
         # Layers hold known kinds and caps hold their scopes.
-        for recipe in RECIPES.values():
+        for recipe in LAYOUTS.values():
             assert sum(layer.cap for layer in recipe.layers if layer.name != "index") <= recipe.budget
             for layer in recipe.layers:
                 assert set(layer.kinds) <= set(KINDS)
                 assert not layer.groups or sum(layer.groups.values()) == layer.cap
         # Goals come by themselves nowhere.
-        assert not any("goal" in layer.kinds for recipe in RECIPES.values() for layer in recipe.layers)
+        assert not any("goal" in layer.kinds for recipe in LAYOUTS.values() for layer in recipe.layers)
         # Nothing said changes nothing.
-        assert merged({}) == (RECIPES, ())
+        assert merged({}) == (LAYOUTS, ())
         # Takes the users numbers.
         recipes, wrong = merged({"session_start": {"sessions": {"cap": 10, "limit": 2}, "rules": {"universal": 7}}})
         layers = {layer.name: layer for layer in recipes["session_start"].layers}
         assert wrong == ()
         assert (layers["sessions"].cap, layers["sessions"].limit) == (10, 2)
         assert layers["rules"].groups == {"universal": 7, "language": 100, "project": 150}
-        assert layers["changes"] == RECIPES["session_start"].layers[-1]
+        assert layers["changes"] == LAYOUTS["session_start"].layers[-1]
         # Caps grow with their budget and scopes with their cap.
         recipes, _ = merged({"session_start": {"budget": 4000, "rules": {"cap": 700}}, "question": {"budget": 250}})
         layers = {layer.name: layer for layer in recipes["session_start"].layers}
@@ -540,12 +540,12 @@ class TestRecipes:
         told = {"compaction": {"budget": 900}, "session_start": {"budget": 1000}}
         assert merged(told)[0]["compaction"].budget == 900
         # The ledger is as specified and follows the budgets unless told.
-        assert ledger_of(RECIPES) == {"session_start": 2000, "question": 1000, "prompt": 3000, "together": 3000}
+        assert window_totals(LAYOUTS) == {"session_start": 2000, "question": 1000, "prompt": 3000, "together": 3000}
         recipes, wrong = merged({"session_start": {"budget": 3000}, "prompt": {"budget": 250}})
-        assert ledger_of(recipes) == {"session_start": 3000, "question": 1000, "prompt": 1500, "together": 4000}
+        assert window_totals(recipes) == {"session_start": 3000, "question": 1000, "prompt": 1500, "together": 4000}
         told = {"session_start": 2500, "question": 10, "prompt": 0, "together": 100}
         recipes, more = merged({"ledger": told})
-        assert ledger_of(recipes) == told
+        assert window_totals(recipes) == told
         assert (wrong, more) == ((), ())
         assert recipes["compaction"].total == UNCOUNTED
         # A budget of nothing gives nothing to every layer.
@@ -574,7 +574,7 @@ class TestRecipes:
     )
     def test_what_is_wrong_is_named_and_ours_is_kept(self, overrides, path, says):
         recipes, wrong = merged(overrides)
-        assert recipes == RECIPES
+        assert recipes == LAYOUTS
         assert [each.path for each in wrong] == [path]
         assert says in wrong[0].says
 
@@ -583,7 +583,7 @@ class TestRecipes:
         st.recursive(
             st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
             lambda inner: st.dictionaries(
-                st.sampled_from([*RECIPES, "ledger", "together", "budget", "index", "rules", "cap", "limit", "?"]),
+                st.sampled_from([*LAYOUTS, "ledger", "together", "budget", "index", "rules", "cap", "limit", "?"]),
                 inner,
                 max_size=4,
             ),
@@ -594,7 +594,7 @@ class TestRecipes:
         assert tuple(recipes) == TRIGGERS
         for trigger, recipe in recipes.items():
             assert 0 <= recipe.budget <= MOST_TOKENS
-            assert [layer.name for layer in recipe.layers] == [layer.name for layer in RECIPES[trigger].layers]
+            assert [layer.name for layer in recipe.layers] == [layer.name for layer in LAYOUTS[trigger].layers]
             assert all(layer.cap >= 0 and layer.limit >= 0 for layer in recipe.layers)
             assert recipe.total >= 0
             assert recipe.together >= 0

@@ -13,7 +13,7 @@ from typing import Any
 
 from foreword.agents.setup import Entry, Setup
 from foreword.cli import codex, hosts
-from foreword.install.wired import Lack, Wired
+from foreword.install.status import Gap, InstallStatus
 from foreword.problems import NOTE, OK, WRONG, Finding, Problem
 from foreword.worker.sessions import WAYS
 from tests.tables import table
@@ -39,7 +39,7 @@ WELL = hosts.Standing(
     host="codex",
     program="/usr/bin/codex",
     version="0.166.0",
-    wired=Wired(setup=SETUP, there=2),
+    wired=InstallStatus(setup=SETUP, there=2),
     strays=(),
     trust={"sessionStart": "trusted", "stop": "trusted"},
     silent=0.0,
@@ -61,7 +61,7 @@ def test_what_is_well_is_one_line_and_the_rest_is_told():
     # Launchers that are gone are all named and a worker that runs is ended first.
     ours = ("/f/bin/foreword-hook", "/f/bin/foreword-mcp")
     setup = replace(SETUP, changes=(Entry(FOLDER / "hooks.json", ("hooks",), {"command": ours[0]}, append=True),))
-    wrong, _ = said(replace(WELL, wired=Wired(setup, 1), strays=ours))
+    wrong, _ = said(replace(WELL, wired=InstallStatus(setup, 1), strays=ours))
     assert all(each in wrong.says for each in ours)
     assert wrong.way_out.index("foreword worker stop") < wrong.way_out.index("foreword worker start")
     # Without a worker nobody claims that nothing was told.
@@ -69,12 +69,14 @@ def test_what_is_well_is_one_line_and_the_rest_is_told():
     assert "no event" not in finding.says
     assert finding.state == OK
     # Hosts that are not here share a line and those not wired are a note.
-    nobody = replace(WELL, program="", wired=Wired(Setup(binary="x", folder=Path("/nowhere"), changes=())), seen={})
+    nobody = replace(
+        WELL, program="", wired=InstallStatus(Setup(binary="x", folder=Path("/nowhere"), changes=())), seen={}
+    )
     assert [finding.says for finding in hosts.absent([nobody, WELL])] == ["not found here: codex"]
-    (finding,) = said(replace(WELL, wired=Wired(SETUP), seen={}))
+    (finding,) = said(replace(WELL, wired=InstallStatus(SETUP), seen={}))
     assert (finding.state, finding.way_out) == (NOTE, "run `foreword install codex`")
     # One that was wired by hand and is heard is well.
-    (finding,) = said(replace(WELL, wired=Wired(SETUP)))
+    (finding,) = said(replace(WELL, wired=InstallStatus(SETUP)))
     assert finding.state == OK
     assert "uninstall" in finding.says  # which nobody can tell from it for a week
     # Troubles of its hooks are counted.
@@ -88,11 +90,15 @@ def test_what_is_well_is_one_line_and_the_rest_is_told():
 
 
 WRONGS = {
-    "lacks": replace(WELL, wired=Wired(SETUP, 1, (Lack("missing", "hooks.Stop", FOLDER / "hooks.json"),))),
-    "something else": replace(WELL, wired=Wired(SETUP, 1, (Lack("changed", "hooks.Stop", FOLDER / "hooks.json"),))),
-    "cannot be read": replace(WELL, wired=Wired(SETUP, 1, (Lack("unreadable", "hooks", FOLDER / "hooks.json"),))),
+    "lacks": replace(WELL, wired=InstallStatus(SETUP, 1, (Gap("missing", "hooks.Stop", FOLDER / "hooks.json"),))),
+    "something else": replace(
+        WELL, wired=InstallStatus(SETUP, 1, (Gap("changed", "hooks.Stop", FOLDER / "hooks.json"),))
+    ),
+    "cannot be read": replace(
+        WELL, wired=InstallStatus(SETUP, 1, (Gap("unreadable", "hooks", FOLDER / "hooks.json"),))
+    ),
     "is gone": replace(WELL, strays=("/old/bin/foreword-hook",)),
-    "runs no hooks": replace(WELL, wired=Wired(SETUP, 2, off="features.hooks is false in config.toml")),
+    "runs no hooks": replace(WELL, wired=InstallStatus(SETUP, 2, off="features.hooks is false in config.toml")),
     "not trusted": replace(WELL, trust={"sessionStart": "trusted", "stop": "modified"}),
 }
 
@@ -156,12 +162,12 @@ for line in sys.stdin:
 """
 
 
-def wired_in(folder: Path) -> Wired:
+def wired_in(folder: Path) -> InstallStatus:
     hook = {"hooks": [{"command": "foreword-hook"}]}
     changes = tuple(
         Entry(folder / "hooks.json", ("hooks", event), hook, append=True) for event in ("SessionStart", "Stop")
     )
-    return Wired(setup=Setup(binary="codex", folder=folder, changes=changes), there=2)
+    return InstallStatus(setup=Setup(binary="codex", folder=folder, changes=changes), there=2)
 
 
 TRUSTED = '[hooks.state."FOLDER/hooks.json:session_start:0:0"]\ntrusted_hash = "sha256:1"\n'

@@ -21,12 +21,12 @@ from bench.eval.scratch import open_scratch
 from bench.eval.silence import measure_silence
 from bench.eval.tokens import measure_estimates
 from foreword.errors import BadRequest
-from foreword.layout import RECIPES
+from foreword.layout import LAYOUTS
 from foreword.recall.pipeline import Options
 from foreword.recall.tokens import count
 
 DAY = 86_400
-OPTIONS = Options(layout=RECIPES["prompt"], threshold=0.06, family="claude-4.7")
+OPTIONS = Options(layout=LAYOUTS["prompt"], threshold=0.06, family="claude-4.7")
 
 Write = Callable[..., Path]
 
@@ -246,7 +246,7 @@ def test_no_block_of_any_method_exceeds_its_budget(write: Write) -> None:
     for (_, budget), given_blocks in blocks.items():
         for block in given_blocks:
             assert count(block.text) <= budget
-            assert len(block.memories) <= RECIPES["prompt"].layers[-1].limit
+            assert len(block.memories) <= LAYOUTS["prompt"].layers[-1].limit
 
 
 # ---- tokens, and the comparison of two runs

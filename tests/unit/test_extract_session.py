@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.capture.parse import read
+from foreword.capture.parse import capture_event
 from foreword.capture.payload import HookCall
 from foreword.code import changes
 from foreword.extract.actions import Action, Todo, action_of
@@ -290,7 +290,7 @@ def recorded(client: str) -> dict[str, list[Memory]]:
     for number, line in enumerate((PAYLOADS / f"{client}.jsonl").read_text().splitlines()):
         told = json.loads(line)
         given = HookCall(client, told["event"], 1000.0 + number, json.dumps(told["payload"]).encode())
-        event = read(given, text_cap=65536, find_project=lambda _: CLUB).event
+        event = capture_event(given, text_cap=65536, find_project=lambda _: CLUB).event
         actions.append(action_of(event, root=CLUB.root))
     whole = extract_session(
         filter(None, actions),

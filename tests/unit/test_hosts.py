@@ -65,7 +65,7 @@ def test_a_tools_input_names_its_files(given, files):
 )
 def test_recorded_tool_uses_name_their_files(shared, recorded, host, files):
     payload = json.loads((shared / "payloads" / f"{recorded}.json").read_text(encoding="utf-8"))["stdin"]
-    assert find(host).read(payload).files == files
+    assert find(host).parse(payload).files == files
 
 
 @table(
@@ -80,7 +80,7 @@ def test_recorded_tool_uses_name_their_files(shared, recorded, host, files):
     ],
 )
 def test_every_host_tells_the_files_of_its_tools(host, payload):
-    assert find(host).read(payload).files in (("/p/a.py",), PATCHED)
+    assert find(host).parse(payload).files in (("/p/a.py",), PATCHED)
 
 
 ANY = st.recursive(
@@ -98,7 +98,7 @@ def test_any_input_names_some_texts(given):
     assert all(isinstance(each, str) and each for each in files_of(given))
     for host in FILES:
         for field in ("tool_input", "toolArgs", "args"):
-            assert isinstance(find(host).read({field: given}).files, tuple)
+            assert isinstance(find(host).parse({field: given}).files, tuple)
 
 
 @table("host", sorted(FILES))

@@ -68,7 +68,7 @@ def put(root: Path, **files: str) -> None:
 
 
 def read(root: Path) -> list[Batch]:
-    return list(find("files").read(project_at(str(root)), environ={}, since_mark=""))
+    return list(find("files").parse(project_at(str(root)), environ={}, since_mark=""))
 
 
 def memories(root: Path, kind: str) -> list[Memory]:

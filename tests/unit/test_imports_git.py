@@ -171,7 +171,7 @@ def test_tags_functions_and_counts_come_with_commits(tmp_path_factory, tmp_path:
     for folder in (tmp_path / "plain", repo.folder):
         project = project_at(str(folder))
         assert find("git").look(project, environ={}) is None
-        assert list(find("git").read(project, environ={}, since_mark="")) == []
+        assert list(find("git").parse(project, environ={}, since_mark="")) == []
     # It tells how many there are before reading them.
     repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     for number in range(3):

@@ -21,9 +21,9 @@ import pytest
 from foreword.agents.setup import AgentResidue, Block, Entry, OwnedFile, Setup
 from foreword.cli.install import diff
 from foreword.errors import BadConfig, ForewordError
-from foreword.install import blocks, files, jsonedit, manifest
+from foreword.install import files, jsonc, manifest, toml_block
 from foreword.install.apply import apply, undo
-from foreword.install.found import place_of, version_of
+from foreword.install.detect import place_of, version_of
 from foreword.install.plan import Plan, Planned, plan
 from foreword.install.plan import undo_plan as planned_undo
 from foreword.paths import Home
@@ -79,7 +79,7 @@ class Machine:
         return Setup("agent", self.user / ".agent", changes or self.changes(**how))
 
     def plan(self, *changes: Any, **how: Any) -> Plan:
-        return plan(self.setup(*changes, **how), host=ADAPTER, home=self.home)
+        return plan(self.setup(*changes, **how), agent=ADAPTER, home=self.home)
 
     def install(self, *changes: Any, **how: Any) -> tuple[str, ...]:
         return apply(self.plan(*changes, **how), home=self.home)
@@ -106,7 +106,7 @@ class Machine:
         return found
 
     def read(self, file: Path | None = None) -> Any:
-        from foreword.install.jsonedit import read
+        from foreword.install.jsonc import read
 
         return read((file or self.settings).read_text())
 
@@ -324,7 +324,7 @@ def test_what_stands_in_the_way_is_told_and_nothing_is_written(tmp_path_factory)
     machine = Machine(tmp_path_factory.mktemp("m"))
     machine.have(machine.settings, '{"mcpServers": {"foreword": {"command": "my-foreword"}}}')
     before = machine.tree()
-    with pytest.raises(BadConfig, match=r"settings.json: `mcpServers.foreword` stands there already") as raised:
+    with pytest.raises(BadConfig, match=r"settings.json: `mcpServers.foreword` is there already") as raised:
         machine.install()
     assert "rename it or take it out" in raised.value.hint
     assert machine.tree() == before
@@ -337,7 +337,7 @@ def test_what_stands_in_the_way_is_told_and_nothing_is_written(tmp_path_factory)
     # A file of the users is never taken for ours.
     machine = Machine(tmp_path_factory.mktemp("m"))
     machine.have(machine.own, "// mine\n")
-    with pytest.raises(BadConfig, match="a file of your own stands there"):
+    with pytest.raises(BadConfig, match="a file of your own is there"):
         machine.install()
     machine.uninstall(setup=machine.setup())
     assert machine.own.read_text() == "// mine\n"
@@ -402,11 +402,11 @@ def test_a_toml_file_where_ours_does_not_fit_is_told(machine: Machine, text: str
 @table("more", ["", "[later]\nx = 1\n"])
 def test_a_block_goes_and_leaves_what_stands_around_it(text: str, more: str) -> None:
     body = '[x.foreword]\ncommand = "/h/bin/foreword-mcp"'
-    placed = blocks.put(text, body, host="codex")
-    assert blocks.holds(placed.text, body, host="codex")
-    left = blocks.remove(placed.text + more, host="codex", body=body, gap=placed.gap)
+    placed = toml_block.put(text, body, agent="codex")
+    assert toml_block.holds(placed.text, body, agent="codex")
+    left = toml_block.remove(placed.text + more, agent="codex", body=body, gap=placed.gap)
     assert left == text + more or (more and left in (f"{text}\n{more}", f"{text}\r\n{more}"))
-    again = blocks.put(placed.text + more, body.replace("/h/", "/i/"), host="codex")
+    again = toml_block.put(placed.text + more, body.replace("/h/", "/i/"), agent="codex")
     assert again.text == placed.text.replace("/h/", "/i/") + more
 
 
@@ -414,14 +414,14 @@ def test_a_block_of_toml_goes_alone_whatever_was_done_around_it(machine: Machine
     # A table that a host adds between our marks stays.
     body = '[mcp_servers.foreword]\ncommand = "/h/bin/foreword-mcp"'
     theirs = '\n[projects."/x"]\ntrust_level = "trusted"\n'
-    placed = blocks.put("a = 1\n", body, host="codex")
+    placed = toml_block.put("a = 1\n", body, agent="codex")
     mixed = placed.text.replace("# <<< foreword", f"{theirs}# <<< foreword")
-    left = blocks.remove(mixed, host="codex", body=body, gap=placed.gap)
+    left = toml_block.remove(mixed, agent="codex", body=body, gap=placed.gap)
     assert tomllib.loads(left) == {"a": 1, "projects": {"/x": {"trust_level": "trusted"}}}
     assert "foreword" not in left
     edited = mixed.replace("command =", "enabled = true\ncommand =")
-    assert tomllib.loads(blocks.remove(edited, host="codex", body=body)) == tomllib.loads(left)
-    again = blocks.put(mixed, body.replace("/h/", "/i/"), host="codex").text
+    assert tomllib.loads(toml_block.remove(edited, agent="codex", body=body)) == tomllib.loads(left)
+    again = toml_block.put(mixed, body.replace("/h/", "/i/"), agent="codex").text
     assert tomllib.loads(again)["projects"] == {"/x": {"trust_level": "trusted"}}
     # Codex writes the tables anew and ours are still known.
     machine.have(machine.toml, TOML + "\n")
@@ -438,20 +438,20 @@ def test_a_block_of_toml_goes_alone_whatever_was_done_around_it(machine: Machine
     # Our table goes where the marks are lost.
     body = '[mcp_servers.foreword]\ncommand = "/h/bin/foreword-mcp"'
     text = f'a = 1\n\n{body}\n\n[mcp_servers.foreword.env]\nX = "1"\n\n[b]\nc = 2\n'
-    assert tomllib.loads(blocks.remove(text, host="codex", body=body)) == {"a": 1, "b": {"c": 2}}
-    without_end = blocks.put("a = 1\n", body, host="codex").text.replace("# <<< foreword codex\n", "[b]\nc = 2\n")
-    assert tomllib.loads(blocks.remove(without_end, host="codex", body=body)) == {"a": 1, "b": {"c": 2}}
+    assert tomllib.loads(toml_block.remove(text, agent="codex", body=body)) == {"a": 1, "b": {"c": 2}}
+    without_end = toml_block.put("a = 1\n", body, agent="codex").text.replace("# <<< foreword codex\n", "[b]\nc = 2\n")
+    assert tomllib.loads(toml_block.remove(without_end, agent="codex", body=body)) == {"a": 1, "b": {"c": 2}}
     # A remark of the users is never taken for ours.
     body = '[mcp_servers.foreword]\ncommand = "/h/bin/foreword-mcp"'
     theirs = '[mcp_servers.mine]\ncommand = "x"  # not /h/bin/foreword-mcp\n'
     note = "# what stands below is mine\n[b]\nc = 2\n"
-    assert blocks.remove(f"{theirs}\n{body}\n\n{note}", host="codex", body=body) == f"{theirs}\n\n{note}"
+    assert toml_block.remove(f"{theirs}\n{body}\n\n{note}", agent="codex", body=body) == f"{theirs}\n\n{note}"
     # Lines between our marks keep their ends.
     body = '[mcp_servers.foreword]\ncommand = "/h/bin/foreword-mcp"'
     theirs = "[projects.x]\r\ntrust = 1\r\n"
-    placed = blocks.put("a = 1\r\n", body, host="codex")
+    placed = toml_block.put("a = 1\r\n", body, agent="codex")
     mixed = placed.text.replace("# <<< foreword", f"{theirs}# <<< foreword")
-    assert blocks.remove(mixed, host="codex", body=body, gap=placed.gap) == f"a = 1\r\n{theirs}"
+    assert toml_block.remove(mixed, agent="codex", body=body, gap=placed.gap) == f"a = 1\r\n{theirs}"
 
 
 def test_what_is_kept_aside_is_private_and_enough_to_undo(tmp_path_factory):
@@ -489,7 +489,7 @@ def test_what_is_kept_aside_is_private_and_enough_to_undo(tmp_path_factory):
     path = machine.home.installed / f"{ADAPTER}.json"
     told = json.loads(path.read_text())
     told |= {"format": 99, "more": True, "runs": [{"command": ["agent", "add"], "undo": ["agent", "remove"]}]}
-    del told["left"], told["theirs"], told["foreword"]
+    del told["residue"], told["preexisting"], told["foreword"]
     path.write_text(json.dumps(told))
     machine.install(timeout=8)
     machine.uninstall()
@@ -498,7 +498,7 @@ def test_what_is_kept_aside_is_private_and_enough_to_undo(tmp_path_factory):
     machine = Machine(tmp_path_factory.mktemp("m"))
     machine.have_all()
     files.write(machine.settings, SETTINGS.encode())
-    left = machine.settings.with_name(f".settings.json{files.LATEST}")
+    left = machine.settings.with_name(f".settings.json{files.UNFINISHED}")
     left.write_text("half")
     machine.install()
     assert not left.exists()
@@ -547,7 +547,7 @@ def test_a_file_of_another_user_is_told() -> None:
     if pid == 0:
         os.setuid(1234)
         try:
-            files.refuse_where_closed(folder / "settings.json")
+            files.check_writable(folder / "settings.json")
         except ForewordError as exc:
             os._exit(0 if "belongs to another user (uid 0)" in str(exc) and exc.hint else 2)
         os._exit(1)
@@ -699,11 +699,11 @@ def test_what_the_host_wrote_of_us_goes_and_what_others_wrote_stays(tmp_path_fac
     machine = Machine(tmp_path_factory.mktemp("m"))
     lists = Lists(machine)
     changes = (*machine.changes(), *lists.changes())
-    apply(plan(machine.setup(*changes), host=ADAPTER, home=machine.home, plugin=True), home=machine.home)
+    apply(plan(machine.setup(*changes), agent=ADAPTER, home=machine.home, plugin=True), home=machine.home)
     lists.start()
     path = machine.home.installed / f"{ADAPTER}.json"
     told = json.loads(path.read_text())
-    del told["left"], told["theirs"]
+    del told["residue"], told["preexisting"]
     path.write_text(json.dumps(told | {"runs": [{"command": ["agent", "add"], "undo": ["agent", "remove"]}]}))
     machine.uninstall(setup=machine.setup(*changes))
     assert not lists.data.exists()
@@ -884,10 +884,10 @@ def test_on_a_disk_that_stays_full_what_was_written_can_be_undone_later(
 
 def test_what_would_be_undone_is_told_beforehand(machine: Machine) -> None:
     machine.install()
-    planned = planned_undo(None, host=ADAPTER, home=machine.home)
+    planned = planned_undo(None, agent=ADAPTER, home=machine.home)
     assert {each.file for each in planned.files if each.changed} == {machine.settings, machine.toml, machine.own}
     assert all(each.new is None for each in planned.files)
-    assert not planned_undo(None, host="codex", home=machine.home).changed
+    assert not planned_undo(None, agent="codex", home=machine.home).changed
 
 
 # --- found ---
@@ -922,7 +922,7 @@ def test_a_version_is_found_without_telling_the_program_anything(tmp_path_factor
 
 def test_of_a_line_that_holds_a_whole_file_only_what_changes_is_shown(machine: Machine) -> None:
     old = json.dumps({"theme": "dark", "apiKey": "hidden", "notes": "x" * 300})
-    new = jsonedit.put(old, ("mcp", "foreword"), {"command": "us"}).text
+    new = jsonc.put(old, ("mcp", "foreword"), {"command": "us"}).text
     (shown,) = [line for line in diff(Planned(machine.settings, old.encode(), new.encode(), None)) if line[:1] == "+"]
     assert '"mcp"' in shown
     assert "apiKey" not in shown

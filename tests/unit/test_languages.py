@@ -27,7 +27,7 @@ def reads(monkeypatch):
     """Every folder that is read, and every path that is asked about, in order."""
     seen = []
 
-    for name in ("_listed", "_there"):
+    for name in ("_listed", "exists"):
         real = getattr(module, name)
         monkeypatch.setattr(module, name, lambda path, real=real, **how: (seen.append(path), real(path, **how))[1])
     return seen

@@ -18,9 +18,9 @@ from foreword.agents import FILES
 from foreword.encoding import dumps
 from foreword.errors import BadPayload
 from foreword.mcp import protocol
-from foreword.mcp.protocol import GREETED, STATELESS, Call, Cancelled, Peer, answered, heard
-from foreword.mcp.tools import CATEGORIES, INSTRUCTIONS, MOST_INSTRUCTIONS, TOOLS, WRITTEN
+from foreword.mcp.protocol import GREETED, STATELESS, Call, Cancelled, Peer, parse, reply_to
 from foreword.models import KINDS
+from foreword.worker.mcp_schema import CATEGORIES, INSTRUCTIONS, MOST_INSTRUCTIONS, TOOLS, WRITTEN
 from foreword.worker.mcp_tools import TOOLS as DONE
 from tests.tables import table
 
@@ -50,27 +50,27 @@ METHODS = (
 
 def ask(method: str, params: Any = None, *, peer: Peer | None = None, id: Any = 7) -> Any:
     message = {"jsonrpc": "2.0", "id": id, "method": method, **({"params": params} if params is not None else {})}
-    return answered(message, peer or Peer())[0]
+    return reply_to(message, peer or Peer())[0]
 
 
 def greet(version: str, *, name: str = "somebody") -> tuple[Any, Peer]:
     params = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": name, "version": "1"}}
-    told, peer = answered({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}, Peer())
-    return told, peer
+    reply, peer = reply_to({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}, Peer())
+    return reply, peer
 
 
 @table("version", GREETED)
 def test_a_version_that_is_known_is_spoken(version: str):
-    told, peer = greet(version)
-    assert told["result"]["protocolVersion"] == peer.version == version
-    assert told["result"]["instructions"] == INSTRUCTIONS
-    assert told["result"]["serverInfo"]["name"] == "foreword"
+    reply, peer = greet(version)
+    assert reply["result"]["protocolVersion"] == peer.version == version
+    assert reply["result"]["instructions"] == INSTRUCTIONS
+    assert reply["result"]["serverInfo"]["name"] == "foreword"
 
 
 @table("version", ["1.0", "2030-01-01", STATELESS[-1], ""])
 def test_any_other_version_is_answered_with_the_newest_that_greets(version: str):
-    told, peer = greet(version)
-    assert told["result"]["protocolVersion"] == peer.version == GREETED[-1]
+    reply, peer = greet(version)
+    assert reply["result"]["protocolVersion"] == peer.version == GREETED[-1]
 
 
 def test_stateless_requests_are_judged_by_what_they_bring():
@@ -89,10 +89,10 @@ def test_stateless_requests_are_judged_by_what_they_bring():
     assert "outputSchema" in stateless["tools"][0]
     assert "resultType" not in greeted
     assert "outputSchema" not in greeted["tools"][0]
-    # A version that nobody knows is told which are known.
-    told = ask("tools/list", {"_meta": {**MODERN, protocol.VERSION_KEY: "2031-01-01"}})["error"]
-    assert told["code"] == protocol.UNSUPPORTED_VERSION
-    assert told["data"] == {"supported": [*STATELESS, *GREETED], "requested": "2031-01-01"}
+    # A version that nobody knows is reply which are known.
+    reply = ask("tools/list", {"_meta": {**MODERN, protocol.VERSION_KEY: "2031-01-01"}})["error"]
+    assert reply["code"] == protocol.UNSUPPORTED_VERSION
+    assert reply["data"] == {"supported": [*STATELESS, *GREETED], "requested": "2031-01-01"}
 
 
 @table("meta", [{protocol.VERSION_KEY: 3}, {protocol.VERSION_KEY: STATELESS[-1]}])
@@ -129,10 +129,10 @@ def test_half_of_what_a_stateless_request_needs_is_refused(meta: dict[str, Any])
     ],
 )
 def test_what_is_no_request_is_told_so_by_its_code(message: Any, code: int):
-    told, _ = answered(message, Peer())
-    assert told["error"]["code"] == code
+    reply, _ = reply_to(message, Peer())
+    assert reply["error"]["code"] == code
     id = message.get("id") if isinstance(message, dict) else None
-    assert told["id"] == (id if isinstance(id, int) and not isinstance(id, bool) else None)
+    assert reply["id"] == (id if isinstance(id, int) and not isinstance(id, bool) else None)
 
 
 @table("method", ["prompts/list", "resources/list", "resources/templates/list"])
@@ -153,14 +153,14 @@ def test_calls_tools_and_instructions_are_what_they_say():
     assert (call.tool_use, call.session, call.inner) == ("toolu_1", "s1", True)
     assert not ask("tools/call", {"name": "memory_context"}).inner
     # An unknown tool is an error that the model reads.
-    told = ask("tools/call", {"name": "memory_erase", "arguments": {}})["result"]
-    assert told["isError"]
-    assert "memory_search" in told["content"][0]["text"]
+    reply = ask("tools/call", {"name": "memory_erase", "arguments": {}})["result"]
+    assert reply["isError"]
+    assert "memory_search" in reply["content"][0]["text"]
     # Other clients get data where their version has a place for it.
     for version in GREETED:
         call = ask("tools/call", {"name": "memory_get", "arguments": {"ids": ["x"]}}, peer=greet(version)[1])
-        told = protocol.result(call, text="text", structured={"memories": []}, failed=False)["result"]
-        assert ("structuredContent" in told) == (version >= "2025-06-18")
+        reply = protocol.result(call, text="text", structured={"memories": []}, failed=False)["result"]
+        assert ("structuredContent" in reply) == (version >= "2025-06-18")
         failed = protocol.result(call, text="text", structured={"memories": []}, failed=True)["result"]
         assert failed["isError"]
         assert "structuredContent" not in failed
@@ -178,32 +178,32 @@ def test_calls_tools_and_instructions_are_what_they_say():
 
 @given(JSON, st.sampled_from(METHODS), PEERS)
 def test_a_notification_is_never_answered(params: Any, method: str, peer: Peer):
-    told, _ = answered({"jsonrpc": "2.0", "method": method, "params": params}, peer)
-    assert told is None or isinstance(told, Cancelled)
+    reply, _ = reply_to({"jsonrpc": "2.0", "method": method, "params": params}, peer)
+    assert reply is None or isinstance(reply, Cancelled)
 
 
 @given(JSON | st.fixed_dictionaries({}, optional={"id": JSON, "result": JSON, "error": JSON}), PEERS)
 def test_any_value_is_answered_at_most_once_and_never_raises(message: Any, peer: Peer):
-    told, after = answered(message, peer)
+    reply, after = reply_to(message, peer)
     assert after == peer
-    if isinstance(told, dict):
-        assert json.loads(dumps(told)) == json.loads(json.dumps(told))
+    if isinstance(reply, dict):
+        assert json.loads(dumps(reply)) == json.loads(json.dumps(reply))
 
 
 @given(JSON, st.sampled_from(METHODS), PEERS, st.integers() | st.text())
 def test_any_request_gets_one_answer_with_its_id_or_becomes_a_call(params: Any, method: str, peer: Peer, id: Any):
-    told, _ = answered({"jsonrpc": "2.0", "id": id, "method": method, "params": params}, peer)
-    if isinstance(told, Call):
-        assert told.id == id
+    reply, _ = reply_to({"jsonrpc": "2.0", "id": id, "method": method, "params": params}, peer)
+    if isinstance(reply, Call):
+        assert reply.id == id
     else:
-        assert told["id"] == id
-        assert ("result" in told) != ("error" in told)
+        assert reply["id"] == id
+        assert ("result" in reply) != ("error" in reply)
 
 
 @given(st.binary())
 def test_any_line_is_heard_or_refused(line: bytes):
     with contextlib.suppress(BadPayload):
-        heard(line)
+        parse(line)
 
 
 @table("host", FILES)
@@ -211,9 +211,9 @@ def test_agents_get_text_alone_for_some_show_their_model_the_data_instead(host: 
     _, peer = greet("2025-06-18", name=f"{host}-mcp-client")
     assert not any("outputSchema" in tool for tool in ask("tools/list", peer=peer)["result"]["tools"])
     call = ask("tools/call", {"name": "memory_search", "arguments": {"query": "x"}}, peer=peer)
-    told = protocol.result(call, text="text", structured={"results": []}, failed=False)["result"]
-    assert told["content"] == [{"type": "text", "text": "text"}]
-    assert "structuredContent" not in told
+    reply = protocol.result(call, text="text", structured={"results": []}, failed=False)["result"]
+    assert reply["content"] == [{"type": "text", "text": "text"}]
+    assert "structuredContent" not in reply
 
 
 @table("tool", TOOLS)
@@ -231,7 +231,7 @@ def test_starting_imports_nothing_heavy():
     """The server's start is its cost: a client waits for it at the start of every session."""
     heavy = {"apsw", "typer", "rich", "tree_sitter", "sqlite3", "http", "asyncio"}
     code = (
-        "import sys; sys.path.append(sys.argv[1]); before = set(sys.modules); import foreword.mcp.__main__;"
+        "import sys; sys.path.append(sys.argv[1]); before = set(sys.modules); import foreword.mcp.server;"
         "print(*sorted(set(sys.modules) - before))"
     )
     package = str(Path(foreword.__file__).parent.parent)

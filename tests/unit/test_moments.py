@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from foreword.agents import FILES, find
-from foreword.capture.parse import capture, trigger_for
+from foreword.capture.parse import parse_hook, trigger_for
 from foreword.capture.payload import HookCall
 from foreword.models import Project, Trigger
 from tests.tables import table
@@ -16,7 +16,7 @@ HERE = Project(key="here", name="here", root="/p")
 def trigger(host: str, event: str, **payload: object) -> Trigger | None:
     told = {"session_id": "s", "sessionID": "s", "conversation_id": "s", "cwd": "/p", "directory": "/p", **payload}
     hook_call = HookCall(host=host, event=event, at=1.0, raw=json.dumps(told).encode())
-    return trigger_for(hook_call, capture(hook_call, find_project=lambda _: HERE))
+    return trigger_for(hook_call, parse_hook(hook_call, find_project=lambda _: HERE))
 
 
 @table("host", sorted(FILES))

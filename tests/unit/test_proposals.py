@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from foreword.audit import PlanContext
 from foreword.maintenance.proposals import plan, plan_confirmed, plan_wider, rule_of
 from foreword.maintenance.similarity import alike, opposite
-from foreword.models import TRUSTS, Memory, Project, lowest
+from foreword.models import TRUSTS, Memory, Project, lowest_trust
 from foreword.store import Store
 from tests.tables import table
 
@@ -171,7 +171,7 @@ def test_what_somebody_took_back_is_not_proposed_again(make_store):
 
 @given(st.lists(st.sampled_from(TRUSTS), min_size=1))
 def test_trust_never_rises(trusts):
-    assert TRUSTS.index(lowest(trusts)) == max(map(TRUSTS.index, trusts))
+    assert TRUSTS.index(lowest_trust(trusts)) == max(map(TRUSTS.index, trusts))
 
 
 WORDS = (

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreword.errors import StoreError
-from foreword.layout import RECIPES
+from foreword.layout import LAYOUTS
 from foreword.models import FORMS, KINDS, TRIGGERS, Context, Hit, NoContext, Project, Trigger
 from foreword.recall import render
 from foreword.recall.pipeline import (
@@ -97,7 +97,7 @@ def test_no_stored_text_leaves_the_budget_or_the_frame(seed, many, trigger, form
         assert got.problems == (), got.problems
         return
     name = "session_start" if trigger == "question" and not prompt else trigger
-    limit = min(budget or RECIPES[name].budget, RECIPES[name].total)
+    limit = min(budget or LAYOUTS[name].budget, LAYOUTS[name].total)
     assert count(got.text, family=family) == got.tokens <= limit * 95 // 100
     assert got.budget == limit
     assert got.problems == (), got.problems
@@ -541,7 +541,7 @@ def test_a_deadline_brings_what_is_ready(store, layers):
     store.memories.put([*summaries(3), a_memory("Answer in German", kind="preference")])
     left = iter([False] * layers + [True] * 99)
     got = ask(store, "session_start", expired=lambda: next(left))
-    late = [layer.name for layer in RECIPES["session_start"].layers][layers:]
+    late = [layer.name for layer in LAYOUTS["session_start"].layers][layers:]
     assert [name for name, why in got.skipped.items() if why == "deadline"] == late
     assert isinstance(got, Context) or layers < 2
     assert got.problems == ()

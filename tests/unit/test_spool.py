@@ -34,7 +34,9 @@ RAW = st.binary() | st.lists(
         [b"\n", b"\nFW1 ", b"FW1 12\n", b"\nEND 12.", b"{}", b"\nFW1 2\n{}\nEND 2.", RECORD, b"x", b"\0\xff"]
     )
 ).map(b"".join)
-DELIVERIES = st.builds(HookCall, st.text(), st.text(), st.floats(0, 1e10), RAW, project=st.text(), given=st.booleans())
+DELIVERIES = st.builds(
+    HookCall, st.text(), st.text(), st.floats(0, 1e10), RAW, project=st.text(), injection=st.booleans()
+)
 
 
 def test_what_is_appended_is_taken_once_and_read_before(tmp_path_factory):
@@ -51,7 +53,7 @@ def test_what_is_appended_is_taken_once_and_read_before(tmp_path_factory):
     assert taken(tmp_path, "again") == told[:1]
     # What comes behind a delivery is there when it returns and the delivery is there before.
     tmp_path = tmp_path_factory.mktemp("x")
-    first, second = a_delivery(b"event"), a_delivery(b"answer", given=True)
+    first, second = a_delivery(b"event"), a_delivery(b"answer", injection=True)
 
     def then():
         assert list(hook_calls((tmp_path / "current").read_bytes())) == [first]

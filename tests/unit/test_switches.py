@@ -37,7 +37,7 @@ def test_people_are_told_what_is_off_and_the_way_out():
     # People are told what is off by what and the way out.
     (only,) = findings(off(here(), {**ON, "off_projects": ("/nowhere",)}), here())
     assert only == (
-        "shop is off (off_projects): nothing is kept or told here",
+        "shop is off (off_projects): nothing is captured or injected here",
         "foreword project on; where a folder is named: foreword config get off_projects",
     )
     both = {**ON, "read_only_projects": ("/nowhere",), "silent_projects": ("/nowhere",)}
@@ -47,9 +47,9 @@ def test_people_are_told_what_is_off_and_the_way_out():
     ]
     assert list(findings(off(here(), {**ON, "capture": False, "inject": False}), here())) == []
     # Every switch has a way out.
-    from foreword.policy import WAYS
+    from foreword.policy import HINTS
 
-    assert set(WAYS) == {*policy.CHOICES, FILE}
+    assert set(HINTS) == {*policy.CHOICES, FILE}
     # Only a projects own switch refuses what somebody asks to be kept.
     refuse_to_write(off(here(), {**ON, "capture": False, "silent_projects": ("/nowhere",)}), here())
     for choice, says in (("off_projects", "switched off"), ("read_only_projects", "read-only")):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from foreword.agents import FILES, codex, find
 from foreword.agents.setup import AgentResidue, Block, Change, Entry, OwnedFile, Place, Setup, quoted
 from foreword.config import load
-from foreword.install.found import place_of
+from foreword.install.detect import place_of
 from tests.tables import table
 
 USER = Path("/home/ada")
@@ -349,7 +349,7 @@ def test_the_page_of_a_host_names_every_file_and_variable(host):
     names = [change.file for change in found.changes if not isinstance(change, AgentResidue)]
     told = [f"~/{name.relative_to(USER)}" for name in names if "commands" not in name.parts]
     told += [f"~/{found.folder.relative_to(USER)}/{pattern}" for pattern in found.transcripts]
-    assert [name for name in [*told, *find(host).variables] if f"`{name}`" not in page] == []
+    assert [name for name in [*told, *find(host).session_variables] if f"`{name}`" not in page] == []
     assert "## How it is installed" in page
     assert "## What it cannot do" in page
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from foreword.capture.parse import read, remember
+from foreword.capture.parse import capture_event, store_events
 from foreword.capture.payload import HookCall
 from foreword.errors import StoreError
 from foreword.models import Trigger
@@ -55,7 +55,7 @@ def an_event(folder, *, file="", name="PostToolUse", session="s", at=None, **mor
     at = NOW if at is None else at
     tool = {"tool_name": "Edit", "tool_input": {"file_path": str(file)}} if file else {"tool_name": "Bash"}
     payload = {"session_id": session, "cwd": str(folder), "hook_event_name": name, **tool, **more}
-    return read(HookCall("claude-code", name, at, json.dumps(payload).encode()), text_cap=1000)
+    return capture_event(HookCall("claude-code", name, at, json.dumps(payload).encode()), text_cap=1000)
 
 
 def a_moment(folder, *, session="s"):
@@ -122,7 +122,7 @@ def test_what_a_session_touched_is_told_of_it_alone(folder, works, tmp_path):
 
 def test_after_a_restart_the_session_is_read_from_the_store_once(folder, works, store):
     events = [an_event(folder, file=folder / f"{n}.py", at=NOW - 60 + n) for n in range(3)]
-    remember(store, [*events, an_event(folder, name="PostToolUseFailure", at=NOW - 50)])
+    store_events(store, [*events, an_event(folder, name="PostToolUseFailure", at=NOW - 50)])
     asked = []
 
     def earlier(session):

@@ -1,4 +1,7 @@
-"""Host payload -> what it told; context -> exactly the bytes that host accepts. One host a file."""
+"""One adapter per coding agent: read its hook payloads, write its answers, and say what `install` writes for it.
+
+To add an agent, write a module with an `ADAPTER` beside this one and name it in FILES.
+"""
 
 from __future__ import annotations
 
@@ -17,42 +20,40 @@ if TYPE_CHECKING:  # 5 ms that only `install` needs
 
 @dataclass(frozen=True)
 class HookInput:
-    """What a payload says, in our words; empty where the host does not tell."""
+    """What a hook payload says, whichever agent sent it; empty where the agent does not say."""
 
     session: str = ""
     cwd: str = ""
     prompt: str = ""
-    answer: str = ""  # the agent's last message, where its stop tells it
-    source: str = ""
+    answer: str = ""  # the agent's last message, in a `stop` event
+    source: str = ""  # of a session's start: startup, resume, clear, compact or fork
     model: str = ""
-    id: str = ""  # the host's own id of this event
+    id: str = ""  # the agent's own id of this event
     inner: bool = False  # from a sub-agent: neither captured nor answered
-    files: tuple[str, ...] = ()  # that a tool was told to read or write, as the host writes them
+    files: tuple[str, ...] = ()  # that a tool reads or writes, as the agent writes them
 
 
 @dataclass(frozen=True)
 class AgentAdapter:
-    """What we know of one host."""
+    """All that we know of one agent."""
 
     name: str
-    events: Mapping[str, str]  # the host's event -> ours
-    triggers: Mapping[str, str]  # the host's event -> the moment that may be answered there
-    read: Callable[[Mapping[str, Any]], HookInput]
-    answer: Callable[[str, str], Mapping[str, Any]]  # event, text -> the object on stdout
-    used: Callable[[Mapping[str, Any]], dict[str, Any]] = (
-        lambda _: {}
-    )  # a tool's use -> the fields of `actions.ToolUse`
-    ask: Callable[[str], Mapping[str, Any]] | None = None  # a request -> what makes it go on after it stopped
-    setup: Callable[[Place], Setup | None] = lambda _: None  # how it is found on a machine, and wired to us
-    form: str = "markdown"  # of what it is given
-    cap: Cap | None = None  # what it takes whole in one output; None where it takes all
-    second_chance: bool = False  # its start may be lost: what it said comes again with the first prompt
-    variables: tuple[str, ...] = ()  # of the environment, in which it tells its session to a tool's process
-    project_variable: str = ""  # and the one in which it tells which project it works for
+    events: Mapping[str, str]  # the agent's event -> ours, one of `models.EVENTS`
+    triggers: Mapping[str, str]  # the agent's event -> the trigger that may be answered there
+    parse: Callable[[Mapping[str, Any]], HookInput]
+    answer: Callable[[str, str], Mapping[str, Any]]  # event, context -> the object on stdout
+    tool_use: Callable[[Mapping[str, Any]], dict[str, Any]] = lambda _: {}  # payload -> the fields of a `ToolUse`
+    follow_up: Callable[[str], Mapping[str, Any]] | None = None  # a request -> what lets it go on after it stopped
+    setup: Callable[[Place], Setup | None] = lambda _: None  # how it is found on a machine, and what install writes
+    form: str = "markdown"  # of its context, one of `models.FORMS`
+    cap: Cap | None = None  # the longest answer that it takes whole; None where it takes all
+    second_chance: bool = False  # its start may get lost: the block of the start comes again with the first prompt
+    session_variables: tuple[str, ...] = ()  # of the environment, that hold its session in a tool's process
+    project_variable: str = ""  # the one that holds the project's folder
 
-    def spoken(self, event: str, text: str) -> bytes:
-        """The bytes for stdout: one JSON object, or nothing at all."""
-        return dumps(self.answer(event, text)).encode() if text else b""
+    def encode_answer(self, event: str, context: str) -> bytes:
+        """Return the bytes for stdout: one JSON object, or nothing at all."""
+        return dumps(self.answer(event, context)).encode() if context else b""
 
 
 # Each agent's name with the module beside this one.
@@ -67,27 +68,27 @@ FILES = {
 
 
 def find(name: str) -> AgentAdapter:
-    """The host of that name; an unknown one is told so."""
+    """Return the adapter of the agent called *name*; an unknown one raises BadPayload."""
     file = name.replace("-", "_") if name.replace("-", "").isalnum() else "-"  # it becomes part of a module's name
     try:
-        host: AgentAdapter = import_module(f"foreword.agents.{file}").ADAPTER
+        adapter: AgentAdapter = import_module(f"foreword.agents.{file}").ADAPTER
     except ModuleNotFoundError:
-        raise BadPayload(f"unknown host {name!r}", hint=f"known hosts: {', '.join(FILES)}") from None
-    return host
+        raise BadPayload(f"unknown agent {name!r}", hint=f"known agents: {', '.join(FILES)}") from None
+    return adapter
 
 
 def cap_of(name: str, *, raised: Mapping[str, int]) -> Cap | None:
-    """What a host takes whole in one output, or so much as its user has *raised* that to; None where nothing is cut."""
+    """Return the longest answer that an agent takes whole, as its user has *raised* it; None where nothing is cut."""
     cap = find(name).cap if name else None
     return replace(cap, most=raised[name]) if cap and name in raised else cap
 
 
-def host_of(client: str) -> str:
-    """The host that an MCP client of this name is; empty for one that we have no hooks for."""
-    return next((host for host in FILES if client.lower().startswith(host)), "")
+def agent_of_client(client: str) -> str:
+    """Return the agent behind an MCP client of this name; empty for one that we have no hooks for."""
+    return next((agent for agent in FILES if client.lower().startswith(agent)), "")
 
 
-# Where tools are told their file, over all hosts; `path` is also where a search begins, which is a folder.
+# The fields in which tools get their file, over all agents; `path` is also where a search begins, which is a folder.
 _FILE_FIELDS = ("file_path", "filePath", "notebook_path", "absolute_path", "target_file", "path")
 _SEARCHES = ("pattern", "query", "regex", "dir_path")
 _PATCH_FIELDS = ("command", "input", "patch", "patchText")
@@ -95,17 +96,17 @@ _PATCH_HEADS = ("*** Update File: ", "*** Add File: ", "*** Delete File: ", "***
 _MOST_FILES = 50
 
 
-def files_of(given: Any) -> tuple[str, ...]:
-    """The files that the input of a tool names: in a field, in a list of edits, or in the headers of a patch."""
-    if not isinstance(given, dict):
-        return _patched(given) if isinstance(given, str) else ()
-    found = [] if any(name in given for name in _SEARCHES) else [text_of(given, *_FILE_FIELDS)]
-    for several in (given.get("files"), given.get("paths"), given.get("edits")):
+def files_of(tool_input: Any) -> tuple[str, ...]:
+    """Return the files that a tool's input names: in a field, in a list of edits, or in the headers of a patch."""
+    if not isinstance(tool_input, dict):
+        return _patched(tool_input) if isinstance(tool_input, str) else ()
+    found = [] if any(name in tool_input for name in _SEARCHES) else [text_of(tool_input, *_FILE_FIELDS)]
+    for several in (tool_input.get("files"), tool_input.get("paths"), tool_input.get("edits")):
         for each in several[:_MOST_FILES] if isinstance(several, list) else ():
             found.append(
                 each if isinstance(each, str) else text_of(each, *_FILE_FIELDS) if isinstance(each, dict) else ""
             )
-    found += _patched(text_of(given, *_PATCH_FIELDS))
+    found += _patched(text_of(tool_input, *_PATCH_FIELDS))
     return tuple(dict.fromkeys(each for each in found if each))[:_MOST_FILES]
 
 
@@ -117,13 +118,13 @@ def _patched(text: str) -> tuple[str, ...]:
 
 
 def exit_of(text: str, mark: str) -> int | None:
-    """The number behind the last *mark* in a text."""
-    said = text.rpartition(mark)[2][:12].replace(">", " ").split() if mark in text else []
-    return int(said[0]) if said and said[0].lstrip("-").isdecimal() else None
+    """Return the number behind the last *mark* in a text."""
+    words = text.rpartition(mark)[2][:12].replace(">", " ").split() if mark in text else []
+    return int(words[0]) if words and words[0].lstrip("-").isdecimal() else None
 
 
 def dict_of(item: Any) -> Mapping[str, Any]:
-    """An object, also one that was sent as JSON text; else an empty one."""
+    """Return an object, also one that was sent as JSON text; else an empty one."""
     if isinstance(item, str) and item[:1] == "{":
         try:
             item = loads(item)
@@ -133,7 +134,7 @@ def dict_of(item: Any) -> Mapping[str, Any]:
 
 
 def text_of(payload: Mapping[str, Any], *names: str) -> str:
-    """The first of these fields that holds text."""
+    """Return the first of these fields that holds text; empty where none does."""
     for name in names:
         if isinstance(found := payload.get(name), str) and found:
             return found

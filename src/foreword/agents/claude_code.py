@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # 5 ms that only `install` needs
     from foreword.agents.setup import Change, Place, Setup
 
 
-def read(payload: Mapping[str, Any]) -> HookInput:
+def parse(payload: Mapping[str, Any]) -> HookInput:
     return HookInput(
         session=text_of(payload, "session_id"),
         cwd=text_of(payload, "cwd"),
@@ -26,12 +26,12 @@ def read(payload: Mapping[str, Any]) -> HookInput:
     )
 
 
-def used(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """A failure is an event of its own; what the user stopped, or runs on behind, has not told how it ends."""
+def tool_use(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Read a tool use: a failure is an event of its own; how a stopped or background call ends is not known."""
     result = payload.get("tool_response")
-    told = dict_of(result)
-    failed: bool | None = "error" in payload or told.get("interrupted") is True
-    if payload.get("is_interrupt") is True or "backgroundTaskId" in told:
+    fields = dict_of(result)
+    failed: bool | None = "error" in payload or fields.get("interrupted") is True
+    if payload.get("is_interrupt") is True or "backgroundTaskId" in fields:
         failed = None
     error = text_of(payload, "error")
     head, _, rest = error.partition("\n")
@@ -49,19 +49,19 @@ def answer(event: str, text: str) -> Mapping[str, Any]:
     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
 
 
-def ask(text: str) -> Mapping[str, Any]:
+def follow_up(text: str) -> Mapping[str, Any]:
     return {"decision": "block", "reason": text}  # it becomes a message, and one more turn follows
 
 
 def setup(place: Place) -> Setup:
-    """As entries of its settings, or as a plugin in a marketplace of our own."""
+    """Set it up by entries of its settings, or by a plugin in a marketplace of our own."""
     from foreword.agents.setup import Setup
 
     folder = place.folder("CLAUDE_CONFIG_DIR", ".claude")
     too_old = bool(place.version) and not _at_least(place.version, (2, 1, 197))
     after: tuple[str, ...] = ()
     if place.plugin and too_old:
-        after = (f"Claude Code {place.version} is too old for a plugin of ours: it is told by its settings instead.",)
+        after = (f"Claude Code {place.version} is too old for our plugin: its settings are used instead.",)
     elif place.plugin and not _at_least(place.version, (2, 1, 325)):
         after = ("Start Claude Code twice: before 2.1.325 it loads the hooks of a new plugin at its second start.",)
     return Setup(
@@ -118,11 +118,11 @@ def _plugin(place: Place, folder: Any) -> tuple[Change, ...]:
 
 
 def _registered(place: Place, folder: Any) -> tuple[Change, ...]:
-    """What Claude Code writes down of a plugin when it first loads it.
+    """List what Claude Code writes down of a plugin when it first loads it.
 
-    Its own `plugin install` would write the user's settings anew in its own form, and copy the plugin: a new one of the
+    Its own `plugin install` would rewrite the user's settings in its own form, and copy the plugin: a new one of the
     same version would never be seen. Two entries do the same, and the plugin is read where it lies. Nor is its
-    `plugin uninstall` asked: any start of it writes into the home, and may look for a network.
+    `plugin uninstall` run: any start of it writes into the home, and may look for a network.
     """
     from foreword.agents.setup import AgentResidue
 
@@ -139,7 +139,7 @@ def _registered(place: Place, folder: Any) -> tuple[Change, ...]:
 
 
 def _counted(place: Place) -> tuple[Change, ...]:
-    """How often the skill and the commands were used; the skill has two names, one in each form."""
+    """List its counts of how often our skill and commands were used; the skill has two names, one in each form."""
     from foreword.agents.setup import AgentResidue
 
     names = ("foreword", "foreword:foreword", *(f"foreword:{name}" for name in _commands()))
@@ -171,16 +171,16 @@ def _server(place: Place) -> dict[str, Any]:
 
 
 def _hooks(place: Place) -> dict[str, dict[str, Any]]:
-    """Each event with what is run then; old versions drop a whole file that names an event they do not know."""
+    """Return each event with what is run then; old versions drop a whole file that names an unknown event."""
     # Not waited for by the agent. At its exit Claude Code ends what still runs so: what comes last stays as it is.
-    aside = ("PostToolUse", "SubagentStop", "PreCompact")
+    in_background = ("PostToolUse", "SubagentStop", "PreCompact")
     behind = {"async": True} if _at_least(place.version, (2, 1, 197)) else {}
-    # Before our own tools, because the id of the call tells the worker which session asks it; before commands and edits
-    # for a hint. Versions that drop what is said there are not made to wait for it.
+    # Before our own tools, because the id of the call shows the worker whose session it is; before commands and edits
+    # for a hint. Versions that drop the answer are not made to wait for it.
     tools = (*(HINTED if _at_least(place.version, (2, 1, 197)) else ()), *OUR_TOOLS)
     # Claude Code searches a name for a pattern with such signs: without the anchors `Write` would find `TodoWrite`.
     before = {"matcher": f"^(?:{'|'.join(tools)})$"}
-    told: dict[str, dict[str, Any]] = {
+    matchers: dict[str, dict[str, Any]] = {
         "SessionStart": {},
         "UserPromptSubmit": {},
         "PreToolUse": before,
@@ -191,19 +191,21 @@ def _hooks(place: Place) -> dict[str, dict[str, Any]]:
         "PreCompact": {},
         "SessionEnd": {},
     }
-    hooks = {event: {"type": "command", "command": place.command("claude-code", event), "timeout": 5} for event in told}
+    hooks = {
+        event: {"type": "command", "command": place.command("claude-code", event), "timeout": 5} for event in matchers
+    }
     return {
-        event: {**matcher, "hooks": [{**hooks[event], **(behind if event in aside else {})}]}
-        for event, matcher in told.items()
+        event: {**matcher, "hooks": [{**hooks[event], **(behind if event in in_background else {})}]}
+        for event, matcher in matchers.items()
     }
 
 
-HINTED = ("Bash", "PowerShell", "Edit", "MultiEdit", "Write", "NotebookEdit")  # tools with something to say before
+HINTED = ("Bash", "PowerShell", "Edit", "MultiEdit", "Write", "NotebookEdit")  # tools that a hint may precede
 OUR_TOOLS = ("mcp__foreword__.*", "mcp__plugin_foreword_foreword__.*")
 
 
 def _at_least(version: str, wanted: tuple[int, ...]) -> bool:
-    """Whether a version is known, and that new; `2.1.325 (Claude Code)` is how the client tells it."""
+    """Tell whether a version is known and that new; the client writes `2.1.325 (Claude Code)`."""
     numbers = version.partition(" ")[0].split(".")
     return all(each.isdecimal() for each in numbers) and tuple(int(each) for each in numbers) >= wanted
 
@@ -226,12 +228,12 @@ ADAPTER = AgentAdapter(
         "PreToolUse": "tool",
         "PostToolUseFailure": "tool",
     },
-    read=read,
+    parse=parse,
     answer=answer,
-    ask=ask,
-    used=used,
+    follow_up=follow_up,
+    tool_use=tool_use,
     setup=setup,
-    variables=("CLAUDE_CODE_SESSION_ID",),
+    session_variables=("CLAUDE_CODE_SESSION_ID",),
     project_variable="CLAUDE_PROJECT_DIR",
     cap=Cap(10_000, "utf-16"),  # of the text alone; one more, and the agent gets a preview and the name of a file
 )

@@ -16,7 +16,7 @@ TOKENS = 2_500  # that it takes whole in one output, unless its hook says `addit
 BYTES_A_TOKEN = 4  # by Codex's own estimate: 10,000 bytes of any script arrive whole, 10,001 do not
 
 
-def read(payload: Mapping[str, Any]) -> HookInput:
+def parse(payload: Mapping[str, Any]) -> HookInput:
     return HookInput(
         session=text_of(payload, "session_id"),
         cwd=text_of(payload, "cwd"),
@@ -30,22 +30,22 @@ def read(payload: Mapping[str, Any]) -> HookInput:
     )
 
 
-def used(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """What came back, as text; a patch says how it ended, a command only in the rollout."""
+def tool_use(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Read a tool use: a patch says how it ended, a command only in the rollout."""
     result = payload.get("tool_response")
-    said = result if isinstance(result, str) and result.startswith("Exit code: ") else ""
-    code = exit_of(said.partition("\n")[0], "Exit code: ")
+    text = result if isinstance(result, str) and result.startswith("Exit code: ") else ""
+    code = exit_of(text.partition("\n")[0], "Exit code: ")
     return {
         "tool": text_of(payload, "tool_name"),
         "given": dict_of(payload.get("tool_input")),
-        "output": said.partition("\nOutput:\n")[2],
+        "output": text.partition("\nOutput:\n")[2],
         "result": result,
         "failed": None if code is None else code != 0,
     }
 
 
 def setup(place: Place) -> Setup:
-    """Hooks in a file of their own, the MCP server in config.toml; an unknown key would fail a hook."""
+    """Set up hooks in a file of their own, the MCP server in config.toml; an unknown key would fail a hook."""
     from foreword.agents.setup import Block, Entry, Setup, quoted
 
     folder = place.folder("CODEX_HOME", ".codex")
@@ -60,14 +60,14 @@ def setup(place: Place) -> Setup:
             ),
             Block(folder / "config.toml", f"[mcp_servers.foreword]\ncommand = {quoted(str(place.mcp))}\n"),
         ),
-        after=("In Codex, open /hooks and trust Foreword's: until then Codex skips them without a word.",),
+        after=("In Codex, open /hooks and trust Foreword's: until then Codex skips them silently.",),
         switches=(("config.toml", "features.hooks", False),),
         transcripts=("sessions/**/*.jsonl",),
     )
 
 
 def _hook(place: Place, *, event: str) -> dict[str, Any]:
-    # Codex gives the end of a session three seconds, whatever is asked for.
+    # Codex gives the end of a session three seconds, whatever the timeout says.
     run: dict[str, Any] = {
         "type": "command",
         "command": place.command("codex", event),
@@ -75,7 +75,7 @@ def _hook(place: Place, *, event: str) -> dict[str, Any]:
     }
     limit = place.limits.get("codex", TOKENS)
     if ADAPTER.triggers.get(event) in ("session_start", "prompt") and limit != TOKENS:
-        run["additionalContextLimit"] = limit  # any change here must be trusted anew: none where it is Codex's own
+        run["additionalContextLimit"] = limit  # any change here must be trusted again: none where it is Codex's own
     return {**({"matcher": "*"} if event in ("SessionStart", "PostToolUse") else {}), "hooks": [run]}
 
 
@@ -89,11 +89,11 @@ ADAPTER = AgentAdapter(
         "PreCompact": "compaction",
         "SessionEnd": "session_end",
     },
-    # What is said at PreToolUse arrives with the result, as this does, and would start a second process for each call.
+    # An answer to PreToolUse arrives with the result, as this does, and would start a second process for each call.
     triggers={"SessionStart": "session_start", "UserPromptSubmit": "prompt", "PostToolUse": "tool"},
-    read=read,
+    parse=parse,
     answer=answer,
-    used=used,
+    tool_use=tool_use,
     setup=setup,
     cap=Cap(TOKENS * BYTES_A_TOKEN, "utf-8"),  # of the text alone, unless `additionalContextLimit` raises it
 )

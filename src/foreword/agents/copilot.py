@@ -11,7 +11,7 @@ if TYPE_CHECKING:  # 5 ms that only `install` needs
     from foreword.agents.setup import Place, Setup
 
 
-def read(payload: Mapping[str, Any]) -> HookInput:
+def parse(payload: Mapping[str, Any]) -> HookInput:
     stamp = payload.get("timestamp")
     return HookInput(
         session=text_of(payload, "sessionId", "session_id"),
@@ -25,8 +25,8 @@ def read(payload: Mapping[str, Any]) -> HookInput:
     )
 
 
-def used(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """The kind of a result says whether the tool worked, its last line how the command ended."""
+def tool_use(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Read a tool use: the kind of a result says whether the tool worked, its last line how the command ended."""
     result = dict_of(payload.get("toolResult", payload.get("tool_result")))
     kind = text_of(result, "resultType", "result_type")
     output = text_of(result, "textResultForLlm", "text_result_for_llm")
@@ -51,14 +51,14 @@ def answer(_event: str, text: str) -> Mapping[str, Any]:
 
 
 def setup(place: Place) -> Setup:
-    """Hooks in a file of ours, beside those of others; the MCP server in its list of them."""
+    """Set up hooks in a file of ours, beside those of others, and the MCP server in its list of them."""
     from foreword.agents.setup import Entry, OwnedFile, Setup, written
 
     folder = place.folder("COPILOT_HOME", ".copilot")
     hooks = {
         event: [{"type": "command", "bash": place.command("copilot", event), "timeoutSec": 5}]
         for event in _EVENTS
-        if event[0].islower()  # each event has two spellings; to register both would tell everything twice
+        if event[0].islower()  # each event has two spellings; with both registered, every event would come twice
     }
     server = {"type": "local", "command": str(place.mcp), "args": [], "tools": ["*"]}
     return Setup(
@@ -92,13 +92,13 @@ _EVENTS = {
 ADAPTER = AgentAdapter(
     name="copilot",
     events=_EVENTS,
-    # What is said at preToolUse arrives with the result, as this does, and would start a second process for each call.
+    # An answer to preToolUse arrives with the result, as this does, and would start a second process for each call.
     triggers={name: kind for name, kind in _EVENTS.items() if kind in ("session_start", "prompt", "tool")},
-    read=read,
+    parse=parse,
     answer=answer,
-    used=used,
+    tool_use=tool_use,
     setup=setup,
-    variables=("COPILOT_AGENT_SESSION_ID",),
+    session_variables=("COPILOT_AGENT_SESSION_ID",),
     project_variable="COPILOT_PROJECT_DIR",
-    cap=None,  # 10,240 characters after a tool, where we say one line; elsewhere 50,000 arrive whole
+    cap=None,  # 10,240 characters after a tool, where we write one line; elsewhere 50,000 arrive whole
 )

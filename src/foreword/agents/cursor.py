@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # 5 ms that only `install` needs
     from foreword.agents.setup import Place, Setup
 
 
-def read(payload: Mapping[str, Any]) -> HookInput:
+def parse(payload: Mapping[str, Any]) -> HookInput:
     roots = payload.get("workspace_roots")
     first = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
     return HookInput(
@@ -26,8 +26,8 @@ def read(payload: Mapping[str, Any]) -> HookInput:
     )
 
 
-def used(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """The result is JSON in a text, with an exit code where a command ran; a failure is an event of its own."""
+def tool_use(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Read a tool use: the result is JSON text, with the exit code of a command; a failure is an event of its own."""
     result = dict_of(payload.get("tool_output"))
     error, code = text_of(payload, "error_message"), result.get("exitCode")
     failed: bool | None = "error_message" in payload or "failure_type" in payload or (code or 0) != 0
@@ -43,13 +43,13 @@ def used(payload: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def answer(event: str, text: str) -> Mapping[str, Any]:
-    # An answer that does not say so might be read as a no, and the prompt would be gone.
+    # Without this an answer might count as a refusal, and the prompt would be lost.
     goes_on = {"continue": True} if event == "beforeSubmitPrompt" else {}
     return {**goes_on, "additional_context": text}
 
 
 def setup(place: Place) -> Setup:
-    """Hooks and the MCP server, each in its file; Cursor wants to be told the version of the first."""
+    """Set up hooks and the MCP server, each in its file; Cursor wants a version in the first."""
     from foreword.agents.setup import Entry, Setup
 
     folder = place.user / ".cursor"
@@ -82,9 +82,9 @@ ADAPTER = AgentAdapter(
         "sessionEnd": "session_end",
     },
     triggers={"sessionStart": "session_start", "beforeSubmitPrompt": "prompt", "postToolUse": "tool"},
-    read=read,
+    parse=parse,
     answer=answer,
-    used=used,
+    tool_use=tool_use,
     setup=setup,
     project_variable="CURSOR_PROJECT_DIR",
     cap=Cap(10_000),  # longer texts become a file, as readers of its client say

@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # 5 ms that only `install` needs
     from foreword.agents.setup import Place, Setup
 
 
-def read(payload: Mapping[str, Any]) -> HookInput:
+def parse(payload: Mapping[str, Any]) -> HookInput:
     return HookInput(
         session=text_of(payload, "session_id"),
         cwd=text_of(payload, "cwd"),
@@ -29,17 +29,18 @@ def read(payload: Mapping[str, Any]) -> HookInput:
 
 
 def _own_words(prompt: str) -> str:
-    """The prompt without the `<hook_context>` that Gemini puts before it, in which it escapes every `<`."""
+    """Return the prompt without the `<hook_context>` that Gemini puts before it, in which it escapes every `<`."""
     while prompt.startswith("<hook_context>"):
         prompt = prompt.partition("</hook_context>")[2].lstrip()  # none of it where the end was cut off
     return prompt
 
 
-def used(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """An error is a field; a command that failed says `Exit Code: N` in a line of its own, one that worked nothing."""
+def tool_use(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Read a tool use: an error is a field; a failed command has a line `Exit Code: N`, one that worked has none."""
     result = dict_of(payload.get("tool_response"))
-    said = result.get("llmContent")
-    parts = [part if isinstance(part, str) else text_of(dict_of(part), "text") for part in _list(said)]
+    parts = [
+        part if isinstance(part, str) else text_of(dict_of(part), "text") for part in _list(result.get("llmContent"))
+    ]
     output = "\n".join(parts).removeprefix("<untrusted_context>\n").removesuffix("\n</untrusted_context>")
     failed = bool(result.get("error")) or bool(exit_of(output, "\nExit Code: ")) or "\nSignal: " in output
     return {
@@ -56,7 +57,7 @@ def _list(item: Any) -> list[Any]:
 
 
 def _own_output(text: str) -> str:
-    """What a command wrote, without what Gemini writes around it."""
+    """Return what a command wrote, without what Gemini writes around it."""
     if not text.startswith("Output: "):
         return text
     for mark in ("\nProcess Group PGID: ", "\nExit Code: "):
@@ -66,7 +67,7 @@ def _own_output(text: str) -> str:
 
 
 def setup(place: Place) -> Setup:
-    """Hooks and the MCP server, both in settings.json; its seconds are milliseconds."""
+    """Set up hooks and the MCP server, both in settings.json; its timeouts are milliseconds."""
     from foreword.agents.setup import Entry, Setup
 
     folder = place.folder("GEMINI_CLI_HOME") / ".gemini"
@@ -103,9 +104,9 @@ ADAPTER = AgentAdapter(
         "SessionEnd": "session_end",
     },
     triggers={"SessionStart": "session_start", "BeforeAgent": "prompt", "AfterTool": "tool"},
-    read=read,
+    parse=parse,
     answer=answer,
-    used=used,
+    tool_use=tool_use,
     setup=setup,
     project_variable="GEMINI_PROJECT_DIR",
     cap=None,  # 50,000 characters arrive whole

@@ -1,11 +1,11 @@
-"""OpenCode: a plugin inside the host speaks to the worker; its answer is plain text in a field.
+"""OpenCode: a plugin inside the agent calls the worker; its answer is plain text in a field.
 
 A payload is what OpenCode gave the plugin's hook, and what only the plugin knows beside it:
 `{"directory": ..., "parentID"?: ..., "input": {...}, "output": {...}}`. The `input` of a bus event is the event itself.
-`parentID` is the session's, which OpenCode tells once, when it is created: a session with a parent is a sub-agent's.
+`parentID` is the session's, which OpenCode sends once, when it is created: a session with a parent is a sub-agent's.
 Where there is no `input`, the same fields are read from the payload itself. A tool that failed has no hook in OpenCode:
 the plugin sends its `message.part.updated` with status `error` as `tool.execute.error`. A session that the plugin did
-not see begin is told once, at its first request, as `experimental.chat.system.transform` with the source `resume`.
+not see begin is sent once, at its first request, as `experimental.chat.system.transform` with the source `resume`.
 """
 
 from __future__ import annotations
@@ -21,69 +21,69 @@ if TYPE_CHECKING:  # 5 ms that only `install` needs
     from foreword.agents.setup import Place, Setup
 
 
-def read(payload: Mapping[str, Any]) -> HookInput:
-    given, got = _ends(payload)
-    told = dict_of(given.get("properties")) or given
-    info = dict_of(told.get("info"))
-    message = dict_of(got.get("message"))
-    model = message.get("model", given.get("model"))
+def parse(payload: Mapping[str, Any]) -> HookInput:
+    received, output = _ends(payload)
+    event = dict_of(received.get("properties")) or received
+    info = dict_of(event.get("info"))
+    message = dict_of(output.get("message"))
+    model = message.get("model", received.get("model"))
     return HookInput(
-        session=text_of(told, "sessionID", "session_id") or text_of(info, "id"),
+        session=text_of(event, "sessionID", "session_id") or text_of(info, "id"),
         cwd=text_of(payload, "directory", "cwd") or text_of(info, "directory"),
-        prompt=_said(got.get("parts")) or text_of(payload, "prompt"),
-        answer=text_of(got, "text"),
+        prompt=_typed(output.get("parts")) or text_of(payload, "prompt"),
+        answer=text_of(output, "text"),
         source=text_of(payload, "source"),
         model=text_of(dict_of(model), "modelID", "id") or text_of({"": model}, ""),
-        id=text_of(given, "callID", "partID", "messageID")
-        or text_of(_part(given), "callID")
+        id=text_of(received, "callID", "partID", "messageID")
+        or text_of(_part(received), "callID")
         or text_of(message, "id")
-        or text_of(given, "id"),
-        files=files_of(given.get("args") or dict_of(_part(given).get("state")).get("input")),
+        or text_of(received, "id"),
+        files=files_of(received.get("args") or dict_of(_part(received).get("state")).get("input")),
         inner=bool(text_of(payload, "parentID") or text_of(info, "parentID")),
     )
 
 
-def used(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """A command tells its exit code, and none where it took too long; another tool that failed is told as an error."""
-    given, got = _ends(payload)
-    if part := _part(given):
+def tool_use(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Read a tool use: a command has its exit code, none where it took too long; another failed tool is an error."""
+    received, result = _ends(payload)
+    if part := _part(received):
         state = dict_of(part.get("state"))
         failed = {"output": text_of(state, "error"), "failed": True}
         return {"tool": text_of(part, "tool"), "given": dict_of(state.get("input")), **failed}
-    output = text_of(got, "output")
-    exit = dict_of(got.get("metadata")).get("exit", 0)
+    output = text_of(result, "output")
+    exit = dict_of(result.get("metadata")).get("exit", 0)
     late = exit is None and "exceeding timeout" in output
     return {
-        "tool": text_of(given, "tool"),
-        "given": dict_of(given.get("args")),
+        "tool": text_of(received, "tool"),
+        "given": dict_of(received.get("args")),
         "output": output,
-        "result": got,
+        "result": result,
         "failed": exit != 0 if isinstance(exit, int) else late or None,
     }
 
 
-def _part(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    return dict_of(dict_of(given.get("properties")).get("part"))
+def _part(received: Mapping[str, Any]) -> Mapping[str, Any]:
+    return dict_of(dict_of(received.get("properties")).get("part"))
 
 
 def _ends(payload: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """What the hook was given, and what it may change."""
-    given, got = payload.get("input"), payload.get("output")
-    return given if isinstance(given, dict) else payload, got if isinstance(got, dict) else payload
+    """Return the input of OpenCode's hook, and the output that the hook may change."""
+    received, output = payload.get("input"), payload.get("output")
+    return received if isinstance(received, dict) else payload, output if isinstance(output, dict) else payload
 
 
-def _said(parts: Any) -> str:
-    """What the user typed; what plugins and the host put beside it is synthetic."""
+def _typed(parts: Any) -> str:
+    """Return what the user typed; what plugins and the agent put beside it is synthetic."""
     texts = [
         text_of(part, "text")
         for part in (parts if isinstance(parts, list) else ())
         if isinstance(part, dict) and part.get("type") == "text" and not part.get("synthetic")
     ]
-    said = "\n".join(filter(None, texts))
+    prompt = "\n".join(filter(None, texts))
     try:  # `opencode run` puts words with spaces in quotes
-        return str(loads(said)) if said[:1] == said[-1:] == '"' else said
+        return str(loads(prompt)) if prompt[:1] == prompt[-1:] == '"' else prompt
     except BadPayload:
-        return said
+        return prompt
 
 
 def answer(_event: str, text: str) -> Mapping[str, Any]:
@@ -91,7 +91,7 @@ def answer(_event: str, text: str) -> Mapping[str, Any]:
 
 
 def setup(place: Place) -> Setup:
-    """One plugin file, which speaks to the worker itself, and the MCP server in the file of settings that is there."""
+    """Set up one plugin file, which calls the worker itself, and the MCP server in the settings file that is there."""
     from foreword.agents.setup import Entry, OwnedFile, Setup, quoted, shipped
 
     folder = place.folder("XDG_CONFIG_HOME", ".config") / "opencode"
@@ -130,9 +130,9 @@ ADAPTER = AgentAdapter(
         "tool.execute.after": "tool",
         "experimental.session.compacting": "compaction",
     },
-    read=read,
+    parse=parse,
     answer=answer,
-    used=used,
+    tool_use=tool_use,
     setup=setup,
     cap=None,  # 50,000 characters arrive whole
     form="xml",

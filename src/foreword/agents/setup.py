@@ -1,4 +1,4 @@
-"""Where a user's things lie -> what a host must be told, as changes of its own files that can be shown and undone."""
+"""Describe what install writes for an agent, as changes of its files that can be shown and undone."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Place:
-    """One user's machine, as a host file needs to know it."""
+    """One user's machine, as an adapter needs to know it."""
 
     user: Path  # the home folder
     environ: Mapping[str, str]  # CLAUDE_CONFIG_DIR, CODEX_HOME, XDG_CONFIG_HOME, ...
     hook: Path  # our launchers: their paths stay the same when Python or Foreword is upgraded
     mcp: Path
-    socket: Path  # of the worker, for a plugin that speaks to it
-    version: str = ""  # of the host that is installed; empty where it is not known
-    plugin: bool = False  # as the host's own kind of plugin, where it has one beside its settings
-    # Host -> what the user wants it to take in one output, in its own tokens
+    socket: Path  # of the worker, for a plugin that calls it
+    version: str = ""  # of the agent that is installed; empty where it is not known
+    plugin: bool = False  # as the agent's own kind of plugin, where it has one beside its settings
+    # Agent -> what the user wants it to take in one output, in its own tokens
     limits: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     def folder(self, variable: str, *below: str) -> Path:
-        """The folder that a variable names, as hosts let theirs be moved; else the one below the user's own."""
+        """Return the folder that a variable names, as agents let theirs be moved; else the one below the user's own."""
         named = self.environ.get(variable, "")
         return Path(named) if os.path.isabs(named) else self.user.joinpath(*below)
 
-    def command(self, host: str, event: str) -> str:
-        """What a host's shell is told to run; where our home was taken away, nothing, and without an error."""
+    def command(self, agent: str, event: str) -> str:
+        """Return the command of an agent's hook; where our home was removed, it does nothing, without an error."""
         hook = shlex.quote(str(self.hook))
-        return f"[ ! -x {hook} ] || exec {hook} --host {host} {event}"
+        return f"[ ! -x {hook} ] || exec {hook} --host {agent} {event}"
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Entry:
     keys: tuple[str, ...]
     value: Any
     append: bool = False
-    default: bool = False  # only where nothing stands there yet; what stands there stays
+    default: bool = False  # only where there is no value yet; an existing one stays
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,9 @@ class OwnedFile:
 
 @dataclass(frozen=True)
 class AgentResidue:
-    """What a host writes down by itself because of us: never written by us, and taken out again with all the rest.
+    """What an agent writes by itself because of us: never written by us, and removed with all the rest.
 
-    An entry at *keys* in a JSON file of the host's own; without keys, a whole file or folder.
+    An entry at *keys* in a JSON file of the agent's own; without keys, a whole file or folder.
     """
 
     file: Path
@@ -80,10 +80,10 @@ Change = Entry | Block | OwnedFile | AgentResidue
 
 @dataclass(frozen=True)
 class Setup:
-    """How a host is found on a machine, and what it must be told."""
+    """How an agent is found on a machine, and what install writes for it."""
 
     binary: str  # what it is called on the PATH
-    folder: Path  # where it keeps its settings: it is there when the host was ever used
+    folder: Path  # where it keeps its settings: it is there when the agent was ever used
     changes: tuple[Change, ...]  # done in this order, and undone last first
     after: tuple[str, ...] = ()  # what only the user can do then, a sentence each
     # Its own settings that keep every hook from running: in which file, under which name, with which value.
@@ -92,15 +92,15 @@ class Setup:
 
 
 def written(item: Any) -> str:
-    """A whole file of JSON, as a person would write it."""
+    """Return a whole file of JSON, as a person would write it."""
     return json.dumps(item, indent=2, ensure_ascii=False) + "\n"
 
 
 def quoted(text: str) -> str:
-    """A text in quotes, as JSON, JavaScript and TOML read it alike."""
+    """Return a text in quotes, as JSON, JavaScript and TOML read it alike."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def shipped(name: str) -> str:
-    """A text that lies beside the host files in the package."""
+    """Return a text that lies beside the adapters in the package."""
     return (Path(__file__).parent / name).read_text(encoding="utf-8")

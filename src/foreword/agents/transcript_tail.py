@@ -1,6 +1,6 @@
-"""A transcript's last lines -> what hooks do not tell: how a command ended (Codex), what was answered (Copilot).
+"""Read from the end of a transcript what hooks lack: how a command ended (Codex), the last answer (Copilot).
 
-The files are the hosts' own and may be gone, huge or half written: what cannot be read is not known.
+The files are the agents' own and may be gone, huge or half written: what cannot be read is not known.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from datetime import datetime
 from typing import Any
 
 TAIL = 256 * 1024  # bytes from the end; a turn of a hundred tool calls is shorter
-LATER = 1.0  # seconds that a host may take to write down what it told already
+LATER = 1.0  # seconds that an agent may take to write down what its hook reported already
 
 EXIT = re.compile(r"(?:Process exited with code|Exit code:|exit_code[\"']?:) ?(-?\d+)")
 HEAD = 400  # characters of an output in which Codex says how a command ended
 
 
 def codex_exit(transcript_path: str, call_id: str) -> int | None:
-    """How a call ended, as Codex wrote it into its rollout; None where that cannot be found."""
+    """Return how a call ended, as Codex wrote it into its rollout; None where that cannot be found."""
     if not call_id:
         return None
     for line in last_lines(transcript_path, holding=call_id):
-        told = line.get("payload")
-        item = told.get("item", told) if isinstance(told, dict) else None
-        # In code mode a hook is told the id of the item, which stands nowhere but in its completion.
+        payload = line.get("payload")
+        item = payload.get("item", payload) if isinstance(payload, dict) else None
+        # In code mode a hook gets the id of the item, which is nowhere but in its completion.
         if isinstance(item, dict) and call_id in (item.get("call_id"), item.get("id")):
             ended = _ended(item)
             if ended is not None:
@@ -36,13 +36,13 @@ def codex_exit(transcript_path: str, call_id: str) -> int | None:
 
 
 def copilot_answer(transcript_path: str, *, before: float) -> str:
-    """The last thing that Copilot's agent said until then; empty where that cannot be found."""
+    """Return the last message of Copilot's agent until then; empty where that cannot be found."""
     for line in last_lines(transcript_path, holding='"assistant.message"'):
         data = line.get("data")
         if line.get("type") == "assistant.message" and isinstance(data, dict) and at(line) <= before + LATER:
-            said = data.get("content")
-            if isinstance(said, str) and said.strip():
-                return said
+            text = data.get("content")
+            if isinstance(text, str) and text.strip():
+                return text
     return ""
 
 
@@ -61,7 +61,7 @@ def _ended(item: dict[str, Any]) -> int | None:
 
 
 def last_lines(path: str, *, holding: str = "") -> Iterator[dict[str, Any]]:
-    """The lines at the end of a transcript that hold a text, the last first; none where it is no file of lines."""
+    """Yield the lines at the end of a transcript that hold a text, the last first; none where it is no .jsonl file."""
     sought = holding.encode(errors="replace")
     for raw in reversed(tail(path).split(b"\n")) if path.endswith(".jsonl") else ():
         if sought in raw:
@@ -74,7 +74,7 @@ def last_lines(path: str, *, holding: str = "") -> Iterator[dict[str, Any]]:
 
 
 def tail(path: str) -> bytes:
-    """The last bytes of a transcript; none where it cannot be read."""
+    """Return the last bytes of a transcript; none where it cannot be read."""
     if not os.path.isabs(path):
         return b""
     try:
@@ -93,7 +93,7 @@ def tail(path: str) -> bytes:
 
 
 def at(line: dict[str, Any]) -> float:
-    """When a line was written, as it says; 0 where it does not."""
+    """Return when a line was written, as it says; 0 where it does not."""
     try:
         return datetime.fromisoformat(str(line.get("timestamp"))).timestamp()
     except (ValueError, OverflowError, OSError):

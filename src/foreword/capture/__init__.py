@@ -1,1 +1,1 @@
-"""Turn hook payloads into redacted events."""
+"""Turn a hook call into a redacted event."""

@@ -12,30 +12,30 @@ from foreword.agents import HookInput, find
 from foreword.capture.payload import CUT, HookCall, ends_of, payload_of
 from foreword.encoding import storable
 from foreword.errors import BadPayload, BadRequest
-from foreword.models import BASE32, TOOL_BEGIN, Event, Project, Trigger, stands
+from foreword.models import BASE32, TOOL_BEGIN, Event, Project, Trigger, is_resent
 from foreword.projects import resolve
 from foreword.redact import PRIVATE, each_text, leaves_open, mark, redact, redact_all
 
 if TYPE_CHECKING:
     from foreword.store import Store
 
-# Where a payload tells of a tool's call, or holds a diff.
+# Signs that a payload holds a tool's call or a diff.
 _CALLS = (b'"tool', b'"args"', b'"arguments"', b'"input"', b'"parameters"', b"+++ ")
 UNREADABLE = "foreword_unreadable"  # the field that holds a payload which is no JSON object
 
 
 @dataclass(frozen=True)
 class ParsedHook:
-    """What a delivery tells, redacted; hosts and events that we do not know are of kind "other"."""
+    """What a hook call says, redacted; unknown agents and events are of kind "other"."""
 
     payload: Mapping[str, Any]
-    told: HookInput
+    input: HookInput
     kind: str
-    project: Project | None  # None where the payload told no usable folder
+    project: Project | None  # None where the payload holds no usable folder
 
 
 def project_at(folder: str) -> Project:
-    """The project of a folder, with a key and a name that may be written down."""
+    """Return the project of a folder, with a key and a name that may be written down."""
     found = resolve(folder)
     key = redact(found.key)
     if key == found.key:
@@ -46,14 +46,14 @@ def project_at(folder: str) -> Project:
     return replace(found, key=f"{key}#{mark}", name=redact(found.name))
 
 
-def capture(
+def parse_hook(
     hook_call: HookCall,
     *,
     find_project: Callable[[str], Project] = project_at,
     deny: Sequence[str] = (),
     hide: Callable[[str], str] | None = None,
 ) -> ParsedHook:
-    """Read a delivery; capturing what was captured already changes nothing, so the key of an event stays the same.
+    """Parse and redact a hook call; doing so twice changes nothing, so the key of an event stays the same.
 
     What denied files hold goes first, then what *hide* knows of the environment, then what looks like a secret.
     """
@@ -61,7 +61,7 @@ def capture(
         raw = payload_of(hook_call)
     except BadPayload:
         text = _unreadable(hook_call, hide=hide or str)
-        return ParsedHook(payload={UNREADABLE: text}, told=HookInput(), kind="other", project=None)
+        return ParsedHook(payload={UNREADABLE: text}, input=HookInput(), kind="other", project=None)
     cut = raw.pop(CUT, None) if hook_call.head >= 0 else None
     shown = raw
     if any(sign in hook_call.raw for sign in _CALLS):
@@ -73,41 +73,43 @@ def capture(
         tail = mark("path") if shown != raw else _tail(hook_call, (hide or str)(cut["tail"]))
         payload[CUT] = {"total": cut["total"], "tail": tail}
     try:
-        host = find(hook_call.host)
+        adapter = find(hook_call.host)
     except BadPayload:
-        return ParsedHook(payload=payload, told=HookInput(), kind="other", project=None)
-    told = host.read(payload)
+        return ParsedHook(payload=payload, input=HookInput(), kind="other", project=None)
+    fields = adapter.parse(payload)
     # The folder as it is called, not as it is written down: a name that looks like a secret is a folder all the same.
-    project = _project(host.read(raw).cwd, known=hook_call.project, find_project=find_project)
-    return ParsedHook(payload=payload, told=told, kind=host.events.get(hook_call.event, "other"), project=project)
+    project = _project(adapter.parse(raw).cwd, known=hook_call.project, find_project=find_project)
+    kind = adapter.events.get(hook_call.event, "other")
+    return ParsedHook(payload=payload, input=fields, kind=kind, project=project)
 
 
 def trigger_for(hook_call: HookCall, parsed: ParsedHook) -> Trigger | None:
-    """The moment at which a delivery may be answered with context; None where its host takes none."""
-    told, project = parsed.told, parsed.project
-    if told.inner or project is None:  # as of a host that nobody knows
+    """Return the trigger of a hook call that may be answered with context; None where its agent takes none."""
+    fields, project = parsed.input, parsed.project
+    if fields.inner or project is None:  # as of an unknown agent
         return None
-    host = find(hook_call.host)
-    name = host.triggers.get(hook_call.event)
+    adapter = find(hook_call.host)
+    name = adapter.triggers.get(hook_call.event)
     if name is None:
         return None
-    form = "plain" if name == "compaction" else host.form
+    form = "plain" if name == "compaction" else adapter.form
     return Trigger(
         name=name,
         project=project,
-        session=told.session,
-        prompt=told.prompt,
+        session=fields.session,
+        prompt=fields.prompt,
         host=hook_call.host,
-        source=told.source or ("startup" if name == "session_start" else ""),  # a host that tells none starts anew
-        model=told.model,
+        source=fields.source
+        or ("startup" if name == "session_start" else ""),  # an agent that sends none starts a new window
+        model=fields.model,
         form=form,
-        stable=stands(name, form) and told.session != "",
+        stable=is_resent(name, form) and fields.session != "",
     )
 
 
 def injection_id(hook_call: HookCall) -> str:
-    """The same for the same call of a hook, whether the worker answers it or the hook itself."""
-    import hashlib  # 3 ms, and only where there is something to give
+    """Return an id that is the same for a hook call, whether the worker answers it or the hook itself."""
+    import hashlib  # 3 ms, and only where there is something to inject
 
     called = f"{hook_call.host} {hook_call.event} {hook_call.at:.6f} ".encode() + hook_call.raw[:4096]
     number = int.from_bytes(hashlib.blake2b(called, digest_size=8).digest(), "big")
@@ -131,7 +133,7 @@ def _unreadable(hook_call: HookCall, *, hide: Callable[[str], str]) -> str:
 
 
 def _tail(hook_call: HookCall, tail: str) -> str:
-    """The end of a payload that was cut; none of it where something private was still open before the cut."""
+    """Return the end of a payload that was cut; none of it where something private was open before the cut."""
     head, _ = ends_of(hook_call)
     if leaves_open(head):
         return PRIVATE
@@ -140,21 +142,21 @@ def _tail(hook_call: HookCall, tail: str) -> str:
 
 @dataclass(frozen=True)
 class CapturedEvent:
-    """What a delivery says: its event, and whether that is to be kept."""
+    """The event of a hook call, and whether it is to be kept."""
 
     event: Event
     parsed: ParsedHook
     wanted: bool
 
 
-def remember(store: Store, told: Sequence[CapturedEvent]) -> tuple[bool, ...]:
-    """Keep what is wanted, and say of each whether it was new; when this returns, it is on the disk."""
-    wanted = [each.event for each in told if each.wanted]
+def store_events(store: Store, captured: Sequence[CapturedEvent]) -> tuple[bool, ...]:
+    """Store what is wanted, and return of each whether it was new; when this returns, it is on the disk."""
+    wanted = [each.event for each in captured if each.wanted]
     fresh = iter(store.events.append(wanted) if wanted else ())
-    return tuple(each.wanted and next(fresh) for each in told)
+    return tuple(each.wanted and next(fresh) for each in captured)
 
 
-def read(
+def capture_event(
     hook_call: HookCall,
     *,
     text_cap: int,
@@ -163,10 +165,10 @@ def read(
     hide: Callable[[str], str] | None = None,
     find_project: Callable[[str], Project] = project_at,
 ) -> CapturedEvent:
-    """The event a delivery tells, redacted and capped; hosts and events we do not know are kept, sub-agents are not."""
-    parsed = capture(hook_call, find_project=find_project, deny=deny, hide=hide)
-    told, project = parsed.told, parsed.project
-    known = parsed.kind != "other"  # then host and event are words of ours
+    """Return the event of a hook call, redacted and capped; unknown ones are kept, those of sub-agents are not."""
+    parsed = parse_hook(hook_call, find_project=find_project, deny=deny, hide=hide)
+    fields, project = parsed.input, parsed.project
+    known = parsed.kind != "other"  # then agent and event need no redaction
     payload = parsed.payload
     if known:
         from foreword.extract.actions import without_our_words  # only the worker reads events
@@ -177,25 +179,25 @@ def read(
         host=hook_call.host if known else redact(storable(hook_call.host)),
         name=hook_call.event if known else redact(storable(hook_call.event)),
         kind=parsed.kind,
-        session=told.session,
+        session=fields.session,
         project=project.key if project else "",
-        cwd=told.cwd,
+        cwd=fields.cwd,
         at=hook_call.at,
         payload=_capped(payload, text_cap),
-        lasting=bool(told.id),
+        lasting=bool(fields.id),
     )
-    passing = told.inner or parsed.kind == TOOL_BEGIN
+    passing = fields.inner or parsed.kind == TOOL_BEGIN
     return CapturedEvent(event=event, parsed=parsed, wanted=not passing and keep(project))
 
 
 def _key(hook_call: HookCall, payload: Mapping[str, Any]) -> str:
-    """The same for the same event told twice, whichever way it came: of the redacted payload, in one order."""
+    """Return a hash of the redacted payload: the same for an event that arrives twice, whichever way."""
     canonical = json.dumps([hook_call.host, hook_call.event, payload], sort_keys=True, separators=(",", ":"))
     return hashlib.blake2b(canonical.encode(), digest_size=16).hexdigest()
 
 
 def _capped(item: Any, most: int) -> Any:
-    """Texts longer than *most* characters keep their head and their tail."""
+    """Cut texts longer than *most* characters down to their head and their tail."""
     if isinstance(item, str) and len(item) > most:
         half = most // 2
         return f"{item[:half]}\n[{len(item) - 2 * half} characters left out]\n{item[-half:]}"

@@ -1,4 +1,4 @@
-"""The bytes of a host's stdin -> its payload; what was too long keeps its ids, its beginning and its end."""
+"""Read a hook's payload from its bytes; of one that was too long, recover its ids, its beginning and its end."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _DEEPEST = 40  # levels of an unfinished value that are followed; real payloads 
 
 @dataclass(frozen=True)
 class HookCall:
-    """One call of a hook: who called, when, and what stood on stdin (*head* bytes of its beginning, then its end)."""
+    """One call of a hook: who called, when, and what was on stdin (*head* bytes of its beginning, then its end)."""
 
-    host: str
+    host: str  # the agent
     event: str
     at: float
     raw: bytes
@@ -27,11 +27,11 @@ class HookCall:
     total: int = -1
     project: str = ""  # the project's key, where it was found already
     hidden: str = ""  # of the hook's secret variables: lengths and keyed digests, never the values
-    given: bool = False  # no event, but the record of what the hook gave while the worker was away
+    injection: bool = False  # no event, but the record of a context that the hook built without a worker
 
 
 def payload_of(hook_call: HookCall) -> dict[str, Any]:
-    """The payload; bytes that are no JSON object raise BadPayload."""
+    """Return the payload; bytes that are no JSON object raise BadPayload."""
     head, tail = ends_of(hook_call)
     try:
         found = loads(head)
@@ -40,21 +40,21 @@ def payload_of(hook_call: HookCall) -> dict[str, Any]:
             raise
         return recovered(head, tail, hook_call.total)
     if not isinstance(found, dict):
-        raise BadPayload("the payload is no JSON object", hint="a host sends one JSON object on stdin")
+        raise BadPayload("the payload is no JSON object", hint="an agent sends one JSON object on stdin")
     return found
 
 
 def ends_of(hook_call: HookCall) -> tuple[str, str]:
-    """The text before the cut and the text behind it; without a cut, all and nothing."""
+    """Return the text before the cut and the text behind it; without a cut, all and nothing."""
     at = len(hook_call.raw) if hook_call.head < 0 else hook_call.head
     return decoded(hook_call.raw[:at]), decoded(hook_call.raw[at:])
 
 
 def recovered(head: str, tail: str, total: int) -> dict[str, Any]:
-    """What can be read from the two ends of a payload that was cut in the middle."""
+    """Return what can be read from the two ends of a payload that was cut in the middle."""
     start = head.find("{")
     if start < 0:
-        raise BadPayload("the payload is no JSON object", hint="a host sends one JSON object on stdin")
+        raise BadPayload("the payload is no JSON object", hint="an agent sends one JSON object on stdin")
     found = _fields(head, start + 1, 0)[0]
     for name in _AT_THE_END:
         at = tail.rfind(f'"{name}"')
@@ -68,7 +68,7 @@ def recovered(head: str, tail: str, total: int) -> dict[str, Any]:
 
 
 def _fields(text: str, at: int, depth: int) -> tuple[dict[str, Any], int, bool]:
-    """The fields of an object from *at* on, as far as the text goes; where it ended; whether it was whole."""
+    """Return the fields of an object from *at* on, where it ended, and whether it was whole."""
     found: dict[str, Any] = {}
     while True:
         at = _skip(text, at)
@@ -130,7 +130,7 @@ def _items(text: str, at: int, depth: int) -> tuple[list[Any], int, bool]:
 
 
 def _closing_quote(text: str, at: int) -> int:
-    """Where the string ends: its quote, or the end of the text."""
+    """Return where the string ends: its quote, or the end of the text."""
     while True:
         quote = text.find('"', at)
         if quote < 0:
@@ -144,8 +144,8 @@ def _closing_quote(text: str, at: int) -> int:
 
 
 def _unescaped(piece: str) -> str:
-    """A piece of a JSON string without its escapes; one that was cut inside an escape loses that escape."""
-    # Between doubled backslashes, a quote that stands alone is the text's own.
+    """Return a piece of a JSON string without its escapes; an escape that was cut is dropped."""
+    # Between doubled backslashes, a quote alone is the text's own.
     parts = (["\\u0022".join(each.split('"')) for each in part.split('\\"')] for part in piece.split("\\\\"))
     quote = "\\\\".join('\\"'.join(part) for part in parts)
     for cut in range(12):  # a cut surrogate pair is eleven characters long
@@ -158,7 +158,7 @@ def _unescaped(piece: str) -> str:
 
 
 def _without_last_word(piece: str) -> str:
-    """Where a text was cut, half a secret would no longer look like one: its last word goes."""
+    """Drop the last word of a text that was cut: half a secret would no longer look like one."""
     end = len(piece)
     while end > max(0, len(piece) - _LONGEST_WORD) and not piece[end - 1].isspace():
         end -= 1

@@ -18,7 +18,7 @@ from foreword.agents.setup import Entry
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from foreword.install.wired import Wired
+    from foreword.install.status import InstallStatus
 
 TRUST_SECONDS = 6.0  # Codex answers in 0.9 to 2.5 seconds here
 LEAVE_SECONDS = 2.0  # until it is ended
@@ -26,7 +26,7 @@ LEAVE_SECONDS = 2.0  # until it is ended
 KEPT = ("PATH", "HOME", "LANG", "USER", "TMPDIR")
 
 
-def codex_trust(program: str, environ: Mapping[str, str], *, wired: Wired) -> dict[str, str]:
+def codex_trust(program: str, environ: Mapping[str, str], *, wired: InstallStatus) -> dict[str, str]:
     """Each of our hooks and whether Codex trusts it, as it says itself; else as far as its settings tell."""
     on_file = _trust_on_file(wired)
     if "trusted" not in on_file.values():
@@ -96,16 +96,16 @@ def _answer(stream: Any, number: int, *, until: float) -> Any:
     return None
 
 
-def _trust_on_file(wired: Wired) -> dict[str, str]:
+def _trust_on_file(wired: InstallStatus) -> dict[str, str]:
     """What Codex wrote down: a hook it was never told to trust has no entry; one that changed since cannot be told."""
-    from foreword.install.wired import settings_of
+    from foreword.install.status import settings_of
 
     try:
         state = settings_of(wired.setup.folder / "config.toml").get("hooks", {}).get("state", {})
         written = {str(key) for key, told in state.items() if told.get("trusted_hash")}
     except (OSError, ValueError, AttributeError):
         written = set()
-    lacking = [lack.what for lack in wired.lacks]
+    lacking = [gap.what for gap in wired.gaps]
     found = {}
     for change in wired.setup.changes:
         if isinstance(change, Entry) and change.keys[0] == "hooks" and ".".join(change.keys) not in lacking:

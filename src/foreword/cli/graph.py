@@ -16,7 +16,7 @@ from foreword.models import RELATIONS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from foreword.code.calls import Calls, Node, Place
+    from foreword.code.callgraph import Calls, Node, Place
 
 Source = Annotated[str, typer.Argument(metavar="SOURCE", help="The id of a memory.")]
 Relation = Annotated[str, typer.Argument(metavar="RELATION", help=f"One of {', '.join(RELATIONS)}.")]
@@ -54,7 +54,7 @@ def graph(
         _of_memory(id, hops=hops, json=json)
         return
     hops = hops or 1
-    from foreword.code.calls import read_calls
+    from foreword.code.callgraph import read_calls
 
     root = _root(door.folder(project))
     with _progress() as tick:

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.cli.checks import ANSWER_SECONDS
 from foreword.errors import ForewordError
-from foreword.problems import LATELY, NOTE, OK, UNHEARD, WRONG, Finding
+from foreword.problems import LATELY, NEVER_SEEN, NOTE, OK, WRONG, Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from foreword.install.wired import Wired
+    from foreword.install.status import InstallStatus
     from foreword.paths import Home
     from foreword.problems import Problem
 
@@ -34,7 +34,7 @@ class Standing:
     host: str
     program: str  # where its program lies; empty where the PATH has none
     version: str
-    wired: Wired
+    wired: InstallStatus
     strays: tuple[str, ...]  # launchers that its files name and that are gone
     trust: Mapping[str, str]  # Codex: event -> trusted, modified, untrusted; empty where nobody can tell
     silent: float  # when it last wrote a transcript, if that is long after its last event; else 0
@@ -54,16 +54,16 @@ def standings(home: Home, environ: Mapping[str, str], *, seen: Mapping[str, Any]
     """
     from foreword.cli.codex import codex_trust
     from foreword.config import load
-    from foreword.install.found import place_of, version_of
-    from foreword.install.wired import look, strays
+    from foreword.install.detect import place_of, version_of
+    from foreword.install.status import install_status, missing_launchers
 
     path = environ.get("PATH", "")
     settings = load(home, environ).settings
-    names = look(home, environ)
+    names = install_status(home, environ)
     programs = {name: shutil.which(wired.setup.binary, path=path) or "" for name, wired in names.items()}
     versions = {name: version_of(program, environ=environ) for name, program in programs.items() if program}
     troubles = _troubles(home)
-    for name, wired in look(home, environ, versions=versions).items():
+    for name, wired in install_status(home, environ, versions=versions).items():
         program = programs[name]
         trusting = name == "codex" and wired.begun and program
         heard = (seen or {}).get(name, {})
@@ -73,7 +73,7 @@ def standings(home: Home, environ: Mapping[str, str], *, seen: Mapping[str, Any]
             program=program,
             version=versions.get(name, ""),
             wired=wired,
-            strays=strays(wired, place=place_of(home, environ)),
+            strays=missing_launchers(wired, place=place_of(home, environ)),
             trust=codex_trust(program, environ, wired=wired) if trusting else {},
             silent=silent_until(wired, heard) if listens else 0.0,
             seen=heard,
@@ -101,7 +101,7 @@ def _wrong(standing: Standing) -> Iterator[Finding]:
     name, wired = standing.host, standing.wired
     again = f"foreword install {name}"
     for how in ("unreadable", "missing", "changed"):
-        lacks = [lack for lack in wired.lacks if lack.how == how]
+        lacks = [lack for lack in wired.gaps if lack.how == how]
         for file in dict.fromkeys(lack.file for lack in lacks):
             what = ", ".join(dict.fromkeys(lack.what for lack in lacks if lack.file == file))
             yield Finding(name, WRONG, SAYS[how].format(what=what, file=file), WAYS[how].format(again=again))
@@ -158,13 +158,13 @@ def as_json(standing: Standing) -> dict[str, Any]:
         "found": standing.used,
         "wired": wired.begun,
         "files": [str(file) for file in wired.files],
-        "lacks": [{**vars(lack), "file": str(lack.file)} for lack in wired.lacks] if wired.begun else [],
+        "lacks": [{**vars(lack), "file": str(lack.file)} for lack in wired.gaps] if wired.begun else [],
         "gone": list(standing.strays),
         "switched_off": wired.off,
         "trust": dict(standing.trust),
         "silent_until": standing.silent or None,
         "failures": len(standing.troubles),
-        **UNHEARD,
+        **NEVER_SEEN,
         **standing.seen,
     }
 
@@ -193,7 +193,7 @@ def heard(home: Home) -> tuple[dict[str, Any], dict[str, Any] | None]:
         return {}, None
 
 
-def silent_until(wired: Wired, seen: Mapping[str, Any]) -> float:
+def silent_until(wired: InstallStatus, seen: Mapping[str, Any]) -> float:
     """Return when a wired host last wrote a transcript, if that is long after its last event; else 0."""
     event = seen.get("last_event")
     after = max(event["at"] if event else 0.0, wired.since)
@@ -207,11 +207,11 @@ def silent_until(wired: Wired, seen: Mapping[str, Any]) -> float:
 def silent(home: Home, environ: Mapping[str, str], seen: Mapping[str, Any]) -> dict[str, float]:
     """Return the wired hosts that go on and tell nothing, each with the time of its last transcript."""
     from foreword.config import load
-    from foreword.install.wired import look
+    from foreword.install.status import install_status
 
     if not load(home, environ).settings.capture:
         return {}
-    found = {name: silent_until(wired, seen.get(name, {})) for name, wired in look(home, environ).items()}
+    found = {name: silent_until(wired, seen.get(name, {})) for name, wired in install_status(home, environ).items()}
     return {name: at for name, at in found.items() if at}
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from foreword.agents.setup import Setup
-    from foreword.install.found import Found
+    from foreword.install.detect import Found
     from foreword.install.plan import Plan, Planned
     from foreword.paths import Home
 
@@ -68,7 +68,8 @@ def install(
     named = _checked(hosts)
     found = _found(home, named, plugin=plugin)
     steps = [
-        _planned(each.host, partial(plan, each.setup, host=each.host, home=home, plugin=each.plugin)) for each in found
+        _planned(each.agent, partial(plan, each.setup, agent=each.agent, home=home, plugin=each.plugin))
+        for each in found
     ]
     if not json:
         _show_hosts(found)
@@ -80,7 +81,7 @@ def install(
         dry_run=dry_run,
         yes=yes,
         json=json,
-        about={each.host: {"found": each.is_here, "version": each.version} for each in found},
+        about={each.agent: {"found": each.is_here, "version": each.version} for each in found},
     )
 
 
@@ -102,15 +103,15 @@ def uninstall(hosts: Hosts = None, *, dry_run: DryRun = False, yes: Yes = False,
     home = door.here()
     named = _checked(hosts)
     setups = _setups(home)
-    known = named or tuple(dict.fromkeys((*manifest.known_hosts(home), *setups)))
-    steps = [_planned(host, partial(undo_plan, setups.get(host), host=host, home=home)) for host in known]
-    installed = manifest.known_hosts(home)
+    known = named or tuple(dict.fromkeys((*manifest.installed_agents(home), *setups)))
+    steps = [_planned(host, partial(undo_plan, setups.get(host), agent=host, home=home)) for host in known]
+    installed = manifest.installed_agents(home)
     steps = [each for each in steps if each.host in (named or installed) or each.problem or each.changed]
     if not steps and not json:
         screen.say("nothing is installed")
     _go(
         steps,
-        do=lambda each: undo(each.host, home=home, setup=setups.get(each.host)),
+        do=lambda each: undo(each.agent, home=home, setup=setups.get(each.agent)),
         question="Take this out?",
         dry_run=dry_run,
         yes=yes,
@@ -145,10 +146,10 @@ def _checked(names: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _found(home: Home, named: tuple[str, ...], *, plugin: bool | None) -> list[Found]:
-    from foreword.install.found import look
+    from foreword.install.detect import detect
 
-    found = look(named or FILES, home=home, environ=os.environ, plugin=plugin)
-    if missing := set(named) - {each.host for each in found}:
+    found = detect(named or FILES, home=home, environ=os.environ, plugin=plugin)
+    if missing := set(named) - {each.agent for each in found}:
         raise ForewordError(f"{', '.join(sorted(missing))} cannot be set up by this version", hint="upgrade Foreword")
     meant = [each for each in found if named or each.is_here]
     if not meant:
@@ -161,10 +162,10 @@ def _found(home: Home, named: tuple[str, ...], *, plugin: bool | None) -> list[F
 
 def _setups(home: Home) -> dict[str, Setup]:
     """All that any way of installing writes, to look for where no manifest tells."""
-    from foreword.install.found import look
+    from foreword.install.detect import detect
 
-    plain = {each.host: each.setup for each in look(home=home, environ=os.environ, plugin=False)}
-    plugins = {each.host: each.setup for each in look(home=home, environ=os.environ, plugin=True)}
+    plain = {each.agent: each.setup for each in detect(home=home, environ=os.environ, plugin=False)}
+    plugins = {each.agent: each.setup for each in detect(home=home, environ=os.environ, plugin=True)}
     return {
         # Compared one by one: an entry may hold a dict, which has no hash.
         host: replace(each, changes=(*each.changes, *(c for c in plugins[host].changes if c not in each.changes)))
@@ -245,7 +246,7 @@ def _show_hosts(found: Sequence[Found]) -> None:
         where = each.binary or (
             f"{each.setup.folder} is there" if each.is_here else "not found here; set up all the same"
         )
-        rows.append([each.host, each.version or "-", where])
+        rows.append([each.agent, each.version or "-", where])
     screen.table(rows, headings=("agent", "version", "found"))
 
 

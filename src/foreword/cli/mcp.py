@@ -16,6 +16,6 @@ def mcp() -> None:
     Example:
       claude mcp add foreword -- foreword mcp
     """
-    from foreword.mcp.__main__ import main
+    from foreword.mcp.server import main
 
     raise typer.Exit(main())

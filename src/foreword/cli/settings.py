@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from foreword.config import Loaded
-    from foreword.layout import Recipe
+    from foreword.layout import Layout
 
 app = typer.Typer(rich_markup_mode=None)
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A setting, such as inject or recipes.prompt.budget.")]
@@ -115,7 +115,7 @@ def _loaded() -> Loaded:
 
 def _all(found: Loaded) -> list[dict[str, Any]]:
     from foreword.config import SETTINGS
-    from foreword.layout import ledger_of
+    from foreword.layout import window_totals
 
     own = [
         {
@@ -142,7 +142,7 @@ def _all(found: Loaded) -> list[dict[str, Any]]:
             "from": found.origin["recipes"],
             "what": "The most that one context window is given of it. (tokens)",
         }
-        for name, tokens in ledger_of(found.settings.recipes).items()
+        for name, tokens in window_totals(found.settings.recipes).items()
     ]
     return own + budgets + totals
 
@@ -153,7 +153,7 @@ def _one(found: Loaded, name: str) -> dict[str, Any]:
     return here or {"name": name, "value": value, "from": found.origin["recipes"], "what": ""}
 
 
-def _number(recipes: Mapping[str, Recipe], name: str) -> int:
+def _number(recipes: Mapping[str, Layout], name: str) -> int:
     """One number of a recipe, such as `recipes.session_start.rules.cap`."""
     match name.split("."):
         case ["recipes", trigger, layer, what] if trigger in recipes:

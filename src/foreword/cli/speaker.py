@@ -27,7 +27,7 @@ def speaker(environ: Mapping[str, str]) -> str:
 
 def refuse_agents(environ: Mapping[str, str]) -> None:
     """BadRequest in an agent's shell: what is done here counts as the user's own, and no agent says it for them."""
-    from foreword.audit import ALONE, OWN_TERMINAL
+    from foreword.audit import OWN_TERMINAL, USER_ONLY
 
     if speaker(environ):
-        raise BadRequest(ALONE, hint=OWN_TERMINAL)
+        raise BadRequest(USER_ONLY, hint=OWN_TERMINAL)

@@ -73,7 +73,7 @@ def _line(home: Home, session: str) -> dict[str, Any]:
     from foreword.worker.client import Client
 
     told = {} if session else _from_host()
-    read = find("claude-code").read(told)
+    read = find("claude-code").parse(told)
     place = read.cwd or text_of(dict_of(told.get("workspace")), "current_dir")
     asked = {"session_id": session or read.session}
     try:

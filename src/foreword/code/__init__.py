@@ -1,8 +1,8 @@
-"""Texts, edits and commits -> the functions that they define and change.
+"""Find the functions that texts, edits and commits define and change.
 
     definitions(text, file=NAME)                       -> Definition, …   what a text defines
     changes_of(NAME, before=TEXT, after=TEXT)          -> Change, …       NEW, MODIFIED, DELETED between whole texts
-    changes([Edit, …], present=read)                   -> Change, …       of what a tool told: whole texts or pieces
+    changes([Edit, …], present=read)                   -> Change, …       of a tool's edits: whole texts or pieces
     changes_of_piece(NAME, old=, new=, text_after=)    -> Change, …       of one replaced piece
     edits_of_patch(PATCH, file=NAME)                   -> Edit, …         of a diff, of hunks, of `*** Begin Patch`
     changed_functions(FOLDER, limit=N)                 -> CommitChanges   of git's commits, newest first
@@ -17,9 +17,8 @@ thread runs.
 from __future__ import annotations
 
 from foreword.code.commits import CommitChanges, changed_functions
-from foreword.code.compare import changes_of
 from foreword.code.definitions import Definition, definitions
-from foreword.code.edits import changes, changes_of_piece, edits_of_patch
+from foreword.code.diff import changes, changes_of, changes_of_piece, edits_of_patch
 
 __all__ = [
     "CommitChanges",

@@ -1,23 +1,19 @@
-"""A repository -> the functions that each of its commits changed, newest commit first."""
+"""Find the functions that each commit of a repository changed, newest commit first."""
 
 from __future__ import annotations
 
 import re
 from collections import OrderedDict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from foreword.code import git, grammars
-from foreword.code.compare import changes_in
-from foreword.code.grammars import LARGEST, PARSE_MS
+from foreword.code import git
+from foreword.code.diff import changes_in
+from foreword.code.languages import LARGEST, PARSE_MS, language_of
+from foreword.models import Change
 from foreword.projects import VENDORED
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from foreword.models import Change
-
-FILES = 100  # source files of one commit; what changes more of them was done by a tool, and is told by its message
+FILES = 100  # source files of one commit; what changes more of them was done by a tool
 KEPT = 16_000_000  # bytes of blobs that are remembered: of a file that is worked on each version is read once
 AT_ONCE = 25  # files whose two versions are asked for together
 FORMAT = "tformat:/%H%x00%at%x00"
@@ -44,7 +40,7 @@ _NOTHING = "0" * 40
 
 @dataclass(frozen=True)
 class CommitChanges:
-    """The functions that one commit changed, file by file; a commit without any is told too."""
+    """The functions that one commit changed, file by file; empty for a commit without any."""
 
     hash: str
     at: float
@@ -54,7 +50,7 @@ class CommitChanges:
 def changed_functions(
     folder: str, *, limit: int = 500, since: float = 0.0, revisions: str = "", most_ms: float = PARSE_MS
 ) -> Iterator[CommitChanges]:
-    """What the newest *limit* commits of *revisions* (else of HEAD) changed since *since*, newest first, no merges.
+    """Yield what the newest *limit* commits of *revisions* (else of HEAD) changed since *since*; no merges.
 
     Files of others, generated, minified and too large ones are passed over. BadRequest comes with the first step where
     there is no repository or no git. What is held in memory does not grow with the history.
@@ -71,14 +67,14 @@ def changed_functions(
 
 
 def is_own(path: str) -> bool:
-    """Whether a file of this name is source that somebody wrote here."""
-    if not grammars.is_source(path) or _MADE_NAMES.search(path):
+    """Tell whether a file of this name is source that somebody wrote here."""
+    if not language_of(path) or _MADE_NAMES.search(path):
         return False
     return ELSEWHERE.isdisjoint(path.split("/")[:-1])
 
 
 def is_made(source: bytes) -> bool:
-    """Whether the first lines say that a tool wrote them, or what follows is no text."""
+    """Tell whether the first lines say that a tool wrote them, or what follows is no text."""
     return bool(_MADE.search(source[:600])) or (b"\0" in source[:8000] and source[:2] not in (b"\xff\xfe", b"\xfe\xff"))
 
 
@@ -98,19 +94,19 @@ class _Known:
         self.size = 0
 
     def changes(self, files: Sequence[_File]) -> tuple[Change, ...]:
-        told: list[Change] = []
+        found: list[Change] = []
         for at in range(0, len(files), AT_ONCE):
             some = files[at : at + AT_ONCE]
             held = self._held({blob for each in some for blob in (each.after, each.before)} - {_NOTHING})
             for each in some:
                 before, after = held.get(each.before), held.get(each.after)
                 if after is not None or before is not None:
-                    told += changes_in(each.path, before=before, after=after, most_ms=self.most_ms)
+                    found += changes_in(each.path, before=before, after=after, most_ms=self.most_ms)
             self._keep({each.before: held[each.before] for each in some if each.before in held})
-        return tuple(told)
+        return tuple(found)
 
     def _held(self, wanted: set[str]) -> dict[str, bytes]:
-        """The contents of the blobs that somebody wrote; those that are made, too large or missing are left out."""
+        """Return the contents of the blobs that somebody wrote, without generated, too large or missing ones."""
         held = {name: self.kept[name] for name in wanted if name in self.kept}
         missing = sorted(wanted - held.keys())
         for name, source in zip(missing, self.blobs.read(missing) if missing else (), strict=True):
@@ -119,7 +115,7 @@ class _Known:
         return held
 
     def _keep(self, held: dict[str, bytes]) -> None:
-        """What a commit found is what the one before it made."""
+        """Remember these: what a commit found is what the one before it made."""
         for name, source in held.items():
             if name not in self.kept:
                 self.size += len(source)
@@ -130,7 +126,7 @@ class _Known:
 
 
 def _commits(pieces: Iterator[bytes]) -> Iterator[tuple[str, float, list[_File]]]:
-    """Hash, time and changed source files of each commit; no files where there are too many."""
+    """Yield hash, time and changed source files of each commit; no files where there are too many."""
     fields = git.fields(pieces)
     head = next(fields, b"")
     while head:
@@ -141,11 +137,11 @@ def _commits(pieces: Iterator[bytes]) -> Iterator[tuple[str, float, list[_File]]
             if field.startswith(b"/"):
                 following = field
                 break
-            told = field.lstrip(b"\n")
-            if not told.startswith(b":"):
+            entry = field.lstrip(b"\n")
+            if not entry.startswith(b":"):
                 continue
             path = git.text(next(fields, b""))
-            old_mode, mode, before, after = told[1:].split(b" ")[:4]
+            old_mode, mode, before, after = entry[1:].split(b" ")[:4]
             # Only what is a file: no links, no submodules.
             if not all(each[:3] in (b"100", b"000") for each in (old_mode, mode)) or not is_own(path):
                 continue

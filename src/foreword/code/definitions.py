@@ -1,22 +1,18 @@
-"""A file's text -> the functions, methods and classes that it defines, each with its signature, lines and a hash."""
+"""Find the functions, methods and classes that a file defines, each with its signature, lines and a hash."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from foreword.code import grammars
-from foreword.code.grammars import GRAMMARS, PARSE_MS
+from foreword.code.languages import GRAMMARS, PARSE_MS, Grammar, captures, is_too_large, language_of, parse, scripts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from tree_sitter import Node, Tree
-
-    from foreword.code.grammars import Grammar
 
 MOST = 3_000  # definitions of one file; the densest module of CPython's library has 2,000
 WIDTH = 200  # characters of a signature
@@ -49,28 +45,28 @@ class Definition:
 
 
 def definitions(text: str, *, file: str, most_ms: float = PARSE_MS) -> tuple[Definition, ...]:
-    """What *text*, being the content of *file*, defines, in its order.
+    """Return what *text*, the content of *file*, defines, in its order.
 
-    Never raises. Where no grammar is installed, or it takes longer than *most_ms*, nothing is told; and what is larger
-    than people write, or minified, defines nothing.
+    Never raises. Empty where no grammar is installed, where it takes longer than *most_ms*, and for what is larger
+    than people write, or minified.
     """
     return definitions_in(text.encode("utf-8", "replace"), file=file, most_ms=most_ms) or ()
 
 
 def definitions_in(source: bytes, *, file: str, most_ms: float = PARSE_MS) -> tuple[Definition, ...] | None:
-    """What the bytes of *file* define, or None where they cannot be parsed; UTF-16 with its mark is read too."""
+    """Return what the bytes of *file* define, None where they cannot be parsed; UTF-16 with its mark is read too."""
     source = in_utf8(source)
-    language = grammars.language_of(file, head=source[:4096])
-    if not language or grammars.too_much(source):
+    language = language_of(file, head=source[:4096])
+    if not language or is_too_large(source):
         return ()
-    code, language = grammars.only_code(source, language=language)
-    tree = grammars.parsed(code, language=language, most_ms=most_ms)
+    code, language = scripts_of(source, language=language)
+    tree = parse(code, language=language, most_ms=most_ms)
     return in_tree(tree, code, language=language, most_ms=most_ms) if tree else None
 
 
 def in_tree(tree: Tree, source: bytes, *, language: str, most_ms: float = PARSE_MS) -> tuple[Definition, ...] | None:
-    """What the parsed *source* defines; None where it takes too long to find that."""
-    captured = grammars.captured(tree, language=language, what="defines", most_ms=most_ms)
+    """Return what the parsed *source* defines; None where that takes too long."""
+    captured = captures(tree, language=language, part="definitions", most_ms=most_ms)
     if captured is None:
         return None
     seen = _without(source, captured.pop("comment", []))
@@ -85,7 +81,7 @@ def in_tree(tree: Tree, source: bytes, *, language: str, most_ms: float = PARSE_
 
 
 def in_utf8(source: bytes) -> bytes:
-    """The same text in UTF-8, without a byte order mark, where the mark tells how it is written."""
+    """Return the same text in UTF-8, without a byte order mark, where the mark tells how it is written."""
     for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
         if source.startswith(mark):
             return source[2:].decode(encoding, "replace").encode("utf-8", "replace")
@@ -117,7 +113,7 @@ class _Around:
 
 
 class _Finder:
-    """One walk over the captured nodes of a file; what encloses what is told by their places alone."""
+    """Walk once over the captured nodes of a file; their places alone show what encloses what."""
 
     def __init__(self, grammar: Grammar, seen: bytearray) -> None:
         self.grammar = grammar
@@ -142,7 +138,7 @@ class _Finder:
         return kept
 
     def _one(self, node: Node, kind: str) -> _Found | None:
-        """The definition that *node* is, if it is one of its own; it is around the following ones in any case."""
+        """Return the definition that *node* is, if it is one; it is around the following ones in any case."""
         outer = self.around[-1] if self.around else None
         name = _name_node(node)
         parts = self._parts(node, name)
@@ -151,7 +147,7 @@ class _Finder:
         self.around.append(_Around(node.end_byte, whole, kind, bool(parts) or bool(outer and outer.named)))
         if kind == "holder" or not parts:
             return None
-        if kind == "function" and outer and not self._is_told(node, outer):
+        if kind == "function" and outer and not self._is_named_here(node, outer):
             return None
         if kind == "function" and node.type in _IN_OBJECTS and not (outer and outer.named):
             return None
@@ -168,8 +164,8 @@ class _Finder:
             end=end,
         )
 
-    def _is_told(self, node: Node, outer: _Around) -> bool:
-        """Whether a function stands in a class or an object, and not in another function."""
+    def _is_named_here(self, node: Node, outer: _Around) -> bool:
+        """Tell whether a function stands in a class or an object, and not in another function."""
         if outer.kind != "holder":
             return outer.kind != "function"
         inner_first = reversed(self.around[:-1])
@@ -179,7 +175,7 @@ class _Finder:
     # ---- names
 
     def _parts(self, node: Node, name: Node | None) -> tuple[str, ...]:
-        """The name, after the names of what it says itself that it belongs to: `Foo::bar`, `(s *Server)`, `M.f`."""
+        """Return the name, after the names of what it says it belongs to: `Foo::bar`, `(s *Server)`, `M.f`."""
         if name is None:
             return {"export_statement": ("default",), "init_declaration": ("init",)}.get(node.type, ())
         text = self._text(name)[: 4 * LONGEST_NAME]
@@ -219,7 +215,7 @@ class _Finder:
         return f"{word} {qualified}{apart}{rest}"
 
     def _front(self, node: Node, name: Node | None) -> str:
-        """The type that stands in front of a name, where a language puts it there."""
+        """Return the type that stands in front of a name, where a language puts it there."""
         typed = node.child_by_field_name("type") or node.child_by_field_name("returns")
         if not self.grammar.typed_first or not typed or not name or typed.start_byte >= name.start_byte:
             return ""
@@ -227,7 +223,7 @@ class _Finder:
         return " ".join(front.split()) + (" " if front[-1:].isspace() else "")
 
     def _pieces(self, function: Node) -> Iterable[str]:
-        """What a function without a name of its own takes and gives."""
+        """Yield what a function without a name of its own takes and returns."""
         yield _tidy(self._text(function.child_by_field_name("type_parameters")))
         single = function.child_by_field_name("parameter")
         yield f"({self._text(single)})" if single else _tidy(self._text(function.child_by_field_name("parameters")))
@@ -243,7 +239,7 @@ class _Finder:
 
 
 def _name_node(node: Node) -> Node | None:
-    """The node that holds the name of a definition."""
+    """Return the node that holds the name of a definition."""
     if node.type in ("function_definition", "type_definition") and node.child_by_field_name("declarator"):
         return _declared(node)
     if node.type == "assignment_statement":
@@ -257,7 +253,7 @@ def _name_node(node: Node) -> Node | None:
 
 
 def _declared(node: Node) -> Node | None:
-    """The name inside C's declarators, which are written as the thing is used."""
+    """Return the name inside C's declarators, which are written as the thing is used."""
     inner: Node | None = node.child_by_field_name("declarator")
     for _ in range(20):  # pointers to functions that return pointers to functions …
         if inner is None or inner.type.endswith(("identifier", "_name")):
@@ -267,7 +263,7 @@ def _declared(node: Node) -> Node | None:
 
 
 def _function_in(node: Node) -> Node | None:
-    """The function without a name that *node* gives one to."""
+    """Return the anonymous function that *node* gives a name to."""
     if node.type == "assignment_statement" or (node.type == "field" and node.child_by_field_name("value")):
         last = node.named_child(node.named_child_count - 1) if node.named_child_count else None
         if last is not None and last.type == "expression_list":
@@ -281,7 +277,7 @@ def _function_in(node: Node) -> Node | None:
 
 
 def _header_end(node: Node, seen: bytearray) -> int:
-    """Where the code begins."""
+    """Return where the code begins."""
     if node.type in ("type_definition", "macro_definition"):
         return node.start_byte
     body = node.child_by_field_name({"type_spec": "type", "preproc_function_def": "value"}.get(node.type, "body"))
@@ -299,7 +295,7 @@ def _header_end(node: Node, seen: bytearray) -> int:
 
 
 def _plain(text: str) -> str:
-    """*text* without type arguments, lifetimes and the like."""
+    """Return *text* without type arguments, lifetimes and the like."""
     for _ in range(5):
         shorter = _GENERIC.sub("", text)
         if shorter == text:
@@ -309,7 +305,7 @@ def _plain(text: str) -> str:
 
 
 def _tidy(text: str) -> str:
-    """On one line, without what only leads over to the code."""
+    """Return *text* on one line, without what only leads over to the code."""
     line = " ".join(text.split()).rstrip(" :={;")
     return line.replace("( ", "(").replace(", )", ")").replace(",)", ")").replace(" )", ")")
 
@@ -323,7 +319,7 @@ def _cut(signature: str) -> str:
 
 
 def _without(source: bytes, comments: Iterable[Node]) -> bytearray:
-    """*source* with blanks in place of comments: every other byte stays where it is."""
+    """Return *source* with blanks in place of comments: every other byte stays where it is."""
     seen = bytearray(source)
     for node in comments:
         start, end = node.start_byte, node.end_byte

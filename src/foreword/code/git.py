@@ -1,4 +1,4 @@
-"""Words for git -> what it prints, in pieces, and the blobs it holds; nothing is fetched, and no hook is run."""
+"""Run git safely: read what it prints in pieces, and its blobs; nothing is fetched, and no hook is run."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ import signal
 import subprocess
 import tempfile
 import threading
+from collections.abc import Iterator, Sequence
 from time import monotonic
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from foreword.errors import BadRequest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 PATIENCE = 30.0  # seconds without a byte from git; a cold disk and a huge tree need a few
 CHUNK = 1 << 16
@@ -36,18 +34,18 @@ NO_COMMITS = ("does not have any commits yet", "bad default revision 'HEAD'")
 
 
 def environment() -> dict[str, str]:
-    """This process's environment, without what would lead git to another repository."""
+    """Return this process's environment, without what would lead git to another repository."""
     # A GIT_DIR of somebody's hook would lead to another repository.
     return {name: text for name, text in os.environ.items() if _may_pass(name)} | ENVIRONMENT
 
 
 def text(raw: bytes) -> str:
-    """What git printed; old names and messages may be in any encoding, and stores take UTF-8 only."""
+    """Return what git printed as text; old names and messages may be in any encoding, and stores take UTF-8 only."""
     return raw.decode("utf-8", "replace")
 
 
 def seconds(raw: bytes) -> float:
-    """A time as git prints it; none for a commit that some tool wrote without a date."""
+    """Return a time as git prints it; 0 for a commit that some tool wrote without a date."""
     try:
         return float(int(raw))
     except (ValueError, OverflowError):
@@ -56,7 +54,7 @@ def seconds(raw: bytes) -> float:
 
 @contextlib.contextmanager
 def output(folder: str, words: Sequence[str], *, patience: float = PATIENCE) -> Iterator[Iterator[bytes]]:
-    """What `git *words*` prints in *folder*; the process is gone when the block is left, however it is left.
+    """Yield what `git *words*` prints in *folder*; the process is gone when the block is left, however it is left.
 
     A failure, and a silence of more than *patience* seconds, is a BadRequest; a repository without commits prints
     nothing.
@@ -66,7 +64,7 @@ def output(folder: str, words: Sequence[str], *, patience: float = PATIENCE) -> 
 
 
 def fields(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """What ends with NUL, each by itself; of one that is too long, its beginning."""
+    """Yield each field that ends with NUL; of one that is too long, its beginning."""
     rest = bytearray()
     for piece in pieces:
         first, *others = piece.split(b"\0")
@@ -93,14 +91,14 @@ class Blobs:
         self._left.close()
 
     def read(self, names: Sequence[str]) -> list[bytes | None]:
-        """The contents in the order of *names*, at most some hundred; None for the too large, missing and no blobs."""
-        asked, answers = self._process.stdin, self._process.stdout
-        assert asked is not None
+        """Return the contents in the order of *names*, at most some hundred; None for too large, missing, no blob."""
+        requests, answers = self._process.stdin, self._process.stdout
+        assert requests is not None
         assert answers is not None
         try:
             with self._watch.waiting():
-                asked.write("".join(f"{name}\n" for name in names).encode())
-                asked.flush()
+                requests.write("".join(f"{name}\n" for name in names).encode())
+                requests.flush()
                 return [self._one(answers) for _ in names]
         except BrokenPipeError:
             raise self._failure() from None
@@ -127,7 +125,7 @@ class Blobs:
 
 
 def failure(complaint: str, *, code: int, folder: str, patience: float = PATIENCE) -> BadRequest:
-    """What went wrong, as git told it, and the way out."""
+    """Return the error for what git complained about."""
     if code == -signal.SIGKILL:
         return BadRequest(
             f"git said nothing about {folder!r} for {patience:g} seconds",
@@ -144,7 +142,7 @@ def failure(complaint: str, *, code: int, folder: str, patience: float = PATIENC
         )
     if "promisor" in complaint:
         return BadRequest(
-            f"{folder!r} is a partial clone that lacks a part of its history, and nothing is fetched unasked",
+            f"{folder!r} is a partial clone that lacks a part of its history, and Foreword fetches nothing",
             hint="fetch it with `git fetch --refetch --filter=blob:none`, then try again",
         )
     last = complaint.strip().rpartition("\n")[2] or f"exit code {code}"

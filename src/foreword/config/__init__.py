@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from foreword.config.file import read, with_lines
 from foreword.config.settings import SETTINGS, Settings, checked, from_text, named
 from foreword.errors import BadConfig
-from foreword.layout import RECIPES, merged, shown
+from foreword.layout import LAYOUTS, merged, shown
 from foreword.paths import expand
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def load(home: Home, environ: Mapping[str, str]) -> Loaded:
             complaints.append(((name,), f"{exc}; {exc.hint}"))
     recipes, wrong = merged(file.table.get("recipes", {}))
     complaints += [(("recipes", *each.path), each.says) for each in wrong]
-    if recipes != RECIPES:
+    if recipes != LAYOUTS:
         origin["recipes"] = "file"
     problems = file.problems + with_lines(home.config, file.text, complaints)
     for setting in SETTINGS:

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from foreword.errors import BadConfig
-from foreword.layout import Recipe, shown
-from foreword.models import POSTINGS
-from foreword.recall.tokens import FAMILIES
+from foreword.layout import Layout, shown
+from foreword.models import POSTINGS, TOKENIZERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,7 +91,7 @@ SETTINGS: tuple[Setting, ...] = (
         "str",
         "family",
         "The tokenizer family that budgets count in; auto asks the session's model.",
-        choices=("auto", *FAMILIES),
+        choices=("auto", *TOKENIZERS),
     ),
     # Codex's own default. Another number must stand in its hooks too, which `foreword install codex` writes.
     Setting(
@@ -261,7 +260,7 @@ class Settings:
     tidy: bool
     tidy_idle_minutes: float
     backups_keep: int
-    recipes: Mapping[str, Recipe]
+    recipes: Mapping[str, Layout]
 
 
 def named(name: str) -> Setting:

@@ -76,13 +76,13 @@ def action_of(event: Event, *, root: str) -> Action | None:
         host = find(event.host)
     except BadPayload:
         return None
-    told = host.read(event.payload)
+    told = host.parse(event.payload)
     if kind is None or told.inner:
         return None
     # Times are ids for some hosts, and two actions may share one.
     id = told.id if told.id and kind in ("prompt", "tool") and event.host not in TIMED else event.key
     if kind == "tool":
-        return _used(event, ToolUse(**host.used(event.payload)), root=root, id=id)
+        return _used(event, ToolUse(**host.tool_use(event.payload)), root=root, id=id)
     if kind == "prompt":
         text = without_ours(told.prompt).rstrip().lstrip("\r\n")
     elif kind == "answer":
@@ -117,7 +117,7 @@ def tool_action(used: ToolUse, *, at: float, cwd: str, root: str, id: str = "") 
 def without_our_words(payload: Mapping[str, Any], *, host: str, kind: str) -> Mapping[str, Any]:
     """A payload as it is kept: what we ourselves said, in a prompt or through a tool of ours, is not told again."""
     if kind in ("tool", "tool_failure"):
-        if not is_ours(ToolUse(**find(host).used(payload))):
+        if not is_ours(ToolUse(**find(host).tool_use(payload))):
             return payload
         return {name: _mapped(each, lambda _: "") if name in RESULTS else each for name, each in payload.items()}
     ours: Mapping[str, Any] = _mapped(payload, without_ours) if kind in ("prompt", "stop") else payload

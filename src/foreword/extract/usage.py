@@ -17,7 +17,7 @@ from itertools import islice
 
 from foreword.extract.actions import Action, relative
 from foreword.extract.commands import Command, commands_of, has_shape, shape_of
-from foreword.models import BASE32, GOING_ON, KINDS, UNTOLD, Injection, Memory, UsageVerdict, stands
+from foreword.models import BASE32, GOING_ON, KINDS, UNTOLD, Injection, Memory, UsageVerdict, is_resent
 from foreword.models import text as text_in
 from foreword.models import texts as texts_in
 from foreword.terms import GENERIC, STOP_WORDS, root
@@ -100,7 +100,7 @@ class Activity:
     def window_of(self, injection: Injection) -> Window:
         """Return the time in which an injection was in the agent's context."""
         after = (at for at in self._window_ends if at > injection.at)
-        stays = stands(injection.trigger, injection.form)
+        stays = is_resent(injection.trigger, injection.form)
         return Window(injection.at, NEVER if stays else min(after, default=NEVER))
 
     def is_complete(self, window: Window) -> bool:

@@ -1,1 +1,1 @@
-"""The hook: one generated file that pipes a host's event to the worker, and manages without it."""
+"""The hook: a generated file that passes an agent's event to the worker, and manages without it."""

@@ -67,7 +67,7 @@ python={python}
 exec "$python" -I -S -c {start} {package}
 """
 # Without `site` and what it loads for others: a client waits for this at every start of a session.
-START_MCP = "import sys; sys.path.append(sys.argv[1]); from foreword.mcp.__main__ import main; sys.exit(main())"
+START_MCP = "import sys; sys.path.append(sys.argv[1]); from foreword.mcp.server import main; sys.exit(main())"
 
 # The client is a module of its own, because Python keeps the bytecode of modules: compiling it anew takes 2 ms.
 HOOK = """\
@@ -183,7 +183,7 @@ def fingerprint() -> str:
     """Return a hash that changes whenever any file of the package does: the same version may be another build."""
     seen = hashlib.blake2b(digest_size=8)
     for path in sorted(PACKAGE.rglob("*")):
-        if path.suffix in (".py", ".sql", ".toml", ".js", ".md"):
+        if path.suffix in (".py", ".sql", ".toml", ".js", ".md", ".scm"):
             stat = path.stat()
             seen.update(f"{path.relative_to(PACKAGE)} {stat.st_size} {stat.st_mtime_ns}\n".encode())
     return seen.hexdigest()

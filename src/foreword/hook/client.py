@@ -16,7 +16,7 @@ TYPE_CHECKING = False  # `typing` costs 5 ms
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-    Call = tuple[str, str, float, bytes, int, int]  # host, event, at, the bytes kept, where they are cut, total size
+    Call = tuple[str, str, float, bytes, int, int]  # agent, event, at, the bytes kept, where they are cut, total size
 
 CONFIG: dict[str, Any] = {}
 WORKER_SHARE = 0.4  # of a deadline, for a worker that hangs: the offline path takes 110 to 150 ms of the rest
@@ -37,20 +37,20 @@ def run(config: dict[str, Any]) -> None:
 
 def main() -> None:
     at = round(time(), 6)  # as it is written in the URL: the worker must see the same time
-    host, event = parse_arguments(sys.argv)
+    agent, event = parse_arguments(sys.argv)
     raw, head, total = read_stdin()
     began = monotonic()  # how long the agent took to write is not ours
     if posix.environ.get(b"FOREWORD_OFF", b"") not in (b"", b"0"):
         return
-    asked, _, why = asked_before(sys.argv).partition(" ")
-    call = host, event, float(asked or at), raw, head, total
+    asked_at, _, why = asked_before(sys.argv).partition(" ")
+    call = agent, event, float(asked_at or at), raw, head, total
     if late := late_call(sys.argv):
-        answer_offline((host, event, late[0], raw, late[1], late[2]), until=0.0, why="")  # nobody waits for the answer
+        answer_offline((agent, event, late[0], raw, late[1], late[2]), until=0.0, why="")  # nobody waits for the answer
         return
     limit = deadline_for(event, total)
     until, worker_until = began + limit, began + limit * WORKER_SHARE
     try:
-        answer = answer_offline(call, until=until, why=why) if asked else ask_worker(call, until=worker_until)
+        answer = answer_offline(call, until=until, why=why) if asked_at else ask_worker(call, until=worker_until)
     except (FileNotFoundError, ConnectionRefusedError, ConnectionResetError):
         # No worker yet, or one that leaves and resets whoever still waits in its queue: both are ordinary.
         answer = answer_offline(call, until=until, why="")
@@ -61,11 +61,11 @@ def main() -> None:
 
 
 def parse_arguments(argv: list[str]) -> tuple[str, str]:
-    """Return host and event; letters, digits, `-`, `_` and `.` only, because they go into a URL."""
+    """Return agent and event; letters, digits, `-`, `_` and `.` only, because they go into a URL."""
     words = [word for word in argv[1:] if word]
-    host = words[words.index("--host") + 1] if "--host" in words[:-1] else ""
-    event = words[-1] if words and words[-1] not in ("--host", host) else ""
-    return clean(host) or "unknown", clean(event) or "unknown"
+    agent = words[words.index("--host") + 1] if "--host" in words[:-1] else ""
+    event = words[-1] if words and words[-1] not in ("--host", agent) else ""
+    return clean(agent) or "unknown", clean(event) or "unknown"
 
 
 def asked_before(argv: list[str]) -> str:
@@ -150,9 +150,9 @@ def ask_worker(call: Call, *, until: float) -> bytes:
     posix.stat(CONFIG["socket"])  # raises where no worker ever started, before a socket module is loaded
     from _socket import AF_UNIX, SOCK_STREAM, socket
 
-    host, event, at, raw, head, total = call
+    agent, event, at, raw, head, total = call
     hidden = digests(secret_values(), key=CONFIG["key"])
-    query = f"host={host}&event={event}&at={at:.6f}&head={head}&total={total}{hidden and f'&hidden={hidden}'}"
+    query = f"host={agent}&event={event}&at={at:.6f}&head={head}&total={total}{hidden and f'&hidden={hidden}'}"
     connection = socket(AF_UNIX, SOCK_STREAM)
     connection.settimeout(max(0.01, until - monotonic()))
     connection.connect(CONFIG["socket"])
@@ -266,7 +266,7 @@ def exit_after(seconds: float) -> None:
 def hand_on(call: Call) -> None:
     """Start a process of its own that keeps the event while the agent goes on; it is told by memory, not by a file."""
     try:
-        host, event, at, raw, head, total = call
+        agent, event, at, raw, head, total = call
         memory = posix.memfd_create("foreword")
         while raw:
             raw = raw[posix.write(memory, raw) :]
@@ -276,7 +276,7 @@ def hand_on(call: Call) -> None:
             (posix.POSIX_SPAWN_OPEN, 1, "/dev/null", posix.O_WRONLY, 0),
             (posix.POSIX_SPAWN_OPEN, 2, "/dev/null", posix.O_WRONLY, 0),
         ]
-        about = ["--late", f"{at:.6f} {head} {total}", "--host", host, event]
+        about = ["--late", f"{at:.6f} {head} {total}", "--host", agent, event]
         command = [sys.executable, "-I", "-S", sys.argv[0], *about]
         posix.posix_spawn(command[0], command, posix.environ, file_actions=streams, setsid=True)
     except Exception as exc:  # no memfd_create: not Linux
@@ -287,7 +287,7 @@ def log_problem(exc: BaseException) -> None:
     """Append the swallowed exception to the log that `doctor` reads."""
     what = f"{type(exc).__name__}: {exc}".encode("ascii", "replace").replace(b'"', b"'").replace(b"\\", b"/")
     what = what.replace(b"\n", b" ")[:500]
-    host = parse_arguments(sys.argv)[0].encode()
+    agent = parse_arguments(sys.argv)[0].encode()
     fd = posix.open(CONFIG["problems"], posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT, 0o600)
     if posix.fstat(fd).st_size < 1 << 18:  # a package that is gone fails at every event
-        posix.write(fd, b'{"at":%d,"where":"hook of %s","what":"%s"}\n' % (time(), host, what))
+        posix.write(fd, b'{"at":%d,"where":"hook of %s","what":"%s"}\n' % (time(), agent, what))

@@ -22,7 +22,7 @@ from foreword.encoding import dumps, loads
 from foreword.errors import ForewordError
 from foreword.hook import spool
 from foreword.hook.offline import Offline
-from foreword.models import GOING_ON, Context, NoContext, Trigger, stands
+from foreword.models import GOING_ON, Context, NoContext, Trigger, is_resent
 from foreword.paths import Home
 from foreword.recall.pipeline import Window, caps, injection_of, options_of, recall
 from foreword.store import SCHEMA, StoreReader
@@ -39,14 +39,14 @@ def context_for(
     if found is None:
         return b"", None
     if isinstance(found, str):  # it stands in every request, and is recorded already
-        return find(hook_call.host).spoken(hook_call.event, found), None
+        return find(hook_call.host).encode_answer(hook_call.event, found), None
     text = found.text if isinstance(found, Context) else ""
     if not (text or worker_asked):  # a worker that was asked may have recorded what nobody saw: then say so
         return b"", None
     injection = injection_of(trigger, found, id=injection_id(hook_call), at=hook_call.at, away=True)
     fields = {**vars(injection), "items": [vars(item) for item in injection.items]}
-    record = HookCall(host=trigger.host, event="given", at=hook_call.at, raw=dumps(fields).encode(), given=True)
-    return find(hook_call.host).spoken(hook_call.event, text), record
+    record = HookCall(host=trigger.host, event="injection", at=hook_call.at, raw=dumps(fields).encode(), injection=True)
+    return find(hook_call.host).encode_answer(hook_call.event, text), record
 
 
 def recalled(here: Offline, trigger: Trigger, *, now: float, until: float) -> Context | NoContext | str | None:
@@ -109,22 +109,22 @@ def _recall(
 
 def _window(here: Offline, trigger: Trigger, reader: StoreReader) -> tuple[frozenset[str], Mapping[str, int]]:
     """Return the memories and tokens that the present window was given, as the store and the spool tell."""
-    host = find(trigger.host)
+    adapter = find(trigger.host)
     shown, spent = set(reader.injections.shown(trigger.session)), dict(reader.injections.window_tokens(trigger.session))
     for record in spool.naming(here.config["spool"], trigger.session):
         if record.host != trigger.host:
             continue
-        kind = "given" if record.given else host.events.get(record.event)
-        if kind not in ("given", "session_start", "compaction"):
+        kind = "injection" if record.injection else adapter.events.get(record.event)
+        if kind not in ("injection", "session_start", "compaction"):
             continue
         payload = loads(record.raw.decode())
-        read = host.read(payload)
-        if kind == "given" and payload["session"] == trigger.session:
+        read = adapter.parse(payload)
+        if kind == "injection" and payload["session"] == trigger.session:
             shown.update(item["memory"] for item in payload["items"])
             spent[payload["trigger"]] = spent.get(payload["trigger"], 0) + payload["tokens"]
-        elif kind != "given" and read.session == trigger.session and read.source not in GOING_ON:
+        elif kind != "injection" and read.session == trigger.session and read.source not in GOING_ON:
             shown, spent = set(), {}
-            if host.form == "xml" and (first := _resent_block(here, trigger, reader)):
+            if adapter.form == "xml" and (first := _resent_block(here, trigger, reader)):
                 shown.update(item["memory"] for item in first["items"])
                 spent["session_start"] = first["tokens"]
     return frozenset(shown), spent
@@ -137,10 +137,10 @@ def _resent_block(here: Offline, trigger: Trigger, reader: StoreReader) -> Mappi
     if first is not None and first.text:
         return {**vars(first), "items": [vars(item) for item in first.items]}
     for record in spool.naming(here.config["spool"], trigger.session):
-        injection = loads(record.raw.decode()) if record.given else {}
+        injection = loads(record.raw.decode()) if record.injection else {}
         if injection.get("session") != trigger.session or not injection["text"]:
             continue
-        if stands(injection["trigger"], injection["form"]):
+        if is_resent(injection["trigger"], injection["form"]):
             return dict(injection)
     return None
 

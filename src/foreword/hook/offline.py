@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from foreword import policy
-from foreword.capture.parse import ParsedHook, capture, trigger_for
+from foreword.capture.parse import ParsedHook, parse_hook, trigger_for
 from foreword.capture.payload import HookCall
 from foreword.encoding import dumps
 from foreword.hook import spool
@@ -30,16 +30,16 @@ SETTINGS = (*policy.CHOICES, "deny_paths", "spool_max_mb")  # those that decide 
 class Offline:
     """One hook call without a worker: the config that install wrote, and the agent that called."""
 
-    def __init__(self, config: Mapping[str, Any], *, host: str) -> None:
+    def __init__(self, config: Mapping[str, Any], *, agent: str) -> None:
         self.config = config
-        self.host = host
+        self.agent = agent
 
     def log(self, where: str, exc: object) -> None:
         """Append a swallowed failure to the log that `doctor` reads."""
         from foreword import problems
 
         what = f"{type(exc).__name__}: {exc}" if isinstance(exc, Exception) else str(exc)
-        where = f"hook of {self.host}: {where}"
+        where = f"hook of {self.agent}: {where}"
         problems.note(self.config["problems"], problems.Problem(at=time.time(), where=where, what=redact(what)))
 
 
@@ -53,13 +53,13 @@ def answer(
 ) -> bytes:
     """Keep the event, start a worker, build the context: each failure costs only itself and is logged."""
     hook_call = HookCall(*call)
-    here = Offline(config, host=hook_call.host)
+    here = Offline(config, agent=hook_call.host)
     parsed = None
     off = policy.Policy(capture="nothing to keep", inject="nothing to answer")
     if hook_call.raw.strip():
         settings = capture_settings(config)
         try:
-            parsed = capture(hook_call, deny=settings["deny_paths"], hide=_hider(secrets, hook_call.raw))
+            parsed = parse_hook(hook_call, deny=settings["deny_paths"], hide=_hider(secrets, hook_call.raw))
             off = policy.off(parsed.project, settings)
         except Exception as exc:  # noqa: BLE001 - the hook's own rule: memory must never break the agent
             here.log("redact", exc)  # what cannot be redacted is neither kept nor looked at
@@ -88,7 +88,7 @@ def answer(
         return None
 
     try:
-        if parsed and not off.capture and not parsed.told.inner and parsed.kind != TOOL_BEGIN:
+        if parsed and not off.capture and not parsed.input.inner and parsed.kind != TOOL_BEGIN:
             spool.append(config["spool"], _record(hook_call, parsed), most=_most_bytes(settings), then=after_write)
         elif record := after_write():
             spool.append(config["spool"], record, most=_most_bytes(settings))

@@ -155,7 +155,7 @@ def _record(hook_call: HookCall) -> bytes:
             "event": hook_call.event,
             "at": hook_call.at,
             "project": hook_call.project,
-            **({"given": True} if hook_call.given else {}),
+            **({"injection": True} if hook_call.injection else {}),
         }
     ).encode()
     body = about + b"\n" + hook_call.raw

@@ -1,1 +1,1 @@
-"""What a host must be told -> its files changed so that it can all be undone: plan, apply, undo."""
+"""Write Foreword into the settings of coding agents so that it can all be undone: detect, plan, apply, undo."""

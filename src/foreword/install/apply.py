@@ -1,77 +1,78 @@
-"""A plan -> done, all of it or nothing, and told in the manifest before the first byte; or undone."""
+"""Apply a plan, all of it or nothing, recorded in the manifest before the first byte; or undo one."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from foreword.agents.setup import Setup
 from foreword.errors import ForewordError
-from foreword.install import files, left, manifest
-from foreword.install.manifest import Filed, Manifest
+from foreword.install import files, manifest, ownership
+from foreword.install.manifest import FileRecord, Manifest
 from foreword.install.plan import Plan, Planned, undo_plan
 from foreword.paths import Home
 
 
 def apply(plan: Plan, *, home: Home) -> tuple[str, ...]:
-    """Do it; what the user should know of it. After an error everything is as it was, or can still be undone."""
+    """Apply *plan*; return what the user should know. After an error all is as it was, or can still be undone."""
     with manifest.alone(home):
         _refuse(plan.files)
-        before = manifest.load(home, plan.host)
-        known = before or Manifest(plan.host)
+        before = manifest.load(home, plan.agent)
+        known = before or Manifest(plan.agent)
         made = [each.file for each in plan.files if each.changed]
-        made += [each.file for each in plan.left if each not in known.left]  # by the host, when it comes to it
+        made += [each.file for each in plan.residue if each not in known.residue]  # by the agent, later
         folders = (str(folder) for file in made for folder in files.missing_folders(file))
         begun = Manifest(
-            plan.host,
+            plan.agent,
             {**known.files, **{str(each.file): _remembered(each, home=home) for each in plan.files}},
             tuple(dict.fromkeys((*known.folders, *folders))),
-            plan.left,
-            plan.theirs,
+            plan.residue,
+            plan.preexisting,
             plugin=plan.plugin,
         )
         manifest.save(home, begun)
-        words = _kept_aside(plan, home=home)
+        notes = _keep_copies(plan, home=home)
         work = _Work()
         try:
             work.write(plan.files)
-            gone = {str(each.file) for each in plan.files if each.filed is None}
-            done = {path: filed for path, filed in begun.files.items() if path not in gone}
+            gone = {str(each.file) for each in plan.files if each.record is None}
+            done = {path: record for path, record in begun.files.items() if path not in gone}
             manifest.save(home, replace(begun, files=done))
         except BaseException:
-            if work.back():
-                _restore(home, plan.host, before)
+            if work.roll_back():
+                _restore(home, plan.agent, before)
             raise
         for path in plan.gone:
-            left.take_away(path)
+            _remove(path)
         manifest.tidy(home)
-    return words
+    return notes
 
 
-def undo(host: str, *, home: Home, setup: Setup | None = None) -> tuple[str, ...]:
-    """Leave a host as it was; what the user should know of it. After an error its files are as they were."""
+def undo(agent: str, *, home: Home, setup: Setup | None = None) -> tuple[str, ...]:
+    """Leave an agent as it was; return what the user should know. After an error its files are as they were."""
     with manifest.alone(home):
-        plan = undo_plan(setup, host=host, home=home)
+        plan = undo_plan(setup, agent=agent, home=home)
         _refuse(plan.files)
-        known = manifest.load(home, host)
+        known = manifest.load(home, agent)
         work = _Work()
         try:
-            words = _kept_aside(plan, home=home)
+            notes = _keep_copies(plan, home=home)
             work.write(plan.files[::-1])
         except BaseException:
-            work.back()
+            work.roll_back()
             raise
         for path in plan.gone:
-            left.take_away(path)
+            _remove(path)
         for folder in reversed(known.folders) if known is not None else _named_like_us(plan.files):
             with suppress(OSError):
                 os.rmdir(folder)  # only where nothing of the user's came into it
         if known is not None:
-            manifest.drop(home, host)
+            manifest.drop(home, agent)
         manifest.tidy(home)
-    return words
+    return notes
 
 
 def _named_like_us(planned: tuple[Planned, ...]) -> list[str]:
@@ -80,7 +81,7 @@ def _named_like_us(planned: tuple[Planned, ...]) -> list[str]:
 
 
 class _Work:
-    """What was done so far, so that it can be taken back."""
+    """What was written so far, so that it can be rolled back."""
 
     def __init__(self) -> None:
         self.written: list[Planned] = []
@@ -98,8 +99,8 @@ class _Work:
             self.written.append(each)
             files.write(each.file, each.new, mode=files.OUR_PROGRAM if each.executable else files.OUR_FILE)
 
-    def back(self) -> bool:
-        """Every file as it was before, or False: the manifest must stay, for `uninstall` to do it on a better day."""
+    def roll_back(self) -> bool:
+        """Restore every file; False where one could not be: then the manifest stays for `uninstall`."""
         whole = True
         for each in reversed(self.written):
             try:
@@ -113,11 +114,11 @@ class _Work:
         return whole
 
 
-def _remembered(planned: Planned, *, home: Home) -> Filed:
-    """What the manifest must know to give back a file as it is without us, whichever of its states it is found in."""
+def _remembered(planned: Planned, *, home: Home) -> FileRecord:
+    """Return what the manifest needs to restore a file, whichever of its states it is found in."""
     states = (planned.old, planned.new, planned.base)
     return replace(
-        planned.filed or Filed(),
+        planned.record or FileRecord(),
         existed=planned.base is not None,
         original="" if planned.base is None else manifest.keep(home, planned.base),
         known=tuple(dict.fromkeys(manifest.digest(data) for data in states if data is not None)),
@@ -127,29 +128,40 @@ def _remembered(planned: Planned, *, home: Home) -> Filed:
 def _refuse(planned: tuple[Planned, ...]) -> None:
     for each in planned:
         if files.read(each.file) != each.old:
-            raise ForewordError(f"{each.file} was changed in this moment", hint="run it again")
+            raise ForewordError(f"{each.file} was changed in this moment", hint="run the command again")
         if each.changed:
-            files.refuse_where_closed(each.file)
+            files.check_writable(each.file)
 
 
-def _kept_aside(plan: Plan, *, home: Home) -> tuple[str, ...]:
-    """What somebody made of a file of ours is theirs: it is kept where no host reads it."""
-    words = []
+def _keep_copies(plan: Plan, *, home: Home) -> tuple[str, ...]:
+    """Keep what somebody made of a file of ours where no agent reads it; return a note for each."""
+    notes = []
     for each in plan.files:
-        if each.aside and each.changed and each.old is not None:
+        if each.keep_copy and each.changed and each.old is not None:
             home.prepare()
-            folder = home.installed / "kept" / plan.host
+            folder = home.installed / "kept" / plan.agent
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             there = folder / f"{manifest.digest(each.old)[:8]}-{each.file.name}"
             files.write(there, each.old)
-            words.append(f"{each.file} was changed since we wrote it; that version is kept as {there}")
-    return tuple(words)
+            notes.append(f"{each.file} was changed since we wrote it; that version is kept as {there}")
+    return tuple(notes)
 
 
-def _restore(home: Home, host: str, before: Manifest | None) -> None:
+def _restore(home: Home, agent: str, before: Manifest | None) -> None:
     with suppress(OSError):
         if before is None:
-            manifest.drop(home, host)
+            manifest.drop(home, agent)
         else:
             manifest.save(home, before)
         manifest.tidy(home)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or folder; one that is not named after us only where it is empty."""
+    with suppress(OSError):
+        if path.is_symlink() or not path.is_dir():
+            os.unlink(path)
+        elif ownership.names_us(path.name):
+            shutil.rmtree(path)
+        else:
+            os.rmdir(path)

@@ -1,4 +1,4 @@
-"""Bytes for a file of the user's -> that file, also behind a link, changed in one step; rights and owner stay."""
+"""Read and atomically replace the user's files, also behind a link; rights and owner stay."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from pathlib import Path
 
 from foreword.errors import ForewordError
 
-LATEST = ".foreword-new"  # a name that can be told: what a crash left is found and taken away
+UNFINISHED = ".foreword-new"  # a fixed name: what a crash left is found and removed
 OUR_FILE, OUR_PROGRAM, OUR_FOLDER = 0o600, 0o700, 0o700
 LARGEST = 32 * 1024 * 1024  # bytes; a settings file that is larger is something else
 
 
 def target(path: Path) -> Path:
-    """The file behind any links: a settings file may live in a folder of dotfiles."""
+    """Return the file behind any links: a settings file may live in a folder of dotfiles."""
     return Path(os.path.realpath(path))
 
 
 def read(path: Path) -> bytes | None:
-    """What stands there; None where there is no file."""
+    """Return the bytes of a file; None where there is none."""
     try:
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode):
@@ -36,8 +36,8 @@ def read(path: Path) -> bytes | None:
         ) from exc
 
 
-def refuse_where_closed(path: Path) -> None:
-    """Say what stands in the way of changing a file, before anything was changed."""
+def check_writable(path: Path) -> None:
+    """Raise ForewordError where a file cannot be changed, before anything is."""
     real = target(path)
     behind = f" (behind the link {path})" if real != path else ""
     folder = real.parent
@@ -60,7 +60,7 @@ def refuse_where_closed(path: Path) -> None:
 
 
 def missing_folders(path: Path) -> tuple[Path, ...]:
-    """The folders that must be made for a file, outermost first."""
+    """Return the folders that must be made for a file, outermost first."""
     missing: list[Path] = []
     folder = target(path).parent
     while not folder.exists() and folder != folder.parent:
@@ -70,15 +70,15 @@ def missing_folders(path: Path) -> tuple[Path, ...]:
 
 
 def write(path: Path, data: bytes | None, *, mode: int = OUR_FILE) -> None:
-    """The file with these bytes, whole or not at all; None takes it away. *mode* is for a file that was not there."""
+    """Replace a file, whole or not at all; None removes it. *mode* is for a file that was not there."""
     real = target(path)
-    beside = real.with_name(f".{real.name}{LATEST}")
+    beside = real.with_name(f".{real.name}{UNFINISHED}")
     if data is None:
         with suppress(FileNotFoundError):
             os.unlink(beside)
         with suppress(FileNotFoundError):
             os.unlink(real)
-        _settle(real.parent)
+        _sync(real.parent)
         return
     try:
         before: os.stat_result | None = os.stat(real)
@@ -101,18 +101,18 @@ def write(path: Path, data: bytes | None, *, mode: int = OUR_FILE) -> None:
         with suppress(OSError):
             os.unlink(beside)
         raise
-    _settle(real.parent)
+    _sync(real.parent)
 
 
 def sweep(path: Path) -> None:
-    """Take away what a crash left beside a file."""
+    """Remove what a crash left beside a file."""
     real = target(path)
     with suppress(OSError):
-        os.unlink(real.with_name(f".{real.name}{LATEST}"))
+        os.unlink(real.with_name(f".{real.name}{UNFINISHED}"))
 
 
-def _settle(folder: Path) -> None:
-    """A name counts only when its folder is on the disk."""
+def _sync(folder: Path) -> None:
+    """Write a folder to the disk: only then a new name in it lasts."""
     try:
         opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except FileNotFoundError:

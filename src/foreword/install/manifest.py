@@ -1,4 +1,4 @@
-"""What was done for a host -> `installed/HOST.json` and the bytes that were there before, for the day it is undone."""
+"""Record in `installed/AGENT.json` what was done for an agent, and keep the bytes that were there before."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 from foreword import __version__
 from foreword.agents.setup import AgentResidue, Entry
 from foreword.install import files
-from foreword.install.jsonedit import Keys
+from foreword.install.jsonc import Keys
 from foreword.paths import Home
 
 FORMAT = 1
@@ -24,7 +24,7 @@ ORIGINAL = ".was"  # behind the digest of bytes that were there before
 
 
 @dataclass(frozen=True)
-class Filed:
+class FileRecord:
     """One file that we changed."""
 
     existed: bool = True
@@ -40,41 +40,40 @@ class Filed:
 
 @dataclass(frozen=True)
 class Manifest:
-    """All that was done for one host."""
+    """All that was done for one agent."""
 
-    host: str
-    files: Mapping[str, Filed] = field(default_factory=dict, hash=False)
+    agent: str
+    files: Mapping[str, FileRecord] = field(default_factory=dict, hash=False)
     folders: tuple[str, ...] = ()  # that were made, outermost first
-    left: tuple[AgentResidue, ...] = ()  # what the host may write by itself because of us
-    theirs: tuple[AgentResidue, ...] = ()  # what of that stood there before, and stays
-    plugin: bool = False  # as the host's own kind of plugin
+    residue: tuple[AgentResidue, ...] = ()  # what the agent may write by itself because of us
+    preexisting: tuple[AgentResidue, ...] = ()  # what of that was there before, and stays
+    plugin: bool = False  # as the agent's own kind of plugin
     foreword: str = __version__
 
 
-def load(home: Home, host: str) -> Manifest | None:
-    """What was done for a host; None where nothing is known. What another version left out has its default."""
+def load(home: Home, agent: str) -> Manifest | None:
+    """Return what was done for an agent; None where nothing is known. A missing field has its default."""
     try:
-        told = json.loads(_path(home, host).read_text(encoding="utf-8"))
-        return _manifest(host, told)
+        return _manifest(agent, json.loads(_path(home, agent).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError, AttributeError, KeyError):
-        return None  # gone, or not readable: what is ours is still known by its looks
+        return None  # gone, or not readable: what is ours is still recognized by what it runs
 
 
 def save(home: Home, manifest: Manifest) -> None:
-    """On the disk before anything it tells of is touched."""
-    told = {"format": FORMAT, **vars(manifest)}
-    told["files"] = {path: _filed_out(filed) for path, filed in manifest.files.items()}
-    for name in ("left", "theirs"):
-        told[name] = [{**vars(each), "file": str(each.file)} for each in told[name]]
-    files.write(_path(home, manifest.host), json.dumps(told, indent=1).encode())
+    """Write the manifest to the disk, before anything that it describes is touched."""
+    fields = {"format": FORMAT, **vars(manifest)}
+    fields["files"] = {path: _serialize(record) for path, record in manifest.files.items()}
+    for name in ("residue", "preexisting"):
+        fields[name] = [{**vars(each), "file": str(each.file)} for each in fields[name]]
+    files.write(_path(home, manifest.agent), json.dumps(fields, indent=1).encode())
 
 
-def drop(home: Home, host: str) -> None:
-    files.write(_path(home, host), None)
+def drop(home: Home, agent: str) -> None:
+    files.write(_path(home, agent), None)
 
 
-def known_hosts(home: Home) -> tuple[str, ...]:
-    """The hosts that were installed."""
+def installed_agents(home: Home) -> tuple[str, ...]:
+    """Return the agents that Foreword was installed for."""
     try:
         return tuple(sorted(path.stem for path in home.installed.glob("*.json") if not path.name.startswith(".")))
     except OSError:
@@ -82,7 +81,7 @@ def known_hosts(home: Home) -> tuple[str, ...]:
 
 
 def keep(home: Home, data: bytes) -> str:
-    """Keep bytes beside the manifests; the name by which `kept` finds them."""
+    """Keep bytes beside the manifests; return the name by which `kept` finds them."""
     name = digest(data)
     path = home.installed / f"{name}{ORIGINAL}"
     if not path.exists():
@@ -91,7 +90,7 @@ def keep(home: Home, data: bytes) -> str:
 
 
 def kept(home: Home, name: str) -> bytes | None:
-    """What was kept by that name; None where somebody took it away or changed it."""
+    """Return what was kept by that name; None where somebody removed or changed it."""
     try:
         data = (home.installed / f"{name}{ORIGINAL}").read_bytes()
     except OSError:
@@ -100,13 +99,13 @@ def kept(home: Home, name: str) -> bytes | None:
 
 
 def tidy(home: Home) -> None:
-    """Take away kept bytes that no manifest needs any more: they may hold keys of the user's."""
+    """Remove kept bytes that no manifest needs any more: they may hold keys of the user's."""
     needed: set[str] = set()
-    for host in known_hosts(home):
-        manifest = load(home, host)
+    for agent in installed_agents(home):
+        manifest = load(home, agent)
         if manifest is None:
             return
-        needed |= {filed.original for filed in manifest.files.values()}
+        needed |= {record.original for record in manifest.files.values()}
     with suppress(OSError):
         for path in home.installed.glob(f"*{ORIGINAL}"):
             if path.stem not in needed:
@@ -119,7 +118,7 @@ def digest(data: bytes) -> str:
 
 @contextmanager
 def alone(home: Home) -> Iterator[None]:
-    """One at a time: two who install at once would each save what the other wrote."""
+    """Hold a lock: two who install at once would each save what the other wrote."""
     if not home.installed.is_dir():
         yield
         return
@@ -131,45 +130,46 @@ def alone(home: Home) -> Iterator[None]:
         os.close(opened)
 
 
-def _path(home: Home, host: str) -> Path:
-    return home.installed / f"{host}.json"
+def _path(home: Home, agent: str) -> Path:
+    return home.installed / f"{agent}.json"
 
 
-def _filed_out(filed: Filed) -> dict[str, Any]:
-    told = dict(vars(filed))
-    told["entries"] = [{**vars(each), "file": str(each.file)} for each in filed.entries]
-    told["was"] = [[list(keys), inside] for keys, inside in filed.was.items()]
-    return told
+def _serialize(record: FileRecord) -> dict[str, Any]:
+    return {
+        **vars(record),
+        "entries": [{**vars(each), "file": str(each.file)} for each in record.entries],
+        "was": [[list(keys), inside] for keys, inside in record.was.items()],
+    }
 
 
-def _manifest(host: str, told: Mapping[str, Any]) -> Manifest:
+def _manifest(agent: str, fields: Mapping[str, Any]) -> Manifest:
     return Manifest(
-        host,
-        {path: _filed(path, each) for path, each in told.get("files", {}).items()},
-        tuple(told.get("folders", ())),
-        _lefts(told.get("left", ())),
-        _lefts(told.get("theirs", ())),
-        bool(told.get("plugin", False)),
-        str(told.get("foreword", "")),
+        agent,
+        {path: _record(path, each) for path, each in fields.get("files", {}).items()},
+        tuple(fields.get("folders", ())),
+        _residue(fields.get("residue", ())),
+        _residue(fields.get("preexisting", ())),
+        bool(fields.get("plugin", False)),
+        str(fields.get("foreword", "")),
     )
 
 
-def _filed(path: str, told: Mapping[str, Any]) -> Filed:
-    return Filed(
-        existed=bool(told.get("existed", True)),
-        original=str(told.get("original", "")),
-        known=tuple(told.get("known", ())),
+def _record(path: str, fields: Mapping[str, Any]) -> FileRecord:
+    return FileRecord(
+        existed=bool(fields.get("existed", True)),
+        original=str(fields.get("original", "")),
+        known=tuple(fields.get("known", ())),
         entries=tuple(
             Entry(Path(path), tuple(each["keys"]), each["value"], **{name: bool(each.get(name)) for name in FLAGS})
-            for each in told.get("entries", ())
+            for each in fields.get("entries", ())
         ),
-        made=tuple(tuple(keys) for keys in told.get("made", ())),
-        was={tuple(keys): inside for keys, inside in told.get("was", ())},
-        block=str(told.get("block", "")),
-        gap=str(told.get("gap", "")),
-        own=bool(told.get("own", False)),
+        made=tuple(tuple(keys) for keys in fields.get("made", ())),
+        was={tuple(keys): inside for keys, inside in fields.get("was", ())},
+        block=str(fields.get("block", "")),
+        gap=str(fields.get("gap", "")),
+        own=bool(fields.get("own", False)),
     )
 
 
-def _lefts(told: Iterable[Mapping[str, Any]]) -> tuple[AgentResidue, ...]:
-    return tuple(AgentResidue(Path(each["file"]), tuple(each["keys"])) for each in told)
+def _residue(items: Iterable[Mapping[str, Any]]) -> tuple[AgentResidue, ...]:
+    return tuple(AgentResidue(Path(each["file"]), tuple(each["keys"])) for each in items)

@@ -3,7 +3,7 @@
 What is given to the model may be hostile, and what it answers may be anything. So nothing depends on its obedience: it
 has no tools, its answer is data of a fixed form, each text of it is one plain line within its length, redacted, and
 dropped where it names a file, a function, an address, an option or a number that was not in what it read. None of it is
-ever a rule: there is no place for one, and its trust is the lowest of what it was made from, never the user's.
+ever a rule: there is no place for one, and its trust is the lowest_trust of what it was made from, never the user's.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from foreword.encoding import storable
 from foreword.llm import Model
 from foreword.llm.schema import Many, Object, Text
-from foreword.models import lowest
+from foreword.models import lowest_trust
 from foreword.recall.tokens import count
 from foreword.redact import redact
 
@@ -90,7 +90,7 @@ class Refined:
     decisions: tuple[Decision, ...]
     next: tuple[str, ...]
     source: str  # model:NAME
-    trust: Trust  # the lowest of its inputs, and never the user's
+    trust: Trust  # the lowest_trust of its inputs, and never the user's
     dropped: int = 0  # texts that named what was nowhere
 
 
@@ -249,7 +249,7 @@ def _bounded(text: str) -> str:
 
 def _lowest(trusts: Sequence[str]) -> Trust:
     """The lowest trust of the inputs; what is not known to be better is imported, and no model speaks for the user."""
-    return lowest(("agent", *trusts) if trusts else ())
+    return lowest_trust(("agent", *trusts) if trusts else ())
 
 
 def _distinct(texts: Iterator[str]) -> tuple[str, ...]:

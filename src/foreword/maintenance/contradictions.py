@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from foreword import models
 from foreword.audit import MemoryChange, PlanContext, standing
 from foreword.extract.text import stem
-from foreword.models import Link, Memory, level
+from foreword.models import Link, Memory, trust_rank
 from foreword.terms import broken
 
 KINDS = ("decision", "preference", "correction")  # what is chosen; a correction may take back a decision
@@ -238,7 +238,7 @@ def _may_supersede(later: Memory, earlier: Memory) -> bool:
     return (
         not earlier.pinned
         and (later.scope, later.project) == (earlier.scope, earlier.project)
-        and level(later.trust) <= level(earlier.trust)
+        and trust_rank(later.trust) <= trust_rank(earlier.trust)
         and later.confirmed > earlier.confirmed
     )
 

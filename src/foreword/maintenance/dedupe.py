@@ -12,8 +12,8 @@ from typing import Any
 from foreword.audit import MemoryChange, PlanContext
 from foreword.extract.merge import ALSO, EARLIER, evidence_of, together
 from foreword.extract.text import stem
-from foreword.models import Link, Memory, level
-from foreword.terms import GENERIC, MOST_TEXT, STOP_WORDS, broken, split, told_in
+from foreword.models import Link, Memory, trust_rank
+from foreword.terms import GENERIC, MOST_TEXT, STOP_WORDS, broken, split, text_in
 
 ALIKE = 0.9  # of the words of two memories that both hold, from which on they say the same
 # What holds for longer is told again in other words. All other kinds are events (what happened once: change,
@@ -106,7 +106,7 @@ def _words_of(memory: Memory) -> _Words:
     said = memory.body
     if memory.kind not in LASTING:  # of an event all that is told must be the same, and the code that it is about
         told = {name: each for name, each in memory.detail.items() if name not in ("seen_in", ALSO, TOLD, SAME_AS)}
-        said = " ".join((said, told_in(told), *sorted(memory.files), *sorted(memory.functions)))
+        said = " ".join((said, text_in(told), *sorted(memory.files), *sorted(memory.functions)))
     title = tuple(_words(memory.title))
     inorder = (*title, *_words(said))
     return _Words(inorder, frozenset(inorder), title)
@@ -133,7 +133,7 @@ def _by_kind(memories: Sequence[Memory]) -> Iterable[list[Memory]]:
 
 
 def _rank(memory: Memory) -> tuple[Any, ...]:
-    return not memory.pinned, level(memory.trust), -memory.confirmed, -memory.seen, memory.id
+    return not memory.pinned, trust_rank(memory.trust), -memory.confirmed, -memory.seen, memory.id
 
 
 class _Kept:
@@ -241,7 +241,7 @@ def _titles_alone(kept: Sequence[_Kept]) -> Iterator[tuple[_Kept, _Kept]]:
 
 
 def _may(winner: Memory, loser: Memory, *, apart: frozenset[str]) -> bool:
-    if loser.pinned or level(loser.trust) < level(winner.trust):
+    if loser.pinned or trust_rank(loser.trust) < trust_rank(winner.trust):
         return False
     if loser.id in apart:
         return False
@@ -251,14 +251,14 @@ def _may(winner: Memory, loser: Memory, *, apart: frozenset[str]) -> bool:
 def _differ(one: object, other: object) -> bool:
     if not one or not other or one == other:
         return False
-    return tuple(_words(told_in(one))) != tuple(_words(told_in(other)))
+    return tuple(_words(text_in(one))) != tuple(_words(text_in(other)))
 
 
 def _with(winner: Memory, loser: Memory) -> Memory:
     """*winner* with the evidence of *loser*: it stays as it was put, and its trust stays its own."""
     theirs = evidence_of(loser)
     detail = dict(winner.detail)
-    if level(loser.trust) <= level(winner.trust):
+    if trust_rank(loser.trust) <= trust_rank(winner.trust):
         more = {name: told for name, told in loser.detail.items() if name not in OWN}
         detail = {**more, **detail}
     taken_in = {ALSO: together(detail.get(ALSO), theirs), "seen_in": together(evidence_of(winner), theirs)}

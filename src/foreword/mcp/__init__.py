@@ -1,1 +1,1 @@
-"""Any MCP client -> the worker: our memory as tools, over stdin and stdout."""
+"""Serve the memory as MCP tools over stdin and stdout, to any MCP client."""

@@ -13,7 +13,7 @@ from foreword.errors import ForewordError
 from foreword.extract.authorship import authorship_of
 from foreword.extract.merge import ROUTINES
 from foreword.extract.routines import routine_of
-from foreword.layout import LayerRule, Recipe
+from foreword.layout import LayerRule, Layout
 from foreword.models import (
     EMPTY,
     GOING_ON,
@@ -121,7 +121,7 @@ class Window:
 class Options:
     """The settings of one recall."""
 
-    layout: Recipe
+    layout: Layout
     threshold: float
     synonyms: Mapping[str, Sequence[str]] = field(default_factory=dict, hash=False)
     most_terms: int = 10
@@ -773,7 +773,7 @@ def _goes_on(trigger: Trigger) -> bool:
     return trigger.name in WORDED or (trigger.name == "session_start" and trigger.source in goes_on)
 
 
-def _left(trigger: Trigger, layout: Recipe, used: Mapping[str, int]) -> int:
+def _left(trigger: Trigger, layout: Layout, used: Mapping[str, int]) -> int:
     """Return what the window budget leaves for this trigger."""
     both = used.get("session_start", 0) + used.get("question", 0)
     return max(0, min(layout.total - used.get(trigger.name, 0), layout.together - both))

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from foreword.models import Hit, Memory, Near, Query, Ranked
-from foreword.terms import GENERIC, STOP_WORDS, TAIL, plain, root, told_in
+from foreword.terms import GENERIC, STOP_WORDS, TAIL, plain, root, text_in
 
 
 class Scored(Protocol):
@@ -238,7 +238,7 @@ def _said(hit: Hit, roots: Mapping[str, str], meant: Mapping[str, float]) -> dic
     """For each thing that a memory holds, its rarity by how often and where the memory says it."""
     memory = hit.memory
     title = plain(memory.title)
-    body = plain(f"{memory.body} {told_in(memory.detail)}" if memory.detail else memory.body)
+    body = plain(f"{memory.body} {text_in(memory.detail)}" if memory.detail else memory.body)
     code = plain(" ".join((*memory.files, *memory.functions)))
     enough = ENOUGH * (1 - LONGER + LONGER * (len(title) + len(body) + len(code)) / LONG)
     titled = [word for word in title.split() if word not in STOP_WORDS]

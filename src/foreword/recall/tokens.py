@@ -12,13 +12,13 @@ our blocks, also not fitted, it is 1.6 %, 1.4 % and 1.3 %.
 
 from __future__ import annotations
 
+from foreword.models import TOKENIZERS
+
 _Rows = tuple[tuple[bytes, int], ...]
 _Weights = tuple[_Rows, _Rows, _Rows, int, int]
 
-CLAUDE_4_7 = "claude-4.7"
-CLAUDE_3 = "claude-3"  # Claude 3 to 4.6 share one tokenizer
-O200K = "o200k"
-FAMILIES = (CLAUDE_4_7, CLAUDE_3, O200K)
+FAMILIES = TOKENIZERS
+CLAUDE_4_7, CLAUDE_3, O200K = FAMILIES
 DEAREST = CLAUDE_4_7  # what we do not know is counted with the family that needs most tokens
 
 

@@ -21,7 +21,7 @@ __all__ = ["CUT", "DEEPEST", "EDGE", "PRIVATE", "each_text", "leaves_open", "mar
 Cut = Literal["", "head", "tail"]
 CUT = "[cut]"
 EDGE = 4096  # characters; longer than any token we know, and a longer run is data that must not be lost whole
-DEEPEST = 100  # levels of a JSON value; no host nests past 20, and json itself gives up near 1,000
+DEEPEST = 100  # levels of a JSON value; no agent nests past 20, and json itself gives up near 1,000
 _ROUNDS = 8  # a mark may make a value of what stands beside it; two rounds are the most that was seen
 
 
@@ -164,8 +164,8 @@ def _redact_field(name: Any, inner: Any, *, room: int) -> Any:
 def _paired(item: dict[Any, Any]) -> tuple[str, str] | None:
     """Return the telling name and the field with its value: {"name": "DB_PASSWORD", "value": "…"}."""
     for name, held in (("name", "value"), ("key", "value"), ("Name", "Value"), ("Key", "Value")):
-        if isinstance(item.get(held), str) and isinstance(told := item.get(name), str) and is_telling(told):
-            return told, held
+        if isinstance(item.get(held), str) and isinstance(label := item.get(name), str) and is_telling(label):
+            return label, held
     return None
 
 
@@ -218,19 +218,19 @@ def _is_mark(text: str) -> bool:
 # --- scheme://user:password@host ---
 
 _NOT = r"\s@\"'<>\\`"
-# Up to the last @ before the path; a bare slash may stand in it, unless it begins like a port or a variable.
+# Up to the last @ before the path; a bare slash may be in it, unless it begins like a port or a variable.
 _PASSWORD = (
     rf"(?P<before>:(?:\\{{0,4}}/){{2}}[^{_NOT}/:\[\]]*+(?>(?:{_MARK}[^{_NOT}/:\[\]]*+)*):)(?!{_MARK}@(?![^{_NOT}/?#]*+@))"
     rf"(?P<password>(?>(?:(?![0-9]*+[/?#]|[$%{{(])[^{_NOT}/]*+(?>(?:/(?!/)[^{_NOT}/]*+)*)@)?)(?>(?:[^{_NOT}/?#]*+@)*))(?<=@)"
 )
 # {password}, ${PASSWORD}, {{ password }}, %s, ***, the word itself or nothing: useful to the reader and no secret
-_STANDS_FOR_ONE = r"(?i:password|pass|passwd|pwd|token|secret)|\**|%s|\$*\{+[^\W\d][\w.]*\}+"
+_PLACEHOLDER = r"(?i:password|pass|passwd|pwd|token|secret)|\**|%s|\$*\{+[^\W\d][\w.]*\}+"
 
 
 def _hide_passwords(text: str) -> str:
     def replace(found: re.Match[str]) -> str:
-        given = found["password"][:-1]
-        if re.fullmatch(_STANDS_FOR_ONE, given):
+        password = found["password"][:-1]
+        if re.fullmatch(_PLACEHOLDER, password):
             return found[0]
         return f"{found['before']}{mark('url-password')}@"
 

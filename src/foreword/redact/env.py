@@ -1,6 +1,6 @@
-"""Take the values of secret variables out of a text, by what a hook told of its environment: never the values.
+"""Take the values of secret variables out of a text, by what a hook sends of its environment: never the values.
 
-A hook tells of each value its length, a keyed digest of its first eight bytes and one of all. A value is found where it
+A hook sends of each value its length, a keyed digest of its first eight bytes and one of all. A value is found where it
 is written as it is: at the beginning of a text, or behind anything that is no letter or digit, an escape (\\n, %3D,
 \\u0022) or a flag of one letter (`-p`). Each such place is hashed once: more values cost no more time.
 """
@@ -17,10 +17,10 @@ _BEGINS = re.compile(
 )
 
 
-def hiding(told: str, *, key: int) -> Callable[[str], str] | None:
-    """Return what hides the values in *told* (`length-digest-digest`, with commas between); None for none."""
+def hiding(digests: str, *, key: int) -> Callable[[str], str] | None:
+    """Return what hides the values in *digests* (`length-digest-digest`, with commas between); None for none."""
     known: dict[bytes, list[tuple[int, bytes]]] = {}
-    for each in told.split(",") if told else ():
+    for each in digests.split(",") if digests else ():
         try:
             size, first, whole = each.split("-")
             known.setdefault(bytes.fromhex(first), []).append((int(size), bytes.fromhex(whole)))

@@ -40,14 +40,14 @@ _KEPT = frozenset(
     prompt_id turn_id tool_use_id callID messageID id timestamp permission_mode hook_event_name tool_name toolName tool
     name model type resultType level effort agent_id agent_type hook duration_ms description""".split()  # noqa: SIM905
 )
-# Where tools are told their file, over all hosts; other names (originalFile) may hold what is in it.
+# The fields in which tools get their file, over all agents; other names (originalFile) may hold what is in it.
 _PATHS = ("file_path", "filePath", "notebook_path", "absolute_path", "target_file", "path", "paths", "uri", "filename")
 _MOST = 1024  # characters of a path
 _DEEPEST = 20
 
 
 def without_denied(item: Any, *, more: Sequence[str] = (), room: int = _DEEPEST) -> Any:
-    """The payload with a mark for every text that came from a denied file or goes into one; *more* are paths too."""
+    """Return the payload with a mark for every text from or for a denied file; *more* are paths too."""
     return _without(item, tuple(each.lower() for each in more), room=room)
 
 
@@ -55,7 +55,7 @@ def _without(item: Any, more: tuple[str, ...], *, room: int) -> Any:
     if not room:
         return item
     if isinstance(item, dict):
-        if any(name in item for name in _INPUTS) and _tells(item, more):
+        if any(name in item for name in _INPUTS) and _touches_secrets(item, more):
             return _hidden(item, more, room=room)
         return {name: _without(inner, more, room=room - 1) for name, inner in item.items()}
     if isinstance(item, list):
@@ -89,15 +89,15 @@ def _compile(patterns: tuple[str, ...]) -> re.Pattern[str]:
 _DENIED = _compile(tuple(_FILES))
 
 
-def _tells(call: dict[str, Any], more: tuple[str, ...]) -> bool:
-    """Whether a tool's call names a denied file, or runs a command that prints secrets."""
+def _touches_secrets(call: dict[str, Any], more: tuple[str, ...]) -> bool:
+    """Tell whether a tool's call names a denied file, or runs a command that prints secrets."""
     return any(denied(path, more) for path in _paths(call)) or any(
         _prints(command) or any(denied(word, more) for word in _words(command)) for command in _commands(call)
     )
 
 
 def _paths(item: Any, name: str = "", room: int = _DEEPEST) -> Iterator[str]:
-    """Every text under a name that speaks of a file, and the files of patches."""
+    """Yield every text under a name that speaks of a file, and the files of patches."""
     if isinstance(item, str):
         if _is_path(name, item):
             yield item
@@ -138,8 +138,8 @@ def _words(command: str) -> list[str]:
 def _prints(command: str) -> bool:
     for part in re.split(r"&&|[|;\n`(\"']", command):
         words = part.replace("sudo ", "").split(">")[0].split()
-        said = " ".join(words[:5])
-        if said in ("env", "set", "env -0") or said.startswith(_PRINTS) or "-lc env" in said:
+        start = " ".join(words[:5])
+        if start in ("env", "set", "env -0") or start.startswith(_PRINTS) or "-lc env" in start:
             return True
     return False
 
@@ -160,14 +160,14 @@ def _hidden(item: Any, more: tuple[str, ...], *, room: int, name: str = "") -> A
 
 
 def _shown(command: str, more: tuple[str, ...]) -> str:
-    """A command that reads stays; of one that writes, the paths stay."""
+    """Return a command that reads as it is; of one that writes, only the paths."""
     if not any(sign in command for sign in (">", "<<", "tee ", "sed ", "\n")):
         return command
     return " ".join((MARK, *dict.fromkeys(word for word in _words(command) if denied(word, more))))
 
 
 def _without_patches(text: str, more: tuple[str, ...]) -> str:
-    """A diff in an output, a mark in place of the lines of denied files."""
+    """Return a diff with a mark in place of the lines of denied files."""
     kept: list[str] = []
     hiding = False
     for line in text.split("\n"):

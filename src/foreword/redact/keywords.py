@@ -65,7 +65,7 @@ _ASSIGNED = (
     rf"|(?P<beside>{_QUOTE}[ \t\r\n,;\"'\\n]{{1,35}}+value{_QUOTE}{_SPACE}[=:]{_SPACE})"
 )
 # SET PASSWORD 'x', PASSWORD('x'), "the password is x"
-_SAID = rf"|(?P<call>\()(?=[\"'])|(?P<said>{_GAP}(?:(?=')|(?:is:?|was|to) {_SPACE}))"
+_IN_PROSE = rf"|(?P<call>\()(?=[\"'])|(?P<said>{_GAP}(?:(?=')|(?:is:?|was|to) {_SPACE}))"
 _MARKED = r"(?=\S)(?![\"'`\\]{0,9}\[redacted:)"  # and neither nothing nor a mark of ours follows
 
 
@@ -84,7 +84,7 @@ def _behind_flags(*names: str, kind: str) -> tuple[str, str, str]:
 
 # A word that must be there, the kind of the value, and what finds the place where it begins; compiled when first used.
 _PLACES = (
-    *_behind_names(_PASSWORD_NAMES, PASSWORD, _ASSIGNED + _SAID),
+    *_behind_names(_PASSWORD_NAMES, PASSWORD, _ASSIGNED + _IN_PROSE),
     *_behind_names(_SECRET_NAMES, SECRET, f"(?:{_ASSIGNED}){_LONG}"),
     _behind_flags(*_PASSWORD_NAMES.values(), kind=PASSWORD),
     _behind_flags(_SECRET_NAMES["key"], kind=SECRET),

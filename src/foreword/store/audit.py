@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from foreword.audit import AuditEntry, MemoryChange, UndoResult, detail_after, patch_of, stands
+from foreword.audit import AuditEntry, MemoryChange, UndoResult, detail_after, is_undoable, patch_of
 from foreword.errors import Conflict
 from foreword.models import Link, Memory
 from foreword.store.memories import Memories, as_json
@@ -174,7 +174,7 @@ class Audit(Reader):
             self._db.execute("UPDATE projects SET alias_of = ? WHERE key = ?", (before, key))
             self._db.changed("projects")
             return self._note_undo(entry, {}, who=who, run=run, at=at, ids=entry.memories)
-        if not stands(entry):
+        if not is_undoable(entry):
             raise Conflict(f"entry {entry.number} ({entry.what}) cannot be taken back")
         changed: Mapping[str, Any] = entry.patch.get("changed", {})
         present = {memory.id: memory for memory in self._memories.get([*changed, *entry.patch.get("new", ())])}

@@ -27,7 +27,7 @@ from foreword.store.migrations import check_version
 from foreword.store.sql import ReadOnly
 from foreword.store.tombstones import KEY, Tombstones, texts_of
 from foreword.store.verbatim import MARK, Sentences, each_string
-from foreword.terms import told_in
+from foreword.terms import text_in
 
 Execute = Callable[..., Any]
 Stones = tuple[str, list[tuple[bytes, str, float]]]
@@ -572,7 +572,7 @@ def _count(execute: Execute, table: str, where: str, parameters: Sequence[Any]) 
 
 def _has(row: Sequence[str], words: Sequence[str]) -> bool:
     """Return whether all of *words* stand in title, body, tags and detail."""
-    text = "\n".join([*row[:2], *(told_in(json.loads(each)) for each in row[2:])]).casefold()
+    text = "\n".join([*row[:2], *(text_in(json.loads(each)) for each in row[2:])]).casefold()
     return all(word in text for word in words)
 
 

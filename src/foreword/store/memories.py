@@ -21,7 +21,7 @@ from foreword.store.sql import (
     marks,
     memory_of,
 )
-from foreword.terms import split, told_in
+from foreword.terms import split, text_in
 
 if TYPE_CHECKING:
     from foreword.store.database import Database
@@ -448,7 +448,7 @@ def indexed_texts(memory: Memory) -> tuple[str, str, str, str, str]:
     title, body = storable(memory.title), storable(memory.body)
     tags, files = as_json(memory.tags), as_json(memory.files)
     # A function's whole name is a word too, not only its parts; and why something was decided is looked for as well.
-    names = " ".join((*memory.functions, told_in(memory.detail)[:MOST_DETAIL])).strip()
+    names = " ".join((*memory.functions, text_in(memory.detail)[:MOST_DETAIL])).strip()
     return title, body, tags, files, storable(f"{names} {split(f'{title} {body} {tags} {files} {names}')}".strip())
 
 

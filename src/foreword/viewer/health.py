@@ -12,16 +12,28 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from foreword import __version__
 from foreword.config import SETTINGS
 from foreword.errors import ForewordError
-from foreword.layout import RECIPES
+from foreword.layout import LAYOUTS
 from foreword.models import Project
 from foreword.policy import chosen, off
-from foreword.problems import BACKLOG, LATELY, NOTE, SETTLE, UNHEARD, WRONG, Finding, Spooled, grouped, noted, spooled
+from foreword.problems import (
+    BACKLOG,
+    LATELY,
+    NEVER_SEEN,
+    NOTE,
+    SETTLE,
+    WRONG,
+    Finding,
+    Spooled,
+    grouped,
+    noted,
+    spooled,
+)
 from foreword.store.projects import names
 from foreword.units import STORE, sized
 from foreword.viewer.now import LAYERS
 
 if TYPE_CHECKING:
-    from foreword.install.wired import Wired
+    from foreword.install.status import InstallStatus
     from foreword.worker.app import App
 
 T = TypeVar("T")
@@ -152,7 +164,7 @@ def _hosts(app: App, found: list[Finding]) -> list[dict[str, Any]]:
     wired = app.wiring()
     rows = []
     for name in sorted({*wired, *seen}, key=lambda each: (each not in seen, each)):
-        row = {"host": name, **_wired(wired.get(name)), **UNHEARD, **seen.get(name, {})}
+        row = {"host": name, **_wired(wired.get(name)), **NEVER_SEEN, **seen.get(name, {})}
         rows.append({**row, "here": row["here"] or name in seen})
         found += _of_host(row)
     if told is not None and not any(row["wired"] != "no" or row["last_event"] for row in rows):
@@ -160,12 +172,12 @@ def _hosts(app: App, found: list[Finding]) -> list[dict[str, Any]]:
     return rows
 
 
-def _wired(wired: Wired | None) -> dict[str, Any]:
+def _wired(wired: InstallStatus | None) -> dict[str, Any]:
     """How much of what install writes stands in a host's files: all of it, a part, or nothing."""
     if wired is None:
         return {"wired": "no", "there": 0, "lacks": [], "off": "", "files": [], "since": 0.0, "here": False}
     begun = wired.begun
-    lacks = [f"{each.what} is {each.how} in {each.file}" for each in wired.lacks] if begun else []
+    lacks = [f"{each.what} is {each.how} in {each.file}" for each in wired.gaps] if begun else []
     return {
         "wired": "partly" if lacks else "yes" if begun else "no",
         "there": wired.there,
@@ -222,7 +234,7 @@ def _settings(app: App) -> list[dict[str, Any]]:
         for each in SETTINGS
         if (here := getattr(settings, each.name)) != each.default
     ]
-    changed = [name for name, recipe in settings.recipes.items() if recipe != RECIPES.get(name)]
+    changed = [name for name, recipe in settings.recipes.items() if recipe != LAYOUTS.get(name)]
     recipes = {"name": "recipes", "value": changed, "default": [], "from": origin["recipes"]}
     return rows + ([recipes] if changed else [])
 

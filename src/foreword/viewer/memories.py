@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from foreword.audit import PAST, REVISED, REVISES, AuditEntry, chronicle, stands, version
+from foreword.audit import PAST, REVISED, REVISES, AuditEntry, chronicle, is_undoable, version
 from foreword.errors import NotFound
 from foreword.models import Memory, text
 from foreword.store.projects import names
@@ -120,7 +120,7 @@ def _history(store: Store, memory: Memory) -> list[dict[str, Any]]:
             "memories": list(each.memories),
             "said": PAST.get(each.what, each.what),
             "changes": _changes(patches[each.number], memory.id) if each.number else [],
-            "undo": bool(each.number) and stands(patches[each.number]),
+            "undo": bool(each.number) and is_undoable(patches[each.number]),
         }
         for each in chronicle(entries, store.audit.created(memory=memory.id), limit=MOST_HISTORY)
     ]

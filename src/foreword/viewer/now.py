@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from foreword.errors import NotFound
 from foreword.extract.actions import action_of
 from foreword.extract.text import cut
-from foreword.layout import HINTS_TOKENS, ledger_of
+from foreword.layout import HINTS_TOKENS, window_totals
 from foreword.models import Project
 from foreword.store.projects import names
 from foreword.viewer.timeline import goes_on
@@ -159,7 +159,7 @@ def _totals(app: App, id: str) -> dict[str, int]:
 def _ledger(app: App, id: str) -> list[dict[str, Any]]:
     """What its context window was given so far, of what it may be given, by moment."""
     spent = app.store.injections.window_tokens(id)
-    allowed = {**ledger_of(app.settings.recipes), "tool": HINTS_TOKENS}
+    allowed = {**window_totals(app.settings.recipes), "tool": HINTS_TOKENS}
     triggers = ("session_start", "prompt", "question", "tool")
     rows = [(trigger, spent.get(trigger, 0), allowed[trigger]) for trigger in triggers]
     return [{"trigger": trigger, "spent": used, "of": most} for trigger, used, most in rows]

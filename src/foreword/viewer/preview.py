@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from foreword.agents import FILES, find
 from foreword.encoding import storable
 from foreword.errors import BadRequest, NotFound
-from foreword.layout import MOST_TOKENS, LayerRule, Recipe
+from foreword.layout import MOST_TOKENS, LayerRule, Layout
 from foreword.models import FORMS, TRIGGERS, Context, Item, Memory, NoContext, Project, Rejected, Session, Trigger
 from foreword.recall.pipeline import asked_trigger, explain_nothing
 from foreword.redact import redact
@@ -69,7 +69,7 @@ def trial(app: App, told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _answer(
-    got: Context | NoContext, recipe: Recipe, known: Mapping[str, Memory], trigger: str = "prompt"
+    got: Context | NoContext, recipe: Layout, known: Mapping[str, Memory], trigger: str = "prompt"
 ) -> dict[str, Any]:
     found = got if isinstance(got, Context) else None
     numbers = {} if isinstance(got, Context) else {"spent": got.spent, "allowed": got.allowed}
@@ -123,7 +123,7 @@ def _memory(memory: Memory) -> dict[str, Any]:
     return {"memory": memory.id, "title": memory.title, "kind": memory.kind, "scope": scope}
 
 
-def _range(recipe: Recipe) -> dict[str, int]:
+def _range(recipe: Layout) -> dict[str, int]:
     """How far a budget can be moved, and where the settings have it."""
     return {"least": LEAST_BUDGET, "usual": recipe.budget, "most": min(MOST_TOKENS, max(1, recipe.budget) * TIMES)}
 
@@ -180,7 +180,7 @@ def _model(app: App, trigger: str, session: str, host: str) -> str:
     """What the hook of such a moment named last, in this session or at this host: tokens are counted for it."""
     latest = "" if session or not host else next((each.id for each in app.store.sessions.list(host=host, limit=1)), "")
     event = app.store.events.last(session or latest, trigger) if session or latest else None
-    return find(event.host).read(event.payload).model if event and event.host in FILES else ""
+    return find(event.host).parse(event.payload).model if event and event.host in FILES else ""
 
 
 def _budget(told: Mapping[str, Any]) -> int:

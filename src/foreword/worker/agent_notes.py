@@ -35,7 +35,7 @@ class AgentNotes:
 
     def request(self, event: CapturedEvent) -> str:
         """Return what to ask the agent at this stop; nothing for almost all of them."""
-        parsed, hook = event.parsed, event.parsed.told
+        parsed, hook = event.parsed, event.parsed.input
         session = hook.session
         if not self._services.settings.agent_notes or parsed.kind != "stop" or not session or hook.inner:
             return ""

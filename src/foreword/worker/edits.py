@@ -13,10 +13,10 @@ from functools import partial
 from typing import Any
 
 from foreword.audit import (
-    ALONE,
     OWN_TERMINAL,
     PROPOSAL,
     REVISES,
+    USER_ONLY,
     WORDS,
     AuditEntry,
     MemoryChange,
@@ -94,7 +94,7 @@ def revise_for_agent(
     if memory.status != "active":
         raise BadRequest(f"{memory.id} is {memory.status}", hint="keep what is true now with memory_remember")
     if forbidden := [name for name in changes if name not in WORDS]:
-        raise BadRequest(f"{ALONE}: {', '.join(forbidden)}", hint=OWN_TERMINAL)
+        raise BadRequest(f"{USER_ONLY}: {', '.join(forbidden)}", hint=OWN_TERMINAL)
     if not is_the_users(memory):
         return _revise(app, memory, changes, who="agent", why=f"{source}: ")
     proposal = proposed(memory, changes, source=source, session=session, at=app.now())
@@ -556,7 +556,7 @@ def _refuse_narrower(new: Memory, old: Memory) -> None:
 
 def _refuse_agents(body: Mapping[str, Any]) -> None:
     if body.get("by"):
-        raise BadRequest(ALONE, hint=OWN_TERMINAL)
+        raise BadRequest(USER_ONLY, hint=OWN_TERMINAL)
 
 
 def _unchanged(memory: Memory) -> BadRequest:

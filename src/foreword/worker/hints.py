@@ -78,10 +78,10 @@ class Hints:
             return ""
 
     def _call(self, event: CapturedEvent, hook_call: HookCall) -> _Call | None:
-        parsed, hook = event.parsed, event.parsed.told
+        parsed, hook = event.parsed, event.parsed.input
         if parsed.project is None or not hook.session or hook.inner:
             return None
-        use = ToolUse(**find(hook_call.host).used(parsed.payload))
+        use = ToolUse(**find(hook_call.host).tool_use(parsed.payload))
         root = parsed.project.root
         action = tool_action(use, at=hook_call.at, cwd=hook.cwd, root=root)
         before = parsed.kind == TOOL_BEGIN

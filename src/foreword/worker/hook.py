@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from foreword.agents import find
-from foreword.capture.parse import CapturedEvent, capture, read, remember, trigger_for
+from foreword.capture.parse import CapturedEvent, capture_event, parse_hook, store_events, trigger_for
 from foreword.capture.payload import HookCall
 from foreword.encoding import dumps
 from foreword.errors import BadRequest, ForewordError, StoreError
@@ -70,7 +70,7 @@ class Capture:
     def read(self, hook_call: HookCall) -> CapturedEvent:
         """Parse a hook call, and remember what must be known before its event is in the store."""
         settings = self._services.settings
-        captured = read(
+        captured = capture_event(
             self._projects.resolve(hook_call),
             text_cap=settings.event_text_kb * 1024,
             keep=lambda project: not self._projects.policy(project).capture,
@@ -87,7 +87,7 @@ class Capture:
 
     def store(self, captured: Sequence[CapturedEvent]) -> tuple[bool, ...]:
         """Store events, and return for each whether it is new; their sessions are extracted later."""
-        new = remember(self._services.store, captured)
+        new = store_events(self._services.store, captured)
         for each, is_new in zip(captured, new, strict=True):
             if is_new:
                 self._extraction.event_stored(each.event.kind, each.event.session)
@@ -132,8 +132,8 @@ class Capture:
     def _store_batch(self, batch: list[HookCall]) -> None:
         """Store a batch of hook calls; one that cannot be parsed must not keep the others waiting for ever."""
         try:
-            events = [self.read(each) for each in batch if not each.given]
-            for injection in [self._projects.resolve(requests.injection(each)) for each in batch if each.given]:
+            events = [self.read(each) for each in batch if not each.injection]
+            for injection in [self._projects.resolve(requests.injection(each)) for each in batch if each.injection]:
                 at_once = not any(each.wanted for each in events)  # else with the events
                 self._services.store.injections.record(injection, at_once=at_once)
                 if not injection.tokens:
@@ -176,8 +176,8 @@ class HookHandler:
     def answer(self, hook_call: HookCall) -> bytes:
         """Store the event of one hook call, and return the bytes that its agent accepts."""
         if hook_call.event == STATUS_LINE:
-            parsed = capture(hook_call, find_project=self._projects.at)
-            return str(self.status_line(parsed.told.session, parsed.project)["line"]).encode()
+            parsed = parse_hook(hook_call, find_project=self._projects.at)
+            return str(self.status_line(parsed.input.session, parsed.project)["line"]).encode()
         if not hook_call.raw.strip():
             return b""
         event = self._capture.read(hook_call)
@@ -187,7 +187,7 @@ class HookHandler:
         if trigger is not None and trigger.name == "tool":
             self._capture.store([event])
             text = "" if self._projects.policy(trigger.project).inject else self._hints.answer(event, hook_call)
-            return find(hook_call.host).spoken(hook_call.event, text)
+            return find(hook_call.host).encode_answer(hook_call.event, text)
         if trigger is None or self._projects.policy(trigger.project).inject:
             self._capture.store([event])
             return self._ask_for_notes(event, hook_call)
@@ -202,7 +202,7 @@ class HookHandler:
             text = self._context.answer_hook(trigger, hook_call, event.parsed)
         finally:
             writing.result()
-        return find(hook_call.host).spoken(hook_call.event, text)
+        return find(hook_call.host).encode_answer(hook_call.event, text)
 
     def status_line(self, session: str, project: Project | None) -> dict[str, Any]:
         """Return what was injected into a session, in a line for people."""
@@ -217,7 +217,7 @@ class HookHandler:
 
     def _ask_for_notes(self, event: CapturedEvent, hook_call: HookCall) -> bytes:
         """Return what makes the agent write its own notes when it stops; nothing for almost all events."""
-        ask = find(hook_call.host).ask if event.event.kind == "stop" else None
+        ask = find(hook_call.host).follow_up if event.event.kind == "stop" else None
         if ask is None or self._projects.policy(event.parsed.project).inject:
             return b""
         text = self._agent_notes.request(event)

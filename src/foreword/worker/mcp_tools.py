@@ -11,8 +11,7 @@ from foreword.audit import MemoryChange
 from foreword.encoding import dumps, storable
 from foreword.errors import BadRequest, ForewordError, NotFound
 from foreword.hook.build import key_of
-from foreword.mcp.tools import BY_NAME, CATEGORIES, unknown
-from foreword.models import KINDS, Link, Memory, Project, Trigger, said_uid
+from foreword.models import KINDS, Link, Memory, Project, Trigger, agent_memory_uid
 from foreword.recall import render
 from foreword.recall.notes import note_of
 from foreword.recall.query import scopes_of
@@ -23,6 +22,7 @@ from foreword.units import since
 from foreword.worker import handlers, requests, serialize
 from foreword.worker.app import App
 from foreword.worker.edits import Proposed, revise_for_agent
+from foreword.worker.mcp_schema import BY_NAME, CATEGORIES, unknown
 from foreword.worker.projects import ProjectRegistry
 from foreword.worker.sessions import Caller
 
@@ -389,7 +389,7 @@ def _within(app: App, caller: Caller, links: Sequence[Link]) -> tuple[Link, ...]
 def _keep(app: App, caller: Caller, values: Mapping[str, Any]) -> Answer:
     """Keep a memory once: the same again is the same memory, seen once more."""
     title = redact(str(values["title"])).strip()
-    uid = said_uid(project=caller.project.key, kind=str(values["kind"]), title=title)
+    uid = agent_memory_uid(project=caller.project.key, kind=str(values["kind"]), title=title)
     known = next(iter(app.store.memories.get_by_uid([uid])), None)
     again: dict[str, Any] = {"uid": uid}
     if known is not None and known.status == "active":

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 def host(seen: AgentActivity) -> dict[str, Any]:
     """Return what was seen of an agent; null for what never was."""
     event = {"at": seen.at, "name": seen.name, "session": seen.session, "project": seen.project}
-    injected = {"at": seen.given, "trigger": seen.trigger, "tokens": seen.tokens}
+    injected = {"at": seen.injected, "trigger": seen.trigger, "tokens": seen.tokens}
     return {
         "last_event": event if seen.at else None,
-        "last_injection": injected if seen.given else None,
+        "last_injection": injected if seen.injected else None,
         "sessions": seen.sessions,
         "events": seen.events,
     }

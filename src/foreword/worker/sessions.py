@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from foreword.agents import host_of
+from foreword.agents import agent_of_client
 from foreword.capture.parse import ParsedHook
 from foreword.encoding import storable
 from foreword.errors import BadRequest
@@ -62,7 +62,7 @@ class Callers:
 
     def note_tool_use(self, parsed: ParsedHook, *, host: str) -> None:
         """Remember the session of a tool use that a hook announced."""
-        hook = parsed.told
+        hook = parsed.input
         if hook.id and hook.session:
             with self._lock:
                 self._uses[hook.id] = _Use(session=hook.session, cwd=hook.cwd, host=host, inner=hook.inner)
@@ -72,7 +72,7 @@ class Callers:
     def resolve(self, sent: Mapping[str, Any]) -> Caller:
         """Return who calls, by what its process sent about itself."""
         client, cwd = _text(_dict(sent.get("client")), "name"), _text(sent, "cwd")
-        host, inner = host_of(client), False
+        host, inner = agent_of_client(client), False
         if use := self._uses.get(_text(sent, "tool_use")):
             session, where, way, host, inner = use.session, use.cwd, "by_tool_use", use.host, use.inner
         elif host and (session := redact(storable(_text(sent, "session")))):

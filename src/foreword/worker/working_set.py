@@ -52,7 +52,7 @@ class WorkingSet:
 
     def add(self, captured: CapturedEvent) -> None:
         """Remember what an event touched: some microseconds, and nothing that waits."""
-        event, hook = captured.event, captured.parsed.told
+        event, hook = captured.event, captured.parsed.input
         if event.session:
             with self._lock:
                 begins = event.kind == "session_start" and hook.source in BEGINNINGS
@@ -156,7 +156,7 @@ class WorkingSet:
             if event.key in known:
                 continue  # it passed by while it was written
             try:
-                read = find(event.host).read(event.payload)
+                read = find(event.host).parse(event.payload)
             except BadPayload:
                 continue  # an unknown agent
             with self._lock:

@@ -1,28 +1,23 @@
-"""A project's files -> who calls whom, by names alone: no types are known, and nothing is kept."""
+"""Build the call graph of a project by names alone: no types are known, and nothing is stored."""
 
 from __future__ import annotations
 
 import os
 from bisect import bisect_left
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from time import monotonic
-from typing import TYPE_CHECKING
 
-from foreword.code import git, grammars
+from foreword.code import git, languages
 from foreword.code.commits import ELSEWHERE, is_made, is_own
-from foreword.code.definitions import in_tree, in_utf8
+from foreword.code.definitions import Definition, in_tree, in_utf8
 from foreword.errors import BadRequest, NotFound
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from foreword.code.definitions import Definition
 
 MOST_FILES = 10_000
 MOST_BYTES = 60_000_000  # some twenty seconds of parsing
 SECONDS = 30.0
-MOST_NODES = 500  # of the tree that is told; who wants more asks for fewer hops
+MOST_NODES = 500  # of the tree that is shown; who wants more asks for fewer hops
 # Where a method of the same class may be called without saying whose it is.
 IMPLICIT = frozenset({"java", "c#", "c++", "ruby", "kotlin", "swift", "scala", "groovy", "dart"})
 LIST = (*git.SAFELY, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", ".")
@@ -56,8 +51,8 @@ class Node:
     file: str
     line: int
     further: tuple[Node, ...]
-    again: bool = False  # it was told before, so it is not told further here
-    several: int = 0  # so many definitions may be meant, and none is told further
+    again: bool = False  # it is shown above, so its own callers are not repeated here
+    several: int = 0  # so many definitions may be meant, and none is followed
 
 
 class Calls:
@@ -71,20 +66,20 @@ class Calls:
         self.size = 0
         self.complete = True
 
-    def add(self, file: str, source: bytes, *, most_ms: float = grammars.PARSE_MS) -> None:
-        """What *file* defines and calls; nothing where it is made by a tool or larger than people write."""
+    def add(self, file: str, source: bytes, *, most_ms: float = languages.PARSE_MS) -> None:
+        """Add what *file* defines and calls; nothing where a tool wrote it or it is larger than people write."""
         source = in_utf8(source)
-        language = grammars.language_of(file, head=source[:4096])
-        if not language or grammars.too_much(source) or is_made(source):
+        language = languages.language_of(file, head=source[:4096])
+        if not language or languages.is_too_large(source) or is_made(source):
             return
-        source, language = grammars.only_code(source, language=language)
-        tree = grammars.parsed(source, language=language, most_ms=most_ms)
+        source, language = languages.scripts_of(source, language=language)
+        tree = languages.parse(source, language=language, most_ms=most_ms)
         found = in_tree(tree, source, language=language) if tree else None
         if tree is None or found is None:
             return
         for each in found:
             self.defined.setdefault(each.name, []).append(_place(file, each))
-        captured = grammars.captured(tree, language=language, what="calls", most_ms=most_ms)
+        captured = languages.captures(tree, language=language, part="calls", most_ms=most_ms)
         breaks = [at for at, byte in enumerate(source) if byte == 0x0A]
         for node in (captured or {}).get("call", ()):
             name = source[node.start_byte : node.end_byte].decode("utf-8", "replace")
@@ -96,7 +91,7 @@ class Calls:
             self.by_caller.setdefault((file, place.function), []).append(call)
 
     def named(self, name: str) -> tuple[Place, ...]:
-        """The definitions of *name*, which may be qualified; NotFound with near names where there are none."""
+        """Return the definitions of *name*, which may be qualified; NotFound with near names where there are none."""
         wanted = name.strip().removesuffix("()").replace("::", ".").replace("#", ".").strip(".")
         last = wanted.rpartition(".")[2]
         found = [
@@ -116,11 +111,11 @@ class Calls:
         raise NotFound(f"nothing named {name!r} is defined in the {self.files} files that were read", hint=hint)
 
     def callers(self, places: tuple[Place, ...], *, hops: int) -> tuple[Node, ...]:
-        """Who calls one of *places*, and who calls those, so many times."""
+        """Return who calls one of *places*, and who calls those, so many times."""
         return _Tree().grown(places, hops=hops, step=self._callers, inward=True)
 
     def called(self, places: tuple[Place, ...], *, hops: int) -> tuple[Node, ...]:
-        """What *places* call, as far as it is defined in the project, and what those call."""
+        """Return what *places* call, as far as it is defined in the project, and what those call."""
         return _Tree().grown(places, hops=hops, step=self._called, inward=False)
 
     def _callers(self, place: Place) -> Iterator[tuple[Place, int, int]]:
@@ -143,7 +138,7 @@ class Calls:
 
 
 class _Tree:
-    """A walk over calls, breadth first, that tells every function once and ends."""
+    """A walk over calls, breadth first, that shows every function once and ends."""
 
     def __init__(self) -> None:
         self.left = MOST_NODES
@@ -156,21 +151,21 @@ class _Tree:
         step: Callable[[Place], Iterator[tuple[Place, int, int]]],
         inward: bool,
     ) -> tuple[Node, ...]:
-        """*step* gives who is next, the line of the call and how many may be meant; *inward* goes to the callers."""
+        """Return the tree; *step* yields who is next, the line of the call and how many may be meant."""
         seen = {(place.file, place.function) for place in places}
         kept: dict[tuple[str, str], list[Node]] = {}
         level = list(places)
         for _ in range(max(0, hops)):
             below: list[Place] = []
             for place in level:
-                told = kept.setdefault((place.file, place.function), [])
+                nodes = kept.setdefault((place.file, place.function), [])
                 for other, line, several in step(place):
                     key = (other.file, other.function)
-                    if self.left <= 0 or any((each.place.file, each.place.function) == key for each in told):
+                    if self.left <= 0 or any((each.place.file, each.place.function) == key for each in nodes):
                         continue
                     self.left -= 1
                     file = other.file if inward else place.file
-                    told.append(Node(other, file, line, (), key in seen, several))
+                    nodes.append(Node(other, file, line, (), key in seen, several))
                     if key not in seen and other.function and not several:
                         seen.add(key)
                         below.append(other)
@@ -196,9 +191,9 @@ def read_calls(
     most_bytes: int = MOST_BYTES,
     tick: Callable[[int, int], object] | None = None,
 ) -> Calls:
-    """Every definition and call in the source files under *root*; `complete` says whether a bound left some out.
+    """Read every definition and call in the source files under *root*; `complete` says whether a bound left some out.
 
-    *tick* is told how many files of how many were read.
+    *tick* is called with how many files of how many were read.
     """
     if not os.path.isdir(root):
         raise BadRequest(f"not a folder: {root!r}", hint="give the path of a project")
@@ -221,7 +216,7 @@ def read_calls(
 
 
 def _listed(root: str, *, until: float) -> Iterator[str]:
-    """The files that git knows or would add; outside of git those of the folders, ours only."""
+    """Yield the files that git knows or would add; outside of git those of the folders, ours only."""
     if os.path.lexists(os.path.join(root, ".git")):
         with git.output(root, LIST) as pieces:
             yield from (os.fsdecode(name) for name in git.fields(pieces))
@@ -235,18 +230,18 @@ def _listed(root: str, *, until: float) -> Iterator[str]:
 
 
 def _read(path: str) -> bytes | None:
-    """A file's bytes; none for what is no file, cannot be read or is too large."""
+    """Return a file's bytes; None for what is no file, cannot be read or is too large."""
     try:
-        if os.path.islink(path) or not os.path.isfile(path) or os.path.getsize(path) > grammars.LARGEST:
+        if os.path.islink(path) or not os.path.isfile(path) or os.path.getsize(path) > languages.LARGEST:
             return None
         with open(path, "rb") as file:
-            return file.read(grammars.LARGEST)
+            return file.read(languages.LARGEST)
     except (OSError, ValueError):
         return None
 
 
 def _on(source: bytes, at: int, *, language: str) -> str:
-    """What a name at a place is called on."""
+    """Return what a name at a place is called on."""
     front = source[max(0, at - 12) : at].rstrip()
     if front.endswith((b"self.", b"this.", b"this->", b"self::", b"cls.")):
         return "self"
@@ -256,7 +251,7 @@ def _on(source: bytes, at: int, *, language: str) -> str:
 
 
 def _around(found: tuple[Definition, ...], line: int) -> Definition | None:
-    """The innermost definition that a line lies in."""
+    """Return the innermost definition that a line lies in."""
     inside = [each for each in found if each.line <= line <= each.end_line]
     return max(inside, key=lambda each: each.line, default=None)
 

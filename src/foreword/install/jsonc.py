@@ -1,4 +1,4 @@
-"""The text of a JSON file, comments and all -> the same with a value put in or taken out, and no other byte changed."""
+"""Put a value into the text of a JSON file with comments, or take one out, and change no other byte."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _STRING = re.compile(r'"(?>(?:[^"\\\r\n]++|\\.)*)"')
 _SCALAR = re.compile(r"[-+.\w]++")
 _TRIVIAL = frozenset((*SPACE, "/"))
 _DECODE = json.JSONDecoder(strict=False).decode
-DEFAULT_INDENT = "  "  # what all six hosts write themselves
+DEFAULT_INDENT = "  "  # what all six agents write themselves
 
 
 class Missing:
-    """Nothing stands there; unlike null, which does."""
+    """No value; unlike null, which is one."""
 
 
 MISSING = Missing()
@@ -33,33 +33,33 @@ MISSING = Missing()
 
 @dataclass(frozen=True)
 class Put:
-    """A text with a value put in, and what it takes to leave no trace of it."""
+    """A text with a value put in, and what is needed to take it out without a trace."""
 
     text: str
     made: tuple[Keys, ...] = ()  # containers that were not there; () is the whole document
-    was: Mapping[Keys, str] = field(default_factory=dict, hash=False)  # what stood inside the one that was empty
+    was: Mapping[Keys, str] = field(default_factory=dict, hash=False)  # the inside of the one that was empty
 
 
 def read(text: str) -> Any:
-    """The whole document as plain values; MISSING where there is none."""
+    """Return the whole document as plain values; MISSING where there is none."""
     root = _tree(text)
     return MISSING if root is None else _plain(root)
 
 
 def find(text: str, path: Path) -> Any:
-    """What stands at *path*; MISSING where nothing does."""
+    """Return the value at *path*; MISSING where there is none."""
     root = _tree(text)
     node = None if root is None else _at(root, path)
     return MISSING if node is None else _plain(node)
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values are one JSON value: the order of keys does not count, and true is not 1."""
+    """Tell whether two values are the same JSON value: the order of keys does not count, and true is not 1."""
     return bool(_canonical(one) == _canonical(other))
 
 
 def put(text: str, keys: Keys, new: Any, *, append: bool = False) -> Put:
-    """*new* set at *keys*, or appended to the list there; what is missing on the way is made."""
+    """Set *new* at *keys*, or append it to the list there; what is missing on the way is made."""
     root = _tree(text)
     if root is None:
         return _begun(text, keys, new, append=append)
@@ -81,7 +81,7 @@ def put(text: str, keys: Keys, new: Any, *, append: bool = False) -> Put:
 
 
 def replace(text: str, path: Path, new: Any) -> str:
-    """*new* instead of what stands at *path*."""
+    """Replace the value at *path* by *new*."""
     root = _tree(text)
     node = None if root is None else _at(root, path)
     if root is None or node is None:
@@ -92,7 +92,7 @@ def replace(text: str, path: Path, new: Any) -> str:
 
 
 def remove(text: str, path: Path) -> str:
-    """Without what stands at *path*: its key, its comma and the space before it; what is not there stays away."""
+    """Remove the value at *path* with its key, its comma and the space before it."""
     root = _tree(text)
     parent = None if root is None else _at(root, path[:-1])
     if parent is None or not path:
@@ -113,7 +113,7 @@ def remove(text: str, path: Path) -> str:
 
 
 def emptied(text: str, *, made: Iterable[Keys], was: Mapping[Keys, str]) -> str:
-    """Without containers that were made and are empty again; others get back the inside that they had when empty."""
+    """Remove containers that were made and are empty again; others get back the inside that they had when empty."""
     for path in sorted(made, key=len, reverse=True):
         if path and _is_bare(text, path):
             text = remove(text, path)
@@ -166,7 +166,7 @@ def _shown(new: Any, *, unit: str, indent: str, newline: str, inline: bool, comp
 
 
 def _behind_comments(text: str, at: int) -> tuple[int, bool]:
-    """Behind the comments that stand on the same line: they speak of what stands there. And whether one ends it."""
+    """Return the place behind the comments on the same line, which describe it, and whether one ends the line."""
     spot, is_line = at, False
     while True:
         start = spot + len(text[spot:]) - len(text[spot:].lstrip(" \t")) if not is_line else spot
@@ -187,7 +187,7 @@ def _behind_all_comments(text: str, start: int, end: int) -> tuple[int, bool]:
 
 
 def _start_of_gap(text: str, parent: _Node, place: int, end: int) -> int:
-    """Where the space in front of a child begins; what would become part of a line comment keeps its own line."""
+    """Return where the space in front of a child begins; what a line comment would swallow keeps its line."""
     child = parent.children[place]
     if place:
         before = parent.children[place - 1]
@@ -203,7 +203,7 @@ def _start_of_gap(text: str, parent: _Node, place: int, end: int) -> int:
 
 
 def _comments(text: str, start: int, end: int) -> Iterable[re.Match[str]]:
-    """The comments in a stretch that holds nothing else but space, and commas."""
+    """Yield the comments in a stretch that holds only space and commas besides."""
     while found := _COMMENT.search(text, start, end):
         yield found
         start = found.end()
@@ -227,7 +227,7 @@ def _closed(text: str, path: Keys, inside: str) -> str:
 
 
 def _ended(text: str, original: str) -> str:
-    """The document that we began, taken away again."""
+    """Remove the document that we began."""
     root = _tree(text)
     assert root is not None
     if text[root.start + 1 : root.end - 1].strip(SPACE):
@@ -257,7 +257,7 @@ def _is_inline(text: str, root: _Node) -> bool:
 
 
 def _own_line(text: str, at: int) -> str | None:
-    """The indentation of what begins its line here; None where something else stands before it."""
+    """Return the indentation of what begins its line here; None where something stands before it."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return line if "\n" in text[:at] and not line.strip(" \t") else None
 
@@ -282,7 +282,7 @@ def _outside_strings(text: str, root: _Node) -> str:
 # --- a tree that knows where everything stands ---
 
 
-class _Node(NamedTuple):  # not a value of ours: a file of megabytes has a hundred thousand
+class _Node(NamedTuple):  # as cheap as possible: a file of megabytes has a hundred thousand
     kind: str  # object, array or scalar
     start: int
     end: int
@@ -297,9 +297,9 @@ class _Child(NamedTuple):
     comma: int  # behind it; -1 where there is none
 
 
-@lru_cache(maxsize=4)  # a change asks several questions of the same text, and Claude's own file may have megabytes
+@lru_cache(maxsize=4)  # a change parses the same text several times, and Claude's own file may have megabytes
 def _tree(text: str) -> _Node | None:
-    """The document with its places; None where there is none. Comments and a comma behind the last are accepted."""
+    """Parse the document with its positions; None where there is none. Comments and trailing commas are accepted."""
     try:
         at = _skip(text, 0)
         if at == len(text):
@@ -309,7 +309,7 @@ def _tree(text: str) -> _Node | None:
         raise BadConfig("it is nested too deeply", hint="simplify the file") from exc
     end = _skip(text, root.end)
     if end != len(text):
-        raise _wrong(text, end, "something stands behind the end of the document")
+        raise _wrong(text, end, "something follows the end of the document")
     return root
 
 
@@ -389,7 +389,7 @@ def _at(root: _Node, path: Path) -> _Node | None:
 def _place(node: _Node, step: str | int) -> int | None:
     if isinstance(step, int):
         return step if node.kind == "array" and 0 <= step < len(node.children) else None
-    # Of a key that stands twice, hosts take the last.
+    # Of a key that occurs twice, agents take the last.
     places = [place for place, child in enumerate(node.children) if node.kind == "object" and child.key == step]
     return places[-1] if places else None
 

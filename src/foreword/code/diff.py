@@ -1,30 +1,94 @@
-"""What a tool told of its edits, and the file as it is now -> what changed in it."""
+"""Find the functions that an edit, a patch or two versions of a file changed: NEW, MODIFIED or DELETED."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from textwrap import dedent
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from foreword.code.compare import changes_of
-from foreword.code.grammars import LARGEST, PARSE_MS
-from foreword.models import Edit
+from foreword.code.definitions import Definition, definitions_in, in_utf8
+from foreword.code.languages import LARGEST, PARSE_MS, is_too_large
+from foreword.models import Change, Edit
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from foreword.models import Change
-
+NEW, MODIFIED, DELETED = "NEW", "MODIFIED", "DELETED"
 PIECES = 500  # of one file that are put back; more are a rewriting
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _NULL = "/dev/null"
 
 
+# ---- two versions of a file
+
+
+def changes_of(file: str, *, before: str | None, after: str | None, most_ms: float = PARSE_MS) -> tuple[Change, ...]:
+    """Return what changed between two whole texts of *file*; None is a file that is not there.
+
+    Lines are those of *after*, and for what was deleted those of *before*. Comments and white space are no change.
+    """
+    old, new = (None if text is None else text.encode("utf-8", "replace") for text in (before, after))
+    return changes_in(file, before=old, after=new, most_ms=most_ms)
+
+
+def changes_in(
+    file: str, *, before: bytes | None, after: bytes | None, most_ms: float = PARSE_MS
+) -> tuple[Change, ...]:
+    """Return what changed between two versions of a file's bytes."""
+    if before == after:
+        return ()
+    old, new = in_utf8(before or b""), in_utf8(after or b"")
+    if is_too_large(new) or is_too_large(old):
+        return ()
+    versions = [definitions_in(text, file=file, most_ms=most_ms) if text.strip() else () for text in (old, new)]
+    if versions[0] is None or versions[1] is None:
+        return ()  # what cannot be read is not gone
+    return compare(file, before=versions[0], after=versions[1])
+
+
+def compare(file: str, *, before: Iterable[Definition], after: Iterable[Definition]) -> tuple[Change, ...]:
+    """Compare the definitions of two versions; of several with one name, return the first that differs."""
+    old, new = _by_name(before), _by_name(after)
+    changes = []
+    for name, versions in new.items():
+        known = {each.body for each in old.get(name, ())}
+        if not known:
+            changes.append(_change(file, versions[0], NEW))
+            continue
+        different = [each for each in versions if each.body not in known]
+        if different:
+            changes.append(_change(file, different[0], MODIFIED))
+        elif len({each.body for each in versions}) < len(known):  # one of several with this name is gone
+            changes.append(_change(file, versions[0], MODIFIED))
+    gone = [_change(file, versions[0], DELETED) for name, versions in old.items() if name not in new]
+    return (*changes, *gone)
+
+
+def _by_name(definitions: Iterable[Definition]) -> dict[str, list[Definition]]:
+    named: dict[str, list[Definition]] = {}
+    for each in definitions:
+        named.setdefault(each.qualified, []).append(each)
+    return named
+
+
+def _change(file: str, one: Definition, what: str) -> Change:
+    return Change(
+        project="",
+        file=file,
+        function=one.qualified,
+        what=what,
+        signature=one.signature,
+        line=one.line,
+        end_line=one.end_line,
+    )
+
+
+# ---- what a tool reports of its edits
+
+
 def changes(
     edits: Iterable[Edit], *, present: Callable[[str], str | None] | None = None, most_ms: float = PARSE_MS
 ) -> tuple[Change, ...]:
-    """What *edits*, in their order, changed; several of one file count as one change of it.
+    """Return what *edits*, in their order, changed; several of one file count as one change of it.
 
     *present* gives a file's text after all of them, where it can be read: pieces are put back in it to find out what
     it was before. A piece that cannot be placed without doubt tells only of what is defined in itself, with line 0.
@@ -32,22 +96,22 @@ def changes(
     by_file: dict[str, list[Edit]] = {}
     for edit in edits:
         by_file.setdefault(edit.file, []).append(edit)
-    told: list[Change] = []
+    found: list[Change] = []
     for file, of_it in by_file.items():
-        told += _of_file(file, of_it, present=present(file) if present else None, most_ms=most_ms)
-    return tuple(told)
+        found += _of_file(file, of_it, present=present(file) if present else None, most_ms=most_ms)
+    return tuple(found)
 
 
 def changes_of_piece(
     file: str, *, old: str, new: str, text_after: str | None = None, everywhere: bool = False, line: int = 0
 ) -> tuple[Change, ...]:
-    """What replacing *old* by *new* changed in *file*, whose text is now *text_after*."""
+    """Return what replacing *old* by *new* changed in *file*, whose text is now *text_after*."""
     edit = Edit(file=file, before=old, after=new, whole=False, everywhere=everywhere, line=line)
     return changes([edit], present=lambda _: text_after)
 
 
 def edits_of_patch(patch: str | Sequence[Mapping[str, Any]], *, file: str = "") -> tuple[Edit, ...]:
-    """The edits in a unified diff, in a `*** Begin Patch`, or in a list of hunks as hosts give them for *file*."""
+    """Return the edits of a unified diff, of a `*** Begin Patch`, or of an agent's list of hunks for *file*."""
     if not isinstance(patch, str):
         return tuple(filter(None, (_of_hunk(hunk, file=file) for hunk in patch)))
     if "*** Begin Patch" in patch or patch.startswith("*** "):
@@ -76,7 +140,7 @@ def _of_file(file: str, edits: list[Edit], *, present: str | None, most_ms: floa
 
 
 def _put_back(edit: Edit, text: str) -> str | None:
-    """*text* as it was before *edit*; None where its place is in doubt."""
+    """Return *text* as it was before *edit*; None where its place is in doubt."""
     old, new = edit.before or "", edit.after or ""
     if not new or len(text) > LARGEST:
         return None
@@ -87,7 +151,7 @@ def _put_back(edit: Edit, text: str) -> str | None:
 
 
 def _placed(piece: str, text: str, *, line: int) -> int:
-    """Where *piece* stands: at its line, where that was told; else at the one place where it can."""
+    """Return where *piece* stands: at *line* where that is known, else at its only place; -1 in doubt."""
     if line > 0:
         start = 0
         for _ in range(line - 1):
@@ -101,31 +165,31 @@ def _placed(piece: str, text: str, *, line: int) -> int:
 
 
 def _of_pieces(file: str, edits: list[Edit], *, present: str, most_ms: float) -> tuple[Change, ...]:
-    """What is defined in the pieces alone."""
-    told: dict[str, Change] = {}
+    """Return what is defined in the pieces alone."""
+    found: dict[str, Change] = {}
     for edit in edits:
         before, after = edit.before, edit.after
         if not edit.whole:
             before, after = dedent(before or ""), dedent(after or "")
         for change in changes_of(file, before=before, after=after, most_ms=most_ms):
-            earlier = told.get(change.function)
+            earlier = found.get(change.function)
             what = "NEW" if earlier and earlier.what == "NEW" and change.what == "MODIFIED" else change.what
-            told[change.function] = replace(change, what=what, line=0, end_line=0)
+            found[change.function] = replace(change, what=what, line=0, end_line=0)
     if present:  # what the file still defines was not deleted, only the piece no longer holds it
         names = {each.function for each in changes_of(file, before=None, after=present, most_ms=most_ms)}
         ends = {name.rpartition(".")[2] for name in names}
-        told = {
+        found = {
             name: replace(change, what="MODIFIED") if change.what == "DELETED" and name in ends else change
-            for name, change in told.items()
+            for name, change in found.items()
         }
-    return tuple(told.values())
+    return tuple(found.values())
 
 
 # ---- patches
 
 
 def _of_hunk(hunk: Mapping[str, Any], *, file: str) -> Edit | None:
-    """A hunk as `{newStart, lines}`, each line with its sign."""
+    """Read a hunk `{newStart, lines}`, each line with its sign."""
     lines, start = hunk.get("lines"), hunk.get("newStart")
     if not isinstance(lines, (list, tuple)):
         return None
@@ -133,7 +197,7 @@ def _of_hunk(hunk: Mapping[str, Any], *, file: str) -> Edit | None:
 
 
 def _piece(file: str, lines: Sequence[str], *, line: int) -> Edit:
-    """The piece before and the piece after, of lines with `-`, `+` or a blank in front."""
+    """Return the piece before and after, of lines with `-`, `+` or a blank in front."""
     before = [each[1:] for each in lines if each[:1] in ("-", " ", "")]
     after = [each[1:] for each in lines if each[:1] in ("+", " ", "")]
     return Edit(file=file, before="\n".join(before), after="\n".join(after), whole=False, line=line)
@@ -176,7 +240,7 @@ def _whole_or_piece(old_name: str, name: str, lines: Sequence[str], *, line: int
 
 
 def _bare(name: str) -> str:
-    """The name in a header: no time after it, no a/ or b/ in front."""
+    """Return the name in a header: no time after it, no a/ or b/ in front."""
     name = name.partition("\t")[0].strip().strip('"')
     return name[2:] if name[:2] in ("a/", "b/") else name
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from foreword.code.calls import Calls, read_calls
+from foreword.code.callgraph import Calls, read_calls
 from foreword.errors import BadRequest, NotFound
 from tests.tables import table
 

@@ -1,4 +1,4 @@
-"""A host's setup and its files as they lie -> how much of it stands there, and what keeps it off. Read-only."""
+"""Check how much of an agent's setup is in its files, and what keeps its hooks from running. Read-only."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from typing import Any
 from foreword.agents import FILES, find
 from foreword.agents.setup import AgentResidue, Block, Entry, OwnedFile, Place, Setup
 from foreword.errors import ForewordError
-from foreword.install import jsonedit
-from foreword.install.blocks import includes
-from foreword.install.found import place_of
+from foreword.install import jsonc
+from foreword.install.detect import place_of
+from foreword.install.toml_block import includes
 from foreword.models import EMPTY
 from foreword.paths import Home
 
@@ -26,8 +26,8 @@ LAUNCHER = "bin/foreword-"  # how a line of ours is known, whoever's home it nam
 
 
 @dataclass(frozen=True)
-class Lack:
-    """One thing that does not stand where it should: it is missing, changed or unreadable."""
+class Gap:
+    """One thing that is not where it should be: it is missing, changed or unreadable."""
 
     how: str
     what: str
@@ -35,68 +35,70 @@ class Lack:
 
 
 @dataclass(frozen=True)
-class Wired:
-    """How a host is wired: what stands in its files, and what lacks."""
+class InstallStatus:
+    """How an agent is set up: what is in its files, and what is not."""
 
     setup: Setup
-    there: int = 0  # changes that stand as they were written
-    lacks: tuple[Lack, ...] = ()
-    off: str = ""  # the host's own switch that is off, with its file
-    since: float = 0.0  # when it was wired last, where that is on file
+    there: int = 0  # changes that are in place as they were written
+    gaps: tuple[Gap, ...] = ()
+    off: str = ""  # the agent's own switch that is off, with its file
+    since: float = 0.0  # when it was installed last, where that is on file
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files that hold something of ours, or should."""
+        """Return the files that hold something of ours, or should."""
         return tuple(dict.fromkeys(each.file for each in self.setup.changes if not isinstance(each, AgentResidue)))
 
     @property
     def begun(self) -> bool:
-        """Whether somebody has wired it: something of ours is there, whole or changed."""
-        return self.there > 0 or any(lack.how == "changed" for lack in self.lacks)
+        """Tell whether it was installed: something of ours is there, whole or changed."""
+        return self.there > 0 or any(gap.how == "changed" for gap in self.gaps)
 
 
-def look(home: Home, environ: Mapping[str, str], *, versions: Mapping[str, str] = EMPTY) -> dict[str, Wired]:
-    """Every host that can be wired, as it stands; as a plugin or by its settings, whichever has more of it."""
+def install_status(
+    home: Home, environ: Mapping[str, str], *, versions: Mapping[str, str] = EMPTY
+) -> dict[str, InstallStatus]:
+    """Return the status of every agent; as a plugin or by its settings, whichever has more in place."""
     found = {}
     for name in FILES:
-        as_told = replace(place_of(home, environ), version=versions.get(name, ""))
-        ways = [find(name).setup(as_told), find(name).setup(replace(as_told, plugin=True))]
-        looks = [stands(setup) for setup in ways if setup is not None]
-        if looks:
-            best = max(looks, key=lambda each: (each.there, -len(each.lacks)))
+        place = replace(place_of(home, environ), version=versions.get(name, ""))
+        ways = [find(name).setup(place), find(name).setup(replace(place, plugin=True))]
+        checked = [check(setup) for setup in ways if setup is not None]
+        if checked:
+            best = max(checked, key=lambda each: (each.there, -len(each.gaps)))
             found[name] = replace(best, since=_written(home.installed, name))
     return found
 
 
-def stands(setup: Setup) -> Wired:
-    """What of a setup stands in its files, each read once."""
+def check(setup: Setup) -> InstallStatus:
+    """Return what of a setup is in its files, each read once."""
     files: dict[Path, Any] = {}
-    lacks = []
+    gaps = []
     there = 0
     for change in setup.changes:
         if isinstance(change, AgentResidue):
-            continue  # a host that was not started since has not written it
-        lack = _lack(change, files)
-        if lack is None:
+            continue  # an agent that was not started since has not written it
+        gap = _gap_of(change, files)
+        if gap is None:
             there += not (isinstance(change, Entry) and change.default)
         else:
-            lacks.append(lack)
-    return Wired(setup=setup, there=there, lacks=tuple(lacks), off=_switch(setup))
+            gaps.append(gap)
+    return InstallStatus(setup=setup, there=there, gaps=tuple(gaps), off=_switch(setup))
 
 
 def settings_of(file: Path) -> Any:
-    """What a file of settings says; comments and commas too many are passed over. Broken ones raise ValueError."""
+    """Read a settings file; comments and trailing commas are skipped, broken files raise ValueError."""
     text = _text(file)
     if file.suffix == ".toml":
         return tomllib.loads(text)
     try:
-        said = jsonedit.read(text)
+        found = jsonc.read(text)
     except ForewordError as exc:
         raise ValueError(str(exc)) from exc
-    return {} if said is jsonedit.MISSING else said
+    return {} if found is jsonc.MISSING else found
 
 
-def _lack(change: Entry | Block | OwnedFile, files: dict[Path, Any]) -> Lack | None:
+def _gap_of(change: Entry | Block | OwnedFile, files: dict[Path, Any]) -> Gap | None:
     what = ".".join(change.keys) if isinstance(change, Entry) else change.file.name
     try:
         if isinstance(change, Entry):
@@ -109,21 +111,21 @@ def _lack(change: Entry | Block | OwnedFile, files: dict[Path, Any]) -> Lack | N
         how = "missing"
     except (OSError, ValueError, RecursionError):
         how = "unreadable"
-    return Lack(how, what, change.file) if how else None
+    return Gap(how, what, change.file) if how else None
 
 
-def _entry(change: Entry, said: Any) -> str:
+def _entry(change: Entry, value: Any) -> str:
     for key in change.keys:
-        if not isinstance(said, dict) or key not in said:
+        if not isinstance(value, dict) or key not in value:
             return "missing"
-        said = said[key]
+        value = value[key]
     if change.default:
         return ""
     if not change.append:
-        return "" if said == change.value else "changed"
-    if isinstance(said, list) and change.value in said:
+        return "" if value == change.value else "changed"
+    if isinstance(value, list) and change.value in value:
         return ""
-    return "changed" if LAUNCHER in json.dumps(said) else "missing"
+    return "changed" if LAUNCHER in json.dumps(value) else "missing"
 
 
 def _whole(change: Block | OwnedFile) -> str:
@@ -133,14 +135,14 @@ def _whole(change: Block | OwnedFile) -> str:
     if change.text.strip() in text:
         return ""
     if change.file.suffix == ".toml" and includes(tomllib.loads(text), tomllib.loads(change.text)):
-        return ""  # a host that writes its settings anew orders and quotes them in its own way
+        return ""  # an agent that rewrites its settings orders and quotes them in its own way
     return "changed" if LAUNCHER in text or change.text.split("\n", 1)[0] in text else "missing"
 
 
-def strays(wired: Wired, *, place: Place) -> tuple[str, ...]:
-    """Launchers that a host's files name and that are not there."""
+def missing_launchers(status: InstallStatus, *, place: Place) -> tuple[str, ...]:
+    """Return launchers that an agent's files name and that do not exist."""
     named: list[str] = []
-    for file in wired.files:
+    for file in status.files:
         try:
             text = _text(file)
         except (OSError, ValueError):
@@ -151,7 +153,7 @@ def strays(wired: Wired, *, place: Place) -> tuple[str, ...]:
 
 
 def _written(folder: Path, name: str) -> float:
-    """When install wrote last what it did for a host."""
+    """Return when the manifest of an agent was written."""
     try:
         return max((each.stat().st_mtime for each in folder.glob(f"{name}*")), default=0.0)
     except OSError:
@@ -162,22 +164,22 @@ def _switch(setup: Setup) -> str:
     for file, keys, off in setup.switches:
         path = setup.folder / file
         try:
-            said = settings_of(path)
+            value = settings_of(path)
         except (OSError, ValueError, RecursionError):
             continue
         for key in keys.split("."):
-            said = said.get(key) if isinstance(said, dict) else None
-        if said is off:
+            value = value.get(key) if isinstance(value, dict) else None
+        if value is off:
             return f"{keys} is {str(off).lower()} in {path}"
     return ""
 
 
 def _text(file: Path) -> str:
-    # A pipe would wait for ever: of what is no file, nothing is read.
+    # A pipe would wait for ever: only regular files are read.
     with open(file, encoding="utf-8-sig", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as opened:
         if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-            raise OSError(f"{file} is no file")
+            raise OSError(f"{file} is not a regular file")
         return opened.read(MOST_BYTES)
 
 
-_NAMED = re.compile(r"""(?<![^\s'"=])/[^\s'"\\]*?/bin/foreword-(?:hook|mcp)\b""")  # a path with spaces is passed over
+_NAMED = re.compile(r"""(?<![^\s'"=])/[^\s'"\\]*?/bin/foreword-(?:hook|mcp)\b""")  # a path with spaces is skipped

@@ -11,7 +11,7 @@ import pytest
 
 from foreword.agents import find
 from foreword.agents.setup import AgentResidue, Block, Entry, OwnedFile, Setup
-from foreword.install import wired
+from foreword.install import status
 from foreword.paths import Home
 from tests.tables import table
 
@@ -43,8 +43,8 @@ def write(setup: Setup) -> None:
     (setup.folder / "plugin.js").write_text("export {}\n")
 
 
-def lacks(found: wired.Wired) -> list[tuple[str, str]]:
-    return [(lack.how, lack.what) for lack in found.lacks]
+def lacks(found: status.InstallStatus) -> list[tuple[str, str]]:
+    return [(lack.how, lack.what) for lack in found.gaps]
 
 
 def installed_in(folder: Path) -> Setup:
@@ -61,61 +61,61 @@ def setup(tmp_path: Path) -> Setup:
 def test_how_a_host_is_wired_is_read_from_its_files(tmp_path_factory, tmp_path):
     # What install wrote stands beside what the user has.
     setup = installed_in(tmp_path_factory.mktemp("x"))
-    found = wired.stands(setup)
-    assert (found.begun, found.there, found.lacks) == (True, 4, ())
+    found = status.check(setup)
+    assert (found.begun, found.there, found.gaps) == (True, 4, ())
     # A host that nobody wired is not begun.
-    found = wired.stands(setup_of(tmp_path))
+    found = status.check(setup_of(tmp_path))
     assert not found.begun
     assert {how for how, _ in lacks(found)} == {"missing"}
     # What was taken out is missing.
     setup = installed_in(tmp_path_factory.mktemp("x"))
     (setup.folder / "hooks.json").write_text('{"version": 1, "hooks": {"Stop": []}}')
-    assert lacks(wired.stands(setup)) == [("missing", "hooks.Stop"), ("missing", "servers.foreword")]
+    assert lacks(status.check(setup)) == [("missing", "hooks.Stop"), ("missing", "servers.foreword")]
     # What says something else is changed.
     setup = installed_in(tmp_path_factory.mktemp("x"))
     text = (setup.folder / "hooks.json").read_text()
     (setup.folder / "hooks.json").write_text(text.replace("--host codex", "--host gemini").replace('"x"', '"y"'))
     (setup.folder / "plugin.js").write_text("export default 1\n")
     (setup.folder / "config.toml").write_text("[mcp_servers.foreword]\ncommand = 'z'\n")
-    found = wired.stands(setup)
+    found = status.check(setup)
     assert {how for how, _ in lacks(found)} == {"changed"}
     assert found.begun
     # Settings that the host wrote anew still hold what install wrote.
     setup = installed_in(tmp_path_factory.mktemp("x"))
     (setup.folder / "config.toml").write_text('[mcp_servers]\n[mcp_servers.foreword]\nenabled = true\ncommand = "x"\n')
-    assert wired.stands(setup).lacks == ()
+    assert status.check(setup).gaps == ()
     # A file that cannot be read is told as such.
     setup = installed_in(tmp_path_factory.mktemp("x"))
     (setup.folder / "hooks.json").write_text('{"hooks": ')
-    assert ("unreadable", "hooks.Stop") in lacks(wired.stands(setup))
+    assert ("unreadable", "hooks.Stop") in lacks(status.check(setup))
     # A pipe in place of a file keeps nobody waiting.
     setup = installed_in(tmp_path_factory.mktemp("x"))
     (setup.folder / "hooks.json").unlink()
     os.mkfifo(setup.folder / "hooks.json")
-    assert ("unreadable", "hooks.Stop") in lacks(wired.stands(setup))
+    assert ("unreadable", "hooks.Stop") in lacks(status.check(setup))
     # Comments and commas too many are passed over.
     setup = installed_in(tmp_path_factory.mktemp("x"))
     text = (setup.folder / "hooks.json").read_text()
     (setup.folder / "hooks.json").write_text("// mine\n" + text[:-1] + ", /* more */ }\n")
-    assert wired.stands(setup).lacks == ()
+    assert status.check(setup).gaps == ()
 
 
 def test_launchers_that_are_gone_are_named(setup, tmp_path):
     # A launcher that is gone is named.
     home = Home(tmp_path / "home")
-    place = wired.place_of(home, {"HOME": str(tmp_path)})
-    assert str(home.launcher) in wired.strays(wired.stands(setup), place=place)
+    place = status.place_of(home, {"HOME": str(tmp_path)})
+    assert str(home.launcher) in status.missing_launchers(status.check(setup), place=place)
     for path in (home.launcher, home.mcp):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("#!/bin/sh\n")
         path.chmod(0o700)
-    assert wired.strays(wired.stands(setup), place=place) == ()
+    assert status.missing_launchers(status.check(setup), place=place) == ()
     os.remove(home.launcher)
-    assert wired.strays(wired.stands(setup), place=place) == (str(home.launcher),)
+    assert status.missing_launchers(status.check(setup), place=place) == (str(home.launcher),)
     os.remove(home.mcp)  # which none of these files names
-    assert wired.strays(wired.stands(setup), place=place) == (str(home.launcher),)
-    elsewhere = wired.place_of(Home(tmp_path / "elsewhere"), {"HOME": str(tmp_path)})
-    assert wired.strays(wired.stands(setup), place=elsewhere) == (str(home.launcher),)
+    assert status.missing_launchers(status.check(setup), place=place) == (str(home.launcher),)
+    elsewhere = status.place_of(Home(tmp_path / "elsewhere"), {"HOME": str(tmp_path)})
+    assert status.missing_launchers(status.check(setup), place=elsewhere) == (str(home.launcher),)
     # A home with a space in its name is no other home.
     folder = tmp_path / "my folder"
     folder.mkdir()
@@ -126,13 +126,13 @@ def test_launchers_that_are_gone_are_named(setup, tmp_path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("#!/bin/sh\n")
         path.chmod(0o700)
-    assert wired.strays(wired.stands(setup), place=wired.place_of(home, {"HOME": str(folder)})) == ()
+    assert status.missing_launchers(status.check(setup), place=status.place_of(home, {"HOME": str(folder)})) == ()
     # What a host writes by itself is not missed and is no sign of us.
     made = AgentResidue(tmp_path / "known.json", ("foreword",))
     setup = Setup(binary="claude", folder=tmp_path, changes=(made,))
-    assert (wired.stands(setup).lacks, wired.stands(setup).files) == ((), ())
+    assert (status.check(setup).gaps, status.check(setup).files) == ((), ())
     made.file.write_text('{"foreword": {}}')
-    assert not wired.stands(setup).begun
+    assert not status.check(setup).begun
 
 
 @table(
@@ -145,16 +145,16 @@ def test_launchers_that_are_gone_are_named(setup, tmp_path):
     ],
 )
 def test_a_switch_of_the_host_is_named_with_its_file(home, tmp_path, host, file, text):
-    found = find(host).setup(wired.place_of(home, {"HOME": str(tmp_path)}))
+    found = find(host).setup(status.place_of(home, {"HOME": str(tmp_path)}))
     setup = replace(found, folder=tmp_path, changes=())
-    assert wired.stands(setup).off == ""
+    assert status.check(setup).off == ""
     (tmp_path / file).write_text(text)
-    assert str(tmp_path / file) in wired.stands(setup).off
+    assert str(tmp_path / file) in status.check(setup).off
 
 
 def test_when_it_was_wired_is_told_by_what_install_left(home):
-    assert wired.look(home, {"HOME": "/nowhere"}) == {} or all(
-        each.since == 0 for each in wired.look(home, {"HOME": "/nowhere"}).values()
+    assert status.install_status(home, {"HOME": "/nowhere"}) == {} or all(
+        each.since == 0 for each in status.install_status(home, {"HOME": "/nowhere"}).values()
     )
     (home.installed / "codex.json").write_text("{}")
-    assert wired._written(home.installed, "codex") > 0
+    assert status._written(home.installed, "codex") > 0

@@ -1,6 +1,6 @@
-"""The tools that a client is offered: names, what they are for, what they take and what comes back.
+"""Declare the MCP tools: names, descriptions, input and output schemas, and the instructions for the model.
 
-Nothing stored ever stands here: a client reads these texts as our own words.
+Nothing stored ever appears here: a client takes these texts for the server's own.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _tool(
     removes: bool = False,
     first: bool = False,
 ) -> dict[str, Any]:
-    """One tool as `tools/list` tells it; *first*: Claude Code offers it directly, not behind a search for tools."""
+    """Return one tool as `tools/list` shows it; *first*: Claude Code offers it without a search."""
     return {
         "name": name,
         "title": title,

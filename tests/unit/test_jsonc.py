@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.errors import BadConfig
-from foreword.install import jsonedit
-from foreword.install.jsonedit import MISSING, emptied, find, put, read, remove, same
+from foreword.install import jsonc
+from foreword.install.jsonc import MISSING, emptied, find, put, read, remove, same
 from tests.tables import table
 
 KEYS = st.text(st.sampled_from('ab"\\é/ \n'), max_size=3)
@@ -104,7 +104,7 @@ def test_a_value_is_replaced_where_it_stands(text: str, keys: tuple[str, ...], n
     if find(text, keys) is MISSING:
         return
     assert same(read(put(text, keys, new).text), with_value(read(text), keys, new, append=False))
-    assert put(text, keys, new).text == jsonedit.replace(text, keys, new)
+    assert put(text, keys, new).text == jsonc.replace(text, keys, new)
 
 
 @table("text", ["", " ", "\n", "\ufeff", "\r\n\r\n", "// mine\n", "// mine", "/* mine */ "])
@@ -163,8 +163,8 @@ def test_what_is_put_in_looks_like_the_rest_and_swallows_nothing():
         ('{"a" 1}', ("c",), "a colon"),
         ('{"a": }', ("c",), "a value is expected"),
         ('{"a": 1', ("c",), "a comma or }"),
-        ("{} x", ("c",), "behind the end"),
-        ("{} /* x", ("c",), "behind the end"),
+        ("{} x", ("c",), "follows the end"),
+        ("{} /* x", ("c",), "follows the end"),
         ('{"a": "x\n"}', ("c",), "a value is expected in line 1"),
         ("[" * 100_000, ("c",), "nested too deeply"),
     ],

@@ -1,4 +1,4 @@
-"""Environment -> the hosts that we know, which of them are on this machine, and in which version."""
+"""Find the coding agents on this machine, and their versions."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*(?:-[0-9A-Za-z.]+)?")
 
 @dataclass(frozen=True)
 class Found:
-    """A host, how it is wired here, and whether it is on this machine."""
+    """An agent, what installing it would write, and where it is on this machine."""
 
-    host: str
+    agent: str
     setup: Setup
     binary: str = ""  # its path; empty where it is not on the PATH
     version: str = ""
@@ -38,36 +38,36 @@ class Found:
         return bool(self.binary) or self.setup.folder.is_dir()
 
 
-def look(
+def detect(
     names: Iterable[str] = agents.FILES, *, home: Home, environ: Mapping[str, str], plugin: bool | None = None
 ) -> tuple[Found, ...]:
-    """Every host that can be wired, in our order; nothing of it is started where its version can be read.
-
-    Whether as a plugin: None leaves it as it is.
-    """
-    found = (one(name, home=home, environ=environ, plugin=plugin) for name in names)
+    """Return every agent that can be set up, in our order; with *plugin* None, as it was installed before."""
+    found = (detect_one(name, home=home, environ=environ, plugin=plugin) for name in names)
     return tuple(each for each in found if each is not None)
 
 
-def one(name: str, *, home: Home, environ: Mapping[str, str], plugin: bool | None = None) -> Found | None:
-    """One host; None where it cannot be wired."""
-    host = agents.find(name)
+def detect_one(name: str, *, home: Home, environ: Mapping[str, str], plugin: bool | None = None) -> Found | None:
+    """Return one agent; None where it cannot be set up.
+
+    It is started only where its version is in no file.
+    """
+    agent = agents.find(name)
     if plugin is None:
         known = manifest.load(home, name)
         plugin = known is not None and known.plugin
     place = place_of(home, environ, plugin=plugin)
-    setup = host.setup(place)
+    setup = agent.setup(place)
     if setup is None:
         return None
     binary = shutil.which(setup.binary, path=environ.get("PATH")) or ""
     version = version_of(binary, environ=environ) if binary else ""
     if version:
-        setup = host.setup(replace(place, version=version)) or setup
+        setup = agent.setup(replace(place, version=version)) or setup
     return Found(name, setup, binary, version, plugin)
 
 
 def place_of(home: Home, environ: Mapping[str, str], *, plugin: bool = False) -> Place:
-    """This user's machine, as a host file needs to know it."""
+    """Return this user's machine, as an agent's adapter needs to know it."""
     user = Path(expand("~", environ) or "/")
     return Place(
         user,
@@ -81,38 +81,38 @@ def place_of(home: Home, environ: Mapping[str, str], *, plugin: bool = False) ->
 
 
 def version_of(binary: str, *, environ: Mapping[str, str]) -> str:
-    """The version of a program: out of its npm package, out of its path, else as it tells it itself."""
+    """Return the version of a program: from its npm package, from its path, else from `--version`."""
     real = Path(os.path.realpath(binary))
     name = Path(binary).name
-    return _from_package(real, name) or _from_path(real) or _from_itself(binary, environ)
+    return _from_package(real, name) or _from_path(real) or _from_program(binary, environ)
 
 
 def _from_package(real: Path, name: str) -> str:
     for folder in list(real.parents)[:UP]:
         try:
-            told = json.loads((folder / "package.json").read_text(encoding="utf-8"))
-            programs = told.get("bin", {})
+            package = json.loads((folder / "package.json").read_text(encoding="utf-8"))
+            programs = package.get("bin", {})
             if isinstance(programs, str) or name in programs:
-                return str(told["version"])
+                return str(package["version"])
         except (OSError, ValueError, KeyError, AttributeError, TypeError):
             continue
     return ""
 
 
 def _from_path(real: Path) -> str:
-    """Installers that keep versions side by side name the file or its folder by it."""
+    """Read the version from the path: installers that keep several name the file or its folder by it."""
     for part in (real.name, real.parent.name, real.parent.parent.name):
         if found := _VERSION.fullmatch(part.removeprefix("v")):
             return found[0]
     return ""
 
 
-def _from_itself(binary: str, environ: Mapping[str, str]) -> str:
-    # In a home that is gone afterwards: some clients write settings at their first breath. And without the user's keys.
+def _from_program(binary: str, environ: Mapping[str, str]) -> str:
+    # In a home that is gone afterwards: some agents write settings as soon as they start. And without the user's keys.
     with tempfile.TemporaryDirectory(prefix="foreword-") as scratch:
         clean = {"PATH": environ.get("PATH", os.defpath), "HOME": scratch, "LANG": "C.UTF-8", "NO_COLOR": "1"}
         try:
-            ended = subprocess.run(  # noqa: S603 - the host that the user has on the PATH
+            ended = subprocess.run(  # noqa: S603 - the agent that the user has on the PATH
                 [binary, "--version"],
                 check=False,
                 stdin=subprocess.DEVNULL,

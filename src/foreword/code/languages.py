@@ -1,0 +1,224 @@
+"""Find the language of a file, parse it with tree-sitter and run the language's queries, `queries/*.scm`.
+
+The captures of a query are kinds of definitions, and `call`. Four have another meaning: `comment`; `holder` gives its
+name to what it holds and is no definition itself; `wrapper` stretches the definition in it; `block` marks where white
+space has a meaning.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import threading
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from foreword.projects import ENDINGS
+
+if TYPE_CHECKING:  # loaded when the first source file is seen
+    from tree_sitter import Language, Node, Parser, Query, QueryCursor, Tree
+
+LARGEST = 1_000_000  # bytes; nobody writes a longer file by hand
+LONGEST = 20_000  # lines, for the same reason
+WIDE = 400  # bytes a line on average: minified
+# A file of 1 MB takes 150 to 300 ms; what takes longer is no code. No other Python runs while a file is parsed.
+PARSE_MS = 400.0
+
+_HEADS = re.compile(rb"#!.*?\b(python|bash|sh|zsh|ruby|node|php|lua)[\d.]*\b")
+_BY_HEAD = {b"sh": "shell", b"bash": "shell", b"zsh": "shell", b"node": "javascript"}
+_BY_NAME = {"rakefile": "ruby", "gemfile": "ruby", "vagrantfile": "ruby"}
+_MORE_ENDINGS = {"hxx": "c++", "h++": "c++", "tpp": "c++", "phtml": "php", "ksh": "shell", "bats": "shell"}
+_PAGES = ("vue", "svelte")  # which hold scripts, among other things
+_IS_CPP = re.compile(rb"^[ \t]*(class|namespace|template|using)\b|::|\b(public|private|protected)\s*:", re.MULTILINE)
+_SCRIPT, _SCRIPT_END = re.compile(rb"<script\b", re.IGNORECASE), re.compile(rb"</script\s*>", re.IGNORECASE)
+_QUERIES = Path(__file__).parent / "queries"
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """Where a language's parser is, and how the language writes names."""
+
+    name: str  # of its wheel, tree_sitter_NAME, and of its query
+    query: str = ""  # where that has another name
+    load: str = "language"
+    typed_first: bool = False  # `int add(int a)`: what stands in front of a name belongs to its signature
+    joint: str = "."  # between a class and its method, as people write it in this language
+
+
+GRAMMARS = {
+    "python": Grammar("python"),
+    "javascript": Grammar("javascript"),
+    "typescript": Grammar("typescript", load="language_typescript"),
+    "tsx": Grammar("typescript", query="tsx", load="language_tsx"),
+    "go": Grammar("go"),
+    "rust": Grammar("rust", joint="::"),
+    "java": Grammar("java", typed_first=True),
+    "c": Grammar("c", typed_first=True),
+    "c++": Grammar("cpp", typed_first=True, joint="::"),
+    "ruby": Grammar("ruby"),
+    "php": Grammar("php", load="language_php", joint="::"),
+    "c#": Grammar("c_sharp", typed_first=True),
+    "shell": Grammar("bash"),
+    "lua": Grammar("lua"),
+    "kotlin": Grammar("kotlin"),
+    "scala": Grammar("scala"),
+    "swift": Grammar("swift"),
+}
+
+
+def language_of(path: str, *, head: bytes = b"") -> str:
+    """Return the language of a file by its name, else by its first line; empty where we have no grammar for it."""
+    name = path.replace("\\", "/").rpartition("/")[2].lower()
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    stem, _, ending = name.rpartition(".")
+    if stem:
+        if ending == "h":
+            return "c++" if _IS_CPP.search(head) else "c"
+        if ending in ("tsx", "ipynb"):
+            return "tsx" if ending == "tsx" else ""
+        language = _MORE_ENDINGS.get(ending) or ENDINGS.get(ending, "")
+        return language if language in GRAMMARS or language in _PAGES else ""
+    found = _HEADS.match(head[:100])
+    return _BY_HEAD.get(found[1], found[1].decode()) if found else ""
+
+
+def is_too_large(source: bytes) -> bool:
+    """Tell whether *source* is larger than people write, or minified."""
+    size = len(source)
+    if size > LARGEST:
+        return True
+    lines = source.count(b"\n") + 1
+    return lines > LONGEST or (size > 10 * WIDE and size / lines > WIDE)
+
+
+def scripts_of(source: bytes, *, language: str) -> tuple[bytes, str]:
+    """Return a page with blanks for all but its scripts, and their language; other files as they are."""
+    if language not in _PAGES:
+        return source, language
+    kept = bytearray(re.sub(rb"[^\n]", b" ", source))
+    at = 0
+    while found := _SCRIPT.search(source, at):
+        start = source.find(b">", found.end()) + 1
+        end = _SCRIPT_END.search(source, start) if start else None
+        if end is None:
+            break  # nor does any that follows end
+        kept[start : end.start()] = source[start : end.start()]
+        at = end.end()
+    return bytes(kept), "typescript"
+
+
+def parse(source: bytes, *, language: str, most_ms: float = PARSE_MS) -> Tree | None:
+    """Return the tree of *source*; None without a grammar, or where parsing takes longer than *most_ms*."""
+    loaded = _load(language)
+    if loaded is None:
+        return None
+    parsers = _of_thread.parsers
+    key = (language, most_ms)
+    if key not in parsers:
+        from tree_sitter import Parser
+
+        parsers[key] = Parser(loaded)
+        _limit_time(parsers[key], most_ms)
+    try:
+        return parsers[key].parse(source)
+    except ValueError:  # it took too long
+        parsers[key].reset()
+        return None
+
+
+def captures(tree: Tree, *, language: str, part: str, most_ms: float = PARSE_MS) -> dict[str, list[Node]] | None:
+    """Return the nodes that the *part* `definitions` or `calls` of a query finds, by capture.
+
+    None without a query, or where it takes too long: where something is nested a thousand times, the time grows with
+    the square of the depth.
+    """
+    query = compile_query(language, part)
+    if query is None:
+        return None
+    cursors = _of_thread.cursors
+    key = (language, part, most_ms)
+    if key not in cursors:
+        from tree_sitter import QueryCursor
+
+        cursors[key] = QueryCursor(query)
+        _limit_time(cursors[key], most_ms)
+    until = monotonic() + most_ms / 1000
+    found = cursors[key].captures(tree.root_node)
+    return found if monotonic() <= until else None
+
+
+def compile_query(language: str, part: str) -> Query | None:
+    """Return the compiled *part* of a language's query; None where its grammar is not there or does not fit."""
+    key = (language, part)
+    if key not in _queries:
+        loaded, grammar = _load(language), GRAMMARS.get(language)
+        if loaded is None or grammar is None:
+            return None
+        from tree_sitter import Query
+
+        text = _query_text(grammar.query or grammar.name)[part == "calls"]
+        with _lock:
+            try:
+                _queries[key] = Query(loaded, text)
+            except ValueError:  # a version of the grammar that calls things by other names
+                _queries[key] = None
+    return _queries[key]
+
+
+class _OfThread(threading.local):
+    """Parsers and cursors serve one thread only."""
+
+    def __init__(self) -> None:
+        self.parsers: dict[tuple[str, float], Parser] = {}
+        self.cursors: dict[tuple[str, str, float], QueryCursor] = {}
+
+
+_languages: dict[str, Language | None] = {}
+_queries: dict[tuple[str, str], Query | None] = {}
+_lock = threading.Lock()
+_of_thread = _OfThread()
+
+
+def _query_text(name: str) -> tuple[str, str]:
+    """Return the definitions and the calls of a query file, each behind those of the file that it inherits from."""
+    text = (_QUERIES / f"{name}.scm").read_text(encoding="utf-8")
+    definitions, _, calls = text.partition("; calls\n")
+    if inherited := re.match(r"; inherits: (\w+)\n", text):
+        first = _query_text(inherited[1])
+        definitions, calls = first[0] + definitions, first[1] + calls
+    return definitions, calls
+
+
+def _limit_time(worker: Any, most_ms: float) -> None:
+    """Let a parser or a cursor give up after *most_ms*.
+
+    The attribute is deprecated, but its successor is worse: a progress callback of the parser crashes the interpreter
+    (0.25.2 and 0.26.0 alike), and each piece of text that a read callback hands over is never freed.
+    """
+    with _lock, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        worker.timeout_micros = max(1, int(most_ms * 1000))
+
+
+def _load(language: str) -> Language | None:
+    """Return the grammar, where its wheel is there and of a version that this parser reads."""
+    if language not in _languages:
+        with _lock:
+            _languages[language] = _import_grammar(GRAMMARS[language]) if language in GRAMMARS else None
+    return _languages[language]
+
+
+def _import_grammar(grammar: Grammar) -> Language | None:
+    try:
+        from tree_sitter import Language
+
+        module: Any = importlib.import_module(f"tree_sitter_{grammar.name}")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # older wheels hand over a number, which still works
+            return Language(getattr(module, grammar.load)())
+    except (ImportError, AttributeError, ValueError, TypeError, OSError):
+        return None

@@ -1,0 +1,7 @@
+(comment) @comment
+[(method) (singleton_method)] @function
+(class) @class
+(module) @module
+
+; calls
+(call method: [(identifier) (constant)] @call)
