@@ -55,7 +55,7 @@ def app(home: Home) -> Iterator[App]:
 
 
 def forget(app: App, **asked: Any) -> dict[str, Any]:
-    return app.forgetting.asked(asked)
+    return app.forgetting.forget(asked)
 
 
 def kept(app: App, *memories: Memory) -> list[Memory]:

@@ -151,7 +151,7 @@ WRONG = [
     ("memory_search", {"query": "x", "limit": 0}, "`limit` must be from 1 to 50"),
     ("memory_search", {"query": "x", "limit": "many"}, "`limit` must be a whole number"),
     ("memory_search", {"query": "x", "compact": "yes"}, "`compact` must be true or false"),
-    ("memory_search", {"query": "x", "since": "last tuesday"}, "say 30m, 12h, 7d, 2w or 2026-01-31"),
+    ("memory_search", {"query": "x", "since": "last tuesday"}, "use 30m, 12h, 7d, 2w or 2026-01-31"),
     ("memory_search", {"query": "x", "words": "y"}, "has no argument 'words'"),
     ("memory_search", {"query": "x", "project": "/somewhere/else"}, "foreword search --project PATH"),
     ("memory_search", {"query": "x" * 2001}, "at most 2000 characters"),

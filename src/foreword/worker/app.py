@@ -76,15 +76,12 @@ class App:
             agent_notes=AgentNotes(services, self.working_set),
         )
         self.forgetting = Forgetting(
-            home=home,
-            store=lambda: services.store,
+            services,
             extraction=self.extraction,
-            refining=self.refine,
-            importing=lambda: self.imports,
-            work=self.working_set,
-            drain=self.capture.drain,
-            tell=services.report,
-            now=now,
+            refine=self.refine,
+            imports=self.imports,
+            working_set=self.working_set,
+            capture=self.capture,
         )
         self.reload()
         services.open_store()

@@ -21,6 +21,7 @@ from foreword.capture.parse import project_at
 from foreword.encoding import storable
 from foreword.errors import BadRequest, ForewordError, NotFound, StoreError
 from foreword.extract.summary import without_opening
+from foreword.maintenance.rescan import files
 from foreword.maintenance.similarity import alike
 from foreword.models import Memory, Query
 from foreword.paths import Home
@@ -31,10 +32,11 @@ from foreword.store.forgetting import Copy, Cutter, Doomed, Forgetter
 from foreword.store.projects import counts_as
 from foreword.store.verbatim import Sentences, is_long, split
 from foreword.terms import terms
+from foreword.worker.hook import Capture
 from foreword.worker.jobs.extract import ExtractionJob
 from foreword.worker.jobs.imports import ImportJob
 from foreword.worker.jobs.refine import RefineJob
-from foreword.worker.scrub import files
+from foreword.worker.services import Services
 from foreword.worker.working_set import WorkingSet
 
 MOST_IDS = 10_000
@@ -61,46 +63,42 @@ class Forgetting:
 
     def __init__(
         self,
+        services: Services,
         *,
-        home: Home,
-        store: Callable[[], Store],
         extraction: ExtractionJob,
-        refining: RefineJob,
-        importing: Callable[[], ImportJob],
-        work: WorkingSet,
-        drain: Callable[[], None],
-        tell: Callable[[str, str], None],
-        now: Callable[[], float] = time.time,
+        refine: RefineJob,
+        imports: ImportJob,
+        working_set: WorkingSet,
+        capture: Capture,
     ) -> None:
-        self._home, self._store, self._now, self._tell = home, store, now, tell
-        self._extraction, self._refining, self._importing, self._work = extraction, refining, importing, work
-        self._drain = drain
+        self._services, self._extraction, self._refine = services, extraction, refine
+        self._imports, self._working_set, self._capture = imports, working_set, capture
 
-    def asked(self, request: Mapping[str, Any], *, who: str = "user") -> dict[str, Any]:
+    def forget(self, request: Mapping[str, Any], *, who: str = "user") -> dict[str, Any]:
         """Forget what a caller names, or only tell what would go; what was left unfinished comes first."""
-        import_request = _wish(request, store=self._store())
+        target = _wish(request, store=self._services.store)
         if request.get("dry_run"):
-            return self._preview(import_request)  # it only reads, and a session's start would wait in line behind it
+            return self._preview(target)  # it only reads, and a session's start would wait in line behind it
         why = redact(str(request.get("why") or ""))[:MOST_WHY]
-        if self._importing().busy():
+        if self._imports.is_busy():
             raise BadRequest("an import is running", hint="wait until it is done: it may bring what is forgotten here")
-        self._drain()
-        return self._extraction.apart(lambda: self._forget(import_request, who=who, why=why)).result()
+        self._capture.drain()
+        return self._extraction.apart(lambda: self._forget(target, who=who, why=why)).result()
 
     def resume(self) -> None:
         """Finish in the background what a killed worker left."""
         try:
-            if self._store().maintenance.forgetting.unfinished():
+            if self._services.store.maintenance.forgetting.unfinished():
                 self._extraction.apart(self._finish_quietly)
         except ForewordError:
             return
 
-    def _preview(self, import_request: Mapping[str, Any]) -> dict[str, Any]:
-        store, live = self._store(), self._store().maintenance.forgetting
-        going, texts = _all_of([live.ask], self._doomed(live, import_request))
-        about = live.ask(lambda execute: rows.preview(execute, going))
-        cutter = rows.cutter([live.ask], going, _with_titles(texts))
-        cut, in_files = _cut(store, cutter, dry_run=True), _cut_files(self._home, cutter, dry_run=True)
+    def _preview(self, target: Mapping[str, Any]) -> dict[str, Any]:
+        store, live = self._services.store, self._services.store.maintenance.forgetting
+        doomed, texts = _all_of([live.ask], self._doomed(live, target))
+        about = live.ask(lambda execute: rows.preview(execute, doomed))
+        cutter = rows.cutter([live.ask], doomed, _with_titles(texts))
+        cut, in_files = _cut(store, cutter, dry_run=True), _cut_files(self._services.home, cutter, dry_run=True)
         return {
             "dry_run": True,
             "tables": dict(about.tables),
@@ -108,74 +106,74 @@ class Forgetting:
             "more": len(about.memories[MOST_TITLES:]),
             "cut": _some({**cut, "log": max(cut["log"], about.entries)}),
             "cut_memories": [memory.id for memory in store.memories.get_by_uid(sorted(cutter.cut))],
-            "similar": self._similar(about.memories, going),
+            "similar": self._similar(about.memories, doomed),
             "files": _some(in_files),
-            "sessions": list(going.sessions),
-            "projects": list(going.projects),
-            "copies": [_name(path, self._home) for path in _backups(self._home)],
+            "sessions": list(doomed.sessions),
+            "projects": list(doomed.projects),
+            "copies": [_name(path, self._services.home) for path in _backups(self._services.home)],
             "undo": FOR_EVER,
             "not_ours": _not_ours(about),
         }
 
-    def _forget(self, import_request: Mapping[str, Any], *, who: str, why: str) -> dict[str, Any]:
-        live = self._store().maintenance.forgetting
+    def _forget(self, target: Mapping[str, Any], *, who: str, why: str) -> dict[str, Any]:
+        live = self._services.store.maintenance.forgetting
         if left := live.unfinished():
             self._finish(left)
-        going = self._doomed(live, import_request)
+        doomed = self._doomed(live, target)
         if who == "agent":
-            [of_agent, *_] = self._store().memories.get(going.ids[:1])
-            going = replace(going, only=of_agent.project)
-        return self._carry_out(going, who=who, why=why, at=self._now())
+            [of_agent, *_] = self._services.store.memories.get(doomed.ids[:1])
+            doomed = replace(doomed, only=of_agent.project)
+        return self._carry_out(doomed, who=who, why=why, at=self._services.now())
 
     def _finish_quietly(self) -> None:
         try:
-            if left := self._store().maintenance.forgetting.unfinished():
+            if left := self._services.store.maintenance.forgetting.unfinished():
                 self._finish(left)
         except Exception as exc:  # noqa: BLE001 - nobody waits for this, so it must say what went wrong
-            self._tell("forget", f"something that was to be forgotten is not gone yet: {exc}; it is tried again")
+            self._services.report("forget", f"an unfinished forget failed, and is tried again: {exc}")
 
     def _finish(self, left: Mapping[str, Any]) -> None:
         """Do what a killed worker was about to do."""
-        store = self._store()
+        store = self._services.store
         live = store.maintenance.forgetting
         if left.get("sweep"):  # the rows are gone, and with them what to look for
             store.maintenance.sweep()
             receipt = {"interrupted": True, "sentences": None, "left": None, "undo": FOR_EVER}
-            live.end(receipt, who="worker", why="finished", at=self._now(), ids=())
+            live.end(receipt, who="worker", why="finished", at=self._services.now(), ids=())
         else:
             why = "finished after an interruption"
             self._carry_out(live.again(left), who="worker", why=why, at=float(left["at"]))
 
-    def _doomed(self, live: Forgetter, import_request: Mapping[str, Any]) -> Doomed:
-        going = live.ask(lambda execute: rows.doomed(execute, **import_request))
-        missing = [id for id in import_request["ids"] if id not in going.ids]
+    def _doomed(self, live: Forgetter, target: Mapping[str, Any]) -> Doomed:
+        doomed = live.ask(lambda execute: rows.doomed(execute, **target))
+        missing = [id for id in target["ids"] if id not in doomed.ids]
         if missing:
             raise NotFound(f"there is no memory {', '.join(missing[:5])}", hint="`foreword search` finds ids")
-        if not going.ids and not going.sessions and not going.projects:
+        if not doomed.ids and not doomed.sessions and not doomed.projects:
             raise NotFound("nothing here is like that", hint="`foreword search` and `foreword sessions` tell what is")
-        return going
+        return doomed
 
-    def _carry_out(self, going: Doomed, *, who: str, why: str, at: float) -> dict[str, Any]:
+    def _carry_out(self, doomed: Doomed, *, who: str, why: str, at: float) -> dict[str, Any]:
         began = time.perf_counter()
-        store, home = self._store(), self._home
+        store, home = self._services.store, self._services.home
         live = store.maintenance.forgetting
         copies, unread = _opened(home)
         try:
             asks = [live.ask, *(copy.ask for copy in copies)]
-            going, texts = _all_of(asks, going)
-            cutter = rows.cutter(asks, going, _with_titles(texts))
-            about = live.ask(lambda execute: rows.preview(execute, going))
-            similar = self._similar(about.memories, going)
-            live.begin(going, at=at)
-            self._refining.drop()
-            self._work.forget(going.near)
+            doomed, texts = _all_of(asks, doomed)
+            cutter = rows.cutter(asks, doomed, _with_titles(texts))
+            about = live.ask(lambda execute: rows.preview(execute, doomed))
+            similar = self._similar(about.memories, doomed)
+            live.begin(doomed, at=at)
+            self._refine.drop()
+            self._working_set.forget(doomed.near)
             cut = _cut(store, cutter)
             live.bury_cut(cutter.cut, at=at)
             in_files = _cut_files(home, cutter)
             stones = live.stones()
             for copy in copies:
                 in_files[_name(copy.path, home)] = copy.forget(cutter, stones=stones, at=at)
-            removed = live.remove(going)
+            removed = live.remove(doomed)
         finally:
             for copy in copies:
                 copy.close()
@@ -185,9 +183,9 @@ class Forgetting:
             store.maintenance.vacuum()
             found = scan(home, live, cutter.sentences)
         receipt = {
-            "memories": len(going.ids),
-            "sessions": len(going.sessions),
-            "projects": len(going.projects),
+            "memories": len(doomed.ids),
+            "sessions": len(doomed.sessions),
+            "projects": len(doomed.projects),
             "removed": dict(removed),
             "cut": _some({**cut, "log": max(cut["log"], about.entries)}),
             "files": _some(in_files),
@@ -201,20 +199,20 @@ class Forgetting:
             "seconds": round(time.perf_counter() - began, 2),
         }
         own = {memory.project for memory in about.memories}  # of a whole project not even its name is kept
-        project = "".join(own) if len(own) == 1 and not going.projects else ""
+        project = "".join(own) if len(own) == 1 and not doomed.projects else ""
         named = cutter.text(redact(why))[:MOST_WHY]
-        entry = live.end(receipt, who=who, why=named, at=at, ids=going.ids[:MOST_NAMED], project=project)
-        more = {"ids": list(going.ids), "entry": entry, "not_ours": _not_ours(about), "dry_run": False}
+        entry = live.end(receipt, who=who, why=named, at=at, ids=doomed.ids[:MOST_NAMED], project=project)
+        more = {"ids": list(doomed.ids), "entry": entry, "not_ours": _not_ours(about), "dry_run": False}
         return {**receipt, **more, "similar": similar}
 
-    def _similar(self, memories: Sequence[Memory], going: Doomed) -> list[dict[str, str]]:
+    def _similar(self, memories: Sequence[Memory], doomed: Doomed) -> list[dict[str, str]]:
         """Return the memories that stay and say the same in other words: whoever asked decides about them."""
         found: dict[str, dict[str, str]] = {}
         for memory in memories[:MOST_COMPARED]:
             text = f"{memory.title}. {memory.body}"
             query = Query(scopes=(memory.scope, "universal"), terms=terms(text), plain=True)
-            for other in (hit.memory for hit in self._store().search.by_words(query)):
-                if other.uid not in going.uids and alike(text, f"{other.title}. {other.body}"):
+            for other in (hit.memory for hit in self._services.store.search.by_words(query)):
+                if other.uid not in doomed.uids and alike(text, f"{other.title}. {other.body}"):
                     found[other.id] = _named_memory(other)
         return list(found.values())
 
@@ -264,15 +262,15 @@ def _projects(named: str, *, store: Store) -> tuple[str, ...]:
     return found
 
 
-def _all_of(asks: Sequence[Callable[..., Any]], going: Doomed) -> tuple[Doomed, list[str]]:
+def _all_of(asks: Sequence[Callable[..., Any]], doomed: Doomed) -> tuple[Doomed, list[str]]:
     """Return all that goes, and its texts in every wording that any of these databases has."""
     for ask in asks:
-        going = ask(lambda execute, so_far=going: rows.known_as(execute, so_far))
-    texts = [text for ask in asks for text in ask(lambda execute: list(rows.texts(execute, going)))]
+        doomed = ask(lambda execute, so_far=doomed: rows.known_as(execute, so_far))
+    texts = [text for ask in asks for text in ask(lambda execute: list(rows.texts(execute, doomed)))]
     sentences = Sentences(_with_titles(texts))
     for ask in asks:
-        going = ask(lambda execute, so_far=going: rows.with_copies(execute, so_far, sentences))
-    return going, texts
+        doomed = ask(lambda execute, so_far=doomed: rows.with_copies(execute, so_far, sentences))
+    return doomed, texts
 
 
 def _with_titles(texts: Sequence[str]) -> list[str]:

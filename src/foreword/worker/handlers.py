@@ -20,6 +20,7 @@ from foreword.extract.merge import open_items
 from foreword.extract.session import session_uid
 from foreword.hook.build import key_of
 from foreword.importers.export import rows
+from foreword.maintenance.rescan import scrub
 from foreword.models import (
     FORMS,
     RELATIONS,
@@ -44,7 +45,6 @@ from foreword.store.scrub import Cleaner
 from foreword.worker import requests, serialize
 from foreword.worker.app import App
 from foreword.worker.jobs.maintenance import settle_choices
-from foreword.worker.scrub import scrub
 from foreword.worker.services import log_to
 
 MOST_SHOWN_IN = 50  # injections that a memory's explanation names
@@ -487,7 +487,7 @@ def scrub_store(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
 def forget_memories(app: App, body: Mapping[str, Any], *, who: str = "user") -> dict[str, Any]:
     """Remove something for good, and prove it; with `dry_run` only list what would be removed."""
     app.stats.flush()  # what is written with the next commit may name it
-    return app.forgetting.asked(body, who=who)
+    return app.forgetting.forget(body, who=who)
 
 
 def rebuild_index(app: App) -> dict[str, Any]:

@@ -100,8 +100,6 @@ class ImportJob:
         """Return whether an import runs: any, or one of these projects."""
         return any(not projects or each.project.key in projects for each in self._imports)
 
-    busy = is_busy  # the name that forget.py knows
-
     def close(self) -> None:
         """Close what the sources have open, after the job has ended."""
         for each in self._imports:
