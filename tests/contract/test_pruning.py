@@ -11,8 +11,7 @@ from tests.tables import table
 
 from foreword.audit import MemoryChange
 from foreword.models import KINDS, Change, Event, Injection, Item, Link, Memory, NoContextRecord, Query
-from foreword.store.pruning import PARTS
-from foreword.store.retention import CLASSES, Limits
+from foreword.store.pruning import CLASSES, PARTS, Limits
 
 DAY = 86_400
 FIRST = datetime(2026, 1, 1, 12)
@@ -76,7 +75,7 @@ def carried_out(store, plan, *, now, stop: int = 10**9) -> dict[str, int]:
     for place, part in enumerate(PARTS):
         after = ()
         while stop > 0:
-            batch = store.maintenance.prune(plan, place, after=after, who="worker", now=now, told=rows, noted=noted)
+            batch = store.maintenance.prune(plan, place, after=after, who="worker", now=now, removed=rows, noted=noted)
             rows[part.name] += batch.rows
             noted, after, stop = batch.noted, batch.after, stop - 1
             if not after:

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreword.models import Event, Injection, Memory, NoContextRecord
-from foreword.store import forgetting
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 fresh = itertools.count()
@@ -27,9 +26,9 @@ def an_injection(id, *, tokens=7, **more):
 def forgotten(store, **asked):
     """As a worker forgets: hidden and buried, then gone."""
     live = store.maintenance.forgetting
-    going = live.ask(lambda execute: forgetting.doomed(execute, **asked))
-    live.begin(going, at=10.0)
-    live.remove(going)
+    target = live.find(**asked)
+    live.begin(target, at=10.0)
+    live.remove(target)
 
 
 @settings(deadline=None, max_examples=25)
@@ -75,7 +74,7 @@ def test_silences_are_kept_once_and_not_beside_what_was_given(make_store):
     assert store.injections.get("j").text == "by the hook itself"
     # A lost table costs no injection.
     store = make_store()
-    store.database.write(lambda: store.database.connection.execute("DROP TABLE silences"))
+    store.database.write(lambda: store.database.connection.execute("DROP TABLE no_context"))
     store.injections.record(an_injection("i", away=True, text="given"), at_once=True)
     assert store.injections.get("i").text == "given"
     store.reindex()

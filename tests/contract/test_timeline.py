@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreword.models import Change, Event, Injection, Item, Memory, Query, Session, UsageVerdict
-from foreword.store import forgetting
 from foreword.store.timeline import Given
 
 fresh = itertools.count()
@@ -152,10 +151,10 @@ def test_who_saw_what_is_made_anew_with_the_index_and_goes_with_the_memory(store
     store.reindex()
     assert told_by(store, "a", "b", "c") == before
     live = store.maintenance.forgetting
-    going = live.ask(lambda execute: forgetting.doomed(execute, ids=[kept[0].id]))
-    live.begin(going, at=9.0)
+    target = live.find(ids=[kept[0].id])
+    live.begin(target, at=9.0)
     assert told_by(store, "a", "b") == {"a": [kept[1].id], "b": []}
-    assert live.remove(going)["sightings"] == 1
+    assert live.remove(target)["sightings"] == 1
     assert store.stats.row_counts()["sightings"] == 1
 
 

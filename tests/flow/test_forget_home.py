@@ -17,7 +17,6 @@ from foreword.errors import NotFound
 from foreword.hook.spool import append
 from foreword.models import Event, Link, Memory
 from foreword.paths import Home
-from foreword.store import forgetting
 from foreword.worker.app import App
 from foreword.worker.handlers import settled_session, show_memory
 from foreword.worker.projects import unite
@@ -231,7 +230,7 @@ def test_signs_are_looked_for_as_they_are(app: App, match: str) -> None:
 def test_nothing_that_is_about_to_go_is_fetched_any_more(app: App) -> None:
     (one,) = kept(app, Memory("decision", "walrus"))
     live = app.store.maintenance.forgetting
-    live.begin(live.ask(lambda execute: forgetting.doomed(execute, ids=[one.id])), at=9.0)
+    live.begin(live.find(ids=[one.id]), at=9.0)
     with pytest.raises(NotFound):
         show_memory(app, one.id)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.config import SETTINGS as KNOWN
-from foreword.store.retention import (
+from foreword.store.pruning import (
     BY_SIZE,
     CLASSES,
     LONGEST_GAP,
@@ -80,10 +80,10 @@ def test_a_clock_beyond_all_calendars_makes_nothing_old(now):
 
 @given(st.integers(0, 10**9), st.integers(0, 10**9), st.integers(1, 10**9))
 def test_what_goes_by_size_brings_a_store_below_its_cap_and_only_one_that_passed_it(used, going, most):
-    more = excess(used, going=going, limits=Limits({}, most))
+    more = excess(used, removed=going, limits=Limits({}, most))
     assert (more == 0) == (used - going <= most)
     assert used - going - more <= most
-    assert excess(used, going=going, limits=Limits({}, 0)) == 0
+    assert excess(used, removed=going, limits=Limits({}, 0)) == 0
 
 
 def test_every_class_has_its_setting_and_its_words():

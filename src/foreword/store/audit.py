@@ -186,8 +186,8 @@ class Audit(Reader):
         for id in entry.patch.get("new", ()):
             made = present.get(id)
             if made is not None:
-                aside = "active" if made.status == "discarded" else "discarded"
-                before.append((made, {"status": [made.status, aside]}, id))
+                other_status = "active" if made.status == "discarded" else "discarded"
+                before.append((made, {"status": [made.status, other_status]}, id))
         after = [self._patched(memory, patch, uid=id) for memory, patch, id in before]
         self._refuse_gone(changed)
         links = self._between([Link(*link) for link in entry.patch.get("unlinked", ())])

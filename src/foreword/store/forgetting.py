@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import apsw
 
@@ -23,7 +23,7 @@ from foreword.store.audit import Audit
 from foreword.store.database import Database
 from foreword.store.memories import MemoryReader
 from foreword.store.memories import as_json as to_json
-from foreword.store.migrations import check_version
+from foreword.store.migrations import check_version, upgrade
 from foreword.store.sql import ReadOnly
 from foreword.store.tombstones import KEY, Tombstones, texts_of
 from foreword.store.verbatim import MARK, Sentences, each_string
@@ -31,7 +31,6 @@ from foreword.terms import text_in
 
 Execute = Callable[..., Any]
 Stones = tuple[str, list[tuple[bytes, str, float]]]
-T = TypeVar("T")
 
 PAGE = 64 * 1024
 UNFINISHED = "forgetting"  # the mark that the next worker finds where one was killed
@@ -54,7 +53,7 @@ CUT = frozenset(
 
 
 @dataclass(frozen=True)
-class Doomed:
+class Target:
     """What is to be forgotten: memories, and all of some sessions and projects.
 
     *near* are the sessions that the memories came from. *only* is the project of an agent that asks: memories of other
@@ -72,7 +71,7 @@ class Doomed:
         """Return whether a memory stays as it is, because it is not the agent's who asks."""
         return bool(self.only) and (row["trust"] == "user" or row["project"] != self.only)
 
-    def with_memories(self, rows: Iterable[Sequence[str]]) -> Doomed:
+    def with_memories(self, rows: Iterable[Sequence[str]]) -> Target:
         """Return the same with more memories, each given as (uid, id, session)."""
         more = list(rows)
         return replace(
@@ -96,9 +95,9 @@ class Preview:
 # ---- what goes
 
 
-def doomed(
+def _find(
     execute: Execute, *, ids: Sequence[str] = (), session: str = "", projects: Sequence[str] = (), match: str = ""
-) -> Doomed:
+) -> Target:
     """Find the memories of these ids, of a session, of projects, or of projects and with these words."""
     words = match.casefold().split()
     sql = """SELECT m.uid, m.id, m.session, m.title, m.body, m.tags, m.detail
@@ -116,37 +115,37 @@ def doomed(
     sessions = {session} if session else set()
     if whole:
         sessions |= {id for (id,) in execute(f"SELECT id FROM sessions WHERE project IN {LIST}", (as_list(whole),))}
-    going = Doomed(sessions=tuple(sorted(sessions)), projects=whole, near=tuple(sorted(sessions)))
-    going = going.with_memories(row[:3] for row in found)
-    return going.with_memories(_merged(execute, going))
+    target = Target(sessions=tuple(sorted(sessions)), projects=whole, near=tuple(sorted(sessions)))
+    target = target.with_memories(row[:3] for row in found)
+    return target.with_memories(_merged(execute, target))
 
 
-def _merged(execute: Execute, going: Doomed) -> list[Sequence[str]]:
+def _merged(execute: Execute, target: Target) -> list[Sequence[str]]:
     """Find what tidying merged into these memories: the same, in its own words."""
     sql = f"""SELECT uid, id, session, superseded_by, detail FROM memories
         WHERE superseded_by IN {LIST} AND detail LIKE '%"same_as"%'"""
-    rows = list(execute(sql, (as_list(going.ids),)))
+    rows = list(execute(sql, (as_list(target.ids),)))
     return [row[:3] for row in rows if _as_object(row[4]).get("same_as") == row[3]]
 
 
-def known_as(execute: Execute, going: Doomed) -> Doomed:
-    """Return *going* with the uids and ids that the same memories have here: a merge of projects gives them others."""
+def _known_as(execute: Execute, target: Target) -> Target:
+    """Return *target* with the uids and ids that the same memories have here: a merge of projects gives them others."""
     sql = f"SELECT uid, id, session FROM memories WHERE uid IN {LIST} OR id IN {LIST}"
-    return going.with_memories(execute(sql, (as_list(going.uids), as_list(going.ids))))
+    return target.with_memories(execute(sql, (as_list(target.uids), as_list(target.ids))))
 
 
-def with_copies(execute: Execute, going: Doomed, sentences: Sentences) -> Doomed:
-    """Return *going* with the memories whose title and body are nothing but verbatim copies of its texts."""
+def _with_copies(execute: Execute, target: Target, sentences: Sentences) -> Target:
+    """Return *target* with the memories whose title and body are nothing but verbatim copies of its texts."""
     sql = f"SELECT uid, id, session, title, body, trust, project FROM memories WHERE uid NOT IN {LIST}"
-    return going.with_memories(
+    return target.with_memories(
         (uid, id, session)
-        for uid, id, session, title, body, trust, project in execute(sql, (as_list(going.uids),))
+        for uid, id, session, title, body, trust, project in execute(sql, (as_list(target.uids),))
         if title in sentences and (not body.strip() or body in sentences)
-        if not going.spares({"trust": trust, "project": project})
+        if not target.spares({"trust": trust, "project": project})
     )
 
 
-def projects(execute: Execute, key: str) -> tuple[str, ...]:
+def _projects(execute: Execute, key: str) -> tuple[str, ...]:
     """Return a project that anything is known of, and its aliases; none where nothing is."""
     known = execute(
         """SELECT 1 FROM owners WHERE scope = 'project:' || ?1 UNION SELECT 1 FROM sessions WHERE project = ?1
@@ -157,40 +156,40 @@ def projects(execute: Execute, key: str) -> tuple[str, ...]:
     return (key, *(alias for (alias,) in aliases)) if list(known) else ()
 
 
-def texts(execute: Execute, going: Doomed) -> Iterator[str]:
+def _texts(execute: Execute, target: Target) -> Iterator[str]:
     """Yield every text of what goes: as it is, as the log knows it from before, and what its sessions were asked."""
     # What a change is called, its file and its signature are the repository's words.
     sql = f"SELECT {', '.join(TEXTS)} FROM memories WHERE kind <> 'change' AND uid IN {LIST}"
-    for row in execute(sql, (as_list(going.uids),)):
+    for row in execute(sql, (as_list(target.uids),)):
         yield from _strings_of(row)
     named = f"SELECT DISTINCT l.patch FROM log l JOIN log_memories USING (number) WHERE memory IN {LIST}"
-    for (patch,) in execute(named, (as_list(going.ids),)):
+    for (patch,) in execute(named, (as_list(target.ids),)):
         changed = json.loads(patch).get("changed", {})
-        for id in set(changed) & set(going.ids):
+        for id in set(changed) & set(target.ids):
             for name in set(changed[id]) & set(TEXTS):
                 yield from _strings(changed[id][name])
-    for session in going.sessions:
+    for session in target.sessions:
         room = MOST_PROMPTS
         for (payload,) in execute("SELECT payload FROM events WHERE session = ? AND kind = 'prompt'", (session,)):
             prompt = _as_object(payload).get("prompt")
             if isinstance(prompt, str) and room > 0:
                 yield prompt[:room]
                 room -= len(prompt)
-    if going.sessions:
+    if target.sessions:
         for (detail,) in execute("SELECT detail FROM memories WHERE kind = 'failure'"):
-            yield from _known_by(_as_object(detail), frozenset(going.sessions))
+            yield from _known_by(_as_object(detail), frozenset(target.sessions))
 
 
-def preview(execute: Execute, going: Doomed) -> Preview:
+def _preview(execute: Execute, target: Target) -> Preview:
     """Count what would go, by table, and name whose own files tell it too."""
-    counts = {table: _count(execute, table, *each) for table, each in _conditions(going).items()}
+    counts = {table: _count(execute, table, *each) for table, each in _conditions(target).items()}
     sql = f"""SELECT DISTINCT json_extract(payload, '$.transcript_path') FROM events
         WHERE session IN {LIST} AND json_valid(payload)"""
-    paths = [path for (path,) in execute(sql, (as_list(going.near),)) if isinstance(path, str) and path]
+    paths = [path for (path,) in execute(sql, (as_list(target.near),)) if isinstance(path, str) and path]
     return Preview(
         tables={table: count for table, count in counts.items() if count},
-        entries=len(_log_entries(execute, going)),
-        memories=MemoryReader(ReadOnly(execute, failures=(apsw.Error,))).get_by_uid(list(going.uids)),
+        entries=len(_log_entries(execute, target)),
+        memories=MemoryReader(ReadOnly(execute, failures=(apsw.Error,))).get_by_uid(list(target.uids)),
         transcripts=tuple(sorted(paths)),
     )
 
@@ -204,13 +203,17 @@ class Cutter:
     *injections* are the ids of those whose texts go.
     """
 
-    def __init__(self, going: Doomed, texts: Sequence[str], *, injections: Set[str] = frozenset()) -> None:
-        self.going = going
+    def __init__(self, target: Target, texts: Sequence[str], *, injections: Set[str] = frozenset()) -> None:
+        self.target = target
         self.sentences = Sentences(texts)
         self.cut: set[str] = set()  # uids of memories that stay without a passage
         self.hide = self.text
         self._short = Sentences(texts, shortest=SHORTEST_NEAR, whole_words=True)
-        self._uids, self._sessions, self._near = frozenset(going.uids), frozenset(going.sessions), frozenset(going.near)
+        self._uids, self._sessions, self._near = (
+            frozenset(target.uids),
+            frozenset(target.sessions),
+            frozenset(target.near),
+        )
         self._injections = injections
 
     def text(self, text: str) -> str:
@@ -229,7 +232,7 @@ class Cutter:
         return self._short.cut_json(clean) if row.get("session") in self._near else clean
 
     def _memory(self, name: str, text: str, *, row: Mapping[str, Any]) -> str:
-        if name not in TEXTS or row["uid"] in self._uids or self.going.spares(row):
+        if name not in TEXTS or row["uid"] in self._uids or self.target.spares(row):
             return text
         clean = _without_sessions(text, self._sessions) if name == "detail" else text
         if name == "body" and row["kind"] == "failure":
@@ -242,18 +245,18 @@ class Cutter:
         return clean
 
 
-def cutter(asks: Sequence[Callable[..., Any]], going: Doomed, texts: Sequence[str]) -> Cutter:
-    """Make the cutter for databases, each given by what asks it."""
-    injections = (ask(lambda execute: _given(execute, going)) for ask in asks)
-    return Cutter(going, texts, injections=frozenset[str]().union(*injections))
+def cutter(sources: Sequence[Source], target: Target, texts: Sequence[str]) -> Cutter:
+    """Make the cutter for these databases."""
+    injections = (source.injections(target) for source in sources)
+    return Cutter(target, texts, injections=frozenset[str]().union(*injections))
 
 
-def _given(execute: Execute, going: Doomed) -> frozenset[str]:
+def _injections(execute: Execute, target: Target) -> frozenset[str]:
     """Return the injections whose texts go: those of its sessions, and those that told its memories."""
     sql = f"""SELECT id FROM injections WHERE session IN {LIST} OR project IN {LIST}
         UNION SELECT injection FROM injection_items WHERE memory IN {LIST}"""
     return frozenset(
-        id for (id,) in execute(sql, (as_list(going.sessions), as_list(going.projects), as_list(going.ids)))
+        id for (id,) in execute(sql, (as_list(target.sessions), as_list(target.projects), as_list(target.ids)))
     )
 
 
@@ -298,20 +301,20 @@ def _rekey(execute: Execute, tombstones: Tombstones, *, at: float) -> None:
 # ---- its rows
 
 
-def remove(execute: Execute, going: Doomed) -> Counter[str]:
+def remove(execute: Execute, target: Target) -> Counter[str]:
     """Delete its rows, inside the transaction of whoever calls; return how many, by table."""
-    ids = as_list(going.ids)
+    ids = as_list(target.ids)
     removed: Counter[str] = Counter()
-    _unindex(execute, going)
-    removed["changes"] += _remove_changes(execute, going)
+    _unindex(execute, target)
+    removed["changes"] += _remove_changes(execute, target)
     telling_them = f"SELECT injection FROM injection_items WHERE memory IN {LIST}"
     execute(f"UPDATE injections SET terms = '[]' WHERE id IN ({telling_them})", (ids,))
     unused = {"vectors": (_PLACELESS, ()), "code": (_PLACELESS, ()), "units": (_UNNAMED, ())}
-    for table, (where, parameters) in {**_conditions(going), **unused}.items():
+    for table, (where, parameters) in {**_conditions(target), **unused}.items():
         removed[table] += _count(execute, table, where, parameters)
         execute(f"DELETE FROM {table} WHERE {where}", parameters)
-    _strip_log(execute, going)
-    execute(f"UPDATE silences SET nearest = '', score = 0 WHERE nearest IN {LIST}", (ids,))
+    _strip_log(execute, target)
+    execute(f"UPDATE no_context SET nearest = '', score = 0 WHERE nearest IN {LIST}", (ids,))
     execute(f"UPDATE memories SET superseded_by = '' WHERE superseded_by IN {LIST}", (ids,))
     return +removed
 
@@ -320,13 +323,13 @@ _PLACELESS = "place NOT IN (SELECT place FROM memories)"
 _UNNAMED = "NOT EXISTS (SELECT 1 FROM code WHERE unit = number)"
 
 
-def _conditions(going: Doomed) -> dict[str, tuple[str, tuple[Any, ...]]]:
+def _conditions(target: Target) -> dict[str, tuple[str, tuple[Any, ...]]]:
     """Return which rows of which table go; what names others comes first."""
-    ids, sessions, projects = as_list(going.ids), as_list(going.sessions), as_list(going.projects)
+    ids, sessions, projects = as_list(target.ids), as_list(target.sessions), as_list(target.projects)
     here = f"(session IN {LIST} OR project IN {LIST})"
     theirs = f"injection IN (SELECT id FROM injections WHERE {here})"
-    both, scopes = (sessions, projects), as_list([f"project:{each}" for each in going.projects])
-    named = as_list([*going.sessions, *going.projects])
+    both, scopes = (sessions, projects), as_list([f"project:{each}" for each in target.projects])
+    named = as_list([*target.sessions, *target.projects])
     # As the last part of a name, or between two others: /src/foobar is another than /src/foo.
     naming = """EXISTS (SELECT 1 FROM json_each(?) WHERE instr(name || ':', ':' || value || ':')
       OR substr(name, -length(value) - 1) = ' ' || value)"""
@@ -338,33 +341,32 @@ def _conditions(going: Doomed) -> dict[str, tuple[str, tuple[Any, ...]]]:
         "injection_texts": (telling, (ids, *both)),
         "injection_items": (f"memory IN {LIST} OR {theirs}", (ids, *both)),
         "injections": (here, both),
-        "silences": (here, both),
+        "no_context": (here, both),
         "events": (here, both),
         "changes": (here, both),
         "ledger": (f"session IN {LIST}", (sessions,)),
         "sessions": (f"id IN {LIST} OR project IN {LIST}", both),
-        "memories": (f"uid IN {LIST}", (as_list(going.uids),)),
+        "memories": (f"uid IN {LIST}", (as_list(target.uids),)),
         "owners": (f"scope IN {LIST} AND number NOT IN (SELECT owner FROM memories)", (scopes,)),
         "projects": (f"key IN {LIST}", (projects,)),
         "tallies": (f"project IN {LIST}", (projects,)),
         "marks": (naming, (named,)),
-        "moved": (f"what = 'memories' AND row IN {LIST}", (ids,)),
     }
 
 
-def _unindex(execute: Execute, going: Doomed) -> None:
-    """Delete it from the words index, which is rebuilt afterwards; a damaged index keeps nothing from going."""
+def _unindex(execute: Execute, target: Target) -> None:
+    """Delete it from the words index, which is rebuilt afterwards; a damaged index keeps nothing from target."""
     columns = "title, body, tags, files, split"
     with suppress(apsw.Error):
-        for row in list(execute(f"SELECT place, {columns} FROM memories WHERE uid IN {LIST}", (as_list(going.uids),))):
+        for row in list(execute(f"SELECT place, {columns} FROM memories WHERE uid IN {LIST}", (as_list(target.uids),))):
             execute(f"INSERT INTO words (words, rowid, {columns}) VALUES ('delete', ?, ?, ?, ?, ?, ?)", row)
 
 
-def _remove_changes(execute: Execute, going: Doomed) -> int:
+def _remove_changes(execute: Execute, target: Target) -> int:
     """Delete the changes that the memories of changes tell of."""
     sql = f"SELECT project, session, files, functions FROM memories WHERE kind = 'change' AND uid IN {LIST}"
     count = 0
-    for row in list(execute(sql, (as_list(going.uids),))):
+    for row in list(execute(sql, (as_list(target.uids),))):
         where = f"project = ? AND session = ? AND file IN {LIST} AND function IN {LIST}"
         with suppress(apsw.SQLError):  # what some other program wrote as no list names nothing
             count += _count(execute, "changes", where, row)
@@ -372,17 +374,17 @@ def _remove_changes(execute: Execute, going: Doomed) -> int:
     return count
 
 
-def _log_entries(execute: Execute, going: Doomed) -> list[tuple[int, str, str, str]]:
+def _log_entries(execute: Execute, target: Target) -> list[tuple[int, str, str, str]]:
     sql = f"""SELECT DISTINCT number, why, patch, project FROM log LEFT JOIN log_memories USING (number)
         WHERE memory IN {LIST} OR project IN {LIST}"""
-    return list(execute(sql, (as_list(going.ids), as_list(going.projects))))
+    return list(execute(sql, (as_list(target.ids), as_list(target.projects))))
 
 
-def _strip_log(execute: Execute, going: Doomed) -> None:
+def _strip_log(execute: Execute, target: Target) -> None:
     """Leave of entries of the log who did what to which memory, and when."""
-    ids = frozenset(going.ids)
-    for number, why, patch, project in _log_entries(execute, going):
-        gone = project in going.projects
+    ids = frozenset(target.ids)
+    for number, why, patch, project in _log_entries(execute, target):
+        gone = project in target.projects
         whole = json.loads(patch)
         kept = {id: each for id, each in whole.get("changed", {}).items() if id not in ids}
         less = {} if gone or (whole.get("changed") and not kept) else {**whole, "changed": kept}
@@ -395,39 +397,72 @@ def _strip_log(execute: Execute, going: Doomed) -> None:
 # ---- databases
 
 
-class Forgetter:
+class Source:
+    """A database as far as forgetting reads it."""
+
+    def __init__(self, execute: Execute) -> None:
+        self._execute = execute
+
+    def find(
+        self, *, ids: Sequence[str] = (), session: str = "", projects: Sequence[str] = (), match: str = ""
+    ) -> Target:
+        """Find the memories of these ids, of a session, of projects, or of projects and with these words."""
+        return _find(self._execute, ids=ids, session=session, projects=projects, match=match)
+
+    def known_as(self, target: Target) -> Target:
+        """Return *target* with the uids and ids that the same memories have here: a merge of projects changes them."""
+        return _known_as(self._execute, target)
+
+    def with_copies(self, target: Target, sentences: Sentences) -> Target:
+        """Return *target* with the memories whose title and body are nothing but verbatim copies of its texts."""
+        return _with_copies(self._execute, target, sentences)
+
+    def projects(self, key: str) -> tuple[str, ...]:
+        """Return a project that anything is known of, and its aliases; none where nothing is."""
+        return _projects(self._execute, key)
+
+    def texts(self, target: Target) -> list[str]:
+        """Return every text of *target*: as it is, as the log knows it from before, and its sessions' prompts."""
+        return list(_texts(self._execute, target))
+
+    def preview(self, target: Target) -> Preview:
+        """Count what would go, by table, and name whose own files tell it too."""
+        return _preview(self._execute, target)
+
+    def injections(self, target: Target) -> frozenset[str]:
+        """Return the injections whose texts go: those of its sessions, and those that showed its memories."""
+        return _injections(self._execute, target)
+
+
+class Forgetter(Source):
     """The steps on the live database; one that was killed in the middle is taken again."""
 
     def __init__(self, db: Database, *, tombstones: Tombstones, audit: Audit) -> None:
+        super().__init__(db.query)
         self._db, self._tombstones, self._audit = db, tombstones, audit
-        self._execute = db.query
 
-    def ask(self, question: Callable[[Execute], T]) -> T:
-        with self._db.same_connection():
-            return question(self._db.query)
-
-    def begin(self, going: Doomed, *, at: float) -> None:
+    def begin(self, target: Target, *, at: float) -> None:
         """Note what is to go, hide it and bury it, all or nothing; from here on it is never shown again."""
-        named = {"ids": going.ids, "sessions": going.sessions, "projects": going.projects}
-        note = {**named, "only": going.only, "at": at}
+        named = {"ids": target.ids, "sessions": target.sessions, "projects": target.projects}
+        note = {**named, "only": target.only, "at": at}
 
-        def work() -> None:
-            self._execute("INSERT OR REPLACE INTO marks VALUES (?, ?, ?)", (UNFINISHED, json.dumps(note), at))
-            self._execute(f"UPDATE memories SET status = 'forgotten' WHERE uid IN {LIST}", (as_list(going.uids),))
-            _bury(self._execute, self._tombstones, going, at=at)
-
-        self._db.write(work)
+        self._db.write(self._begin, target, json.dumps(note), at=at)
         self._db.let_go()  # what waits to be written may tell of it
+
+    def _begin(self, target: Target, note: str, *, at: float) -> None:
+        self._execute("INSERT OR REPLACE INTO marks VALUES (?, ?, ?)", (UNFINISHED, note, at))
+        self._execute(f"UPDATE memories SET status = 'forgotten' WHERE uid IN {LIST}", (as_list(target.uids),))
+        _bury(self._execute, self._tombstones, target, at=at)
 
     def unfinished(self) -> Mapping[str, Any]:
         """Return what an earlier worker was about to forget; nothing where all is done."""
-        noted = self.ask(lambda execute: list(execute("SELECT text FROM marks WHERE name = ?", (UNFINISHED,))))
+        noted = self._db.query("SELECT text FROM marks WHERE name = ?", (UNFINISHED,))
         unfinished: Mapping[str, Any] = json.loads(noted[0][0]) if noted else EMPTY
         return unfinished
 
-    def again(self, note: Mapping[str, Any]) -> Doomed:
+    def again(self, note: Mapping[str, Any]) -> Target:
         """Return what a note of an earlier worker names."""
-        by_ids = self.ask(lambda execute: doomed(execute, ids=note["ids"]))
+        by_ids = self.find(ids=note["ids"])
         return replace(
             by_ids,
             sessions=tuple(note["sessions"]),
@@ -438,42 +473,37 @@ class Forgetter:
 
     def bury_cut(self, cut: Set[str], *, at: float) -> None:
         """Keep imports from bringing back what was cut from memories and events."""
+        self._db.write(self._bury_cut, cut, at=at)
 
-        def work() -> None:
-            self._tombstones.bury("cut", sorted(cut), at=at)
-            _rekey(self._execute, self._tombstones, at=at)
+    def _bury_cut(self, cut: Set[str], *, at: float) -> None:
+        self._tombstones.bury("cut", sorted(cut), at=at)
+        _rekey(self._execute, self._tombstones, at=at)
 
-        self._db.write(work)
-
-    def remove(self, going: Doomed) -> Counter[str]:
+    def remove(self, target: Target) -> Counter[str]:
         """Delete the rows at last, and the names in the note: only sweeping is left."""
+        return self._db.write(self._remove, target)
 
-        def work() -> Counter[str]:
-            removed = remove(self._execute, going)
-            self._db.changed("projects")
-            self._execute("UPDATE marks SET text = ? WHERE name = ?", (json.dumps({"sweep": True}), UNFINISHED))
-            return removed
-
-        removed: Counter[str] = self._db.write(work)
+    def _remove(self, target: Target) -> Counter[str]:
+        removed = remove(self._execute, target)
+        self._db.changed("projects")
+        self._execute("UPDATE marks SET text = ? WHERE name = ?", (json.dumps({"sweep": True}), UNFINISHED))
         return removed
 
     def end(
         self, receipt: Mapping[str, Any], *, who: str, why: str, at: float, ids: Sequence[str], project: str = ""
     ) -> int:
         """Keep the receipt in the log, and drop the note."""
+        patch = {"receipt": dict(receipt)}
+        return self._db.write(self._end, patch, who=who, why=why, at=at, ids=ids, project=project)
 
-        def work() -> int:
-            self._execute("DELETE FROM marks WHERE name = ?", (UNFINISHED,))
-            patch = {"receipt": dict(receipt)}
-            return self._audit.note("forget", why, patch, who=who, at=at, project=project, ids=ids).number
-
-        number: int = self._db.write(work)
-        return number
+    def _end(self, patch: Mapping[str, Any], *, who: str, why: str, at: float, ids: Sequence[str], project: str) -> int:
+        self._execute("DELETE FROM marks WHERE name = ?", (UNFINISHED,))
+        return self._audit.note("forget", why, patch, who=who, at=at, project=project, ids=ids).number
 
     def stones(self) -> Stones:
         """Return the key of the tombstones, and all of them, for the copies of this database."""
-        ((key,),) = self.ask(lambda execute: list(execute("SELECT value FROM meta WHERE key = ?", (KEY,))))
-        return key, self.ask(lambda execute: list(execute("SELECT hash, what, at FROM tombstones")))
+        ((key,),) = self._db.query("SELECT value FROM meta WHERE key = ?", (KEY,))
+        return key, self._db.query("SELECT hash, what, at FROM tombstones")
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the bytes of the file, read by SQLite: to open and close it besides would drop its locks."""
@@ -486,7 +516,7 @@ class Forgetter:
             file.xClose()
 
 
-class Copy:
+class Copy(Source):
     """A backup, or any other database of ours in the home that nobody has open."""
 
     def __init__(self, path: Path) -> None:
@@ -498,19 +528,18 @@ class Copy:
             self._db.execute("SELECT 1 FROM memories, meta LIMIT 1").fetchall()  # else it is none of ours
         except (apsw.Error, StoreError) as exc:
             raise StoreError(f"no backup that can be changed: {exc}", hint="remove it by hand") from exc
-
-    def ask(self, question: Callable[[Execute], T]) -> T:
-        return question(self._db.execute)
+        super().__init__(self._db.execute)
 
     def forget(self, cutter: Cutter, *, stones: Stones, at: float) -> int:
         """Remove its rows and copies, and take over the tombstones, all or nothing; return how many rows changed."""
         db = self._db
         db.pragma("journal_mode", "delete")
+        upgrade(db)
         tombstones = Tombstones(db.execute, failures=(apsw.Error,))
         with db:
             db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (KEY, stones[0]))
             db.executemany("INSERT OR REPLACE INTO tombstones VALUES (?, ?, ?)", stones[1])
-            _bury(db.execute, tombstones, cutter.going, at=at)
+            _bury(db.execute, tombstones, cutter.target, at=at)
             changed = 0
             after: Sequence[Any] = ()
             while True:
@@ -522,7 +551,7 @@ class Copy:
                     break
             tombstones.bury("cut", sorted(cutter.cut), at=at)
             _rekey(db.execute, tombstones, at=at)
-            changed += remove(db.execute, cutter.going).total()
+            changed += remove(db.execute, cutter.target).total()
             db.execute("DELETE FROM marks WHERE name = ?", (UNFINISHED,))
         scrub.sweep(db)
         return changed
@@ -531,14 +560,14 @@ class Copy:
         self._db.close()
 
 
-def _bury(execute: Execute, tombstones: Tombstones, going: Doomed, *, at: float) -> None:
+def _bury(execute: Execute, tombstones: Tombstones, target: Target, *, at: float) -> None:
     """Write a tombstone for everything that goes."""
-    memories = MemoryReader(ReadOnly(execute, failures=(apsw.Error,))).get_by_uid(list(going.uids))
+    memories = MemoryReader(ReadOnly(execute, failures=(apsw.Error,))).get_by_uid(list(target.uids))
     loose = f"SELECT key FROM events WHERE session = '' AND project IN {LIST}"
-    tombstones.bury("memory", going.uids, at=at)
+    tombstones.bury("memory", target.uids, at=at)
     tombstones.bury("text", (text for memory in memories for text in texts_of(memory)), at=at)
-    tombstones.bury("session", going.sessions, at=at)
-    tombstones.bury("event", [key for (key,) in execute(loose, (as_list(going.projects),))], at=at)
+    tombstones.bury("session", target.sessions, at=at)
+    tombstones.bury("event", [key for (key,) in execute(loose, (as_list(target.projects),))], at=at)
 
 
 # ---- parts of rows

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 # Layers that mention a memory in a line: what stood there is not told in full.
 _MENTIONS = "'standing', 'sessions', 'failures', 'commands', 'changes', 'files'"
-_INJECTION = """j.id, j.moment, j.session, j.project, j.host, j.at, j.tokens, j.budget, j.build_ms, j.layers,
+_INJECTION = """j.id, j.trigger, j.session, j.project, j.host, j.at, j.tokens, j.budget, j.build_ms, j.layers,
  j.skipped, j.source, j.form, j.terms, j.files, j.away"""
-_NO_CONTEXT = """id, moment, source, session, project, host, at, why, budget, build_ms, nearest, score, needed, spent,
+_NO_CONTEXT = """id, trigger, source, session, project, host, at, why, budget, build_ms, nearest, score, needed, spent,
  allowed, away"""
 
 
@@ -28,7 +28,7 @@ class InjectionReader(Reader):
         """Return the first injection of the present context window for the same question, with its text."""
         self._reads.flush()
         found = self._injections(
-            f"""WHERE j.session = ?1 AND {IN_WINDOW} AND j.moment = ?2 AND j.project = ?3 AND j.form = ?4
+            f"""WHERE j.session = ?1 AND {IN_WINDOW} AND j.trigger = ?2 AND j.project = ?3 AND j.form = ?4
             AND j.terms = ?5 AND j.files = ?6 ORDER BY j.at, j.id LIMIT 1""",
             (like.session, like.trigger, like.project, like.form, dumps(like.terms), dumps(like.files)),
         )
@@ -41,7 +41,7 @@ class InjectionReader(Reader):
             # What a compaction was told went to the summariser, and is not in the window; what the session itself came
             # to since the window began was said there.
             f"""SELECT i.memory FROM injections j JOIN injection_items i ON i.injection = j.id
-            WHERE j.session = ?1 AND {IN_WINDOW} AND j.moment <> 'compaction' AND i.layer NOT IN ({_MENTIONS})
+            WHERE j.session = ?1 AND {IN_WINDOW} AND j.trigger <> 'compaction' AND i.layer NOT IN ({_MENTIONS})
             UNION SELECT id FROM memories WHERE session = ?1 AND session <> '' AND created >= {WINDOW}""",
             (session,),
         )
@@ -54,7 +54,7 @@ class InjectionReader(Reader):
         """Return when the session's present context window was last given a start block; 0 for never."""
         self._reads.flush()
         rows = self._all(
-            f"""SELECT max(j.at) FROM injections j WHERE j.session = ?1 AND j.moment = 'session_start' AND j.tokens > 0
+            f"""SELECT max(j.at) FROM injections j WHERE j.session = ?1 AND j.trigger = 'session_start' AND j.tokens > 0
             AND {IN_WINDOW}""",
             (session,),
         )
@@ -64,8 +64,8 @@ class InjectionReader(Reader):
         """Return the tokens that the session's present context window was given, by trigger."""
         self._reads.flush()
         rows = self._all(
-            f"""SELECT j.moment, sum(j.tokens) FROM injections j WHERE j.session = ?1 AND {IN_WINDOW}
-            GROUP BY j.moment HAVING sum(j.tokens) > 0""",
+            f"""SELECT j.trigger, sum(j.tokens) FROM injections j WHERE j.session = ?1 AND {IN_WINDOW}
+            GROUP BY j.trigger HAVING sum(j.tokens) > 0""",
             (session,),
         )
         return dict(rows)
@@ -204,7 +204,7 @@ class Injections(InjectionReader):
         """Return the records of no context, newest first."""
         self._db.flush()
         clause, parameters = where({"id = ?": id, "session = ?": session, "project = ?": project})
-        sql = f"SELECT {_NO_CONTEXT} FROM silences {clause} ORDER BY at DESC, id LIMIT ?"
+        sql = f"SELECT {_NO_CONTEXT} FROM no_context {clause} ORDER BY at DESC, id LIMIT ?"
         return tuple(map(_no_context_of, self._all(sql, (*parameters, limit))))
 
     # -- inside a change ----------------------------------------------------------------------------------------
@@ -214,11 +214,11 @@ class Injections(InjectionReader):
         if known and not injection.away:
             return
         if injection.away:  # then a late worker may have recorded that there was none
-            self._db.attempt(self._db.execute, "DELETE FROM silences WHERE id = ?", (injection.id,))
+            self._db.attempt(self._db.execute, "DELETE FROM no_context WHERE id = ?", (injection.id,))
         verdicts = self._withdraw_usage(injection.id)
         self._db.execute("DELETE FROM injection_items WHERE injection = ?", (injection.id,))
         self._db.execute(
-            """INSERT OR REPLACE INTO injections (id, moment, session, project, host, at, tokens, budget, build_ms,
+            """INSERT OR REPLACE INTO injections (id, trigger, session, project, host, at, tokens, budget, build_ms,
             layers, skipped, source, form, terms, files, away)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
             (
@@ -288,7 +288,7 @@ class Injections(InjectionReader):
             # What was given after all is recorded as such; and what a hook says of itself counts more than what a
             # late worker thought.
             self._db.execute(
-                f"""INSERT INTO silences ({_NO_CONTEXT}) SELECT {marks(row)}
+                f"""INSERT INTO no_context ({_NO_CONTEXT}) SELECT {marks(row)}
                 WHERE NOT EXISTS (SELECT 1 FROM injections WHERE id = ? AND tokens > 0) ON CONFLICT (id) DO UPDATE SET
                 why = excluded.why, budget = excluded.budget, build_ms = excluded.build_ms, nearest = excluded.nearest,
                 score = excluded.score, needed = excluded.needed, spent = excluded.spent, allowed = excluded.allowed,

@@ -15,8 +15,7 @@ from foreword.store.database import Database
 from foreword.store.forgetting import Forgetter
 from foreword.store.memories import Memories
 from foreword.store.migrations import execute_all, schema_sql
-from foreword.store.pruning import Batch, Plan, PruningReader
-from foreword.store.retention import Limits
+from foreword.store.pruning import Batch, Limits, Plan, PruningReader
 from foreword.store.scrub import Cleans, Scrubbed
 from foreword.store.search import Search
 from foreword.store.tombstones import Tombstones
@@ -69,12 +68,12 @@ class Maintenance:
         after: Sequence[object],
         who: str,
         now: float,
-        told: Mapping[str, int] = EMPTY,
+        removed: Mapping[str, int] = EMPTY,
         noted: int = 0,
     ) -> Batch:
         """Remove the next rows of a part of the plan, a transaction at most, and log how many went.
 
-        *told* is what went before, by class, and *noted* its entry, 0 for none yet: a run has one entry.
+        *removed* is what went before, by class, and *noted* its entry, 0 for none yet: a run has one entry.
         """
         self._search.check_index()
         keys, place = PruningReader(self._db).chosen(plan, part, after=after, now=now)
@@ -89,7 +88,7 @@ class Maintenance:
             after=place,
             who=who,
             now=now,
-            told=told,
+            removed_so_far=removed,
             noted=noted,
         )
 

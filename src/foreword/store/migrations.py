@@ -26,7 +26,20 @@ class Migration:
 
 
 # One for each version after OLDEST, in order; the last leads to SCHEMA. A step that was released is never edited.
-MIGRATIONS: tuple[Migration, ...] = ()
+MIGRATIONS: tuple[Migration, ...] = (
+    Migration(
+        9,
+        """ALTER TABLE injections RENAME COLUMN moment TO trigger;
+        DROP INDEX IF EXISTS silences_session;
+        DROP INDEX IF EXISTS silences_recent;
+        ALTER TABLE silences RENAME TO no_context;
+        ALTER TABLE no_context RENAME COLUMN moment TO trigger;
+        CREATE INDEX no_context_session ON no_context (session, at);
+        CREATE INDEX no_context_recent ON no_context (project, at DESC);
+        DROP TABLE IF EXISTS moved;""",
+        may_change=("injections", "silences", "moved"),
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -46,9 +59,15 @@ def migrate(db: apsw.Connection, *, backups: Path, keep: int = 5, migrations: Se
             execute_all(db, schema_sql())
             db.pragma("user_version", SCHEMA)
         present = SCHEMA
-    waiting = [step for step in migrations if step.version > present]
-    if waiting:
+    if present < (migrations[-1].version if migrations else SCHEMA):
         _back_up(db, backups / f"memory-schema-{present}.db", keep=keep)
+    return upgrade(db, migrations=migrations)
+
+
+def upgrade(db: apsw.Connection, *, migrations: Sequence[Migration] = MIGRATIONS) -> int:
+    """Apply the steps that *db* lacks, without a backup, and return how many they were."""
+    present = int(db.pragma("user_version"))
+    waiting = [step for step in migrations if step.version > present]
     for step in waiting:
         _apply(db, step)
     return len(waiting)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MOST_ROOTS = 20  # folders of one project; whoever has more clones has forgotten the first
 ROWS = 2_000  # memories whose words are moved at a time: some megabytes
-TABLES = ("sessions", "events", "changes", "injections", "silences", "log")  # that name a project, besides memories
+TABLES = ("sessions", "events", "changes", "injections", "no_context", "log")  # that name a project, besides memories
 LOW = (1 << SEQUENCE_BITS) - 1
 _OWNER = "(SELECT number FROM owners WHERE scope = ?)"
 

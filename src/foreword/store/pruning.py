@@ -1,7 +1,7 @@
-"""Limits -> what of the store would go, and the same taken away some rows at a time. The SQL of retention.
+"""Remove what is old, and what is more than the store may hold, some rows at a time.
 
-A plan is made once and then carried out: what is chosen by a plan is looked up aside, and looked at again in the
-transaction that removes it, for a session may have gone on meanwhile, or the user may have pinned something.
+A plan is made once and then carried out: what it chooses is looked at again in the transaction that removes it, for a
+session may have gone on meanwhile, or the user may have pinned something.
 """
 
 from __future__ import annotations
@@ -9,20 +9,75 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 from foreword.store.audit import Audit
 from foreword.store.memories import stored_texts as texts_of
-from foreword.store.retention import ASIDE, BY_SIZE, KEPT_KINDS, REST_DAYS, Limits, Prunable, excess, trusted_since
-from foreword.store.stats import DayReader
+from foreword.store.stats import Day, DayReader
 
 Execute = Callable[..., Any]
+
+# The clock is trusted after so many days in a row on which a worker ran, each soon after the one before.
+STEADY_DAYS = 7
+LONGEST_GAP = 14  # days; more than a usual holiday is taken for a clock that jumped
+# What never goes by itself, whatever its status: rules, and what was decided, learned and aimed at.
+KEPT_KINDS = ("preference", "correction", "decision", "pattern", "goal", "learning")
+ASIDE = ("superseded", "stale", "discarded")
+# By size, in this order and the oldest first; what is not named goes by age alone.
+BY_SIZE = ("events", "texts", "aside", "observations", "changes")
+CLASSES = (*BY_SIZE, "access", "no_context", "undo")
+WHAT = {
+    "events": "raw events of sessions that were distilled",
+    "texts": "exact texts of what was injected",
+    "aside": "memories that are superseded, stale or discarded",
+    "observations": "observations",
+    "changes": "changed functions",
+    "access": "notes of who fetched what",
+    "no_context": "reasons why no context was given",
+    "undo": "what it takes to undo entries of the log",
+}
+ENOUGH = 0.9  # of the cap, to which a store is brought down that has passed it: not a little every day
+REST_DAYS = 7  # a session that was told of so lately may go on, and needs its events and texts, whatever the size
+
+
+SETTINGS = {
+    "events": "events_keep_days",
+    "texts": "traces_keep_days",
+    "aside": "aside_keep_days",
+    "observations": "observations_keep_days",
+    "changes": "observations_keep_days",
+    "access": "traces_keep_days",
+    "no_context": "traces_keep_days",
+    "undo": "traces_keep_days",
+}
 
 ROWS = 100  # of one transaction: some milliseconds in which no hook can write
 SECONDS = 86_400
 ROW = 200  # bytes that a row takes besides its texts: numbers, keys, and its lines in indexes
 MEMORY_TEXTS = ("title", "body", "split", "tags", "files", "functions", "detail")
 WORDS = "title, body, tags, files, split"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How many days each class is kept, 0 for ever; and how many bytes all of it may have, 0 for any."""
+
+    days: Mapping[str, int]  # of CLASSES
+    most_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Prunable:
+    """What of a class goes: how many rows, about how many bytes, and from when to when they are."""
+
+    name: str  # one of CLASSES
+    rows: int = 0
+    size: int = 0
+    oldest: float = 0.0
+    newest: float = 0.0
+    by_age: int = 0  # of the rows; the others go because the store is too large
 
 
 @dataclass(frozen=True)
@@ -53,7 +108,7 @@ class Plan:
 
     classes: tuple[Prunable, ...]
     short: int  # bytes by which the cap will still be passed
-    given: tuple[Mapping[str, Any] | None, ...]  # for each part what its `old` asks for; None where nothing is old
+    parameters: tuple[Mapping[str, Any] | None, ...]  # for each part what its `old` asks for; None where nothing is old
     upto: tuple[tuple[Any, ...], ...]  # for each part its last place that goes by size; empty for none
 
     @property
@@ -118,8 +173,8 @@ PARTS = (
         "true",
     ),
     Part(
-        "silences",
-        "silences q",
+        "no_context",
+        "no_context q",
         "q.id",
         f"{ROW}",
         "q.at",
@@ -149,52 +204,75 @@ PARTS = (
 )
 
 
+def trusted_since(days: Sequence[Day], *, now: float) -> float | None:
+    """Return when the first of *days* began, or None where the clock jumped lately: then nothing is removed by age.
+
+    *days* stand in the order in which they came. What is dated before the first of them was imported, or recorded while
+    the clock was wrong, so that its date does not say how old it is.
+    """
+    try:
+        lately = [datetime.fromisoformat(day.name) for day in days[-STEADY_DAYS:]] + [datetime.fromtimestamp(now)]
+        gaps = [(later.date() - earlier.date()).days for earlier, later in pairwise(lately)]
+        if len(gaps) < STEADY_DAYS or not all(0 <= gap <= LONGEST_GAP for gap in gaps):
+            return None
+        return datetime.fromisoformat(days[0].name).timestamp()
+    except (ValueError, OverflowError, OSError):  # a clock in the year 10,000
+        return None
+
+
+def excess(used: int, *, removed: int, limits: Limits) -> int:
+    """The bytes that must go besides those that go by age, so that the store is well below its cap; 0 if it is."""
+    if not limits.most_bytes or used - removed <= limits.most_bytes:
+        return 0
+    return used - removed - int(limits.most_bytes * ENOUGH)
+
+
 class PruningReader(DayReader):
     """Looks for what may go, on a read-only connection: nobody waits for it."""
 
     def plan(self, limits: Limits, *, now: float) -> Plan:
         rest, since = now - REST_DAYS * SECONDS, trusted_since(self.days(), now=now)
-        given = tuple(
+        parameters = tuple(
             {"before": now - keep * SECONDS, "since": since} if keep and since is not None else None
             for keep in (limits.days.get(part.name, 0) for part in PARTS)
         )
-        parts = tuple(zip(PARTS, given, strict=True))
-        found = [self._aged(part, asked, rest=rest) if asked else Prunable(part.name) for part, asked in parts]
+        parts = tuple(zip(PARTS, parameters, strict=True))
+        found = [self._aged(part, span, rest=rest) if span else Prunable(part.name) for part, span in parts]
         used = self.size().used
-        left = excess(used, going=sum(each.size for each in found), limits=limits)
+        left = excess(used, removed=sum(each.size for each in found), limits=limits)
         upto: list[tuple[Any, ...]] = []
-        for place, (part, asked) in enumerate(parts):
+        for place, (part, span) in enumerate(parts):
             last: tuple[Any, ...] = ()
             if left > 0 and part.name in BY_SIZE:
-                more, last = self._oldest(part, asked, rest=rest, needed=left)
+                more, last = self._oldest(part, span, rest=rest, needed=left)
                 found[place] = _together(found[place], more)
                 left -= more.size
             upto.append(last)
         expected = used - sum(each.size for each in found)
         short = max(0, expected - limits.most_bytes) if limits.most_bytes else 0
-        return Plan(_by_class(found), short, given, tuple(upto))
+        return Plan(_by_class(found), short, parameters, tuple(upto))
 
-    def _aged(self, part: Part, asked: Mapping[str, Any], *, rest: float) -> Prunable:
+    def _aged(self, part: Part, span: Mapping[str, Any], *, rest: float) -> Prunable:
         ((rows, size, oldest, newest),) = list(
             self._all(
                 f"SELECT count(*), ifnull(sum({part.size}), 0), ifnull(min({part.at}), 0), ifnull(max({part.at}), 0) "
                 f"FROM {part.table} WHERE {part.may} AND {part.old}",
-                {**asked, "rest": rest},
+                {**span, "rest": rest},
             )
         )
         return Prunable(part.name, rows, size, oldest, newest, rows)
 
     def _oldest(
-        self, part: Part, asked: Mapping[str, Any] | None, *, rest: float, needed: int
+        self, part: Part, span: Mapping[str, Any] | None, *, rest: float, needed: int
     ) -> tuple[Prunable, tuple[Any, ...]]:
         """The oldest that do not go by age, until there are enough bytes of them; and the last one's place."""
-        not_old = f"AND ({part.old}) IS NOT TRUE" if asked else ""
+        not_old = f"AND ({part.old}) IS NOT TRUE" if span else ""
         rows = size = 0
         oldest, newest, last = 0.0, 0.0, ()
         for row in self._all(
             f"SELECT {part.size}, {part.at}, {part.place} FROM {part.table} WHERE {part.may} {not_old} "
             f"ORDER BY {part.place}",
-            {**(asked or {}), "rest": rest},
+            {**(span or {}), "rest": rest},
         ):
             rows, size = rows + 1, size + row[0]
             oldest, newest = min(oldest or row[1], row[1]), max(newest, row[1])
@@ -205,19 +283,19 @@ class PruningReader(DayReader):
 
     def chosen(self, plan: Plan, place: int, *, after: Sequence[Any], now: float) -> tuple[list[Any], tuple[Any, ...]]:
         """The keys of the next rows of a part that the plan lets go, and the place of the last; none at its end."""
-        part, asked, upto = PARTS[place], plan.given[place], plan.upto[place]
-        given: dict[str, Any] = {**(asked or {}), "rest": now - REST_DAYS * SECONDS}
-        either = [f"({part.old})"] if asked else []
+        part, span, upto = PARTS[place], plan.parameters[place], plan.upto[place]
+        parameters: dict[str, Any] = {**(span or {}), "rest": now - REST_DAYS * SECONDS}
+        either = [f"({part.old})"] if span else []
         if upto:
-            either.append(f"({part.place}) <= ({_bind('upto', upto, given)})")
+            either.append(f"({part.place}) <= ({_bind('upto', upto, parameters)})")
         if not either:
             return [], ()
-        beyond = f"AND ({part.place}) > ({_bind('after', after, given)})" if after else ""
+        beyond = f"AND ({part.place}) > ({_bind('after', after, parameters)})" if after else ""
         rows = list(
             self._all(
                 f"SELECT {part.key}, {part.place} FROM {part.table} WHERE {part.may} AND ({' OR '.join(either)}) "
                 f"{beyond} ORDER BY {part.place} LIMIT {ROWS}",
-                given,
+                parameters,
             )
         )
         return [row[0] for row in rows], tuple(rows[-1][1:]) if rows else ()
@@ -231,14 +309,14 @@ def carry_out(
     *,
     who: str,
     now: float,
-    told: Mapping[str, int],
+    removed_so_far: Mapping[str, int],
     noted: int,
     after: tuple[Any, ...],
 ) -> Batch:
     """Remove rows of a part, and note in the log how many went so far: counts alone, and nothing to undo it with."""
     rows, size = remove(execute, place, keys, rest=now - REST_DAYS * SECONDS)
     name = PARTS[place].name
-    patch = {"pruned": {**told, name: told.get(name, 0) + rows}}
+    patch = {"pruned": {**removed_so_far, name: removed_so_far.get(name, 0) + rows}}
     if rows and not noted:
         why = "old, or more than the store may hold; this cannot be undone"
         noted = log.note("prune", why, patch, who=who, at=now, project="", ids=()).number
@@ -251,10 +329,11 @@ def remove(execute: Execute, place: int, keys: Sequence[Any], *, rest: float) ->
     """Take away these rows of a part, as far as they may still go; how many they were, and their bytes."""
     part = PARTS[place]
     marks = ", ".join(f":k{number}" for number in range(len(keys)))
-    given = {f"k{number}": key for number, key in enumerate(keys)} | ({"rest": rest} if ":rest" in part.may else {})
-    rows = list(
-        execute(f"SELECT {part.key}, {part.size} FROM {part.table} WHERE {part.key} IN ({marks}) AND {part.may}", given)
-    )
+    parameters = {f"k{number}": key for number, key in enumerate(keys)}
+    if ":rest" in part.may:
+        parameters["rest"] = rest
+    sql = f"SELECT {part.key}, {part.size} FROM {part.table} WHERE {part.key} IN ({marks}) AND {part.may}"
+    rows = list(execute(sql, parameters))
     for key, _ in rows:
         _remove(execute, part, key)
     if part.table == "memories m" and rows:
@@ -295,9 +374,9 @@ def give_back(execute: Execute) -> None:
     execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
-def _bind(name: str, values: Sequence[Any], given: dict[str, Any]) -> str:
+def _bind(name: str, values: Sequence[Any], parameters: dict[str, Any]) -> str:
     for number, each in enumerate(values):
-        given[f"{name}{number}"] = each
+        parameters[f"{name}{number}"] = each
     return ", ".join(f":{name}{number}" for number in range(len(values)))
 
 

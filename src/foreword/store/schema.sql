@@ -1,4 +1,4 @@
--- The whole schema, of the version `SCHEMA` in reading.py. Times are Unix seconds as REAL; lists and details are JSON text.
+-- The whole schema, of the version `SCHEMA` in sql.py. Times are Unix seconds as REAL; lists and details are JSON text.
 -- A new database is made by it, and so is what an old one lacks (`foreword index`): every statement can be repeated.
 -- A change goes here and, for the databases that exist, into a step of migrations.py; both must lead to the same tables.
 
@@ -158,7 +158,7 @@ CREATE UNIQUE INDEX IF NOT EXISTS changes_once ON changes (project, session, fil
 -- The context blocks that agents were given, with what was looked for.
 CREATE TABLE IF NOT EXISTS injections (
   id       TEXT PRIMARY KEY,
-  moment   TEXT NOT NULL,
+  trigger  TEXT NOT NULL,
   session  TEXT NOT NULL,
   project  TEXT NOT NULL,
   host     TEXT NOT NULL,
@@ -201,15 +201,15 @@ CREATE TABLE IF NOT EXISTS injection_texts (
 );
 
 -- Why an agent was given nothing: numbers and names, none of the words.
-CREATE TABLE IF NOT EXISTS silences (
+CREATE TABLE IF NOT EXISTS no_context (
   id       TEXT PRIMARY KEY,           -- that of the injection which it would have been
-  moment   TEXT NOT NULL,
+  trigger  TEXT NOT NULL,
   source   TEXT NOT NULL DEFAULT '',
   session  TEXT NOT NULL,
   project  TEXT NOT NULL,
   host     TEXT NOT NULL,
   at       REAL NOT NULL,
-  why      TEXT NOT NULL,              -- a word of `silences.REASONS`
+  why      TEXT NOT NULL,              -- one of `recall.pipeline.REASONS`
   budget   INTEGER NOT NULL DEFAULT 0, -- what the answer might have cost
   build_ms REAL NOT NULL DEFAULT 0,
   nearest  TEXT NOT NULL DEFAULT '',   -- the best memory that was weighed
@@ -219,8 +219,8 @@ CREATE TABLE IF NOT EXISTS silences (
   allowed  INTEGER NOT NULL DEFAULT 0, -- ... of so many
   away     INTEGER NOT NULL DEFAULT 0  -- decided by the hook itself, without the worker
 ) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS silences_session ON silences (session, at);
-CREATE INDEX IF NOT EXISTS silences_recent ON silences (project, at DESC);
+CREATE INDEX IF NOT EXISTS no_context_session ON no_context (session, at);
+CREATE INDEX IF NOT EXISTS no_context_recent ON no_context (project, at DESC);
 
 -- Who fetched a memory, and how: to be injected alone is not access.
 CREATE TABLE IF NOT EXISTS access (
@@ -271,16 +271,7 @@ CREATE TABLE IF NOT EXISTS projects (
   last     REAL NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
--- Which rows were another project's before a merge, by its entry in the audit log.
-CREATE TABLE IF NOT EXISTS moved (
-  entry INTEGER NOT NULL,
-  what  TEXT NOT NULL,                 -- a table
-  row   NOT NULL,                      -- the key of a row in it
-  was   TEXT NOT NULL DEFAULT '',      -- what cannot be worked out again
-  PRIMARY KEY (entry, what, row)
-) WITHOUT ROWID;
-
--- What is only counted, by day: silences, sizes.
+-- What is only counted, by day: recalls, sizes.
 CREATE TABLE IF NOT EXISTS tallies (
   day     TEXT NOT NULL,
   project TEXT NOT NULL,

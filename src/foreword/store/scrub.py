@@ -68,8 +68,8 @@ class Cleaner:
         return _project(text, cleaner=self) if name in ("project", "scope") else self.text(text)
 
     def _json(self, text: str) -> str:
-        told = json.loads(self.hide(text))
-        clean = redact_all(without_denied(told, more=self.deny))
+        stored = json.loads(self.hide(text))
+        clean = redact_all(without_denied(stored, more=self.deny))
         return text if clean == json.loads(text) else to_json(clean)
 
 
@@ -136,8 +136,8 @@ def _next(execute: Execute, table: str) -> tuple[str, ...]:
 
 def apply(execute: Execute, planned: Plan) -> None:
     """Write what was planned; a row that changed meanwhile stays, and is clean because today's rules wrote it."""
-    for sql, given in planned.changes:
-        execute(sql, given)
+    for sql, parameters in planned.changes:
+        execute(sql, parameters)
 
 
 def sweep(db: apsw.Connection) -> None:

@@ -9,11 +9,11 @@ from typing import Any, Protocol
 from foreword.encoding import dumps, loads, storable
 from foreword.models import GOING_ON, Event, Memory
 
-SCHEMA = 8  # the version of store/schema.sql, and the newest that this code can read
+SCHEMA = 9  # the version of store/schema.sql, and the newest that this code can read
 TABLES = (
     *("memories", "vectors", "links", "sessions", "events", "changes", "injections", "injection_items"),
-    *("injection_texts", "silences", "access", "owners", "units", "code", "sightings", "marks", "ledger", "log"),
-    *("log_memories", "tombstones", "projects", "moved", "tallies", "meta"),
+    *("injection_texts", "no_context", "access", "owners", "units", "code", "sightings", "marks", "ledger", "log"),
+    *("log_memories", "tombstones", "projects", "tallies", "meta"),
 )
 FOREVER = float("inf")
 SEQUENCE_BITS = 32  # place = owner << 32 | sequence
@@ -31,9 +31,9 @@ CHANGE = "project, file, function, what, signature, line, end_line, session, at"
 # When the present context window of session ?1 began; an answered start tells it too, for capture may be off.
 _GOING_ON = ",".join(f"'{source}'" for source in GOING_ON)
 WINDOW = f"""max(coalesce((SELECT window FROM sessions WHERE id = ?1), 0), coalesce((SELECT max(at) FROM injections
- WHERE session = ?1 AND moment = 'session_start' AND source NOT IN ('', 'question', {_GOING_ON})), 0))"""
+ WHERE session = ?1 AND trigger = 'session_start' AND source NOT IN ('', 'question', {_GOING_ON})), 0))"""
 # Injections that are in that window: those since it began, and a block that is sent again with every request.
-IN_WINDOW = f"(j.at >= {WINDOW} OR (j.moment = 'session_start' AND j.form = 'xml'))"
+IN_WINDOW = f"(j.at >= {WINDOW} OR (j.trigger = 'session_start' AND j.form = 'xml'))"
 
 
 class Reads(Protocol):
@@ -117,9 +117,9 @@ def chunks(values: Sequence[Any], *, size: int = MOST_PARAMETERS) -> Iterator[Se
 
 def where(conditions: Mapping[str, Any], *always: str) -> tuple[str, tuple[Any, ...]]:
     """Return a WHERE clause of the conditions that have a value and those of *always*, and these values."""
-    given = {condition: value for condition, value in conditions.items() if value}
-    every = (*given, *always)
-    return f"WHERE {' AND '.join(every)}" if every else "", tuple(given.values())
+    set_ones = {condition: value for condition, value in conditions.items() if value}
+    every = (*set_ones, *always)
+    return f"WHERE {' AND '.join(every)}" if every else "", tuple(set_ones.values())
 
 
 def json_list(numbers: Iterable[int]) -> str:

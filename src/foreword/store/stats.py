@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from foreword.models import KINDS, AgentActivity, ModelCall
-from foreword.store.retention import Day
 from foreword.store.sql import TABLES, Reader, chunks, marks
 
 if TYPE_CHECKING:
@@ -20,6 +19,15 @@ LOCAL = "date({}, 'unixepoch', 'localtime')"  # the day on which that was, where
 KIND_OF = {prefix: kind for kind, prefix in KINDS.items()}
 LATELY = 20  # sessions of an agent whose injections are read: a walk through all of them takes seconds at a million
 _CALL = "at, provider, model, purpose, session, tokens_in, tokens_out, ms, outcome, number"
+
+
+@dataclass(frozen=True)
+class Day:
+    """A day on which a worker ran; *number* is its place in the order in which days came."""
+
+    number: int
+    name: str  # 2026-11-16, where the user is
+    events: int  # the highest number of an event that had arrived when it began
 
 
 @dataclass(frozen=True)
@@ -46,15 +54,15 @@ class Items:
 class Statistics:
     """What happened in a span of days, as rows that were put together by the database."""
 
-    injections: tuple[tuple[str, str, int, int], ...] = ()  # day, moment, how many, tokens
-    # Moment -> each, the quickest first
+    injections: tuple[tuple[str, str, int, int], ...] = ()  # day, trigger, how many, tokens
+    # by trigger, each, the quickest first
     build_ms: Mapping[str, Sequence[float]] = field(default_factory=dict, hash=False)
     build_ms_by_day: Mapping[str, Sequence[float]] = field(default_factory=dict, hash=False)
     away: int = 0  # of the injections, those that a hook gave itself
     items: tuple[Items, ...] = ()
     tallies: tuple[tuple[str, str, float], ...] = ()  # day, what, how many
     memories: tuple[tuple[str, int], ...] = ()  # kind, how many there are
-    aside: tuple[tuple[str, int], ...] = ()  # status, how many have it that are not active
+    inactive: tuple[tuple[str, int], ...] = ()  # status, how many have it that are not active
     new: tuple[tuple[str, str, int], ...] = ()  # day, kind, how many are of that day
     sessions: tuple[tuple[str, int], ...] = ()  # host, how many were told of
     model: tuple[tuple[str, int, int, int, int], ...] = ()  # day, calls, refused ones, tokens in, tokens out
@@ -165,7 +173,7 @@ class Stats(DayReader):
         sql = "SELECT id FROM sessions WHERE host = ? AND newest > 0 ORDER BY last DESC, id LIMIT ?"
         latest = [id for (id,) in self._all(sql, (host, LATELY))]
         event = self._newest("at, name, session, project FROM events", latest, order="number")
-        injection = self._newest("at, moment, tokens FROM injections", latest, order="at", only="AND tokens > 0")
+        injection = self._newest("at, trigger, tokens FROM injections", latest, order="at", only="AND tokens > 0")
         return AgentActivity(host, sessions, events, *(event or (0.0, "", "", "")), *(injection or (0.0, "", 0)))
 
     def _newest(self, what: str, sessions: Sequence[str], *, order: str, only: str = "") -> tuple[Any, ...]:
@@ -181,13 +189,13 @@ class Stats(DayReader):
         span = f"tokens > 0 AND at >= ? AND at < ? {here}"  # a silence that is kept to stay one cost nothing
         span_of = (since, until, *of_project)
         by_trigger = self._all(
-            f"""SELECT {LOCAL.format("at")}, moment, count(*), sum(tokens), sum(away) FROM injections
+            f"""SELECT {LOCAL.format("at")}, trigger, count(*), sum(tokens), sum(away) FROM injections
             WHERE {span} GROUP BY 1, 2 ORDER BY 1, 2""",
             span_of,
         )
         build: dict[str, list[float]] = {}
         by_day: dict[str, list[float]] = {}
-        built = f"SELECT {LOCAL.format('at')}, moment, build_ms FROM injections WHERE {span} ORDER BY build_ms"
+        built = f"SELECT {LOCAL.format('at')}, trigger, build_ms FROM injections WHERE {span} ORDER BY build_ms"
         for day, trigger, took in self._all(built, span_of):
             build.setdefault(trigger, []).append(took)
             by_day.setdefault(day or "", []).append(took)
@@ -204,7 +212,7 @@ class Stats(DayReader):
                 (first, last, *of_project),
             ),
             memories=self._by_kind(project, of_project),
-            aside=self._rows(
+            inactive=self._rows(
                 f"""SELECT status, count(*) FROM memories
                 INDEXED BY {"memories_aside" if project else "memories_newest"}
                 WHERE status <> 'active' {_own(project)} GROUP BY 1 ORDER BY 1""",

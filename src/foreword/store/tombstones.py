@@ -78,8 +78,8 @@ class Tombstones:
 
     def _hash(self, what: str, name: str) -> bytes:
         self._load()
-        told = f"{what}\0{name}".encode("utf-8", "replace")
-        return hashlib.blake2b(told, key=self._key or b"", digest_size=16).digest()
+        named = f"{what}\0{name}".encode("utf-8", "replace")
+        return hashlib.blake2b(named, key=self._key or b"", digest_size=16).digest()
 
     def _load(self) -> bool:
         """Whether anything was ever forgotten here."""

@@ -12,7 +12,7 @@ import os
 import stat
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from foreword.paths import Home
 from foreword.redact import redact
 from foreword.store import Store
 from foreword.store import forgetting as rows
-from foreword.store.forgetting import Copy, Cutter, Doomed, Forgetter
+from foreword.store.forgetting import Copy, Cutter, Forgetter, Source, Target
 from foreword.store.projects import counts_as
 from foreword.store.verbatim import Sentences, is_long, split
 from foreword.terms import terms
@@ -76,14 +76,14 @@ class Forgetting:
 
     def forget(self, request: Mapping[str, Any], *, who: str = "user") -> dict[str, Any]:
         """Forget what a caller names, or only tell what would go; what was left unfinished comes first."""
-        target = _wish(request, store=self._services.store)
+        selection = _wish(request, store=self._services.store)
         if request.get("dry_run"):
-            return self._preview(target)  # it only reads, and a session's start would wait in line behind it
+            return self._preview(selection)  # it only reads, and a session's start would wait in line behind it
         why = redact(str(request.get("why") or ""))[:MOST_WHY]
         if self._imports.is_busy():
             raise BadRequest("an import is running", hint="wait until it is done: it may bring what is forgotten here")
         self._capture.drain()
-        return self._extraction.apart(lambda: self._forget(target, who=who, why=why)).result()
+        return self._extraction.apart(lambda: self._forget(selection, who=who, why=why)).result()
 
     def resume(self) -> None:
         """Finish in the background what a killed worker left."""
@@ -93,11 +93,11 @@ class Forgetting:
         except ForewordError:
             return
 
-    def _preview(self, target: Mapping[str, Any]) -> dict[str, Any]:
+    def _preview(self, selection: Mapping[str, Any]) -> dict[str, Any]:
         store, live = self._services.store, self._services.store.maintenance.forgetting
-        doomed, texts = _all_of([live.ask], self._doomed(live, target))
-        about = live.ask(lambda execute: rows.preview(execute, doomed))
-        cutter = rows.cutter([live.ask], doomed, _with_titles(texts))
+        target, texts = _all_of([live], self._doomed(live, selection))
+        about = live.preview(target)
+        cutter = rows.cutter([live], target, _with_titles(texts))
         cut, in_files = _cut(store, cutter, dry_run=True), _cut_files(self._services.home, cutter, dry_run=True)
         return {
             "dry_run": True,
@@ -106,24 +106,24 @@ class Forgetting:
             "more": len(about.memories[MOST_TITLES:]),
             "cut": _some({**cut, "log": max(cut["log"], about.entries)}),
             "cut_memories": [memory.id for memory in store.memories.get_by_uid(sorted(cutter.cut))],
-            "similar": self._similar(about.memories, doomed),
+            "similar": self._similar(about.memories, target),
             "files": _some(in_files),
-            "sessions": list(doomed.sessions),
-            "projects": list(doomed.projects),
+            "sessions": list(target.sessions),
+            "projects": list(target.projects),
             "copies": [_name(path, self._services.home) for path in _backups(self._services.home)],
             "undo": FOR_EVER,
             "not_ours": _not_ours(about),
         }
 
-    def _forget(self, target: Mapping[str, Any], *, who: str, why: str) -> dict[str, Any]:
+    def _forget(self, selection: Mapping[str, Any], *, who: str, why: str) -> dict[str, Any]:
         live = self._services.store.maintenance.forgetting
         if left := live.unfinished():
             self._finish(left)
-        doomed = self._doomed(live, target)
+        target = self._doomed(live, selection)
         if who == "agent":
-            [of_agent, *_] = self._services.store.memories.get(doomed.ids[:1])
-            doomed = replace(doomed, only=of_agent.project)
-        return self._carry_out(doomed, who=who, why=why, at=self._services.now())
+            [of_agent, *_] = self._services.store.memories.get(target.ids[:1])
+            target = replace(target, only=of_agent.project)
+        return self._carry_out(target, who=who, why=why, at=self._services.now())
 
     def _finish_quietly(self) -> None:
         try:
@@ -144,36 +144,36 @@ class Forgetting:
             why = "finished after an interruption"
             self._carry_out(live.again(left), who="worker", why=why, at=float(left["at"]))
 
-    def _doomed(self, live: Forgetter, target: Mapping[str, Any]) -> Doomed:
-        doomed = live.ask(lambda execute: rows.doomed(execute, **target))
-        missing = [id for id in target["ids"] if id not in doomed.ids]
+    def _doomed(self, live: Forgetter, selection: Mapping[str, Any]) -> Target:
+        target = live.find(**selection)
+        missing = [id for id in selection["ids"] if id not in target.ids]
         if missing:
             raise NotFound(f"there is no memory {', '.join(missing[:5])}", hint="`foreword search` finds ids")
-        if not doomed.ids and not doomed.sessions and not doomed.projects:
+        if not target.ids and not target.sessions and not target.projects:
             raise NotFound("nothing here is like that", hint="`foreword search` and `foreword sessions` tell what is")
-        return doomed
+        return target
 
-    def _carry_out(self, doomed: Doomed, *, who: str, why: str, at: float) -> dict[str, Any]:
+    def _carry_out(self, target: Target, *, who: str, why: str, at: float) -> dict[str, Any]:
         began = time.perf_counter()
         store, home = self._services.store, self._services.home
         live = store.maintenance.forgetting
         copies, unread = _opened(home)
         try:
-            asks = [live.ask, *(copy.ask for copy in copies)]
-            doomed, texts = _all_of(asks, doomed)
-            cutter = rows.cutter(asks, doomed, _with_titles(texts))
-            about = live.ask(lambda execute: rows.preview(execute, doomed))
-            similar = self._similar(about.memories, doomed)
-            live.begin(doomed, at=at)
+            sources = [live, *copies]
+            target, texts = _all_of(sources, target)
+            cutter = rows.cutter(sources, target, _with_titles(texts))
+            about = live.preview(target)
+            similar = self._similar(about.memories, target)
+            live.begin(target, at=at)
             self._refine.drop()
-            self._working_set.forget(doomed.near)
+            self._working_set.forget(target.near)
             cut = _cut(store, cutter)
             live.bury_cut(cutter.cut, at=at)
             in_files = _cut_files(home, cutter)
             stones = live.stones()
             for copy in copies:
                 in_files[_name(copy.path, home)] = copy.forget(cutter, stones=stones, at=at)
-            removed = live.remove(doomed)
+            removed = live.remove(target)
         finally:
             for copy in copies:
                 copy.close()
@@ -183,9 +183,9 @@ class Forgetting:
             store.maintenance.vacuum()
             found = scan(home, live, cutter.sentences)
         receipt = {
-            "memories": len(doomed.ids),
-            "sessions": len(doomed.sessions),
-            "projects": len(doomed.projects),
+            "memories": len(target.ids),
+            "sessions": len(target.sessions),
+            "projects": len(target.projects),
             "removed": dict(removed),
             "cut": _some({**cut, "log": max(cut["log"], about.entries)}),
             "files": _some(in_files),
@@ -199,20 +199,20 @@ class Forgetting:
             "seconds": round(time.perf_counter() - began, 2),
         }
         own = {memory.project for memory in about.memories}  # of a whole project not even its name is kept
-        project = "".join(own) if len(own) == 1 and not doomed.projects else ""
+        project = "".join(own) if len(own) == 1 and not target.projects else ""
         named = cutter.text(redact(why))[:MOST_WHY]
-        entry = live.end(receipt, who=who, why=named, at=at, ids=doomed.ids[:MOST_NAMED], project=project)
-        more = {"ids": list(doomed.ids), "entry": entry, "not_ours": _not_ours(about), "dry_run": False}
+        entry = live.end(receipt, who=who, why=named, at=at, ids=target.ids[:MOST_NAMED], project=project)
+        more = {"ids": list(target.ids), "entry": entry, "not_ours": _not_ours(about), "dry_run": False}
         return {**receipt, **more, "similar": similar}
 
-    def _similar(self, memories: Sequence[Memory], doomed: Doomed) -> list[dict[str, str]]:
+    def _similar(self, memories: Sequence[Memory], target: Target) -> list[dict[str, str]]:
         """Return the memories that stay and say the same in other words: whoever asked decides about them."""
         found: dict[str, dict[str, str]] = {}
         for memory in memories[:MOST_COMPARED]:
             text = f"{memory.title}. {memory.body}"
             query = Query(scopes=(memory.scope, "universal"), terms=terms(text), plain=True)
             for other in (hit.memory for hit in self._services.store.search.by_words(query)):
-                if other.uid not in doomed.uids and alike(text, f"{other.title}. {other.body}"):
+                if other.uid not in target.uids and alike(text, f"{other.title}. {other.body}"):
                     found[other.id] = _named_memory(other)
         return list(found.values())
 
@@ -256,21 +256,21 @@ def _projects(named: str, *, store: Store) -> tuple[str, ...]:
     """Find a folder's project, or the one of that key, with those that are its aliases."""
     key = storable(project_at(named).key if named.startswith("/") else named)
     key = counts_as(key, store.projects.all())
-    found = store.maintenance.forgetting.ask(lambda execute: rows.projects(execute, key))
+    found = store.maintenance.forgetting.projects(key)
     if not found:
         raise NotFound(f"nothing is known of the project {key!r}", hint="give a folder of it, or its key")
     return found
 
 
-def _all_of(asks: Sequence[Callable[..., Any]], doomed: Doomed) -> tuple[Doomed, list[str]]:
+def _all_of(sources: Sequence[Source], target: Target) -> tuple[Target, list[str]]:
     """Return all that goes, and its texts in every wording that any of these databases has."""
-    for ask in asks:
-        doomed = ask(lambda execute, so_far=doomed: rows.known_as(execute, so_far))
-    texts = [text for ask in asks for text in ask(lambda execute: list(rows.texts(execute, doomed)))]
+    for source in sources:
+        target = source.known_as(target)
+    texts = [text for source in sources for text in source.texts(target)]
     sentences = Sentences(_with_titles(texts))
-    for ask in asks:
-        doomed = ask(lambda execute, so_far=doomed: rows.with_copies(execute, so_far, sentences))
-    return doomed, texts
+    for source in sources:
+        target = source.with_copies(target, sentences)
+    return target, texts
 
 
 def _with_titles(texts: Sequence[str]) -> list[str]:

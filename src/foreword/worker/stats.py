@@ -87,7 +87,7 @@ def figures(counted: Statistics, over: Span) -> dict[str, Any]:
         "memories": {
             "total": sum(number for _, number in counted.memories),
             "by_kind": _by(counted.memories, key=0, number=1, order=tuple(KINDS)),
-            "by_status": {"active": sum(number for _, number in counted.memories), **dict(counted.aside)},
+            "by_status": {"active": sum(number for _, number in counted.memories), **dict(counted.inactive)},
             "new": sum(number for _, _, number in counted.new),
             "new_by_day": _new_by_day(counted.new, over),
         },

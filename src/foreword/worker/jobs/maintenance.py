@@ -26,8 +26,7 @@ from foreword.maintenance import contradictions, dedupe, proposals, stale
 from foreword.maintenance.presence import Present, roots_of
 from foreword.models import BASE32, Memory, Project, Query, named, text, texts
 from foreword.store import Store
-from foreword.store.pruning import PARTS, Plan
-from foreword.store.retention import SETTINGS, WHAT, Limits, Prunable
+from foreword.store.pruning import PARTS, SETTINGS, WHAT, Limits, Plan, Prunable
 from foreword.worker.jobs import Job, JobRunner
 from foreword.worker.projects import ProjectRegistry
 from foreword.worker.services import Services
@@ -384,7 +383,7 @@ class PruneJob:
     def _step(self, run: _PruneRun, *, who: str) -> None:
         hooks_came = self._runner.give_way()
         batch = self._services.store.maintenance.prune(
-            run.plan, run.place, after=run.after, who=who, now=run.now, told=run.rows, noted=run.noted
+            run.plan, run.place, after=run.after, who=who, now=run.now, removed=run.rows, noted=run.noted
         )
         run.rows[PARTS[run.place].name] += batch.rows
         run.noted, run.after = batch.noted, batch.after
