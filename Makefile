@@ -94,8 +94,7 @@ month: .venv/ready-to-test  ## a simulated month with one project: its figures (
 bench-tidy: .venv/ready-to-test  ## planning a tidy of 20,000 memories, and the duplicates before and after
 	@$(BIN)/python bench/tidy.py $(ARGS)
 
-bench-viewer: .venv/ready-to-test  ## 100,000 memories beside none in a real browser: first paint, and search as you type
-	@$(BIN)/python tests/viewer/install.py
+bench-viewer: .venv/ready-to-test  ## the viewer over 100,000 memories: answer times of its pages, and how long a hook waits meanwhile
 	@$(BIN)/python bench/viewer.py $(ARGS)
 
 clean:  ## what the verbs above have made

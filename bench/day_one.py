@@ -181,7 +181,7 @@ class _Prompts:
             payload = {"session_id": f"s{number}", "cwd": str(self._folder), "prompt": prompt}
             began = time.perf_counter()
             try:
-                client._send("POST", "/api/hook?host=claude-code&event=UserPromptSubmit", json.dumps(payload).encode())
+                client.send("POST", "/api/hook?host=claude-code&event=UserPromptSubmit", json.dumps(payload).encode())
             except ForewordError:
                 continue
             self._times.append((time.perf_counter() - began) * 1000)

@@ -8,8 +8,8 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.models import Change, Event, Injection, Item, Memory, Query, Session, UsageVerdict
-from foreword.store.timeline import Given
+from foreword.models import Change, Injection, Item, Memory, Query, Session, UsageVerdict
+from foreword.store.timeline import InjectionTotals
 
 fresh = itertools.count()
 
@@ -178,17 +178,5 @@ def test_what_sessions_were_given_counts_every_memory_once_and_no_silence(store)
     store.injections.record_usage(
         [UsageVerdict("two", "dec-1", used=True, how="words"), UsageVerdict("one", "dec-2", used=False)]
     )
-    found = store.timeline.given_to(["a", "b", "nobody"])
-    assert found == {"a": Given(injections=2, tokens=20, items=3, used=1), "b": Given(1, 10, 1, 0)}
-
-
-def test_events_come_backwards_from_a_number(store):
-    store.events.append([
-        Event(key=f"k{number}", host="codex", name="Stop", kind="stop", session=of, project="p", cwd="/p",
-              at=float(number), payload={"n": number})
-        for number, of in enumerate(["a", "b", "a", "a"])
-    ])  # fmt: skip
-    every = store.events.list("a")
-    last = store.sessions.get("a").newest
-    assert store.timeline.events_before("a", last + 1, limit=9) == every[::-1]
-    assert store.timeline.events_before("a", last, limit=1) == every[1:2]
+    found = store.timeline.injected(["a", "b", "nobody"])
+    assert found == {"a": InjectionTotals(injections=2, tokens=20, items=3, used=1), "b": InjectionTotals(1, 10, 1, 0)}

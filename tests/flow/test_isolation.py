@@ -44,16 +44,21 @@ OF_A_PROJECT = {
 }  # fmt: skip
 # Ids that somebody types: the user may reach other projects by them, from the command line.
 BY_HAND = {"GET /api/memories/", "GET /api/sessions/", "GET /api/injections/"}
+# Of all projects, for the user at the viewer; no agent is answered by these.
+BY_HAND |= {
+    "GET /api/memories", "GET /api/facets", "GET /api/live", "GET /api/timeline",
+    "GET /api/preview", "POST /api/preview",
+}  # fmt: skip
 NO_WORDS = {
     "GET /api/health", "GET /api/hosts", "GET /api/projects", "GET /api/model", "GET /api/tidy",
-    "GET /api/view",
+    "GET /api/changes",
 }  # fmt: skip
 WRITING = {
     "POST /api/events", "POST /api/memories", "POST /api/imports", "POST /api/goals", "POST /api/goals/",
     "POST /api/links", "POST /api/project", "POST /api/project/alias", "POST /api/project/unalias",
     "POST /api/project/merge", "POST /api/model", "POST /api/index", "POST /api/scrub", "POST /api/stop",
     "POST /api/memories/", "POST /api/pin", "POST /api/supersede", "POST /api/undo", "POST /api/review",
-    "POST /api/forget", "POST /api/prune", "POST /api/view",
+    "POST /api/forget", "POST /api/prune", "POST /api/discard", "POST /api/tags",
 }  # fmt: skip
 ASKING = {"memory_search", "memory_get", "memory_timeline", "memory_context"}
 SAYING = {"memory_remember", "memory_handoff", "memory_revise", "memory_forget"}

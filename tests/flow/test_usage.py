@@ -234,7 +234,7 @@ class Scripted:
         self.turn += 1
         payload = {"session_id": self.session, "cwd": self.project, "hook_event_name": event, **more}
         query = urlencode({"host": "claude-code", "event": event, "at": time.time()})
-        status, answer = self.client._send("POST", f"/api/hook?{query}", json.dumps(payload).encode())
+        status, answer = self.client.send("POST", f"/api/hook?{query}", json.dumps(payload).encode())
         assert status == 200, answer
         return answer.decode()
 

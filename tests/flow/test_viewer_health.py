@@ -30,7 +30,7 @@ def ask(start: Callable[[], Client]) -> Ask:
 
     def asked(path: str = "/api/health", *, status: int = 200, **query: Any) -> dict[str, Any]:
         pages[:] = pages or [Page(start())]
-        return pages[0].ask(path, status=status, **query)
+        return pages[0].ask(path, status=status, **(query or {"full": 1}))
 
     return asked
 
@@ -73,18 +73,18 @@ def test_a_new_home_is_well_and_told_that_nobody_is_wired(ask: Ask, home: Home) 
 
 def test_figures_are_of_the_project_and_the_days_that_were_asked_for(ask: Ask, home: Home) -> None:
     fill(home)
-    told = ask("/api/health/figures", days=7)
+    told = ask("/api/stats", days=7)
     assert [each["tokens_by_trigger"] for each in told["injections"]["by_day"]] == [{}] * 6 + [{"prompt": 40}]
     assert [each["unjudged"] for each in told["items"]["by_day"]] == [0] * 6 + [1]
     assert [each["count"] for each in told["build_ms_by_day"]] == [1]
     assert [each["memories"] for each in told["growth"]] == [0] * 6 + [1]
     assert told["growth"][-1]["bytes"] > 0
     assert told["memories"]["by_status"] == {"active": 1}
-    assert ask("/api/health/figures", days=7, project="dir:/shop")["injections"]["total"] == 1
-    elsewhere = ask("/api/health/figures", days=7, project="dir:/elsewhere")
+    assert ask("/api/stats", days=7, project="dir:/shop")["injections"]["total"] == 1
+    elsewhere = ask("/api/stats", days=7, project="dir:/elsewhere")
     assert elsewhere["injections"]["total"] == elsewhere["growth"][-1]["memories"] == 0
-    for days in ("0", "9999", "x", "1.5"):
-        assert "days" in ask("/api/health/figures", status=400, days=days)["error"]
+    for days in ("0", "99999", "x", "1.5"):
+        assert "days" in ask("/api/stats", status=400, days=days)["error"]
 
 
 def test_a_worker_whose_store_is_broken_tells_why_and_the_way_out(ask: Ask, home: Home) -> None:
@@ -99,7 +99,7 @@ def test_a_worker_whose_store_is_broken_tells_why_and_the_way_out(ask: Ask, home
     assert told["worker"]["pid"]
     assert not told["worker"]["ok"]
     assert any("cannot open" in each["what"] for each in told["troubles"])
-    assert "cannot open" in ask("/api/health/figures", status=503)["error"]
+    assert "cannot open" in ask("/api/stats", status=503, days=7)["error"]
 
 
 def test_the_same_trouble_is_one_entry_and_the_newest_is_first(ask: Ask, home: Home) -> None:

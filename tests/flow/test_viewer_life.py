@@ -1,8 +1,9 @@
-"""Run `foreword view` as a process: it opens the viewer, holds it and closes it, whatever its worker does."""
+"""Run `foreword view` as a process: it serves the viewer and closes it, whatever its worker does."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -11,16 +12,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from foreword.cli.view import _has_browser, show
-from foreword.errors import Conflict
 from foreword.paths import Home
 from foreword.worker import lifecycle
 from foreword.worker.client import Client
 from tests.flow.conftest import CLEAN, end_worker, wait_for
-from tests.flow.test_viewer_gate import Open, open_, redeemed
+from tests.flow.test_viewer_gate import Open, redeemed
 
 
 class Command:
@@ -89,136 +90,106 @@ def test_it_closes_with_its_command(view: Callable[..., Command]) -> None:
         assert (code, "the viewer is closed" in said) == (0, True)
 
 
-def test_two_commands_hold_one_viewer_and_it_closes_with_the_last_or_by_a_third(view: Callable[..., Command]) -> None:
+def test_each_command_has_a_viewer_of_its_own_and_close_ends_them_all(view: Callable[..., Command]) -> None:
     one, two = view(), view()
     urls = one.url(), two.url()
-    assert urls[0] != urls[1]
-    assert redeemed(urls[0], port_of(urls[0])) == redeemed(urls[1], port_of(urls[0]))
-    one.ends(with_=signal.SIGINT)
-    assert is_open(urls[1])
+    assert port_of(urls[0]) != port_of(urls[1])
     assert "closed" in view("--close").ends()[1]
+    assert not is_open(urls[0])
     assert not is_open(urls[1])
     code, said = two.ends()
-    assert (code, "asked to close" in said) == (0, True)
+    assert (code, "foreword view --close" in said) == (0, True)
     assert "no viewer is open" in view("--close").ends()[1]
 
 
-@pytest.mark.parametrize("how", ["killed", pytest.param("killed twice", marks=pytest.mark.long), "replaced"])
+def page_of(url: str, home: Home) -> Open:
+    """An open page of a command's viewer."""
+    server = SimpleNamespace(port=port_of(url))
+    return Open(home, Client(home), server, redeemed(url, port_of(url)), "x")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("how", ["killed", "stopped", "replaced"])
 def test_a_page_goes_on_when_its_worker_was(view: Callable[..., Command], home: Home, how: str) -> None:
     command = view()
-    url = command.url()
-    here = Open(home, Client(home), port_of(url), redeemed(url, port_of(url)), "", "x")
+    here = page_of(command.url(), home)
     asked = here.asks("/api/projects").raw
     assert here.send(asked).status == 200
     before = lifecycle.pid_of(home)
-    if how.startswith("killed"):  # this one: the command starts the next at once
+    if how == "killed":
         os.kill(before, signal.SIGKILL)
-    if how == "killed twice":
-        seen = [0]
-        wait_for(lambda: seen.append(lifecycle.pid_of(home)) or seen[-1] not in (0, before))
-        os.kill(seen[-1], signal.SIGKILL)
-    if how == "replaced":  # as any command does it that finds a worker of an older build
+        wait_for(lambda: lifecycle.pid_of(home) != before)
+    else:
         lifecycle.stop(home)
+    if how == "replaced":
         lifecycle.start(home)
-    command.says("a page that is open goes on")
     assert here.send(asked).status == 200
-    assert lifecycle.pid_of(home) != before
+    assert lifecycle.pid_of(home) not in (0, before)
     assert command.ends(with_=signal.SIGINT)[0] == 0
-    assert not is_open(url)
 
 
 def test_an_agents_shell_opens_no_viewer(view: Callable[..., Command], home: Home) -> None:
     code, said = view(CLAUDECODE="1").ends()
     assert code != 0
     assert "http" not in said
-    assert Client(home).get("/api/view")["open"] is False
+    assert not list(home.run.glob("viewer-*"))
 
 
-def test_a_worker_that_leaves_takes_its_viewer_along_and_the_command_says_so(view, home: Home) -> None:
-    command = view()
-    url = command.url()
-    lifecycle.stop(home)
-    assert not is_open(url)
-    code, said = command.ends()
-    assert code != 0
-    assert "foreword view" in said
-
-
-def test_where_the_port_is_taken_meanwhile_the_command_prints_another_link(view, home: Home) -> None:
-    command = view()
-    port = port_of(command.url())
+def test_a_port_that_is_taken_is_told(view: Callable[..., Command]) -> None:
     with socket.socket() as taken:
-        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        command.process.send_signal(signal.SIGSTOP)  # until the port is taken
-        end_worker(home)
-        taken.bind(("127.0.0.1", port))
+        taken.bind(("127.0.0.1", 0))
         taken.listen()
-        command.process.send_signal(signal.SIGCONT)
-        command.says("a page that is open is at its end")
-        assert port_of(command.url()) != port
-        with pytest.raises(Conflict, match=r"cannot be had|is open"):
-            Client(home).post("/api/view", {"do": "open", "port": port})
+        code, said = view("--no-browser", "--port", str(taken.getsockname()[1])).ends()
+    assert (code, "is not available" in said) == (1, True)
 
 
-@pytest.mark.long
-def test_it_closes_some_seconds_after_a_command_that_was_killed(view: Callable[..., Command], home: Home) -> None:
-    command = view()
-    url = command.url()
-    command.ends(with_=signal.SIGKILL)
-    wait_for(lambda: not is_open(url), seconds=30)
-    assert "its command ended" in home.log.read_text()
-
-
-def test_who_may_open_it_again_is_told_so(home: Home, start: Callable[[], Client]) -> None:
-    client = start()
-    holder = client.post("/api/view", {"do": "open"})["holder"]
-    held, leave = ({"do": what, "holder": holder} for what in ("hold", "leave"))
-    client.post("/api/view", leave)
-    told = client.post("/api/view", held)
-    assert (told["open"], told["again"]) == (False, True), "a command that was only suspended"
-    client.post("/api/view", {"do": "open"})
-    client.post("/api/view", {"do": "close"})
-    told = client.post("/api/view", held)
-    assert (told["open"], told["again"], told["why"]) == (False, False, "it was asked to close")
-    assert client.post("/api/view", leave)["open"] is False
-
-
-def test_a_page_that_listens_is_told_why_it_ends_unless_the_worker_is_replaced(home: Home, start) -> None:
-    client: Client = start()
+def test_a_page_that_listens_is_told_why_it_ends(view: Callable[..., Command], home: Home) -> None:
     told = {}
-    for how in ("close", "leave", "stop"):
-        here = open_(home)
+    for how in ("close", "interrupt"):
+        command = view()
+        here = page_of(command.url(), home)
         with socket.create_connection(("127.0.0.1", here.port), timeout=10) as line:
-            line.sendall(here.asks("/api/live").raw)
+            line.sendall(here.asks("/api/changes").raw)
             got = b""
             while b"event: ready" not in got:
                 got += line.recv(1 << 16)
-            if how == "stop":
-                lifecycle.stop(home)
+            if how == "close":
+                view("--close").ends()
             else:
-                client.post("/api/view", {"do": how, "holder": here.holder})
+                command.process.send_signal(signal.SIGINT)
             told[how] = b"".join(iter(lambda: line.recv(1 << 16), b""))
-    assert b"it was asked to close" in told["close"]
-    assert b"its command ended" in told["leave"]
-    assert b"closed" not in told["stop"]
+    assert b"foreword view --close" in told["close"]
+    assert b"its command ended" in told["interrupt"]
 
 
-@pytest.mark.long
-def test_it_closes_when_nobody_looks_who_is_let_in_and_only_then_the_worker_leaves(home: Home, start) -> None:
-    home.config.write_text("viewer_idle_minutes = 0.05\nworker_idle_minutes = 0.01\n")
-    client: Client = start()
+def test_it_closes_when_nobody_looks_who_is_let_in(view: Callable[..., Command], home: Home) -> None:
+    home.config.write_text("viewer_idle_minutes = 0.05\n")
     began = time.monotonic()
-    here = open_(home)
+    command = view()
+    here = page_of(command.url(), home)
     forged = here.asks("/api/projects").but(cookie=None).raw
-
-    def closed() -> bool:
+    while command.process.poll() is None:
         with suppress(OSError, ValueError):
             here.send(forged)
-        return not client.post("/api/view", {"do": "hold", "holder": here.holder})["open"]
+        assert time.monotonic() - began < 60
+    assert time.monotonic() - began > 2.5
+    assert "it was not used for a while" in command.ends()[1]
 
-    wait_for(closed, seconds=30)
-    assert time.monotonic() - began > 2.5, "three seconds, in which the worker had nothing else to do"
-    wait_for(lambda: not lifecycle.pid_of(home))
+
+def test_a_home_that_is_taken_away_closes_the_viewer(view: Callable[..., Command], home: Home) -> None:
+    command = view()
+    url = command.url()
+    end_worker(home)
+    shutil.rmtree(home.root)
+    assert command.ends()[0] == 0
+    assert not is_open(url)
+
+
+def test_the_worker_loads_no_web_framework() -> None:
+    heavy = (
+        "import sys, foreword.worker.routes; print([n for n in ('starlette', 'uvicorn', 'anyio') if n in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 # -- the browser that it starts --------------------------------------------------------------------------------------
@@ -249,7 +220,7 @@ def test_where_others_could_use_a_link_it_is_not_in_the_list_of_processes(browse
 
 
 def test_the_command_holds_the_viewer_while_its_browser_is_not_back(browser: Path, home: Home, start) -> None:
-    client: Client = start()
+    start()
     command = subprocess.Popen(
         [sys.executable, "-m", "foreword", "view"],
         env={**CLEAN, "HOME": str(home.root), "FOREWORD_HOME": str(home.root), "BROWSER": os.environ["BROWSER"]},
@@ -260,10 +231,10 @@ def test_the_command_holds_the_viewer_while_its_browser_is_not_back(browser: Pat
     )
     try:
         wait_for(browser.exists)
-        assert "?token=" in browser.read_text()
+        assert browser.read_text().strip() == (home.run / "view.html").as_uri()
         command.send_signal(signal.SIGINT)
         assert "the viewer is closed" in command.communicate(timeout=20)[1]
-        assert client.get("/api/view")["open"] is False
+        assert not (home.run / "view.html").exists()
     finally:
         with suppress(ProcessLookupError):
             os.killpg(command.pid, signal.SIGKILL)

@@ -16,8 +16,8 @@ from foreword.models import Memory
 from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.store import Store
-from foreword.viewer.now import LAYERS
 from foreword.worker.client import Client
+from foreword.worker.pages.live import LAYERS
 from tests.flow.conftest import HookRunner, wait_for
 from tests.flow.viewing import Page
 from tests.scratch import asking, fact
@@ -34,7 +34,7 @@ class Listening:
     def __init__(self, page: Page) -> None:
         self.line = socket.create_connection((page.at.hostname, page.at.port), timeout=20)
         head = "".join(f"{name}: {text}\r\n" for name, text in {"Host": page.at.netloc, **page.fields}.items())
-        self.line.sendall(f"GET /api/live HTTP/1.1\r\n{head}\r\n".encode())
+        self.line.sendall(f"GET /api/changes HTTP/1.1\r\n{head}\r\n".encode())
         self.heard = self.line.makefile("rb")
         self.status = int(self.heard.readline().split()[1])
         while self.heard.readline().strip():
@@ -84,7 +84,7 @@ def filled(home: Home, project: str) -> Home:
 def page(filled: Home, start: Callable[[], Client]) -> Iterator[Page]:
     opened = Page(start())
     yield opened
-    opened.client.post("/api/view", {"do": "close"})
+    opened.server.close("the test ended")
 
 
 def asks(host: HookRunner, project: str, prompt: str, *, session: str = "s1") -> str:
@@ -108,9 +108,9 @@ def test_a_hooks_prompt_makes_a_line_arrive_and_then_what_it_was_given_is_there(
     before = ready["number"]
     while True:
         name, told = listening.event()
-        assert (name, told["number"] != before) == ("stirred", True)
+        assert (name, told["number"] != before) == ("changed", True)
         before = told["number"]
-        triggers = page.get("/api/now")["moments"]
+        triggers = page.get("/api/live")["triggers"]
         if triggers and not triggers[0]["silent"]:  # the event may come first, what it was given a moment later
             break
     assert triggers[0]["text"] == seen
@@ -125,9 +125,9 @@ def test_a_session_is_told_with_everything_it_was_given_as_the_agent_saw_it(page
     assert asks(host, project, "is there tea in the kitchen of the office?") == ""  # nobody knows
     page.client.post("/api/memories", {"kind": "decision", "title": DECIDED, "project_path": project})
     asked = asks(host, project, asking("otter"))
-    told = page.get("/api/now")
-    session, (prompt, _, start) = told["session"], told["moments"]
-    assert (session["id"], session["host"], session["goes_on"]) == ("s1", "claude-code", True)
+    told = page.get("/api/live")
+    session, (prompt, _, start) = told["session"], told["triggers"]
+    assert (session["id"], session["host"], session["running"]) == ("s1", "claude-code", True)
     assert (session["project_name"], session["title"]) == (
         Path(project).name,
         "is there tea in the kitchen of the office?",
@@ -140,10 +140,10 @@ def test_a_session_is_told_with_everything_it_was_given_as_the_agent_saw_it(page
     assert (item["title"], item["kind"]) == (DECIDED, "decision")
     assert set(item["why"]) == FACTORS
     assert (item["used"], item["status"]) == (None, "active")
-    assert {each["why"] for each in start["skipped"]} <= {"nothing fits this moment", "no room was left for it"}
+    assert {each["why"] for each in start["skipped"]} <= {"nothing fits", "no room was left for it"}
     assert session["totals"]["tokens"] == start["tokens"] + prompt["tokens"]
     assert session["totals"]["unjudged"] == len(start["items"]) + 1
-    spent = {each["trigger"]: (each["spent"], each["of"]) for each in session["ledger"]}
+    spent = {each["trigger"]: (each["spent"], each["of"]) for each in session["window"]}
     assert spent["prompt"] == (prompt["tokens"], 3000)
     assert spent["session_start"] == (start["tokens"], 2000)
 
@@ -154,7 +154,7 @@ def test_what_is_silent_says_why_and_what_was_among_it(page, host, project, fill
     assert asks(host, project, "so the checkout transport retries a timeout twice, at the second bank?") == ""
     assert starts(host, project, source="resume") == ""
     assert asks(host, project, "paint the ferry, its second bank of oars and the harbour lantern") == ""
-    near, resumed, told, _, start = page.get("/api/now")["moments"]
+    near, resumed, told, _, start = page.get("/api/live")["triggers"]
     assert (start["silent"], told["why"]) == (False, "repeated")
     assert told["says"] == "everything that fits was shown already in this context window"
     assert told["nearest"]["title"] == KNOWN
@@ -166,7 +166,7 @@ def test_what_is_silent_says_why_and_what_was_among_it(page, host, project, fill
     filled.config.write_text("inject = false\n")
     wait_for(lambda: page.client.get("/api/line", project_path=project)["line"] == "foreword: silent")
     assert asks(host, project, "and the wombats?") == ""
-    silent = page.get("/api/now")["moments"][0]
+    silent = page.get("/api/live")["triggers"][0]
     assert (silent["why"], silent["pending"]) == ("off", False)
     assert "switched off in this project" in silent["says"]
 
@@ -177,16 +177,16 @@ def test_the_newest_session_is_shown_and_others_can_be_switched_to(page, host, p
     (other / "pyproject.toml").write_text("")
     asks(host, project, PROMPT, session="first")
     host.tell("UserPromptSubmit", {"session_id": "second", "cwd": str(other), "prompt": "count the bars again"})
-    told = page.get("/api/now")
+    told = page.get("/api/live")
     assert (told["session"]["id"], told["live"]) == ("second", "second")
     assert [(each["id"], each["title"]) for each in told["sessions"]] == [
         ("second", "count the bars again"),
         ("first", PROMPT),
     ]
-    past = page.get("/api/now", session="first")
+    past = page.get("/api/live", session="first")
     assert (past["session"]["id"], past["live"]) == ("first", "second")
-    assert past["moments"][0]["prompt"] == PROMPT
-    page.ask("/api/now", session="nobody", status=404)
+    assert past["triggers"][0]["prompt"] == PROMPT
+    page.ask("/api/live", session="nobody", status=404)
 
 
 def test_what_is_used_is_told_with_how_it_was_known(page, host, project):
@@ -196,11 +196,11 @@ def test_what_is_used_is_told_with_how_it_was_known(page, host, project):
     host.tell("PostToolUse", {**about, "tool_name": "Read", "tool_use_id": "t1", **read})
     host.tell("Stop", {**about, "last_assistant_message": "Done."})
     host.tell("SessionEnd", {**about, "reason": "exit"})
-    wait_for(lambda: page.get("/api/now")["session"]["totals"]["used"])
-    told = page.get("/api/now")
-    (item,) = told["moments"][0]["items"]
+    wait_for(lambda: page.get("/api/live")["session"]["totals"]["used"])
+    told = page.get("/api/live")
+    (item,) = told["triggers"][0]["items"]
     assert (item["used"], item["how"]) == (True, "file")
-    assert told["session"]["goes_on"] is False
+    assert told["session"]["running"] is False
 
 
 def test_every_layer_of_every_recipe_has_words():

@@ -97,7 +97,7 @@ def test_a_session_stands_in_the_timeline_with_all_that_came_of_it(client, ask, 
     assert [each["title"] for each in told["decisions"]] == ["Let's use UTC because venues lie in two zones"]
     assert told["next"] == ["Verify the sender's domain", "Change not committed: mail.py"]
     assert told["work"] == ""
-    assert set(told["given"]) == {"injections", "items", "tokens", "used"}
+    assert set(told["injected"]) == {"injections", "items", "tokens", "used"}
 
 
 def test_older_sessions_follow_page_by_page_and_a_project_shows_its_own_alone(client, ask, project, tmp_path):
@@ -120,7 +120,7 @@ def test_older_sessions_follow_page_by_page_and_a_project_shows_its_own_alone(cl
 
 def test_what_makes_no_place_in_the_list_is_refused_with_the_way_out(ask):
     for before in ("yesterday", "nan/a", "-1/a", "inf/a"):
-        assert "leave it out" in ask("/api/timeline", before=before, status=400)["hint"]
+        assert "earlier answer" in ask("/api/timeline", before=before, status=400)["hint"]
     assert ask("/api/timeline", project="nobody's") | {"ms": 0} == {"sessions": [], "next": "", "ms": 0}
 
 
@@ -129,12 +129,12 @@ def test_a_story_tells_in_order_what_was_said_given_run_fixed_changed_and_decide
     client.get("/api/context", project_path=project, session_id="one", source="startup")
     tell(client, project, "one", *work(project))
     distilled(client, "one")
-    told = ask("/api/sessions/one")
-    triggers = [each for each in told["moments"] if each["what"] != "given"]
+    told = ask("/api/sessions/one", full=1)
+    triggers = [each for each in told["steps"] if each["what"] != "injected"]
     assert [each["what"] for each in triggers] == [
         "start", "prompt", "plan", "run", "edit", "run", "fixed", "prompt", "kept", "answer", "kept", "kept", "end",
     ]  # fmt: skip
-    assert [each["at"] for each in told["moments"]] == sorted(each["at"] for each in told["moments"])
+    assert [each["at"] for each in told["steps"]] == sorted(each["at"] for each in told["steps"])
     assert [each["memory"]["kind"] for each in triggers if each["what"] == "kept"] == [
         "decision",
         "learning",
@@ -150,7 +150,7 @@ def test_a_story_tells_in_order_what_was_said_given_run_fixed_changed_and_decide
     assert edit["files"][0]["functions"][0] | {"signature": ""} == {
         "file": "mail.py", "function": "send_offer", "what": "NEW", "signature": ""
     }  # fmt: skip
-    (given,) = (each for each in told["moments"] if each["what"] == "given")
+    (given,) = (each for each in told["steps"] if each["what"] == "injected")
     assert [item["title"] for item in given["items"]] == ["offers are sent by mail"]
     assert told["handoff"]["next"] == ["Verify the sender's domain"]
     assert told["about"]["decisions"] == ["Let's use UTC because venues lie in two zones"]
@@ -158,26 +158,26 @@ def test_a_story_tells_in_order_what_was_said_given_run_fixed_changed_and_decide
     assert (second["author"], bool(second["author_why"])) == ("typed", True)
     assert second["outcome"].startswith("Offers go through the queue now")
     assert second["turn"].startswith("trn-")
-    assert (told["left_out"], told["silent"]) == (0, False)
+    assert (told["left_out"], told["without_events"]) == (0, False)
 
 
 def test_a_story_is_found_by_the_beginning_of_its_id_and_an_unknown_one_tells_the_way_out(client, ask, project):
     tell(client, project, "abcdef-1", *work(project))
-    assert ask("/api/sessions/abcd")["session"]["id"] == "abcdef-1"
-    assert "foreword sessions" in ask("/api/sessions/nobody", status=404)["hint"]
-    assert ask(f"/api/sessions/{quote('no/body')}", status=404)["hint"]
-    assert ask("/api/sessions/", status=404)["hint"]
+    assert ask("/api/sessions/abcd", full=1)["session"]["id"] == "abcdef-1"
+    assert "foreword sessions" in ask("/api/sessions/nobody", full=1, status=404)["hint"]
+    assert ask(f"/api/sessions/{quote('no/body')}", full=1, status=404)["hint"]
+    assert ask("/api/sessions/", full=1, status=404)["hint"]
 
 
 def test_of_a_very_long_session_the_last_moments_are_told_and_texts_are_cut(client, ask, project):
     steps = [("UserPromptSubmit", {"prompt": f"step {number}", "prompt_id": f"p{number}"}) for number in range(600)]
     tell(client, project, "long", *steps)
     tell(client, project, "long", ("UserPromptSubmit", {"prompt": "the last " + "x" * 5_000, "prompt_id": "last"}))
-    told = ask("/api/sessions/long")
-    assert len(told["moments"]) == 500
+    told = ask("/api/sessions/long", full=1)
+    assert len(told["steps"]) == 500
     assert told["left_out"] == 101
-    assert told["moments"][-1]["text"].startswith("the last ")
-    assert told["moments"][-1]["more"] > 3_000
+    assert told["steps"][-1]["text"].startswith("the last ")
+    assert told["steps"][-1]["more"] > 3_000
     assert len(json.dumps(told)) < 1_000_000
 
 
@@ -210,11 +210,11 @@ def test_every_session_tells_a_failure_that_several_saw_and_which_of_them_fixed_
     assert (told["fixer"]["by"], told["fixer"]["open"]) == (None, False)
     assert "mail.py" in told["first"]["fix"] == told["fixer"]["fix"]
 
-    triggers = ask("/api/sessions/first")["moments"]
+    triggers = ask("/api/sessions/first", full=1)["steps"]
     (ran,) = (each for each in triggers if each["what"] == "run")
     assert (ran["failure"]["by"]["session"], ran["times"]) == ("fixer", 2)
     assert not [each for each in triggers if each["what"] == "fixed"]
-    (fixed,) = (each for each in ask("/api/sessions/fixer")["moments"] if each["what"] == "fixed")
+    (fixed,) = (each for each in ask("/api/sessions/fixer", full=1)["steps"] if each["what"] == "fixed")
     assert "mail.py" in fixed["text"]
     (kept,) = (each for each in client.get("/api/sessions/first")["memories"] if each["kind"] == "failure")
     assert kept["here"] == {**kept["here"], "times": 2, "by": "fixer", "later": True, "open": False}

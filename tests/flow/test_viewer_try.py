@@ -11,9 +11,9 @@ from foreword.layout import LAYOUTS, MOST_TOKENS
 from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.recall.pipeline import REASONS
-from foreword.viewer.preview import LEAST_BUDGET
 from foreword.worker import lifecycle
 from foreword.worker.client import Client
+from foreword.worker.pages.preview import LEAST_BUDGET
 from foreword.worker.stats import RECALLS, SILENCES
 from tests.flow.viewing import Page, Refused
 from tests.scratch import asking, fact
@@ -70,29 +70,29 @@ def test_tokens_are_counted_for_the_model_that_the_agent_named(client, page, pro
     client.post("/api/events", {"events": [event]})
     asked = {"prompt": PROMPT, "project": key, "host": "codex", "budget": 300}
     for more in ({"session": "s1"}, {}):  # of the session, or as this agent named it last
-        tried = page.post("/api/try", {**asked, **more})
+        tried = page.post("/api/preview", {**asked, **more})
         about = {"trigger": "prompt", "prompt": PROMPT, "budget": 300, "form": tried["form"], "host": "codex"}
         said = client.get("/api/context", project_path=project, preview=1, model="gpt-5.5", **about)
         assert (tried["text"], tried["model"]) == (said["context"], "gpt-5.5")
-    unnamed = page.post("/api/try", {**asked, "host": "claude-code"})
+    unnamed = page.post("/api/preview", {**asked, "host": "claude-code"})
     assert unnamed["model"] == ""
     assert unnamed["items"][0]["tokens"] > tried["items"][0]["tokens"]  # its family has shorter tokens
 
 
 def test_a_trial_is_what_the_worker_would_say_and_what_just_missed_it(client, page, project, key):
     said = client.get("/api/context", project_path=project, trigger="prompt", prompt=PROMPT, budget=300, preview=1)
-    tried = page.post("/api/try", {"prompt": PROMPT, "project": key, "budget": 300})
+    tried = page.post("/api/preview", {"prompt": PROMPT, "project": key, "budget": 300})
     assert tried["text"] == said["context"]
     assert (tried["tokens"], tried["budget"], tried["trigger"]) == (said["tokens"], 300, "prompt")
     assert tried["items"]
-    assert tried["left"]
+    assert tried["rejected"]
     assert all(each["line"] for each in tried["items"])
-    for each in (*tried["items"], *tried["left"]):
+    for each in (*tried["items"], *tried["rejected"]):
         assert set(each["why"]) == {"match", "recency", "importance", "reinforcement", "scope", "task"}
         assert each["title"].startswith("The checkout transport")
     assert all(each["line"] in tried["text"] for each in tried["items"])
-    assert {each["reason"] for each in tried["left"]} <= LEFT_OUT
-    assert all(each["says"] for each in tried["left"])
+    assert {each["reason"] for each in tried["rejected"]} <= LEFT_OUT
+    assert all(each["says"] for each in tried["rejected"])
     assert tried["build_ms"] > 0
     assert tried["range"] == {"least": LEAST_BUDGET, "usual": LAYOUTS["prompt"].budget, "most": 2000}
     assert {each["name"]: each["spent"] for each in tried["layers"] if each["spent"]} == said["layers"]
@@ -102,7 +102,7 @@ def test_nothing_of_a_trial_is_kept_counted_or_found_on_the_disk(page, home, key
     marker = "zyzzyva-quokka-tapir"
     before = everything(home)
     for trigger in LAYOUTS:
-        page.post("/api/try", {"prompt": f"{PROMPT} {marker}", "project": key, "trigger": trigger})
+        page.post("/api/preview", {"prompt": f"{PROMPT} {marker}", "project": key, "trigger": trigger})
     lifecycle.stop(home)  # what it counted is written now
     after = everything(home)
     its_own = dict.fromkeys(("tallies", "marks", "projects"), ())  # what a worker notes by itself, every second
@@ -118,29 +118,31 @@ def test_silence_tells_its_reason_and_still_what_came_nearest(home, start, proje
     [known] = client.get("/api/projects")["projects"]
     page = Page(client)
     asked = {"project": known["key"], "prompt": asking("canary")}
-    assert "the canary sings" in page.post("/api/try", asked)["text"]
-    silent = page.post("/api/try", {**asked, "prompt": "which cellar is near the zebra crossing of the lighthouse?"})
+    assert "the canary sings" in page.post("/api/preview", asked)["text"]
+    silent = page.post(
+        "/api/preview", {**asked, "prompt": "which cellar is near the zebra crossing of the lighthouse?"}
+    )
     assert (silent["text"], silent["tokens"], silent["items"]) == ("", 0, [])
     assert silent["why"] == REASONS["below"]
-    (left,) = silent["left"]
+    (left,) = silent["rejected"]
     assert (left["title"], left["reason"] in LEFT_OUT) == (fact("canary"), True)
     assert left["says"]
-    assert page.post("/api/try", {**asked, "prompt": "yes, do that"})["why"] == REASONS["reply"]
+    assert page.post("/api/preview", {**asked, "prompt": "yes, do that"})["why"] == REASONS["reply"]
 
 
 def test_a_budget_that_holds_nothing_is_told_as_the_reason_and_no_lesser_score(page, key):
-    silent = page.post("/api/try", {"prompt": PROMPT, "project": key, "budget": LEAST_BUDGET})
+    silent = page.post("/api/preview", {"prompt": PROMPT, "project": key, "budget": LEAST_BUDGET})
     assert silent["why"] == REASONS["room"].format(budget=LEAST_BUDGET)
     assert silent["nearest"] is None
 
 
 def test_a_project_that_is_switched_off_says_so(page, key, project):
     Path(project, ".foreword-off").write_text("inject\n")
-    told = page.post("/api/try", {"prompt": PROMPT, "project": key})
+    told = page.post("/api/preview", {"prompt": PROMPT, "project": key})
     assert told["off"] == ".foreword-off"
     assert "switched off" in told["why"]
-    assert (told["text"], told["items"], told["left"]) == ("", [], [])
-    assert page.get("/api/try", project=key)["off"] == ".foreword-off"
+    assert (told["text"], told["items"], told["rejected"]) == ("", [], [])
+    assert page.get("/api/preview", project=key)["off"] == ".foreword-off"
 
 
 def test_the_window_of_a_session_counts_where_one_is_chosen(client, page, host, key, project):
@@ -151,21 +153,23 @@ def test_the_window_of_a_session_counts_where_one_is_chosen(client, page, host, 
     )
     assert given["injection"]
     fresh, same = (
-        page.post("/api/try", {"prompt": PROMPT, "project": key, "session": each, "budget": 2000})
+        page.post("/api/preview", {"prompt": PROMPT, "project": key, "session": each, "budget": 2000})
         for each in ("", "one")
     )
-    shown = {each["memory"] for each in same["left"] if each["reason"] == "shown"}
+    shown = {each["memory"] for each in same["rejected"] if each["reason"] == "shown"}
     assert shown
     assert shown <= {each["memory"] for each in fresh["items"]}
-    assert "one" in [each["id"] for each in page.get("/api/try", project=key)["sessions"]]
+    assert "one" in [each["id"] for each in page.get("/api/preview", project=key)["sessions"]]
 
 
 def test_the_form_and_the_cap_are_the_hosts(page, key):
-    told = page.post("/api/try", {"prompt": PROMPT, "project": key, "trigger": "session_start", "host": "opencode"})
+    told = page.post("/api/preview", {"prompt": PROMPT, "project": key, "trigger": "session_start", "host": "opencode"})
     assert told["form"] == "xml"
     assert told["text"].startswith("<foreword_context")
-    assert page.post("/api/try", {"prompt": PROMPT, "project": key, "form": "plain"})["text"].startswith("[foreword]")
-    empty = page.post("/api/try", {"project": key, "trigger": "question"})
+    assert page.post("/api/preview", {"prompt": PROMPT, "project": key, "form": "plain"})["text"].startswith(
+        "[foreword]"
+    )
+    empty = page.post("/api/preview", {"project": key, "trigger": "question"})
     assert empty["trigger"] == "session_start"  # a question without words asks for what a session begins with
 
 
@@ -183,5 +187,5 @@ def test_what_cannot_be_is_refused_in_words(page, key):
         ({"session": "of nobody"}, 404),
     ):
         with pytest.raises(Refused) as told:
-            page.post("/api/try", {"project": key, **wrong})
+            page.post("/api/preview", {"project": key, **wrong})
         assert (told.value.status, bool(str(told.value))) == (status, True), wrong

@@ -236,14 +236,14 @@ def test_bad_memories_are_refused_and_told_why(worker: Client):
 def test_bodies_that_are_no_object_are_refused(worker: Client):
     for body in (b"", b"{", b"[]", b"null", b"\xff", b"[" * 100_000, b'{"payload": 1}'):
         for path in ("/api/events", "/api/memories"):
-            status, raw = worker._send("POST", path, body)
+            status, raw = worker.send("POST", path, body)
             assert status == 400, body[:20]
             assert set(json.loads(raw)) == {"error", "hint"}
 
 
 def test_an_endless_body_is_cut_off(worker: Client):
     with contextlib.suppress(WorkerError):  # it may hang up before everything was sent
-        assert worker._send("POST", "/api/events", b"x" * (17 * 1024 * 1024))[0] == 400
+        assert worker.send("POST", "/api/events", b"x" * (17 * 1024 * 1024))[0] == 400
     assert worker.get("/api/health")["ok"]
 
 

@@ -1,4 +1,4 @@
-"""A worker's client -> its viewer, opened and asked as a script of its page asks."""
+"""Open a viewer over a worker, and ask it as a script of its pages asks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
+from foreword.viewer.app import ViewerServer
 from foreword.worker.client import Client
 
 NAVIGATES = {"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
@@ -32,12 +33,13 @@ class Refused(Exception):
 
 
 class Page:
-    """A page of the viewer: opened by its link, it asks with its cookie, and holds the viewer open while it does."""
+    """A page of a viewer of its own: opened by its link, it asks with its cookie."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
-        opened = client.post("/api/view", {"do": "open"})
-        self.holder, self.key, self.at = opened["holder"], opened["key"], urlsplit(opened["url"])
+        self.server = ViewerServer(client._home)
+        self.server.start()
+        self.at = urlsplit(self.server.auth.link())
         _, cookie, _ = self._sent("GET", f"/?{self.at.query}", NAVIGATES)
         self.fields = {**FETCHES, "Cookie": cookie.partition(";")[0]}
 
@@ -59,18 +61,11 @@ class Page:
         return told
 
     def _asked(self, method: str, path: str, fields: dict[str, str], body: bytes | None = None) -> dict[str, Any]:
-        self._hold()
         status, _, raw = self._sent(method, path, {**self.fields, **fields}, body)
         told: dict[str, Any] = json.loads(raw)
         if status != 200:
             raise Refused(status, told)
         return told
-
-    def _hold(self) -> None:
-        """It holds only when it asks: where too long has passed, it opens it again, as the command does."""
-        if self.client.post("/api/view", {"do": "hold", "holder": self.holder}).get("again"):
-            again = {"do": "open", "port": self.at.port, "key": self.key}
-            self.holder = self.client.post("/api/view", again)["holder"]
 
     def _sent(
         self, method: str, path: str, fields: dict[str, str], body: bytes | None = None

@@ -21,7 +21,6 @@ from foreword.recall import rank
 from foreword.recall.hints import KnownFailure, hint_before
 from foreword.recall.pipeline import REASONS, options_of, recall
 from foreword.store import Store
-from foreword.viewer import routes as viewer
 from foreword.worker import routes as worker
 from foreword.worker.routes import Routes
 from tests.tables import table
@@ -164,7 +163,6 @@ def told_routes(page: str) -> set[str]:
     ("page", "routes"),
     [
         ("api.md", worker.routes_of(None, leave=lambda: None)),  # type: ignore[arg-type] # nothing is asked of them
-        ("viewer.md", viewer.routes_of(None, None)),  # type: ignore[arg-type]
     ],
 )
 def test_a_page_tells_every_route_that_there_is_and_no_other(page: str, routes: Routes) -> None:

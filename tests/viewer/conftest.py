@@ -14,7 +14,6 @@ import os
 import re
 import shutil
 import tempfile
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -24,8 +23,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from foreword.errors import ForewordError
 from foreword.paths import Home
+from foreword.viewer.app import ViewerServer
 from foreword.worker.client import Client
 from tests.clients.install import binary, clients
 from tests.clients.versions import AXE
@@ -39,7 +38,6 @@ except ImportError:  # said by the fixture that needs it: a conftest that skips 
 
 REQUIRED = os.environ.get("FOREWORD_VIEWER") == "required"
 ARTEFACTS = Path(os.environ.get("FOREWORD_ARTEFACTS") or Path(__file__).resolve().parents[2] / "artefacts") / "viewer"
-HOLD_EVERY = 2.0  # seconds, as the command does
 SECONDS = 15.0  # that a page may take on a busy machine
 # A box for addresses draws what it would suggest as two pages of its own, for each window: half of what one costs.
 SUGGESTING = ("WebUIOmniboxPopup", "WebUIOmniboxAimPopup")
@@ -91,34 +89,19 @@ class Viewer:
     def __init__(self, home: Home, client: Client, filled: Filled) -> None:
         self.home, self.client, self.filled = home, client, filled
         self.projects, self.sessions, self.ids = filled.projects, filled.sessions, filled.ids
-        opened = client.post("/api/view", {"do": "open"})
-        self.port: int = opened["port"]
+        self.server = ViewerServer(home)
+        self.server.start()
+        self.port: int = self.server.port
         self.origin = f"http://127.0.0.1:{self.port}"
-        self.cookie = self._cookie(opened["url"])
-        self._holder, self._key = opened["holder"], opened["key"]
-        self._ended = threading.Event()
-        self._holding: list[threading.Thread] = []
-        self._begin()
-
-    def again(self) -> None:
-        """Open it where it was, for who was in it, and hold it: a test has ended its worker."""
-        told = self.client.post("/api/view", {"do": "open", "port": self.port, "key": self._key})
-        self._holder = told["holder"]
-        self._begin()
+        self.cookie = self._cookie(self.link())
 
     def link(self) -> str:
-        """Another address that opens it once; nobody holds it but us."""
-        told = self.client.post("/api/view", {"do": "open"})
-        return str(told["url"])
+        """Another address that opens it once."""
+        return self.server.auth.link()
 
-    def close(self) -> None:
-        self._ended.set()
-        for each in self._holding:
-            each.join()
-
-    def _begin(self) -> None:
-        self._holding.append(threading.Thread(target=self._hold, daemon=True))
-        self._holding[-1].start()
+    def close(self, reason: str = "the test ended") -> None:
+        if self.server.is_running():
+            self.server.close(reason)
 
     def _cookie(self, url: str) -> tuple[str, str]:
         line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
@@ -129,16 +112,6 @@ class Viewer:
             line.close()
         name, _, text = told.partition(";")[0].partition("=")
         return name, text
-
-    def _hold(self) -> None:
-        while not self._ended.wait(HOLD_EVERY):
-            try:
-                told = self.client.post("/api/view", {"do": "hold", "holder": self._holder})
-                if told.get("again"):  # a busy machine kept us from holding it: so does the command
-                    again = {"do": "open", "port": self.port, "key": self._key}
-                    self._holder = self.client.post("/api/view", again)["holder"]
-            except ForewordError:
-                return  # the worker left: a test ended it
 
 
 # What Chromium says of a request whose server left: before it took it, while it held it, or while it told.

@@ -203,7 +203,7 @@ def hooked(client: Client, hook_call: HookCall) -> bytes:
     """What a hook is answered when it tells the worker this, at the time it says."""
     assert find(hook_call.host)
     asked = urlencode({"host": hook_call.host, "event": hook_call.event, "at": hook_call.at})
-    status, answer = client._send("POST", f"/api/hook?{asked}", hook_call.raw)
+    status, answer = client.send("POST", f"/api/hook?{asked}", hook_call.raw)
     assert status == 200, answer
     return answer
 

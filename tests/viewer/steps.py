@@ -8,7 +8,7 @@ from tests.flow.conftest import HookRunner
 from tests.viewer.conftest import Viewer, visit
 
 ROW = ".mem-results .row"
-CARDS = ".moment"
+CARDS = ".trigger"
 
 
 def rows(page: Any) -> list[str]:

@@ -13,12 +13,10 @@ from typing import Any
 
 import pytest
 
-from foreword.viewer.routes import routes_of
+from foreword.viewer.app import ROUTES
 from tests.viewer.conftest import Viewer, settled, visit
 
 pytestmark = pytest.mark.long
-
-ROUTES = routes_of(None, None)  # type: ignore[arg-type] # nothing is asked of them here
 
 # Everything that a page may send without asking anybody first; it tells what it could read of the answers.
 ATTACK = """async ({origin, targets, body}) => {
@@ -142,14 +140,14 @@ WAYS = {
         catch { return []; } finally { opened?.close(); }
     }""",
     "events": """(origin) => new Promise((done) => {
-        const source = new EventSource(origin + "/api/live", {withCredentials: true});
+        const source = new EventSource(origin + "/api/changes", {withCredentials: true});
         const read = [];
         source.onmessage = source.onopen = (event) => read.push(event.type);
         source.addEventListener("ready", () => read.push("ready"));
         setTimeout(() => { source.close(); done(read); }, 800);
     })""",
     "socket": """(origin) => new Promise((done) => {
-        const line = new WebSocket(origin.replace("http", "ws") + "/api/live");
+        const line = new WebSocket(origin.replace("http", "ws") + "/api/changes");
         line.onopen = () => done(["open"]);
         line.onerror = () => done([]);
         setTimeout(() => done([]), 2000);

@@ -9,14 +9,12 @@ from urllib.parse import quote, urlsplit
 import pytest
 
 from foreword.problems import Problem, note
-from foreword.viewer import is_page
-from foreword.viewer.routes import routes_of
+from foreword.viewer import app
 from tests.viewer.conftest import ARTEFACTS, LOOKS, Viewer, every_look, go, settled, still, visit
 from tests.viewer.steps import ROW, bar, keep, memory, open_list, shows, toast, until, until_rows
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 
-ROUTES = routes_of(None, None)  # type: ignore[arg-type] # nothing is asked of them here
 DESKTOP, PHONE = LOOKS[0], LOOKS[-1]
 both_widths = pytest.mark.parametrize("look", [DESKTOP, PHONE], indirect=True, ids=str)
 # What stands behind a page's path: a thing of the filled memory.
@@ -25,7 +23,7 @@ THINGS = {
     "/timeline/": lambda viewer: viewer.sessions["ended"],
     "/memories/": lambda viewer: viewer.ids["pinned"],
 }
-PAGES = [*(path for path in ROUTES if is_page(ROUTES, path) and path != "/"), "/memories?view=waiting"]  # / is /now
+PAGES = [*(path for path in app.PAGES if path != "/"), "/memories?view=waiting"]  # / is /now
 LEADS = {"g n": "/now", "g t": "/timeline", "g m": "/memories", "g y": "/try", "g h": "/health"}
 
 
@@ -176,13 +174,13 @@ def test_a_viewer_in_trouble_or_closed_keeps_nobody_out(fresh_page, fresh, watch
     watch.expects_it_gone()
     for at, what in enumerate(("the store is locked", "a hook ended with 1")):
         note(str(fresh.home.trouble), Problem(time.time() + at, where="hook", what=what))
-    with fresh_page.expect_response("**/api/live"):  # a page that does not listen yet cannot be told why
+    with fresh_page.expect_response("**/api/changes"):  # a page that does not listen yet cannot be told why
         visit(fresh_page, f"{fresh.origin}/health")
     fresh_page.get_by_text("the store is locked").first.wait_for()
     still(fresh_page)
     found = grave(fresh_page, "health with troubles")
-    fresh.client.post("/api/view", {"do": "close"})
-    fresh_page.locator("#closed", has_text="asked to close").wait_for()
+    fresh.close("it was closed by `foreword view --close`")
+    fresh_page.locator("#closed", has_text="foreword view --close").wait_for()
     assert [*found, *grave(fresh_page, "closed")] == []
 
 
@@ -381,7 +379,7 @@ def test_words_that_run_from_right_to_left_do_so_wherever_they_stand(page, viewe
             assert stand["last"] < stand["first"], place
             assert stand["within"], f"{place} begins out of sight"
 
-    runs(".row-title", ".row-gist", ".mem-chosen bdi", "[data-facet=tag] .mem-value")
+    runs(".row-title", ".row-excerpt", ".mem-chosen bdi", "[data-facet=tag] .mem-value")
     page.locator(ROW).click()
     shows(page, RIGHT_TO_LEFT)
     runs("#mem-title", ".mem-body", ".mem-named .mem-chip")

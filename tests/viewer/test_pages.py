@@ -47,17 +47,17 @@ def test_whoever_reads_keeps_place_focus_and_folds_when_something_new_comes(fres
     press(page, "j", "j", "j", "o")  # down to the start of the session, and its text
     chosen = page.locator(f"{CARDS}.chosen")
     assert "At session start" in chosen.locator("h2").text_content()
-    page.evaluate("document.querySelector('.moment.chosen details.text pre').focus()")
-    page.evaluate("document.querySelector('.moment.chosen').scrollIntoView({block: 'start'})")
-    top = "document.querySelector('.moment.chosen').getBoundingClientRect().top"
+    page.evaluate("document.querySelector('.trigger.chosen details.text pre').focus()")
+    page.evaluate("document.querySelector('.trigger.chosen').scrollIntoView({block: 'start'})")
+    top = "document.querySelector('.trigger.chosen').getBoundingClientRect().top"
     before = page.evaluate(top)
     asks(fresh, NEXT)
-    page.wait_for_function("text => document.querySelector('.moment q')?.textContent === text", arg=NEXT)
+    page.wait_for_function("text => document.querySelector('.trigger q')?.textContent === text", arg=NEXT)
     page.locator("#said", has_text="New: for a prompt Where does the met office").wait_for(state="attached")
     assert abs(page.evaluate(top) - before) <= 1
-    assert page.evaluate("document.activeElement.matches('.moment.chosen details.text pre')")
+    assert page.evaluate("document.activeElement.matches('.trigger.chosen details.text pre')")
     assert chosen.locator("details.text").get_attribute("open") is not None
-    page.locator(".now-above", has_text="1 new moment").click()
+    page.locator(".now-above", has_text="1 new entry").click()
     page.locator(".now-above").wait_for(state="hidden")
     assert page.locator(f"{CARDS}.chosen q").text_content() == NEXT
     tell(fresh, "other", "Count the guests of the shop again")
@@ -137,7 +137,7 @@ def test_older_sessions_come_at_the_end_and_the_way_back_leads_to_the_same_place
     ids = page.locator(".session").evaluate_all("all => all.map(each => each.dataset.session)")
     assert len(ids) == len(set(ids))
     page.locator(".session").nth(45).locator("h3 a").click()
-    page.wait_for_selector(".moment")
+    page.wait_for_selector(".step")
     page.go_back()
     page.wait_for_function("id => document.activeElement.dataset.session === id", arg=ids[45])
     link = page.locator(".session a[href^='/memories/']").last
@@ -159,7 +159,7 @@ def test_keys_walk_the_sessions_and_a_session_that_goes_on_takes_no_place_or_foc
     was, top = chosen(page), page.evaluate("scrollY")
     assert was == page.locator(".session").nth(6).get_attribute("data-session")
     press(page, "Enter")
-    page.wait_for_selector(".moment")
+    page.wait_for_selector(".step")
     assert page.url.endswith(f"/timeline/{was}")
     press(page, "Escape")
     page.wait_for_selector(".session.chosen")
@@ -174,11 +174,11 @@ def test_keys_walk_the_sessions_and_a_session_that_goes_on_takes_no_place_or_foc
     )
     assert page.evaluate("() => [...document.querySelectorAll('.session')].every(each => each.seen)")
     press(page, "Enter")
-    page.wait_for_selector(".moment")
+    page.wait_for_selector(".step")
     press(page, "j")
     tell(fresh, "goes-on", "and the restaurant?")
     page.wait_for_selector("text=and the restaurant?")
-    assert page.locator(".moment.chosen").inner_text() == page.locator(".moment").first.inner_text()
+    assert page.locator(".step.chosen").inner_text() == page.locator(".step").first.inner_text()
 
 
 def test_a_session_was_given_as_much_on_every_page(page, viewer):
@@ -224,7 +224,7 @@ def budget(page: Any, tokens: int) -> None:
 
 
 def test_the_slider_moves_items_across_the_line_and_each_row_stays_itself(shop):
-    shop.locator("#moment").select_option("question")  # which takes as much as fits
+    shop.locator("#trigger").select_option("question")  # which takes as much as fits
     budget(shop, 500)
     before = shop.evaluate(TRIED)
     shop.evaluate("() => document.querySelectorAll('.tried').forEach(row => row.dataset.before = row.dataset.memory)")
@@ -249,7 +249,7 @@ def test_the_slider_moves_items_across_the_line_and_each_row_stays_itself(shop):
 
 
 def test_everything_but_the_prompt_is_in_the_address_and_comes_back_from_it(shop):
-    shop.locator("#moment").select_option("question")
+    shop.locator("#trigger").select_option("question")
     shop.locator("#budget").fill("300")
     budget(shop, 300)
     still(shop)
@@ -264,7 +264,7 @@ def test_everything_but_the_prompt_is_in_the_address_and_comes_back_from_it(shop
     settled(shop)
     shop.reload()
     settled(shop)
-    chosen = [shop.locator(f"#{name}").input_value() for name in ("moment", "budget", "prompt")]
+    chosen = [shop.locator(f"#{name}").input_value() for name in ("trigger", "budget", "prompt")]
     assert chosen == ["question", "300", ""]
     assert shop.evaluate("JSON.stringify([localStorage, sessionStorage])").find("deadlock") < 0
 
@@ -281,7 +281,7 @@ def test_keys_change_the_budget_walk_the_items_and_open_one(shop):
     assert shop.locator(".try-text .pointed").get_attribute("data-memory") == id
     press(shop, "p")
     assert shop.evaluate("document.activeElement.id") == "prompt"
-    with shop.expect_request(lambda asked: asked.method == "POST" and asked.url.endswith("/api/try")):
+    with shop.expect_request(lambda asked: asked.method == "POST" and asked.url.endswith("/api/preview")):
         shop.keyboard.press("Control+Enter")
     still(shop)
     press(shop, "Escape", "j", "o")
@@ -375,13 +375,13 @@ def test_a_broken_store_is_told_with_the_way_out(fresh_page, fresh, watch):
     ("path", "asked", "shown"),
     [
         ("/timeline", "**/api/timeline*", ".session"),
-        ("/timeline/{live}", "**/api/sessions/*", ".moment"),
-        ("/health", "**/api/health", ".verdict-line"),
-        ("/health", "**/api/health/figures*", "figure svg"),
+        ("/timeline/{live}", "**/api/sessions/*", ".step"),
+        ("/health", "**/api/health?*", ".verdict-line"),
+        ("/health", "**/api/stats*", "figure svg"),
         ("/memories", "**/api/memories?*", ROW),
         ("/memories", "**/api/facets*", "[data-facet=kind]"),
         ("/memories/{pinned}", "**/api/memories/*", "#mem-title"),
-        ("/try", "**/api/try?project=*", "#moment option"),
+        ("/try", "**/api/preview?project=*", "#trigger option"),
         ("/timeline", "**/static/timeline.js", ".session"),
     ],
 )
@@ -395,21 +395,14 @@ def test_what_got_no_answer_once_is_asked_for_again_by_itself(page, viewer, watc
     assert len(lost) == 1
 
 
-def test_pages_go_on_when_their_viewer_comes_back(fresh_page, fresh, watch):
-    watch.expects_it_gone()
+def test_pages_go_on_when_their_worker_left(fresh_page, fresh):
     visit(fresh_page, f"{fresh.origin}/now")
-    other = fresh_page.context.new_page()  # of all tabs one listens for the others
-    visit(other, f"{fresh.origin}/now")
     lifecycle.stop(fresh.home)
-    for each in (fresh_page, other):
-        each.locator("#closed", has_text="does not answer").wait_for()
-    fresh_page.locator("header nav a", has_text="Memories").click()
-    fresh_page.locator(".trouble", has_text="does not answer").first.wait_for()
-    lifecycle.start(fresh.home)
-    fresh.again()
-    for each in (fresh_page, other):
-        each.locator("#closed").wait_for(state="hidden")
-    fresh_page.locator(".trouble").first.wait_for(state="detached")
+    fresh_page.locator("header nav a", has_text="Memories").click()  # the viewer starts a worker for it
+    fresh_page.locator(ROW).first.wait_for()
+    tell(fresh, "nine", "who sees this?")
+    visit(fresh_page, f"{fresh.origin}/now")
+    fresh_page.locator("option[value=nine]").wait_for(state="attached")
 
 
 def test_more_pages_than_a_browser_opens_connections_are_all_drawn_and_all_told(fresh_page, fresh):

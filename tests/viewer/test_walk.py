@@ -8,14 +8,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from foreword.viewer.now import TEXTS
-from foreword.viewer.routes import routes_of
+from foreword.viewer.app import ROUTES
+from foreword.worker.pages.live import TEXTS
 from foreword.worker.routes import route_of
 from tests.viewer.conftest import Viewer, Watch, settled, still, visit
 from tests.viewer.filled import LIVE_PROMPTS
 from tests.viewer.steps import CARDS, ROW, asks, bar, keep, memory, open_list, rows, shows, toast, until, until_rows
 
-ROUTES = routes_of(None, None)  # type: ignore[arg-type] # nothing is asked of them here
 FIRST, SECOND = LIVE_PROMPTS
 NEXT = "Where does the met office time out, and which test shows it?"
 LONG = f"{'Count the herons at the pier once more, please. ' * 30}And the gulls?"
@@ -71,13 +70,13 @@ def now(page: Any, viewer: Viewer) -> None:
     assert page.locator(CARDS).first.locator("details.text pre").text_content() == given["text"]
     assert page.locator(CARDS).first.locator(".item").count() == len(given["items"])
     asks(viewer, NEXT)
-    page.wait_for_function("text => document.querySelector('.moment q')?.textContent === text", arg=NEXT)
+    page.wait_for_function("text => document.querySelector('.trigger q')?.textContent === text", arg=NEXT)
     assert page.locator(CARDS).first.locator(".chip.good").text_content() == "new"
     asked = {"project_path": viewer.projects["havn"], "session_id": "long", "trigger": "compaction"}
     for number in range(TEXTS + 2):
         viewer.client.get("/api/context", **asked, prompt="bookings", budget=900 + number)
     visit(page, f"{viewer.origin}/now/long")
-    page.get_by_role("button", name="Show older moments").click()
+    page.get_by_role("button", name="Show older ones").click()
     until(page, f"document.querySelectorAll('{CARDS}').length === {TEXTS + 2}")
     page.locator(CARDS).last.locator("details.text summary").click()
     until(page, f"[...document.querySelectorAll('{CARDS}')].at(-1).querySelector('pre').textContent")
@@ -98,10 +97,10 @@ def timeline(page: Any, viewer: Viewer) -> None:
     for words in ("Changed", "~ MODIFIED", "+ NEW", "Failed", "Decided", "claude-code", "codex", "havn", "shop"):
         assert words in text
     visit(page, f"{viewer.origin}/timeline/{viewer.sessions['live']}")
-    told = page.locator(".moments").inner_text()
+    told = page.locator(".steps").inner_text()
     for words in ("Started", "Given", "Asked", "✗ Failed", "Changed", "Answered", "havn/prices.py"):
         assert words in told
-    given = page.locator(".moment.given details").first
+    given = page.locator(".step.injected details").first
     given.locator("summary").click()
     given.locator("a[href^='/memories/']").first.click()
     page.wait_for_url(f"{viewer.origin}/memories/*")
@@ -237,7 +236,7 @@ def nowhere(page: Any, viewer: Viewer, watch: Watch) -> None:
 def close(page: Any, viewer: Viewer, watch: Watch) -> None:
     """A page that is open when the viewer is closed says so."""
     watch.expects_it_gone()
-    with page.expect_response("**/api/live"):  # a page that does not listen yet cannot be told why
+    with page.expect_response("**/api/changes"):  # a page that does not listen yet cannot be told why
         visit(page, f"{viewer.origin}/now")
-    viewer.client.post("/api/view", {"do": "close"})
-    page.locator("#closed", has_text="asked to close. Run foreword view").wait_for()
+    viewer.close("it was closed by `foreword view --close`")
+    page.locator("#closed", has_text="foreword view --close. Run foreword view").wait_for()

@@ -332,14 +332,14 @@ def test_a_session_is_told_as_it_is_now_and_later(wary, hostile, payloads):
         id = quote(session(number, texts), safe="")
         joined = "\n".join(texts)
         go(wary, f"/now/{id}")
-        wary.locator(".feed .moment").first.wait_for()
+        wary.locator(".feed .trigger").first.wait_for()
         unfold(wary)
         assert joined in wary.locator("main pre").all_text_contents()
         go(wary, f"/timeline/{id}")
-        wary.locator("main .moment").first.wait_for()
+        wary.locator("main .step").first.wait_for()
         unfold(wary)
         go(wary, f"/timeline/told%20{number}")
-        wary.locator("main .moment").first.wait_for()
+        wary.locator("main .step").first.wait_for()
         unfold(wary)
         unseen[number] = wary.evaluate(UNSEEN, texts)
     # Some are cut: those that no page shows whole.
@@ -357,9 +357,9 @@ def test_projects_and_what_would_be_said_are_shown_as_they_are(wary, hostile, pa
     for number, texts in enumerate(payloads):
         go(wary, f"/try?{urlencode({'project': key(number, texts), 'trigger': 'session_start'})}")
         wary.locator(".tried").first.wait_for()
-    wary.locator("#moment").select_option("prompt")
+    wary.locator("#trigger").select_option("prompt")
     for texts in payloads:
-        with wary.expect_response(lambda got: got.request.method == "POST" and got.url.endswith("/api/try")):
+        with wary.expect_response(lambda got: got.request.method == "POST" and got.url.endswith("/api/preview")):
             wary.locator("#prompt").fill("\n".join(texts))
     still(wary)
     assert wary.locator(".trouble").count() == 0

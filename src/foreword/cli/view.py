@@ -1,4 +1,4 @@
-"""`foreword view`: the worker serves its page while this command runs, and closes it with it."""
+"""`foreword view`: serve the viewer while this command runs."""
 
 from __future__ import annotations
 
@@ -6,39 +6,45 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from foreword.cli import door, screen
 from foreword.cli.memories import Json
-from foreword.errors import Conflict, ForewordError, WorkerError
 
 if TYPE_CHECKING:
     from foreword.paths import Home
-    from foreword.worker.client import Client
+    from foreword.viewer.app import ViewerServer
 
-PAGE = "view.html"  # of our own user alone, in the folder of the socket; it leads to the link
-HOLD_EVERY = 2.0  # seconds; the worker waits for five of these
-ANSWERS = 10.0  # seconds for the worker to answer; one that is stopped or very busy is asked again
-COMES_BACK = 5.0  # seconds for a worker that left to be replaced; a new one listens in well under one
-START_EVERY = 10.0  # seconds: a worker that dies as soon as it lives is started six times a minute, as hooks do it
-BYE = 2.0  # seconds that a goodbye may take: somebody pressed Ctrl-C
+STATE = "viewer-{}.json"  # one for each running viewer, by its process id; a viewer whose file is gone closes
+LINK_PAGE = "view.html"  # leads to the link, which other users could read in the list of processes
+CHECK_EVERY = 0.5  # seconds
+UPGRADE_CHECKS = 10  # checks between two looks whether the package was replaced
+CLOSE_SECONDS = 10.0  # that `--close` waits for a viewer
+CLOSED, IDLE, UPGRADED = (
+    "it was closed by `foreword view --close`",
+    "it was not used for a while",
+    "Foreword was upgraded",
+)
+INTERRUPTED, FAILED = "its command ended", "its server failed"
 
 
 def view(
-    port: Annotated[int, typer.Option("--port", help="Serve it on this port, such as one that ssh forwards.")] = 0,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="Serve it on this port, such as one that ssh forwards.")
+    ] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open it in your browser.")] = True,
-    close: Annotated[bool, typer.Option("--close", help="Close the viewer, whoever opened it.")] = False,
+    close: Annotated[bool, typer.Option("--close", help="Close every open viewer.")] = False,
     json: Json = False,
 ) -> None:
     """Look into the memory in your browser: what is kept, what was injected when and why, and what came of it.
 
-    The worker serves the page on a port of this machine alone, for as long as this command runs (Ctrl-C ends it), or
-    until nobody looked for half an hour. The link opens it once; after that the browser has a cookie.
+    The pages are served on a port of this machine alone, for as long as this command runs (Ctrl-C ends it), or until
+    they were not used for half an hour. The link opens them once; after that the browser has a cookie.
 
     \b
     Examples:
@@ -50,44 +56,112 @@ def view(
 
     refuse_agents(os.environ)
     home = door.here()
-    client = door.worker(home)
     if close:
-        closed = client.post("/api/view", {"do": "close"})["closed"]
+        closed = _close_all(home)
         screen.as_json({"closed": closed}) if json else screen.say("closed" if closed else "no viewer is open")
         return
-    # Linux tells the worker whose a connection is; elsewhere other users could be quicker than the browser.
-    page = None if sys.platform == "linux" else home.run / PAGE
-    opened = client.post("/api/view", {"do": "open", "port": port})
+    door.worker(home)
+    from foreword.config import load
+    from foreword.viewer.app import ViewerServer
 
-    def link(told: Mapping[str, Any]) -> None:
-        screen.as_json({"url": told["url"], "port": told["port"]}) if json else screen.say(told["url"])
-
-    def tell() -> None:
-        link(opened)
-        if not json:
-            screen.aside("the link works once, on this machine; Ctrl-C closes the viewer")
-        if browser and _has_browser(os.environ, platform=sys.platform):
-            show(opened["url"], page=page)
-
-    try:
-        _hold(home, opened, tell=tell, again=link)
-    finally:
-        if page:
+    server = ViewerServer(home, port=port)
+    page = home.run / LINK_PAGE
+    reason = INTERRUPTED
+    with _signals_as_interrupts(), _state_file(home, server.port) as state:
+        server.start()
+        try:
+            url = server.auth.link()
+            screen.as_json({"url": url, "port": server.port}) if json else screen.say(url)
+            if not json:
+                screen.aside("the link works once, on this machine; Ctrl-C closes the viewer")
+            if browser and _has_browser(os.environ, platform=sys.platform):
+                show(url, page=page)
+            reason = _wait(server, state, idle_seconds=load(home, os.environ).settings.viewer_idle_minutes * 60)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            server.close(reason)
             page.unlink(missing_ok=True)
+    again = "" if reason == INTERRUPTED else f": {reason}; run `foreword view` to open it again"
+    screen.aside(f"the viewer is closed{again}")
 
 
-def show(url: str, *, page: Path | None) -> threading.Thread:
-    """Open *url* in a browser, by way of *page* where others could read it in the list of processes."""
-    opened = url
-    if page:
-        page.unlink(missing_ok=True)
-        with open(os.open(page, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as out:
-            out.write(f'<!doctype html><meta http-equiv="refresh" content="0;url={url}"><title>Foreword</title>')
-        opened = page.as_uri()
-    # Some browsers are not back before they are closed; the worker must hear from us meanwhile.
-    shown = threading.Thread(target=_open, args=(opened,), daemon=True)
-    shown.start()
-    return shown
+def _wait(server: ViewerServer, state: Path, *, idle_seconds: float) -> str:
+    """Wait until the viewer must close, and return why."""
+    from foreword.hook.build import fingerprint
+
+    build, checks = fingerprint(), 0
+    while True:
+        time.sleep(CHECK_EVERY)
+        checks += 1
+        if not state.exists():
+            return CLOSED
+        if not server.is_running():
+            return FAILED
+        if server.idle_seconds() > idle_seconds:
+            return IDLE
+        try:
+            if checks % UPGRADE_CHECKS == 0 and fingerprint() != build:
+                return UPGRADED
+        except OSError:
+            continue  # in the middle of an upgrade; the next check decides
+
+
+@contextmanager
+def _state_file(home: Home, port: int) -> Iterator[Path]:
+    """Keep a file that tells of this viewer while it is open."""
+    import json
+
+    path = home.run / STATE.format(os.getpid())
+    path.unlink(missing_ok=True)
+    _write_private(path, json.dumps({"pid": os.getpid(), "port": port}))
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _close_all(home: Home) -> bool:
+    """Close every viewer by removing its file, wait until they ended, and return whether there was any."""
+    pids = []
+    for path in home.run.glob(STATE.format("*")):
+        pid = int(path.stem.rpartition("-")[2])
+        path.unlink(missing_ok=True)
+        if _is_alive(pid):  # one that was killed left its file
+            pids.append(pid)
+    until = time.monotonic() + CLOSE_SECONDS
+    while any(map(_is_alive, pids)) and time.monotonic() < until:
+        time.sleep(0.1)
+    return bool(pids)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def _signals_as_interrupts() -> Iterator[None]:
+    """Let a closed terminal or a `kill` end the command as Ctrl-C does; under nohup a closed terminal does not."""
+    import signal
+
+    for name in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(name) is signal.SIG_DFL:
+            signal.signal(name, signal.default_int_handler)
+    yield
+
+
+def show(url: str, *, page: Path) -> threading.Thread:
+    """Open *url* in a browser by way of *page*, a file that only our user can read."""
+    page.unlink(missing_ok=True)
+    _write_private(page, f'<!doctype html><meta http-equiv="refresh" content="0;url={url}"><title>Foreword</title>')
+    # Some browsers do not return before they are closed.
+    thread = threading.Thread(target=_open, args=(page.as_uri(),), daemon=True)
+    thread.start()
+    return thread
 
 
 def _open(url: str) -> None:
@@ -100,78 +174,10 @@ def _open(url: str) -> None:
 
 
 def _has_browser(environ: Mapping[str, str], *, platform: str) -> bool:
-    """Whether there is a screen for one; those of a terminal run no script and would take it from the link."""
+    """Return whether there is a screen; a text browser runs no script and would use up the link."""
     return platform != "linux" or any(environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
 
 
-def _hold(
-    home: Home, opened: dict[str, Any], *, tell: Callable[[], None], again: Callable[[Mapping[str, Any]], None]
-) -> None:
-    """Tell of it, and *again* where it was opened anew; stay until Ctrl-C, or until it is closed for good, and why."""
-    import signal
-
-    from foreword.worker.client import Client
-
-    for name in (signal.SIGTERM, signal.SIGHUP):  # a terminal that is closed closes the viewer too, nohup's does not
-        if signal.getsignal(name) is signal.SIG_DFL:
-            signal.signal(name, signal.default_int_handler)
-    client = Client(home, seconds=ANSWERS)
-    try:
-        tell()  # not before: whoever knows the link may end the command, and the viewer closes with it
-        while True:
-            told = _held(client, home, opened["holder"])
-            if not told["open"]:
-                if not told.get("again"):
-                    break
-                _anew(client, opened, tell=again)
-            time.sleep(HOLD_EVERY)
-    except KeyboardInterrupt:
-        with suppress(ForewordError):  # a worker that left took the viewer along
-            Client(home, seconds=BYE).post("/api/view", {"do": "leave", "holder": opened["holder"]})
-        screen.aside("the viewer is closed")
-    else:
-        screen.aside(f"the viewer is closed: {told['why']}; run `foreword view` to open it again")
-
-
-def _held(client: Client, home: Home, holder: str) -> dict[str, Any]:
-    """What the worker says of the viewer; one that was killed is started, one that is replaced waited for."""
-    from foreword.worker.lifecycle import pid_of, start
-
-    left = 0.0  # when it was first seen that nobody is there
-    begun = -START_EVERY
-    while True:
-        try:
-            return client.post("/api/view", {"do": "hold", "holder": holder})
-        except WorkerError as exc:
-            if pid_of(home):
-                left = 0.0  # it comes, goes, or does not get to answer
-            elif begun > 0 or home.socket.exists():  # it was killed: whoever leaves takes the socket along
-                if time.monotonic() - begun > START_EVERY:
-                    begun = time.monotonic()
-                    try:
-                        start(home)
-                    except WorkerError as died:  # also one that is killed as it comes
-                        screen.aside(f"{died}; it is started again in {START_EVERY:.0f} s")
-            elif not left:
-                left = time.monotonic()
-            elif time.monotonic() - left > COMES_BACK:
-                why = "the viewer is closed: the worker was stopped"
-                raise WorkerError(why, hint="run `foreword view` again") from exc
-        time.sleep(0.2)
-
-
-def _anew(client: Client, opened: dict[str, Any], *, tell: Callable[[Mapping[str, Any]], None]) -> None:
-    """Open it in a new worker, where the old one was: a page that is open gets in with the key that it has."""
-    try:
-        try:
-            again = client.post("/api/view", {"do": "open", "port": opened["port"], "key": opened["key"]})
-        except Conflict:  # somebody else has the port by now
-            again = client.post("/api/view", {"do": "open"})
-    except WorkerError:  # it left too: who holds next finds it so
-        return
-    same = (again["port"], again["key"]) == (opened["port"], opened["key"])
-    opened.update(again)  # before anything is said: who presses Ctrl-C meanwhile closes the new one
-    goes_on = "a page that is open goes on" if same else "a page that is open is at its end"
-    screen.aside(f"the viewer was opened again; {goes_on}; a new link was printed")
-    with suppress(OSError):  # whoever read the first one may have left
-        tell(opened)
+def _write_private(path: Path, text: str) -> None:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as out:
+        out.write(text)

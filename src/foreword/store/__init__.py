@@ -9,11 +9,12 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foreword.errors import StoreError
 from foreword.models import Change, Event, Link, Memory, Session
 from foreword.store.audit import Audit
+from foreword.store.browsing import Browsing
 from foreword.store.events import Events
 from foreword.store.injections import InjectionReader, Injections
 from foreword.store.memories import Memories
@@ -24,11 +25,6 @@ from foreword.store.sql import SCHEMA, ReadOnly
 from foreword.store.stats import Stats
 from foreword.store.timeline import Timeline
 from foreword.store.tombstones import Tombstones
-
-if TYPE_CHECKING:
-    from foreword.store.browsing import Facets, Page
-    from foreword.store.counts import Counts
-    from foreword.store.wanted import Wanted
 
 __all__ = ["SCHEMA", "Store", "StoreReader"]
 
@@ -53,11 +49,11 @@ class Store:
         self.projects = Projects(self.database, self.memories, self.audit)
         self.stats = Stats(self.database)
         self.timeline = Timeline(self.database)
+        self.browsing = Browsing(self.database)
         self.maintenance = Maintenance(
             self.database, memories=self.memories, search=self.search, audit=self.audit, tombstones=tombstones
         )
         self._tombstones = tombstones
-        self._browsed: Counts | None = None
 
     def put_import(
         self,
@@ -124,29 +120,6 @@ class Store:
 
     def _set_checkpoint(self, name: str, text: str, *, at: float) -> None:
         self.database.execute("INSERT OR REPLACE INTO marks VALUES (?, ?, ?)", (name, text, at))
-
-    # -- the viewer's list of memories --------------------------------------------------------------------------
-    def browse(self, wanted: Wanted, *, after: str = "", limit: int = 50) -> Page:
-        """Return a page of what is wanted, of all projects: newest first, or where there are words best first."""
-        from foreword.store.browsing import BrowsingReader
-
-        with self.database.same_connection():
-            return BrowsingReader(self.database).browse(wanted, self._counts(wanted), after=after, limit=limit)
-
-    def facets(self, wanted: Wanted) -> Facets:
-        """Return how many there are of what is wanted, by kind, scope, project, tag, file, status, trust and pin."""
-        from foreword.store.browsing import BrowsingReader
-
-        with self.database.same_connection():
-            return BrowsingReader(self.database).facets(wanted, self._counts(wanted))
-
-    def _counts(self, wanted: Wanted) -> Counts:
-        from foreword.store.counts import Counts
-
-        if wanted.words or wanted.tag or wanted.file:
-            self.search.check_index()
-        self._browsed = Counts.at(self.database.versions["memories"], before=self._browsed)
-        return self._browsed
 
     # -- the file -----------------------------------------------------------------------------------------------
     def wait_for_commit(self, after: int, *, seconds: float) -> int:

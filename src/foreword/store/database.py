@@ -21,7 +21,6 @@ import apsw
 from foreword.errors import StoreError
 from foreword.store.migrations import check_version, migrate
 from foreword.store.sql import TABLES, bound
-from foreword.store.turns import Turns
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -31,7 +30,6 @@ MOST_WAITING = 10_000  # changes in line; past it callers wait, which is the hon
 LATER_SECONDS = 1.0
 BUSY_MS = 5_000  # for whoever else has the file locked
 READERS = 8  # connections kept open for reading; more threads than that take turns
-ASIDE = 2  # more of them for the viewer, which takes none of a hook's
 # What a damaged index raises; garbage where a size should be asks for more memory than there is.
 DAMAGED = (apsw.SQLError, apsw.CorruptError, apsw.ConstraintError, apsw.NoMemError)
 HINTS = {
@@ -67,7 +65,7 @@ class Database:
         self._commits = 0  # since it was opened
         self._committed = threading.Condition()
         self._pool: queue.LifoQueue[apsw.Connection] = queue.LifoQueue()
-        self._turns = Turns(READERS, most_aside=ASIDE)
+        self._read_slots = threading.BoundedSemaphore(READERS)
         self.connection.set_update_hook(self._note)
         self._writer = threading.Thread(target=self._write_loop, name="writer", daemon=True)
         self._writer.start()
@@ -85,7 +83,7 @@ class Database:
         if held is not None:
             yield held
             return
-        with self._turns.taken():
+        with self._read_slots:
             self.check_open()
             try:
                 connection = self._pool.get_nowait()

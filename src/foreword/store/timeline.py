@@ -1,4 +1,4 @@
-"""Sessions, some at once -> what came of each, what each changed and was given. The SQL of the viewer's timeline."""
+"""Read what many sessions came to, changed and were given: the SQL of the viewer's timeline."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Changed:
 
 
 @dataclass(frozen=True)
-class Given:
-    """What a session was given: answers and their tokens, memories in them, each once, and how many it used."""
+class InjectionTotals:
+    """The injections of a session with their tokens, the memories in them, each once, and how many it used."""
 
     injections: int = 0
     tokens: int = 0
@@ -84,11 +84,11 @@ class Timeline(Reader):
             found.setdefault(row[8], []).append(Change(*row[1:]))
         return {session: Changed(tuple(changes), counts[session]) for session, changes in found.items()}
 
-    def given_to(self, sessions: Sequence[str]) -> dict[str, Given]:
+    def injected(self, sessions: Sequence[str]) -> dict[str, InjectionTotals]:
         """Return what sessions were given since they began; by session, without those that were given nothing."""
         self._reads.flush()
         some = (dumps(sessions),)
-        told = self._all(
+        totals = self._all(
             """SELECT j.session, count(*), sum(j.tokens) FROM injections j
             WHERE j.session IN (SELECT value FROM json_each(?1)) AND j.tokens > 0 GROUP BY j.session""",
             some,
@@ -101,7 +101,7 @@ class Timeline(Reader):
             some,
         )
         items = {session: (count, used) for session, count, used in held}
-        return {session: Given(count, tokens, *items.get(session, (0, 0))) for session, count, tokens in told}
+        return {id: InjectionTotals(count, tokens, *items.get(id, (0, 0))) for id, count, tokens in totals}
 
     def began_with(self, sessions: Sequence[str]) -> dict[str, Event]:
         """Return the first prompt of each of these sessions that has one."""
@@ -112,12 +112,3 @@ class Timeline(Reader):
             (dumps(sessions),),
         )
         return {event.session: event for event in map(event_of, rows)}
-
-    def events_before(self, session: str, number: int, *, limit: int) -> tuple[Event, ...]:
-        """Return what a session told before the event of that number, the newest first."""
-        rows = self._all(
-            f"""SELECT {EVENT} FROM events
-            WHERE session = ? AND number < ? ORDER BY number DESC LIMIT ?""",
-            (session, number, limit),
-        )
-        return tuple(map(event_of, rows))

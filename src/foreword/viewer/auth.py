@@ -1,8 +1,8 @@
-"""A request of the viewer -> let in, or refused and why: where it was sent, by whose page, and with which key.
+"""Decide whether a request to the viewer is let in: where it was sent, by whose page, and with which session cookie.
 
-A page of a foreign site can make a browser send requests to a loopback port; it cannot change what the browser says of
-them. So the names that a rebound DNS entry, a form, a frame or a script of another origin leave are looked for first,
-and the key last: nobody learns from the answer whether a key was right.
+A page of a foreign site can make a browser send requests to a loopback port; it cannot change what the browser says
+about them. So Host, Origin and the Sec-Fetch fields are checked first and the cookie last: nobody learns from the
+answer whether a cookie was right.
 """
 
 from __future__ import annotations
@@ -11,95 +11,123 @@ import hmac
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
-from foreword.errors import ForewordError
-from foreword.worker.http import Request
+from foreword.errors import BadRequest, ForewordError
 
 COOKIE = "foreword"  # with the port behind it: cookies know no ports, and another viewer may be open
-LASTS = 600.0  # seconds that a link waits for its browser; the command makes a new one whenever it is asked
+LINK_SECONDS = 600.0  # that a one-time link waits for its browser
 JSON = "application/json"
-AGAIN = "run `foreword view`, and open the link that it prints"
-LOADED = ("empty", "script", "style", "image")  # what our page loads; a document or a frame is none of it
+HINT = "run `foreword view`, and open the link that it prints"
+LOADED = ("empty", "script", "style", "image")  # destinations that our pages load; no document, no frame
 
 
-class Refused(ForewordError):
-    """A request that the viewer does not answer."""
+class Forbidden(ForewordError):
+    """A request that the viewer refuses."""
 
 
-class Gate:
-    """The keys of one viewer, and who gets past it."""
+@dataclass(frozen=True)
+class Head:
+    """A request without its body; names of fields are in lower case."""
 
-    def __init__(self, port: int, *, key: str = "", now: Callable[[], float] = time.monotonic) -> None:
+    method: str
+    path: str
+    token: str = ""  # of a one-time link
+    fields: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    @property
+    def is_link(self) -> bool:
+        return self.path == "/" and bool(self.token)
+
+    @property
+    def is_page(self) -> bool:
+        """Return whether a person opens it: anything but our files and what scripts ask for."""
+        return not self.path.startswith(("/api/", "/static/"))
+
+
+def unique_fields(raw: list[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Return the fields of a head; one that two readers could understand differently raises BadRequest."""
+    fields: dict[str, str] = {}
+    for name, value in raw:
+        key = name.decode("latin-1").lower()
+        if key in fields or key == "transfer-encoding":
+            raise BadRequest(f"invalid header {key[:40]}", hint="send each header once, and a Content-Length")
+        fields[key] = value.decode("latin-1")
+    return fields
+
+
+class Auth:
+    """The one-time links and the session cookie of one viewer."""
+
+    def __init__(self, port: int, *, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._host = f"127.0.0.1:{port}"
         self._origin = f"http://{self._host}"
-        self._name = f"{COOKIE}-{port}"
-        self.key = key or secrets.token_urlsafe(32)  # for the command that holds it, and for the browser's cookie
-        self._links: dict[str, float] = {}  # token -> until when it opens
-        self._lock = threading.Lock()  # two browsers may come with one token at once
+        self._cookie = f"{COOKIE}-{port}"
+        self._key = secrets.token_urlsafe(32)
+        self._links: dict[str, float] = {}  # token -> until when it is valid
+        self._lock = threading.Lock()  # the command makes links while browsers redeem them
 
     def link(self) -> str:
-        """An address that opens the viewer, once."""
+        """Return an address that opens the viewer once."""
         token = secrets.token_urlsafe(32)
         with self._lock:
             self._links = {each: until for each, until in self._links.items() if until > self._now()}
-            self._links[token] = self._now() + LASTS
+            self._links[token] = self._now() + LINK_SECONDS
         return f"{self._origin}/?token={token}"
 
-    def opened(self, asked: Request) -> str:
-        """What turns the token of a link into a cookie: a field of the answer. The token opens nothing again."""
-        self.follow(asked)
-        given = asked.query.get("token", "").encode(errors="surrogatepass")  # whatever bytes were sent
+    def redeem(self, head: Head) -> str:
+        """Return the Set-Cookie field for a valid link, which is used up by it; raise Forbidden for any other."""
+        self.check_link(head)
+        sent = head.token.encode(errors="surrogatepass")
         with self._lock:
-            token = next((each for each in self._links if hmac.compare_digest(each.encode(), given)), "")
+            token = next((each for each in self._links if hmac.compare_digest(each.encode(), sent)), "")
             until = self._links.pop(token, 0.0)
         if until <= self._now():
-            raise Refused("this link was used, or is too old", hint=AGAIN)
-        return f"{self._name}={self.key}; HttpOnly; SameSite=Strict; Path=/"
+            raise Forbidden("this link was used, or is too old", hint=HINT)
+        return f"{self._cookie}={self._key}; HttpOnly; SameSite=Strict; Path=/"
 
-    def follow(self, asked: Request) -> None:
-        """Let somebody in who opens a link as a person does, or raise Refused; whether it is a good one is not said."""
-        self._placed(asked)
-        if asked.method != "GET" or asked.path != "/" or asked.fields.get("sec-purpose"):
-            raise Refused("a link is opened, not sent or fetched ahead", hint=AGAIN)
-        if asked.fields.get("content-length", "0") != "0":
-            raise Refused("who opens a link sends nothing along", hint=AGAIN)
-        if asked.fields.get("sec-fetch-dest", "document") != "document":
-            raise Refused("the viewer stands in no frame and in no page", hint=AGAIN)
+    def check_link(self, head: Head) -> None:
+        """Raise Forbidden unless a person opens a link; whether the token is valid is not checked here."""
+        self._check_origin(head)
+        if head.method != "GET" or head.fields.get("sec-purpose"):
+            raise Forbidden("a link must be opened, not prefetched", hint=HINT)
+        if head.fields.get("content-length", "0") != "0":
+            raise Forbidden("unexpected body", hint=HINT)
+        if head.fields.get("sec-fetch-dest", "document") != "document":
+            raise Forbidden("the viewer cannot be embedded", hint=HINT)
 
-    def pass_(self, asked: Request, *, page: bool) -> None:
-        """Let a request in, or raise Refused; a *page* is what somebody may type into the browser's address line."""
-        self._placed(asked)
-        fields = asked.fields
+    def check(self, head: Head) -> None:
+        """Raise Forbidden unless our own page, or a person at the address bar, sent this with our session cookie."""
+        self._check_origin(head)
+        fields = head.fields
         site = fields.get("sec-fetch-site", "")
-        if page:
+        if head.is_page:
             if site not in ("same-origin", "none") or fields.get("sec-fetch-dest") != "document":
-                raise Refused("the viewer stands in no frame and in no page", hint=AGAIN)
+                raise Forbidden("the viewer cannot be embedded", hint=HINT)
         elif site != "same-origin" or fields.get("sec-fetch-dest", "empty") not in LOADED:
-            raise Refused("only the viewer's own page may ask this", hint=AGAIN)
+            raise Forbidden("only the viewer's own pages may send this", hint=HINT)
         if "upgrade" in fields or fields.get("sec-fetch-mode") == "websocket":
-            raise Refused("there is nothing to upgrade to", hint=AGAIN)
-        if asked.method == "POST":
+            raise Forbidden("upgrades are not supported", hint=HINT)
+        if head.method == "POST":
             if fields.get("origin") != self._origin:
-                raise Refused("a change must say which page it comes from", hint=AGAIN)
-            if fields.get("content-type", "").partition(";")[0].strip().lower() != JSON:
-                raise Refused("a change is sent as JSON, which no form can", hint=AGAIN)
-        elif asked.method != "GET":
-            raise Refused(f"{asked.method[:20]} is not spoken here", hint=AGAIN)
-        if not hmac.compare_digest(_cookie(fields.get("cookie", ""), self._name).encode(), self.key.encode()):
-            raise Refused("this browser has no key", hint=AGAIN)
+                raise Forbidden("missing Origin header", hint=HINT)
+            if fields.get("content-type", "").partition(";")[0].strip().lower() != JSON:  # which no form can send
+                raise Forbidden("a change must be sent as JSON", hint=HINT)
+        elif head.method != "GET":
+            raise Forbidden(f"method {head.method[:20]} is not supported", hint=HINT)
+        if not hmac.compare_digest(_cookie(fields.get("cookie", ""), self._cookie).encode(), self._key.encode()):
+            raise Forbidden("missing session cookie", hint=HINT)
 
-    def _placed(self, asked: Request) -> None:
-        """Whether it was sent to us by the name we go by, and by no other page."""
-        if asked.fields.get("host") != self._host:
-            raise Refused("the viewer goes by another name", hint=AGAIN)
-        if asked.fields.get("origin", self._origin) != self._origin:
-            raise Refused("another page asked for this", hint=AGAIN)
+    def _check_origin(self, head: Head) -> None:
+        if head.fields.get("host") != self._host:  # also a name that was rebound to this address
+            raise Forbidden("invalid Host header", hint=HINT)
+        if head.fields.get("origin", self._origin) != self._origin:
+            raise Forbidden("invalid Origin header", hint=HINT)
 
 
-def _cookie(said: str, name: str) -> str:
-    found = [
-        value.strip() for each, _, value in (pair.partition("=") for pair in said.split(";")) if each.strip() == name
-    ]
-    return found[0] if len(found) == 1 else ""  # twice the same name: somebody else set one
+def _cookie(sent: str, name: str) -> str:
+    pairs = (pair.partition("=") for pair in sent.split(";"))
+    found = [value.strip() for each, _, value in pairs if each.strip() == name]
+    return found[0] if len(found) == 1 else ""  # the same name twice: another server set one

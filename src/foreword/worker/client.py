@@ -30,7 +30,7 @@ class Client:
         return self._call("POST", path, json.dumps(body).encode())
 
     def _call(self, method: str, path: str, body: bytes | None = None) -> dict[str, Any]:
-        status, raw = self._send(method, path, body)
+        status, raw = self.send(method, path, body)
         try:
             answer = json.loads(raw)
         except ValueError as exc:
@@ -42,7 +42,8 @@ class Client:
             answer.get("error", f"the worker answered {status}"), hint=answer.get("hint", "run `foreword doctor`")
         )
 
-    def _send(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
+    def send(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
+        """Send a request as it is, and return the status and the body of the answer."""
         connection = UnixHTTPConnection(str(self._home.socket), timeout=self._seconds)
         try:
             connection.request(method, path, body=body)

@@ -20,6 +20,13 @@ from foreword.worker.context import MOST_RESULTS
 from foreword.worker.handlers import MOST_HOPS
 from foreword.worker.http import Request, Response, Server
 from foreword.worker.lifecycle import WorkerLock
+from foreword.worker.pages import health as health_page
+from foreword.worker.pages import live as live_page
+from foreword.worker.pages import memories as memory_pages
+from foreword.worker.pages import preview as preview_page
+from foreword.worker.pages.story import story
+from foreword.worker.pages.timeline import timeline
+from foreword.worker.query import body, flag, items, last, number, whole, word, words
 from foreword.worker.stats import MOST_DAYS
 
 log = logging.getLogger("foreword")
@@ -29,6 +36,9 @@ TICK_EVERY = 1.0  # seconds
 UPGRADE_CHECK_EVERY = 5.0  # seconds
 # An agent waits for these: background jobs give way.
 AWAITED = ("/api/hook", "/api/events", "/api/context", "/api/search", "/api/mcp")
+YIELDING = ("/api/live", "/api/timeline", "/api/memories", "/api/facets")  # a reader can wait for a hook's answer
+UNCOUNTED = ("/api/changes",)  # a viewer that nobody uses keeps no worker from leaving
+CHANGE_SECONDS = 1.0  # that a request for changes is held; a worker that leaves waits for it
 STATUS = {BadRequest: 400, BadPayload: 400, NotFound: 404, Conflict: 409, StoreError: 503}
 
 Handler = Callable[[Request], Any]
@@ -87,30 +97,60 @@ def routes_of(app: App, *, leave: Callable[[], None]) -> Routes:
         "/api/events": {"POST": lambda r: app.capture.add_events(body(r))},
         "/api/context": {"GET": lambda r: handlers.show_context(app, **_context_query(r))},
         "/api/mcp": {"POST": with_body(mcp_tools.answer)},
-        "/api/memories": {"POST": with_body(handlers.add_memories)},
+        "/api/memories": {
+            "GET": lambda r: memory_pages.browse(app, r),
+            "POST": with_body(handlers.add_memories),
+        },
         "/api/memories/": {
-            "GET": lambda r: handlers.show_memory(app, last(r), explain=flag(r, "explain")),
+            "GET": lambda r: (
+                memory_pages.details(app, last(r))
+                if flag(r, "full")
+                else handlers.show_memory(app, last(r), explain=flag(r, "explain"))
+            ),
             "POST": lambda r: edits.revise(app, last(r), body(r)),
         },
         "/api/search": {"GET": lambda r: handlers.search_memories(app, **_search_query(r))},
         "/api/export": {"GET": lambda r: handlers.export_rows(app, **_export_query(r))},
+        "/api/facets": {"GET": lambda r: memory_pages.facets(app, r)},
+        "/api/discard": {"POST": with_body(edits.discard)},
+        "/api/tags": {"POST": with_body(edits.tag)},
         "/api/pin": {"POST": with_body(edits.pin)},
         "/api/supersede": {"POST": with_body(edits.supersede)},
         "/api/review": {
-            "GET": lambda r: edits.list_review(app, **words(r, "project_path")),
+            "GET": lambda r: (
+                memory_pages.waiting(app, project=word(r, "project"), limit=_waiting_limit(r))
+                if flag(r, "full")
+                else edits.list_review(app, **words(r, "project_path"))
+            ),
             "POST": with_body(edits.decide_review),
         },
         "/api/undo": {"POST": with_body(edits.undo)},
         "/api/log": {"GET": lambda r: edits.show_log(app, **_log_query(r))},
         "/api/sessions": {"GET": lambda r: handlers.list_sessions(app, **_list_query(r))},
-        "/api/sessions/": {"GET": lambda r: handlers.show_session(app, last(r))},
+        "/api/sessions/": {
+            "GET": lambda r: story(app, last(r)) if flag(r, "full") else handlers.show_session(app, last(r))
+        },
+        "/api/timeline": {
+            "GET": lambda r: timeline(app, **words(r, "project", "before"), limit=whole(r, "limit", 30, most=200))
+        },
+        "/api/live": {"GET": lambda r: live_page.live(app, **words(r, "session"), limit=_live_limit(r))},
+        "/api/changes": {"GET": lambda r: _changes(app, after=int(number(r, "after", -1.0)))},
+        "/api/preview": {
+            "GET": lambda r: preview_page.choices(app, **words(r, "project", "session")),
+            "POST": with_body(preview_page.preview),
+        },
         "/api/resume": {"GET": lambda r: handlers.show_resume(app, **_list_query(r, 10))},
         "/api/injections": {"GET": lambda r: handlers.list_injections(app, **_injections_query(r))},
         "/api/injections/": {"GET": lambda r: handlers.show_injection(app, last(r))},
         "/api/silences": {"GET": lambda r: handlers.list_silences(app, **words(r, "session_id"), **_list_query(r))},
         "/api/use": {"GET": lambda r: handlers.count_usage(app, **_days_query(r, 0, most=36_500))},
         "/api/line": {"GET": lambda r: handlers.status_line(app, **words(r, "session_id", "project_path"))},
-        "/api/stats": {"GET": lambda r: handlers.show_stats(app, **_days_query(r, 30, most=MOST_DAYS))},
+        "/api/stats": {
+            "GET": lambda r: {
+                **handlers.show_stats(app, project_key=word(r, "project"), **_days_query(r, 30, most=MOST_DAYS)),
+                "layer_names": live_page.LAYERS,
+            }
+        },
         "/api/goals": {
             "GET": lambda r: handlers.list_goals(app, word(r, "project_path"), done=flag(r, "all")),
             "POST": with_body(handlers.add_goal),
@@ -118,7 +158,7 @@ def routes_of(app: App, *, leave: Callable[[], None]) -> Routes:
         "/api/goals/": {"POST": lambda r: handlers.finish_goal(app, last(r), body(r))},
         "/api/graph/": {"GET": lambda r: handlers.show_graph(app, last(r), hops=whole(r, "hops", most=MOST_HOPS))},
         "/api/links": {"POST": with_body(handlers.change_link)},
-        "/api/projects": {"GET": lambda _: projects.list_projects(app)},
+        "/api/projects": {"GET": lambda _: memory_pages.projects(app)},
         "/api/project": {
             "GET": lambda r: projects.show_project(app, **words(r, "of", "project_path")),
             "POST": with_body(projects.describe_project),
@@ -140,7 +180,7 @@ def routes_of(app: App, *, leave: Callable[[], None]) -> Routes:
             "POST": lambda _: app.refine.attempt(),
         },
         "/api/hosts": {"GET": lambda _: handlers.list_agents(app)},
-        "/api/health": {"GET": lambda _: handlers.health(app)},
+        "/api/health": {"GET": lambda r: health_page.health(app) if flag(r, "full") else handlers.health(app)},
         "/api/stop": {"POST": stop},
     }
 
@@ -150,7 +190,10 @@ def handler(app: App, *, leave: Callable[[], None]) -> Callable[[Request], Respo
     routes = routes_of(app, leave=leave)
 
     def answer(request: Request) -> Response:
-        app.services.last_request = time.monotonic()
+        if request.path not in UNCOUNTED:
+            app.services.last_request = time.monotonic()
+        if request.method == "GET" and request.path in YIELDING:
+            app.runner.give_way()
         with app.runner if request.path in AWAITED else nullcontext():
             return respond(routes, request, report=app.services.report, hint="docs/api.md lists the routes")
 
@@ -195,58 +238,17 @@ def as_json(values: Mapping[str, Any], status: int) -> Response:
     return Response(status=status, body=text.encode())
 
 
-# ---- the parts of a request
+def _changes(app: App, *, after: int) -> dict[str, Any]:
+    """Return the number of the last commit, as soon as it differs from *after*, or after a second."""
+    return {"number": app.store.wait_for_commit(after, seconds=CHANGE_SECONDS)}
 
 
-def body(request: Request) -> dict[str, Any]:
-    """Return the JSON object in a request's body."""
-    try:
-        found = json.loads(request.body)
-    except (ValueError, RecursionError) as exc:
-        raise BadRequest("the body is not JSON", hint="send one JSON object") from exc
-    if not isinstance(found, dict):
-        raise BadRequest("the body is no JSON object", hint="send one JSON object")
-    return found
+def _waiting_limit(request: Request) -> int:
+    return whole(request, "limit", memory_pages.MAX_WAITING, most=memory_pages.MAX_WAITING)
 
 
-def last(request: Request) -> str:
-    """Return the id at the end of a path such as /api/memories/ID."""
-    return "/".join(request.path.split("/")[3:])
-
-
-def word(request: Request, name: str) -> str:
-    return request.query.get(name, "")
-
-
-def words(request: Request, *names: str) -> dict[str, Any]:
-    return {name: word(request, name) for name in names}
-
-
-def items(request: Request, name: str) -> tuple[str, ...]:
-    """Return the words of a list with commas."""
-    return tuple(each for each in word(request, name).split(",") if each)
-
-
-def flag(request: Request, name: str) -> bool:
-    return word(request, name).lower() in ("1", "true", "yes")
-
-
-def number(request: Request, name: str, default: float = 0.0) -> float:
-    text = word(request, name)
-    try:
-        value = float(text) if text else default
-    except ValueError:
-        value = float("nan")
-    if value != value or abs(value) == float("inf"):  # noqa: PLR0124 - NaN is the one number that is not itself
-        raise BadRequest(f"`{name}` must be a number, not {text[:40]!r}", hint="leave it out for the default")
-    return value
-
-
-def whole(request: Request, name: str, default: int = 0, *, most: int) -> int:
-    value = number(request, name, default)
-    if not 0 <= value <= most or value != int(value):
-        raise BadRequest(f"`{name}` must be a whole number from 0 to {most}", hint="leave it out for the default")
-    return int(value)
+def _live_limit(request: Request) -> int:
+    return whole(request, "limit", live_page.TEXTS, most=live_page.MOST)
 
 
 def _hook_call(request: Request) -> HookCall:

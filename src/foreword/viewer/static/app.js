@@ -195,10 +195,6 @@ const STANDS = {
   lost: () => [`The viewer does not answer. ${BACK}`],
   closed: (why) => [`The viewer is closed: ${why}. ${AGAIN}`],
   refused: () => [`This page belongs to a viewer that was closed. ${AGAIN}`],
-  newer: () => [
-    "Foreword was upgraded. ",
-    make("button", { type: "button", on: { click: () => location.reload() } }, "Reload this page"),
-  ],
 };
 
 const stood = () => document.getElementById("closed").dataset.how ?? "";
@@ -215,7 +211,7 @@ function stands(how, why = "") {
     note,
     (STANDS[how]?.(why) ?? []).map((each) => (each instanceof Node ? each : coded(each))),
   );
-  if ((!how || how === "newer") && isLacking()) location.reload(); // a module that was not had is not asked for again
+  if (!how && isLacking()) location.reload(); // a module that was not had is not asked for again
 }
 
 // Whether the page is only that nobody answered, and not a part of it, which asks again by itself; what somebody has begun

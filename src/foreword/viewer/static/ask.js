@@ -37,7 +37,8 @@ async function answer(address, how, { changes = false } = {}) {
     const words = changes ? "The viewer does not answer: look whether this was done." : "The viewer does not answer.";
     throw new Told(words, BACK, 0);
   }
-  if (!got.ok) throw new Told(told.error, told.hint, got.status);
+  // 502: the viewer found no worker, and the next question may start one.
+  if (!got.ok) throw new Told(told.error, told.hint, got.status === 502 ? 0 : got.status);
   return told;
 }
 

@@ -32,7 +32,7 @@ export async function show(root, page) {
   let said = null;
 
   async function look() {
-    const told = await looking((signal) => get("/api/health", {}, { signal }));
+    const told = await looking((signal) => get("/api/health", { full: true }, { signal }));
     if (!told || page.signal.aborted) return;
     draw(part, told);
     if (said !== told.ok) page.say(told.says); // not whenever a figure changes
@@ -41,7 +41,7 @@ export async function show(root, page) {
 
   async function count() {
     try {
-      const told = await counting((signal) => get("/api/health/figures", chosen, { signal }));
+      const told = await counting((signal) => get("/api/stats", chosen, { signal }));
       if (!told || page.signal.aborted) return;
       patient.answered();
       await plots.show(told);

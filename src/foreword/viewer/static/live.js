@@ -6,11 +6,9 @@ const tabs = new BroadcastChannel("live");
 let listening = null; // until it is aborted
 let waiting = 0;
 let failed = 0;
-let page = ""; // the files that this page was made of
-let current = ""; // those that the worker has, where it is we who listen
 const looking = new Set();
 
-// `told` hears how the viewer stands: "" well, or "lost", "refused", "closed" (and why), "newer".
+// `told` hears how the viewer stands: "" well, or "lost", "refused", "closed" (and why).
 export function begin(told) {
   const hear = (said) => heard(said, told);
   tabs.addEventListener("message", ({ data }) => listening && hear(data));
@@ -36,7 +34,6 @@ function start(pass) {
   const mine = new AbortController();
   listening = mine;
   if (!navigator.locks) return listen(pass, mine.signal);
-  tabs.postMessage({ name: "hello" });
   const held = () =>
     new Promise((settle) => {
       mine.signal.addEventListener("abort", settle);
@@ -54,35 +51,26 @@ function end() {
 
 function listen(pass, signal) {
   if (signal.aborted) return;
-  const source = new EventSource("/api/live");
-  signal.addEventListener("abort", () => {
-    source.close();
-    current = "";
-  });
-  source.addEventListener("ready", ({ data }) => {
-    current = JSON.parse(data).page;
-  });
-  for (const name of ["ready", "stirred", "closed"]) {
+  const source = new EventSource("/api/changes");
+  signal.addEventListener("abort", () => source.close());
+  for (const name of ["ready", "changed", "closed"]) {
     source.addEventListener(name, ({ data }) => pass({ name, ...JSON.parse(data) }));
   }
-  source.addEventListener("error", () => {
-    current = ""; // who says hello now is not told that all is well
-    pass({ name: source.readyState === EventSource.CLOSED ? "refused" : "error" });
-  });
+  source.addEventListener("error", () =>
+    pass({ name: source.readyState === EventSource.CLOSED ? "refused" : "error" }),
+  );
 }
 
 function heard(said, told) {
-  if (said.name === "stirred") return tell();
-  if (said.name === "hello" && current) tabs.postMessage({ name: "page", page: current });
+  if (said.name === "changed") return tell();
   if (said.name === "error") failed += 1;
-  if (said.name === "error" && failed > 1) told("lost"); // once is a moment: the browser asks again by itself
+  if (said.name === "error" && failed > 1) told("lost"); // once is nothing: the browser asks again by itself
   if (said.name === "refused") told("refused");
   if (said.name === "closed") told("closed", said.why);
-  if (said.name !== "ready" && said.name !== "page") return;
+  if (said.name !== "ready") return;
   failed = 0; // also of a tab that was hidden when it was ready again
-  page ||= said.page;
-  told(page === said.page ? "" : "newer");
-  if (said.name === "ready") tell(); // whatever happened while nobody listened
+  told("");
+  tell(); // whatever happened while nobody listened
 }
 
 function tell() {

@@ -1,8 +1,8 @@
-// The page "Now": the session that goes on (or /now/SESSION, one of the past), moment by moment, as it happens.
+// The page "Now": the running session (or /now/SESSION, one of the past), trigger by trigger, as it happens.
 
 import { get } from "./ask.js";
 import { fill, make } from "./dom.js";
-import { inWords, moment, toggle, tried } from "./now/moment.js";
+import { drawCard, inWords, toggle, tried } from "./now/card.js";
 import {
   age,
   ageing,
@@ -13,7 +13,7 @@ import {
   leading,
   line,
   many,
-  momentIn,
+  triggerIn,
   number,
   renew,
   reorder,
@@ -27,16 +27,16 @@ import {
 
 export const title = "Now";
 
-const MORE = 20; // moments at a time
+const MORE = 20; // triggers at a time
 const MOST = 500; // ... and in all
 const QUIET = 120; // seconds after which a page that follows lets go of a session for one that goes on
 const SOON = 1000; // milliseconds: a prompt that was just asked may still be answered
-const FRESH = 20_000; // milliseconds that a new moment is marked
+const FRESH = 20_000; // milliseconds that a new trigger is marked
 const BAR = 60; // pixels at the top where the bar hides what lies below it
 
 const NOTHING = "Nothing has been said to this session yet. What it is given appears here at its next prompt.";
 
-const folds = new Map(); // what somebody opened or closed, and the moment that was chosen last: the way back finds both
+const folds = new Map(); // what somebody opened or closed, and the trigger that was chosen last: the way back finds both
 let at = "";
 
 export async function show(root, page) {
@@ -49,11 +49,11 @@ export async function show(root, page) {
     head: make("div", { class: "now-head" }),
     note: make("p", { class: "now-note" }),
     above: make("button", { type: "button", class: "main now-above", hidden: true, on: { click: toTop } }),
-    feed: make("ol", { class: "feed", "aria-label": "Moments, the newest first" }),
+    feed: make("ol", { class: "feed", "aria-label": "Newest first" }),
     more: make("div"),
   };
-  const fresh = new Map(); // moment -> until when it is new
-  const unseen = new Set(); // moments that came above what is read
+  const fresh = new Map(); // trigger -> until when it is new
+  const unseen = new Set(); // triggers that came above what is read
   let limit = MORE;
   let shown = pinned;
   let known = null;
@@ -66,7 +66,7 @@ export async function show(root, page) {
     asked += 1;
     const mine = asked;
     const session = shown;
-    const told = await get("/api/now", { session, limit }, { signal: page.signal });
+    const told = await get("/api/live", { session, limit }, { signal: page.signal });
     if (mine < answered || session !== shown) return; // a later question was answered already, or is of another session
     answered = mine;
     if (!pinned && follows(told)) {
@@ -100,24 +100,24 @@ export async function show(root, page) {
     renew(parts.more, [told.more, limit >= MOST], () => [told.more ? rest() : null]);
     stay();
     clearTimeout(again);
-    if (told.moments.some((each) => each.pending)) again = setTimeout(refresh, SOON);
+    if (told.triggers.some((each) => each.pending)) again = setTimeout(refresh, SOON);
   }
 
   function drawFeed(told) {
     const before = known;
-    known = new Set(told.moments.filter((each) => !each.pending).map((each) => each.id));
+    known = new Set(told.triggers.filter((each) => !each.pending).map((each) => each.id));
     const came = before
-      ? told.moments.filter((each) => known.has(each.id) && !before.has(each.id) && each.at >= newest(parts.feed))
+      ? told.triggers.filter((each) => known.has(each.id) && !before.has(each.id) && each.at >= newest(parts.feed))
       : [];
     for (const each of came) fresh.set(each.id, performance.now() + FRESH);
-    const lastSaid = told.moments.find((each) => !each.silent);
+    const lastSaid = told.triggers.find((each) => !each.silent);
     const stay = place(parts.feed);
     const cards = new Map([...parts.feed.children].map((each) => [each.dataset.id, each]));
-    const rows = told.moments.map((each) => {
-      const card = cards.get(each.id) ?? make("li", { class: "card moment", "data-id": each.id, tabindex: "-1" });
+    const rows = told.triggers.map((each) => {
+      const card = cards.get(each.id) ?? make("li", { class: "card trigger", "data-id": each.id, tabindex: "-1" });
       const isNew = (fresh.get(each.id) ?? 0) > performance.now();
       renew(card, [each, isNew, each === lastSaid], () =>
-        moment(each, {
+        drawCard(each, {
           isNew,
           folds,
           page,
@@ -148,13 +148,12 @@ export async function show(root, page) {
       if (!card || card.getBoundingClientRect().bottom > BAR) unseen.delete(id);
     }
     parts.above.hidden = !unseen.size;
-    fill(parts.above, unseen.size ? `↑ ${many(unseen.size, "new moment")}` : null);
+    fill(parts.above, unseen.size ? `↑ ${many(unseen.size, "new entry", "new entries")}` : null);
   }
 
   function rest() {
-    if (limit >= MOST)
-      return make("p", { class: "dim" }, `These are the newest ${number(MOST)} moments; no more are shown.`);
-    return make("button", { type: "button", on: { click: older } }, "Show older moments");
+    if (limit >= MOST) return make("p", { class: "dim" }, `These are the newest ${number(MOST)}; no more are shown.`);
+    return make("button", { type: "button", on: { click: older } }, "Show older ones");
   }
 
   async function older() {
@@ -177,7 +176,7 @@ export async function show(root, page) {
     shown = last.live;
     known = null;
     await refresh();
-    parts.feed.querySelector(".moment")?.focus(); // the button is gone
+    parts.feed.querySelector(".trigger")?.focus(); // the button is gone
   }
 
   // While it is being looked at a page may be left, and the viewer closed: the frame tells of that.
@@ -195,15 +194,15 @@ export async function show(root, page) {
     if (next) page.go(`/now/${encodeURIComponent(next.id)}`);
     else page.say(by > 0 ? "This is the oldest of the last sessions" : "This is the newest session");
   };
-  const cards = walkable(() => parts.feed.querySelectorAll(".moment"), { onto: (node) => (at = node.dataset.id) });
+  const cards = walkable(() => parts.feed.querySelectorAll(".trigger"), { onto: (node) => (at = node.dataset.id) });
   const chosen = () =>
-    document.activeElement?.closest?.(".moment") ??
+    document.activeElement?.closest?.(".trigger") ??
     parts.feed.querySelector(".chosen") ??
-    parts.feed.querySelector(".moment");
+    parts.feed.querySelector(".trigger");
   const open = () => toggle(chosen()?.querySelector("details.text"));
   page.keys({
-    j: ["Next moment", cards.next],
-    k: ["Previous moment", cards.previous],
+    j: ["Next entry", cards.next],
+    k: ["Previous entry", cards.previous],
     o: ["The text as the agent saw it", open],
     Enter: ["The text as the agent saw it", open],
     i: ["Its items", () => toggle(chosen()?.querySelector("details.of-items"))],
@@ -215,7 +214,7 @@ export async function show(root, page) {
       "Try it again",
       () =>
         tried(
-          last?.moments?.find((each) => each.id === chosen()?.dataset.id),
+          last?.triggers?.find((each) => each.id === chosen()?.dataset.id),
           last?.session,
           page,
         ),
@@ -251,7 +250,7 @@ function drawHead(head, told, { pinned, go }) {
     make(
       "p",
       { class: "figures" },
-      standing(session.goes_on, session.ended),
+      standing(session.running, session.ended),
       make(
         "span",
         {},
@@ -271,7 +270,9 @@ function drawHead(head, told, { pinned, go }) {
           { class: "dim" },
           "Capture is off, so nobody knows its prompts or what was used: only what it was given is shown.",
         ),
-    session.totals.shown ? make("div", { class: "now-sums" }, sums(session.totals), ledger(session.ledger)) : null,
+    session.totals.shown
+      ? make("div", { class: "now-sums" }, sums(session.totals), contextWindow(session.window))
+      : null,
   ]);
 }
 
@@ -303,11 +304,11 @@ const sums = ({ tokens, shown, memories, used, ignored, unjudged }) =>
     "not judged yet": number(unjudged),
   });
 
-function ledger(rows) {
+function contextWindow(rows) {
   const meters = rows.filter((each) => each.spent || !["question", "tool"].includes(each.trigger));
   const figures = (each) => make("span", { class: "n" }, `${number(each.spent)} of ${number(each.of)}`);
   const row = (each) =>
-    make("p", {}, make("span", {}, momentIn("all", each.trigger)), line(each.spent, each.of), figures(each));
+    make("p", {}, make("span", {}, triggerIn("all", each.trigger)), line(each.spent, each.of), figures(each));
   const heading = make("p", { id: "now-window" }, "Tokens in its context window");
   return make("div", { class: "ledger", role: "group", "aria-labelledby": "now-window" }, heading, meters.map(row));
 }

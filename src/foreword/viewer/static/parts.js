@@ -69,14 +69,14 @@ export const standing = (goesOn, ended) =>
   goesOn ? make("span", { class: "pulse" }, "live") : chip(ended ? "ended" : "quiet");
 
 // When something is given: what such a moment is called, alone and as a time, and several of them.
-const MOMENTS = {
+const TRIGGERS = {
   prompt: { one: "prompt", at: "for a prompt", all: "prompts" },
   session_start: { one: "session start", at: "at session start", all: "session start" },
   compaction: { one: "compaction", at: "for a compaction", all: "compactions" },
   question: { one: "question of the agent", at: "for a question", all: "questions" },
   tool: { one: "tool use", at: "around a tool use", all: "hints" },
 };
-export const momentIn = (form, name) => MOMENTS[name]?.[form] ?? name;
+export const triggerIn = (form, name) => TRIGGERS[name]?.[form] ?? name;
 
 // A link to a memory, by its title.
 export const memory = (id, title) => make("a", { href: `/memories/${encodeURIComponent(id)}` }, title || id);
@@ -243,7 +243,7 @@ export async function projects(page, { chosen = page.query.get("project") ?? "",
     fill(
       select,
       all ? option("", all) : null,
-      some.map((each) => option(each.key, each.name)),
+      some.map((each) => option(each.key, each.label)),
       isUnknown ? option(key, `${key} (not known)`) : null,
     );
     if (key) select.value = key;
@@ -261,7 +261,7 @@ export async function projects(page, { chosen = page.query.get("project") ?? "",
 
 export const known = async (page) => (await get("/api/projects", {}, { signal: page.signal })).projects;
 
-const named = ({ key, name }) => [key, name];
+const named = ({ key, label }) => [key, label];
 
 // A choice that leads to another address is there again with the focus: who goes along it by arrow keys goes on.
 let led = { id: "", until: 0 };

@@ -1,4 +1,4 @@
-// One session -> its whole story: what it was about, and every moment of it in order of time.
+// One session -> its whole story: what it was about, and every step of it in order of time.
 
 import { get } from "./ask.js";
 import { fill, make } from "./dom.js";
@@ -10,7 +10,7 @@ import {
   day,
   many,
   memory,
-  momentIn,
+  triggerIn,
   number,
   standing,
   tokens,
@@ -70,15 +70,15 @@ export async function tell(root, page, id) {
   }
   page.name(shown.session.title || "A session");
   const head = make("div", { class: "story-head" });
-  const moments = make("ol", { class: "moments", "aria-label": "Oldest first" });
-  const list = new Moments(moments, shown.session.id);
+  const steps = make("ol", { class: "steps", "aria-label": "Oldest first" });
+  const list = new Steps(steps, shown.session.id);
   let drawn = ""; // what the head was made of
-  body.append(head, make("h2", {}, "Moment by moment"), moments);
+  body.append(head, make("h2", {}, "Step by step"), steps);
   draw(shown);
-  const walk = walkable(() => moments.querySelectorAll(".moment"));
+  const walk = walkable(() => steps.querySelectorAll(".step"));
   page.keys({
-    j: ["Next moment", walk.next],
-    k: ["Previous moment", walk.previous],
+    j: ["Next step", walk.next],
+    k: ["Previous step", walk.previous],
     o: ["Open what it names", openChosen],
     Enter: ["Open what it names", openChosen],
   });
@@ -103,14 +103,14 @@ export async function tell(root, page, id) {
   }
 
   function draw(told) {
-    const said = JSON.stringify([told.session, told.about, told.handoff, told.given, told.left_out]);
+    const said = JSON.stringify([told.session, told.about, told.handoff, told.injected, told.left_out]);
     if (drawn !== said) anew(head, () => fill(head, headOf(told)));
     drawn = said;
-    list.put(told.moments);
+    list.put(told.steps);
   }
 
   function openChosen() {
-    const chosen = moments.querySelector(".moment.chosen");
+    const chosen = steps.querySelector(".step.chosen");
     const details = chosen?.querySelector("details");
     const link = chosen?.querySelector("a[href]");
     if (details) details.open = !details.open;
@@ -118,7 +118,7 @@ export async function tell(root, page, id) {
   }
 
   function ask() {
-    return get(`/api/sessions/${encodeURIComponent(id)}`, {}, { signal: page.signal });
+    return get(`/api/sessions/${encodeURIComponent(id)}`, { full: true }, { signal: page.signal });
   }
 }
 
@@ -183,28 +183,28 @@ export function fate({ fix, open, by, later }) {
   return make("span", { class: open ? "bad" : "dim" }, open ? "✗ not fixed yet" : "no longer seen");
 }
 
-// The moments that are shown: a session that goes on only adds some, and what is there stays as it is.
-class Moments {
+// The steps that are shown: a session that goes on only adds some, and what is there stays as it is.
+class Steps {
   constructor(list, session) {
     this.list = list;
     this.session = session;
     this.told = [];
   }
 
-  put(moments) {
+  put(steps) {
     const times = new Map(); // two that are alike are still two
-    const told = moments.map((each, at) => {
-      const said = JSON.stringify([each, at ? day(moments[at - 1].at) : ""]);
+    const told = steps.map((each, at) => {
+      const said = JSON.stringify([each, at ? day(steps[at - 1].at) : ""]);
       times.set(said, (times.get(said) ?? 0) + 1);
       return `${times.get(said)} ${said}`;
     });
     const known = new Map([...this.list.children].map((node, at) => [this.told[at], node]));
     const gone = new Set(this.told.filter((each) => !told.includes(each)));
-    moments.forEach((each, at) => {
+    steps.forEach((each, at) => {
       const there = this.list.children[at];
       const old = known.get(told[at]);
       if (old && old === there) return;
-      const node = old ?? momentOf(each, moments[at - 1] ?? null, this.session);
+      const node = old ?? stepOf(each, steps[at - 1] ?? null, this.session);
       if (!old && there && gone.has(this.told[at]) && known.get(this.told[at]) === there) carry(there, node);
       else this.list.insertBefore(node, there ?? null);
     });
@@ -213,7 +213,7 @@ class Moments {
   }
 }
 
-// One moment that is told anew stands where it stood: unfolded, chosen and held as it was.
+// One step that is told anew stands where it stood: unfolded, chosen and held as it was.
 function carry(before, after) {
   after.classList.toggle("chosen", before.classList.contains("chosen"));
   for (const { name, value } of after.attributes) before.setAttribute(name, value);
@@ -221,7 +221,7 @@ function carry(before, after) {
 }
 
 function headOf(told) {
-  const { session, about, handoff, given } = told;
+  const { session, about, handoff, injected } = told;
   const left = handoff?.next.length ? [] : (about.next ?? []);
   const points = ABOUT.map(([label, name]) => [label, name === "next" ? left : (about[name] ?? [])]).filter(
     ([, some]) => some.length,
@@ -243,13 +243,13 @@ function headOf(told) {
     make(
       "p",
       { class: "figures" },
-      given.injections
+      injected.injections
         ? [
-            make("span", {}, `given ${many(given.items, "memory", "memories")} in ${tokens(given.tokens)}`),
+            make("span", {}, `given ${many(injected.items, "memory", "memories")} in ${tokens(injected.tokens)}`),
             make(
               "span",
-              { class: given.used ? "used" : "" },
-              given.used ? `✓ ${number(given.used)} used` : session.running ? "none used so far" : "none used",
+              { class: injected.used ? "used" : "" },
+              injected.used ? `✓ ${number(injected.used)} used` : session.running ? "none used so far" : "none used",
             ),
             make("a", { href: `/now/${encodeURIComponent(session.id)}` }, "What it was given, and why"),
           ]
@@ -284,9 +284,9 @@ function headOf(told) {
                     "ul",
                     {},
                     make("li", {}, memory(handoff.id, handoff.title)),
-                    steps("next", handoff.next),
-                    steps("in the way", handoff.blockers),
-                    steps("open", handoff.questions),
+                    bullets("next", handoff.next),
+                    bullets("in the way", handoff.blockers),
+                    bullets("open", handoff.questions),
                   ),
                 ),
               ]
@@ -297,32 +297,32 @@ function headOf(told) {
       ? make(
           "p",
           { class: "dim" },
-          `${many(told.left_out, "earlier moment")} left out: these are the last ${number(told.moments.length)}.`,
+          `${many(told.left_out, "earlier step")} left out: these are the last ${number(told.steps.length)}.`,
         )
       : null,
-    told.silent
+    told.without_events
       ? make("p", { class: "dim" }, "What was said and run in it is not kept; this is what came of it.")
       : null,
   ];
 }
 
-const steps = (label, some) => some.map((each) => make("li", {}, make("span", { class: "dim" }, `${label}: `), each));
+const bullets = (label, some) => some.map((each) => make("li", {}, make("span", { class: "dim" }, `${label}: `), each));
 
-function momentOf(told, before, session) {
+function stepOf(told, before, session) {
   const [label, kind, body] = (TELL[told.what] ?? (() => [told.what, "", null]))(told, session);
   const fresh = before && day(before.at) !== day(told.at);
   return make(
     "li",
-    { class: `moment ${kind}`, tabindex: "-1" },
+    { class: `step ${kind}`, tabindex: "-1" },
     fresh ? make("p", { class: "day-of" }, day(told.at)) : null,
     make(
       "p",
-      { class: "moment-head" },
+      { class: "step-head" },
       make("time", { datetime: new Date(told.at * 1000).toISOString(), title: when(told.at) }, clock(told.at)),
       " ",
       make("strong", {}, label),
     ),
-    body ? make("div", { class: "moment-body" }, body) : null,
+    body ? make("div", { class: "step-body" }, body) : null,
   );
 }
 
@@ -381,7 +381,7 @@ const TELL = {
     "fixed",
     [make("p", {}, memory(told.memory.id, told.memory.title)), make("p", {}, coded(told.text))],
   ],
-  given: (told, session) => ["Given", "given", given(told, session)],
+  injected: (told, session) => ["Given", "injected", injected(told, session)],
   kept: (told) => [
     KEPT[told.memory.kind] ?? told.memory.kind,
     "kept",
@@ -397,7 +397,7 @@ const TELL = {
   ],
 };
 
-// Whether the session itself fixed it: a moment of its own tells that.
+// Whether the session itself fixed it: a step of its own tells that.
 const made = ({ fix, by }) => Boolean(fix && !by);
 
 // Who wrote the prompt, and why we think so; what came of the turn.
@@ -458,9 +458,9 @@ function broke({ failure, error, output, more }) {
   ];
 }
 
-function given(told, session) {
+function injected(told, session) {
   const count = many(told.items.length + told.more, "memory", "memories");
-  const words = `${count} ${momentIn("at", told.trigger)}, ${tokens(told.tokens)}`;
+  const words = `${count} ${triggerIn("at", told.trigger)}, ${tokens(told.tokens)}`;
   return make(
     "details",
     {},

@@ -239,7 +239,7 @@ function content(session, open) {
   const figures = [span(session), session.project_name, session.host].map((each) => make("span", {}, each));
   return [
     make("h3", {}, link),
-    make("p", { class: "figures" }, standing(session.running, session.ended), figures, given(session)),
+    make("p", { class: "figures" }, standing(session.running, session.ended), figures, injected(session)),
     session.summary ? make("p", {}, session.summary) : null,
     session.work ? make("p", { class: "dim" }, session.work) : null,
     lines(session),
@@ -249,7 +249,7 @@ function content(session, open) {
 const span = ({ started, last }) =>
   clock(started) === clock(last) ? clock(last) : `${clock(started)} – ${clock(last)}`;
 
-function given({ given: { items, used, tokens } }) {
+function injected({ injected: { items, used, tokens } }) {
   if (!items) return null;
   return make(
     "span",

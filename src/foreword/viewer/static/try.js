@@ -67,7 +67,7 @@ export async function show(root, page) {
       wanted = null;
       try {
         if (!now.prompt.trim() && now.trigger === "prompt") draw(null);
-        else draw(await post("/api/try", now, { signal: page.signal, changes: false }));
+        else draw(await post("/api/preview", now, { signal: page.signal, changes: false }));
         asking.answered();
       } catch (error) {
         if (error.name === "AbortError") break;
@@ -128,11 +128,11 @@ export async function show(root, page) {
 
   // Everything but the prompt is in the address.
   function address() {
-    const { trigger: moment, budget, session, host, form: shape } = form.said();
+    const { trigger, budget, session, host, form: shape } = form.said();
     const usual = form.range().usual;
     const said = {
       project: chosen.value,
-      trigger: moment === "prompt" ? "" : moment,
+      trigger: trigger === "prompt" ? "" : trigger,
       budget: budget === usual ? "" : budget,
       session,
       host,
@@ -151,7 +151,7 @@ export async function show(root, page) {
   async function choose() {
     try {
       const { project, session } = { project: chosen.value, session: form.session() };
-      const told = await offering((signal) => get("/api/try", { project, session }, { signal }));
+      const told = await offering((signal) => get("/api/preview", { project, session }, { signal }));
       if (!told || page.signal.aborted) return;
       choosing.answered();
       form.offer(told);

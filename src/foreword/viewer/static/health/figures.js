@@ -1,7 +1,7 @@
 // What was given, what became of it and how the store grew -> plots and tables, over a span of days that is chosen.
 
 import { fill, make } from "../dom.js";
-import { many, momentIn, number, projects, renew, stale, tokens, totals, trouble } from "../parts.js";
+import { many, triggerIn, number, projects, renew, stale, tokens, totals, trouble } from "../parts.js";
 import { formats, plot, sized, spark } from "../plots.js";
 
 export const DAYS = [7, 30, 90];
@@ -81,7 +81,7 @@ function drawings(told) {
   const given = told.injections.by_day;
   const days = given.map((each) => each.day);
   const span = many(told.days, "day");
-  const moments = Object.keys(told.injections.by_trigger);
+  const triggers = Object.keys(told.injections.by_trigger);
   const items = told.items.by_day;
   const became = { used: "used", ignored: "not used", unjudged: "not judged" };
   const built = new Map(told.build_ms_by_day.map((each) => [each.day, each]));
@@ -93,8 +93,8 @@ function drawings(told) {
   return {
     tokens: {
       days,
-      series: moments.map((name) => ({
-        name: momentIn("at", name),
+      series: triggers.map((name) => ({
+        name: triggerIn("at", name),
         values: given.map((each) => each.tokens_by_trigger[name] ?? 0),
       })),
       says: `${tokens(told.tokens.given)} in ${many(told.injections.total, "injection")} over ${span}.`,
@@ -172,21 +172,21 @@ function tables(told) {
   const columns = ["shown", "used", "not used", "used of judged"];
   const called = (name, groups) => Object.fromEntries(Object.entries(groups).map(([key, each]) => [name(key), each]));
   const layer = (name) => told.layer_names[name] ?? name;
-  const moment = (name) => momentIn("at", name);
-  const silences = Object.entries(called(moment, told.silence));
-  const built = Object.entries(called(moment, told.build_ms));
+  const trigger = (name) => triggerIn("at", name);
+  const silences = Object.entries(called(trigger, told.silence));
+  const built = Object.entries(called(trigger, told.build_ms));
   const took = (each) => ["median", "p95", "max"].map((which) => formats.ms.told(each[which]));
   return [
     grid("Items by kind", ["kind", ...columns], hits(told.items.by_kind)),
     grid("Items by part of the context", ["part", ...columns], hits(called(layer, told.items.by_layer))),
     grid(
       "When nothing was worth saying",
-      ["moment", "asked", "silent", "share"],
+      ["trigger", "asked", "silent", "share"],
       silences.map(([name, each]) => [name, number(each.recalls), number(each.silences), share(each.rate)]),
     ),
     grid(
       "Time to build a context",
-      ["moment", "times", "median", "p95", "longest"],
+      ["trigger", "times", "median", "p95", "longest"],
       built.map(([name, each]) => [name, number(each.count), ...took(each)]),
     ),
     grid(

@@ -1,7 +1,7 @@
 // How everything stands -> in one sentence, and part by part: worker, hosts, troubles, store, settings, a model's ledger.
 
 import { make } from "../dom.js";
-import { age, ago, chip, coded, many, meter, momentIn, number, renew, tokens, totals } from "../parts.js";
+import { age, ago, chip, coded, many, meter, triggerIn, number, renew, tokens, totals } from "../parts.js";
 import { formats, sized, wide } from "../plots.js";
 
 const FIRST = 5; // troubles that are seen at once
@@ -87,7 +87,7 @@ function hosts(all) {
           "span",
           {},
           "last given ",
-          given ? [ago(given.at), ` (${momentIn("at", given.trigger)}, ${tokens(given.tokens)})`] : "never",
+          given ? [ago(given.at), ` (${triggerIn("at", given.trigger)}, ${tokens(given.tokens)})`] : "never",
         ),
         each.sessions ? make("span", {}, many(each.sessions, "session")) : null,
         each.events ? make("span", {}, many(each.events, "event")) : null,

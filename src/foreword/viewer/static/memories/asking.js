@@ -9,9 +9,9 @@ export const memories = (choice, { limit, after = "", signal }) =>
 export const counts = (choice, { signal }) => get("/api/facets", words(choice), { signal });
 
 export const waiting = (choice, { limit, signal }) =>
-  get("/api/review", { project: choice.project, limit }, { signal });
+  get("/api/review", { project: choice.project, limit, full: true }, { signal });
 
-export const one = (id, { signal }) => get(`/api/memories/${encodeURIComponent(id)}`, {}, { signal });
+export const one = (id, { signal }) => get(`/api/memories/${encodeURIComponent(id)}`, { full: true }, { signal });
 
 // Those that may take a memory's place: of the same project, or where it holds in more than one, of the same scope.
 export function successors(memory, q, { signal }) {

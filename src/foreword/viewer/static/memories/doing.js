@@ -30,7 +30,8 @@ export function doing(here) {
             find: (q) => found(one, q).then((got) => got?.memories, here.tellTrouble),
             save: (given) =>
               attempt(async () => {
-                const got = await post("/api/supersede", { old: one.id, ...given });
+                const within = one.scope.startsWith("project:") ? { project: one.project } : {};
+                const got = await post("/api/supersede", { old: one.id, ...within, ...given });
                 here.opened.written();
                 await after(`Superseded by “${got.by.title}”.`, {
                   entry: got.entry.number,
@@ -59,7 +60,7 @@ export function doing(here) {
     aside: () =>
       act(async (one) => {
         const off = one.status === "discarded";
-        const got = await post("/api/aside", { ids: [one.id], off });
+        const got = await post("/api/discard", { ids: [one.id], off });
         if (got.refused[one.id]) return stays(got.refused[one.id]);
         const words = off ? "Brought back: it may be shown again." : "Set aside: it is kept, and no longer shown.";
         await after(words, { run: got.run, name: `${off ? "brought back" : "set aside"} ${quoted(one)}` });
@@ -110,7 +111,7 @@ export function doing(here) {
     const { memory, history } = here.opened.told();
     const again = each.what === "undo";
     const of = again ? history.find((other) => other.undone === each.number) : each;
-    return { entry: each.number, name: `${of?.said ?? "it"} ${quoted(memory)}`, again };
+    return { entry: each.number, name: `${of?.done ?? "it"} ${quoted(memory)}`, again };
   }
 
   const stays = (why) => toast(["It stays as it is: ", coded(full(why))]);

@@ -2,13 +2,12 @@
 
 import { latest } from "../ask.js";
 import * as asking from "./asking.js";
-import { FACETS, NAMES, chosenOf, clear, named, toggle } from "./choice.js";
+import { FACETS, NAMES, chosenOf, clear, toggle } from "./choice.js";
 import { fill, make } from "../dom.js";
 import { number, reorder, trouble } from "../parts.js";
 
 const CUT = new Set(["tag", "file"]); // of these the worker tells the first
 const TOP = 20;
-const INEXACT = "Some counts cover only the newest.";
 const OPEN = new Set(["kind", "status", "project"]); // groups that are unfolded at first
 
 // Filters that stand above the list would push it off the screen: they are unfolded where they stand beside it.
@@ -27,13 +26,11 @@ export function facets(here) {
     if (page.signal.aborted || choice.view)
       return fill(groups, choice.view ? make("p", { class: "dim" }, "Filters are for all memories.") : null);
     tallied = performance.now();
-    const asked = named(choice);
     try {
       const got = await count((signal) => asking.counts(choice, { signal: AbortSignal.any([signal, page.signal]) }));
       if (!got || page.signal.aborted) return;
       again.answered();
-      draw(got.facets, got.exact);
-      if (asked === named(choice)) here.results.totals(got.total);
+      draw(got.facets);
     } catch (error) {
       fill(groups, trouble(error));
       again.failed(error, tally);
@@ -44,12 +41,14 @@ export function facets(here) {
   const drawn = new Map(); // the name of a filter, or its name and a value of it -> its nodes
   const of = (key, make) => drawn.get(key) ?? drawn.set(key, make()).get(key);
 
-  function draw(given, exact) {
+  function draw(given) {
     const at = document.activeElement;
     const held = groups.contains(at);
     const some = Object.keys(FACETS).filter((name) => given[name]?.length);
-    const inexact = exact === false ? [of("inexact", () => make("p", { class: "dim" }, INEXACT))] : [];
-    reorder(groups, [...some.map((name) => group(name, given[name])), ...inexact]);
+    reorder(
+      groups,
+      some.map((name) => group(name, given[name])),
+    );
     if (!held || at.isConnected) return;
     ([...groups.querySelectorAll("input")].find((each) => each.name === at.name) ?? here.search).focus({
       preventScroll: true,

@@ -326,7 +326,7 @@ function entry(each, doing) {
     make(
       "p",
       { class: "figures" },
-      make("strong", {}, `${each.who} ${each.said}`),
+      make("strong", {}, `${each.who} ${each.done}`),
       each.number ? make("span", {}, `entry ${each.number}`) : null,
       ago(each.at),
       each.undone ? make("span", {}, `taken back by entry ${each.undone}`) : null,

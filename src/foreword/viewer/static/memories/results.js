@@ -122,7 +122,7 @@ export function results(here) {
     const shown = list.memories.length;
     const total = list.total;
     // The end of what was looked at may be none.
-    const some = shown && total === null ? `${number(shown)} and more` : many(total ?? 0, "memory", "memories");
+    const some = many(total ?? 0, "memory", "memories");
     const says = choice.view ? `${many(total, "thing waits", "things wait")} for you` : some;
     if (counted.textContent !== says) counted.textContent = says; // who hears it is told of none too, and of nothing twice
     if (!shown) fill(rows, make("li", {}, empty(nothing())));
@@ -175,7 +175,7 @@ export function results(here) {
         "a",
         { class: "row", href: address(choice, { id: each.id }), "data-id": each.id },
         make("span", { class: "row-title", dir: "auto" }, lit(each.title, words)),
-        each.gist ? make("span", { class: "row-gist dim", dir: "auto" }, lit(each.gist, words)) : null,
+        each.excerpt ? make("span", { class: "row-excerpt dim", dir: "auto" }, lit(each.excerpt, words)) : null,
         make(
           "span",
           { class: "figures" },
@@ -320,12 +320,6 @@ export function results(here) {
     more: () => Boolean(list.next),
     of: (id) => all().find((each) => each.dataset.id === id),
     whole: () => undrawn?.(),
-    // How many there are, where only those who counted everything know.
-    totals: (total) => {
-      if (total === null || list.total !== null || !list.memories.length) return;
-      list = kept.list = { ...list, total };
-      rest();
-    },
     kept: () => list === kept.list,
     // How long nothing may be asked again because something was asked just now.
     rests: (pause) => (looking ? 200 : Math.max(0, pause - (performance.now() - looked))),

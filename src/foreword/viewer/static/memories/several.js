@@ -43,8 +43,8 @@ export function several(here) {
     const all = here.selected.all();
     const shown = all.filter((each) => ["active", "stale"].includes(each.status));
     if (shown.length)
-      return done("/api/aside", shown, {}, (some) => `${some} set aside`, ": kept, and no longer shown");
-    return done("/api/aside", all, { off: true }, (some) => `${some} brought back`);
+      return done("/api/discard", shown, {}, (some) => `${some} set aside`, ": kept, and no longer shown");
+    return done("/api/discard", all, { off: true }, (some) => `${some} brought back`);
   }
 
   async function tag() {

@@ -1,7 +1,7 @@
-// A project, a prompt, a moment and a budget -> the form that asks, and what it says of the answer.
+// A project, a prompt, a trigger and a budget -> the form that asks, and what it says of the answer.
 
 import { fill, make } from "../dom.js";
-import { age, chip, many, meter, momentIn, number, tokens } from "../parts.js";
+import { age, chip, many, meter, triggerIn, number, tokens } from "../parts.js";
 
 const STEP = 10; // tokens that the slider moves by
 const WORDED = ["prompt", "question"];
@@ -9,7 +9,7 @@ const WORDED = ["prompt", "question"];
 export const summary = (told) => `${many(told.items.length, "item")}, ${number(told.tokens)} of ${tokens(told.budget)}`;
 
 export function controls(asked, project) {
-  let choices = { moments: [], sessions: [], hosts: [], forms: [] };
+  let choices = { triggers: [], sessions: [], hosts: [], forms: [] };
   const prompt = make("textarea", {
     id: "prompt",
     dir: "auto",
@@ -18,7 +18,7 @@ export function controls(asked, project) {
     spellcheck: "false",
     placeholder: "Why does the login test fail again?",
   });
-  const moment = make("select", { id: "moment" });
+  const trigger = make("select", { id: "trigger" });
   const session = make("select", { id: "session" });
   const host = make("select", { id: "host" });
   const shape = make("select", { id: "form" });
@@ -37,7 +37,7 @@ export function controls(asked, project) {
   }
 
   const range = () =>
-    choices.moments.find((each) => each.name === moment.value) ?? { least: 40, usual: 500, most: 2000 };
+    choices.triggers.find((each) => each.name === trigger.value) ?? { least: 40, usual: 500, most: 2000 };
   const options = (select, all, given) =>
     fill(
       select,
@@ -65,9 +65,9 @@ export function controls(asked, project) {
     offered = true;
     const named = (each) => `${each.title || each.id.slice(0, 8)} (${each.host}, ${age(each.last)})`;
     options(
-      moment,
-      told.moments.map((each) => [each.name, momentIn("one", each.name)]),
-      moment.value || asked.trigger || "prompt",
+      trigger,
+      told.triggers.map((each) => [each.name, triggerIn("one", each.name)]),
+      trigger.value || asked.trigger || "prompt",
     );
     options(
       session,
@@ -87,7 +87,7 @@ export function controls(asked, project) {
 
   function on({ ask, later }) {
     prompt.addEventListener("input", later);
-    moment.addEventListener("change", () => {
+    trigger.addEventListener("change", () => {
       unset();
       ask();
     });
@@ -128,7 +128,7 @@ export function controls(asked, project) {
     { class: "card", on: { submit: (event) => event.preventDefault() } },
     make("label", { class: "field", for: "prompt" }, make("span", {}, "Prompt")),
     prompt,
-    make("div", { class: "try-choices" }, project, field("Moment", moment), more),
+    make("div", { class: "try-choices" }, project, field("Trigger", trigger), more),
     note,
   );
   const budget = make(
@@ -157,7 +157,7 @@ export function controls(asked, project) {
       return choices;
     },
     said: () => ({
-      trigger: moment.value,
+      trigger: trigger.value,
       budget: Number(slider.value),
       session: session.value,
       host: host.value,
@@ -178,8 +178,7 @@ export function controls(asked, project) {
   };
 }
 
-function lookedFor({ trigger: moment, terms, build_ms }) {
-  if (!WORDED.includes(moment))
-    return "There are no words to match at this moment: what is recent, near and trusted comes.";
+function lookedFor({ trigger, terms, build_ms }) {
+  if (!WORDED.includes(trigger)) return "There are no words to match here: what is recent, near and trusted comes.";
   return terms.length ? ["Looked for: ", terms.map((each) => [chip(each), " "]), `in ${build_ms.toFixed(1)} ms`] : null;
 }

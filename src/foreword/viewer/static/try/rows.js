@@ -45,7 +45,7 @@ export class Rows {
     const several = told.layers.length > 1;
     const parts = told.layers.map((layer) => {
       const items = told.items.filter((each) => each.layer === layer.name);
-      const left = told.left.filter((each) => each.layer === layer.name);
+      const left = told.rejected.filter((each) => each.layer === layer.name);
       const had = layer.skipped || `${number(layer.spent)} of ${tokens(layer.cap)}`;
       return [
         several
@@ -60,12 +60,9 @@ export class Rows {
         groups(left, told, layer).map(([words, some]) => [line(words), some.map((each) => row(each, "left"))]),
       ];
     });
-    const rest = told.more
-      ? make("p", { class: "dim try-rest" }, `${many(told.more, "more memory", "more memories")} further below`)
-      : null;
     const problems = told.problems.map((each) => make("p", { class: "warn" }, each));
     const whole =
-      told.text && !told.left.some((each) => NO_ROOM.includes(each.reason)) && !several
+      told.text && !told.rejected.some((each) => NO_ROOM.includes(each.reason)) && !several
         ? line(`The budget holds all of it: ${tokens(told.budget - told.tokens)} to spare`)
         : null;
     const scored = told.items.length ? make("p", { class: "dim how" }, SCORED) : null;
@@ -74,7 +71,6 @@ export class Rows {
       silent,
       scored,
       parts.map((each, at) => (at || several ? each : [each[0], each[1], whole, each[2]])),
-      rest,
     ]
       .flat(Infinity)
       .filter(Boolean);

@@ -1,4 +1,4 @@
-// One moment of a session -> its card: when and for what, the text as the agent saw it, item by item, or why nothing was said.
+// One trigger of a session -> its card: when and for what, the text as the agent saw it, item by item, or why nothing was said.
 
 import { get } from "../ask.js";
 import { fill, make } from "../dom.js";
@@ -10,20 +10,20 @@ import {
   many,
   memory,
   meter,
-  momentIn,
+  triggerIn,
   number,
   SCORED,
   sentence,
   shorten,
   since,
-  toast,
   tokens,
   trouble,
   when,
 } from "../parts.js";
 
-const FEW = 4; // items that are shown without being asked for, and of the newest moment or one that comes while one looks
+const FEW = 4; // items that are shown without being asked for, and of the newest or one that comes while one looks
 const SOME = 12;
+const PROMPT = 600; // characters that a card shows
 const UNKNOWN = "Nothing was injected. The reason was not kept: no worker was running, or it was too long ago.";
 const SOURCES = {
   resume: "when the session was resumed",
@@ -34,7 +34,7 @@ const SOURCES = {
 };
 const AROUND = { before: "before a tool use", after: "after a failure" };
 
-export function moment(told, { isNew, folds, page, first, last, session }) {
+export function drawCard(told, { isNew, folds, page, first, last, session }) {
   const about = make(
     "header",
     {},
@@ -50,14 +50,14 @@ export function moment(told, { isNew, folds, page, first, last, session }) {
       isNew ? chip("new", "good") : null,
       told.away ? chip("by the hook alone, the worker was away") : null,
     ),
-    make("h2", {}, sentence(nameOf(told)), told.prompt ? [": ", make("q", {}, told.prompt)] : null),
+    make("h2", {}, sentence(nameOf(told)), told.prompt ? [": ", make("q", {}, shorten(told.prompt, PROMPT))] : null),
   );
   if (told.silent) return [about, silence(told, session, page)];
   return [
     about,
     make(
       "div",
-      { class: "moment-cost" },
+      { class: "trigger-cost" },
       meter(told.tokens, told.budget, `${number(told.tokens)} of ${tokens(told.budget)}`),
       make(
         "p",
@@ -131,24 +131,13 @@ function silence(told, session, page) {
   );
 }
 
-// What would be said at such a moment now: the same prompt, or the same moment of the session.
+// Try the same prompt, or the same trigger of the session, as it would be answered now.
 export async function tried(told, session, page) {
-  try {
-    if (told?.prompt) (await import("../try.js")).bring(await allOf(told, session, page)); // beside the address, which has no prompts
-  } catch (error) {
-    return void (error.name === "AbortError" || toast(sentence(error.message)));
-  }
-  const moment = !told || told.trigger === "prompt" ? {} : { trigger: told.trigger };
+  if (told?.prompt) (await import("../try.js")).bring(told.prompt); // beside the address, which has no prompts
+  const which = !told || told.trigger === "prompt" ? {} : { trigger: told.trigger };
   page.go(
-    `/try?${new URLSearchParams({ ...(session ? { project: session.project, session: session.id } : {}), ...moment })}`,
+    `/try?${new URLSearchParams({ ...(session ? { project: session.project, session: session.id } : {}), ...which })}`,
   );
-}
-
-// A card shows the beginning of a long prompt.
-async function allOf(told, session, page) {
-  if (!told.whole) return told.prompt;
-  const asked = `/api/prompts/${encodeURIComponent(told.whole)}`;
-  return (await get(asked, { session: session.id }, { signal: page.signal })).prompt;
 }
 
 function text(told, { folds, page, first }) {
@@ -198,7 +187,7 @@ function asked(told) {
   if (!looked.length && !told.skipped.length) return null;
   return make(
     "div",
-    { class: "moment-rest" },
+    { class: "trigger-rest" },
     looked.length
       ? make(
           "p",
@@ -232,8 +221,10 @@ export function toggle(details) {
 }
 
 // When it was given, and at a start how the session came to it.
-const nameOf = ({ trigger: moment, source }) =>
-  (moment === "session_start" && SOURCES[source]) || (moment === "tool" && AROUND[source]) || momentIn("at", moment);
+const nameOf = ({ trigger, source }) =>
+  (trigger === "session_start" && SOURCES[source]) ||
+  (trigger === "tool" && AROUND[source]) ||
+  triggerIn("at", trigger);
 
 export function inWords(told) {
   const what = told.silent

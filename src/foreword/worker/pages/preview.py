@@ -1,4 +1,4 @@
-"""A prompt, a project and a budget -> what would be injected, and what would be left out; the choices for it."""
+"""Preview the context of a prompt: what would be injected within a budget, and what would be left out and why."""
 
 from __future__ import annotations
 
@@ -12,50 +12,51 @@ from foreword.layout import MOST_TOKENS, LayerRule, Layout
 from foreword.models import FORMS, TRIGGERS, Context, Item, Memory, NoContext, Project, Rejected, Session, Trigger
 from foreword.recall.pipeline import asked_trigger, explain_nothing
 from foreword.redact import redact
-from foreword.viewer.now import LAYERS, SKIPPED
+from foreword.worker.handlers import describe_sessions
+from foreword.worker.pages.live import LAYERS, SKIPPED
 
 if TYPE_CHECKING:
     from foreword.worker.app import App
 
 LEAST_BUDGET = 40  # tokens; the frame of a block and half a line: what it is to have too little
-TIMES = 4  # the setting, as far as the slider goes
+TIMES = 4  # how far the slider goes, in multiples of the setting
 SESSIONS = 20  # that can be chosen
 
 
 def choices(app: App, *, project: str, session: str = "") -> dict[str, Any]:
-    """What can be chosen for a trial in a project: moments with their budgets, sessions, hosts with their forms.
+    """Return what can be chosen for a preview in a project: triggers with their budgets, sessions, agents, forms.
 
-    The last sessions, and with them *session*, however long ago it was, if it is one of the project's.
+    The sessions are the last ones and *session*, however old, if it is one of the project's.
     """
     found = _project(app, project)
-    sessions = app.described(_sessions(app, found, session))
+    sessions = describe_sessions(app, _sessions(app, found, session))
     return {
         "project": {"key": found.key, "name": found.name},
-        "off": app.off(found).inject,
-        "moments": [{"name": name, **_range(app.settings.recipes[name])} for name in TRIGGERS],
+        "off": app.projects.policy(found).inject,
+        "triggers": [{"name": name, **_range(app.settings.recipes[name])} for name in TRIGGERS],
         "hosts": [{"name": name, "form": find(name).form} for name in FILES],
         "forms": list(FORMS),
         "sessions": [{name: each[name] for name in ("id", "host", "last", "title")} for each in sessions],
     }
 
 
-def trial(app: App, told: Mapping[str, Any]) -> dict[str, Any]:
-    """What would be put in front of a prompt, and what just missed it; nothing of it is kept or counted."""
-    trigger = _moment(app, told)
-    asked = {
+def preview(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what would be injected and what was rejected; nothing is recorded or counted."""
+    trigger = _trigger(app, body)
+    layout = app.settings.recipes[trigger.name]
+    about = {
         "project": trigger.project.key,
         "name": trigger.project.name,
         "trigger": trigger.name,
         "form": trigger.form,
+        "model": trigger.model,
+        "range": _range(layout),
     }
-    asked["model"] = trigger.model
-    about = {**asked, "range": _range(app.settings.recipes[trigger.name])}
-    recipe = app.settings.recipes[trigger.name]
-    if by := app.off(trigger.project).inject:
+    if by := app.projects.policy(trigger.project).inject:
         silent = NoContext("off", budget=trigger.budget)
         why = f"injection is switched off in this project ({by})"
-        return {**about, "off": by, **_answer(silent, recipe, {}), "why": why, "nearest": None}
-    got = app.recalling.preview(trigger)
+        return {**about, "off": by, **_answer(silent, layout, {}), "why": why, "nearest": None}
+    got = app.context.preview(trigger)
     known = app.store.memories.get([item.memory for item in got.items]) if isinstance(got, Context) else ()
     nearest = None
     if isinstance(got, NoContext) and got.reason == "below" and got.nearest and got.nearest.score < got.needed:
@@ -63,13 +64,13 @@ def trial(app: App, told: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **about,
         "off": "",
-        **_answer(got, recipe, {each.id: each for each in known}, trigger.name),
+        **_answer(got, layout, {each.id: each for each in known}, trigger.name),
         "nearest": nearest,
     }
 
 
 def _answer(
-    got: Context | NoContext, recipe: Layout, known: Mapping[str, Memory], trigger: str = "prompt"
+    got: Context | NoContext, layout: Layout, known: Mapping[str, Memory], trigger: str = "prompt"
 ) -> dict[str, Any]:
     found = got if isinstance(got, Context) else None
     numbers = {} if isinstance(got, Context) else {"spent": got.spent, "allowed": got.allowed}
@@ -85,10 +86,9 @@ def _answer(
         "terms": list(got.terms),
         "files": list(got.files),
         "problems": list(got.problems),
-        "layers": [_layer(each, got) for each in recipe.layers],
+        "layers": [_layer(each, got) for each in layout.layers],
         "items": items,
-        "left": [_rejected(each) for each in got.rejected],
-        "more": 0,
+        "rejected": [_rejected(each) for each in got.rejected],
     }
 
 
@@ -123,49 +123,49 @@ def _memory(memory: Memory) -> dict[str, Any]:
     return {"memory": memory.id, "title": memory.title, "kind": memory.kind, "scope": scope}
 
 
-def _range(recipe: Layout) -> dict[str, int]:
-    """How far a budget can be moved, and where the settings have it."""
-    return {"least": LEAST_BUDGET, "usual": recipe.budget, "most": min(MOST_TOKENS, max(1, recipe.budget) * TIMES)}
+def _range(layout: Layout) -> dict[str, int]:
+    """Return the range of the budget slider, and the budget of the settings."""
+    return {"least": LEAST_BUDGET, "usual": layout.budget, "most": min(MOST_TOKENS, max(1, layout.budget) * TIMES)}
 
 
-def _moment(app: App, told: Mapping[str, Any]) -> Trigger:
-    name = _one_of(told, "trigger", TRIGGERS) or "prompt"
-    host = _one_of(told, "host", tuple(FILES))
-    project = _project(app, _text(told, "project"))
-    session = _session(app, _text(told, "session"), project)
-    form = _one_of(told, "form", FORMS) or (find(host).form if host else "markdown")
+def _trigger(app: App, body: Mapping[str, Any]) -> Trigger:
+    name = _one_of(body, "trigger", TRIGGERS) or "prompt"
+    host = _one_of(body, "host", tuple(FILES))
+    project = _project(app, _text(body, "project"))
+    session = _session(app, _text(body, "session"), project)
+    form = _one_of(body, "form", FORMS) or (find(host).form if host else "markdown")
     return asked_trigger(
         Trigger(
             name=name,
             project=project,
             session=session,
-            prompt=redact(storable(_text(told, "prompt"))),  # as it would have come to the store
+            prompt=redact(storable(_text(body, "prompt"))),  # as the store would have it
             host=host,
             model=_model(app, name, session, host),
-            budget=_budget(told),
+            budget=_budget(body),
             form="plain" if name == "compaction" else form,
         )
     )
 
 
 def _project(app: App, key: str) -> Project:
-    """The project of a key, as which it counts."""
+    """Return the project of a key, or the one that it is an alias of."""
     if not key:
-        raise BadRequest("a project must be chosen", hint="send its key as `project`; /api/projects lists them")
-    found = app.registry.named(key)
-    if found.key not in app.registry.known() and found.key not in app.store.projects.contents():
+        raise BadRequest("`project` is missing", hint="send the key of a project; /api/projects lists them")
+    found = app.projects.named(key)
+    if found.key not in app.projects.known() and found.key not in app.store.projects.contents():
         raise NotFound(f"no project is known as {key[:200]!r}", hint="/api/projects lists them")
     return found
 
 
-def _sessions(app: App, project: Project, asked: str) -> list[Session]:
+def _sessions(app: App, project: Project, id: str) -> list[Session]:
     last = list(app.store.sessions.list(project.key, limit=SESSIONS))
-    known = _known(app, asked, project)
-    return [*last, known] if known and asked not in {each.id for each in last} else last
+    known = _known(app, id, project)
+    return [*last, known] if known and id not in {each.id for each in last} else last
 
 
 def _session(app: App, id: str, project: Project) -> str:
-    """The session whose window counts, which must be one of the project's."""
+    """Return the session whose window budget counts, which must be one of the project's."""
     if id and _known(app, id, project) is None:
         raise NotFound(f"there is no session {id[:80]!r} in this project", hint="leave it out for a new window")
     return id
@@ -173,32 +173,32 @@ def _session(app: App, id: str, project: Project) -> str:
 
 def _known(app: App, id: str, project: Project) -> Session | None:
     found = app.store.sessions.get(id) if id else None
-    return found if found and app.registry.key(found.project) == project.key else None
+    return found if found and app.projects.key(found.project) == project.key else None
 
 
 def _model(app: App, trigger: str, session: str, host: str) -> str:
-    """What the hook of such a moment named last, in this session or at this host: tokens are counted for it."""
+    """Return the model that this session's or agent's last such hook named: tokens are estimated for it."""
     latest = "" if session or not host else next((each.id for each in app.store.sessions.list(host=host, limit=1)), "")
     event = app.store.events.last(session or latest, trigger) if session or latest else None
     return find(event.host).parse(event.payload).model if event and event.host in FILES else ""
 
 
-def _budget(told: Mapping[str, Any]) -> int:
-    budget = told.get("budget") or 0
-    if type(budget) is not int or not 0 <= budget <= MOST_TOKENS:  # true is an int to Python, and a slip to us
+def _budget(body: Mapping[str, Any]) -> int:
+    budget = body.get("budget") or 0
+    if type(budget) is not int or not 0 <= budget <= MOST_TOKENS:  # True is an int to Python, and a mistake here
         raise BadRequest(f"`budget` must be a whole number up to {MOST_TOKENS}", hint="leave it out for the setting's")
     return budget
 
 
-def _text(told: Mapping[str, Any], name: str) -> str:
-    given = told.get(name) or ""
-    if not isinstance(given, str):
+def _text(body: Mapping[str, Any], name: str) -> str:
+    value = body.get(name) or ""
+    if not isinstance(value, str):
         raise BadRequest(f"`{name}` must be a text", hint="leave it out for none")
-    return given
+    return value
 
 
-def _one_of(told: Mapping[str, Any], name: str, known: tuple[str, ...]) -> str:
-    given = _text(told, name)
-    if given and given not in known:
-        raise BadRequest(f"unknown {name} {given[:40]!r}", hint=f"one of {', '.join(known)}")
-    return given
+def _one_of(body: Mapping[str, Any], name: str, known: tuple[str, ...]) -> str:
+    value = _text(body, name)
+    if value and value not in known:
+        raise BadRequest(f"unknown {name} {value[:40]!r}", hint=f"one of {', '.join(known)}")
+    return value

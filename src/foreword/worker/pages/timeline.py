@@ -1,4 +1,4 @@
-"""A place in the list of sessions -> the next ones, newest first: what each was about, changed, broke and decided."""
+"""List sessions, newest first: what each was about, and what it changed, broke and decided."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from foreword.extract.merge import fixes_of, open_items
 from foreword.extract.text import cut
 from foreword.models import Change, Event, Memory, Session, text
 from foreword.store.projects import counts_as, names
-from foreword.store.timeline import Changed, Given
+from foreword.store.timeline import Changed, InjectionTotals
+from foreword.worker.handlers import describe_sessions
 
 if TYPE_CHECKING:
     from foreword.models import KnownProject
@@ -25,11 +26,11 @@ CAME = 200  # memories of one kind that a session may have come to
 TITLE, SUMMARY, FIX, BY = 160, 320, 150, 60  # characters
 QUIET = 30 * 60.0  # seconds: an agent that works tells something within minutes
 KINDS = ("summary", "handoff", "decision", "failure", "learning", "preference", "correction")
-ASIDE = ("proposed", "discarded")  # what nobody said yes to is told elsewhere
+UNACCEPTED = ("proposed", "discarded")  # shown among the memories only
 
 
 def timeline(app: App, *, project: str = "", before: str = "", limit: int = 30) -> dict[str, Any]:
-    """Sessions of a project and its aliases, or of all, behind *before*, and where the next ones begin."""
+    """Return sessions of a project and its aliases, or of all, older than *before*; `next` leads to older ones."""
     store = app.store
     registry = store.projects.all()
     name = names(registry)
@@ -38,20 +39,20 @@ def timeline(app: App, *, project: str = "", before: str = "", limit: int = 30) 
     shown = found[:limit]
     ids = [each.id for each in shown]
     came = {
-        id: [memory for memory in memories if memory.status not in ASIDE]
+        id: [memory for memory in memories if memory.status not in UNACCEPTED]
         for id, memories in store.timeline.came_of(ids, kinds=KINDS, each=CAME).items()
     }
     fixed = fixing(app, came)
     changed = store.timeline.changed_in(places(shown, came), each=LOOKED_AT)
-    given = store.timeline.given_to(ids)
+    injected = store.timeline.injected(ids)
     unsummed = [id for id in ids if not any(memory.kind == "summary" for memory in came[id])]
     prompts = store.timeline.began_with(unsummed) if unsummed else {}
     now = app.now()
     sessions = [
         {
             **head(each, came[each.id], name=name, now=now, prompt=prompts.get(each.id)),
-            **_told(each, came[each.id], changed.get(each.id, Changed((), 0)), fixed=fixed),
-            "given": vars(given.get(each.id, Given())),
+            **_row(each, came[each.id], changed.get(each.id, Changed((), 0)), fixed=fixed),
+            "injected": vars(injected.get(each.id, InjectionTotals())),
         }
         for each in shown
     ]
@@ -61,9 +62,9 @@ def timeline(app: App, *, project: str = "", before: str = "", limit: int = 30) 
 def head(
     session: Session, came: Sequence[Memory], *, name: Callable[[str], str], now: float, prompt: Event | None
 ) -> dict[str, Any]:
-    """What a session is called: by its summary, or by its first prompt until there is one."""
+    """Return what identifies a session; its title is that of its summary, or until there is one its first prompt."""
     summary = summary_of(session, came)
-    asked = action_of(prompt, root="") if prompt and not summary else None
+    first = action_of(prompt, root="") if prompt and not summary else None
     return {
         "id": session.id,
         "host": session.host,
@@ -72,25 +73,25 @@ def head(
         "started": session.started,
         "last": session.last,
         "ended": session.ended,
-        "running": goes_on(session.last, session.ended, now=now),
+        "running": is_running(session.last, session.ended, now=now),
         "events": session.events,
-        "title": cut(summary.title if summary else asked.text if asked else "", TITLE),
+        "title": cut(summary.title if summary else first.text if first else "", TITLE),
     }
 
 
-def goes_on(last: float, ended: float, *, now: float) -> bool:
-    """Whether a session does: nobody ended it, and it told something not long ago."""
+def is_running(last: float, ended: float, *, now: float) -> bool:
+    """Return whether a session has not ended and had an event not long ago."""
     return not ended and abs(now - last) < QUIET  # a clock that was set back leaves sessions of tomorrow behind
 
 
 def summary_of(session: Session, came: Iterable[Memory]) -> Memory | None:
-    """What sums a session up; of one that was in several projects, its own project's."""
+    """Return the summary of a session; where it was in several projects, that of its own project."""
     found = [memory for memory in came if memory.kind == "summary"]
     return next((memory for memory in found if memory.project == session.project), found[0] if found else None)
 
 
 def places(sessions: Iterable[Session], came: Mapping[str, Sequence[Memory]]) -> list[tuple[str, str]]:
-    """Each session with every project that it is known to have been in."""
+    """Return each session with every project that it is known to have been in."""
     return [
         (project, each.id)
         for each in sessions
@@ -99,14 +100,14 @@ def places(sessions: Iterable[Session], came: Mapping[str, Sequence[Memory]]) ->
 
 
 def fixing(app: App, came: Mapping[str, Sequence[Memory]]) -> dict[str, dict[str, Any]]:
-    """The sessions that fixed what others saw and did not, with what each was about; by their ids."""
+    """Return by id the sessions that fixed what others left broken, each with its title."""
     ids = elsewhere(came)
     found = app.store.timeline.sessions_with(ids) if ids else ()
-    return {each["id"]: each for each in app.described(found)}
+    return {each["id"]: each for each in describe_sessions(app, found)}
 
 
 def failure(memory: Memory, *, session: Session, fixed: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """What broke, how often there, and what fixed it: there, or where else."""
+    """Return what broke, how often, and what fixed it: in this session or in another."""
     ended = {id: fixed[id]["last"] for id in fixes_of(memory.detail) if id in fixed}
     fate = fate_of(memory, session=session, ended=ended)
     by = fixed[fate.by] if fate.by else None
@@ -122,7 +123,7 @@ def failure(memory: Memory, *, session: Session, fixed: Mapping[str, Mapping[str
 
 
 def named(memory: Memory) -> dict[str, Any]:
-    """What a memory goes by."""
+    """Return what identifies a memory in a list."""
     return {"id": memory.id, "kind": memory.kind, "title": cut(memory.title, TITLE), "status": memory.status}
 
 
@@ -130,10 +131,10 @@ def change(each: Change) -> dict[str, Any]:
     return {"file": each.file, "function": each.function, "what": each.what, "signature": each.signature}
 
 
-def _told(
+def _row(
     session: Session, came: Sequence[Memory], changed: Changed, *, fixed: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """The few of each sort, and how many there are."""
+    """Return the first few of each sort, and how many more there are."""
     summary = summary_of(session, came)
     of = {kind: [memory for memory in came if memory.kind == kind] for kind in KINDS}
     failures = [failure(memory, session=session, fixed=fixed) for memory in of["failure"][:FEW]]
@@ -141,7 +142,7 @@ def _told(
     learned = [named(memory) for memory in of["learning"]]
     left = [*of["handoff"], *([summary] if summary else [])]
     steps = [step for memory in left for step in open_items(memory)]
-    # What a test is called says less than the function that it tests.
+    # A function says more than the name of its test.
     code = sorted(changed.changes, key=lambda each: is_test(each.file))
     several: dict[str, tuple[list[Any], int]] = {
         "changed": ([change(each) for each in code], changed.count),
@@ -160,7 +161,7 @@ def _told(
 
 
 def work_of(summary: Memory | None) -> str:
-    """Where a session's work was done and what became of it: branch, pull request, whether that was merged."""
+    """Return the branch, the pull request and the fate of a session's work in one line."""
     detail: Mapping[str, Any] = summary.detail if summary else {}
     branch, pull, fate = (text(detail, name) for name in ("branch", "pull_request", "fate"))
     parts = [f"branch {branch}" if branch else "", f"pull request {pull}" if pull else "", fate]
@@ -168,7 +169,7 @@ def work_of(summary: Memory | None) -> str:
 
 
 def _counting_as(project: str, registry: Mapping[str, KnownProject]) -> tuple[str, ...]:
-    """A project and those that count as it: what an alias was told before is still under its own key."""
+    """Return a project's key and those of its aliases, whose older sessions are stored under their own keys."""
     if not project:
         return ()
     key = counts_as(project, registry)
@@ -176,12 +177,12 @@ def _counting_as(project: str, registry: Mapping[str, KnownProject]) -> tuple[st
 
 
 def _place(before: str) -> tuple[float, str]:
-    """Where the next sessions begin, as an earlier answer told it."""
+    """Return the time and id in a `next` of an earlier answer."""
     last, _, id = before.partition("/")
     try:
-        told = float(last or 0.0)
+        at = float(last or 0.0)
     except ValueError:
-        told = -1.0
-    if not 0 <= told < float("inf"):
-        raise BadRequest(f"`before` must be what `next` said, not {before[:40]!r}", hint="leave it out for the newest")
-    return told, id
+        at = -1.0
+    if not 0 <= at < float("inf"):
+        raise BadRequest(f"invalid `before`: {before[:40]!r}", hint="send the `next` of an earlier answer")
+    return at, id

@@ -1,10 +1,9 @@
-"""A keeper -> whether all is well and, where it is not, the way out; and figures of what it gave, by day."""
+"""Tell whether all is well and, where it is not, what to do: worker, agents, store, settings, model."""
 
 from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from foreword import __version__
 from foreword.config import SETTINGS
 from foreword.errors import ForewordError
+from foreword.install.status import install_status
 from foreword.layout import LAYOUTS
 from foreword.models import Project
 from foreword.policy import chosen, off
@@ -30,7 +30,8 @@ from foreword.problems import (
 )
 from foreword.store.projects import names
 from foreword.units import STORE, sized
-from foreword.viewer.now import LAYERS
+from foreword.worker.handlers import health as worker_health
+from foreword.worker.handlers import list_agents, show_model
 
 if TYPE_CHECKING:
     from foreword.install.status import InstallStatus
@@ -38,24 +39,21 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-FRESH = 1.0  # seconds that figures hold at least
-SHARE = 10  # and so many times as long as counting them took: a page that listens costs a tenth of a core at most
-MOST_DAYS = 366
 MOST_TROUBLES = 50
 LEDGER = 20  # calls of a model that are shown
-NEAR = 0.8  # of the cap of the database, from which on it is told
+NEAR = 0.8  # share of the database's cap from which on a note says so
 MOST_WAITING = 100  # sessions that are counted as waiting
 
 
 def health(app: App) -> dict[str, Any]:
-    """How everything stands; what a broken store cannot tell is null, and the reason stands among the findings."""
+    """Return the state of every part; what a broken store cannot tell is null, with the reason among the findings."""
     now, found = app.now(), list[Finding]()
     worker = _worker(app, found, now=now)
     counts = worker.pop("counts")
     hosts = _hosts(app, found)
-    size = _asked(lambda: vars(app.store.stats.size()), found)
+    size = _try(lambda: vars(app.store.stats.size()), found)
     store = _store(app, found, size=size, counts=counts) if size else None
-    model = _asked(lambda: app.model(ledger=LEDGER), found)
+    model = _try(lambda: show_model(app, ledger=LEDGER), found)
     findings = [*found, *_switched(app), *_of_model(model)]
     return {
         "at": now,
@@ -72,29 +70,8 @@ def health(app: App) -> dict[str, Any]:
     }
 
 
-class Figures:
-    """What was given, what became of it and how the store grew, by day; counted anew after a while at the earliest."""
-
-    def __init__(self, app: App, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._keeper, self._clock = app, clock
-        self._counting = threading.Lock()  # two pages that ask at once are told the same
-        self._kept: dict[tuple[str, int], tuple[float, dict[str, Any]]] = {}  # until when
-
-    def of(self, project: str, *, days: int) -> dict[str, Any]:
-        """The figures of a project by its key, or of all, over the last *days* local days."""
-        _ = self._keeper.store  # one that is broken says so, whatever was counted before
-        with self._counting:
-            began = self._clock()
-            self._kept = {asked: kept for asked, kept in self._kept.items() if kept[0] > began}
-            if (project, days) not in self._kept:
-                told = {**self._keeper.stats(project_key=project, days=days), "layer_names": LAYERS}
-                ended = self._clock()
-                self._kept[project, days] = (ended + max(FRESH, (ended - began) * SHARE), told)
-            return self._kept[project, days][1]
-
-
-def _asked(question: Callable[[], T], found: list[Finding]) -> T | None:
-    """The answer, or None and a finding that tells why: the rest of the page does not depend on it."""
+def _try(question: Callable[[], T], found: list[Finding]) -> T | None:
+    """Return the answer, or None and add a finding: the rest of the page does not depend on it."""
     try:
         return question()
     except ForewordError as exc:
@@ -103,27 +80,26 @@ def _asked(question: Callable[[], T], found: list[Finding]) -> T | None:
 
 
 def _find(found: list[Finding], this: Finding) -> None:
-    """Say the same once: a broken store answers every question alike."""
+    """Add a finding once: a broken store fails every question alike."""
     if this.says not in {each.says for each in found}:
         found.append(this)
 
 
-# -- the worker and its store ---------------------------------------------------------------------------------------
 def _worker(app: App, found: list[Finding], *, now: float) -> dict[str, Any]:
     silent = {"version": __version__, "pid": os.getpid(), "home": str(app.home.root), "ok": False, "counts": {}}
     uptime = {"uptime_s": round(max(0.0, now - app.started), 1), "problems": []}
-    about = _asked(app.health, found) or {**silent, **uptime}
+    about = _try(lambda: worker_health(app), found) or {**silent, **uptime}
     for problem in about["problems"]:
         says, _, way_out = problem.partition("; ")
         _find(found, Finding("store", WRONG, says, way_out))
     waiting = _spooled(app.home.spool, now=now)
     if waiting["since_s"] > BACKLOG and about["uptime_s"] > SETTLE:
-        says = f"{sized(waiting['bytes'])} that hooks told wait in the spool, though a worker runs"
+        says = f"{sized(waiting['bytes'])} of hook payloads wait in the spool, though a worker runs"
         found.append(Finding("spool", WRONG, says, "see logs/worker.log, and run `foreword doctor`"))
-    told = ("version", "pid", "home", "uptime_s", "ok", "problems", "counts")
-    sessions = _asked(lambda: len(app.store.sessions.pending(limit=MOST_WAITING + 1)), found)
+    fields = ("version", "pid", "home", "uptime_s", "ok", "problems", "counts")
+    sessions = _try(lambda: len(app.store.sessions.pending(limit=MOST_WAITING + 1)), found)
     return {
-        **{name: about[name] for name in told},
+        **{name: about[name] for name in fields},
         "threads": threading.active_count(),
         "spool": waiting,
         "sessions_waiting": None if sessions is None else min(sessions, MOST_WAITING),
@@ -132,7 +108,7 @@ def _worker(app: App, found: list[Finding], *, now: float) -> dict[str, Any]:
 
 
 def _spooled(folder: Path, *, now: float) -> dict[str, float]:
-    """What hooks told and no worker has taken in, and for how long; nothing where there is no spool yet."""
+    """Return how much waits in the spool, and for how long."""
     try:
         waits = spooled(folder)
     except OSError:
@@ -151,29 +127,29 @@ def _store(app: App, found: list[Finding], *, size: Mapping[str, int], counts: M
 
 
 def _troubles(path: Path) -> list[dict[str, Any]]:
-    """What was swallowed, the newest first; the same in the same place is one entry, as often as it came."""
+    """Return swallowed errors, newest first; the same one in the same place is one entry with its count."""
     groups = sorted(grouped(noted(str(path))), key=lambda group: -group.last)[:MOST_TROUBLES]
     return [{"at": each.last, "where": each.where, "what": each.what, "count": each.count} for each in groups]
 
 
 # -- hosts --------------------------------------------------------------------------------------------------------
 def _hosts(app: App, found: list[Finding]) -> list[dict[str, Any]]:
-    """Every host that can be wired or was heard: what stands in its files, and what was seen of it."""
-    told = _asked(lambda: app.hosts()["hosts"], found)
-    seen = told or {}
-    wired = app.wiring()
+    """Return every agent that can be wired or had an event: its wiring, and what was seen of it."""
+    hosts = _try(lambda: list_agents(app)["hosts"], found)
+    seen = hosts or {}
+    wired = install_status(app.home, os.environ)
     rows = []
     for name in sorted({*wired, *seen}, key=lambda each: (each not in seen, each)):
         row = {"host": name, **_wired(wired.get(name)), **NEVER_SEEN, **seen.get(name, {})}
         rows.append({**row, "here": row["here"] or name in seen})
         found += _of_host(row)
-    if told is not None and not any(row["wired"] != "no" or row["last_event"] for row in rows):
+    if hosts is not None and not any(row["wired"] != "no" or row["last_event"] for row in rows):
         found.append(Finding("hosts", NOTE, "no agent is wired: nothing is captured", "run `foreword install`"))
     return rows
 
 
 def _wired(wired: InstallStatus | None) -> dict[str, Any]:
-    """How much of what install writes stands in a host's files: all of it, a part, or nothing."""
+    """Return how much of what install writes is in an agent's files: all of it, a part, or nothing."""
     if wired is None:
         return {"wired": "no", "there": 0, "lacks": [], "off": "", "files": [], "since": 0.0, "here": False}
     begun = wired.begun
@@ -203,19 +179,19 @@ def _of_host(row: Mapping[str, Any]) -> list[Finding]:
 
 # -- what the user chose --------------------------------------------------------------------------------------------
 def _switched(app: App) -> list[Finding]:
-    says = {"capture": "capture is off: sessions are not kept", "inject": "inject is off: agents are told nothing"}
+    says = {"capture": "capture is off: sessions are not kept", "inject": "inject is off: agents are given nothing"}
     return [
-        Finding("settings", NOTE, told, f"`foreword config set {name} on`")
-        for name, told in says.items()
+        Finding("settings", NOTE, sentence, f"`foreword config set {name} on`")
+        for name, sentence in says.items()
         if not getattr(app.settings, name)
-    ] + [Finding("settings", WRONG, problem, "correct it") for problem in app.loaded.problems]
+    ] + [Finding("settings", WRONG, problem, "correct it") for problem in app.services.loaded.problems]
 
 
 def _switches(app: App) -> list[dict[str, Any]]:
-    """The projects in which something of their own is switched off, and by what."""
+    """Return the projects in which something is switched off, and by what."""
     choices = {**chosen(app.settings), "capture": True, "inject": True}
     rows = []
-    registry = app.registry.known()
+    registry = app.projects.known()
     name = names(registry)
     for key, known in registry.items():
         its = off(Project(key, known.name, known.root), choices) if not known.alias_of else None
@@ -227,8 +203,8 @@ def _switches(app: App) -> list[dict[str, Any]]:
 
 
 def _settings(app: App) -> list[dict[str, Any]]:
-    """What differs from the built-in values, and where that was said."""
-    settings, origin = app.settings, app.loaded.origin
+    """Return the settings that differ from the defaults, and where they were set."""
+    settings, origin = app.settings, app.services.loaded.origin
     rows = [
         {"name": each.name, "value": here, "default": each.default, "from": origin[each.name]}
         for each in SETTINGS
@@ -260,13 +236,13 @@ def _says(findings: list[Finding], *, hosts: list[dict[str, Any]], store: Mappin
     if wrong:
         more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
         return f"Not all is well: {wrong[0].says}{more}"
-    heard = sum(1 for each in hosts if each["last_event"] and now - each["last_event"]["at"] < LATELY)
+    recent = sum(1 for each in hosts if each["last_event"] and now - each["last_event"]["at"] < LATELY)
     notes = sum(each.state == NOTE for each in findings)
     kept = store["counts"].get("memories", 0) if store else 0
     holds = f", {_many(kept, 'memory', 'memories')}, {sized(store['bytes'])}" if store else ""
-    aside = f", and {_many(notes, 'thing', 'things')} to know" if notes else ""
-    well = "All is well" if heard else "Nothing is wrong"  # who is not wired at all is not well served
-    return f"{well}: {_many(heard, 'agent', 'agents')} heard this week{holds}{aside}"
+    also = f", and {_many(notes, 'thing', 'things')} to know" if notes else ""
+    well = "All is well" if recent else "Nothing is wrong"
+    return f"{well}: {_many(recent, 'agent', 'agents')} heard this week{holds}{also}"
 
 
 def _many(number: int, one: str, more: str) -> str:
