@@ -103,6 +103,7 @@ def test_init_says_what_it_found_and_prompts_and_searches_find_it(person: Person
     assert "30 observations" in said
     assert "prompts and searches find all of this" in ended.stderr, "commits alone begin no session"
     assert "foreword install" in said
+    assert "foreword config set agent_notes true" in said
     for words, found in (
         ("rehearsal", "bands that are loud"),
         ("slots UTC", "Slots are in UTC"),

@@ -47,7 +47,33 @@ COMMITTED = "[waiting-list 1a2b3c4] Offer waiting slots\n 2 files changed, 20 in
         ((run("git remote -v", "origin  git@github.com:band/rooms.git (fetch)"),), {"repository": "band/rooms"}),
         ((run("gh repo view", "https://github.com/band/rooms.js/issues"),), {"repository": "band/rooms.js"}),
         ((run("git remote show origin", "  HEAD branch: trunk\n"),), {"default_branch": "trunk"}),
+        ((run("gh repo view --json nameWithOwner --jq .nameWithOwner", "band/rooms\n"),), {"repository": "band/rooms"}),
+        # An agent guesses owners: what was not found is not the repository, and what GitHub says of it decides.
+        (
+            (
+                run('gh api graphql -f query=\'{ repository(owner: "rooms", name: "rooms") {', '{"type":"NOT_FOUND"}'),
+                run('gh api graphql -f query=\'{ repository(owner: "band", name: "rooms") {', '{"data":{}}'),
+            ),
+            {"repository": "band/rooms"},
+        ),
+        ((run("gh pr comment 4 --repo rooms/rooms", "not found", failed=True),), {"repository": ""}),
+        ((run("gh api repos/band/rooms/pulls/4/comments", "[]"),), {"repository": "band/rooms"}),
+        (
+            (
+                run("gh repo view --json nameWithOwner", '{"nameWithOwner":"band/rooms"}'),
+                run("gh api repos/lib/dates/issues/4", "{}"),
+                run("gh api repos/lib/dates/issues/5", "{}"),
+            ),
+            {"repository": "band/rooms"},
+        ),
         # Pull requests: of one's own, not any that is named.
+        (
+            (run("gh pr list --head prices --json number,title", '[{"number":44,"title":"x"}]'),),
+            {"pull_request": "#44"},
+        ),
+        ((run("gh pr view --json number --jq .number", "44\n"),), {"pull_request": "#44"}),
+        ((run("gh pr view 12 --json number", '{"number":12}'),), {"pull_request": ""}),
+        ((run("gh pr list --json number", '[{"number":44}]'),), {"pull_request": ""}),
         ((run("gh pr create -t x", "https://github.com/band/rooms/pull/41\n"),), {"pull_request": "#41"}),
         ((run("gh pr list", "https://github.com/band/rooms/pull/12"),), {"pull_request": ""}),
         # What became of it.

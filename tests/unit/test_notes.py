@@ -186,6 +186,29 @@ def test_a_passage_is_the_sentences_that_hold_the_words_in_their_order() -> None
     assert passage("", weights("mail"), room=240) == ""
 
 
+TRIAGE = """I looked at all the open issues.
+#41 — Mails for waiting guests
+The sender is not verified, so `send_offer()` is skipped.
+It needs the key of the domain first.
+#44 — Prices in cents
+Done since May."""
+
+
+def test_of_a_list_of_issues_the_part_on_the_one_that_is_asked_for_is_told() -> None:
+    assert passage(TRIAGE, {"#41": 1.3}, room=240) == (
+        "#41 — Mails for waiting guests: The sender is not verified, so `send_offer()` is skipped. "
+        "It needs the key of the domain first."
+    )
+    assert passage(TRIAGE, {"#44": 1.3}, room=240) == "#44 — Prices in cents: Done since May."
+    assert passage(TRIAGE, {"#45": 1.3}, room=240) == ""
+
+
+def test_what_came_of_an_issue_is_told_where_the_turn_was_asked_for_it() -> None:
+    asked = {"user": "fix https://example.com/band/rooms/issues/41", "outcome": "The sender's domain is verified now."}
+    turn = a_memory("x", kind="turn", trust="agent", body="Issue #41 asks for mails to waiting guests.", detail=asked)
+    assert note_of(turn, now=NOW, weights={"#41": 1.3}).text == "The sender's domain is verified now."
+
+
 @given(st.text(max_size=400), st.integers(1, 300))
 def test_a_passage_is_never_longer_than_its_room(text: str, room: int) -> None:
     both = f"{text}\n{LONG}\n{text}"
@@ -211,6 +234,9 @@ def test_before_an_edit_the_newest_that_the_user_laid_down_is_quoted() -> None:
     assert hint_for_edit("rooms/f3.py", [wide], now=NOW) is not None
     assert hint_for_edit("rooms/f4.py", [wide], now=NOW) is None
     assert hint_for_edit("a.py", [], now=NOW) is None
+    # A file and its tests are one thing.
+    pairs = ("a.py", "test_a.py", "b.ts", "b.test.ts", "c.go", "c_test.go")
+    assert hint_for_edit("a.py", [a_memory("cents, never floats", kind="correction", files=pairs)], now=NOW) is not None
 
 
 @table("trap", TRAPS)

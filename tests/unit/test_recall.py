@@ -283,6 +283,54 @@ def test_what_changes_together_with_a_file_that_the_prompt_names_is_told(store):
     assert "Changed together" not in str(ask(store, "prompt", "the walrus pool shows the wrong opening hours"))
 
 
+def test_a_pull_request_that_is_meant_and_not_named_is_named(store):
+    work = {"branch": "waiting-list", "pull_request": "#41", "repository": "band/rooms"}
+    about = {"kind": "summary", "trust": "agent", "session": "earlier", "files": ("rooms/waiting.py",)}
+    store.memories.put([*noise(), a_memory("Offer waiting slots", age=HOUR, detail=work, **about)])
+    asked = "there are some valid comments from the reviewer on that pr"
+    got = ask(store, prompt=asked, session="s", first=True)
+    line = "last worked on 1h ago: Pull request #41, branch waiting-list, repository band/rooms: Offer waiting slots"
+    assert f"- {line}. rooms/waiting.py [" in got.text
+    # A later session on the same branch did not ask for its number.
+    later = a_memory("Round prices", age=60.0, detail={"branch": "waiting-list"}, **{**about, "session": "later"})
+    store.memories.put([later])
+    assert "ago: Pull request #41, branch waiting-list" in ask(store, prompt=asked, session="s", first=True).text
+    # The running conversation has one, or it is over.
+    assert isinstance(ask(store, prompt=asked, session="s", session_words=frozenset(("#44",))), NoContext)
+    assert isinstance(ask(store, prompt=asked, session="s", first=True, now=NOW + 9 * DAY), NoContext)
+    merged = a_memory("Offer more slots", age=30.0, detail={**work, "fate": "merged"}, **{**about, "session": "last"})
+    store.memories.put([merged])
+    assert isinstance(ask(store, prompt=asked, session="s", first=True), NoContext)
+
+
+def test_a_question_about_what_was_never_spoken_of_is_not_answered(store):
+    store.memories.put([a_turn(), *noise()])
+    assert isinstance(ask(store, prompt="where did we read the opening hours of the walrus pool?"), Context)
+    assert isinstance(ask(store, prompt="where did we sell the dolphin opera tickets of the walrus?"), NoContext)
+
+
+def test_a_release_is_told_how_the_last_one_went(store):
+    outcome = "Tagged `v0.3`; the upload failed first because the token of the registry had expired."
+    last = a_turn("Release 0.3", body=outcome, detail={"user": "cut release 0.3 please", "outcome": outcome})
+    kept, *_ = store.memories.put([last, a_turn("Other", uid="o"), *noise()])
+    for asked in ("release it", "please publish version 0.4", "ok make a release, with notes"):
+        got = ask(store, prompt=asked, session="s")
+        assert shown(got) == [kept.id], asked
+        assert outcome in got.text
+    assert isinstance(ask(store, prompt="the release notes page is slow", session="s"), NoContext)
+    assert isinstance(ask(store, prompt="release it", session="earlier"), NoContext)
+
+
+def test_what_is_not_sure_does_not_push_out_what_is(make_store):
+    told = make_store()
+    unsure = a_memory(
+        f"{TOPIC} walrus pool opening hours", kind="learning", trust="agent", confidence=0.6, session="earlier"
+    )
+    told.memories.put([*noise(), a_turn(), unsure])
+    got = ask(told, prompt="the opening hours of the walrus pool are wrong", first=True)
+    assert "hours.toml" in got.text
+
+
 def test_goals_and_facts_come_where_the_words_name_such(store):
     goal, done, fact, *_ = store.memories.put(
         [

@@ -14,6 +14,8 @@ from foreword.recall.relevance import (
     classify,
     content_words,
     is_anchored,
+    is_titled,
+    means_pull_request,
     references,
     topic_words,
     word_weights,
@@ -44,6 +46,29 @@ def test_replies_and_routines_stay_silent(prompt: str) -> None:
         assert not choose(word_weights(kind.topic, {}, 50), [strong], kind=kind).notes
 
 
+@table("prompt", [each.strip() for each in SILENT.split("|")])
+def test_replies_and_routines_mean_no_earlier_pull_request(prompt: str) -> None:
+    assert not means_pull_request(prompt) or prompt == "create the PR"  # which a routine answers
+
+
+@table(
+    "prompt, expected",
+    [
+        ("there are some comments on that pr", True),
+        ("address the review comments please", True),
+        ("coderabbit found three things", True),
+        ("the migration pull request needs a rebase", True),
+        ("new comments from the reviewer, have a look", True),
+        ("review https://example.com/band/rooms/pull/41, the PR of Ann", False),
+        ("there is a comment on pr 41", False),
+        ("open a pr with these prices", False),
+        ("the printer shows the wrong hour", False),
+    ],
+)
+def test_knows_a_pull_request_that_is_meant_and_not_named(prompt: str, expected: bool) -> None:
+    assert means_pull_request(prompt) is expected
+
+
 def test_the_table_of_silent_prompts_has_a_hundred_rows() -> None:
     assert len({each.strip() for each in SILENT.split("|")}) >= 100
 
@@ -64,6 +89,7 @@ PLAN = (
         ("how do I reset the sandbox again?", "typed", True, "", "past"),
         ("didn't we store slots in utc?", "typed", False, "slots utc", "past"),
         ("we decided on cents last week, apply that to vouchers", "typed", True, "", "past"),
+        ("replace the sandbox logo, which was drawn by hand, by the poster", "typed", True, "", "new topic"),
         ("Implement the following plan:\n\n" + PLAN, "machine", True, "", "plan"),
         (PLAN, "pasted", True, "", "plan"),
         ("<event>check failed</event>", "machine", False, "", "machine"),
@@ -169,6 +195,34 @@ def test_a_note_on_the_same_issue_fits_whatever_else_it_says() -> None:
     assert choose(weights, [note("a", "fixed in #41", "for #41 the sender is verified now")], kind=kind).notes
     # Where the passage does not name it, the note may list ten of them.
     assert not choose(weights, [note("a", "see #39, #40 and #41", "the sender is verified now")], kind=kind).notes
+
+
+def test_a_note_that_answered_a_prompt_about_the_same_issue_fits_too() -> None:
+    weights, kind = asks("https://example.com/band/rooms/issues/41 is still not fixed")
+    answer = note("a", "#41 sender domain", "the sender of the domain is verified now")
+    assert not choose(weights, [answer], kind=kind).notes
+    assert choose(weights, [replace(answer, same_thing=True)], kind=kind).notes
+
+
+def test_the_number_of_a_known_issue_weighs_more_than_any_word() -> None:
+    weights = word_weights(("#41", "#99", "lisbon"), {"#41": 1, "lisbon": 1}, 200)
+    assert weights["#41"] > weights["lisbon"] > weights["#99"]
+
+
+def test_a_note_named_after_the_thing_needs_less_than_any_other_and_half_of_the_topic() -> None:
+    topic = "the voucher printer smears the logo"
+    holders = {"voucher": 6, "printer": 6, "logo": 6}
+    words = topic_words(topic)
+    weights, kind = word_weights(words, holders, 200), PromptKind("new topic", "a change of topic", words, words)
+    near = note("a", "voucher printer queue", "the voucher printer waits for its queue")
+    assert not choose(weights, [near], kind=kind).notes
+    assert choose(weights, [replace(near, titled=True)], kind=kind).notes
+    far = note("a", "voucher queue", "the voucher waits for its queue")
+    assert not choose(weights, [replace(far, titled=True)], kind=kind).notes
+    assert is_titled(weights, title="Voucher queue", files=("rooms/voucher_queue.py",))
+    assert not is_titled(weights, title="Voucher queue", files=("rooms/mail.py",))
+    assert not is_titled(weights, title="Mail queue", files=("rooms/voucher.py",))
+    assert not is_titled({"voucher": 0.2}, title="Voucher queue", files=("rooms/voucher.py",))  # all of it is vouchers
 
 
 def test_a_routine_brings_only_what_is_known_about_just_that() -> None:

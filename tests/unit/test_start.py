@@ -208,18 +208,20 @@ def test_a_rule_for_all_projects_is_not_hidden_by_a_project_that_is_corrected_al
 
 def test_decisions_and_facts_come_for_the_files_in_play_only(store):
     turn = a_memory("x", kind="turn", files=("rooms/mail.py",), trust="agent", session="s1", detail={"outcome": "x"})
+    found_out = {"kind": "learning", "trust": "agent", "confidence": 0.6, "files": ("rooms/mail.py",), "uid": "lea:1"}
     store.memories.put(
         [
             turn,
             a_memory("Mails go out at night", files=("rooms/mail.py",)),
             a_memory(
-                "The sandbox rejects our sender",
+                "The sandbox rejects our sender, because its domain is not verified",
                 kind="learning",
                 trust="agent",
                 confidence=0.6,
                 files=("rooms/mail.py",),
             ),
             a_memory("Unsure of the sender", kind="learning", trust="agent", confidence=0.4, files=("rooms/mail.py",)),
+            a_memory("`send()` writes a row", **found_out),
             a_memory("Charts are drawn in SVG", files=("rooms/charts.py",)),
         ]
     )
@@ -230,6 +232,9 @@ def test_decisions_and_facts_come_for_the_files_in_play_only(store):
     assert "learned yesterday: The sandbox rejects our sender" in lines[1]
     assert "Charts" not in text
     assert "Unsure" not in text
+    assert "writes a row" not in text  # what was built, not what to know about it
+    store.memories.put([a_memory("`send()` reads two rows", **{**found_out, "seen": 2, "uid": "lea:2"})])
+    assert "reads two rows" in told(store)  # found out twice
 
 
 def test_recent_files_are_those_of_most_and_newest_turns() -> None:
@@ -237,6 +242,8 @@ def test_recent_files_are_those_of_most_and_newest_turns() -> None:
         return TurnRecord(session="s", ended=ended, edited=edited, read=read)
 
     often = [turn(n, "often.py") for n in range(20)]
+    again = [replace(turn(n, "again.py", "once.py" if n else "other.py"), session=f"s{n}") for n in range(3)]
+    assert recent_files(again)[0] == "again.py"
     assert recent_files([*often, turn(99.0, "new.py")])[:2] == ["often.py", "new.py"]
     assert recent_files([turn(1.0, "old.py"), turn(2.0, "new.py")]) == ["new.py", "old.py"]
     # A turn of many files says little of each, and reading less than editing.

@@ -86,7 +86,7 @@ def init(
         screen.as_json(done)
     else:
         report(done, project)
-        _picture(home, folder)
+        _picture(home, folder, offer_notes=not settings.agent_notes)
     if done["state"] == "failed":
         raise typer.Exit(1)
 
@@ -119,7 +119,7 @@ def _ask(project: Project) -> None:
         raise typer.Exit(0)
 
 
-def _picture(home: Home, folder: str) -> None:
+def _picture(home: Home, folder: str, *, offer_notes: bool) -> None:
     """What a session would begin with now, and what to do next."""
     answer: dict[str, Any] = door.worker(home).get("/api/context", project_path=folder, preview=1)
     if answer["context"]:
@@ -134,3 +134,5 @@ def _picture(home: Home, folder: str) -> None:
         '  foreword context "a question"     what an agent would be given with it\n'
         "  foreword search WORDS             look around in what was learnt"
     )
+    if offer_notes:
+        screen.say("  foreword config set agent_notes true   let agents write notes after long work; costs a turn")

@@ -43,7 +43,8 @@ class _Reader:
     """Collects facts from actions in their order."""
 
     def __init__(self) -> None:
-        self.branch = self.default_branch = self.repository = self.pull_request = self.fate = ""
+        self.branch = self.default_branch = self.pull_request = self.fate = ""
+        self.repositories: dict[str, int] = {}
         self.commits: dict[str, None] = {}
         self.uncommitted: dict[str, None] = {}
         self.checks: dict[str, int] = {}
@@ -60,7 +61,7 @@ class _Reader:
         return Facts(
             branch=self.branch,
             default_branch=self.default_branch,
-            repository=self.repository,
+            repository=max(self.repositories, key=self.repositories.__getitem__, default=""),
             commits=tuple(self.commits),
             pull_request=self.pull_request,
             fate=self.fate,
@@ -93,12 +94,12 @@ class _Reader:
             self.branch = on["branch"]
         elif "branch --show-current" in command and re.fullmatch(r"[\w./-]+", output.strip()):
             self.branch = output.strip()
-        if remote := _REPOSITORY.search(output):
-            self.repository = f"{remote['owner']}/{remote['name']}"
+        if not failed and "NOT_FOUND" not in output:  # an agent guesses owners
+            self._name_repository(command, output)
         if default := _DEFAULT.search(output):
             self.default_branch = default["branch"]
-        if pull := _PULL_REQUEST.search(output if re.search(r"\bgh pr (?:create|view|edit|ready)\b", command) else ""):
-            self.pull_request = f"#{pull['number']}"
+        if not failed and (pull := _own_pull_request(command, output)):
+            self.pull_request = f"#{pull}"
         if not failed and re.search(r"\bgit\b[^\n;|&]*\bpush\b", command):
             self.fate = self.fate or "pushed"
         if not failed and re.search(r"\bgh pr merge\b", command):
@@ -107,6 +108,16 @@ class _Reader:
             r"\bgit (?:stash(?! (?:list|show))|checkout (?:-- )?\.|restore \.|reset --hard)", command
         ):
             self.uncommitted.clear()
+
+    def _name_repository(self, command: str, output: str) -> None:
+        """Count a repository that a command worked with; what git or GitHub says of this one decides."""
+        found = [(_REPOSITORY.search(output), 1), (_ASKED_REPOSITORY.search(command), 1)]
+        if _ASKS_REPOSITORY.search(command):
+            found += [(_REPOSITORY.search(output), SURELY), (_BARE_REPOSITORY.search(output), SURELY)]
+        for each, times in found:
+            if each is not None:
+                name = "/".join(part for part in each.groups() if part)
+                self.repositories[name] = self.repositories.get(name, 0) + times
 
     def _commit(self, subject: str, command: str) -> None:
         self.commits[subject[:MOST_SUBJECT].strip()] = None
@@ -117,6 +128,13 @@ class _Reader:
         for file in list(self.uncommitted):
             if any(file == name or file.startswith(name.rstrip("/") + "/") for name in named):
                 del self.uncommitted[file]
+
+
+def _own_pull_request(command: str, output: str) -> str:
+    """Return the number of this branch's pull request, where a command opens it or asks for it; else nothing."""
+    linked = _PULL_REQUEST.search(output) if _OPENS.search(command) else None
+    found = linked or (_NUMBER.search(output[:2_000]) if _ASKS_OWN.search(command) else None)
+    return next(filter(None, found.groups())) if found else ""
 
 
 def _ends(command: str) -> str:
@@ -147,5 +165,15 @@ _REPOSITORY = re.compile(r"\bgithub\.com[:/](?P<owner>[\w.-]+)/(?P<name>[\w-]+(?
 _DEFAULT = re.compile(
     r"(?:HEAD branch: |origin/HEAD -> origin/|\"defaultBranchRef\":\{\"name\":\")(?P<branch>[\w./-]+)"
 )
-_PULL_REQUEST = re.compile(r"/pull/(?P<number>\d+)\b")
+_ASKED_REPOSITORY = re.compile(
+    r"\bgh api (?:-\S+ )*/?repos/([\w.-]+)/([\w.-]+)/|\bgh pr\b[^\n|;]* (?:--repo|-R)[ =]([\w.-]+)/([\w.-]+)"
+    r"|\brepository\(owner: ?\"([\w.-]+)\", name: ?\"([\w.-]+)\""
+)
+_ASKS_REPOSITORY = re.compile(r"\bgit remote\b|\bgh repo view\b(?! [\w.-]+/)")
+_BARE_REPOSITORY = re.compile(r"^(?:\{?\"nameWithOwner\": ?\")?([\w.-]+)/([\w.-]+)(?:\"\})?$", re.MULTILINE)
+SURELY = 100  # times that a command counts which asks for the repository's own name
+_PULL_REQUEST = re.compile(r"/pull/(\d+)\b")
+_OPENS = re.compile(r"\bgh pr (?:create|view|edit|ready)\b")
+_ASKS_OWN = re.compile(r"\bgh pr (?:list\b[^\n|;]* --head\b|(?:view|checks|status)\b(?! (?:\d|https?:)))")
+_NUMBER = re.compile(r"/pull/(\d+)\b|\"number\": ?(\d+)\b|\A\s*(\d{1,6})\s*\Z")
 _ADDED = re.compile(r"\bgit add (?P<files>[^\n;&|]+)")

@@ -15,7 +15,7 @@ from foreword.extract.failures import failure_body, failure_detail, failure_key,
 from foreword.extract.merge import ROUTINES
 from foreword.extract.routines import routine_of
 from foreword.extract.statements import Statement, retracts, statements_of
-from foreword.extract.summary import learned_with_turns, outcome_of, outcome_of_session, title_of
+from foreword.extract.summary import is_written_down, learned_with_turns, outcome_of, outcome_of_session, title_of
 from foreword.extract.tasks import Tasks, tasks_of
 from foreword.extract.text import cut, sentences
 from foreword.extract.turns import Turn, turns_of
@@ -33,6 +33,7 @@ MOST_FILES = 20  # that a summary or a turn names
 USER_WORDS = 600  # characters of the user's words that a turn keeps
 EXCERPT = 2_500  # characters of a final message that a turn keeps: what passages are cut from
 MOST_COMMANDS = 4  # of a turn
+FOUND_OUT, WRITTEN_DOWN = 0.6, 0.7  # confidence of what an agent said, and of what it wrote into a commit for others
 
 ChangesOf = Callable[[Edit], Sequence[Change]]
 
@@ -215,7 +216,7 @@ class SessionExtractor:
                 f"lea:{self.project.key}:{_key('learning', text)}",
                 at=turn.ended,
                 trust="agent",
-                confidence=0.6,
+                confidence=WRITTEN_DOWN if is_written_down(text, turn) else FOUND_OUT,
                 files=tuple(file for file in turn.edited if not file.startswith("/"))[:8],
             )
             for text, turn in learned_with_turns(turns)

@@ -22,15 +22,16 @@ from foreword.extract.turns import Turn
 
 TITLE = 110  # characters; two commit subjects
 OUTCOME = 300  # characters of what came of one turn
-SESSION_OUTCOME = 350  # characters
+SESSION_OUTCOME = 450  # characters; 350 keep 52 of 218 facts, 400 57, 450 and 500 60, each the most on any two projects
 LEARNED = 4  # sentences a session; more of them are seldom worth more, and a summary stays within 350 tokens
 LEARNED_EACH = 320  # characters, two or three sentences; with 240 fewer facts are found, with 360 no more
-LEARNED_ALL = 800  # characters of all of them; title, outcome and open items need the rest of the 350 tokens
+LEARNED_ALL = 750  # characters of all of them; title, outcome and open items need the rest of the 350 tokens
 # Weights beside those of `_MARKS`. Their neighbours give the same within noise (2 of 218 facts), so they are round.
 MARKED = 0.4  # the least that a sentence must show of stating a fact: one mark
 WRITTEN_FOR_LATER = 0.5  # for the body of a commit or a pull request
 TOPIC = 0.4  # for each of up to three words of the session's title
 COMMIT_BODY = 1.0  # what a sentence of a commit's body is worth as outcome before its own marks count
+WHOLLY = 0.9  # share of a passage's words that a paragraph holds which has it
 SAME = 0.6  # share of words from which on a sentence says again what another has said
 
 
@@ -555,6 +556,13 @@ def learned_with_turns(turns: Sequence[Turn], *, most: int = LEARNED) -> tuple[t
             taken.append((point, turn))
             known, room = known | words, room - len(point.text)
     return tuple((_ended(point.text), turn) for point, turn in sorted(taken, key=lambda each: each[0].place))
+
+
+def is_written_down(learned: str, turn: Turn) -> bool:
+    """Return whether a passage stands in a commit or a pull request: it was written for others, after the work."""
+    bodies = (*(each.body for each in commits_of([turn])), *(each.body for each in pull_requests_of([turn])))
+    words = stems(learned)
+    return any(holds(stems(sentence.text), words, share=WHOLLY) for body in bodies for sentence in blocks(body))
 
 
 def _facts(text: str) -> Iterator[tuple[str, float]]:

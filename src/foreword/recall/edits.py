@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from foreword.models import Memory
@@ -12,7 +13,8 @@ from foreword.recall.sanitize import ago, neutral, shown_path
 
 LAID_DOWN = ("preference", "correction", "decision", "learning")
 WIDTH = 240  # characters of what is quoted
-FEW = 3  # files of the turn in which it was said: then it was about these
+FEW = 3  # files of the turn in which it was said, each with its tests: then it was about these
+_TEST = re.compile(r"^tests?[_-]|[_-](?:tests?|spec)$", re.IGNORECASE)
 
 
 def hint_for_edit(file: str, memories: Sequence[Memory], *, now: float) -> Hint | None:
@@ -32,6 +34,10 @@ def hint_for_edit(file: str, memories: Sequence[Memory], *, now: float) -> Hint 
 
 
 def _is_about(memory: Memory, file: str) -> bool:
-    name = file.rpartition("/")[2].partition(".")[0]
-    named = memory_words(name) & memory_words(memory.title)
-    return bool(named) or len(memory.files) <= FEW
+    named = memory_words(_stem(file)) & memory_words(memory.title)
+    return bool(named) or len({_stem(each) for each in memory.files}) <= FEW
+
+
+def _stem(file: str) -> str:
+    """Return the name of a file without its ending; that of a test is the name of what it tests."""
+    return _TEST.sub("", file.rpartition("/")[2].partition(".")[0])

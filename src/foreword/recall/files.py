@@ -37,13 +37,19 @@ HALF = 8  # turns after which a file counts half; between 4 and 16 the figures h
 def recent_files(records: Sequence[TurnRecord]) -> list[str]:
     """Return the files that were worked on lately, most first: each turn counts, the newer the more."""
     scores: defaultdict[str, float] = defaultdict(float)
+    sessions: defaultdict[str, set[str]] = defaultdict(set)
     for number, turn in enumerate(sorted(records, key=lambda each: -each.ended)):
         for path, share in _shares(turn).items():
             if is_source(path):
                 scores[path] += share * 0.5 ** (number / HALF)
+        for path in turn.edited:
+            sessions[path].add(turn.session)
+    for path in scores:
+        scores[path] *= 1.0 + AGAIN * max(0, len(sessions[path]) - 1)
     return sorted(scores, key=lambda path: (-scores[path], path))
 
 
+AGAIN = 0.2  # more for each further session that edited a file: better than 0 on each project left out
 READ = 0.4  # of a vote for an edited file
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from foreword.models import EMPTY, KINDS, Memory
 from foreword.recall.passages import passage
-from foreword.recall.relevance import content_words
+from foreword.recall.relevance import content_words, references
 from foreword.recall.sanitize import ago, neutral, shown_path
 
 SENTENCE = 240  # characters of one note; some 60 tokens
@@ -54,14 +54,14 @@ def note_of(memory: Memory, *, now: float, weights: Mapping[str, float] = EMPTY,
     )
 
 
-def session_note(memory: Memory, *, now: float, files: Collection[str] | None = None) -> Note:
+def session_note(memory: Memory, *, now: float, files: Collection[str] | None = None, room: int = OUTCOME) -> Note:
     """Return a session in a line: its title and outcome; of its files those in *files* (None: the first)."""
     title = neutral(memory.title, width=TITLE).rstrip(".")
-    outcome = neutral(memory.body, width=OUTCOME)
+    outcome = neutral(memory.body, width=room)
     text = f"{title}: {outcome}" if outcome and not _repeats(title, outcome) else outcome or title
     named = [file for file in memory.files if files is None or file in files][:MOST_FILES]
     return Note(
-        text=neutral(text, width=OUTCOME + TITLE),
+        text=neutral(text, width=room + TITLE),
         label=ago(now - memory.created),
         files=tuple(shown_path(file) for file in named),
         id=id_of(memory),
@@ -92,18 +92,22 @@ def _turn(memory: Memory, now: float, weights: Mapping[str, float], width: int) 
     user, outcome = text_in(memory.detail, "user"), text_in(memory.detail, "outcome")
     subject = next(iter(texts_in(memory.detail, "commits")), "").rstrip(".")
     room = max(80, width - len(subject) - 2)
-    answer = (passage(memory.body, weights, room=room) if weights else "") or outcome or memory.title
+    asked_for = any(each in weights for each in references(user))  # then all that came of it is about this issue
+    answer = (passage(memory.body, weights, room=room) if weights and not asked_for else "") or outcome or memory.title
     text = f"{subject}: {answer}" if subject and not _repeats(subject, answer) else answer
     ours = memory.trust in ("user", "agent")  # extracted here: who imports a turn could put words into the user's mouth
-    if ours and user and len(user) <= QUOTE and _held(user, weights) > _held(answer, weights):
+    if ours and user and not asked_for and len(user) <= QUOTE and _held(user, weights) > _held(answer, weights):
         quoted = _quote(user)
         rest = neutral(outcome or answer, width=max(60, width - len(quoted)))
         return Note(text=f"{quoted}: {rest}", label=f"you, {_when(memory, now)}", files=_files(memory))
     return Note(text=neutral(text, width=width), label=_when(memory, now), files=_files(memory))
 
 
-def _summary(memory: Memory, now: float, _: Mapping[str, float], width: int) -> Note:
-    note = session_note(memory, now=now)
+def _summary(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
+    """Return a session's title with the sentences of its outcome that hold what is looked for."""
+    room = max(80, width - len(memory.title))
+    told = passage(memory.body, weights, room=room) if weights else ""
+    note = session_note(replace(memory, body=told) if told else memory, now=now, room=room)
     return replace(note, text=neutral(note.text, width=width))
 
 

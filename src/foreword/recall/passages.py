@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
 
 from foreword.extract.text import cut, split_sentences
-from foreword.recall.relevance import memory_words, without_parts
+from foreword.recall.relevance import memory_words, references, without_parts
 
 SHORTEST = 25  # characters of a sentence that says something
 ENOUGH = 1.2  # words' worth that the best sentence holds
+HEAD = 12  # characters at the beginning of a line in which the number stands of the issue that it is about
 NEXT = 0.6  # of the best sentence's weight that the second one needs
 TELLS = 0.5  # words' worth of a sentence that states a cause or what was done
 # A sentence that was torn out of its context begins in the middle, or announces what does not follow.
@@ -24,8 +26,11 @@ _TELLS = re.compile(
 
 def passage(text: str, weights: Mapping[str, float], *, room: int) -> str:
     """Return up to two sentences of *text* that hold most of the weight of a prompt's words; empty where none do."""
+    lines = _lines(text)
+    if section := _section_on(lines, weights, room=room):
+        return section
     ranked = []
-    for place, sentence in enumerate(_lines(text)):
+    for place, sentence in enumerate(lines):
         if len(sentence) < SHORTEST or _OFFER.search(sentence) or not _WHOLE.match(sentence):
             continue
         words = memory_words(sentence)
@@ -44,6 +49,18 @@ def passage(text: str, weights: Mapping[str, float], *, room: int) -> str:
         if room < SHORTEST:
             break
     return " ".join(each if each[-1] in ".!:" else f"{each}." for _, each in sorted(taken))
+
+
+def _section_on(lines: Sequence[str], weights: Mapping[str, float], *, room: int) -> str:
+    """Return what a list of issues says about the one that a prompt names: its heading and what follows."""
+    for place, line in enumerate(lines):
+        named = references(line[:HEAD])
+        if len(named) != 1 or named[0] not in weights:
+            continue
+        following = list(takewhile(lambda after: not references(after[:HEAD]), lines[place + 1 :]))
+        if told := " ".join(after for after in following if not _OFFER.search(after)):
+            return cut(f"{line.rstrip('.:')}: {told}", room)
+    return ""
 
 
 def _lines(text: str) -> list[str]:

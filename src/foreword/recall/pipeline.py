@@ -41,22 +41,28 @@ from foreword.recall.query import query_of
 from foreword.recall.rank import CERTAIN, WORDED, least, rank, votes, weighed
 from foreword.recall.relevance import (
     NO_WORD,
+    UNKNOWN,
     Anchors,
     Candidate,
     PromptKind,
     RoutineNote,
     anchors_of,
+    asks_for_release,
     choose,
     choose_for_routine,
     classify,
     content_words,
     is_anchored,
+    is_reference,
+    is_titled,
+    means_pull_request,
     memory_words,
+    references,
     word_weights,
 )
 from foreword.recall.sanitize import shown_path
 from foreword.recall.search import Searchable, search
-from foreword.recall.start import Entry, SessionStart, file_exists, work_in_progress
+from foreword.recall.start import SESSIONS, Entry, SessionStart, file_exists, pull_request_note, work_in_progress
 from foreword.recall.tokens import count, family_of
 from foreword.terms import root, terms
 
@@ -70,10 +76,15 @@ CANDIDATES = 12  # hits that are put into words and compared with a prompt
 OFFLINE_TURNS = 60  # turns that tell the likely files where no worker keeps them at hand
 CLEARLY = 0.25  # score of a hit that answers a question, whatever share of its words it holds
 ANSWERS = 0.5  # of the weight of a question about the past, that the best note must hold
+# Words of a question that nothing here holds, from which on it is about something that was never spoken of, unless a
+# note holds this share of its weight: silences 5 more of devmem's 25 questions without an answer, loses 1 of 175.
+UNHEARD, HEARD = 2, 0.65
 SURE = 0.7  # confidence of what an agent wrote before it comes with a prompt: said in two sessions, or by the user
+SAYS_LITTLE = 60  # characters of an outcome without a file: what an agent was about to do when it was stopped
 NEW_WORDS = 0.4  # of a note's words that the prompt does not say itself
 MOST_TYPED = 3_000  # characters of a prompt whose words are weighed
 MOST_WEIGHED = 60  # words
+RELEASES = 240  # turns, the newest, among which the last release is looked for
 LATELY = 6  # sessions; a failure that comes back was seen in half of them
 PROGRESS_SECONDS = 3 * 86_400.0  # after which it is old news
 SPEAKING = ("new topic", "past", "same topic")  # kinds of prompts that may be given notes
@@ -289,9 +300,8 @@ class _Recall:
         if max(memory.created, memory.confirmed) <= since:
             self.older = True
             return "older", "it was there when this context window began"
-        sure = SURE if layer == "notes" and memory.trust != "user" else CERTAIN
-        if memory.kind == "learning" and memory.confidence < sure:
-            return "unsure", f"not sure enough: {memory.confidence:.2f}, and below {sure} it must be asked for"
+        if doubt := _doubt(memory, SURE if layer == "notes" else CERTAIN):
+            return "unsure", doubt
         if layer == "rules" and memory.trust != "user":
             return "trust", "only what the user said becomes a rule"
         return None
@@ -330,11 +340,13 @@ class _Recall:
             first=self.trigger.first,
             session_words=self.trigger.session_words,
         )
+        meant = self._pull_request(author.typed) or self._last_release(author.typed)
+        meant = meant if self.options.style == "notes" else []
         if kind.kind == "routine" and self.options.style == "notes":
-            return self._routine(kind)
+            return {"notes": meant} if meant else self._routine(kind)
         if kind.kind not in SPEAKING:
-            self.reason = _REASON_OF_KIND.get(kind.kind, "topic")
-            return {}
+            self.reason = "" if meant else _REASON_OF_KIND.get(kind.kind, "topic")
+            return {"notes": meant}
         if not self.query.terms:
             self.reason = "wordless"
             return {}
@@ -344,10 +356,11 @@ class _Recall:
             self.needed = least(ranked, threshold=self.options.threshold, trigger="prompt")
             shown = [each for each in ranked if each.score >= self.needed]
             return {"index": [Entry(_unwritten(each), each) for each in (*special, *shown)]}
+        sure = self._sure(ranked)
         if kind.kind == "past":
-            return {"notes": self._recollections(kind, author.typed, [*special, *ranked])}
-        found = self._notes(kind, author.typed, ranked)
-        found["notes"] = [*(Entry(self._note(each, EMPTY), each) for each in special), *found["notes"]]
+            return {"notes": self._recollections(kind, author.typed, [*special, *sure])}
+        found = self._notes(kind, author.typed, sure)
+        found["notes"] = [*meant, *(Entry(self._note(each, EMPTY), each) for each in special), *found["notes"]]
         return found
 
     def _search(self, trigger: str, kinds: Sequence[str], limit: int = POOL) -> tuple[Ranked, ...]:
@@ -359,6 +372,16 @@ class _Recall:
         self.best = ranked[0] if ranked else None
         return ranked
 
+    def _sure(self, ranked: Sequence[Ranked]) -> list[Ranked]:
+        """Leave out what is not sure enough to come by itself, before it pushes out what is."""
+        kept: list[Ranked] = []
+        for each in ranked:
+            if reason := _doubt(each.memory, SURE):
+                self._reject(Entry(_unwritten(each), each), "notes", "unsure", reason)
+            else:
+                kept.append(each)
+        return kept
+
     def _notes(self, kind: PromptKind, typed: str, ranked: Sequence[Ranked]) -> dict[str, list[Entry]]:
         """Return the notes that concern the very thing the prompt is about, and the files that it will need."""
         weights = self._weights(kind.topic, typed)
@@ -366,7 +389,10 @@ class _Recall:
         entries = {each.memory.id: Entry(self._note(each, weights), each) for each in nearest}
         prompt_words = content_words(self.trigger.prompt)
         anchors = anchors_of(self.trigger.prompt, files=self.query.files, functions=self.query.functions)
-        choice = choose(weights, [self._candidate(each, prompt_words, anchors) for each in entries.values()], kind=kind)
+        candidates = [
+            self._candidate(each, weights=weights, prompt=prompt_words, anchors=anchors) for each in entries.values()
+        ]
+        choice = choose(weights, candidates, kind=kind)
         chosen = [entries[match.id] for match in choice.notes]
         short = "topic" if kind.kind == "same topic" else "below"
         self.reason = "" if chosen else short if entries else "nothing"
@@ -381,10 +407,12 @@ class _Recall:
         self.needed = least(ranked, threshold=self.options.threshold, trigger="prompt")
         whole = sum(weights.values())
         best = max((_weight_of(each.memory, weights) for each in ranked), default=0.0)
+        unheard = sum(weight == UNKNOWN for weight in weights.values())
         found: list[Entry] = []
         for each in ranked:
             entry = Entry(note_of(each.memory, now=self.now, weights=weights, width=ANSWER_WIDTH), each)
-            sure = best >= ANSWERS * whole or ranked[0].score >= CLEARLY
+            sure = best >= (ANSWERS if unheard < UNHEARD else HEARD) * whole
+            sure = sure or (unheard < UNHEARD and ranked[0].score >= CLEARLY)
             fits = each.why.get("named") or (sure and each.score >= self.needed)
             if fits and _is_told(entry, found):
                 self._reject(entry, "notes", "relevance", "another note of its session says the same")
@@ -413,14 +441,19 @@ class _Recall:
         """
         topic = topic[:MOST_WEIGHED]
         term_of = {root(term).strip(): term for term in terms(typed[:MOST_TYPED], limit=MOST_WEIGHED)}
+        term_of |= {word: word.rpartition("-")[2].lstrip("#") for word in topic if is_reference(word)}
         counts, size = self.store.holders([term_of[word] for word in topic if word in term_of], self.query.scopes)
         holders = {word: counts[term_of[word]] for word in topic if word in term_of}
         return word_weights(topic, holders, max(1, size))
 
-    def _candidate(self, entry: Entry, prompt: frozenset[str], anchors: Anchors) -> Candidate:
+    def _candidate(
+        self, entry: Entry, *, weights: Mapping[str, float], prompt: frozenset[str], anchors: Anchors
+    ) -> Candidate:
         assert entry.ranked is not None
         memory, shown = entry.ranked.memory, content_words(entry.note.text)
         words = memory_words(_text_of(memory)) | shown
+        asked = memory.detail.get("user")  # a turn is about the issue that its prompt names
+        subject = anchors.references.intersection(references(f"{memory.title} {asked}")) | (anchors.references & shown)
         return Candidate(
             id=memory.id,
             session=memory.session,
@@ -428,7 +461,9 @@ class _Recall:
             words=words,
             shown=shown,
             anchored=_is_written(memory) or is_anchored(anchors, files=memory.files, words=words),
-            substance=_says_something(memory, shown, prompt, asks="?" in self.trigger.prompt),
+            titled=memory.kind in ("turn", "summary") and is_titled(weights, title=memory.title, files=memory.files),
+            same_thing=bool(subject),
+            substance=_says_something(memory, shown, prompt, asks="?" in self.trigger.prompt or bool(subject)),
             superseded=memory.status != "active",
             in_context=bool(memory.session) and memory.session == self.trigger.session,
         )
@@ -462,19 +497,39 @@ class _Recall:
         )
 
     def _in_progress(self, routine: str) -> list[Entry]:
-        """Return what the last session left for the first prompt of this one: uncommitted files, the pull request."""
-        wanted = {"commit": "uncommitted", "pull request": "pull_request"}.get(routine)
-        named = any(word.startswith("#") for word in content_words(self.trigger.prompt))
-        if wanted is None or named or not self.trigger.first:
+        """Return the files that the last session left uncommitted, for the first prompt of this one."""
+        if routine != "commit" or not self.trigger.first:
             return []
         for memory in self._recent(("summary",), 3):
             fresh = self.now - memory.created < PROGRESS_SECONDS and memory.session != self.trigger.session
-            over = routine == "pull request" and memory.detail.get("fate") == "merged"
-            if fresh and not over and memory.detail.get(wanted):
+            if fresh and memory.detail.get("uncommitted"):
                 text = work_in_progress(memory, self.trigger, now=self.now)
-                return (
-                    [Entry(Note(text=text, id=id_of(memory), kind="summary"), Ranked(memory, 1.0, {}))] if text else []
-                )
+                note = Note(text=text, id=id_of(memory), kind="summary")
+                return [Entry(note, Ranked(memory, 1.0, {}))] if text else []
+        return []
+
+    def _pull_request(self, typed: str) -> list[Entry]:
+        """Return the pull request that a prompt means without naming it; none where this session spoke of one."""
+        if not means_pull_request(typed) or any(word.startswith("#") for word in self.trigger.session_words):
+            return []
+        summaries = self._recent(("summary",), SESSIONS)
+        own = next((each for each in summaries if each.session and each.session == self.trigger.session), None)
+        if own is not None and own.detail.get("pull_request"):
+            return []
+        others = [each for each in summaries if each is not own]
+        found = pull_request_note(others, now=self.now, within=PROGRESS_SECONDS)
+        return [Entry(replace(found[0], id=id_of(found[1])), Ranked(found[1], 1.0, {}))] if found else []
+
+    def _last_release(self, typed: str) -> list[Entry]:
+        """Return how the last release went, for a prompt that asks for one."""
+        if not asks_for_release(typed):
+            return []
+        for turn in self._recent(("turn",), RELEASES):
+            asked, outcome = str(turn.detail.get("user", "")), str(turn.detail.get("outcome", ""))
+            own = bool(turn.session) and turn.session == self.trigger.session
+            if not own and len(outcome) >= SAYS_LITTLE and asks_for_release(asked):
+                ranked = Ranked(turn, 1.0, {})
+                return [Entry(self._note(ranked, EMPTY), ranked)]
         return []
 
     def _note(self, ranked: Ranked, weights: Mapping[str, float]) -> Note:
@@ -816,7 +871,8 @@ def _says_something(memory: Memory, shown: frozenset[str], prompt: frozenset[str
         return False
     if memory.kind == "turn" and not asks and not (memory.files or memory.detail.get("commits")):
         return False
-    if memory.kind == "summary" and not memory.body:
+    said = memory.body if memory.kind == "summary" else str(memory.detail.get("outcome", ""))
+    if memory.kind in ("turn", "summary") and not memory.files and len(said) < SAYS_LITTLE:
         return False
     return len(shown - prompt) >= NEW_WORDS * len(shown)
 
@@ -828,6 +884,14 @@ def _is_written(memory: Memory) -> bool:
     """Return whether somebody wrote a memory down to be told again; what extraction finds has a uid of its kind."""
     extracted = memory.uid.startswith(f"{memory.kind[:3]}:")
     return memory.kind in WRITTEN and memory.trust in ("user", "agent") and not extracted
+
+
+def _doubt(memory: Memory, needed: float) -> str:
+    """Return why a learning does not come by itself; nothing where it may."""
+    sure = needed if memory.trust != "user" else CERTAIN
+    if memory.kind != "learning" or memory.confidence >= sure:
+        return ""
+    return f"not sure enough: {memory.confidence:.2f}, and below {sure} it must be asked for"
 
 
 def _is_told(entry: Entry, others: Sequence[Entry]) -> bool:

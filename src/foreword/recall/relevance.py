@@ -39,6 +39,8 @@ class Candidate:
     words: frozenset[str]  # of everything that it holds, as `content_words` writes them
     shown: frozenset[str]  # of the passage that would be rendered
     anchored: bool = False  # about a thing that the prompt names: a file, an identifier, a quoted name, an issue
+    titled: bool = False  # a word of the prompt stands in its title and in the name of one of its files
+    same_thing: bool = False  # about the very issue, pull request or advisory that the prompt names
     substance: bool = True  # whether that passage says what came of it: an outcome, a cause, a decision
     superseded: bool = False
     in_context: bool = False  # the agent has it: its own session since the last compaction, or given in full before
@@ -105,7 +107,8 @@ def topic_words(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*references(text), *named)))
 
 
-def _is_reference(word: str) -> bool:
+def is_reference(word: str) -> bool:
+    """Return whether a topic word is the number of an issue, a pull request or an advisory."""
     return word[0] == "#" or word.startswith(("ghsa-", "cve-"))
 
 
@@ -134,7 +137,7 @@ _TALK = """absolute absolutely accept acceptable achieve active address adjust a
     particular per percent perfect perform play plenty pop popular possibility potential practical practice
     pragmatic presence present pretty prior priority produce promising proof proposal propose prove purpose
     quality raw reach realistic reality realize receive refer reflect regard regarding relate relevant relies
-    remain remains remember represent respect reuse reverse rework risk rough select sense serious seven several
+    remain remains remember remind represent respect reuse reverse rework risk rough select sense serious seven several
     shift sign significant situation six slight smaller somebody someone sorted special spend stable stand
     statement stick straight straightforward strategy strong success sudden sufficient suit suppose surface
     technical ten tend thorough thoroughly thought thoughts tiny topic total towards tradeoff trouble twice
@@ -158,7 +161,9 @@ _PAST = re.compile(
     r"\bwhy (?:did|do|were|was|have|had|don't|didn't) (?:we|i)\b"
     r"|\b(?:didn'?t|haven'?t|hadn'?t) we\b|\b(?:did|have|had) we (?:already|ever|not)\b|\bhave there been\b"
     r"|\bhow (?:do|did) (?:i|we)\b[^.?!\n]{0,80}\bagain\b"
-    r"|\b(?:what|which|where|how|when) (?:was|were|did (?:we|i))\b|\bwas there (?:a|any|some)\b"
+    r"|(?:^|[.,;:!?\n]\s*|\b(?:so|and|but|know|see|tell me) )"
+    r"(?:what|where|how|when|which \w+) (?:was|were|did (?:we|i))\b"
+    r"|\bwas there (?:a|any|some)\b"
     r"|\b(?:last|the other|the previous) (?:time|week|month|day|session)\b|\byesterday\b"
     r"|\ba (?:few )?(?:days?|weeks?) ago\b"
     r"|\b(?:do you )?(?:remember|recall) (?:when|how|what|why|the|that)\b|\bremind me\b|\bwalk me through\b"
@@ -188,6 +193,34 @@ _ANSWER = re.compile(
 )
 # A few words about something that only the conversation names: "post it", "delete them".
 _POINTING = re.compile(r"\s*(?:please )?\w{2,12} (?:it|this|that|them|these|those)\b(?: \w{1,8}){0,2}\W*$", re.I)
+
+
+# A pull request that is not named: "that PR", "the review comments", what a reviewing bot wrote.
+_SOME_PULL_REQUEST = re.compile(
+    r"\b(?:that|the|this|my|our|your|same|last) (?:[\w-]+ ){0,2}(?:prs?|pull request|mr|merge request)\b"
+    r"|\b(?:pr|pull request|merge request|review(?:er)?'?s?) (?:comment|feedback|finding|remark)s?\b"
+    r"|\bcomments? (?:on|from|by|in|of) (?:the |that |this )?(?:review|reviewer|bot|rabbit|copilot|greptile|sourcery)\b"
+    r"|\bcode ?rabbit\b",
+    re.I,
+)
+
+
+def means_pull_request(typed: str) -> bool:
+    """Return whether a prompt speaks of a pull request, or of its review, and does not say which."""
+    return not references(typed) and bool(_SOME_PULL_REQUEST.search(typed[:1000]))
+
+
+_RELEASE = re.compile(
+    r"\b(?:create|cut|make|do|prepare|draft|tag|ship|publish|push|run|test)\b[^.?!\n]{0,30}\b(?:releases?|deploy(?:ment)?)\b"
+    r"|\b(?:release|tag)[ /]v?\d+\.\d+|^\W*(?:(?:please|now|then|ok(?:ay)?|and) )*(?:release|publish|deploy|ship)\b",
+    re.I,
+)
+MOST_RELEASE = 300  # characters of a prompt that asks for a release and not for a change of how one is made
+
+
+def asks_for_release(typed: str) -> bool:
+    """Return whether a prompt asks to release, publish or deploy: seldom done, and nearly the same each time."""
+    return len(typed) <= MOST_RELEASE and bool(_RELEASE.search(typed))
 
 
 def classify(prompt: str, *, typed: str, author: str, first: bool, session_words: Collection[str]) -> PromptKind:
@@ -241,8 +274,12 @@ ENOUGH = 1.1
 # Two readers called notes noise that share words with a prompt but no thing that it names: of 24 such, one helped. So
 # a note that is anchored needs half of the score; any other nearly half of the prompt's weight, in three rare words.
 ANCHORED = 0.5  # factor on the score that is enough
-COVERAGE, UNANCHORED_COVERAGE = 0.25, 0.45  # of the prompt's weight, at least
+TITLED = 0.45  # the same where a feature is named: a word of the prompt in the note's title and in the name of its file
+COVERAGE, TITLED_COVERAGE, UNANCHORED_COVERAGE = 0.25, 0.5, 0.45  # of the prompt's weight, at least
 DISTINCT, UNANCHORED_DISTINCT = 2, 3  # different words of the prompt in the passage
+NUMBERED = (
+    1.5  # factor for the number of an issue that is known: it names one thing, so one sentence about it is enough
+)
 UNKNOWN = 0.5  # weight of a word that no memory holds: a slip of the pen, or something new
 HEAVIEST = 12  # words that count as the whole of a prompt, so that long and short ones compare
 # Factors on the score that is enough. A question about the past wants notes; a running conversation has most of its
@@ -259,7 +296,10 @@ NO_WORD = "shares no word with the prompt"  # why a candidate is left out that n
 def word_weights(words: Iterable[str], holders: Mapping[str, int], size: int) -> dict[str, float]:
     """Return what each word of a prompt weighs: 1.0 if one memory of *size* holds it, less the more hold it."""
     one = rarity(1, size)
-    return {word: rarity(held, size) / one if (held := holders.get(word, 0)) else UNKNOWN for word in words}
+    known = {word: rarity(held, size) / one for word in words if (held := holders.get(word, 0))}
+    return {
+        word: known.get(word, UNKNOWN) * (NUMBERED if is_reference(word) and word in known else 1.0) for word in words
+    }
 
 
 def choose(
@@ -276,7 +316,7 @@ def choose(
     whole = sum(sorted((weights[word] for word in without_parts(weights)), reverse=True)[:HEAVIEST])
     fitting: list[tuple[Match, Candidate]] = []
     for each in candidates:
-        match, why_not = _match(each, weights, whole=whole, enough=enough, asks_past=kind.kind == "past")
+        match, why_not = _match(each, weights, whole=whole, enough=enough, kind=kind.kind)
         if not why_not:
             fitting.append((match, each))
         else:
@@ -304,16 +344,20 @@ def choose(
 
 
 def _match(
-    each: Candidate, weights: Mapping[str, float], *, whole: float, enough: float, asks_past: bool
+    each: Candidate, weights: Mapping[str, float], *, whole: float, enough: float, kind: Kind
 ) -> tuple[Match, str]:
     """Return how well a note fits, and why it does not fit well enough; nothing where it does."""
     held = without_parts([word for word in weights if word in each.words])
     shown = without_parts([word for word in weights if word in each.shown])
     coverage = min(1.0, sum(weights[word] for word in held) / whole) if whole else 0.0
-    same_thing = any(_is_reference(word) for word in shown)  # the passage itself, not one of ten that a note lists
-    loose = each.anchored or asks_past
+    # The passage itself, or what the note is about as a whole; not one of ten that it lists.
+    same_thing = each.same_thing or any(is_reference(word) for word in shown)
+    loose = each.anchored or kind == "past"
     least, distinct = (COVERAGE, DISTINCT) if loose else (UNANCHORED_COVERAGE, UNANCHORED_DISTINCT)
-    enough *= ANCHORED if loose else 1.0
+    factor = ANCHORED if loose else 1.0
+    if each.titled and not loose and kind == "new topic" and coverage >= TITLED_COVERAGE:
+        factor, distinct = TITLED, DISTINCT
+    enough *= factor
     score = coverage * sum(weights[word] for word in shown) + SAME_THING * same_thing
     match = Match(each.id, score, tuple(sorted({*shown} or {*held}, key=lambda word: (-weights[word], word))))
     if each.superseded:
@@ -389,6 +433,15 @@ def is_anchored(anchors: Anchors, *, files: Iterable[str], words: Collection[str
     return False
 
 
+def is_titled(weights: Mapping[str, float], *, title: str, files: Iterable[str]) -> bool:
+    """Return whether a word of the prompt names what a note is about: in its *title* and in a file's name."""
+    named = [word for word, weight in weights.items() if weight >= NAMES and word in memory_words(title)]
+    return bool(named) and any(
+        word in memory_words(file.rpartition("/")[2].partition(".")[0]) for word in named for file in files
+    )
+
+
+NAMES = 0.35  # weight of a word that names a feature; below, half of the project's notes hold it
 NAME_WORDS = 2  # of a file's name that the prompt must all say, where it does not write the name itself
 
 # --- routines --------------------------------------------------------------------------------------------------------
