@@ -108,9 +108,9 @@ class ContextBuilder:
     ) -> dict[str, Any]:
         """Return the same context to the same question in a window; the first time it is built and recorded."""
         query = query_of(trigger, synonyms=self._services.synonyms)
-        silence = NoContext("nothing", terms=query.terms[:MOST_RECORDED], files=query.files[:MOST_RECORDED])
+        nothing = NoContext("nothing", terms=query.terms[:MOST_RECORDED], files=query.files[:MOST_RECORDED])
         with self._session_lock(trigger):
-            first = self._services.store.injections.find_same(injection_of(trigger, silence, id="", at=0.0))
+            first = self._services.store.injections.find_same(injection_of(trigger, nothing, id="", at=0.0))
             pruned = first is not None and first.tokens > 0 and not first.text  # it is built again
             if first is not None and not pruned and first.tokens <= (trigger.budget or first.tokens):
                 return serialize.again(first)
@@ -150,7 +150,7 @@ class ContextBuilder:
             self._note_rejected(id, got.rejected)
             if isinstance(got, NoContext):
                 if not again:
-                    self._stats.record_silence(trigger.project, silence_of(trigger, got, id=id, at=at))
+                    self._stats.record_no_context(trigger.project, no_context_record(trigger, got, id=id, at=at))
                 return got, ""
             self._services.store.injections.record(injection_of(trigger, got, id=id, at=at))
             return got, id
@@ -257,7 +257,7 @@ class ContextBuilder:
         return SearchResult(ranked[:most], wrong)
 
 
-def silence_of(trigger: Trigger, got: NoContext, *, id: str, at: float) -> NoContextRecord:
+def no_context_record(trigger: Trigger, got: NoContext, *, id: str, at: float) -> NoContextRecord:
     """Return the record of a trigger at which nothing was injected."""
     return NoContextRecord(
         id=id,

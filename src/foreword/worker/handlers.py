@@ -225,7 +225,7 @@ def show_session(app: App, id: str) -> dict[str, Any]:
             vars(each) for each in store.sessions.changes(session.project, session=session.id, limit=MOST_CHANGES)
         ],
         "injections": [serialize.injection(each, text=False) for each in injections],
-        "silences": list_silences(app, session_id=session.id, limit=MOST_INJECTIONS)["silences"],
+        "silences": list_no_context(app, session_id=session.id, limit=MOST_INJECTIONS)["silences"],
     }
 
 
@@ -277,7 +277,7 @@ def show_injection(app: App, id: str) -> dict[str, Any]:
     found = app.store.injections.get(id)
     if found is None:
         app.stats.flush()
-        if silent := _silences(app, app.store.injections.list_no_context(id=id)):
+        if silent := _no_context_rows(app, app.store.injections.list_no_context(id=id)):
             return {"silence": silent[0]}
         raise NotFound(f"there is no injection {id!r}", hint="`foreword explain` shows the last one")
     titles = {memory.id: memory.title for memory in app.store.memories.get([item.memory for item in found.items])}
@@ -294,20 +294,22 @@ def rejected_memories(app: App, id: str) -> list[dict[str, Any]]:
     return [serialize.rejected(known[id], why) for id, why in reasons.items() if id in known]
 
 
-def list_silences(app: App, *, session_id: str = "", project_path: str = "", limit: int = 20) -> dict[str, Any]:
+def list_no_context(app: App, *, session_id: str = "", project_path: str = "", limit: int = 20) -> dict[str, Any]:
     """Return the triggers at which nothing was injected, newest first, each with the reason."""
     app.capture.catch_up()
     app.stats.flush()  # with those of the last second
     session, project = redact(storable(session_id)), project_key(app, project_path)
     return {
-        "silences": _silences(app, app.store.injections.list_no_context(session=session, project=project, limit=limit))
+        "silences": _no_context_rows(
+            app, app.store.injections.list_no_context(session=session, project=project, limit=limit)
+        )
     }
 
 
-def _silences(app: App, silences: Sequence[NoContextRecord]) -> list[dict[str, Any]]:
-    nearest = [each.nearest for each in silences if each.nearest]
+def _no_context_rows(app: App, records: Sequence[NoContextRecord]) -> list[dict[str, Any]]:
+    nearest = [each.nearest for each in records if each.nearest]
     known = {memory.id: memory for memory in app.store.memories.get(nearest)}
-    return [{**serialize.silence(each, known), "rejected": rejected_memories(app, each.id)} for each in silences]
+    return [{**serialize.silence(each, known), "rejected": rejected_memories(app, each.id)} for each in records]
 
 
 def count_usage(app: App, *, project_path: str = "", days: int = 0) -> dict[str, Any]:

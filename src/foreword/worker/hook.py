@@ -137,7 +137,7 @@ class Capture:
                 at_once = not any(each.wanted for each in events)  # else with the events
                 self._services.store.injections.record(injection, at_once=at_once)
                 if not injection.tokens:
-                    self._stats.record_silence(Project(injection.project, "", ""), _silence_of_hook(injection))
+                    self._stats.record_no_context(Project(injection.project, "", ""), _no_context_of_hook(injection))
             self.store(events)
         except StoreError:
             raise  # the store's problem, not theirs: they wait
@@ -233,7 +233,7 @@ class HookHandler:
         return abs(event.at - before) < ECHO_SECONDS
 
 
-def _silence_of_hook(record: Injection) -> NoContextRecord:
+def _no_context_of_hook(record: Injection) -> NoContextRecord:
     """Return why a hook injected nothing without the worker, by its own record."""
     reasons = set(record.skipped.values())
     if record.trigger in ("prompt", "question") and not record.terms:

@@ -211,7 +211,7 @@ class StatsRecorder:
         self._services, self._projects = services, projects
         self._counting = threading.Lock()
         self._counted: Counter[tuple[str, str, str]] = Counter()
-        self._silences: list[NoContextRecord] = []
+        self._no_context: list[NoContextRecord] = []
         self._day = ""  # the last that was noted
 
     def recalled(self, project: str, trigger: str, *, silent: bool) -> None:
@@ -222,11 +222,11 @@ class StatsRecorder:
             if silent:
                 self._counted[day, project, f"{SILENCES}{trigger}"] += 1
 
-    def record_silence(self, project: Project, silence: NoContextRecord) -> None:
+    def record_no_context(self, project: Project, record: NoContextRecord) -> None:
         """Keep why nothing was injected, where events are captured; stored with the counts, in one commit."""
         if not self._projects.policy(project).capture:
             with self._counting:
-                self._silences.append(silence)
+                self._no_context.append(record)
 
     def flush(self) -> None:
         """Store what was counted, and note a day that began; called every second."""
@@ -236,11 +236,11 @@ class StatsRecorder:
             self._day = day
         with self._counting:
             counted, self._counted = self._counted, Counter()
-            silences, self._silences = self._silences, []
+            no_context, self._no_context = self._no_context, []
         if counted:
             store.stats.add(counted)
-        if silences:
-            store.injections.record_no_context(silences)
+        if no_context:
+            store.injections.record_no_context(no_context)
 
     def close(self) -> None:
         self._try_flush()

@@ -12,7 +12,7 @@ from foreword.layout import HINTS_TOKENS, window_totals
 from foreword.models import Project
 from foreword.store.projects import names
 from foreword.worker import serialize
-from foreword.worker.handlers import describe_sessions, list_injections, list_sessions, list_silences
+from foreword.worker.handlers import describe_sessions, list_injections, list_no_context, list_sessions
 from foreword.worker.pages.timeline import is_running
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def live(app: App, *, session: str = "", limit: int = TEXTS) -> dict[str, Any]:
         return {"session": None, "sessions": [], "triggers": [], "more": False, "live": ""}
     injections = _injections(app, id, limit=limit + 1)
     about = _about(app, id, recent, injections)
-    silent = list_silences(app, session_id=id, limit=limit + 1)["silences"]
+    silent = list_no_context(app, session_id=id, limit=limit + 1)["silences"]
     triggers = feed(
         injections, app.store.events.prompts(id, limit=limit + 1), silent, now=app.now(), off=_off(app, about)
     )
