@@ -33,8 +33,9 @@ from bench.eval.compare import replay_differences
 from bench.eval.sessions import SESSIONS, projects
 from foreword.paths import Home
 from foreword.worker.app import App
+from foreword.worker.handlers import export_rows, settled_session
 from foreword.worker.http import Request
-from foreword.worker.routes import TEND_EVERY, handler
+from foreword.worker.routes import TICK_EVERY, handler
 
 TOOLS = SESSIONS.parents[1] / "tools"
 Result = dict[str, Any]  # of one project, as session_replay.py writes it; and `notes`, the report of score_notes.py
@@ -102,7 +103,7 @@ class InProcessWorker:
         self._each_turn = each_turn
         self.home, self.user, self.project = work / "home", work / "user", project
         self.memories: list[dict[str, Any]] = []  # all that is stored at the end
-        self._now = self._tended = 0.0
+        self._now = self._ticked = 0.0
 
     def set_now(self, at: float) -> None:
         """Let the worker's clock show *at*."""
@@ -113,24 +114,24 @@ class InProcessWorker:
         self.user.mkdir(parents=True)
         home = Home(self.home)
         home.prepare()
-        self._keeper = App(home, now=lambda: self._now, choose=random.Random(self.project.name).choice)
-        self._answer = handler(self._keeper, leave=lambda: None)
+        self._app = App(home, now=lambda: self._now, choose=random.Random(self.project.name).choice)
+        self._answer = handler(self._app, leave=lambda: None)
 
     def ensure(self) -> None:
         """Do what the worker's main thread does every second."""
-        if time.monotonic() - self._tended > TEND_EVERY:
-            self._tended = time.monotonic()
-            self._keeper.tend()
+        if time.monotonic() - self._ticked > TICK_EVERY:
+            self._ticked = time.monotonic()
+            self._app.tick()
 
     def stop(self) -> None:
         """Read what is stored, and close the store."""
         after, more = 0, True
         while more:
-            page = self._keeper.export(part="memory", everything=True, after=after)
+            page = export_rows(self._app, part="memory", everything=True, after=after)
             self.memories += page["rows"]
             after = page["next"]
             more = bool(after)
-        self._keeper.close()
+        self._app.close()
 
     def ask(self, method: str, path: str, body: bytes = b"", _seconds: float = 0.0) -> tuple[int, bytes]:
         """Return status and body of the answer to one request."""
@@ -163,7 +164,7 @@ class InProcessWorker:
             waiting = [row["id"] for row in found if row["ended"] >= ended and row["newest"] > row["distilled"]]
             if not waiting:
                 return True
-            self._keeper.settled(waiting[0])
+            settled_session(self._app, waiting[0])
         return False
 
 

@@ -6,13 +6,15 @@ import threading
 
 import pytest
 from tests import endpoint
+from tests.services import Reports
 
 from foreword.config import load
 from foreword.embeddings.embedder import Remote
 from foreword.endpoint import PAUSE
 from foreword.models import Memory, Query
 from foreword.store import Store
-from foreword.worker.embeddings import LATE_TOLD, Meaning
+from foreword.worker.embeddings import LATE_REPORTED, Embeddings
+from foreword.worker.jobs import JobRunner
 
 PATIENCE = 20.0
 
@@ -30,34 +32,29 @@ def store(tmp_path):
     made.close()
 
 
-class HookInput(list[str]):
-    def __call__(self, where: str, what: str) -> None:
-        assert where == "meaning"
-        self.append(what)
+@pytest.fixture
+def services(home, store) -> Reports:
+    return Reports(store, home)
 
 
 @pytest.fixture
-def told() -> HookInput:
-    return HookInput()
+def choose(home, services):
+    """Make embeddings that have loaded their model, or tried to."""
+    made: list[tuple[Embeddings, JobRunner]] = []
 
-
-@pytest.fixture
-def choose(home, told):
-    """`choose(embeddings="local")` -> a Meaning that has loaded, or tried to."""
-    made: list[Meaning] = []
-
-    def chosen(**given: str) -> Meaning:
-        made.append(Meaning(tell=told))
+    def chosen(**given: str) -> Embeddings:
+        runner = JobRunner(services)
+        made.append((Embeddings(services, runner), runner))
         environ = {f"FOREWORD_{name.upper()}": text for name, text in given.items()}
-        made[-1].choose(load(home, environ).settings, environ)
-        settle("meaning")
-        return made[-1]
+        made[-1][0].configure(load(home, environ).settings, environ)
+        runner.submit("embeddings", lambda: None).result(PATIENCE)
+        return made[-1][0]
 
     yield chosen
-    for each in made:
-        each.close()
-    for name in ("meaning", "vectors", "prompt"):
-        settle(name)
+    for embeddings, runner in made:
+        embeddings.close()
+        runner.close()
+    settle("prompt")
 
 
 @pytest.fixture
@@ -78,8 +75,7 @@ def settle(name: str) -> None:
 
 
 def caught_up(meaning, store) -> None:
-    meaning.catch_up(store)
-    settle("vectors")
+    meaning._catch_up()
 
 
 def keep(store, *titles):
@@ -90,20 +86,20 @@ def near(store, vector):
     return [hit.memory.title for hit in store.search.by_meaning(Query(scopes=("project:here",), vector=vector))]
 
 
-def test_off_means_that_nothing_happens(choose, store, told):
+def test_off_means_that_nothing_happens(choose, store, services):
     meaning = choose()
     keep(store, "walrus")
     caught_up(meaning, store)
-    assert meaning.of_prompt("walrus", seconds=1) is None
-    assert meaning.of_memories(store.memories.without_vectors("m")) == ()
-    assert (told, store.stats.row_counts()["vectors"]) == ([], 0)
+    assert meaning.embed_prompt("walrus", seconds=1) is None
+    assert meaning.embed_memories(store.memories.without_vectors("m")) == ()
+    assert (services.problems, store.stats.row_counts()["vectors"]) == ([], 0)
 
 
 def test_the_table_gives_vectors_in_the_same_commit(choose, store):
     meaning = choose(embeddings="local")
     memories = [Memory("note", title, project="here") for title in ("sign-in fails with a bad token", "rye bread")]
-    store.memories.put(memories, vectors=meaning.of_memories(memories))
-    vector = meaning.of_prompt("authentication is broken", seconds=30)
+    store.memories.put(memories, vectors=meaning.embed_memories(memories))
+    vector = meaning.embed_prompt("authentication is broken", seconds=30)
     assert near(store, vector)[0] == "sign-in fails with a bad token"
 
 
@@ -117,20 +113,20 @@ def test_what_was_there_before_is_caught_up(choose, remote, store):
 
 
 def test_the_endpoint_is_not_asked_while_a_memory_is_kept(remote, server):
-    assert remote().of_memories([Memory("note", "walrus")]) == ()
+    assert remote().embed_memories([Memory("note", "walrus")]) == ()
     assert server.requests == []
 
 
-def test_a_broken_endpoint_costs_vectors_and_nothing_else(remote, store, server, told):
+def test_a_broken_endpoint_costs_vectors_and_nothing_else(remote, store, server, services):
     server.answer = endpoint.status(401)
     meaning = remote()
     (kept,) = keep(store, "walrus")
     for _ in range(3):
         caught_up(meaning, store)
-        assert meaning.of_prompt("walrus", seconds=5) is None
+        assert meaning.embed_prompt("walrus", seconds=5) is None
     assert store.memories.get([kept.id])
-    assert len(server.requests) == len(told) == 1
-    assert "found by their words" in told[0]
+    assert len(server.requests) == len(services.problems) == 1
+    assert "found by their words" in services.problems[0]
 
 
 def test_what_an_endpoint_could_not_do_it_does_when_it_is_well(remote, store, server):
@@ -143,7 +139,7 @@ def test_what_an_endpoint_could_not_do_it_does_when_it_is_well(remote, store, se
     server.answer = endpoint.well
     clock[0] += PAUSE + 1
     caught_up(meaning, store)
-    assert near(store, meaning.of_prompt("walrus", seconds=PATIENCE)) == ["walrus"]
+    assert near(store, meaning.embed_prompt("walrus", seconds=PATIENCE)) == ["walrus"]
 
 
 def test_one_text_that_is_refused_does_not_cost_the_others_theirs(remote, store, server):
@@ -157,36 +153,36 @@ def test_one_text_that_is_refused_does_not_cost_the_others_theirs(remote, store,
     assert len(server.requests) == many
 
 
-def test_a_prompt_does_not_wait_for_a_slow_endpoint_and_that_is_told_once(remote, server, told):
+def test_a_prompt_does_not_wait_for_a_slow_endpoint_and_that_is_told_once(remote, server, services):
     server.answer = endpoint.silent
     meaning = remote(embeddings_timeout_ms="60000")
-    for _ in range(LATE_TOLD + 3):
-        assert meaning.of_prompt("walrus", seconds=0.01) is None
-    assert len(told) == 1
-    assert "deadline_prompt_ms" in told[0]
+    for _ in range(LATE_REPORTED + 3):
+        assert meaning.embed_prompt("walrus", seconds=0.01) is None
+    assert len(services.problems) == 1
+    assert "deadline_prompt_ms" in services.problems[0]
     server.closing.set()
 
 
 def test_a_secret_or_a_private_part_of_a_prompt_does_not_leave(remote, server):
     meaning = remote()
     prompt = "why does ghp_" + "a1B2" * 9 + " fail <private>the merger</private> walrus"
-    assert meaning.of_prompt(prompt, seconds=PATIENCE) is not None
+    assert meaning.embed_prompt(prompt, seconds=PATIENCE) is not None
     (sent,) = server.texts()
     assert "walrus" in sent
     assert "ghp_a1B2" not in sent
     assert "merger" not in sent
 
 
-def test_a_wrong_setting_is_told_with_the_way_out(choose, told):
+def test_a_wrong_setting_is_told_with_the_way_out(choose, services):
     meaning = choose(embeddings="remote")
-    assert meaning.of_prompt("walrus", seconds=1) is None
-    assert len(told) == 1
-    assert "embeddings_url" in told[0]
+    assert meaning.embed_prompt("walrus", seconds=1) is None
+    assert len(services.problems) == 1
+    assert "embeddings_url" in services.problems[0]
 
 
 def test_turning_it_off_ends_it(choose, home, server, remote):
     meaning = remote()
-    assert meaning.of_prompt("walrus", seconds=PATIENCE) is not None
-    meaning.choose(load(home, {}).settings, {})
-    assert meaning.of_prompt("walrus", seconds=PATIENCE) is None
+    assert meaning.embed_prompt("walrus", seconds=PATIENCE) is not None
+    meaning.configure(load(home, {}).settings, {})
+    assert meaning.embed_prompt("walrus", seconds=PATIENCE) is None
     assert len(server.requests) == 1

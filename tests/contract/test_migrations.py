@@ -16,14 +16,16 @@ import apsw
 import pytest
 from tests.fixtures.make_store import FIXTURES, HERE, ROOMS, content, rows
 from tests.flow.conftest import wait_for
+from tests.services import Reports
 
 from foreword.errors import NewerStore, StoreError
 from foreword.models import KINDS, Memory, Query, Vector
-from foreword.projects import resolve
 from foreword.store import SCHEMA, Store
 from foreword.store.migrations import MIGRATIONS, OLDEST, Migration, migrate
+from foreword.worker.jobs import JobRunner
 from foreword.worker.jobs.extract import ExtractionJob
-from foreword.worker.jobs.refine import Refining
+from foreword.worker.jobs.refine import RefineJob
+from foreword.worker.projects import ProjectRegistry
 
 SCOPE = f"project:dir:{ROOMS}"
 
@@ -116,20 +118,14 @@ def test_the_sessions_of_an_old_store_can_be_extracted_again(old):
     db.execute(f"DELETE {made}")
     db.execute("UPDATE sessions SET distilled = 0")
     db.close()
-    troubles = []
     with closing(opened(old)) as store:
         store.reindex()
-        refining = Refining(store=lambda: store, tell=lambda *told: troubles.append(told))
-        extracting = ExtractionJob(
-            store=lambda: store,
-            project_of=resolve,
-            tell=lambda *told: troubles.append(told),
-            refining=refining,
-        )
-        with closing(refining), closing(extracting):
-            extracting.look()
+        services = Reports(store)
+        with closing(JobRunner(services)) as runner:
+            ExtractionJob(services, runner, ProjectRegistry(services), RefineJob(services, runner))
+            runner.tick()
             wait_for(lambda: not store.sessions.pending())
-        assert troubles == []
+        assert services.reports == []
         same = {uid for uid in before if uid.startswith(("sum:", "han:", "chg:"))}
         assert same
         assert {memory.uid for memory in store.memories.get_by_uid(sorted(same))} == same

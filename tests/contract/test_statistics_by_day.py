@@ -10,10 +10,12 @@ from itertools import count
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.services import Reports
 from tests.tables import table
 
 from foreword.models import KINDS, TRIGGERS, Event, Injection, Item, Memory, ModelCall, Session
-from foreword.worker.stats import Measuring, figures, span
+from foreword.worker.projects import ProjectRegistry
+from foreword.worker.stats import StatsRecorder, figures, span
 
 NOW = datetime(2026, 11, 16, 12).timestamp()
 DAY = 86_400
@@ -143,15 +145,20 @@ def test_clocks_that_jumped_do_not_matter(store, now):
     assert got["injections"]["total"] + got["injections"]["dated_ahead"] == (1 if now < NOW else 0)
 
 
+def recorder(store, now):
+    services = Reports(store, now=now)
+    return StatsRecorder(services, ProjectRegistry(services))
+
+
 def test_recalls_and_silences_are_kept_over_a_restart(make_store, tmp_path):
     store = make_store(tmp_path)
-    measuring = Measuring(store=lambda: store, now=lambda: NOW)
+    measuring = recorder(store, lambda: NOW)
     for silent in (True, False, True, True):
         measuring.recalled("here", "prompt", silent=silent)
     measuring.close()
     store.close()
     store = make_store(tmp_path)
-    measuring = Measuring(store=lambda: store, now=lambda: NOW)
+    measuring = recorder(store, lambda: NOW)
     measuring.recalled("here", "prompt", silent=False)
     got = measuring.stats(project="here", name="", days=1)
     assert got["silence"] == {"prompt": {"recalls": 5, "silences": 3, "rate": 0.6}}
@@ -161,10 +168,10 @@ def test_sizes_growth_and_statuses_are_counted_by_day(make_store):
     # The size of the store is noted once a day.
     store = make_store()
     clock = [NOW]
-    measuring = Measuring(store=lambda: store, now=lambda: clock[0])
+    measuring = recorder(store, lambda: clock[0])
     for hours in (0, 1, 24, 25, 26, 72):
         clock[0] = NOW + hours * 3600
-        measuring.look()
+        measuring.flush()
         store.memories.put([Memory("note", f"{hours}", project="here", body="x" * 9000)])
     sizes = measuring.stats(project="", name="", days=5)["store"]["bytes_by_day"]
     today = date.fromtimestamp(NOW)
@@ -173,11 +180,11 @@ def test_sizes_growth_and_statuses_are_counted_by_day(make_store):
     # Growth is what was noted and what is there by the day it is of.
     store = make_store()
     clock = [NOW]
-    measuring = Measuring(store=lambda: store, now=lambda: clock[0])
+    measuring = recorder(store, lambda: clock[0])
     arrived = {0: 3, 1: 0, 3: 5}  # a day without a worker lies between
     for days, events in arrived.items():
         clock[0] = NOW + days * DAY
-        measuring.look()
+        measuring.flush()
         told = [Event(f"{days}-{n}", "codex", "Stop", "stop", "s", "here", "/", clock[0], {}) for n in range(events)]
         store.events.append(told)
         store.memories.put([Memory("note", f"of day {days}", project="here", created=clock[0])])

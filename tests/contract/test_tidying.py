@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from tests.services import OneProject, Reports
 from tests.tables import table
 
 from foreword.audit import MemoryChange
-from foreword.config import load
 from foreword.extract.merge import evidence_of
 from foreword.maintenance.dedupe import ALIKE, alike
 from foreword.models import TRUSTS, Change, Memory, Project, Query, Session
 from foreword.paths import Home
-from foreword.worker.jobs import tidy as tidying
-from foreword.worker.jobs.imports import Backpressure
-from foreword.worker.jobs.tidy import Tidying, settle_choices
+from foreword.worker.jobs import JobRunner
+from foreword.worker.jobs import maintenance as tidying
+from foreword.worker.jobs.maintenance import TidyJob, settle_choices
 
 DAY = 86_400.0
 NUMBERS = itertools.count()
@@ -39,16 +39,9 @@ def clock() -> Clock:
     return Clock()
 
 
-def tidying_of(store, project: Project, *, clock=lambda: 1_000 * DAY, tmp: Path = Path("/nowhere")) -> Tidying:
-    return Tidying(
-        store=lambda: store,
-        settings=lambda: load(Home(root=tmp), {}).settings,
-        project_of=lambda _: project,
-        backpressure=Backpressure(),
-        tell=lambda *_: None,
-        quiet=lambda: 1e9,
-        now=clock,
-    )
+def tidying_of(store, project: Project, *, clock=lambda: 1_000 * DAY, tmp: Path = Path("/nowhere")) -> TidyJob:
+    services = Reports(store, Home(root=tmp), now=clock)
+    return TidyJob(services, JobRunner(services), OneProject(services, project))
 
 
 def new_project(root: str = "") -> Project:
@@ -379,9 +372,7 @@ def test_an_idle_worker_tidies_each_project_once_a_day(store, clock, tmp_path):
     tidy = tidying_of(store, project, clock=clock, tmp=tmp_path)
 
     def looked() -> int:
-        tidy._next = 0.0
-        tidy.look()
-        tidy._thread.join()
+        tidy._tidy_next()
         return sum(each.what == "merge" for each in store.audit.list(limit=1000))
 
     assert looked() == 1
@@ -389,4 +380,3 @@ def test_an_idle_worker_tidies_each_project_once_a_day(store, clock, tmp_path):
     assert looked() == 1, "not twice a day"
     clock.now += DAY
     assert looked() == 2
-    tidy.close()

@@ -258,6 +258,7 @@ from foreword.paths import Home
 from foreword.store import forgetting as rows
 from foreword.worker import forget
 from foreword.worker.app import App
+from foreword.worker.handlers import forget_memories
 home, id, step = Home(Path(sys.argv[1])), sys.argv[2], sys.argv[3]
 def killed(*_, **__):
     os._exit(9)
@@ -265,9 +266,9 @@ if step in ("_cut", "_cut_files", "scan"):
     setattr(forget, step, killed)
 else:
     setattr(rows.Copy if step == "forget" else rows.Forgetter, step, killed)
-keeper = App(home)
+app = App(home)
 if id:
-    keeper.forget({"ids": [id]})
+    forget_memories(app, {"ids": [id]})
 time.sleep(30)
 """
 

@@ -18,7 +18,8 @@ from foreword.hook.spool import append
 from foreword.models import Event, Link, Memory
 from foreword.paths import Home
 from foreword.worker.app import App
-from foreword.worker.projects import united
+from foreword.worker.handlers import settled_session, show_memory
+from foreword.worker.projects import unite
 from tests.canaries import noise, standing
 
 SCRIPTS = (
@@ -53,7 +54,7 @@ def app(home: Home) -> Iterator[App]:
 
 
 def forget(app: App, **asked: Any) -> dict[str, Any]:
-    return app._forgetting.forget(asked)
+    return app.forgetting.forget(asked)
 
 
 def kept(app: App, *memories: Memory) -> list[Memory]:
@@ -69,7 +70,7 @@ def prompt(key: str, text: str, *, session: str) -> Event:
 
 
 def merge(app: App, key: str, into: str) -> None:
-    app.store.projects.merge(key, into=into, unite=united, who="user", at=app.now())
+    app.store.projects.merge(key, into=into, unite=unite, who="user", at=app.now())
 
 
 def back_up(home: Home, app: App) -> Path:
@@ -163,7 +164,7 @@ def test_a_memory_whose_project_was_merged_goes_from_the_backup_of_before_and_st
 def test_a_project_is_forgotten_by_the_folder_of_its_alias_and_others_stay(app: App, tmp_path: Path) -> None:
     folder = tmp_path / "clone"
     folder.mkdir()
-    own = app.registry.at(str(folder)).key
+    own = app.projects.at(str(folder)).key
     (one, two) = kept(app, Memory("decision", "of the project", project=own), Memory("note", "of another"))
     merge(app, own, "/src/foo")
     names = ("tidied: /src/foo", "tidied: /src/foobar", "git:/src/foobar")
@@ -183,12 +184,12 @@ def test_what_was_learned_of_it_goes_and_is_not_learned_again(home: Home, app: A
         prompt("k1", "the export loses a row, find out why", session="s1"),
         Event("k2", "claude-code", "Stop", "stop", *base, {"last_assistant_message": f"{fixed} {said}"}),
     ])  # fmt: skip
-    app.settled("s1")
+    settled_session(app, "s1")
     (one,) = app.store.memories.list(("learning",))
     back_up(home, app)
     forget(app, ids=[one.id])
     app.store.events.append([Event("k3", "claude-code", "SessionEnd", "session_end", *base, {"reason": "exit"})])
-    app.settled("s1")
+    settled_session(app, "s1")
     assert app.store.memories.list(("learning",)) == ()
     assert b"trailing newline" not in home.database.read_bytes()
 
@@ -231,7 +232,7 @@ def test_nothing_that_is_about_to_go_is_fetched_any_more(app: App) -> None:
     live = app.store.maintenance.forgetting
     live.begin(live.find(ids=[one.id]), at=9.0)
     with pytest.raises(NotFound):
-        app.memory(one.id)
+        show_memory(app, one.id)
 
 
 def test_what_a_forgotten_session_saw_and_fixed_of_anothers_memory_goes_with_it(home: Home, app: App) -> None:

@@ -97,7 +97,7 @@ def test_one_memory_takes_anothers_place_and_gives_it_back(shell: Shell):
     assert old not in shell.says("search", "quokkas")
     assert "superseded by" in shell.run("supersede", old, new, code=1).stderr
     assert "is superseded itself" in shell.run("supersede", new, old, code=1).stderr
-    assert "its own place" in shell.run("supersede", new, new, code=1).stderr
+    assert "supersede itself" in shell.run("supersede", new, new, code=1).stderr
     assert "give either" in shell.run("supersede", new, code=1).stderr
     shell.run("undo", "--yes")
     assert shown(shell, old)["status"] == "active"
@@ -135,7 +135,7 @@ def test_a_memory_of_another_project_needs_that_project_named(shell: Shell):
 
 def test_undo_shows_asks_and_tells_what_stays(fresh_shell: Shell):
     shell = fresh_shell
-    assert "nothing to take back" in shell.run("undo", "--yes", code=1).stderr
+    assert "nothing to undo" in shell.run("undo", "--yes", code=1).stderr
     id = shell.add("note", "first")
     shell.run("revise", id, "--title", "second")
     told = shell.run("undo", code=1)
@@ -261,7 +261,7 @@ def test_the_log_of_a_project_tells_what_was_forgotten_and_undo_passes_it_over(f
     shell.run("forget", gone, "--yes", "--why", "wrong")
     assert re.search(rf"user +forgot +{gone}: wrong", shell.says("log"))
     assert "pinned" in shell.says("undo", "--yes")
-    assert "there is nothing to take back" in shell.run("undo", "--yes", code=1).stderr
+    assert "there is nothing to undo" in shell.run("undo", "--yes", code=1).stderr
     shell.run("forget", "--project", str(shell.folder), "--yes")
     assert re.search(r"user +forgot +all of a project, ", shell.says("log", "--all"))
 
@@ -284,7 +284,7 @@ def test_an_agent_revises_what_agents_wrote(home: Home, project: str, start):
     client, agent = start(), Agent(home, project)
     id = keep(client, project, "Slots are stored in local time", source="codex")
     told = agent.call("memory_revise", {"id": id, "title": "Slots are stored in UTC", "why": "two zones"})
-    assert told == f"{id} is revised; what it said before is in the log."
+    assert told == f"{id} is revised; its old text is in the log."
     memory = client.get(f"/api/memories/{id}")["memory"]
     assert (memory["title"], memory["detail"]["why"], memory["trust"]) == (
         "Slots are stored in UTC",

@@ -431,7 +431,7 @@ def test_a_memory_put_away_under_the_worker_is_noticed(filled: Home, host: HookR
     client.post("/api/memories", {"kind": "note", "title": "the wombat digs", "project_path": project})
     assert lifecycle.stop(filled)
     assert [m["title"] for m in start().get("/api/search", q="wombat", project_path=project)["results"]]
-    assert any("taken away" in trouble.what for trouble in noted(str(filled.trouble)))
+    assert any("removed or replaced" in trouble.what for trouble in noted(str(filled.trouble)))
 
 
 def test_a_home_made_anew_belongs_to_its_new_worker(home: Home, host: HookRunner, start, project):

@@ -56,7 +56,7 @@ class Answering:
     def __call__(self, call: Recorded) -> bytes:
         self.now += 1
         if self.app:
-            return self.app.hook(HookCall(host=call.host, event=call.event, at=self.now, raw=call.raw))
+            return self.app.hooks.answer(HookCall(host=call.host, event=call.event, at=self.now, raw=call.raw))
         asked = (call.host, call.event, self.now, call.raw, -1, len(call.raw))
         return offline.answer(self.config, asked, until=time.monotonic() + 5, why="")
 
@@ -256,7 +256,7 @@ def test_hooks_that_are_wired_twice_are_answered_once(answer, project):
         return  # hooks without a worker know nothing of each other
     call = shared("claude.SessionStart.startup", folder=project, session="wired-twice")
     asked = [HookCall(call.host, call.event, answer.now + late, call.raw) for late in (0.0, 0.05, 60.0)]
-    first, echo, later = map(answer.app.hook, asked)
+    first, echo, later = map(answer.app.hooks.answer, asked)
     assert b"retries twice" in first
     assert echo == b""
     assert b"retries twice" in later

@@ -16,10 +16,10 @@ from mcp.client import Client as McpClient
 from mcp.client.stdio import StdioServerParameters
 from mcp.types import Implementation
 
-from foreword.mcp.schema import INSTRUCTIONS, TOOLS
 from foreword.paths import Home
 from foreword.worker import lifecycle
 from foreword.worker.client import Client
+from foreword.worker.mcp_schema import INSTRUCTIONS, TOOLS
 from tests.flow.conftest import CLEAN, PATIENT, HookRunner, end_worker, wait_for
 
 ERAS = ("legacy", "2026-07-28", "auto")

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from foreword.hook import build
-from foreword.mcp.schema import INSTRUCTIONS, TOOLS
 from foreword.paths import Home
+from foreword.worker.mcp_schema import INSTRUCTIONS, TOOLS
 from tests.flow.conftest import CLEAN, PATIENT
 
 PING = b'{"jsonrpc":"2.0","id":"alive","method":"ping"}\n'

@@ -15,12 +15,12 @@ import pytest
 
 from foreword.capture.payload import HookCall
 from foreword.hook.spool import append
+from foreword.maintenance.rescan import files
 from foreword.models import Change, Event, Injection, Memory, Vector
 from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.store import Store
 from foreword.store.scrub import Cleaner
-from foreword.worker.scrub import files
 from tests.flow.conftest import CLEAN, end_worker
 from tests.planted import ALNUM, chars
 

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from foreword.config import load
 from foreword.errors import ForewordError
 from foreword.models import Memory, Session
 from foreword.paths import Home
@@ -22,10 +21,13 @@ from foreword.projects import resolve
 from foreword.store import Store
 from foreword.worker import lifecycle
 from foreword.worker.client import Client
-from foreword.worker.jobs.imports import Backpressure
-from foreword.worker.jobs.tidy import Tidying
+from foreword.worker.jobs import JobRunner
+from foreword.worker.jobs.imports import ImportJob
+from foreword.worker.jobs.maintenance import TidyJob
+from foreword.worker.projects import ProjectRegistry
 from tests.flow.conftest import CLEAN, end_worker, until, wait_for
 from tests.flow.forked import foreword
+from tests.services import Reports
 
 
 def filled(home: Home, project: str, *, things: int = 60) -> None:
@@ -146,19 +148,12 @@ def test_an_idle_worker_tidies_by_itself(home, project, start, monkeypatch):
 
 @pytest.mark.parametrize("tidy", [True, False])
 def test_switched_off_it_does_not(home, store, tidy):
-    settings = load(home, {"FOREWORD_TIDY": str(tidy).lower()}).settings
-    asked = []
-    tidying = Tidying(
-        store=lambda: asked.append(1) or store,
-        settings=lambda: settings,
-        project_of=resolve,
-        backpressure=Backpressure(),
-        tell=lambda where, what: None,
-        quiet=lambda: 1e6,
-    )
-    tidying.look()
-    tidying.close()  # waits for what it has begun
-    assert bool(asked) is tidy
+    services = Reports(store, home, environ={"FOREWORD_TIDY": str(tidy).lower()})
+    services.last_request = -1e9
+    runner = JobRunner(services)
+    ImportJob(services, runner, ProjectRegistry(services))
+    job = TidyJob(services, runner, ProjectRegistry(services))
+    assert job._is_time() is tidy
 
 
 def _active(home: Home) -> int:

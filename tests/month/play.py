@@ -21,7 +21,7 @@ from foreword.capture.parse import project_at
 from foreword.capture.payload import HookCall
 from foreword.models import Injection, Memory
 from foreword.paths import Home
-from foreword.worker import mcp_tools, working_set
+from foreword.worker import handlers, mcp_tools, working_set
 from foreword.worker.app import App
 from tests.month import seams
 from tests.month.claude import Claude, Clock
@@ -155,8 +155,8 @@ class _Player:
                 agent.run("uv run pytest -q", "14 passed in 1.40s")
             agent.stop("save_booking() passes a list now, because pymysql wants one. All tests pass.")
         agent.compaction()
-        scene["compaction"] = self.app.context(
-            project_path=str(self.product.root), session_id=agent.session, trigger="compaction", preview=True
+        scene["compaction"] = handlers.show_context(
+            self.app, project_path=str(self.product.root), session_id=agent.session, trigger="compaction", preview=True
         )["context"]
         return scene | self.user.reads()
 
@@ -206,7 +206,7 @@ class _Player:
         return mcp_tools.answer(self.app, told)
 
     def _deliver(self, hook_call: HookCall) -> bytes:
-        answer = self.app.hook(hook_call)
+        answer = self.app.hooks.answer(hook_call)
         if hook_call.event in TELLING:
             seams.quiet(self.app, self.project.key, seconds=PATIENCE)
         if answer:

@@ -103,7 +103,7 @@ def served(app: App) -> Iterator[None]:
 
 def quiet(app: App, project: str, *, seconds: float) -> None:
     """Wait until everything that was told has become memory."""
-    app._extraction.settle(project, seconds=seconds)
+    app.extraction.settle(project, seconds=seconds)
 
 
 def everything(app: App) -> list[Memory]:

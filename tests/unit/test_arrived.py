@@ -6,7 +6,7 @@ from foreword.agents.transcript_tail import TAIL
 from foreword.models import Memory, Ranked
 from foreword.recall import render
 from foreword.recall.budget import Layer, Line
-from foreword.worker.arrival import arrived
+from foreword.worker.context import holds_context
 from tests.tables import table
 
 
@@ -18,12 +18,12 @@ def test_a_block_as_it_is_rendered_is_found_in_the_end_of_a_transcript(tmp_path,
     )
     file = tmp_path / "t.jsonl"
     file.write_text("y" * TAIL + text + "\n")
-    assert arrived(str(file))
+    assert holds_context(str(file))
     file.write_text(text + "y" * TAIL)
-    assert not arrived(str(file))
+    assert not holds_context(str(file))
 
 
 def test_what_cannot_be_read_shows_nothing(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in ("", "\0", str(tmp_path), str(tmp_path / "none"), str(tmp_path / "pipe")):
-        assert not arrived(path)
+        assert not holds_context(path)

@@ -13,7 +13,9 @@ from foreword.capture.parse import ParsedHook, project_at
 from foreword.errors import BadRequest
 from foreword.models import Event
 from foreword.store import Store
-from foreword.worker.session_lookup import MOST_USES, TURN, Callers
+from foreword.worker.projects import ProjectRegistry
+from foreword.worker.sessions import MOST_USES, TURN, Callers
+from tests.services import Reports
 from tests.tables import table
 
 
@@ -27,7 +29,8 @@ def folder(tmp_path: Path) -> str:
 
 @pytest.fixture
 def callers(store: Store) -> Callers:
-    return Callers(store=lambda: store, project_of=project_at)
+    services = Reports(store)
+    return Callers(services, ProjectRegistry(services))
 
 
 def seen(store: Store, folder: str, session: str, *kinds: str, host: str = "claude-code", ago: float = 1.0) -> None:
@@ -49,7 +52,7 @@ def seen(store: Store, folder: str, session: str, *kinds: str, host: str = "clau
 
 def about_to_use(callers: Callers, id: str, *, session: str, folder: str, inner: bool = False) -> None:
     told = HookInput(session=session, cwd=folder, id=id, inner=inner)
-    callers.saw(ParsedHook(payload={}, input=told, kind="tool_begin", project=None), host="claude-code")
+    callers.note_tool_use(ParsedHook(payload={}, input=told, kind="tool_begin", project=None), host="claude-code")
 
 
 def told(folder: str, *, client: str = "claude-code", **more: Any) -> dict[str, Any]:
@@ -63,7 +66,7 @@ def variable(id: str, host: str = "claude-code") -> dict[str, Any]:
 def test_the_tool_use_counts_before_everything_else(callers: Callers, store: Store, folder: str):
     seen(store, folder, "live", "session_start", "prompt")
     about_to_use(callers, "toolu_1", session="mine", folder=folder)
-    who = callers.who(told(folder, tool_use="toolu_1", session="told", **variable("named")))
+    who = callers.resolve(told(folder, tool_use="toolu_1", session="told", **variable("named")))
     assert (who.session, who.window, who.host) == ("mine", "mine", "claude-code")
 
 
@@ -71,29 +74,29 @@ def test_a_session_brings_its_own_project_wherever_the_server_was_started(
     callers: Callers, tmp_path: Path, folder: str
 ):
     about_to_use(callers, "toolu_1", session="mine", folder=folder)
-    assert callers.who(told(str(tmp_path), tool_use="toolu_1")).project == project_at(folder)
+    assert callers.resolve(told(str(tmp_path), tool_use="toolu_1")).project == project_at(folder)
 
 
 def test_tool_uses_are_kept_in_mind_within_bounds(callers: Callers, folder: str):
     for number in range(MOST_USES + 10):
         about_to_use(callers, f"toolu_{number}", session=str(number), folder=folder)
-    assert callers.who(told(folder, tool_use="toolu_3")).session == ""
-    assert callers.who(told(folder, tool_use=f"toolu_{MOST_USES + 9}")).session == str(MOST_USES + 9)
+    assert callers.resolve(told(folder, tool_use="toolu_3")).session == ""
+    assert callers.resolve(told(folder, tool_use=f"toolu_{MOST_USES + 9}")).session == str(MOST_USES + 9)
 
 
 def test_a_sub_agent_is_known_and_has_another_window(callers: Callers, folder: str):
     about_to_use(callers, "toolu_1", session="mine", folder=folder, inner=True)
-    who = callers.who(told(folder, tool_use="toolu_1"))
+    who = callers.resolve(told(folder, tool_use="toolu_1"))
     assert (who.session, who.window) == ("mine", "")
-    who = callers.who(told(folder, client="codex-mcp-client", session="c1", inner=True))
+    who = callers.resolve(told(folder, client="codex-mcp-client", session="c1", inner=True))
     assert (who.session, who.window) == ("c1", "")
 
 
 def test_a_variable_names_the_session_of_its_own_host_alone(callers: Callers, store: Store, folder: str):
-    assert callers.who(told(folder, **variable("named"))).session == "named"  # no hook need have told of it
+    assert callers.resolve(told(folder, **variable("named"))).session == "named"  # no hook need have told of it
     # Codex in a terminal that Claude Code opened inherits its variable.
-    assert callers.who(told(folder, client="codex-mcp-client", **variable("named"))).session == ""
-    assert callers.who(told(folder, client="some-editor", **variable("named"))).session == ""
+    assert callers.resolve(told(folder, client="codex-mcp-client", **variable("named"))).session == ""
+    assert callers.resolve(told(folder, client="some-editor", **variable("named"))).session == ""
     assert callers.counts() == {
         "calls": 3,
         "by_tool_use": 0,
@@ -108,7 +111,7 @@ def test_a_variable_names_the_session_of_its_own_host_alone(callers: Callers, st
 def test_a_variable_of_a_session_that_has_ended_is_out_of_date(callers: Callers, store: Store, folder: str):
     seen(store, folder, "cleared", "session_start", "prompt", "session_end", ago=60)
     seen(store, folder, "after", "session_start", "prompt")
-    assert callers.who(told(folder, **variable("cleared"))).session == "after"
+    assert callers.resolve(told(folder, **variable("cleared"))).session == "after"
 
 
 @table(
@@ -125,18 +128,19 @@ def test_a_variable_of_a_session_that_has_ended_is_out_of_date(callers: Callers,
 def test_only_a_session_in_the_middle_of_a_turn_can_be_the_one(
     kinds: tuple[str, ...], ago: float, found: bool, store: Store, folder: str
 ):
-    callers = Callers(store=lambda: store, project_of=project_at)
+    services = Reports(store)
+    callers = Callers(services, ProjectRegistry(services))
     seen(store, folder, "one", *kinds, ago=ago)
-    assert callers.who(told(folder)).session == ("one" if found else "")
+    assert callers.resolve(told(folder)).session == ("one" if found else "")
 
 
 def test_of_two_none_is_taken_and_both_hosts_have_their_own(callers: Callers, store: Store, folder: str):
     seen(store, folder, "one", "prompt")
     seen(store, folder, "gem", "prompt", host="gemini")
-    assert callers.who(told(folder)).session == "one"
-    assert callers.who(told(folder, client="gemini-cli-mcp-client")).session == "gem"
+    assert callers.resolve(told(folder)).session == "one"
+    assert callers.resolve(told(folder, client="gemini-cli-mcp-client")).session == "gem"
     seen(store, folder, "two", "prompt")
-    assert callers.who(told(folder)).session == ""
+    assert callers.resolve(told(folder)).session == ""
     assert callers.counts()["ambiguous"] == 1
 
 
@@ -144,15 +148,15 @@ def test_another_project_has_nothing_to_do_with_it(callers: Callers, store: Stor
     seen(store, folder, "one", "prompt")
     other = tmp_path / "other"
     other.mkdir()
-    assert callers.who(told(str(other))).session == ""
+    assert callers.resolve(told(str(other))).session == ""
 
 
 def test_without_a_folder_it_says_how_to_name_one(callers: Callers):
     with pytest.raises(BadRequest) as caught:
-        callers.who(told(""))
+        callers.resolve(told(""))
     assert "FOREWORD_PROJECT" in caught.value.hint
 
 
 @table("nonsense", [{}, {"client": 3, "cwd": "/"}, {"cwd": "/", "sessions": "x", "tool_use": []}])
 def test_nonsense_is_nobody(nonsense: dict[str, Any], callers: Callers):
-    assert callers.who({"cwd": "/", **nonsense}).session == ""
+    assert callers.resolve({"cwd": "/", **nonsense}).session == ""

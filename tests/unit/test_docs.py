@@ -22,7 +22,7 @@ from foreword.recall.hints import KnownFailure, hint_before
 from foreword.recall.pipeline import REASONS, options_of, recall
 from foreword.store import Store
 from foreword.worker import routes as worker
-from foreword.worker.routing import Routes
+from foreword.worker.routes import Routes
 from tests.tables import table
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,8 +12,10 @@ import pytest
 from foreword.models import Edit, Event, Project, Session
 from foreword.redact.files import MARK
 from foreword.store import Store
+from foreword.worker.jobs import JobRunner
 from foreword.worker.jobs.extract import AT_ONCE, LARGEST, ExtractionJob, _changes_of, _text
-from foreword.worker.jobs.refine import Refining
+from foreword.worker.jobs.refine import RefineJob
+from tests.services import OneProject, Reports
 from tests.tables import table
 
 CODE = "def open_vault(pin=4711):\n    return 1\n"
@@ -52,24 +54,22 @@ def test_hidden_and_odd_files_are_not_read(tmp_path_factory):
 def test_sessions_that_cannot_be_extracted_hide_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     taken = []
 
-    def distil(_: ExtractionJob, session: Session) -> None:
+    def extract(_: ExtractionJob, session: Session) -> None:
         taken.append(session.id)
         raise ValueError(session.id)
 
-    monkeypatch.setattr(ExtractionJob, "_distil", distil)
+    monkeypatch.setattr(ExtractionJob, "_extract", extract)
     with closing(Store(tmp_path / "a.db", backups=tmp_path / "backups")) as store:
         ids = [f"s{number}" for number in range(AT_ONCE + 5)]
         store.events.append([Event(id, "codex", "Stop", "stop", id, "p", "/p", 10.0, {}) for id in ids])
 
-        def tell(*_: str) -> None: ...
-
-        refining = Refining(store=lambda: store, tell=tell)
-        extraction = ExtractionJob(
-            store=lambda: store, project_of=lambda _: Project(key="p", name="p"), tell=tell, refining=refining
-        )
-        with closing(refining), closing(extraction):
+        services = Reports(store)
+        runner = JobRunner(services)
+        project = Project(key="p", name="p", root="/p")
+        ExtractionJob(services, runner, OneProject(services, project), RefineJob(services, runner))
+        with closing(runner):
             until = time.monotonic() + 10
             while len(taken) < len(ids) and time.monotonic() < until:
-                extraction.look()
+                runner.tick()
                 time.sleep(0.01)
     assert sorted(taken) == sorted(ids)

@@ -12,17 +12,19 @@ from typing import Any
 import pytest
 
 from foreword.capture.parse import project_at
-from foreword.config import Settings
 from foreword.errors import BadRequest, StoreError
 from foreword.importers import base as importers
 from foreword.importers.base import Batch, Offer, offers
 from foreword.models import Change, Memory, Project, Session
 from foreword.store import Store
+from foreword.worker import jobs
+from foreword.worker.jobs import JobRunner
 from foreword.worker.jobs import imports as module
-from foreword.worker.jobs.imports import Backpressure, Importing, ImportRequest
-from foreword.worker.project_lookup import Registry
+from foreword.worker.jobs.imports import ImportJob, ImportRequest
+from foreword.worker.projects import ProjectRegistry
+from tests.services import Reports
 from tests.tables import table
-from tests.unit.importing import settings, wait
+from tests.unit.importing import wait
 
 SECRET = "ghp_" + "a1B2" * 9
 
@@ -67,24 +69,22 @@ def folder(tmp_path: Path) -> str:
 
 
 class Bench:
-    """An Importing whose sources are made up."""
+    """An ImportJob whose sources are made up."""
 
     def __init__(self, store: Store, folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
         self.store, self.folder = store, folder
-        self.settings: Settings = settings()
+        self.services = Reports(store)
         self.sources: dict[str, Made] = {}
-        self.told: list[str] = []
-        self.importing = self.anew()
+        self.restart()
         monkeypatch.setattr(module, "find", lambda name, _, resolver: self.sources[name])
 
-    def anew(self) -> Importing:
-        return Importing(
-            store=lambda: self.store,
-            settings=lambda: self.settings,
-            backpressure=Backpressure(),
-            tell=lambda _, what: self.told.append(what),
-            registry=Registry(store=lambda: self.store),
-        )
+    def restart(self) -> None:
+        self.runner = JobRunner(self.services)
+        self.importing = ImportJob(self.services, self.runner, ProjectRegistry(self.services))
+
+    def close(self) -> None:
+        self.runner.close()
+        self.importing.close()
 
     def give(self, name: str, *batches: Batch, gate: threading.Event | None = None) -> None:
         self.sources[name] = Made(name, list(batches), gate=gate)
@@ -104,7 +104,7 @@ class Bench:
 def bench(store: Store, folder: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     made = Bench(store, folder, monkeypatch)
     yield made
-    made.importing.close()
+    made.close()
 
 
 def test_the_newest_of_every_source_comes_before_the_oldest_of_any(bench: Bench):
@@ -193,7 +193,7 @@ def test_a_second_wish_joins_the_one_that_runs(bench: Bench):
     assert [source["source"] for source in joined["sources"]] == ["a", "b"]
     gate.set()
     wait(bench.importing)
-    assert len(bench.importing.told()["imports"]) == 1
+    assert len(bench.importing.status()["imports"]) == 1
     assert sorted(bench.titles()) == ["x", "y"]
     assert bench.sources["a"].marks == [""]
 
@@ -203,15 +203,15 @@ def test_what_a_worker_left_unfinished_is_finished_by_the_next(bench: Bench):
     bench.give("a", batch("x", mark="1"), batch("y", mark="2"), gate=gate)
     bench.start("a")
     gate.set()
-    bench.importing._closing.set()  # as a worker that leaves
-    bench.importing.close()
-    bench.importing = bench.anew()
+    bench.close()  # as a worker that leaves
+    bench.restart()
     bench.importing.resume()
     wait(bench.importing)
     assert sorted(bench.titles()) == ["x", "y"]
-    bench.importing = bench.anew()
+    bench.close()
+    bench.restart()
     bench.importing.resume()
-    assert bench.importing.told() == {"imports": []}
+    assert bench.importing.status() == {"imports": []}
 
 
 def test_nothing_is_imported_where_the_user_does_not_want_it(bench: Bench):
@@ -219,7 +219,7 @@ def test_nothing_is_imported_where_the_user_does_not_want_it(bench: Bench):
     with pytest.raises(BadRequest, match="FOREWORD_OFF"):
         bench.start("a", FOREWORD_OFF="1")
     for switched in ({"capture": False}, {"off_projects": (bench.folder,)}):
-        bench.settings = replace(settings(), **switched)
+        bench.services.set(**{"capture": True, "off_projects": (), **switched})
         with pytest.raises(BadRequest, match="off"):
             bench.start("a")
     assert bench.titles() == []
@@ -230,7 +230,7 @@ def test_capture_that_is_switched_off_meanwhile_stops_it_and_says_so(bench: Benc
     bench.give("a", batch("x"), batch("y"), gate=gate)
     bench.give("b", *[batch(f"z{number}") for number in range(3)])
     bench.start("a")
-    bench.settings = replace(settings(), capture=False)
+    bench.services.set(capture=False)
     gate.set()
     told = wait(bench.importing)
     assert told["state"] == "failed"
@@ -249,11 +249,11 @@ def test_a_source_that_fails_does_not_keep_the_others(bench: Bench):
     told = bench.run("a", "b")
     assert {source["source"]: source["state"] for source in told["sources"]} == {"a": "failed", "b": "done"}
     assert bench.titles() == ["y"]
-    assert "no such thing" in bench.told[0]
+    assert "no such thing" in bench.services.problems[0]
 
 
 def test_a_store_that_cannot_be_written_is_tried_again(bench: Bench, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "AGAIN", (0.01,) * 9)
+    monkeypatch.setattr(module, "BACK_OFF", (0.01,))
     works, failing = bench.store.put_import, iter(range(3))
 
     def bring(*given: Any, **more: Any) -> Any:
@@ -269,15 +269,13 @@ def test_a_store_that_cannot_be_written_is_tried_again(bench: Bench, monkeypatch
 
 
 def test_it_waits_while_somebody_is_answered_but_not_for_ever(bench: Bench, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "GIVE_WAY", 0.05)
-    bench.importing._courtesy.__enter__()
-    bench.give("a", batch("x"))
-    assert bench.run("a")["state"] == "done"
-    quiet = Backpressure()
-    assert not quiet.give_way()
-    with quiet:
-        assert quiet.give_way()
-    assert quiet.give_way()  # somebody was there a moment ago
+    monkeypatch.setattr(jobs, "GIVE_WAY", 0.05)
+    assert not bench.runner.give_way()
+    with bench.runner:
+        assert bench.runner.give_way()
+        bench.give("a", batch("x"))
+        assert bench.run("a")["state"] == "done"
+    assert bench.runner.give_way()  # somebody was there a moment ago
 
 
 def test_a_source_that_cannot_be_looked_at_offers_nothing(folder: str, monkeypatch: pytest.MonkeyPatch):

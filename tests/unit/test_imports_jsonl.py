@@ -19,10 +19,12 @@ from foreword.importers.base import Batch, find
 from foreword.importers.jsonl import PARTS, Jsonl, _lines, export_rows
 from foreword.models import KINDS, UNIVERSAL, Change, Event, Link, Memory, Project, Session
 from foreword.store import Store
-from foreword.worker.jobs.imports import Backpressure, Importing, ImportRequest
-from foreword.worker.project_lookup import Registry
+from foreword.worker.jobs import JobRunner
+from foreword.worker.jobs.imports import ImportJob, ImportRequest
+from foreword.worker.projects import ProjectRegistry
+from tests.services import Reports
 from tests.tables import table
-from tests.unit.importing import settings, wait
+from tests.unit.importing import wait
 
 HERE = Project(key="git:example.org/rooms", name="rooms", root="/rooms")
 THERE = Project(key="dir:/else", name="else", root="/else")
@@ -107,16 +109,13 @@ def written(store: Store, path: Path, *, project: Project | None = HERE, events:
 
 def taken(store: Store, path: Path, *, project: Project = HERE, **options: bool) -> dict[str, Any]:
     """What the worker does with it."""
-    importing = Importing(
-        store=lambda: store,
-        settings=settings,
-        backpressure=Backpressure(),
-        tell=lambda *_: None,
-        registry=Registry(store=lambda: store),
-    )
+    services = Reports(store)
+    runner = JobRunner(services)
+    importing = ImportJob(services, runner, ProjectRegistry(services))
     importing._allowed = lambda _: project  # type: ignore[method-assign]
     importing.start(ImportRequest(project.root, ("jsonl",), {"file": str(path), **options}, {}))
     told = wait(importing)
+    runner.close()
     assert told["state"] == "done", told
     return told["sources"][0]
 

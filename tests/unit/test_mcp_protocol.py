@@ -19,8 +19,8 @@ from foreword.encoding import dumps
 from foreword.errors import BadPayload
 from foreword.mcp import protocol
 from foreword.mcp.protocol import GREETED, STATELESS, Call, Cancelled, Peer, parse, reply_to
-from foreword.mcp.schema import CATEGORIES, INSTRUCTIONS, MOST_INSTRUCTIONS, TOOLS, WRITTEN
 from foreword.models import KINDS
+from foreword.worker.mcp_schema import CATEGORIES, INSTRUCTIONS, MOST_INSTRUCTIONS, TOOLS, WRITTEN
 from foreword.worker.mcp_tools import TOOLS as DONE
 from tests.tables import table
 

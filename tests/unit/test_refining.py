@@ -10,9 +10,11 @@ import pytest
 
 from foreword.config import load
 from foreword.llm.refine import Draft
-from foreword.worker.jobs.refine import MOST_WAITING, Refining
+from foreword.worker.jobs import JobRunner
+from foreword.worker.jobs.refine import MOST_WAITING, RefineJob
 from tests import endpoint
 from tests.endpoint import says, silent, status
+from tests.services import Reports
 from tests.tables import table
 from tests.talking import FULL, data, said
 
@@ -28,27 +30,38 @@ def server():
 
 
 @pytest.fixture
-def told():
-    return []
+def services(home, store):
+    return Reports(store, home)
 
 
 @pytest.fixture
-def choose(home, server, store, told):
-    """`choose(model_provider="openai")` -> a Refining with these settings, on the test's server."""
-    made: list[Refining] = []
+def choose(home, server, services):
+    """Make a RefineJob with these settings, on the test's server."""
+    made: list[RefineJob] = []
 
-    def chosen(refining: Refining | None = None, **given: str) -> Refining:
+    def chosen(refining: RefineJob | None = None, **given: str) -> RefineJob:
         if refining is None:
-            refining = Refining(store=lambda: store, tell=lambda _, what: what in told or told.append(what))
+            refining = RefineJob(services, JobRunner(services))
             made.append(refining)
         usual = {"model_provider": "openai", "model_name": "m", "model_url": server.url, "model_seconds": "20"}
         environ = {f"FOREWORD_{name.upper()}": text for name, text in {**usual, **given}.items()}
-        refining.choose(load(home, environ).settings, environ)
+        refining.configure(load(home, environ).settings, environ)
         return refining
 
     yield chosen
     for each in made:
-        each.close()
+        leave(each)
+
+
+def leave(refining: RefineJob) -> None:
+    """Close a job as a worker that leaves does."""
+    refining._runner.begin_close()
+    refining.close()
+    refining._runner.close()
+
+
+def is_busy(refining: RefineJob) -> bool:
+    return refining._runner.is_busy("refine")
 
 
 def until(what: Callable[[], object]) -> None:
@@ -87,14 +100,13 @@ def test_a_draft_is_refined_and_told(choose, server, store):
 def test_while_it_is_off_nothing_is_taken_or_sent(choose, server, store):
     refining = choose(model_provider="off")
     assert not refining.submit("s", DRAFT, then=lambda _: None)
-    refining.close()
+    leave(refining)
     assert (server.requests, store.stats.model_calls()) == ([], ())
-    assert refining._thread is None
 
 
 @table("wrong", [status(500), status(400), says(b"garbage"), data({"title": 5}), data("no")])
-def test_whatever_fails_the_draft_stays_and_it_is_told_once(choose, server, store, told, wrong):
-    told.clear()
+def test_whatever_fails_the_draft_stays_and_it_is_told_once(choose, server, store, services, wrong):
+    services.reports.clear()
     server.answer = wrong
     refining = choose()
     heard = Heard()
@@ -102,20 +114,20 @@ def test_whatever_fails_the_draft_stays_and_it_is_told_once(choose, server, stor
         submit(refining, session, heard)
         heard.wait(1 if session == "one" else 2)
     assert heard == [("one", None), ("two", None)]
-    assert len(told) == 1
-    assert "without a model" in told[0]
+    assert len(services.reports) == 1
+    assert "without a model" in services.problems[0]
     assert {each.outcome.partition(":")[0] for each in store.stats.model_calls()} <= {"failed", "paused"}
 
 
-def test_one_that_fails_is_left_alone_and_told_of_once(choose, server, store, told):
+def test_one_that_fails_is_left_alone_and_told_of_once(choose, server, store, services):
     server.answer = status(503)
     refining, heard = choose(), Heard()
     for number in range(5):
         submit(refining, f"s{number}", heard)
     heard.wait(5)
-    assert (len(server.requests), len(told)) == (1, 1)
+    assert (len(server.requests), len(services.reports)) == (1, 1)
     assert [each.outcome for each in store.stats.model_calls()].count("paused") == 4
-    assert refining.about()["paused_s"] > 0
+    assert refining.status()["paused_s"] > 0
     server.answer = data({"word": "walrus"})
     assert refining.attempt()["ok"]  # the user asks, and it is well again
     server.answer = data()
@@ -130,27 +142,27 @@ def test_an_endpoint_that_says_when_is_left_alone_until_then(choose, server):
     submit(refining, "b", heard)
     heard.wait(2)
     assert len(server.requests) == 1
-    assert 1700 < refining.about()["paused_s"] <= 1800
+    assert 1700 < refining.status()["paused_s"] <= 1800
 
 
-def test_a_cap_that_is_reached_is_told_once_and_nothing_is_sent(choose, server, store, told):
+def test_a_cap_that_is_reached_is_told_once_and_nothing_is_sent(choose, server, store, services):
     refining, heard = choose(model_daily_tokens="100"), Heard()
     for number in range(3):
         submit(refining, f"s{number}", heard)
     assert [refined for _, refined in heard.wait(3)] == [None] * 3
-    assert (server.requests, len(told)) == ([], 1)
+    assert (server.requests, len(services.reports)) == ([], 1)
     assert {each.outcome for each in store.stats.model_calls()} == {"refused:cap"}
-    assert "model_daily_tokens" in told[0]
+    assert "model_daily_tokens" in services.problems[0]
 
 
-def test_the_cap_is_kept_by_who_comes_after(choose, server, told):
+def test_the_cap_is_kept_by_who_comes_after(choose, server, services):
     server.answer = data(usage=(9_000, 1_000))
     submit(choose(model_daily_tokens="10000")).wait(1)
     assert submit(choose(model_daily_tokens="10000"), "later").wait(1) == [("later", None)]
     assert len(server.requests) == 1
 
 
-def test_nobody_waits_and_only_so_many_wait(choose, server, told):
+def test_nobody_waits_and_only_so_many_wait(choose, server, services):
     server.answer = silent
     refining = choose()
     submit(refining, "first")
@@ -158,10 +170,10 @@ def test_nobody_waits_and_only_so_many_wait(choose, server, told):
     for number in range(MOST_WAITING):
         submit(refining, f"s{number}")
     submit(refining, "s0")  # it takes its own place
-    assert refining.about()["waiting"] == MOST_WAITING
+    assert refining.status()["waiting"] == MOST_WAITING
     assert not refining.submit("one more", DRAFT, then=lambda _: None)
-    assert "sessions wait" in told[0]
-    assert refining.busy
+    assert "sessions wait" in services.problems[0]
+    assert is_busy(refining)
 
 
 def test_the_same_session_again_is_asked_once(choose, server):
@@ -179,7 +191,7 @@ def test_the_same_session_again_is_asked_once(choose, server):
         submit(refining, "again", heard, excerpts=[f"the {word} excerpt"])
     going.set()
     heard.wait(2)
-    until(lambda: not refining.busy)
+    until(lambda: not is_busy(refining))
     assert [session for session, _ in heard] == ["first", "again"]
     assert "the new excerpt" in said(server)
     assert "the old excerpt" not in said(server)
@@ -196,20 +208,20 @@ def test_many_submit_at_once_and_each_is_told(choose, server, store):
     assert len(store.stats.model_calls(0.0, 100)) == len(server.requests) == 30
 
 
-def test_closing_does_not_wait_for_a_model(choose, server, store, told):
+def test_closing_does_not_wait_for_a_model(choose, server, store, services):
     server.answer = silent
     refining, heard = choose(model_seconds="600"), Heard()
     for session in ("one", "two"):
         submit(refining, session, heard)
     until(lambda: server.requests)
-    refining.close()
-    assert not refining._thread.is_alive()
-    assert (heard, told) == ([], [])
+    leave(refining)
+    assert not is_busy(refining)
+    assert (heard, services.reports) == ([], [])
     assert not refining.submit("late", DRAFT, then=lambda _: None)
     assert store.stats.model_calls()[0].tokens_in > 0  # it may have been worked on
 
 
-def test_another_choice_ends_what_is_asked_and_takes_over_what_waits(choose, server, told):
+def test_another_choice_ends_what_is_asked_and_takes_over_what_waits(choose, server, services):
     server.answer = silent
     refining, heard = choose(), Heard()
     submit(refining, "one", heard)
@@ -221,7 +233,7 @@ def test_another_choice_ends_what_is_asked_and_takes_over_what_waits(choose, ser
         ("one", None),
         ("two", "model:other"),
     ]
-    assert told == []
+    assert services.reports == []
     choose(refining, model_provider="off")
     assert not refining.submit("three", DRAFT, then=lambda _: None)
 
@@ -232,11 +244,11 @@ def test_who_was_told_may_fail_without_harm(choose):
     assert submit(refining, "good").wait(1)
 
 
-def test_a_wrong_setting_is_told_and_seen_to_be_right_again(choose, tmp_path, told):
+def test_a_wrong_setting_is_told_and_seen_to_be_right_again(choose, tmp_path, services):
     key = tmp_path / "key"
     refining = choose(model_provider="anthropic", model_key_env=str(key))
-    assert "cannot be read" in told[0]
-    assert "cannot be read" in refining.about()["problem"]
+    assert "cannot be read" in services.problems[0]
+    assert "cannot be read" in refining.status()["problem"]
     assert not refining.submit("s", DRAFT, then=lambda _: None)
     assert not refining.attempt()["ok"]
     key.write_text("k-1")
@@ -251,15 +263,15 @@ def test_a_try_tells_what_it_took_and_counts(choose, server, store):
     assert (got["ok"], got["tokens_in"], got["tokens_out"], got["model"]) == (True, 31, 9, "m")
     (entry,) = store.stats.model_calls()
     assert (entry.purpose, entry.tokens_in) == ("try", 31)
-    assert refining.about()["spent_tokens"] == 40
+    assert refining.status()["spent_tokens"] == 40
     server.answer = status(401)
     assert "401" in refining.attempt()["error"]
     assert choose(model_provider="off").attempt()["ok"] is False
 
 
-def test_a_store_that_cannot_write_means_that_nothing_is_asked(choose, server, store, told):
+def test_a_store_that_cannot_write_means_that_nothing_is_asked(choose, server, store, services):
     refining = choose()
     store.close()
     assert submit(refining).wait(1) == [("s", None)]
     assert server.requests == []
-    assert "not asked" in told[0]
+    assert "not called" in services.problems[0]

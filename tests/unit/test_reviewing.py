@@ -10,7 +10,7 @@ from foreword.audit import proposed
 from foreword.errors import BadRequest, NotFound
 from foreword.maintenance.proposals import plan_wider
 from foreword.models import KINDS, STATUSES, Memory
-from foreword.worker.review import decide, waiting
+from foreword.worker.edits import decide, waiting
 from tests.tables import table
 from tests.unit.test_proposals import BARS, ROOMS, rule
 from tests.unit.test_proposals import proposed as kept_and_proposed

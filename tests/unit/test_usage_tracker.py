@@ -11,10 +11,10 @@ import pytest
 from foreword.extract.usage import Activity
 from foreword.models import UNTOLD, Event, Injection, Item, Memory, Project
 from foreword.store import Store
-from foreword.worker.jobs import usage
-from foreword.worker.jobs.extract import ExtractionJob
-from foreword.worker.jobs.refine import Refining
-from foreword.worker.jobs.usage import OVER, UsageTracker
+from foreword.worker.jobs import JobRunner, extract
+from foreword.worker.jobs.extract import OVER, ExtractionJob, UsageTracker
+from foreword.worker.jobs.refine import RefineJob
+from tests.services import OneProject, Reports
 from tests.tables import table
 
 NOW = 1_800_000_000.0
@@ -26,8 +26,8 @@ class Stand:
 
     def __init__(self, folder: Path, closing_at_end: ExitStack) -> None:
         self.now = NOW
-        self.told: list[tuple[str, str]] = []
         self.store = Store(folder / "a.db", backups=folder / "backups")
+        self.services = Reports(self.store, now=lambda: self.now)
         closing_at_end.callback(self.store.close)
         self._closing = closing_at_end
         (self.memory,) = self.store.memories.put(
@@ -36,20 +36,9 @@ class Stand:
         self.number = 0
 
     def extraction(self) -> ExtractionJob:
-        def tell(where: str, what: str) -> None:
-            self.told.append((where, what))
-
-        refining = self._closing.enter_context(closing(Refining(store=lambda: self.store, tell=tell)))
-        return self._closing.enter_context(
-            closing(
-                ExtractionJob(
-                    store=lambda: self.store,
-                    project_of=lambda _: PROJECT,
-                    tell=tell,
-                    refining=refining,
-                    now=lambda: self.now,
-                )
-            )
+        runner = self._closing.enter_context(closing(JobRunner(self.services)))
+        return ExtractionJob(
+            self.services, runner, OneProject(self.services, PROJECT), RefineJob(self.services, runner)
         )
 
     def happens(self, name: str, kind: str, **payload: object) -> None:
@@ -88,31 +77,31 @@ def stand(tmp_path: Path) -> Iterator[Stand]:
         yield Stand(tmp_path, stack)
 
 
-def looks(extraction: ExtractionJob) -> None:
-    extraction.look()
-    extraction.settle("p", seconds=20)  # one thread: when this is done, so is the look
+def runs(extraction: ExtractionJob) -> None:
+    extraction._runner.tick()
+    extraction.settle("p", seconds=20)  # one thread: when this is done, so is the run
 
 
 def test_a_session_without_an_end_is_settled_after_an_hour(stand, monkeypatch):
-    monkeypatch.setattr(usage, "EVERY", 0.0)
+    monkeypatch.setattr(extract, "OVERDUE_EVERY", 0.0)
     stand.works()
     stand.answers()
     extraction = stand.extraction()
-    looks(extraction)
+    runs(extraction)
     stand.now += OVER - 10
-    looks(extraction)
+    runs(extraction)
     assert (stand.verdict(), stand.counts()) == ((None, ""), (0, 0))
     stand.now += 20
-    looks(extraction)
+    runs(extraction)
     assert (stand.verdict(), stand.counts()) == ((False, ""), (0, 1))
 
 
 def test_a_worker_that_was_away_for_that_hour_settles_it_when_it_comes_back(stand):
     stand.works()
     stand.answers()
-    looks(stand.extraction())
+    runs(stand.extraction())
     stand.now += OVER + 10
-    looks(stand.extraction())
+    runs(stand.extraction())
     assert (stand.verdict(), stand.counts()) == ((False, ""), (0, 1))
 
 
@@ -120,15 +109,15 @@ def test_a_session_that_goes_on_after_all_takes_the_verdict_back(stand):
     stand.works()
     stand.happens("SessionEnd", "session_end", reason="exit")
     extraction = stand.extraction()
-    looks(extraction)
+    runs(extraction)
     assert stand.counts() == (0, 1)
     stand.happens("SessionStart", "session_start", source="resume")
     stand.reads("ledger.py")
     stand.answers()
-    looks(extraction)
+    runs(extraction)
     assert (stand.verdict(), stand.counts()) == ((True, "file"), (1, 0))
     stand.happens("SessionEnd", "session_end", reason="exit")
-    looks(extraction)
+    runs(extraction)
     assert (stand.verdict(), stand.counts()) == ((True, "file"), (1, 0))
 
 
@@ -136,7 +125,7 @@ def test_what_an_agent_fetched_by_its_id_was_used(stand):
     stand.works()
     stand.store.memories.record_access([stand.memory.id], how="get", at=stand.now + 0.5, session="s")
     stand.answers()
-    looks(stand.extraction())
+    runs(stand.extraction())
     assert (stand.verdict(), stand.counts()) == ((True, "fetched"), (1, 0))
 
 
@@ -144,7 +133,7 @@ def test_what_cannot_be_told_is_looked_at_once(stand):
     stand.works()
     stand.happens("UserPromptSubmit", "prompt", prompt="leave the ledger alone")
     stand.happens("SessionEnd", "session_end", reason="exit")
-    looks(stand.extraction())
+    runs(stand.extraction())
     assert stand.verdict() == (None, UNTOLD)
     assert stand.store.injections.undecided_sessions(since=0.0, before=stand.now + 1) == ()
 
@@ -157,20 +146,21 @@ def test_what_goes_wrong_with_usage_breaks_no_extraction(stand, monkeypatch, bro
     if broken == "add":
         monkeypatch.setattr(Activity, "add", fails)
     else:
-        monkeypatch.setattr(usage, "usage_of", fails)
+        monkeypatch.setattr(extract, "usage_of", fails)
     stand.works()
     stand.answers()
-    looks(stand.extraction())
+    runs(stand.extraction())
     session = stand.store.sessions.get("s")
     assert session is not None
     assert session.distilled == session.newest
-    assert {where for where, _ in stand.told} == {"use"}
+    assert {where for where, _ in stand.services.reports} == {"use"}
 
 
 def test_a_look_for_silent_sessions_is_rare(stand, monkeypatch):
-    monkeypatch.setattr(usage, "EVERY", 1e9)
-    asked = []
-    tracker = UsageTracker(store=lambda: asked.append(1) or stand.store, tell=lambda *_: None)
+    monkeypatch.setattr(extract, "OVERDUE_EVERY", 1e9)
+    searches = []
+    monkeypatch.setattr(stand.store.injections, "undecided_sessions", lambda **_: searches.append(1) or ())
+    tracker = UsageTracker(stand.services)
     for _ in range(50):
         tracker.overdue()
-    assert len(asked) == 1
+    assert len(searches) == 1

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,7 +14,8 @@ from foreword.capture.payload import HookCall
 from foreword.errors import StoreError
 from foreword.models import Trigger
 from foreword.projects import resolve
-from foreword.worker.working_set import MOST_SESSIONS, Work
+from foreword.worker.working_set import MOST_SESSIONS, WorkingSet
+from tests.services import Reports
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed: changed files untested")
 NOW = time.time()
@@ -38,8 +40,10 @@ def works():
     """Makes what the worker has in mind, without earlier events unless they are given."""
     made = []
 
-    def make(*, earlier=lambda _: (), told=None):
-        made.append(Work(earlier=earlier, tell=lambda where, what: told.append((where, what))))
+    def make(*, earlier=lambda _: (), services=None):
+        services = services or Reports(None)
+        services._store = SimpleNamespace(events=SimpleNamespace(list=lambda id, **_: earlier(id)))
+        made.append(WorkingSet(services))
         return made[-1]
 
     yield make
@@ -71,40 +75,40 @@ def wait_for(ask, wanted):
 def test_what_a_session_touched_is_told_of_it_alone(folder, works, tmp_path):
     # What a session touched comes newest first and relative to the project.
     work = works()
-    work.saw(an_event(folder, file=folder / "a.py", at=NOW - 30))
-    work.saw(an_event(folder, file=folder / "src" / "b.py", at=NOW - 20))
-    work.saw(an_event(folder, file="c.py", at=NOW - 25))  # what was spooled comes later than it was
-    work.saw(an_event(folder / "src", file="../a.py", at=NOW - 10))
-    work.saw(an_event(folder, file="/etc/hosts", at=NOW))
-    assert work.around(a_moment(folder)).touched == ("a.py", "src/b.py", "c.py")
+    work.add(an_event(folder, file=folder / "a.py", at=NOW - 30))
+    work.add(an_event(folder, file=folder / "src" / "b.py", at=NOW - 20))
+    work.add(an_event(folder, file="c.py", at=NOW - 25))  # what was spooled comes later than it was
+    work.add(an_event(folder / "src", file="../a.py", at=NOW - 10))
+    work.add(an_event(folder, file="/etc/hosts", at=NOW))
+    assert work.enrich(a_moment(folder)).touched == ("a.py", "src/b.py", "c.py")
     # Another session and another project see nothing of it.
     work = works()
-    work.saw(an_event(folder, file=folder / "a.py"))
-    assert work.around(a_moment(folder, session="other")).touched == ()
-    assert work.around(a_moment(folder, session="")).touched == ()
+    work.add(an_event(folder, file=folder / "a.py"))
+    assert work.enrich(a_moment(folder, session="other")).touched == ()
+    assert work.enrich(a_moment(folder, session="")).touched == ()
     (tmp_path / "away").mkdir()
     (tmp_path / "away" / "go.mod").touch()
-    assert work.around(a_moment(tmp_path / "away")).touched == ()
+    assert work.enrich(a_moment(tmp_path / "away")).touched == ()
     # A project behind a link is the same.
     (tmp_path / "link").symlink_to(folder)
     work = works()
-    work.saw(an_event(tmp_path / "link", file=tmp_path / "link" / "a.py"))
-    assert work.around(a_moment(tmp_path / "link")).touched == ("a.py",)
+    work.add(an_event(tmp_path / "link", file=tmp_path / "link" / "a.py"))
+    assert work.enrich(a_moment(tmp_path / "link")).touched == ("a.py",)
     # The last tool uses are told for a while.
     work = works()
-    work.saw(an_event(folder, name="PostToolUseFailure", at=NOW - 5))
-    work.saw(an_event(folder, at=NOW - 3))
-    work.saw(an_event(folder, name="UserPromptSubmit", at=NOW))
-    work.saw(an_event(folder, name="PostToolUseFailure", at=NOW - 100_000))
-    assert work.around(a_moment(folder)).recent == ("tool", "tool_failure")
+    work.add(an_event(folder, name="PostToolUseFailure", at=NOW - 5))
+    work.add(an_event(folder, at=NOW - 3))
+    work.add(an_event(folder, name="UserPromptSubmit", at=NOW))
+    work.add(an_event(folder, name="PostToolUseFailure", at=NOW - 100_000))
+    assert work.enrich(a_moment(folder)).recent == ("tool", "tool_failure")
     # No more is kept than is asked for.
     work = works()
     for n in range(300):
-        work.saw(an_event(folder, file=folder / f"f{n}.py", at=NOW + n))
-    touched = work.around(a_moment(folder)).touched
+        work.add(an_event(folder, file=folder / f"f{n}.py", at=NOW + n))
+    touched = work.enrich(a_moment(folder)).touched
     assert touched == tuple(f"f{n}.py" for n in range(299, 249, -1))
     for n in range(MOST_SESSIONS + 50):
-        work.saw(an_event(folder, session=f"many{n}"))
+        work.add(an_event(folder, session=f"many{n}"))
     assert len(work._sessions) == MOST_SESSIONS
 
     # A store that fails or hangs costs only what it knows.
@@ -112,8 +116,8 @@ def test_what_a_session_touched_is_told_of_it_alone(folder, works, tmp_path):
         raise StoreError("gone")
 
     work = works(earlier=broken)
-    work.saw(an_event(folder, file=folder / "a.py"))
-    assert work.around(a_moment(folder)).touched == ("a.py",)
+    work.add(an_event(folder, file=folder / "a.py"))
+    assert work.enrich(a_moment(folder)).touched == ("a.py",)
 
 
 def test_after_a_restart_the_session_is_read_from_the_store_once(folder, works, store):
@@ -126,28 +130,28 @@ def test_after_a_restart_the_session_is_read_from_the_store_once(folder, works, 
         return store.events.list(session, limit=3, newest=True)
 
     work = works(earlier=earlier)
-    work.saw(an_event(folder, file=folder / "now.py", at=NOW))
-    wait_for(lambda: work.around(a_moment(folder)).touched, ("now.py", "2.py", "1.py"))
-    assert work.around(a_moment(folder)).recent[:2] == ("tool", "tool_failure")
+    work.add(an_event(folder, file=folder / "now.py", at=NOW))
+    wait_for(lambda: work.enrich(a_moment(folder)).touched, ("now.py", "2.py", "1.py"))
+    assert work.enrich(a_moment(folder)).recent[:2] == ("tool", "tool_failure")
     assert asked == ["s"]
 
 
 def test_a_session_that_begins_is_not_looked_for_in_the_store(folder, works):
     asked = []
     work = works(earlier=lambda session: asked.append(session) or ())
-    work.saw(an_event(folder, name="SessionStart", source="startup"))
-    work.around(a_moment(folder))
+    work.add(an_event(folder, name="SessionStart", source="startup"))
+    work.enrich(a_moment(folder))
     assert asked == []
-    work.saw(an_event(folder, name="SessionStart", source="resume", session="r"))
-    work.around(a_moment(folder, session="r"))
+    work.add(an_event(folder, name="SessionStart", source="resume", session="r"))
+    work.enrich(a_moment(folder, session="r"))
     wait_for(lambda: asked, ["r"])
 
 
 def test_languages_are_remembered_for_a_while(folder, works):
     work = works()
-    assert work.around(a_moment(folder)).languages == ("python",)
+    assert work.enrich(a_moment(folder)).languages == ("python",)
     (folder / "go.mod").touch()
-    assert work.around(a_moment(folder)).languages == ("python",)
+    assert work.enrich(a_moment(folder)).languages == ("python",)
 
 
 def git(folder, *words):
@@ -163,33 +167,33 @@ def test_changed_files_of_git_are_there_the_next_time(folder, works):
         os.utime(folder / name, (NOW - 100 - age, NOW - 100 - age))
     os.utime(folder / "pyproject.toml", (NOW - 500, NOW - 500))
     work = works()
-    work.saw(an_event(folder, file=folder / "older.py", at=NOW))
-    wait_for(lambda: work.around(a_moment(folder)).touched, ("older.py", "new.py", "pyproject.toml"))
+    work.add(an_event(folder, file=folder / "older.py", at=NOW))
+    wait_for(lambda: work.enrich(a_moment(folder)).touched, ("older.py", "new.py", "pyproject.toml"))
 
 
 @needs_git
 def test_a_failing_git_is_told_and_not_asked_at_every_prompt(folder, works):
     git(folder, "init")
     (folder / ".git" / "index").write_bytes(b"garbage")
-    told = []
-    work = works(told=told)
-    wait_for(lambda: (work.around(a_moment(folder)), len(told))[1], 1)
-    where, what = told[0]
+    services = Reports(None)
+    work = works(services=services)
+    wait_for(lambda: (work.enrich(a_moment(folder)), len(services.reports))[1], 1)
+    where, what = services.reports[0]
     assert where == "git"
     assert "git -C" in what
     for _ in range(50):
-        work.around(a_moment(folder))
-    assert len(told) == 1
+        work.enrich(a_moment(folder))
+    assert len(services.reports) == 1
 
 
 def test_a_folder_without_git_is_asked_nothing(folder, works, monkeypatch):
     monkeypatch.setenv("PATH", str(folder))
-    told = []
-    work = works(told=told)
-    work.around(a_moment(folder))
+    services = Reports(None)
+    work = works(services=services)
+    work.enrich(a_moment(folder))
     work.close()
-    assert told == []
-    assert work.around(a_moment(folder)).touched == ()  # closed, and no harm done
+    assert services.reports == []
+    assert work.enrich(a_moment(folder)).touched == ()  # closed, and no harm done
 
 
 # -- the conversation --------------------------------------------------------------------------------------------------
@@ -203,62 +207,62 @@ def an_answer(folder, text, *, session="s", **more):
 
 def test_the_words_of_a_conversation_are_known_without_the_newest_prompt(folder, works):
     work = works()
-    work.saw(an_event(folder, name="SessionStart", source="startup"))
-    work.saw(a_prompt(folder, "the walrus pool is closed"))
-    first = work.around(a_moment(folder))
+    work.add(an_event(folder, name="SessionStart", source="startup"))
+    work.add(a_prompt(folder, "the walrus pool is closed"))
+    first = work.enrich(a_moment(folder))
     assert first.first
     assert first.session_words == frozenset()
-    work.saw(an_answer(folder, "The keepers feed the seals first."))
-    work.saw(a_prompt(folder, "open the aquarium"))
-    second = work.around(a_moment(folder))
+    work.add(an_answer(folder, "The keepers feed the seals first."))
+    work.add(a_prompt(folder, "open the aquarium"))
+    second = work.enrich(a_moment(folder))
     assert not second.first
     assert {"pool", "keeper", "seal"} <= second.session_words
     assert not any(word.startswith("aquari") for word in second.session_words)
     # Of another session nothing is known, and a window that begins anew knows nothing either.
-    assert work.around(a_moment(folder, session="other")).session_words == frozenset()
+    assert work.enrich(a_moment(folder, session="other")).session_words == frozenset()
     for begins in ({"name": "SessionStart", "source": "clear"}, {"name": "PreCompact", "trigger": "auto"}):
-        work.saw(a_prompt(folder, "the walrus again"))
-        work.saw(an_event(folder, **begins))
-        work.saw(a_prompt(folder, "hello there"))
-        anew = work.around(a_moment(folder))
+        work.add(a_prompt(folder, "the walrus again"))
+        work.add(an_event(folder, **begins))
+        work.add(a_prompt(folder, "hello there"))
+        anew = work.enrich(a_moment(folder))
         assert (anew.first, anew.session_words) == (True, frozenset()), begins
     # One that is resumed goes on.
-    work.saw(an_answer(folder, "The gate is open."))
-    work.saw(an_event(folder, name="SessionStart", source="resume"))
-    work.saw(a_prompt(folder, "and now?"))
-    resumed = work.around(a_moment(folder))
+    work.add(an_answer(folder, "The gate is open."))
+    work.add(an_event(folder, name="SessionStart", source="resume"))
+    work.add(a_prompt(folder, "and now?"))
+    resumed = work.enrich(a_moment(folder))
     assert not resumed.first
     assert "open" in resumed.session_words
 
 
 def test_parallel_sessions_of_a_project_are_told_with_the_files_that_they_edited(folder, works, tmp_path):
     work = works()
-    work.saw(an_event(folder, file=folder / "a.py", session="other", at=NOW - 600))
-    work.saw(an_event(folder, file=folder / "b.py", session="other", at=NOW - 30))
-    work.saw(an_event(folder, file=folder / "read.py", session="other", at=NOW - 20, tool_name="Read"))
-    work.saw(an_event(folder, file=folder / "mine.py", at=NOW - 10))
-    work.saw(an_event(folder, session="talking", at=NOW - 5))  # it edited nothing
-    ((since, files),) = work.around(a_moment(folder)).parallel
+    work.add(an_event(folder, file=folder / "a.py", session="other", at=NOW - 600))
+    work.add(an_event(folder, file=folder / "b.py", session="other", at=NOW - 30))
+    work.add(an_event(folder, file=folder / "read.py", session="other", at=NOW - 20, tool_name="Read"))
+    work.add(an_event(folder, file=folder / "mine.py", at=NOW - 10))
+    work.add(an_event(folder, session="talking", at=NOW - 5))  # it edited nothing
+    ((since, files),) = work.enrich(a_moment(folder)).parallel
     assert (round(NOW - since), files) == (600, ("b.py", "a.py"))
-    assert [each[1] for each in work.around(a_moment(folder, session="other")).parallel] == [("mine.py",)]
+    assert [each[1] for each in work.enrich(a_moment(folder, session="other")).parallel] == [("mine.py",)]
     # One that is over, one that is idle and one of another project are not at work here.
-    work.saw(an_event(folder, name="SessionEnd", session="other", at=NOW))
-    assert work.around(a_moment(folder)).parallel == ()
-    work.saw(an_event(folder, file=folder / "old.py", session="idle", at=NOW - 7200))
+    work.add(an_event(folder, name="SessionEnd", session="other", at=NOW))
+    assert work.enrich(a_moment(folder)).parallel == ()
+    work.add(an_event(folder, file=folder / "old.py", session="idle", at=NOW - 7200))
     away = tmp_path / "away"
     away.mkdir()
     (away / "go.mod").touch()
-    work.saw(an_event(away, file=away / "x.go", session="away", at=NOW))
-    assert work.around(a_moment(folder)).parallel == ()
+    work.add(an_event(away, file=away / "x.go", session="away", at=NOW))
+    assert work.enrich(a_moment(folder)).parallel == ()
     # Who is nobody's session is told of nobody.
-    assert work.around(a_moment(folder, session="")).parallel == ()
+    assert work.enrich(a_moment(folder, session="")).parallel == ()
 
 
 def test_the_folder_of_a_shell_is_known_before_and_after_its_last_command(folder, works):
     work = works()
     assert work.folder("s", before_last=True) == ""
-    work.saw(an_event(folder))
-    work.saw(an_event(folder / "app"))
+    work.add(an_event(folder))
+    work.add(an_event(folder / "app"))
     assert work.folder("s", before_last=True) == str(folder)
     assert work.folder("s", before_last=False) == str(folder / "app")
     work.forget(["s"])

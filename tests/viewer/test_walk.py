@@ -10,7 +10,7 @@ import pytest
 
 from foreword.viewer.app import ROUTES
 from foreword.worker.pages.live import TEXTS
-from foreword.worker.routing import route_of
+from foreword.worker.routes import route_of
 from tests.viewer.conftest import Viewer, Watch, settled, still, visit
 from tests.viewer.filled import LIVE_PROMPTS
 from tests.viewer.steps import CARDS, ROW, asks, bar, keep, memory, open_list, rows, shows, toast, until, until_rows

@@ -10,7 +10,7 @@ import typer
 from foreword.cli import output
 from foreword.cli.connection import connect, folder, full_id, refuse_agents, route
 from foreword.cli.options import Json, Project
-from foreword.worker.graph import RELATIONS
+from foreword.models import RELATIONS
 
 if TYPE_CHECKING:
     from foreword.code.callgraph import Calls, Node, Place

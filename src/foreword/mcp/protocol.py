@@ -12,7 +12,7 @@ from typing import Any
 
 from foreword.agents import agent_of_client, text_of
 from foreword.encoding import decoded, loads
-from foreword.mcp.schema import BY_NAME, INSTRUCTIONS, SERVER, TOOLS, unknown
+from foreword.worker.mcp_schema import BY_NAME, INSTRUCTIONS, SERVER, TOOLS, unknown
 
 Message = Mapping[str, Any]
 

@@ -1,4 +1,4 @@
-"""`python -m foreword.worker` -> the one worker of this home; a second one leaves at once.
+"""Run the one worker of this home: `python -m foreword.worker`; a second one leaves at once.
 
 The socket is bound before anything heavy is imported, so that a hook that comes too early waits instead of failing.
 """

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable
 
 from foreword.capture.parse import CapturedEvent
-from foreword.config import Settings
-from foreword.store import Store
-from foreword.worker.working_set import Work
+from foreword.worker.services import Services
+from foreword.worker.working_set import WorkingSet
 
 FILES = 2  # edited files, and ...
 TOOLS = 8  # ... uses of tools, that make work substantial
@@ -30,31 +28,32 @@ LAST = 400  # characters at the end of a message, where a question to the user s
 class AgentNotes:
     """Remembers which sessions were asked already."""
 
-    def __init__(self, *, store: Callable[[], Store], settings: Callable[[], Settings], work: Work) -> None:
-        self._store, self._settings, self._work = store, settings, work
+    def __init__(self, services: Services, working_set: WorkingSet) -> None:
+        self._services, self._working_set = services, working_set
         self._lock = threading.Lock()
-        self._asked: dict[str, None] = {}
+        self._sessions: dict[str, None] = {}
 
     def request(self, event: CapturedEvent) -> str:
         """Return what to ask the agent at this stop; nothing for almost all of them."""
-        parsed = event.parsed
-        session = parsed.input.session
-        if not self._settings().agent_notes or parsed.kind != "stop" or not session or parsed.input.inner:
+        parsed, hook = event.parsed, event.parsed.input
+        session = hook.session
+        if not self._services.settings.agent_notes or parsed.kind != "stop" or not session or hook.inner:
             return ""
-        if parsed.payload.get("stop_hook_active") or _ASKS.search(parsed.input.answer[-LAST:]):
+        if parsed.payload.get("stop_hook_active") or _ASKS.search(hook.answer[-LAST:]):
             return ""  # a hook made it go on already, or it waits for the user
-        files, tools = self._work.done(session)
+        files, tools = self._working_set.work_done(session)
         if files < FILES or tools < TOOLS or self._was_asked(session):
             return ""
         written = any(
-            each.kind == "handoff" and each.trust == "agent" for each in self._store().memories.of_session(session)
+            each.kind == "handoff" and each.trust == "agent"
+            for each in self._services.store.memories.of_session(session)
         )
         return "" if written else REQUEST
 
     def _was_asked(self, session: str) -> bool:
         with self._lock:
-            before = session in self._asked
-            self._asked[session] = None
-            while len(self._asked) > MOST_SESSIONS:
-                del self._asked[next(iter(self._asked))]
+            before = session in self._sessions
+            self._sessions[session] = None
+            while len(self._sessions) > MOST_SESSIONS:
+                del self._sessions[next(iter(self._sessions))]
         return before

@@ -1,4 +1,4 @@
-"""A question -> the worker's answer, over its socket. For every door but the hook."""
+"""Call the worker's API over its socket; for everything but the hook, which has its own client."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ SECONDS = 60.0  # a person waits; `index` over a million memories takes longer a
 
 
 class Client:
-    """Asks the worker of *home*, which must be running."""
+    """Calls the worker of *home*, which must be running."""
 
     def __init__(self, home: Home, *, seconds: float = SECONDS) -> None:
         self._home = home
         self._seconds = seconds
 
     def get(self, path: str, **query: object) -> dict[str, Any]:
-        given = {name: given for name, given in query.items() if given not in (None, "", ())}
-        return self._ask("GET", f"{path}?{urlencode(given, errors='surrogateescape')}" if given else path)
+        values = {name: value for name, value in query.items() if value not in (None, "", ())}
+        return self._call("GET", f"{path}?{urlencode(values, errors='surrogateescape')}" if values else path)
 
     def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        return self._ask("POST", path, json.dumps(body).encode())
+        return self._call("POST", path, json.dumps(body).encode())
 
-    def _ask(self, method: str, path: str, body: bytes | None = None) -> dict[str, Any]:
+    def _call(self, method: str, path: str, body: bytes | None = None) -> dict[str, Any]:
         status, raw = self.send(method, path, body)
         try:
             answer = json.loads(raw)
@@ -44,18 +44,18 @@ class Client:
 
     def send(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
         """Send a request as it is, and return the status and the body of the answer."""
-        line = _Line(str(self._home.socket), timeout=self._seconds)
+        connection = UnixHTTPConnection(str(self._home.socket), timeout=self._seconds)
         try:
-            line.request(method, path, body=body)
-            response = line.getresponse()
+            connection.request(method, path, body=body)
+            response = connection.getresponse()
             return response.status, response.read()
         except (OSError, http.client.HTTPException) as exc:
             raise WorkerError(f"the worker does not answer: {exc}", hint="run `foreword worker start`") from exc
         finally:
-            line.close()
+            connection.close()
 
 
-class _Line(http.client.HTTPConnection):
+class UnixHTTPConnection(http.client.HTTPConnection):
     """HTTP over a Unix socket."""
 
     def __init__(self, path: str, *, timeout: float) -> None:

@@ -1,19 +1,19 @@
-"""A moment -> what is said at it, recorded and counted, one at a time in a session; a search -> what it finds."""
+"""Build the context of a trigger, recorded and counted, one at a time in a session; search memories."""
 
 from __future__ import annotations
 
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from foreword.agents import cap_of, find, text_of
+from foreword.agents.transcript_tail import tail
 from foreword.capture.parse import ParsedHook, injection_id
 from foreword.capture.payload import HookCall
-from foreword.config import Settings
 from foreword.errors import BadRequest
 from foreword.models import (
     BASE32,
@@ -30,82 +30,72 @@ from foreword.models import (
 from foreword.recall.files import TurnRecord, record_of
 from foreword.recall.pipeline import MOST_RECORDED, POOL, Window, caps, injection_of, look, options_of, recall
 from foreword.recall.query import query_of
-from foreword.store import Store
 from foreword.worker import serialize
-from foreword.worker.arrival import arrived
-from foreword.worker.embeddings import Meaning
-from foreword.worker.stats import Measuring
-from foreword.worker.working_set import Work
-
-T = TypeVar("T")
+from foreword.worker.embeddings import Embeddings
+from foreword.worker.services import Services
+from foreword.worker.stats import StatsRecorder
+from foreword.worker.working_set import WorkingSet
 
 MOST_RESULTS = 200
 MOST_TURNS = 300  # of a project, which tell its likely files
 MOST_PROJECTS = 20  # whose turns are kept at hand
 SEARCH_SECONDS = 2.0  # somebody who searches waits so long for the vector of the question
-TURNS = 32  # sessions that share a lock wait for each other some milliseconds
-MOST_EXPLAINED = 500  # answers of which it is known what they left out; a busy day
-MOST_LEFT_OUT = 5  # memories of each
+LOCKS = 32  # sessions that share a lock wait for each other some milliseconds
+MOST_EXPLAINED = 500  # answers whose rejected memories are kept for `explain`; a busy day
+MOST_REJECTED = 5  # memories of each
 BETWEEN = "\n\n"  # two blocks in one answer
+# How `render` begins a block in each form; nothing in it is written otherwise inside JSON.
+BLOCK_MARKS = (b"--- foreword: notes from earlier sessions in ", b"<foreword_context ")
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """What a search found, best first, and what went wrong on the way."""
 
     ranked: tuple[Ranked, ...]
     problems: tuple[str, ...]
 
 
-class Recalling:
-    """Answers for one store, for as long as the worker runs."""
+class ContextBuilder:
+    """Runs the recall pipeline with the worker's settings and working set, and records what it injects."""
 
     def __init__(
-        self,
-        *,
-        store: Callable[[], Store],
-        settings: Callable[[], Settings],
-        synonyms: Callable[[], Mapping[str, Sequence[str]]],
-        meaning: Meaning,
-        work: Work,
-        measuring: Measuring,
-        hush: Callable[[Project, NoContextRecord], None],
-        tell: Callable[[str, str], None],
-        now: Callable[[], float],
+        self, services: Services, stats: StatsRecorder, working_set: WorkingSet, embeddings: Embeddings
     ) -> None:
-        self._store, self._settings, self._synonyms = store, settings, synonyms
-        self._meaning, self._work, self._measuring = meaning, work, measuring
-        self._hush, self._tell, self._now = hush, tell, now
+        self._services, self._stats = services, stats
+        self._working_set, self._embeddings = working_set, embeddings
         self._history: dict[str, tuple[TurnRecord, ...]] = {}
         self._history_lock = threading.Lock()
         self._changes = 0  # how often turns were to be read again
-        self._rejected: dict[str, dict[str, str]] = {}  # by the id of an answer; never written: `explain` tells it
-        # One answer at a time for a session: what the first is given, the second must know.
-        self._turns = tuple(threading.RLock() for _ in range(TURNS))
+        self._rejected: dict[str, dict[str, str]] = {}  # by the id of an answer; never stored
+        # One answer at a time for a session: what the first injects, the second must know.
+        self._locks = tuple(threading.RLock() for _ in range(LOCKS))
 
-    def answer(self, trigger: Trigger, hook_call: HookCall, parsed: ParsedHook) -> str:
-        """What a hook is told at a moment; nothing where nothing is worth saying."""
+    def answer_hook(self, trigger: Trigger, hook_call: HookCall, parsed: ParsedHook) -> str:
+        """Return the context for a hook call; empty where nothing is worth injecting."""
         id, at = injection_id(hook_call), hook_call.at
         again = find(hook_call.host).second_chance
         raced = again and trigger.session and trigger.name == "session_start"  # by the first prompt, which may be first
         if trigger.stable or raced:
-            return str(self.same(trigger, id=id, at=at, hold=False)["context"])  # a plugin holds on to a silence itself
+            return str(
+                self.stable(trigger, id=id, at=at, hold=False)["context"]
+            )  # a plugin remembers no context itself
         begun = self._second_chance(trigger, parsed, at=at) if again and trigger.name == "prompt" else ""
         got, _ = self.recall(trigger, id=id, at=at, beside=begun)
         return BETWEEN.join(filter(None, (begun, got.text if isinstance(got, Context) else "")))
 
     def _second_chance(self, trigger: Trigger, parsed: ParsedHook, *, at: float) -> str:
-        """What a session begins with, at the first prompt of a window, unless its transcript shows that it arrived."""
-        if not trigger.session or self._store().events.has_prompt(trigger.session, before=at):
+        """Return the start context at the first prompt of a window, unless the transcript shows that it arrived."""
+        if not trigger.session or self._services.store.events.has_prompt(trigger.session, before=at):
             return ""
-        began = self._store().injections.start_given(trigger.session)
-        if began and (not self._settings().capture or arrived(text_of(parsed.payload, "transcript_path"))):
+        began = self._services.store.injections.start_given(trigger.session)
+        if began and (not self._services.settings.capture or holds_context(text_of(parsed.payload, "transcript_path"))):
             return ""  # without capture nobody knows which prompt is the first
         start = replace(trigger, name="session_start", prompt="", source="")
-        seconds = self._settings().deadline_prompt_ms / 1000 / 4  # the prompt's own block needs as much
-        return str(self.same(start, at=at, hold=False, seconds=seconds, again=True)["context"])
+        seconds = self._services.settings.deadline_prompt_ms / 1000 / 4  # the prompt's own block needs as much
+        return str(self.stable(start, at=at, hold=False, seconds=seconds, again=True)["context"])
 
-    def same(
+    def stable(
         self,
         trigger: Trigger,
         *,
@@ -116,18 +106,20 @@ class Recalling:
         seconds: float = 0.0,
         again: bool = False,
     ) -> dict[str, Any]:
-        """What was given first to whoever asked the same; the first time it is built and recorded."""
-        query = query_of(trigger, synonyms=self._synonyms())
-        silence = NoContext("nothing", terms=query.terms[:MOST_RECORDED], files=query.files[:MOST_RECORDED])
-        with self._turn(trigger):
-            first = self._store().injections.find_same(injection_of(trigger, silence, id="", at=0.0))
-            gone = first is not None and first.tokens > 0 and not first.text  # pruned: it is built anew
-            if first is not None and not gone and first.tokens <= (trigger.budget or first.tokens):
+        """Return the same context to the same question in a window; the first time it is built and recorded."""
+        query = query_of(trigger, synonyms=self._services.synonyms)
+        nothing = NoContext("nothing", terms=query.terms[:MOST_RECORDED], files=query.files[:MOST_RECORDED])
+        with self._session_lock(trigger):
+            first = self._services.store.injections.find_same(injection_of(trigger, nothing, id="", at=0.0))
+            pruned = first is not None and first.tokens > 0 and not first.text  # it is built again
+            if first is not None and not pruned and first.tokens <= (trigger.budget or first.tokens):
                 return serialize.again(first)
             got, id = self.recall(trigger, preview=preview, id=id, at=at, seconds=seconds, again=again)
             held = hold and not preview and not got.problems and "deadline" not in got.skipped.values()
             if isinstance(got, NoContext) and held:
-                self._store().injections.record(injection_of(trigger, got, id=_new_id(), at=self._now()))
+                self._services.store.injections.record(
+                    injection_of(trigger, got, id=_new_id(), at=self._services.now())
+                )
             return serialize.context(got, id)
 
     def recall(
@@ -144,23 +136,23 @@ class Recalling:
     ) -> tuple[Context | NoContext, str]:
         """Return the context of a trigger, in one answer with *beside*, and the id under which it is recorded.
 
-        Why nothing is injected is recorded too, unless it is *again* that which nobody asked for.
+        Why nothing is injected is recorded too, unless the context is built *again* by ourselves.
         """
-        with self._turn(trigger):
+        with self._session_lock(trigger):
             got = self._recall(trigger, kinds, beside=beside, seconds=seconds)
             for problem in got.problems:
-                self._tell("recall", problem)
+                self._services.report("recall", problem)
             if preview:
                 return got, ""
-            self._measuring.recalled(trigger.project.key, trigger.name, silent=isinstance(got, NoContext))
+            self._stats.recalled(trigger.project.key, trigger.name, silent=isinstance(got, NoContext))
             # Of a hook's call the time is the event's own, so that the window which it begins holds its answer.
-            id, at = id or _new_id(), at or self._now()
+            id, at = id or _new_id(), at or self._services.now()
             self._note_rejected(id, got.rejected)
             if isinstance(got, NoContext):
                 if not again:
-                    self._hush(trigger.project, silence_of(trigger, got, id=id, at=at))
+                    self._stats.record_no_context(trigger.project, no_context_record(trigger, got, id=id, at=at))
                 return got, ""
-            self._store().injections.record(injection_of(trigger, got, id=id, at=at))
+            self._services.store.injections.record(injection_of(trigger, got, id=id, at=at))
             return got, id
 
     def rejected(self, id: str) -> Mapping[str, str]:
@@ -170,7 +162,7 @@ class Recalling:
     def _note_rejected(self, id: str, rejected: Sequence[Rejected]) -> None:
         while len(self._rejected) >= MOST_EXPLAINED:
             self._rejected.pop(next(iter(self._rejected)), None)
-        self._rejected[id] = {each.ranked.memory.id: each.text for each in rejected[:MOST_LEFT_OUT]}
+        self._rejected[id] = {each.ranked.memory.id: each.text for each in rejected[:MOST_REJECTED]}
 
     def preview(self, trigger: Trigger) -> Context | NoContext:
         """Return what would be injected at a trigger, and what would not. Nothing is recorded or counted."""
@@ -181,26 +173,28 @@ class Recalling:
     ) -> Context | NoContext:
         """Run the pipeline with the settings and the window that the trigger has."""
         start = trigger.name == "session_start"
-        settings = self._settings()
+        settings = self._services.settings
         deadline = settings.deadline_start_ms if start else settings.deadline_prompt_ms
         # The hook waits a little longer: a partial answer arrives.
         until = time.perf_counter() + (seconds or deadline / 1000 / 2)
         cap = cap_of(trigger.host, raised=caps(settings))
         if cap and beside:
             cap = replace(cap, most=max(0, cap.most - cap.size(beside + BETWEEN)))
-        session, store = trigger.session, self._store()
+        session, store = trigger.session, self._services.store
         return recall(
             store.search,
-            self._work.around(trigger),
-            options=options_of(settings, trigger.name, synonyms=self._synonyms(), cap=cap, kinds=kinds),
-            now=self._now(),
+            self._working_set.enrich(trigger),
+            options=options_of(settings, trigger.name, synonyms=self._services.synonyms, cap=cap, kinds=kinds),
+            now=self._services.now(),
             window=Window(
                 shown=lambda: store.injections.shown(session) if session else frozenset(),
                 spent=lambda: store.injections.window_tokens(session),
                 began=lambda: store.injections.start_given(session),
                 history=lambda: self._turns_of(trigger.project),
             ),
-            vector=self._meaning.of_prompt(trigger.prompt, seconds=deadline / 1000 / 4),  # half of the time to build
+            vector=self._embeddings.embed_prompt(
+                trigger.prompt, seconds=deadline / 1000 / 4
+            ),  # half of the time to build
             expired=lambda: time.perf_counter() > until,
         )
 
@@ -215,7 +209,9 @@ class Recalling:
         with self._history_lock:
             known, read_at = self._history.get(project.key), self._changes
         if known is None:
-            hits = self._store().search.by_recency(Query(scopes=(project.scope,), kinds=("turn",), limit=MOST_TURNS))
+            hits = self._services.store.search.by_recency(
+                Query(scopes=(project.scope,), kinds=("turn",), limit=MOST_TURNS)
+            )
             known = tuple(record_of(hit.memory) for hit in hits)
             with self._history_lock:
                 if self._changes == read_at:  # else a session changed them meanwhile: the next prompt reads again
@@ -224,10 +220,10 @@ class Recalling:
                     self._history[project.key] = known
         return known
 
-    def _turn(self, trigger: Trigger) -> AbstractContextManager[object]:
-        return self._turns[hash(trigger.session) % TURNS] if trigger.session else nullcontext()
+    def _session_lock(self, trigger: Trigger) -> AbstractContextManager[object]:
+        return self._locks[hash(trigger.session) % LOCKS] if trigger.session else nullcontext()
 
-    def found(
+    def search(
         self,
         q: str,
         *,
@@ -237,31 +233,31 @@ class Recalling:
         since: float = 0.0,
         at: float = 0.0,
         limit: int = 0,
-    ) -> Found:
-        """What a search finds in a project, best first, and what must be told of it."""
+    ) -> SearchResult:
+        """Return what a search finds in a project, best first, and what went wrong."""
         for kind in kinds:
             if kind not in KINDS:
                 raise BadRequest(f"unknown kind {kind!r}", hint=f"one of {', '.join(KINDS)}")
-        most = min(limit or self._settings().search_limit, MOST_RESULTS)
+        most = min(limit or self._services.settings.search_limit, MOST_RESULTS)
         query = replace(
-            query_of(Trigger(name="question", project=project, prompt=q), synonyms=self._synonyms()),
+            query_of(Trigger(name="question", project=project, prompt=q), synonyms=self._services.synonyms),
             kinds=tuple(kinds),
             since=since,
             at=at,
             limit=max(most, POOL),
-            most_terms=self._settings().terms_max,
-            postings=self._settings().postings_budget,
-            vector=self._meaning.of_prompt(q, seconds=SEARCH_SECONDS),
+            most_terms=self._services.settings.terms_max,
+            postings=self._services.settings.postings_budget,
+            vector=self._embeddings.embed_prompt(q, seconds=SEARCH_SECONDS),
         )
         if q.strip() and not query.terms:
-            return Found((), ("only words that are everywhere: name a thing, a file or a function",))
-        ranked, wrong = look(self._store().search, query, now=now, trigger="question")
+            return SearchResult((), ("only words that are everywhere: name a thing, a file or a function",))
+        ranked, wrong = look(self._services.store.search, query, now=now, trigger="question")
         for problem in wrong:
-            self._tell("search", problem)
-        return Found(ranked[:most], wrong)
+            self._services.report("search", problem)
+        return SearchResult(ranked[:most], wrong)
 
 
-def silence_of(trigger: Trigger, got: NoContext, *, id: str, at: float) -> NoContextRecord:
+def no_context_record(trigger: Trigger, got: NoContext, *, id: str, at: float) -> NoContextRecord:
     """Return the record of a trigger at which nothing was injected."""
     return NoContextRecord(
         id=id,
@@ -280,6 +276,12 @@ def silence_of(trigger: Trigger, got: NoContext, *, id: str, at: float) -> NoCon
         spent=got.spent,
         allowed=got.allowed,
     )
+
+
+def holds_context(transcript: str) -> bool:
+    """Return whether the end of a transcript, where a first prompt stands, holds a context block of ours."""
+    end = tail(transcript)
+    return any(mark in end for mark in BLOCK_MARKS)
 
 
 def _new_id() -> str:

@@ -12,7 +12,7 @@ import os
 import stat
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from foreword.capture.parse import project_at
 from foreword.encoding import storable
 from foreword.errors import BadRequest, ForewordError, NotFound, StoreError
 from foreword.extract.summary import without_opening
+from foreword.maintenance.rescan import files
 from foreword.maintenance.similarity import alike
 from foreword.models import Memory, Query
 from foreword.paths import Home
@@ -31,11 +32,12 @@ from foreword.store.forgetting import Copy, Cutter, Forgetter, Source, Target
 from foreword.store.projects import counts_as
 from foreword.store.verbatim import Sentences, is_long, split
 from foreword.terms import terms
+from foreword.worker.hook import Capture
 from foreword.worker.jobs.extract import ExtractionJob
-from foreword.worker.jobs.imports import Importing
-from foreword.worker.jobs.refine import Refining
-from foreword.worker.scrub import files
-from foreword.worker.working_set import Work
+from foreword.worker.jobs.imports import ImportJob
+from foreword.worker.jobs.refine import RefineJob
+from foreword.worker.services import Services
+from foreword.worker.working_set import WorkingSet
 
 MOST_IDS = 10_000
 MOST_TITLES = 200  # that a preview names
@@ -61,46 +63,42 @@ class Forgetting:
 
     def __init__(
         self,
+        services: Services,
         *,
-        home: Home,
-        store: Callable[[], Store],
         extraction: ExtractionJob,
-        refining: Refining,
-        importing: Callable[[], Importing],
-        work: Work,
-        drain: Callable[[], None],
-        tell: Callable[[str, str], None],
-        now: Callable[[], float] = time.time,
+        refine: RefineJob,
+        imports: ImportJob,
+        working_set: WorkingSet,
+        capture: Capture,
     ) -> None:
-        self._home, self._store, self._now, self._tell = home, store, now, tell
-        self._extraction, self._refining, self._importing, self._work = extraction, refining, importing, work
-        self._drain = drain
+        self._services, self._extraction, self._refine = services, extraction, refine
+        self._imports, self._working_set, self._capture = imports, working_set, capture
 
     def forget(self, request: Mapping[str, Any], *, who: str = "user") -> dict[str, Any]:
         """Forget what a caller names, or only tell what would go; what was left unfinished comes first."""
-        selection = _wish(request, store=self._store())
+        selection = _wish(request, store=self._services.store)
         if request.get("dry_run"):
             return self._preview(selection)  # it only reads, and a session's start would wait in line behind it
         why = redact(str(request.get("why") or ""))[:MOST_WHY]
-        if self._importing().busy():
+        if self._imports.is_busy():
             raise BadRequest("an import is running", hint="wait until it is done: it may bring what is forgotten here")
-        self._drain()
+        self._capture.drain()
         return self._extraction.apart(lambda: self._forget(selection, who=who, why=why)).result()
 
     def resume(self) -> None:
         """Finish in the background what a killed worker left."""
         try:
-            if self._store().maintenance.forgetting.unfinished():
+            if self._services.store.maintenance.forgetting.unfinished():
                 self._extraction.apart(self._finish_quietly)
         except ForewordError:
             return
 
     def _preview(self, selection: Mapping[str, Any]) -> dict[str, Any]:
-        store, live = self._store(), self._store().maintenance.forgetting
+        store, live = self._services.store, self._services.store.maintenance.forgetting
         target, texts = _all_of([live], self._doomed(live, selection))
         about = live.preview(target)
         cutter = rows.cutter([live], target, _with_titles(texts))
-        cut, in_files = _cut(store, cutter, dry_run=True), _cut_files(self._home, cutter, dry_run=True)
+        cut, in_files = _cut(store, cutter, dry_run=True), _cut_files(self._services.home, cutter, dry_run=True)
         return {
             "dry_run": True,
             "tables": dict(about.tables),
@@ -112,36 +110,36 @@ class Forgetting:
             "files": _some(in_files),
             "sessions": list(target.sessions),
             "projects": list(target.projects),
-            "copies": [_name(path, self._home) for path in _backups(self._home)],
+            "copies": [_name(path, self._services.home) for path in _backups(self._services.home)],
             "undo": FOR_EVER,
             "not_ours": _not_ours(about),
         }
 
     def _forget(self, selection: Mapping[str, Any], *, who: str, why: str) -> dict[str, Any]:
-        live = self._store().maintenance.forgetting
+        live = self._services.store.maintenance.forgetting
         if left := live.unfinished():
             self._finish(left)
         target = self._doomed(live, selection)
         if who == "agent":
-            [of_agent, *_] = self._store().memories.get(target.ids[:1])
+            [of_agent, *_] = self._services.store.memories.get(target.ids[:1])
             target = replace(target, only=of_agent.project)
-        return self._carry_out(target, who=who, why=why, at=self._now())
+        return self._carry_out(target, who=who, why=why, at=self._services.now())
 
     def _finish_quietly(self) -> None:
         try:
-            if left := self._store().maintenance.forgetting.unfinished():
+            if left := self._services.store.maintenance.forgetting.unfinished():
                 self._finish(left)
         except Exception as exc:  # noqa: BLE001 - nobody waits for this, so it must say what went wrong
-            self._tell("forget", f"something that was to be forgotten is not gone yet: {exc}; it is tried again")
+            self._services.report("forget", f"an unfinished forget failed, and is tried again: {exc}")
 
     def _finish(self, left: Mapping[str, Any]) -> None:
         """Do what a killed worker was about to do."""
-        store = self._store()
+        store = self._services.store
         live = store.maintenance.forgetting
         if left.get("sweep"):  # the rows are gone, and with them what to look for
             store.maintenance.sweep()
             receipt = {"interrupted": True, "sentences": None, "left": None, "undo": FOR_EVER}
-            live.end(receipt, who="worker", why="finished", at=self._now(), ids=())
+            live.end(receipt, who="worker", why="finished", at=self._services.now(), ids=())
         else:
             why = "finished after an interruption"
             self._carry_out(live.again(left), who="worker", why=why, at=float(left["at"]))
@@ -157,7 +155,7 @@ class Forgetting:
 
     def _carry_out(self, target: Target, *, who: str, why: str, at: float) -> dict[str, Any]:
         began = time.perf_counter()
-        store, home = self._store(), self._home
+        store, home = self._services.store, self._services.home
         live = store.maintenance.forgetting
         copies, unread = _opened(home)
         try:
@@ -167,8 +165,8 @@ class Forgetting:
             about = live.preview(target)
             similar = self._similar(about.memories, target)
             live.begin(target, at=at)
-            self._refining.drop()
-            self._work.forget(target.near)
+            self._refine.drop()
+            self._working_set.forget(target.near)
             cut = _cut(store, cutter)
             live.bury_cut(cutter.cut, at=at)
             in_files = _cut_files(home, cutter)
@@ -213,7 +211,7 @@ class Forgetting:
         for memory in memories[:MOST_COMPARED]:
             text = f"{memory.title}. {memory.body}"
             query = Query(scopes=(memory.scope, "universal"), terms=terms(text), plain=True)
-            for other in (hit.memory for hit in self._store().search.by_words(query)):
+            for other in (hit.memory for hit in self._services.store.search.by_words(query)):
                 if other.uid not in target.uids and alike(text, f"{other.title}. {other.body}"):
                     found[other.id] = _named_memory(other)
         return list(found.values())

@@ -1,21 +1,18 @@
 """Answer hooks around tool uses: one line before a command that failed before, after a failure, at a first edit.
 
-A host that takes no answer after a failure is told with the next prompt, unless the agent got there by itself.
-
-What an agent is told before a tool reaches its model together with the tool's result. So an agent whose hook behind a
-tool is waited for anyway is told everything there, and no second process is started for each of its tool uses.
+A hint before a tool reaches the agent's model together with the tool's result. So an agent whose hook after a tool is
+waited for anyway gets all hints there, and no second process is started for each of its tool uses.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from foreword.agents import find
 from foreword.capture.parse import CapturedEvent, injection_id
 from foreword.capture.payload import HookCall
-from foreword.config import Settings
 from foreword.extract.actions import Action, ToolUse, tool_action
 from foreword.extract.commands import commands_of
 from foreword.extract.failures import failure_key, failure_of, run_of
@@ -24,9 +21,9 @@ from foreword.recall.edits import hint_for_edit
 from foreword.recall.hints import Hint, KnownFailure, hint_after, hint_before
 from foreword.recall.tokens import count
 from foreword.redact import redact
-from foreword.store import Store
-from foreword.worker.stats import Measuring
-from foreword.worker.working_set import Work
+from foreword.worker.services import Services
+from foreword.worker.stats import StatsRecorder
+from foreword.worker.working_set import WorkingSet
 
 FAILURES = 300  # of a project, the newest, that a command is compared with
 MOST_PROJECTS = 50
@@ -49,27 +46,17 @@ class _Call:
 class Hints:
     """Keeps the known failures of projects at hand, and which files each session has edited."""
 
-    def __init__(
-        self,
-        *,
-        store: Callable[[], Store],
-        settings: Callable[[], Settings],
-        measuring: Measuring,
-        work: Work,
-        tell: Callable[[str, str], None],
-        now: Callable[[], float],
-    ) -> None:
-        self._store, self._settings, self._measuring, self._work = store, settings, measuring, work
-        self._tell, self._now = tell, now
+    def __init__(self, services: Services, stats: StatsRecorder, working_set: WorkingSet) -> None:
+        self._services, self._stats, self._working_set = services, stats, working_set
         self._lock = threading.Lock()
-        self._giving = threading.Lock()  # of two tool uses at once, the second must know what the first was told
+        self._recording = threading.Lock()  # of two tool uses at once, the second must know the hint of the first
         self._failures: dict[str, tuple[KnownFailure, ...]] = {}
         self._changes = 0  # how often something was to be read again
         self._edited: dict[str, set[str]] = {}
         self._waiting: dict[str, tuple[Hint, _Call, HookCall]] = {}  # by session, until its next prompt
 
     def refresh(self, project: str) -> None:
-        """CapturedEvent the failures of a project again: a session changed them."""
+        """Read the failures of a project again: a session changed them."""
         with self._lock:
             self._changes += 1
             self._failures.pop(project, None)
@@ -81,34 +68,34 @@ class Hints:
             self._waiting.pop(session, None)
 
     def answer(self, event: CapturedEvent, hook_call: HookCall, *, later: bool = False) -> str:
-        """Return the line for a tool use, recorded; nothing where nothing is known, and where anything goes wrong.
+        """Return the hint for a tool use, recorded; nothing where nothing is known, and where anything goes wrong.
 
-        With *later*, the host takes no answer here: the line waits for the session's next prompt.
+        With *later*, the agent takes no answer here: the hint waits for the session's next prompt.
         """
-        if not self._settings().hints:
+        if not self._services.settings.hints:
             return ""
         try:
             call = self._call(event, hook_call)
             hint = self._hint(call) if call else None
             if call and not call.before:
                 self._keep_waiting(call, hint, hook_call if later else None)
-            return self._give(hint, call, hook_call) if call and hint and not later else ""
+            return self._record(hint, call, hook_call) if call and hint and not later else ""
         except Exception as exc:  # noqa: BLE001 - a hint must never break the agent
-            self._tell("hints", f"no hint could be given: {type(exc).__name__}: {exc}")
+            self._services.report("hints", f"no hint could be given: {type(exc).__name__}: {exc}")
             return ""
 
     def waiting(self, session: str) -> str:
-        """Return the line that waits for the next prompt of a session, recorded; nothing where none does."""
+        """Return the hint that waits for the next prompt of a session, recorded; nothing where none does."""
         with self._lock:
             kept = self._waiting.pop(session, None)
         try:
-            return self._give(*kept) if kept else ""
+            return self._record(*kept) if kept else ""
         except Exception as exc:  # noqa: BLE001 - nor may one that waited break a prompt
-            self._tell("hints", f"no hint could be given: {type(exc).__name__}: {exc}")
+            self._services.report("hints", f"no hint could be given: {type(exc).__name__}: {exc}")
             return ""
 
     def _keep_waiting(self, call: _Call, hint: Hint | None, hook_call: HookCall | None) -> None:
-        """Let a hint wait, unless it is answered at once; forget one whose program worked since."""
+        """Let a hint wait, unless it is answered at once; drop one whose program worked since."""
         with self._lock:
             if hint and hook_call:
                 self._waiting[call.session] = (hint, call, hook_call)
@@ -120,16 +107,15 @@ class Hints:
                     del self._waiting[call.session]
 
     def _call(self, event: CapturedEvent, hook_call: HookCall) -> _Call | None:
-        parsed = event.parsed
-        if parsed.project is None or not parsed.input.session or parsed.input.inner:
+        parsed, hook = event.parsed, event.parsed.input
+        if parsed.project is None or not hook.session or hook.inner:
             return None
         use = ToolUse(**find(hook_call.host).tool_use(parsed.payload))
         root = parsed.project.root
-        action = tool_action(use, at=hook_call.at, cwd=parsed.input.cwd, root=root)
-        session = parsed.input.session
+        action = tool_action(use, at=hook_call.at, cwd=hook.cwd, root=root)
         before = parsed.kind == TOOL_BEGIN
-        cwd = self._work.folder(session, before_last=not before) or parsed.input.cwd
-        return _Call(action, session, parsed.project, cwd, before=before)
+        cwd = self._working_set.folder(hook.session, before_last=not before) or hook.cwd
+        return _Call(action, hook.session, parsed.project, cwd, before=before)
 
     def _hint(self, call: _Call) -> Hint | None:
         action, root = call.action, call.project.root
@@ -137,7 +123,7 @@ class Hints:
             return self._edit_hint(call)
         if action.act != "run" or not action.command or not (known := self._known(call.project)):
             return None
-        now = self._now()
+        now = self._services.now()
         if call.before:
             return hint_before(action.command, known, now=now, cwd=call.cwd, root=root)
         if not _failed(call, known):
@@ -155,13 +141,13 @@ class Hints:
             edited.update(first)
             while len(self._edited) > MOST_SESSIONS:
                 del self._edited[next(iter(self._edited))]
-        hints = (hint_for_edit(file, self._about(call, file), now=self._now()) for file in first)
+        hints = (hint_for_edit(file, self._about(call, file), now=self._services.now()) for file in first)
         return next(filter(None, hints), None)
 
     def _about(self, call: _Call, file: str) -> Sequence[Memory]:
         """Return what is remembered about a file, from other sessions."""
         query = Query(scopes=(call.project.scope,), kinds=ABOUT_FILE, limit=MOST_ABOUT_FILE)
-        hits = self._store().search.by_code(query, {file: 1.0})
+        hits = self._services.store.search.by_code(query, {file: 1.0})
         return [hit.memory for hit in hits if hit.memory.session != call.session]
 
     def _known(self, project: Project) -> tuple[KnownFailure, ...]:
@@ -170,7 +156,7 @@ class Hints:
         if known is None:
             with self._lock:
                 read_at = self._changes
-            rows = self._store().memories.list(
+            rows = self._services.store.memories.list(
                 ("failure",), scopes=(project.scope,), statuses=("active",), limit=FAILURES
             )
             # Those without an error were written by hand or by an earlier version; an import may claim that anything
@@ -188,9 +174,9 @@ class Hints:
                 self._failures[project.key] = known
         return known
 
-    def _give(self, hint: Hint, call: _Call, hook_call: HookCall) -> str:
+    def _record(self, hint: Hint, call: _Call, hook_call: HookCall) -> str:
         """Record the hint and return it, unless this matter came up already or the window's budget is used."""
-        store, layout = self._store(), self._settings().layout["tool"]
+        store, layout = self._services.store, self._services.settings.layout["tool"]
         text = redact(hint.text)
         tokens = count(text)
         item = Item(memory=hint.memory, layer="hint", score=1.0, tokens=tokens, why=EMPTY)
@@ -210,13 +196,13 @@ class Hints:
             source="before" if call.before else "after",
             text=text,
         )
-        with self._giving:
+        with self._recording:
             if tokens > layout.budget or hint.memory in store.injections.shown(call.session):
                 return ""
             if store.injections.window_tokens(call.session).get("tool", 0) + tokens > layout.total:
                 return ""
             store.injections.record(injection)
-        self._measuring.recalled(call.project.key, "tool", silent=False)
+        self._stats.recalled(call.project.key, "tool", silent=False)
         return text
 
 

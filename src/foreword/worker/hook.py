@@ -1,175 +1,252 @@
-"""A call of a hook, of a plugin or of an agent -> the moment that it means, and what is said at that."""
+"""Serve hook calls: store the event, return the context that the agent's hook prints.
+
+`Capture` stores what hooks and plugins send, directly or through the spool; `HookHandler` answers a hook call.
+"""
 
 from __future__ import annotations
 
+import logging
+import os
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from foreword.agents import FILES, find
-from foreword.capture.parse import CapturedEvent, parse_hook, trigger_for
+from foreword.agents import find
+from foreword.capture.parse import CapturedEvent, capture_event, parse_hook, store_events, trigger_for
 from foreword.capture.payload import HookCall
-from foreword.encoding import dumps, storable
-from foreword.errors import BadRequest
-from foreword.models import FORMS, GOING_ON, TRIGGERS, Event, NoContext, Project, Trigger
-from foreword.policy import Policy
-from foreword.recall.pipeline import asked_trigger
-from foreword.redact import redact
-from foreword.worker import serialize
+from foreword.encoding import dumps
+from foreword.errors import BadRequest, ForewordError, StoreError
+from foreword.hook import spool
+from foreword.hook.build import key_of
+from foreword.models import GOING_ON, TOOL_BEGIN, Event, Injection, NoContextRecord, Project
+from foreword.redact.env import hiding
+from foreword.worker import requests
 from foreword.worker.agent_notes import AgentNotes
-from foreword.worker.capture import Taking
-from foreword.worker.context import BETWEEN, Recalling
+from foreword.worker.context import BETWEEN, ContextBuilder
 from foreword.worker.hints import Hints
-from foreword.worker.injections import Given
 from foreword.worker.jobs.extract import ExtractionJob
+from foreword.worker.projects import ProjectRegistry
+from foreword.worker.services import Services
+from foreword.worker.sessions import Callers
+from foreword.worker.stats import StatsRecorder
+from foreword.worker.working_set import WorkingSet
 
-ECHO_SECONDS = 0.8  # a host starts both copies of a hook at once; a busy machine, some hundred milliseconds apart
-MOST_ANSWERED = 256  # events that are kept in mind for so long
-STATUS_LINE = "statusLine"  # what Claude calls it; hook/client.py knows the word too
+log = logging.getLogger("foreword")
+
+SPOOL_BATCH = 200  # hook calls in one commit when the spool is read
+SMALL_SPOOL = 256 * 1024  # bytes that a prompt waits for: some hook calls, a few milliseconds
+ECHO_SECONDS = 0.8  # an agent starts both copies of a hook at once; a busy machine, some hundred milliseconds apart
+MOST_ECHOES = 256  # events that are remembered for so long
+STATUS_LINE = "statusLine"  # Claude Code's name for it; hook/client.py knows it too
 
 
-class Moments:
-    """Answers whoever is at a moment, after what was told until then was taken in."""
+class Capture:
+    """Stores the events of one home, for as long as the worker runs."""
 
     def __init__(
         self,
+        services: Services,
+        projects: ProjectRegistry,
         *,
-        taking: Taking,
-        recalling: Recalling,
+        callers: Callers,
+        working_set: WorkingSet,
         extraction: ExtractionJob,
-        given: Given,
+        stats: StatsRecorder,
+    ) -> None:
+        self._services, self._projects, self._callers = services, projects, callers
+        self._working_set, self._extraction, self._stats = working_set, extraction, stats
+        self._draining = threading.Lock()
+
+    def add_events(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Store events from a plugin: `{host, event, payload, at?}`, or a list of them under `events`."""
+        events = body.get("events", [body])
+        if not isinstance(events, list) or not events:
+            raise BadRequest("`events` must be a list with at least one event", hint="send {host, event, payload}")
+        new = self.store([self.read(requests.hook_call(each)) for each in events])
+        return {"stored": sum(new), "known": len(new) - sum(new)}
+
+    def read(self, hook_call: HookCall) -> CapturedEvent:
+        """Parse a hook call, and remember what must be known before its event is in the store."""
+        settings = self._services.settings
+        captured = capture_event(
+            self._projects.resolve(hook_call),
+            text_cap=settings.event_text_kb * 1024,
+            keep=lambda project: not self._projects.policy(project).capture,
+            deny=settings.deny_paths,
+            hide=hiding(hook_call.hidden, key=key_of(self._services.home)) if hook_call.hidden else None,
+            find_project=self._projects.at,
+        )
+        if captured.parsed.kind == TOOL_BEGIN:
+            self._callers.note_tool_use(captured.parsed, host=hook_call.host)
+        if captured.wanted:
+            self._working_set.add(captured)
+            self._projects.saw(captured.parsed.project)
+        return captured
+
+    def store(self, captured: Sequence[CapturedEvent]) -> tuple[bool, ...]:
+        """Store events, and return for each whether it is new; their sessions are extracted later."""
+        new = store_events(self._services.store, captured)
+        for each, is_new in zip(captured, new, strict=True):
+            if is_new:
+                self._extraction.event_stored(each.event.kind, each.event.session)
+        return new
+
+    # -- the spool ----------------------------------------------------------------------------------------------
+    def drain(self) -> None:
+        """Store what hooks spooled; a file is removed only when all of it is in the store."""
+        with self._draining:
+            self._drain()
+
+    def catch_up(self) -> None:
+        """Store at once the little that hooks spooled a moment ago: it says what this window has seen."""
+        if not self._draining.acquire(timeout=self._services.settings.deadline_prompt_ms / 1000 / 3):
+            return  # much is being stored, and a prompt cannot wait for all of it
+        try:
+            if 0 < os.stat(self._services.home.spool / "current").st_size < SMALL_SPOOL:
+                self._drain()
+        except FileNotFoundError:
+            pass  # nothing is spooled
+        except (ForewordError, OSError) as exc:
+            self._services.report("spool", f"what hooks spooled waits: {exc}")
+        finally:
+            self._draining.release()
+
+    def _drain(self) -> None:
+        folder = self._services.home.spool
+        spool.take(str(folder), f"taken-{time.time_ns()}")
+        for path in sorted(folder.glob("taken-*")):
+            batch: list[HookCall] = []
+            for record in spool.hook_calls(path.read_bytes()):
+                if isinstance(record, bytes):
+                    self._services.report("spool", f"{len(record)} bytes of a torn record in {path.name} were skipped")
+                    continue
+                batch.append(record)
+                if len(batch) == SPOOL_BATCH:
+                    self._store_batch(batch)
+                    batch = []
+            self._store_batch(batch)
+            path.unlink()
+
+    def _store_batch(self, batch: list[HookCall]) -> None:
+        """Store a batch of hook calls; one that cannot be parsed must not keep the others waiting for ever."""
+        try:
+            events = [self.read(each) for each in batch if not each.injection]
+            for injection in [self._projects.resolve(requests.injection(each)) for each in batch if each.injection]:
+                at_once = not any(each.wanted for each in events)  # else with the events
+                self._services.store.injections.record(injection, at_once=at_once)
+                if not injection.tokens:
+                    self._stats.record_no_context(Project(injection.project, "", ""), _no_context_of_hook(injection))
+            self.store(events)
+        except StoreError:
+            raise  # the store's problem, not theirs: they wait
+        except Exception as exc:
+            if len(batch) > 1:
+                for each in batch:
+                    self._store_batch([each])
+                return
+            log.exception("a spooled hook call was set aside")
+            folder = self._services.home.spool / "aside"
+            self._services.report("spool", f"a hook call was set aside in {folder}: {type(exc).__name__}: {exc}")
+            folder.mkdir(mode=0o700, exist_ok=True)
+            spool.append(str(folder), batch[0], most=self._services.settings.spool_max_mb * 1024 * 1024)
+
+
+class HookHandler:
+    """Answers hook calls, after what hooks sent before them was stored."""
+
+    def __init__(
+        self,
+        services: Services,
+        projects: ProjectRegistry,
+        *,
+        capture: Capture,
+        context: ContextBuilder,
+        extraction: ExtractionJob,
         hints: Hints,
         agent_notes: AgentNotes,
-        project_of: Callable[[str], Project],
-        off: Callable[[Project | None], Policy],
     ) -> None:
-        self._taking, self._recalling, self._extraction, self._given = taking, recalling, extraction, given
-        self._hints, self._agent_notes = hints, agent_notes
-        self._project_of, self._off = project_of, off
-        self._answering = threading.Lock()
-        self._answered: dict[str, float] = {}  # key of an event -> when it was told
-        self._writing = ThreadPoolExecutor(8, thread_name_prefix="writing")
+        self._services, self._projects, self._capture, self._context = services, projects, capture, context
+        self._extraction, self._hints, self._agent_notes = extraction, hints, agent_notes
+        self._echo_lock = threading.Lock()
+        self._answered: dict[str, float] = {}  # key of an event -> when it came
+        self._writers = ThreadPoolExecutor(8, thread_name_prefix="writing")
 
-    def hook(self, hook_call: HookCall) -> bytes:
-        """One call of a hook: keep what it told, and answer with the bytes its host accepts."""
+    def answer(self, hook_call: HookCall) -> bytes:
+        """Store the event of one hook call, and return the bytes that its agent accepts."""
         if hook_call.event == STATUS_LINE:
-            parsed = parse_hook(hook_call, find_project=self._project_of)
-            return str(self._given.in_a_line(parsed.input.session, parsed.project)["line"]).encode()
+            parsed = parse_hook(hook_call, find_project=self._projects.at)
+            return str(self.status_line(parsed.input.session, parsed.project)["line"]).encode()
         if not hook_call.raw.strip():
             return b""
-        told = self._taking.read(hook_call)
-        trigger = trigger_for(hook_call, told.parsed)
-        if told.event.kind in ("session_start", "compaction"):
-            self._hints.new_window(told.event.session)
+        event = self._capture.read(hook_call)
+        trigger = trigger_for(hook_call, event.parsed)
+        if event.event.kind in ("session_start", "compaction"):
+            self._hints.new_window(event.event.session)
         if trigger is not None and trigger.name == "tool":
-            self._taking.remember([told])
-            text = "" if self._off(trigger.project).inject else self._hints.answer(told, hook_call)
+            self._capture.store([event])
+            text = "" if self._projects.policy(trigger.project).inject else self._hints.answer(event, hook_call)
             return find(hook_call.host).encode_answer(hook_call.event, text)
-        if trigger is None or self._off(trigger.project).inject:
-            self._taking.remember([told])
-            project = told.parsed.project
-            if told.event.kind == "tool_failure" and project is not None and not self._off(project).inject:
-                self._hints.answer(told, hook_call, later=True)
-            return self._ask_for_notes(told, hook_call)
-        if not trigger.stable and trigger.source not in GOING_ON and self._is_echo(told.event):
-            self._taking.remember([told])
+        if trigger is None or self._projects.policy(trigger.project).inject:
+            self._capture.store([event])
+            project = event.parsed.project
+            failed = event.event.kind == "tool_failure"
+            if failed and project is not None and not self._projects.policy(project).inject:
+                self._hints.answer(event, hook_call, later=True)
+            return self._ask_for_notes(event, hook_call)
+        if not trigger.stable and trigger.source not in GOING_ON and self._is_echo(event.event):
+            self._capture.store([event])
             return b""
         if trigger.name == "session_start":
             self._extraction.settle(trigger.project.key)
-        writing = self._writing.submit(self._taking.remember, [told])  # while it waits for the disk, we look
+        writing = self._writers.submit(self._capture.store, [event])  # recall runs while the disk is waited for
         try:
-            self._taking.catch_up()
-            text = self._recalling.answer(trigger, hook_call, told.parsed)
+            self._capture.catch_up()
+            text = self._context.answer_hook(trigger, hook_call, event.parsed)
             if trigger.name == "prompt":
                 text = BETWEEN.join(filter(None, (self._hints.waiting(trigger.session), text)))
         finally:
             writing.result()
         return find(hook_call.host).encode_answer(hook_call.event, text)
 
-    def context(
-        self,
-        *,
-        project_path: str,
-        session_id: str = "",
-        trigger: str = "",
-        prompt: str = "",
-        budget: int = 0,
-        model: str = "",
-        form: str = "",
-        host: str = "",
-        source: str = "",
-        stable: bool = False,
-        preview: bool = False,
-    ) -> dict[str, Any]:
-        """What is put in front of this moment, and what it costs; a preview is not recorded as given."""
-        name = trigger or ("prompt" if prompt else "session_start")
-        if name not in TRIGGERS:
-            raise BadRequest(f"unknown trigger {name!r}", hint=f"one of {', '.join(TRIGGERS)}")
-        if form and form not in FORMS:
-            raise BadRequest(f"unknown form {form!r}", hint=f"one of {', '.join(FORMS)}")
-        if host and host not in FILES:
-            raise BadRequest(f"unknown host {host!r}", hint=f"one of {', '.join(FILES)}, or leave it out")
-        if stable and not session_id:
-            raise BadRequest("`stable` needs a `session_id`", hint="send the session that must see the same bytes")
-        wanted = asked_trigger(
-            Trigger(
-                name=name,
-                project=self._project_of(project_path),
-                session=redact(storable(session_id)),
-                prompt=redact(storable(prompt)),  # its words are recorded
-                host=host,
-                source=redact(storable(source)),
-                model=model,
-                budget=budget,
-                form=form or ("plain" if name == "compaction" else "markdown"),
-                stable=stable,
-            )
-        )
-        if self._off(wanted.project).inject:
-            return serialize.context(NoContext("off", budget=budget), "")
-        self._taking.catch_up()
-        if stable:
-            return self._recalling.same(wanted, preview=preview)
-        return serialize.context(*self._recalling.recall(wanted, preview=preview), trigger=wanted.name)
-
-    def question(
-        self, prompt: str, *, project: Project, session: str, host: str, scope: str = "", kinds: Sequence[str] = ()
-    ) -> dict[str, Any]:
-        """What an agent that asks is given, in its window's ledger; *scope* and *kinds* narrow it."""
-        wanted = asked_trigger(
-            Trigger(
-                name="question",
-                project=project,
-                session=session,
-                prompt=redact(storable(prompt)),
-                host=host,
-                scope=scope,
-            )
-        )
-        if self._off(project).inject:
-            return serialize.context(NoContext("off"), "")
-        self._taking.catch_up()
-        if wanted.name == "session_start":
-            self._extraction.settle(project.key)
-        return serialize.context(*self._recalling.recall(wanted, kinds=kinds), trigger=wanted.name)
-
-    def _ask_for_notes(self, told: CapturedEvent, hook_call: HookCall) -> bytes:
-        """Return what makes the agent write its own notes when it stops; nothing for almost all events."""
-        ask = find(hook_call.host).follow_up if told.event.kind == "stop" else None
-        if ask is None or self._off(told.parsed.project).inject:
-            return b""
-        text = self._agent_notes.request(told)
-        return dumps(ask(text)).encode() if text else b""
+    def status_line(self, session: str, project: Project | None) -> dict[str, Any]:
+        """Return what was injected into a session, in a line for people."""
+        items, tokens = self._services.store.injections.totals(session) if session else (0, 0)
+        text = f"{items} item{'' if items == 1 else 's'}, {tokens:,} tokens" if tokens else "quiet"
+        if (policy := self._projects.policy(project)).inject:
+            text = "off" if policy.capture else "silent"
+        return {"line": f"foreword: {text}", "items": items, "tokens": tokens, "session": session}
 
     def close(self) -> None:
-        self._writing.shutdown()
+        self._writers.shutdown()
+
+    def _ask_for_notes(self, event: CapturedEvent, hook_call: HookCall) -> bytes:
+        """Return what makes the agent write its own notes when it stops; nothing for almost all events."""
+        ask = find(hook_call.host).follow_up if event.event.kind == "stop" else None
+        if ask is None or self._projects.policy(event.parsed.project).inject:
+            return b""
+        text = self._agent_notes.request(event)
+        return dumps(ask(text)).encode() if text else b""
 
     def _is_echo(self, event: Event) -> bool:
-        """Whether the same was told just now: of hooks wired twice, by plugin and by settings, one is answered."""
-        with self._answering:
+        """Return whether the same came just now: of hooks installed twice, by plugin and settings, one is answered."""
+        with self._echo_lock:
             before = self._answered.pop(event.key, -ECHO_SECONDS)
             self._answered[event.key] = event.at
-            while len(self._answered) > MOST_ANSWERED:
+            while len(self._answered) > MOST_ECHOES:
                 del self._answered[next(iter(self._answered))]
         return abs(event.at - before) < ECHO_SECONDS
+
+
+def _no_context_of_hook(record: Injection) -> NoContextRecord:
+    """Return why a hook injected nothing without the worker, by its own record."""
+    reasons = set(record.skipped.values())
+    if record.trigger in ("prompt", "question") and not record.terms:
+        why = "wordless"
+    elif not reasons:  # no layer was tried
+        why = "used"
+    else:
+        why = "late" if reasons == {"deadline"} else "room" if "does not fit" in reasons else "unclear"
+    names = ("id", "trigger", "source", "session", "project", "host", "at", "budget", "build_ms", "away")
+    return NoContextRecord(why=why, **{name: getattr(record, name) for name in names})

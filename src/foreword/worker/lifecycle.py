@@ -1,4 +1,4 @@
-"""A home -> exactly one worker in it: the seat it takes, how it is started, asked to leave, and replaced."""
+"""Keep exactly one worker in a home: its lock and socket, how it is started, stopped and replaced."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PATIENCE = 10.0  # seconds that a command waits for a worker to come or go
 
 
 class LockTaken(Exception):
-    """Another worker sits here."""
+    """Another worker runs in this home."""
 
 
 class WorkerLock:
@@ -31,13 +31,13 @@ class WorkerLock:
         self._socket = _identity(home.socket)
 
     def is_ours(self) -> bool:
-        """Whether the socket at our path is the one we listen on: a home may be removed and made anew."""
+        """Return whether the socket at our path is ours: a home may be removed and made again."""
         return _identity(self.home.socket) == self._socket
 
     @classmethod
     @contextmanager
     def taken(cls) -> Iterator[WorkerLock]:
-        """Take the seat, or raise LockTaken; leaving it removes the socket before the lock is let go."""
+        """Take the lock, or raise LockTaken; at the end the socket is removed before the lock is released."""
         where = home(os.environ)
         where.prepare()
         if problem := socket_problem(where):
@@ -71,7 +71,7 @@ class WorkerLock:
             os.close(lock)
 
     def replace_process(self) -> None:
-        """Become the worker of the package as it is installed now."""
+        """Run the package as it is installed now, in this process."""
         command = worker_command()
         os.execv(command[0], command)  # noqa: S606 - our own command
 
@@ -85,7 +85,7 @@ def _identity(path: Path) -> tuple[int, int]:
 
 
 def pid_of(home: Home) -> int:
-    """The process id of the worker that sits in *home*; 0 when nobody does."""
+    """Return the process id of the worker of *home*; 0 where none runs."""
     try:
         lock = os.open(home.lock, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
@@ -100,34 +100,34 @@ def pid_of(home: Home) -> int:
 
 
 def start(home: Home) -> None:
-    """Start a worker if none sits here, and return when it listens."""
+    """Start a worker if none runs, and return when it listens."""
     if problem := socket_problem(home):
         raise WorkerError(problem, hint="set FOREWORD_HOME to a short path in a folder of your own")
     home.prepare()
-    said = home.start_log
+    errors = home.start_log
     child = 0
     for _ in _tries():
         if pid_of(home) and _listens(home.socket):
             return
         if not child:
-            child = _spawned(home, said)
+            child = _spawn(home, errors)
             continue
         try:
             ended, status = os.waitpid(child, os.WNOHANG)
         except ChildProcessError:
             ended, status = child, 0
         if ended and status:
-            last = said.read_text(errors="replace").strip().splitlines()
-            raise WorkerError(f"the worker could not start: {last[-1] if last else status}", hint=f"see {said}")
+            last = errors.read_text(errors="replace").strip().splitlines()
+            raise WorkerError(f"the worker could not start: {last[-1] if last else status}", hint=f"see {errors}")
     raise WorkerError("the worker did not start in time", hint=f"see {home.log}")
 
 
 def _listens(path: Path) -> bool:
-    """Whether somebody is behind a socket; one that a killed worker left there refuses."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
-        line.settimeout(1.0)
+    """Return whether a socket has a listener; one that a killed worker left refuses."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(1.0)
         try:
-            line.connect(str(path))
+            connection.connect(str(path))
         except (FileNotFoundError, ConnectionRefusedError):
             return False
         except OSError:
@@ -135,13 +135,13 @@ def _listens(path: Path) -> bool:
     return True
 
 
-def _spawned(home: Home, said: Path) -> int:
-    """A worker of its own session, with nothing of ours but the environment."""
+def _spawn(home: Home, errors: Path) -> int:
+    """Start a worker in its own process session, with nothing of ours but the environment."""
     private = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     streams = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
         (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-        (os.POSIX_SPAWN_OPEN, 2, str(said), private, 0o600),
+        (os.POSIX_SPAWN_OPEN, 2, str(errors), private, 0o600),
     ]
     command = worker_command()
     environ = {**os.environ, "FOREWORD_HOME": str(home.root)}
@@ -152,7 +152,7 @@ def _spawned(home: Home, said: Path) -> int:
 
 
 def stop(home: Home) -> bool:
-    """Ask the worker to leave, and return when it has; whether there was one."""
+    """Stop the worker, and return whether there was one."""
     from foreword.worker.client import Client
 
     pid = pid_of(home)
@@ -169,7 +169,7 @@ def stop(home: Home) -> bool:
 
 
 def _locked(lock: int) -> bool:
-    """Whether the lock is ours; tried for a moment, because `pid_of` touches it for microseconds."""
+    """Return whether the lock is ours; tried for a moment, because `pid_of` holds it for microseconds."""
     for _ in range(5):
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,17 +1,16 @@
-"""A call of an MCP tool -> what the agent reads, and the same as data. One function a tool; stored text is quoted."""
+"""Answer calls of MCP tools: one function a tool, text for the agent and the same as data; stored text is quoted."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foreword.audit import MemoryChange
 from foreword.encoding import dumps, storable
 from foreword.errors import BadRequest, ForewordError, NotFound
 from foreword.hook.build import key_of
-from foreword.mcp.schema import BY_NAME, CATEGORIES, unknown
 from foreword.models import KINDS, Link, Memory, Project, Trigger, agent_memory_uid
 from foreword.recall import render
 from foreword.recall.notes import note_of
@@ -20,13 +19,12 @@ from foreword.recall.relevance import content_words
 from foreword.redact import each_text, mark, redact
 from foreword.redact.env import hiding
 from foreword.units import since
-from foreword.worker import requests, serialize
-from foreword.worker.edits import Proposed
-from foreword.worker.session_lookup import Caller
-
-if TYPE_CHECKING:
-    from foreword.worker.app import App
-    from foreword.worker.project_lookup import Registry
+from foreword.worker import handlers, requests, serialize
+from foreword.worker.app import App
+from foreword.worker.edits import Proposed, revise_for_agent
+from foreword.worker.mcp_schema import BY_NAME, CATEGORIES, unknown
+from foreword.worker.projects import ProjectRegistry
+from foreword.worker.sessions import Caller
 
 TITLE = 300  # characters of a title that is shown in full
 LINE = 500  # of a line of a body, a reason, a list of files
@@ -39,36 +37,36 @@ NOTHING = "Nothing that is remembered here fits; try other words, a file, a func
 
 @dataclass(frozen=True)
 class Answer:
-    """What a tool says, as text and as data."""
+    """The answer of a tool, as text and as data."""
 
     text: str
     structured: Mapping[str, Any]
 
 
-def answer(app: App, told: Mapping[str, Any]) -> dict[str, Any]:
-    """What a call is answered; what was asked wrongly is told in words that help to ask again."""
+def answer(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answer to a call; an error says how to call it right."""
     try:
-        got = _answered(app, told)
+        result = _call(app, body)
     except ForewordError as exc:
         return {"text": f"{exc}; {exc.hint}", "structured": None, "failed": True}
-    note = {} if "redacted" in got.structured else {"note": render.HISTORY}
-    return {"text": got.text, "structured": {**note, **got.structured}, "failed": False}
+    note = {} if "redacted" in result.structured else {"note": render.HISTORY}
+    return {"text": result.text, "structured": {**note, **result.structured}, "failed": False}
 
 
-def _answered(app: App, told: Mapping[str, Any]) -> Answer:
-    name, caller_told = told.get("tool"), told.get("caller")
+def _call(app: App, body: Mapping[str, Any]) -> Answer:
+    name, sent = body.get("tool"), body.get("caller")
     if not isinstance(name, str) or name not in TOOLS:
         raise BadRequest(unknown(str(name)), hint="call one of these")
-    caller_told = caller_told if isinstance(caller_told, dict) else {}
-    hide = hiding(str(caller_told.get("hidden") or ""), key=key_of(app.home)) or str
-    given = each_text(checked(name, told.get("arguments") or {}), hide)
-    caller = app.callers.who(caller_told)
-    switched = app.off(caller.project)
-    if switched.write and switched.inject:
+    sent = sent if isinstance(sent, dict) else {}
+    hide = hiding(str(sent.get("hidden") or ""), key=key_of(app.home)) or str
+    arguments = each_text(checked(name, body.get("arguments") or {}), hide)
+    caller = app.callers.resolve(sent)
+    policy = app.projects.policy(caller.project)
+    if policy.write and policy.inject:
         raise BadRequest("memory is switched off for this project", hint="go on without it")
-    if switched.write and not BY_NAME[name]["annotations"]["readOnlyHint"]:
-        raise BadRequest(f"this project's memory is read-only ({switched.write})", hint="go on; nothing is kept here")
-    return TOOLS[name](app, caller, **given)
+    if policy.write and not BY_NAME[name]["annotations"]["readOnlyHint"]:
+        raise BadRequest(f"this project's memory is read-only ({policy.write})", hint="go on; nothing is kept here")
+    return TOOLS[name](app, caller, **arguments)
 
 
 # ---- one function a tool
@@ -85,10 +83,10 @@ def search(
     limit: int = 10,
     compact: bool = False,
 ) -> Answer:
-    """What holds these words, best first."""
-    _only_own(app.registry, caller.project, project)
+    """Return the memories that match *query*, best first."""
+    _refuse_other_project(app.projects, caller.project, project)
     now = app.now()
-    found = app.recalling.found(
+    found = app.context.search(
         query, project=caller.project, kinds=kinds, since=_since(since, now=now), limit=limit, now=now
     )
     problems = [render.neutral(each, width=LINE) for each in found.problems]
@@ -109,7 +107,7 @@ def search(
 
 
 def get(app: App, caller: Caller, *, ids: Sequence[str]) -> Answer:
-    """All of these memories; that they were fetched is kept."""
+    """Return all of these memories, and record that they were fetched."""
     wanted = list(dict.fromkeys(id.strip() for id in ids))
     known = {memory.id: memory for memory in _visible(app, caller, wanted)}
     missing = [render.neutral(id, width=64) for id in wanted if id not in known]
@@ -135,7 +133,7 @@ def get(app: App, caller: Caller, *, ids: Sequence[str]) -> Answer:
 
 
 def timeline(app: App, caller: Caller, *, id: str = "", query: str = "", limit: int = 5) -> Answer:
-    """What came before and after a memory in its project."""
+    """Return what came before and after a memory in its project."""
     if bool(id.strip()) == bool(query.strip()):
         raise BadRequest("a timeline needs either an id or a query", hint='{"id": "dec-..."} or {"query": "words"}')
     if id.strip():
@@ -147,27 +145,28 @@ def timeline(app: App, caller: Caller, *, id: str = "", query: str = "", limit: 
             )
         middle = seen[0]
     else:
-        best = app.recalling.found(query, project=caller.project, limit=1, now=app.now()).ranked
+        best = app.context.search(query, project=caller.project, limit=1, now=app.now()).ranked
         if not best:
             return Answer(text=NOTHING, structured={"id": "", "entries": []})
         middle = best[0].memory
     before, after = app.store.memories.neighbours(middle, scope=caller.project.scope, limit=limit)
-    told = [("before", each) for each in before] + [("here", middle)] + [("after", each) for each in after]
+    rows = [("before", each) for each in before] + [("here", middle)] + [("after", each) for each in after]
     lines = [
         f"{'>' if place == 'here' else '-'} {_minute(each)} {render.named(each)} | {_title(each)}"
-        for place, each in told
+        for place, each in rows
     ]
     entries = [
         {"id": each.id, "kind": _kind(each), "title": _title(each), "at": _minute(each), "place": place}
-        for place, each in told
+        for place, each in rows
     ]
     text = _framed(f"before and after {middle.id} in {_name(caller.project)}, UTC", lines, more="memory_get shows all")
     return Answer(text=text, structured={"id": middle.id, "entries": entries})
 
 
 def context(app: App, caller: Caller, *, query: str = "", scope: str = "", category: str = "") -> Answer:
-    """What matters now, within what the window's ledger leaves; a silence says why."""
-    got = app.question(
+    """Return the context that matters now, within the window's budget; an empty one says why."""
+    result = handlers.answer_question(
+        app,
         query,
         project=caller.project,
         session=caller.window,
@@ -175,9 +174,9 @@ def context(app: App, caller: Caller, *, query: str = "", scope: str = "", categ
         scope=scope,
         kinds=CATEGORIES.get(category, ()),
     )
-    told = {name: got[name] for name in ("context", "tokens", "budget", "why")}
-    more = "; memory_search is free" if got.get("reason") == "used" else ""
-    return Answer(text=got["context"] or f"Nothing to tell: {got['why']}{more}.", structured=told)
+    data = {name: result[name] for name in ("context", "tokens", "budget", "why")}
+    more = "; memory_search is free" if result.get("reason") == "used" else ""
+    return Answer(text=result["context"] or f"Nothing to tell: {result['why']}{more}.", structured=data)
 
 
 def remember(
@@ -193,10 +192,10 @@ def remember(
     functions: Sequence[str] = (),
     tags: Sequence[str] = (),
 ) -> Answer:
-    """Keep what an agent says, as said by it: whatever it is called, it does not become the user's rule."""
+    """Keep what an agent writes with the agent's trust: whatever its kind, it does not become the user's rule."""
     detail = {name: text for name, text in (("why", why), ("fixed_by", fixed_by)) if text.strip()}
     lists = {"files": list(files), "functions": list(functions), "tags": list(tags)}
-    return _kept(app, caller, {"kind": kind, "title": title, "body": body, "detail": detail, **lists})
+    return _keep(app, caller, {"kind": kind, "title": title, "body": body, "detail": detail, **lists})
 
 
 def handoff(
@@ -209,16 +208,16 @@ def handoff(
     questions: Sequence[str] = (),
     files: Sequence[str] = (),
 ) -> Answer:
-    """Keep where things stand, for whoever goes on."""
+    """Keep the state of the work, for the next session."""
     title, _, body = message.strip().partition("\n")
     open_ones = (("next", next), ("blockers", blockers), ("questions", questions))
     detail = {name: list(each) for name, each in open_ones if each}
-    told = {"kind": "handoff", "title": title, "body": body.strip("\n"), "detail": detail, "files": list(files)}
-    return _kept(app, caller, told)
+    values = {"kind": "handoff", "title": title, "body": body.strip("\n"), "detail": detail, "files": list(files)}
+    return _keep(app, caller, values)
 
 
 def forget(app: App, caller: Caller, *, ids: Sequence[str], why: str) -> Answer:
-    """Forget what agents, tools and imports wrote; what the user said is put aside, for the user to decide."""
+    """Forget what agents, tools and imports wrote; what the user said is discarded, for the user to decide."""
     wanted = list(dict.fromkeys(id.strip() for id in ids))
     own = {each.id: each for each in app.store.memories.get(wanted) if each.scope == caller.project.scope}
     missing = [render.neutral(id, width=64) for id in wanted if id not in own]
@@ -228,24 +227,25 @@ def forget(app: App, caller: Caller, *, ids: Sequence[str], why: str) -> Answer:
         raise NotFound(
             f"no memory of this project has the id {', '.join(missing)[:200]}", hint='memory_search("...") finds ids'
         )
-    aside = [each for each in users if each.status != "discarded"]
-    for each in aside:
+    for each in users:
+        if each.status == "discarded":
+            continue
         one = MemoryChange("discard", redact(why), changed=((each, replace(each, status="discarded")),))
         app.store.audit.apply([one], who="agent", at=app.now())
-    receipt = app.forget({"ids": theirs, "why": why}, who="agent") if theirs else {}
-    said = [f"{', '.join(theirs)} forgotten for good; no copy is left"] if theirs and not receipt["left"] else []
-    said += [f"{', '.join(theirs)} forgotten; see `left` in the receipt"] if theirs and receipt["left"] else []
+    receipt = handlers.forget_memories(app, {"ids": theirs, "why": why}, who="agent") if theirs else {}
+    lines = [f"{', '.join(theirs)} forgotten for good; no copy is left"] if theirs and not receipt["left"] else []
+    lines += [f"{', '.join(theirs)} forgotten; see `left` in the receipt"] if theirs and receipt["left"] else []
     for each in users:
-        said.append(
-            f"{each.id} is what the user said: it is put aside, can be taken back, and the user can remove it "
+        lines.append(
+            f"{each.id} is what the user said: it is set aside, can be undone, and the user can remove it "
             f"for good with `foreword forget {each.id}`"
         )
-    said += [f"not found here: {', '.join(missing)}"] if missing else []
-    told = {"forgotten": theirs, "put_aside": [each.id for each in users], "missing": missing, "receipt": receipt}
-    return Answer(text=".\n".join(said) + ".", structured=told)
+    lines += [f"not found here: {', '.join(missing)}"] if missing else []
+    data = {"forgotten": theirs, "put_aside": [each.id for each in users], "missing": missing, "receipt": receipt}
+    return Answer(text=".\n".join(lines) + ".", structured=data)
 
 
-def revise(app: App, caller: Caller, *, id: str, **given: Any) -> Answer:
+def revise(app: App, caller: Caller, *, id: str, **values: Any) -> Answer:
     """Put a memory of this project into other words, or propose some to the user where the user said it."""
     wanted = id.strip()
     found = [memory for memory in _visible(app, caller, [wanted]) if memory.status not in ("proposed", "forgotten")]
@@ -260,19 +260,19 @@ def revise(app: App, caller: Caller, *, id: str, **given: Any) -> Answer:
             f"{memory.id} counts in other projects too", hint=f"the user changes it: `foreword revise {memory.id}`"
         )
     source = caller.host or caller.client or "agent"
-    changes = requests.changes(given)
-    got = app.governing.revise_for(memory, changes, source=source, session=caller.session)
+    changes = requests.changes(values)
+    done = revise_for_agent(app, memory, changes, source=source, session=caller.session)
     redacted = MARK in dumps([*changes.values()])
-    told = {"id": memory.id, "kind": _kind(got.memory), "title": _title(got.memory), "redacted": redacted}
-    if isinstance(got, Proposed) and not got.waits:
-        said = f"the user has seen this proposal for {memory.id} before, and decided; it is not made again"
-    elif isinstance(got, Proposed):
-        said = f"the user said {memory.id}: yours is a proposal that waits for a yes in `foreword review`; until then"
-        said += " it stays as it is"
+    data = {"id": memory.id, "kind": _kind(done.memory), "title": _title(done.memory), "redacted": redacted}
+    if isinstance(done, Proposed) and not done.waits:
+        text = f"the user has seen this proposal for {memory.id} before, and decided; it is not made again"
+    elif isinstance(done, Proposed):
+        text = f"the user said {memory.id}: yours is a proposal that waits for a yes in `foreword review`; until then"
+        text += " it stays as it is"
     else:
-        said = f"{memory.id} is revised; what it said before is in the log"
-    said += "; what looked like a secret was taken out" if redacted else ""
-    return Answer(text=said + ".", structured={**told, "proposed": isinstance(got, Proposed)})
+        text = f"{memory.id} is revised; its old text is in the log"
+    text += "; what looked like a secret was taken out" if redacted else ""
+    return Answer(text=text + ".", structured={**data, "proposed": isinstance(done, Proposed)})
 
 
 TOOLS: Mapping[str, Callable[..., Answer]] = {
@@ -287,20 +287,20 @@ TOOLS: Mapping[str, Callable[..., Answer]] = {
 }
 
 
-# ---- what is asked
+# ---- arguments
 
 
-def checked(name: str, given: Any) -> dict[str, Any]:
-    """The arguments as their schema wants them; what does not fit is told with what would.
+def checked(name: str, arguments: Any) -> dict[str, Any]:
+    """Return the arguments as their schema wants them, or raise BadRequest with the right usage.
 
     Two slips of models are let pass: a single text for a list of texts, and null for what may be left out.
     """
     schema = BY_NAME[name]["inputSchema"]
     fields = schema["properties"]
-    if not isinstance(given, dict):
+    if not isinstance(arguments, dict):
         raise BadRequest("the arguments must be an object", hint=_usage(name))
     fitting: dict[str, Any] = {}
-    for field, item in given.items():
+    for field, item in arguments.items():
         if field not in fields:
             raise BadRequest(f"{name} has no argument {str(field)[:60]!r}", hint=_usage(name))
         if item is not None:
@@ -346,22 +346,22 @@ def _text(field: str, item: Any, rule: Mapping[str, Any], name: str) -> str:
 
 
 def _usage(name: str) -> str:
-    """How a tool is called, in a line."""
+    """Return how a tool is called, in a line."""
     schema = BY_NAME[name]["inputSchema"]
     needed = schema.get("required", ())
     names = [field if field in needed else f"{field}?" for field in schema["properties"]]
     return f"call {name}({', '.join(names)})"
 
 
-def _since(told: str, *, now: float) -> float:
-    return since(told, now=now) if told.strip() else 0.0
+def _since(text: str, *, now: float) -> float:
+    return since(text, now=now) if text.strip() else 0.0
 
 
-def _only_own(registry: Registry, own: Project, asked_for: str) -> None:
+def _refuse_other_project(registry: ProjectRegistry, own: Project, name: str) -> None:
     """Refuse any project but the session's own and its aliases: what lies in others is nobody's business here."""
-    if not asked_for.strip() or asked_for in (own.key, own.name, own.root) or registry.key(asked_for) == own.key:
+    if not name.strip() or name in (own.key, own.name, own.root) or registry.key(name) == own.key:
         return
-    if asked_for.startswith("/") and registry.at(asked_for).key == own.key:
+    if name.startswith("/") and registry.at(name).key == own.key:
         return
     raise BadRequest(
         f"only this session's own project ({_name(own)}) can be searched here",
@@ -370,50 +370,50 @@ def _only_own(registry: Registry, own: Project, asked_for: str) -> None:
 
 
 def _visible(app: App, caller: Caller, ids: Sequence[str]) -> tuple[Memory, ...]:
-    """The memories of these ids that this project may see."""
+    """Return the memories of these ids that this project may see."""
     scopes = scopes_of(Trigger(name="question", project=caller.project))
     return tuple(memory for memory in app.store.memories.get(list(ids)) if memory.scope in scopes)
 
 
 def _within(app: App, caller: Caller, links: Sequence[Link]) -> tuple[Link, ...]:
-    """The links both ends of which this project may see."""
+    """Return the links both ends of which this project may see."""
     ends = {
         memory.id for memory in _visible(app, caller, [end for link in links for end in (link.source, link.target)])
     }
     return tuple(link for link in links if {link.source, link.target} <= ends)
 
 
-# ---- what is kept
+# ---- writing
 
 
-def _kept(app: App, caller: Caller, told: Mapping[str, Any]) -> Answer:
-    """Keep it once: the same said again is the same memory, seen once more."""
-    title = redact(str(told["title"])).strip()
-    uid = agent_memory_uid(project=caller.project.key, kind=str(told["kind"]), title=title)
+def _keep(app: App, caller: Caller, values: Mapping[str, Any]) -> Answer:
+    """Keep a memory once: the same again is the same memory, seen once more."""
+    title = redact(str(values["title"])).strip()
+    uid = agent_memory_uid(project=caller.project.key, kind=str(values["kind"]), title=title)
     known = next(iter(app.store.memories.get_by_uid([uid])), None)
     again: dict[str, Any] = {"uid": uid}
     if known is not None and known.status == "active":
         again |= {"seen": known.seen + 1, "created": known.created, "confirmed": app.now()}
     elif known is not None:
-        again = {}  # what somebody put aside stays so, and this is another
+        again = {}  # what somebody discarded stays so, and this is another
     memory = {
-        **told,
+        **values,
         **again,
         "project_path": caller.project.root,
         "session": caller.session,
         "source": caller.host or caller.client or "agent",
         "trust": "agent",
     }
-    [kept] = app.add(memory)["memories"]
-    redacted = MARK in dumps([kept[name] for name in (*told, "detail")])  # also what was hidden before it came here
-    said = f"{kept['id']} is kept{' (seen before)' if 'created' in again else ''}"
+    [kept] = handlers.add_memories(app, memory)["memories"]
+    redacted = MARK in dumps([kept[name] for name in (*values, "detail")])  # also what was hidden before it came here
+    text = f"{kept['id']} is kept{' (seen before)' if 'created' in again else ''}"
     if redacted:
-        said += "; what looked like a secret was taken out"
-    told_back = {"id": kept["id"], "kind": kept["kind"], "title": render.neutral(kept["title"], width=TITLE)}
-    return Answer(text=said + ".", structured={**told_back, "redacted": redacted})
+        text += "; what looked like a secret was taken out"
+    data = {"id": kept["id"], "kind": kept["kind"], "title": render.neutral(kept["title"], width=TITLE)}
+    return Answer(text=text + ".", structured={**data, "redacted": redacted})
 
 
-# ---- what is shown
+# ---- rendering
 
 
 def _framed(about: str, lines: Sequence[str], *, more: str = "") -> str:
@@ -479,14 +479,14 @@ def _lines(body: str) -> list[str]:
 
 def _detail(memory: Memory) -> dict[str, tuple[str, ...]]:
     """What a kind has of its own, as texts; what is no text, or under a name that is none, is left out."""
-    told: dict[str, tuple[str, ...]] = {}
+    found: dict[str, tuple[str, ...]] = {}
     for name, item in list(memory.detail.items())[:DETAILS]:
         texts = [
             each for each in (item if isinstance(item, list) else [item]) if isinstance(each, str) and each.strip()
         ]
         if texts and name.isidentifier() and name.isascii() and len(name) <= 40:
-            told[name] = tuple(_neutrals(texts))
-    return told
+            found[name] = tuple(_neutrals(texts))
+    return found
 
 
 def _links(links: Sequence[Link]) -> list[str]:

@@ -1,290 +1,439 @@
-"""What people ask and say of projects -> what is known of each, its facts, and which counts as which."""
+"""Find the project of a folder or key, aliases resolved; list, describe, alias and merge projects."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import threading
+import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from foreword.audit import AuditEntry, MemoryChange
-from foreword.config import Settings
+from foreword import policy
+from foreword.audit import MemoryChange
+from foreword.capture.parse import project_at
+from foreword.capture.payload import HookCall
 from foreword.errors import BadRequest, NotFound, StoreError
 from foreword.extract.merge import merge
-from foreword.models import Memory, Project, moved, texts
-from foreword.policy import LISTS, chosen, listed, off, refuse_to_write
+from foreword.models import (
+    EMPTY,
+    Change,
+    Event,
+    Injection,
+    KnownProject,
+    Memory,
+    Project,
+    ProjectContents,
+    Session,
+    moved,
+    texts,
+)
+from foreword.policy import LISTS, Policy, chosen, listed
 from foreword.redact import redact
-from foreword.store import Store
+from foreword.store.projects import counts_as
 from foreword.worker import requests
-from foreword.worker.project_lookup import Registry
-from foreword.worker.requests import text
+from foreword.worker.services import Services
 
 if TYPE_CHECKING:
-    from foreword.models import KnownProject, ProjectContents
+    from foreword.worker.app import App
 
+T = TypeVar("T", HookCall, Injection, Session, Event, Change, Memory)
+
+FRESH = 2.0  # seconds: a new remote or `git init` counts after this
+MOST_FOLDERS = 1000  # folders whose project is kept in memory
+MERGE_SECONDS = 30.0  # what was read before a merge is written long before that
+SEEN_EVERY = 3600.0  # seconds until it is stored again that a project was seen
 FACTS = ("role", "contracts", "depends_on", "related")
-MOST_FACTS = 20  # of one sort
-LIST = "`foreword project list` tells which there are"
+MOST_FACTS = 20  # of one kind
+LIST_HINT = "`foreword project list` shows all of them"
 
 
-class Projects:
-    """Answers for one store, through the one registry."""
+class ProjectRegistry:
+    """Resolves every folder and every key, so that an alias counts wherever a project is named."""
 
-    def __init__(
-        self,
-        *,
-        store: Callable[[], Store],
-        registry: Registry,
-        settings: Callable[[], Settings],
-        alone: Callable[[Callable[[], Any]], Any],
-        importing: Callable[..., bool],
-        now: Callable[[], float],
-    ) -> None:
-        self._store, self._registry, self._settings = store, registry, settings
-        self._alone = alone  # while nothing is distilled
-        self._importing = importing
-        self._now = now
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._by_folder: dict[str, tuple[float, Project]] = {}  # before aliases
+        self._raw: dict[str, str] = {}  # root -> its key before aliases
+        self._seen: dict[tuple[str, str], float] = {}  # key and root -> when that was stored
+        self._unstored: dict[tuple[str, str], Project] = {}
+        self._merged: dict[str, tuple[float, str]] = {}  # key -> until when, into which
+        self._storing = threading.Lock()  # whoever finds nothing to store may read what another has just stored
 
-    def every(self) -> dict[str, Any]:
-        """Every project that was seen or has something kept, the last one first; aliases with what they count as."""
-        known, held = self._known()
-        rows = [self._row(key, known, held) for key in {*known, *held}]
-        return {"projects": sorted(rows, key=lambda row: (-row["last"], row["key"]))}
+    # -- lookups ------------------------------------------------------------------------------------------------
+    def at(self, folder: str) -> Project:
+        """Return the project of a folder, cached for a moment: a session asks for the same one at every event."""
+        now = time.monotonic()
+        known = self._by_folder.get(folder)
+        if known is None or now - known[0] > FRESH:
+            if len(self._by_folder) > MOST_FOLDERS:
+                self._by_folder.clear()
+                self._raw.clear()
+            known = self._by_folder[folder] = (now, project_at(folder))
+            self._raw[known[1].root] = known[1].key
+        return self.counted(known[1])
 
-    def show(self, *, of: str = "", project_path: str = "") -> dict[str, Any]:
-        """All that is known of one project, and what might be done about it."""
-        project = self._named(of, project_path=project_path)
-        known, held = self._known()
-        aliases = sorted(key for key, each in known.items() if each.alias_of == project.key)
-        told = self._row(project.key, known, held)
-        roots = [root for key in (project.key, *aliases) if key in known for root in known[key].roots]
-        facts = self._facts(project.key)
-        return {
-            **told,
-            "name": told["name"] or project.name,
-            "roots": list(dict.fromkeys(roots)),
-            "kinds": dict(held[project.key].kinds) if project.key in held else {},
-            "aliases": aliases,
-            "facts": {name: facts.detail[name] for name in FACTS if facts and facts.detail.get(name)},
-            "memory": facts.id if facts else "",
-            "switches": self._switches(project, aliases),
-            "hints": self._hints(project, known, held),
-        }
+    def seen_at(self, folder: str) -> Project:
+        """Return the project of a folder where something is about to be kept."""
+        project = self.at(folder)
+        self.saw(project)
+        return project
 
-    def say(self, told: Mapping[str, Any]) -> dict[str, Any]:
-        """What a project is: its role, contracts, dependencies and related projects, in one memory; its name."""
-        project = self._named("", project_path=text(told, "project_path"))
-        given: dict[str, Any] = {name: told[name] for name in FACTS if told.get(name) is not None}
-        name = redact(text(told, "name")).strip()
-        if not given and not name:
-            raise BadRequest("nothing is to be set", hint="give --role, --contract, --depends-on, --related or --name")
-        if name:
-            self._registry.saw(project)
-            self._registry.note()
-            self._store().projects.rename(project.key, name)
-        if given:
-            refuse_to_write(off(project, chosen(self._settings())), project)
-            self._keep(project, {sort: self._said(sort, given, project) for sort in given})
-        return self.show(of=project.key)
+    def writable_at(self, folder: str) -> Project:
+        """Return the project of a folder, or raise BadRequest where nothing may be kept."""
+        project = self.at(folder)
+        self.refuse_to_write(project)
+        self.saw(project)
+        return project
 
-    def alias(self, told: Mapping[str, Any]) -> dict[str, Any]:
-        """Let another folder or key count as this project from now on."""
-        project = self._named("", project_path=text(told, "project_path"))
-        other = self._other(text(told, "other"))
-        self._refuse_other(other, project)
-        has = self._store().projects.row_counts(other)
-        if has["memories"] or has["sessions"]:
-            raise BadRequest(
-                f"{other} has {has['memories']} memories and {has['sessions']} sessions of its own",
-                hint=f"`foreword project merge {other}` moves them here",
-            )
-        self._registry.saw(project)
-        self._registry.note()
-        entry = self._store().projects.alias(other, of=project.key, who="user", at=self._now())
-        return {"alias": other, "of": project.key, "entry": entry.number}
+    def counted(self, project: Project) -> Project:
+        """Return the project that this one counts as, under the name that people gave it."""
+        known = self.known()
+        key = self.key(project.key)
+        name = known[key].name if key in known else ""
+        return replace(project, key=key, name=name or project.name)
 
-    def unalias(self, told: Mapping[str, Any]) -> dict[str, Any]:
-        """Let a folder or key count as itself again; what was kept meanwhile stays where it is."""
-        other = self._other(text(told, "other"))
-        if self._registry.key(other) == other:
-            raise BadRequest(f"{other} is no alias", hint="`foreword project show` lists a project's aliases")
-        was = self._registry.key(other)
-        entry = self._store().projects.alias(other, of="", who="user", at=self._now())
-        return {"alias": other, "of": "", "was": was, "entry": entry.number}
+    def named(self, key: str) -> Project:
+        """Return the project that a key counts as, with its name and root as far as they are known."""
+        key = self.key(key)
+        known = self.known().get(key)
+        return Project(key=key, name=known.name if known else "", root=known.root if known else "")
 
-    def merge(self, told: Mapping[str, Any]) -> dict[str, Any]:
-        """Move everything of another project here, and let its key count as this one; *dry_run* only tells."""
-        project = self._named("", project_path=text(told, "project_path"))
-        other = self._other(text(told, "other"))
-        self._refuse_other(other, project)
-        store = self._store()
-        rows = dict(store.projects.row_counts(other))
-        about = {"from": other, "into": project.key, "name": project.name}
-        if told.get("dry_run"):
-            return {**about, "rows": rows, "united": self._same(other, project), "entry": 0}
-        if self._importing(other, project.key):
-            raise BadRequest("an import of one of them is running", hint="wait until it is done, and merge then")
-        self._registry.saw(project)
-        self._registry.note()
-        got = self._alone(
-            lambda: store.projects.merge(other, into=project.key, unite=united, who="user", at=self._now())
+    def of_session(self, key: str, folder: str, *, root: str = "") -> Project:
+        """Return the project of a session's folder if it has this key; else one of which only the key is known."""
+        with suppress(BadRequest):
+            found = self.at(folder)
+            if found.key == key:
+                return found
+        return Project(key=key, name="", root=root)
+
+    def key(self, key: str) -> str:
+        """Return the key that this one counts as."""
+        return counts_as(key, self.known())
+
+    def raw_key(self, project: Project) -> str:
+        """Return the key that a project's folder has by itself, whatever it counts as."""
+        return self._raw.get(project.root, project.key)
+
+    def resolve(self, item: T) -> T:
+        """Return something that names a project, with the key which that counts as."""
+        key = self.key(item.project)
+        if key == item.project:
+            return item
+        if isinstance(item, Memory) and item.scope == f"project:{item.project}":
+            return replace(item, project=key, scope=f"project:{key}")  # type: ignore[call-arg]
+        return replace(item, project=key)
+
+    def known(self) -> Mapping[str, KnownProject]:
+        try:
+            return self._services.store.projects.all()
+        except StoreError:
+            return EMPTY
+
+    # -- policy -------------------------------------------------------------------------------------------------
+    def policy(self, project: Project | None) -> Policy:
+        """Return what is switched off in a project; one that a hook named by its key alone is looked up."""
+        if project is not None and not project.name:
+            with suppress(BadRequest):
+                found = self.at(project.root)
+                project = found if found.key == project.key else project
+        return policy.off(project, chosen(self._services.settings))
+
+    def refuse_to_write(self, project: Project) -> None:
+        policy.refuse_to_write(self.policy(project), project)
+
+    # -- what was seen ------------------------------------------------------------------------------------------
+    def saw(self, project: Project | None) -> None:
+        """Remember that something happened in a project; nobody waits until it is stored."""
+        if project is None or not project.key:
+            return
+        has_name = bool(project.name)  # without one it is any folder in it
+        key, root = (self.raw_key(project), project.root) if has_name else (project.key, "")
+        before = self._seen.get((key, root))
+        now = self._services.now()
+        if before is not None and 0 <= now - before < SEEN_EVERY:
+            return
+        if len(self._seen) > MOST_FOLDERS:
+            self._seen.clear()
+        self._seen[key, root] = now
+        if has_name or key not in self.known():
+            root = root if redact(root) == root else ""  # a folder's name may look like a secret
+            self._unstored[key, root] = Project(key=key, name=project.name if key == project.key else "", root=root)
+
+    def store_seen(self) -> None:
+        """Store which projects were seen, and bring along what came for a merged project since its merge."""
+        store = self._services.store
+        with self._storing:
+            if self._unstored:
+                seen, self._unstored = self._unstored, {}
+                try:
+                    store.projects.see(list(seen.values()), at=self._services.now())
+                except StoreError:
+                    for place in seen:  # it is stored when something happens there again
+                        self._seen.pop(place, None)
+                    raise
+            for key, (until, into) in tuple(self._merged.items()):
+                store.projects.merge_late_rows(key, into=into)
+                if time.monotonic() > until:
+                    del self._merged[key]
+
+    def merged(self, key: str, *, into: str) -> None:
+        """Look for a while for what was on its way to a project that became another."""
+        self._merged[key] = (time.monotonic() + MERGE_SECONDS, into)
+
+
+# ---- handlers
+
+
+def list_projects(app: App) -> dict[str, Any]:
+    """Return every project that was seen or has something kept, the last one first, with what aliases count as."""
+    known, held = _known(app)
+    rows = [_row(key, known, held) for key in {*known, *held}]
+    return {"projects": sorted(rows, key=lambda row: (-row["last"], row["key"]))}
+
+
+def show_project(app: App, *, of: str = "", project_path: str = "") -> dict[str, Any]:
+    """Return all that is known of one project, and what might be done about it."""
+    project = _named(app, of) if of else app.projects.at(project_path)
+    known, held = _known(app)
+    aliases = sorted(key for key, each in known.items() if each.alias_of == project.key)
+    row = _row(project.key, known, held)
+    roots = [root for key in (project.key, *aliases) if key in known for root in known[key].roots]
+    facts = next(
+        (
+            each
+            for each in app.store.memories.get_by_uid([_uid(project.key)])
+            if (each.status, each.scope) == ("active", project.scope)
+        ),
+        None,
+    )
+    return {
+        **row,
+        "name": row["name"] or project.name,
+        "roots": list(dict.fromkeys(roots)),
+        "kinds": dict(held[project.key].kinds) if project.key in held else {},
+        "aliases": aliases,
+        "facts": {name: facts.detail[name] for name in FACTS if facts and facts.detail.get(name)},
+        "memory": facts.id if facts else "",
+        "switches": _switches(app, project, aliases),
+        "hints": _hints(app, project, known, held),
+    }
+
+
+def describe_project(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Set a project's role, contracts, dependencies and related projects, kept as one memory; or its name."""
+    project = app.projects.at(requests.text(body, "project_path"))
+    facts = {name: _fact(app, name, body, project) for name in FACTS if body.get(name) is not None}
+    name = redact(requests.text(body, "name")).strip()
+    if not facts and not name:
+        raise BadRequest("nothing is to be set", hint="give --role, --contract, --depends-on, --related or --name")
+    if name:
+        app.projects.saw(project)
+        app.projects.store_seen()
+        app.store.projects.rename(project.key, name)
+    if facts:
+        app.projects.refuse_to_write(project)
+        _keep_facts(app, project, facts)
+    return show_project(app, of=project.key)
+
+
+def add_alias(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Let another folder or key count as this project from now on."""
+    project = app.projects.at(requests.text(body, "project_path"))
+    other = _other_key(app, body)
+    _refuse_other(app, other, project)
+    has = app.store.projects.row_counts(other)
+    if has["memories"] or has["sessions"]:
+        raise BadRequest(
+            f"{other} has {has['memories']} memories and {has['sessions']} sessions of its own",
+            hint=f"`foreword project merge {other}` moves them here",
         )
-        self._registry.merged(other, into=project.key)
-        return {**about, "rows": dict(got.rows), "united": got.united, "entry": got.entry.number}
-
-    # -- which project ------------------------------------------------------------------------------------------
-    def _named(self, told: str, *, project_path: str) -> Project:
-        """The project of a folder, a key or a name, as which it counts."""
-        if not told:
-            return self._registry.at(project_path)
-        if told.startswith("/"):
-            return self._registry.at(told)
-        known, held = self._known()
-        key = self._registry.key(self._key(told, known, held))
-        about = known.get(key)
-        return Project(key=key, name=about.name if about else "", root=about.root if about else "")
-
-    def _other(self, told: str) -> str:
-        """The key of a folder by itself, or one that is known, or that of a name which only one project has."""
-        if not told:
-            raise BadRequest("another project must be named", hint="give its folder or its key; " + LIST)
-        if told.startswith("/"):
-            project = self._registry.at(told)
-            return self._registry.raw(project)
-        return self._key(told, *self._known())
-
-    def _key(self, told: str, known: Mapping[str, KnownProject], held: Mapping[str, ProjectContents]) -> str:
-        if told in known or told in held:
-            return told
-        named = [key for key, each in known.items() if each.name == told and not each.alias_of]
-        if len(named) == 1:
-            return named[0]
-        if named:
-            raise BadRequest(f"several projects are called {told}", hint=f"name one of {', '.join(sorted(named))}")
-        raise NotFound(f"no project is known as {told[:200]!r}", hint=LIST)
-
-    def _refuse_other(self, other: str, project: Project) -> None:
-        counts_as = self._registry.key(other)
-        if project.key in (other, counts_as):
-            raise BadRequest(f"{other} is this project already", hint="name another one; " + LIST)
-        if counts_as != other:
-            raise BadRequest(f"{other} counts as {counts_as}", hint=f"`foreword project unalias {other}` first")
-        about = self._registry.known().get(other)
-        theirs = self._switches(Project(key=other, name="", root=about.root if about else ""), ())
-        ours = self._switches(project, ())
-        if theirs != ours:
-            raise BadRequest(
-                f"{other} and {project.key} are not switched alike ({_told(theirs)}; {_told(ours)})",
-                hint="`foreword project off` and `on` make them alike: what is off must not come on by this",
-            )
-
-    # -- what is known of one -----------------------------------------------------------------------------------
-    def _known(self) -> tuple[Mapping[str, KnownProject], Mapping[str, ProjectContents]]:
-        with suppress(StoreError):  # one that is locked can be read
-            self._registry.note()
-        return self._registry.known(), self._store().projects.contents()
-
-    def _row(self, key: str, known: Mapping[str, KnownProject], held: Mapping[str, ProjectContents]) -> dict[str, Any]:
-        about, has = known.get(key), held.get(key)
-        return {
-            "key": key,
-            "name": about.name if about else "",
-            "root": about.root if about else "",
-            "alias_of": about.alias_of if about else "",
-            "memories": has.memories if has else 0,
-            "sessions": has.sessions if has else 0,
-            "first": about.first if about else 0.0,
-            "last": max(about.last if about else 0.0, has.last if has else 0.0),
-        }
-
-    def _switches(self, project: Project, aliases: Sequence[str]) -> dict[str, bool]:
-        named = [replace(project, key=key) for key in (project.key, *aliases)]
-        lists = {name: getattr(self._settings(), name) for name in LISTS}
-        return {name: any(listed(each, entries) for each in named) for name, entries in lists.items()}
-
-    def _hints(
-        self, project: Project, known: Mapping[str, KnownProject], held: Mapping[str, ProjectContents]
-    ) -> list[str]:
-        """The same folder under another key: a remote that came or changed, a repository that was made."""
-        return [
-            f"this folder was known as {key} ({held[key].memories} memories): `foreword project merge {key}`"
-            for key, each in known.items()
-            if project.root and project.root in each.roots and key in held and held[key].memories
-            if self._registry.key(key) != project.key
-        ]
-
-    def _facts(self, key: str) -> Memory | None:
-        found = self._store().memories.get_by_uid([f"prj:{key}"])
-        return next((each for each in found if each.status == "active" and each.scope == f"project:{key}"), None)
-
-    # -- what is said of one ------------------------------------------------------------------------------------
-    def _said(self, sort: str, told: Mapping[str, Any], project: Project) -> Any:
-        if sort == "role":
-            return redact(text(told, "role")).strip()
-        given = [each.strip() for each in requests.texts(told, sort) if each.strip()]
-        if len(given) > MOST_FACTS:
-            raise BadRequest(f"`{sort}` must be a list of at most {MOST_FACTS} texts", hint="say the most important")
-        return [self._related(each, project) if sort == "related" else redact(each) for each in given]
-
-    def _related(self, told: str, project: Project) -> str:
-        """The name of a related project; of its memory nothing is ever told."""
-        other = self._named(told, project_path="")
-        if other.key == project.key:
-            raise BadRequest("a project is not related to itself", hint="name another one; " + LIST)
-        return redact(other.name or other.key)
-
-    def _keep(self, project: Project, given: Mapping[str, Any]) -> AuditEntry:
-        uid, now = f"prj:{project.key}", self._now()
-        before = next(iter(self._store().memories.get_by_uid([uid])), None)
-        old = before.detail if before and before.status == "active" else {}
-        detail = {name: told for name, told in {**old, **given}.items() if told}
-        title = str(detail.get("role") or project.name or project.key)
-        if before is not None:
-            after = replace(before, title=title, detail=detail, status="active", confirmed=now, superseded_by="")
-            memory_change = MemoryChange("project", f"facts of {project.key}", changed=((before, after),))
-        else:
-            new = Memory("project", title, uid=uid, scope=project.scope, project=project.key, detail=detail)
-            memory_change = MemoryChange(
-                "project", f"facts of {project.key}", new=(replace(new, created=now, confirmed=now),)
-            )
-        [entry] = self._store().audit.apply([memory_change], who="user", at=now)
-        return entry
-
-    def _same(self, other: str, project: Project) -> int:
-        """How many memories of another project this one has as well."""
-        store, after, same = self._store(), 0, 0
-        while page := store.memories.page(after=after, scopes=(f"project:{other}",)):
-            after = page[-1][0]
-            there = [
-                moved(each.uid, old=other, new=project.key, kind=each.kind, title=each.title)
-                for _, each in page
-                if each.status == "active"
-            ]
-            same += len(
-                store.memories.get_by_uid([uid for uid in there if project.key in uid or uid.startswith("agent-")])
-            )
-        return same
+    app.projects.saw(project)
+    app.projects.store_seen()
+    entry = app.store.projects.alias(other, of=project.key, who="user", at=app.now())
+    return {"alias": other, "of": project.key, "entry": entry.number}
 
 
-def united(known: Memory, other: Memory) -> Memory:
-    """Two memories that say the same of what became one project, with the evidence of both."""
+def remove_alias(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Let a folder or key count as itself again; what was kept meanwhile stays where it is."""
+    other = _other_key(app, body)
+    before = app.projects.key(other)
+    if before == other:
+        raise BadRequest(f"{other} is no alias", hint="`foreword project show` lists a project's aliases")
+    entry = app.store.projects.alias(other, of="", who="user", at=app.now())
+    return {"alias": other, "of": "", "was": before, "entry": entry.number}
+
+
+def merge_project(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Move everything of another project here, and let its key count as this one; `dry_run` only counts."""
+    project = app.projects.at(requests.text(body, "project_path"))
+    other = _other_key(app, body)
+    _refuse_other(app, other, project)
+    store = app.store
+    about = {"from": other, "into": project.key, "name": project.name}
+    if body.get("dry_run"):
+        united = _count_same(app, other, project)
+        return {**about, "rows": dict(store.projects.row_counts(other)), "united": united, "entry": 0}
+    if app.imports.is_busy(other, project.key):
+        raise BadRequest("an import of one of them is running", hint="wait until it is done, and merge then")
+    app.projects.saw(project)
+    app.projects.store_seen()
+    done = app.extraction.run_alone(
+        lambda: store.projects.merge(other, into=project.key, unite=unite, who="user", at=app.now())
+    )
+    app.projects.merged(other, into=project.key)
+    return {**about, "rows": dict(done.rows), "united": done.united, "entry": done.entry.number}
+
+
+def unite(known: Memory, other: Memory) -> Memory:
+    """Return one memory of two that say the same in merged projects, with the evidence of both."""
     older, newer = sorted((known, other), key=lambda each: each.confirmed)
     both = merge(older, newer)
     lists = {
         name: list(dict.fromkeys((*texts(known.detail, name), *texts(other.detail, name))))
         for name in (("contracts", "depends_on", "related") if known.kind == "project" else ())
     }
-    counted = "seen_in" in both.detail
     return replace(
         both,
         created=min(known.created, other.created),
-        seen=both.seen if counted else known.seen + other.seen,
+        seen=both.seen if "seen_in" in both.detail else known.seen + other.seen,
         pinned=known.pinned,
         used=known.used,
         ignored=known.ignored,
-        detail={**both.detail, **{name: told for name, told in lists.items() if told}},
+        detail={**both.detail, **{name: items for name, items in lists.items() if items}},
     )
 
 
-def _told(switches: Mapping[str, bool]) -> str:
+def _known(app: App) -> tuple[Mapping[str, KnownProject], Mapping[str, ProjectContents]]:
+    with suppress(StoreError):  # a store that is locked can be read
+        app.projects.store_seen()
+    return app.projects.known(), app.store.projects.contents()
+
+
+def _named(app: App, name: str) -> Project:
+    """Return the project that a folder, a key or a name counts as."""
+    return app.projects.at(name) if name.startswith("/") else app.projects.named(_key(app, name))
+
+
+def _other_key(app: App, body: Mapping[str, Any]) -> str:
+    """Return the key of another project: of a folder by itself, one that is known, or that of a unique name."""
+    other = requests.text(body, "other")
+    if not other:
+        raise BadRequest("another project must be named", hint=f"give its folder or its key; {LIST_HINT}")
+    if other.startswith("/"):
+        return app.projects.raw_key(app.projects.at(other))
+    return _key(app, other)
+
+
+def _key(app: App, name: str) -> str:
+    known, held = _known(app)
+    if name in known or name in held:
+        return name
+    keys = [key for key, each in known.items() if each.name == name and not each.alias_of]
+    if len(keys) == 1:
+        return keys[0]
+    if keys:
+        raise BadRequest(f"several projects are called {name}", hint=f"name one of {', '.join(sorted(keys))}")
+    raise NotFound(f"no project is known as {name[:200]!r}", hint=LIST_HINT)
+
+
+def _refuse_other(app: App, other: str, project: Project) -> None:
+    counted = app.projects.key(other)
+    if project.key in (other, counted):
+        raise BadRequest(f"{other} is this project already", hint=f"name another one; {LIST_HINT}")
+    if counted != other:
+        raise BadRequest(f"{other} counts as {counted}", hint=f"`foreword project unalias {other}` first")
+    theirs, ours = _switches(app, app.projects.named(other), ()), _switches(app, project, ())
+    if theirs != ours:
+        raise BadRequest(
+            f"{other} and {project.key} are not switched alike ({_listed(theirs)}; {_listed(ours)})",
+            hint="`foreword project off` and `on` make them alike: what is off must not come on by this",
+        )
+
+
+def _row(key: str, known: Mapping[str, KnownProject], held: Mapping[str, ProjectContents]) -> dict[str, Any]:
+    about, has = known.get(key), held.get(key)
+    return {
+        "key": key,
+        "name": about.name if about else "",
+        "root": about.root if about else "",
+        "alias_of": about.alias_of if about else "",
+        "memories": has.memories if has else 0,
+        "sessions": has.sessions if has else 0,
+        "first": about.first if about else 0.0,
+        "last": max(about.last if about else 0.0, has.last if has else 0.0),
+    }
+
+
+def _switches(app: App, project: Project, aliases: Sequence[str]) -> dict[str, bool]:
+    named = [replace(project, key=key) for key in (project.key, *aliases)]
+    lists = {name: getattr(app.settings, name) for name in LISTS}
+    return {name: any(listed(each, entries) for each in named) for name, entries in lists.items()}
+
+
+def _listed(switches: Mapping[str, bool]) -> str:
     return ", ".join(name for name, on in switches.items() if on) or "nothing is off"
+
+
+def _hints(
+    app: App, project: Project, known: Mapping[str, KnownProject], held: Mapping[str, ProjectContents]
+) -> list[str]:
+    """Return the other keys of the same folder: a remote that came or changed, a repository that was made."""
+    return [
+        f"this folder was known as {key} ({held[key].memories} memories): `foreword project merge {key}`"
+        for key, each in known.items()
+        if project.root and project.root in each.roots and key in held and held[key].memories
+        if app.projects.key(key) != project.key
+    ]
+
+
+def _uid(key: str) -> str:
+    return f"prj:{key}"
+
+
+def _fact(app: App, name: str, body: Mapping[str, Any], project: Project) -> str | list[str]:
+    if name == "role":
+        return redact(requests.text(body, "role")).strip()
+    items = [each.strip() for each in requests.texts(body, name) if each.strip()]
+    if len(items) > MOST_FACTS:
+        raise BadRequest(f"`{name}` must be a list of at most {MOST_FACTS} texts", hint="give the most important")
+    return [_related(app, each, project) if name == "related" else redact(each) for each in items]
+
+
+def _related(app: App, name: str, project: Project) -> str:
+    """Return the name of a related project; nothing of its memory is ever shown."""
+    other = _named(app, name)
+    if other.key == project.key:
+        raise BadRequest("a project is not related to itself", hint=f"name another one; {LIST_HINT}")
+    return redact(other.name or other.key)
+
+
+def _keep_facts(app: App, project: Project, facts: Mapping[str, Any]) -> None:
+    uid, now = _uid(project.key), app.now()
+    before = next(iter(app.store.memories.get_by_uid([uid])), None)
+    old = before.detail if before and before.status == "active" else {}
+    detail = {name: item for name, item in {**old, **facts}.items() if item}
+    title, why = str(detail.get("role") or project.name or project.key), f"facts of {project.key}"
+    if before is not None:
+        after = replace(before, title=title, detail=detail, status="active", confirmed=now, superseded_by="")
+        change = MemoryChange("project", why, changed=((before, after),))
+    else:
+        new = Memory("project", title, uid=uid, scope=project.scope, project=project.key, detail=detail)
+        change = MemoryChange("project", why, new=(replace(new, created=now, confirmed=now),))
+    app.store.audit.apply([change], who="user", at=now)
+
+
+def _count_same(app: App, other: str, project: Project) -> int:
+    """Return how many memories of another project this one has as well."""
+    after = same = 0
+    while page := app.store.memories.page(after=after, scopes=(f"project:{other}",)):
+        after = page[-1][0]
+        uids = [
+            moved(each.uid, old=other, new=project.key, kind=each.kind, title=each.title)
+            for _, each in page
+            if each.status == "active"
+        ]
+        same += len(
+            app.store.memories.get_by_uid([uid for uid in uids if project.key in uid or uid.startswith("agent-")])
+        )
+    return same

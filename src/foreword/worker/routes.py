@@ -1,51 +1,53 @@
-"""Requests on the worker's socket -> the keeper -> JSON. The routes, and what their words mean."""
+"""Serve the worker's API: every route and its handler, and how a request's query and body are read."""
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from typing import Any
 
 from foreword.capture.payload import HookCall
-from foreword.worker import mcp_tools
+from foreword.errors import BadPayload, BadRequest, Conflict, ForewordError, NotFound, StoreError
+from foreword.worker import edits, handlers, mcp_tools, projects
 from foreword.worker.app import App
 from foreword.worker.context import MOST_RESULTS
-from foreword.worker.graph import MOST_HOPS
+from foreword.worker.handlers import MOST_HOPS
 from foreword.worker.http import Request, Response, Server
 from foreword.worker.lifecycle import WorkerLock
+from foreword.worker.pages import health as health_page
+from foreword.worker.pages import live as live_page
 from foreword.worker.pages import memories as memory_pages
 from foreword.worker.pages import preview as preview_page
-from foreword.worker.pages.health import health
-from foreword.worker.pages.live import LAYERS, MOST, TEXTS, live
 from foreword.worker.pages.story import story
 from foreword.worker.pages.timeline import timeline
-from foreword.worker.routing import Routes, answered, flag, last, number, object_in, whole, word, words
+from foreword.worker.query import body, flag, items, last, number, whole, word, words
 from foreword.worker.stats import MOST_DAYS
 
 log = logging.getLogger("foreword")
 
 THREADS = 64  # each waits for its commit; many waiting together share one
-TEND_EVERY = 1.0
-LOOK_FOR_UPGRADE_EVERY = 5.0
-AWAITED = (
-    "/api/hook",
-    "/api/events",
-    "/api/context",
-    "/api/search",
-    "/api/mcp",
-)  # somebody waits: what works aside gives way
-YIELDING = ("/api/live", "/api/timeline", "/api/memories", "/api/facets")  # a reader can wait while a hook is answered
-UNHEARD = ("/api/changes",)  # a viewer that nobody touches keeps no worker from leaving
-CHANGE_SECONDS = 1.0  # that a question for changes is held; a worker that leaves waits for it
+TICK_EVERY = 1.0  # seconds
+UPGRADE_CHECK_EVERY = 5.0  # seconds
+# An agent waits for these: background jobs give way.
+AWAITED = ("/api/hook", "/api/events", "/api/context", "/api/search", "/api/mcp")
+YIELDING = ("/api/live", "/api/timeline", "/api/memories", "/api/facets")  # a reader can wait for a hook's answer
+UNCOUNTED = ("/api/changes",)  # a viewer that nobody uses keeps no worker from leaving
+CHANGE_SECONDS = 1.0  # that a request for changes is held; a worker that leaves waits for it
+STATUS = {BadRequest: 400, BadPayload: 400, NotFound: 404, Conflict: 409, StoreError: 503}
+
+Handler = Callable[[Request], Any]
+# Path -> method -> handler. A path that ends in a slash is a prefix: an id follows it.
+Routes = Mapping[str, Mapping[str, Handler]]
 
 
 def serve(worker_lock: WorkerLock) -> bool:
-    """Serve until asked to leave, idle, or replaced; whether a new build should take over."""
+    """Serve until asked to leave, idle, or replaced; return whether a new build should take over."""
     app = App(worker_lock.home)
     leaving = threading.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
@@ -53,154 +55,188 @@ def serve(worker_lock: WorkerLock) -> bool:
     server = Server(worker_lock.listener, handler(app, leave=leaving.set), threads=THREADS)
     log.info("worker %s serves %s", os.getpid(), worker_lock.home.socket)
     try:
-        return _tend(app, worker_lock, leaving)
+        return _tick_until_left(app, worker_lock, leaving)
     finally:
+        app.runner.begin_close()  # what a request does in many commits ends at the next one
         server.close()
         app.close()
         log.info("worker %s leaves", os.getpid())
 
 
+def _tick_until_left(app: App, worker_lock: WorkerLock, leaving: threading.Event) -> bool:
+    """Tick every second until the worker is idle, upgraded or has lost its home; return whether it was upgraded."""
+    checked = time.monotonic()
+    while True:
+        try:
+            if app.is_idle() or not worker_lock.is_ours():
+                return False
+            app.tick()
+            if time.monotonic() - checked > UPGRADE_CHECK_EVERY:
+                checked = time.monotonic()
+                if app.upgraded():
+                    log.info("the package was upgraded")
+                    return True
+        except Exception:
+            log.exception("a tick failed")
+        if leaving.wait(TICK_EVERY):
+            return False
+
+
 def routes_of(app: App, *, leave: Callable[[], None]) -> Routes:
-    """Every route, each a line: its path (with an id behind it where that ends in a slash) -> method -> answer."""
+    """Return every route with its handler."""
 
     def stop(_: Request) -> dict[str, Any]:
         leave()
         return {"leaving": True}
 
+    def with_body(handle: Callable[[App, Mapping[str, Any]], Any]) -> Handler:
+        return lambda request: handle(app, body(request))
+
     return {
-        "/api/hook": {"POST": lambda asked: app.hook(_delivery(asked))},
-        "/api/events": {"POST": lambda asked: app.events(object_in(asked))},
+        "/api/hook": {"POST": lambda r: app.hooks.answer(_hook_call(r))},
+        "/api/events": {"POST": lambda r: app.capture.add_events(body(r))},
+        "/api/context": {"GET": lambda r: handlers.show_context(app, **_context_query(r))},
+        "/api/mcp": {"POST": with_body(mcp_tools.answer)},
         "/api/memories": {
-            "GET": lambda asked: memory_pages.browse(app, asked),
-            "POST": lambda asked: app.add(object_in(asked)),
+            "GET": lambda r: memory_pages.browse(app, r),
+            "POST": with_body(handlers.add_memories),
         },
         "/api/memories/": {
-            "GET": lambda asked: (
-                memory_pages.details(app, last(asked))
-                if flag(asked, "full")
-                else app.memory(last(asked), explain=flag(asked, "explain"))
+            "GET": lambda r: (
+                memory_pages.details(app, last(r))
+                if flag(r, "full")
+                else handlers.show_memory(app, last(r), explain=flag(r, "explain"))
             ),
-            "POST": lambda asked: app.governing.revise(last(asked), object_in(asked)),
+            "POST": lambda r: edits.revise(app, last(r), body(r)),
         },
-        "/api/ids": {"GET": lambda asked: {"ids": app.ids_like(word(asked, "prefix"))}},
-        "/api/facets": {"GET": lambda asked: memory_pages.facets(app, asked)},
-        "/api/discard": {"POST": lambda asked: app.governing.put_aside(object_in(asked))},
-        "/api/tags": {"POST": lambda asked: app.governing.tag(object_in(asked))},
-        "/api/pin": {"POST": lambda asked: app.governing.pin(object_in(asked))},
-        "/api/supersede": {"POST": lambda asked: app.governing.supersede(object_in(asked))},
-        "/api/undo": {"POST": lambda asked: app.governing.undo(object_in(asked))},
-        "/api/log": {"GET": lambda asked: app.governing.log(**_log_query(asked))},
-        "/api/mcp": {"POST": lambda asked: mcp_tools.answer(app, object_in(asked))},
+        "/api/search": {"GET": lambda r: handlers.search_memories(app, **_search_query(r))},
+        "/api/export": {"GET": lambda r: handlers.export_rows(app, **_export_query(r))},
+        "/api/ids": {"GET": lambda r: {"ids": handlers.ids_with_prefix(app, word(r, "prefix"))}},
+        "/api/facets": {"GET": lambda r: memory_pages.facets(app, r)},
+        "/api/discard": {"POST": with_body(edits.discard)},
+        "/api/tags": {"POST": with_body(edits.tag)},
+        "/api/pin": {"POST": with_body(edits.pin)},
+        "/api/supersede": {"POST": with_body(edits.supersede)},
         "/api/review": {
-            "GET": lambda asked: (
-                memory_pages.waiting(
-                    app,
-                    project=word(asked, "project"),
-                    limit=whole(asked, "limit", memory_pages.MAX_WAITING, most=memory_pages.MAX_WAITING),
-                )
-                if flag(asked, "full")
-                else app.review(project_path=word(asked, "project_path"))
+            "GET": lambda r: (
+                memory_pages.waiting(app, project=word(r, "project"), limit=_waiting_limit(r))
+                if flag(r, "full")
+                else edits.list_review(app, **words(r, "project_path"))
             ),
-            "POST": lambda asked: app.decide(object_in(asked)),
+            "POST": with_body(edits.decide_review),
         },
-        "/api/imports": {
-            "GET": lambda asked: app.imports(project_path=word(asked, "project_path")),
-            "POST": lambda asked: app.import_(object_in(asked)),
-        },
-        "/api/export": {"GET": lambda asked: app.export(**_export_query(asked))},
-        "/api/context": {"GET": lambda asked: app.context(**_context_query(asked))},
-        "/api/search": {"GET": lambda asked: app.search(**_search_query(asked))},
-        "/api/sessions": {"GET": lambda asked: app.sessions(**_list_query(asked))},
+        "/api/undo": {"POST": with_body(edits.undo)},
+        "/api/log": {"GET": lambda r: edits.show_log(app, **_log_query(r))},
+        "/api/sessions": {"GET": lambda r: handlers.list_sessions(app, **_list_query(r))},
         "/api/sessions/": {
-            "GET": lambda asked: story(app, last(asked)) if flag(asked, "full") else app.session(last(asked))
+            "GET": lambda r: story(app, last(r)) if flag(r, "full") else handlers.show_session(app, last(r))
         },
         "/api/timeline": {
-            "GET": lambda asked: timeline(
-                app,
-                project=word(asked, "project"),
-                before=word(asked, "before"),
-                limit=whole(asked, "limit", 30, most=200),
-            )
+            "GET": lambda r: timeline(app, **words(r, "project", "before"), limit=whole(r, "limit", 30, most=200))
         },
-        "/api/live": {
-            "GET": lambda asked: live(
-                app, session=word(asked, "session"), limit=whole(asked, "limit", TEXTS, most=MOST)
-            )
-        },
-        "/api/changes": {"GET": lambda asked: _changes(app, after=int(number(asked, "after", -1.0)))},
+        "/api/live": {"GET": lambda r: live_page.live(app, **words(r, "session"), limit=_live_limit(r))},
+        "/api/changes": {"GET": lambda r: _changes(app, after=int(number(r, "after", -1.0)))},
         "/api/preview": {
-            "GET": lambda asked: preview_page.choices(
-                app, project=word(asked, "project"), session=word(asked, "session")
-            ),
-            "POST": lambda asked: preview_page.preview(app, object_in(asked)),
+            "GET": lambda r: preview_page.choices(app, **words(r, "project", "session")),
+            "POST": with_body(preview_page.preview),
         },
-        "/api/injections": {"GET": lambda asked: app.injections(**_injections_query(asked))},
-        "/api/injections/": {"GET": lambda asked: app.injection(last(asked))},
-        "/api/silences": {
-            "GET": lambda asked: app.silences(session_id=word(asked, "session_id"), **_list_query(asked))
-        },
-        "/api/use": {
-            "GET": lambda asked: app.use(
-                project_path=word(asked, "project_path"), days=whole(asked, "days", most=36_500)
-            )
-        },
-        "/api/line": {
-            "GET": lambda asked: app.line(**{name: word(asked, name) for name in ("session_id", "project_path")})
-        },
-        "/api/goals": {
-            "GET": lambda asked: app.goals.every(project_path=word(asked, "project_path"), done=flag(asked, "all")),
-            "POST": lambda asked: app.goals.add(object_in(asked)),
-        },
-        "/api/goals/": {"POST": lambda asked: app.goals.reach(last(asked), object_in(asked))},
-        "/api/graph/": {"GET": lambda asked: app.graph.of(last(asked), hops=whole(asked, "hops", most=MOST_HOPS))},
-        "/api/links": {"POST": lambda asked: app.graph.link(object_in(asked))},
-        "/api/projects": {"GET": lambda _: memory_pages.projects(app)},
-        "/api/project": {
-            "GET": lambda asked: app.projects.show(**{name: word(asked, name) for name in ("of", "project_path")}),
-            "POST": lambda asked: app.projects.say(object_in(asked)),
-        },
-        "/api/project/alias": {"POST": lambda asked: app.projects.alias(object_in(asked))},
-        "/api/project/unalias": {"POST": lambda asked: app.projects.unalias(object_in(asked))},
-        "/api/project/merge": {"POST": lambda asked: app.projects.merge(object_in(asked))},
-        "/api/resume": {"GET": lambda asked: app.resume(**_list_query(asked, 10))},
-        "/api/hosts": {"GET": lambda _: app.hosts()},
-        "/api/health": {"GET": lambda asked: health(app) if flag(asked, "full") else app.health()},
+        "/api/resume": {"GET": lambda r: handlers.show_resume(app, **_list_query(r, 10))},
+        "/api/injections": {"GET": lambda r: handlers.list_injections(app, **_injections_query(r))},
+        "/api/injections/": {"GET": lambda r: handlers.show_injection(app, last(r))},
+        "/api/silences": {"GET": lambda r: handlers.list_no_context(app, **words(r, "session_id"), **_list_query(r))},
+        "/api/use": {"GET": lambda r: handlers.count_usage(app, **_days_query(r, 0, most=36_500))},
+        "/api/line": {"GET": lambda r: handlers.status_line(app, **words(r, "session_id", "project_path"))},
         "/api/stats": {
-            "GET": lambda asked: {
-                **app.stats(
-                    project_path=word(asked, "project_path"),
-                    project_key=word(asked, "project"),
-                    days=whole(asked, "days", 30, most=MOST_DAYS),
-                ),
-                "layer_names": LAYERS,
+            "GET": lambda r: {
+                **handlers.show_stats(app, project_key=word(r, "project"), **_days_query(r, 30, most=MOST_DAYS)),
+                "layer_names": live_page.LAYERS,
             }
         },
-        "/api/model": {
-            "GET": lambda asked: app.model(ledger=whole(asked, "ledger", most=10_000)),
-            "POST": lambda _: app.try_model(),
+        "/api/goals": {
+            "GET": lambda r: handlers.list_goals(app, word(r, "project_path"), done=flag(r, "all")),
+            "POST": with_body(handlers.add_goal),
         },
-        "/api/index": {"POST": lambda _: app.index()},
-        "/api/tidy": {"GET": lambda _: app.tidying(), "POST": lambda asked: app.tidy(object_in(asked))},
-        "/api/scrub": {"POST": lambda asked: app.scrub(object_in(asked))},
-        "/api/forget": {"POST": lambda asked: app.forget(object_in(asked))},
-        "/api/prune": {"POST": lambda asked: app.prune(object_in(asked))},
+        "/api/goals/": {"POST": lambda r: handlers.finish_goal(app, last(r), body(r))},
+        "/api/graph/": {"GET": lambda r: handlers.show_graph(app, last(r), hops=whole(r, "hops", most=MOST_HOPS))},
+        "/api/links": {"POST": with_body(handlers.change_link)},
+        "/api/projects": {"GET": lambda _: memory_pages.projects(app)},
+        "/api/project": {
+            "GET": lambda r: projects.show_project(app, **words(r, "of", "project_path")),
+            "POST": with_body(projects.describe_project),
+        },
+        "/api/project/alias": {"POST": with_body(projects.add_alias)},
+        "/api/project/unalias": {"POST": with_body(projects.remove_alias)},
+        "/api/project/merge": {"POST": with_body(projects.merge_project)},
+        "/api/imports": {
+            "GET": lambda r: handlers.list_imports(app, **words(r, "project_path")),
+            "POST": with_body(handlers.start_import),
+        },
+        "/api/tidy": {"GET": lambda _: app.tidy.status(), "POST": with_body(handlers.tidy)},
+        "/api/prune": {"POST": with_body(handlers.prune)},
+        "/api/scrub": {"POST": with_body(handlers.scrub_store)},
+        "/api/forget": {"POST": with_body(handlers.forget_memories)},
+        "/api/index": {"POST": lambda _: handlers.rebuild_index(app)},
+        "/api/model": {
+            "GET": lambda r: handlers.show_model(app, ledger=whole(r, "ledger", most=10_000)),
+            "POST": lambda _: app.refine.attempt(),
+        },
+        "/api/hosts": {"GET": lambda _: handlers.list_agents(app)},
+        "/api/health": {"GET": lambda r: health_page.health(app) if flag(r, "full") else handlers.health(app)},
         "/api/stop": {"POST": stop},
     }
 
 
 def handler(app: App, *, leave: Callable[[], None]) -> Callable[[Request], Response]:
-    """What answers any request on the socket."""
+    """Return what answers any request on the socket."""
     routes = routes_of(app, leave=leave)
 
-    def answer(asked: Request) -> Response:
-        if asked.path not in UNHEARD:
-            app.asked = time.monotonic()
-        if asked.method == "GET" and asked.path in YIELDING:
-            app.backpressure.give_way()
-        with app.backpressure if asked.path in AWAITED else nullcontext():
-            return answered(routes, asked, tell=app.tell, hint="docs/api.md lists the routes")
+    def answer(request: Request) -> Response:
+        if request.path not in UNCOUNTED:
+            app.services.last_request = time.monotonic()
+        if request.method == "GET" and request.path in YIELDING:
+            app.runner.give_way()
+        with app.runner if request.path in AWAITED else nullcontext():
+            return respond(routes, request, report=app.services.report, hint="docs/api.md lists the routes")
 
     return answer
+
+
+def respond(routes: Routes, request: Request, *, report: Callable[[str, str], None], hint: str) -> Response:
+    """Return the answer of a request's route: a mapping as JSON with its time, bytes as text, a response as it is."""
+    started = time.perf_counter()
+    methods = routes.get(route_of(routes, request.path), {})
+    if request.method not in methods:
+        return as_json({"error": f"no {request.method} {request.path} here", "hint": hint}, 405 if methods else 404)
+    try:
+        answer = methods[request.method](request)
+        if not isinstance(answer, Response | bytes):
+            return as_json({**answer, "ms": round((time.perf_counter() - started) * 1000, 3)}, 200)
+    except ForewordError as exc:
+        status = next((code for kind, code in STATUS.items() if isinstance(exc, kind)), 500)
+        if status >= 500:
+            report("store", f"{exc}; {exc.hint}")
+        return as_json({"error": str(exc), "hint": exc.hint}, status)
+    except Exception:
+        log.exception("%s %s failed", request.method, request.path)
+        hint = "see logs/worker.log, and please report it"
+        return as_json({"error": "the worker failed; nothing was lost", "hint": hint}, 500)
+    return answer if isinstance(answer, Response) else Response(200, answer, kind="text/plain; charset=utf-8")
+
+
+def route_of(routes: Routes, path: str) -> str:
+    """Return the route of a path; the path itself where there is none."""
+    if path in routes:
+        return path
+    return next((each for each in routes if each != "/" and each[-1] == "/" and path.startswith(each)), path)
+
+
+def as_json(values: Mapping[str, Any], status: int) -> Response:
+    """Return a JSON response; what is no number in JSON, such as infinity, is null."""
+    try:
+        text = json.dumps(values, allow_nan=False)
+    except ValueError:
+        text = json.dumps(json.loads(json.dumps(values), parse_constant=lambda _: None))
+    return Response(status=status, body=text.encode())
 
 
 def _changes(app: App, *, after: int) -> dict[str, Any]:
@@ -208,80 +244,62 @@ def _changes(app: App, *, after: int) -> dict[str, Any]:
     return {"number": app.store.wait_for_commit(after, seconds=CHANGE_SECONDS)}
 
 
-def _delivery(asked: Request) -> HookCall:
+def _waiting_limit(request: Request) -> int:
+    return whole(request, "limit", memory_pages.MAX_WAITING, most=memory_pages.MAX_WAITING)
+
+
+def _live_limit(request: Request) -> int:
+    return whole(request, "limit", live_page.TEXTS, most=live_page.MOST)
+
+
+def _hook_call(request: Request) -> HookCall:
     return HookCall(
-        host=word(asked, "host"),
-        event=word(asked, "event"),
-        at=number(asked, "at") or time.time(),
-        raw=asked.body,
-        head=int(number(asked, "head", -1.0)),
-        total=int(number(asked, "total", -1.0)),
-        hidden=word(asked, "hidden"),
+        **words(request, "host", "event", "hidden"),
+        at=number(request, "at") or time.time(),
+        raw=request.body,
+        head=int(number(request, "head", -1.0)),
+        total=int(number(request, "total", -1.0)),
     )
 
 
-def _context_query(asked: Request) -> dict[str, Any]:
+def _context_query(request: Request) -> dict[str, Any]:
     return {
-        "project_path": word(asked, "project_path"),
-        "session_id": word(asked, "session_id"),
-        "trigger": word(asked, "trigger"),
-        "prompt": word(asked, "prompt"),
-        "model": word(asked, "model"),
-        "budget": whole(asked, "budget", most=100_000),
-        "form": word(asked, "form"),
-        "host": word(asked, "host"),
-        "source": word(asked, "source"),
-        "stable": flag(asked, "stable"),
-        "preview": flag(asked, "preview"),
+        **words(request, "project_path", "session_id", "trigger", "prompt", "model", "form", "host", "source"),
+        "budget": whole(request, "budget", most=100_000),
+        "stable": flag(request, "stable"),
+        "preview": flag(request, "preview"),
     }
 
 
-def _list_query(asked: Request, default: int = 20) -> dict[str, Any]:
-    return {"project_path": word(asked, "project_path"), "limit": whole(asked, "limit", default, most=1000)}
+def _list_query(request: Request, default: int = 20) -> dict[str, Any]:
+    return {**words(request, "project_path"), "limit": whole(request, "limit", default, most=1000)}
 
 
-def _export_query(asked: Request) -> dict[str, Any]:
-    named = {name: word(asked, name) for name in ("part", "project_path", "of")}
-    return {**named, "everything": flag(asked, "all"), "after": whole(asked, "after", most=1 << 62)}
+def _days_query(request: Request, default: int, *, most: int) -> dict[str, Any]:
+    return {**words(request, "project_path"), "days": whole(request, "days", default, most=most)}
 
 
-def _injections_query(asked: Request) -> dict[str, Any]:
-    named = {name: word(asked, name) for name in ("session_id", "memory")}
-    return {**named, "text": flag(asked, "text"), **_list_query(asked)}
+def _export_query(request: Request) -> dict[str, Any]:
+    named = words(request, "part", "project_path", "of")
+    return {**named, "everything": flag(request, "all"), "after": whole(request, "after", most=1 << 62)}
 
 
-def _log_query(asked: Request) -> dict[str, Any]:
-    named = {name: word(asked, name) for name in ("memory", "project_path", "project")}
-    return {**named, "since": number(asked, "since"), "limit": whole(asked, "limit", 50, most=10_000)}
+def _injections_query(request: Request) -> dict[str, Any]:
+    return {**words(request, "session_id", "memory"), "text": flag(request, "text"), **_list_query(request)}
 
 
-def _search_query(asked: Request) -> dict[str, Any]:
+def _log_query(request: Request) -> dict[str, Any]:
+    named = words(request, "memory", "project_path", "project")
+    return {**named, "since": number(request, "since"), "limit": whole(request, "limit", 50, most=10_000)}
+
+
+def _search_query(request: Request) -> dict[str, Any]:
     return {
-        "q": word(asked, "q"),
-        "project_path": word(asked, "project_path"),
-        "kinds": words(asked, "kinds"),
-        "since": number(asked, "since"),
-        "at": number(asked, "at"),
-        "limit": whole(asked, "limit", most=MOST_RESULTS),
-        "compact": flag(asked, "compact"),
-        "explain": flag(asked, "explain"),
+        **words(request, "q", "project_path"),
+        "kinds": items(request, "kinds"),
+        "since": number(request, "since"),
+        "at": number(request, "at"),
+        "limit": whole(request, "limit", most=MOST_RESULTS),
+        "compact": flag(request, "compact"),
+        "explain": flag(request, "explain"),
     }
-
-
-def _tend(app: App, worker_lock: WorkerLock, leaving: threading.Event) -> bool:
-    """Every second: what waits is taken in; an idle, upgraded or homeless worker leaves. Whether it was upgraded."""
-    looked = time.monotonic()
-    while True:
-        try:
-            if app.idle() or not worker_lock.is_ours():
-                return False
-            app.tend()
-            if time.monotonic() - looked > LOOK_FOR_UPGRADE_EVERY:
-                looked = time.monotonic()
-                if app.upgraded():
-                    log.info("the package was upgraded")
-                    return True
-        except Exception:
-            log.exception("tending failed; it goes on")
-        if leaving.wait(TEND_EVERY):
-            return False

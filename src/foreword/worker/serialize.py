@@ -1,4 +1,4 @@
-"""What the keeper found -> the JSON that its callers get."""
+"""Turn models into the JSON that callers of the API get."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def host(seen: AgentActivity) -> dict[str, Any]:
-    """What was seen of a host; null for what never was."""
+    """Return what was seen of an agent; null for what never was."""
     event = {"at": seen.at, "name": seen.name, "session": seen.session, "project": seen.project}
-    given = {"at": seen.injected, "trigger": seen.trigger, "tokens": seen.tokens}
+    injected = {"at": seen.injected, "trigger": seen.trigger, "tokens": seen.tokens}
     return {
         "last_event": event if seen.at else None,
-        "last_injection": given if seen.injected else None,
+        "last_injection": injected if seen.injected else None,
         "sessions": seen.sessions,
         "events": seen.events,
     }
@@ -49,36 +49,36 @@ def _sentence(trigger: str, got: NoContext) -> str:
     return explain_nothing(trigger, got.reason, **numbers) or got.reason
 
 
-def again(given: Injection) -> dict[str, Any]:
-    """Context that was given before, byte for byte."""
+def again(record: Injection) -> dict[str, Any]:
+    """Return context that was injected before, byte for byte."""
     return {
-        "context": given.text,
-        "tokens": given.tokens,
-        "budget": given.budget,
-        "layers": dict(given.layers),
-        "skipped": dict(given.skipped),
-        "build_ms": given.build_ms,
-        "injection": given.id if given.text else "",
-        "why": "" if given.text else "nothing was worth saying when it was first asked in this context window",
+        "context": record.text,
+        "tokens": record.tokens,
+        "budget": record.budget,
+        "layers": dict(record.layers),
+        "skipped": dict(record.skipped),
+        "build_ms": record.build_ms,
+        "injection": record.id if record.text else "",
+        "why": "" if record.text else "nothing was worth injecting when this was first asked in this context window",
         "reason": "",
     }
 
 
-def injection(given: Injection, *, text: bool) -> dict[str, Any]:
-    """What was given as JSON, with its text where it was asked for."""
-    told = {
-        **vars(given),
-        "layers": dict(given.layers),
-        "skipped": dict(given.skipped),
-        "items": [{**vars(item), "why": dict(item.why)} for item in given.items],
-        "terms": list(given.terms),
-        "files": list(given.files),
+def injection(record: Injection, *, text: bool) -> dict[str, Any]:
+    """Return an injection as JSON, with or without its text."""
+    row = {
+        **vars(record),
+        "layers": dict(record.layers),
+        "skipped": dict(record.skipped),
+        "items": [{**vars(item), "why": dict(item.why)} for item in record.items],
+        "terms": list(record.terms),
+        "files": list(record.files),
     }
-    return told if text else {name: each for name, each in told.items() if name != "text"}
+    return row if text else {name: each for name, each in row.items() if name != "text"}
 
 
 def silence(kept: NoContextRecord, known: Mapping[str, Memory]) -> dict[str, Any]:
-    """A silence as JSON, with its reason in words and the title of the memory that was nearest, as *known*."""
+    """Return a trigger without context as JSON, with its reason in words and the title of the nearest memory."""
     nearest = known.get(kept.nearest)
     numbers = {"budget": kept.budget, "spent": kept.spent, "allowed": kept.allowed}
     says = explain_nothing(kept.trigger, kept.why, **numbers)
@@ -86,12 +86,21 @@ def silence(kept: NoContextRecord, known: Mapping[str, Memory]) -> dict[str, Any
 
 
 def rejected(kept: Memory, why: str) -> dict[str, Any]:
-    """A memory that was weighed and left out, as it is called now, and why."""
+    """Return a memory that was rejected, and why."""
     return {"memory": kept.id, "kind": kept.kind, "title": kept.title, "why": why}
 
 
+def goal(kept: Memory) -> dict[str, Any]:
+    """Return a goal as JSON."""
+    return {
+        **{name: getattr(kept, name) for name in ("id", "title", "body", "project", "created")},
+        "status": "done" if kept.detail.get("status") == "done" else "open",
+        "outcome": str(kept.detail.get("outcome") or ""),
+    }
+
+
 def memory(kept: Memory) -> dict[str, Any]:
-    """A memory as JSON."""
+    """Return a memory as JSON."""
     return {
         **vars(kept),
         "tags": list(kept.tags),
@@ -103,14 +112,14 @@ def memory(kept: Memory) -> dict[str, Any]:
 
 
 def seen_by(session: Session, kept: Memory, *, ended: Mapping[str, float]) -> dict[str, Any]:
-    """A memory as JSON, and of a failure what came of it in a session that saw it."""
+    """Return a memory as JSON, and of a failure whether the session that saw it fixed it."""
     if kept.kind != "failure":
         return memory(kept)
     return {**memory(kept), "here": vars(fate_of(kept, session=session, ended=ended))}
 
 
 def compact(ranked: Ranked, now: float) -> dict[str, Any]:
-    """One line of a result, with where it is from and when."""
+    """Return one line of a search result, with its project and day."""
     memory = ranked.memory
     day = time.strftime("%Y-%m-%d", time.gmtime(memory.created))
     line = f"{render.compact(ranked, now=now)} | {render.neutral(memory.project or memory.scope, width=60)} | {day}"

@@ -1,81 +1,150 @@
-"""Sessions -> what each was about; one of them -> its whole story."""
+"""Find the session and the project behind a call of an MCP tool.
+
+Claude Code's hook sends the id of a tool use before the tool is called: whoever calls with that id is that session.
+Codex sends its session with every call. Else the agent's own variable names it, else it is the one session of that
+agent and project that is in the middle of a turn. A guess would charge one window for what another was shown, so two
+candidates count as none.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from foreword.errors import NotFound
-from foreword.extract.fixes import elsewhere
-from foreword.extract.merge import open_items
-from foreword.extract.session import session_uid
+from foreword.agents import agent_of_client
+from foreword.capture.parse import ParsedHook
+from foreword.encoding import storable
+from foreword.errors import BadRequest
 from foreword.models import Project, Session
-from foreword.store import Store
-from foreword.worker import serialize
-from foreword.worker.injections import Given
-from foreword.worker.jobs.extract import ExtractionJob
+from foreword.redact import redact
+from foreword.worker.projects import ProjectRegistry
+from foreword.worker.services import Services
 
-MOST_CHANGES = 1000  # of a session, in its story
-MOST_GIVEN = 50  # injections in it, and silences
+MOST_USES = 2000  # ids of tool uses that are kept in mind; a call follows its hook within the second
+# Seconds since its last event for which a session may be in the middle of a turn: the longest command that an agent
+# runs by default takes ten minutes, tells of itself when it ends, and the model has some time to think.
+TURN = 15 * 60.0
+MOST_LIVE = 20  # sessions of a project that are looked at
+ENDS = ("stop", "session_end")  # kinds of events after which nobody calls a tool
+WAYS = ("by_tool_use", "by_call", "by_variable", "by_newest", "ambiguous", "none")
 
 
-class Sessions:
-    """Tells of sessions, after what they came to was waited for a moment."""
+@dataclass(frozen=True)
+class Caller:
+    """Who calls: the project, and the session and its window where they are known."""
 
-    def __init__(
-        self,
-        *,
-        store: Callable[[], Store],
-        project_of: Callable[[str], Project],
-        extraction: ExtractionJob,
-        given: Given,
-    ) -> None:
-        self._store, self._project_of, self._extraction, self._given = store, project_of, extraction, given
+    project: Project
+    session: str = ""
+    window: str = ""  # the session whose context window the answer lands in; none for a sub-agent, which has its own
+    host: str = ""  # one of our adapters
+    client: str = ""  # as it calls itself
 
-    def ids_like(self, prefix: str) -> list[str]:
-        """Return up to five ids of memories and injections that begin with *prefix*."""
-        prefix, store = prefix.strip().lower(), self._store()
-        repository = store.injections if prefix.startswith("inj-") else store.memories
-        return list(repository.ids_with_prefix(prefix, limit=5)) if prefix else []
 
-    def every(self, *, project_path: str = "", limit: int = 20) -> dict[str, Any]:
-        """The newest sessions of a project, or of all."""
-        project = self._project_of(project_path).key if project_path else ""
-        return {"sessions": self.described(self._store().sessions.list(project, limit=limit))}
+@dataclass(frozen=True)
+class _Use:
+    session: str
+    cwd: str
+    host: str
+    inner: bool
 
-    def story(self, id: str) -> dict[str, Any]:
-        """The whole story of one session: what it was about, what it came to, and what it was given."""
-        found, store = self.settled(id), self._store()
-        given = store.injections.list(session=found.id, limit=MOST_GIVEN)
-        came = store.memories.of_session(found.id)
-        others = store.timeline.sessions_with(elsewhere({found.id: came}))
-        ended = {each.id: each.last for each in others}
-        return {
-            "session": self.described([found])[0],
-            "memories": [serialize.seen_by(found, memory, ended=ended) for memory in came],
-            "open": list(dict.fromkeys(item for each in came if each.status == "active" for item in open_items(each))),
-            "changes": [
-                vars(each) for each in store.sessions.changes(found.project, session=found.id, limit=MOST_CHANGES)
-            ],
-            "injections": [serialize.injection(each, text=False) for each in given],
-            "silences": self._given.silences(session_id=found.id, limit=MOST_GIVEN)["silences"],
+
+class Callers:
+    """Knows which session used which tool, for as long as the worker runs."""
+
+    def __init__(self, services: Services, projects: ProjectRegistry) -> None:
+        self._services, self._projects = services, projects
+        self._lock = threading.Lock()
+        self._uses: dict[str, _Use] = {}
+        self._counted: Counter[str] = Counter()
+
+    def note_tool_use(self, parsed: ParsedHook, *, host: str) -> None:
+        """Remember the session of a tool use that a hook announced."""
+        hook = parsed.input
+        if hook.id and hook.session:
+            with self._lock:
+                self._uses[hook.id] = _Use(session=hook.session, cwd=hook.cwd, host=host, inner=hook.inner)
+                while len(self._uses) > MOST_USES:
+                    del self._uses[next(iter(self._uses))]
+
+    def resolve(self, sent: Mapping[str, Any]) -> Caller:
+        """Return who calls, by what its process sent about itself."""
+        client, cwd = _text(_dict(sent.get("client")), "name"), _text(sent, "cwd")
+        host, inner = agent_of_client(client), False
+        if use := self._uses.get(_text(sent, "tool_use")):
+            session, where, way, host, inner = use.session, use.cwd, "by_tool_use", use.host, use.inner
+        elif host and (session := redact(storable(_text(sent, "session")))):
+            known = self._services.store.sessions.get(session)
+            where, way, inner = known.cwd if known else "", "by_call", sent.get("inner") is True
+        else:
+            session, where, way = self._by_variable(sent, host) or self._by_newest(cwd, host)
+        with self._lock:
+            self._counted[way] += 1
+        return Caller(
+            project=self._project(where, cwd),
+            session=session,
+            window="" if inner else session,
+            host=host,
+            client=client,
+        )
+
+    def counts(self) -> dict[str, int]:
+        """Return how many calls there were, and how their sessions were found."""
+        with self._lock:
+            return {"calls": sum(self._counted.values()), **{way: self._counted[way] for way in WAYS}}
+
+    def _by_variable(self, sent: Mapping[str, Any], host: str) -> tuple[str, str, str] | None:
+        """Return the session that the agent's variable names; one inherited from another agent does not count."""
+        named = sent.get("sessions")
+        ids = {
+            redact(storable(_text(each, "id")))
+            for each in map(_dict, named if isinstance(named, list) else ())
+            if host and _text(each, "host") == host and _text(each, "id")
         }
+        known = {id: self._services.store.sessions.get(id) for id in ids}
+        # A process outlives a `/clear`, and with it the session that it was started for.
+        open_ones = [(id, session) for id, session in known.items() if session is None or not session.ended]
+        if len(open_ones) != 1:
+            return None
+        [(id, session)] = open_ones
+        return id, session.cwd if session else "", "by_variable"
 
-    def described(self, sessions: Sequence[Session]) -> list[dict[str, Any]]:
-        """Sessions with what each was about, where it is known."""
-        uids = [session_uid("sum", project=each.project, session=each.id) for each in sessions]
-        known = {(memory.uid, memory.scope): memory for memory in self._store().memories.get_by_uid(uids)}
-        told = []
-        for session, uid in zip(sessions, uids, strict=True):
-            found = known.get((uid, f"project:{session.project}"))
-            about = {"title": found.title if found else "", "summary": found.id if found else ""}
-            told.append({**vars(session), **about})
-        return told
+    def _by_newest(self, cwd: str, host: str) -> tuple[str, str, str]:
+        """Return the one session of this agent and project that is in the middle of a turn."""
+        try:
+            project = self._projects.at(cwd).key
+        except BadRequest:
+            return "", "", "none"
+        # A client that is no agent of ours has no session that a hook could have named.
+        found = self._services.store.sessions.list(project, limit=MOST_LIVE) if host else ()
+        live = [each for each in found if each.host == host and self._in_a_turn(each)]
+        if len(live) == 1:
+            return live[0].id, live[0].cwd, "by_newest"
+        return "", "", "ambiguous" if live else "none"
 
-    def settled(self, id: str) -> Session:
-        """A session, by its id or the beginning of it, after what it came to was waited for a moment."""
-        found = self._store().sessions.get(id) or self._store().sessions.find(id)
-        if found is None:
-            raise NotFound(f"there is no session {id!r}", hint="`foreword sessions` lists them")
-        self._extraction.settle(found.project)
-        return self._store().sessions.get(found.id) or found  # as it stands now
+    def _in_a_turn(self, session: Session) -> bool:
+        if session.ended or not 0 <= self._services.now() - session.last < TURN:
+            return False
+        last = self._services.store.events.list(session.id, limit=1, newest=True)
+        return not last or last[0].kind not in ENDS
+
+    def _project(self, *folders: str) -> Project:
+        for folder in folders:
+            try:
+                return self._projects.at(folder)
+            except BadRequest:
+                continue
+        raise BadRequest(
+            "the project of this call is not known", hint="set FOREWORD_PROJECT to its folder for the MCP server"
+        )
+
+
+def _dict(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(values: Mapping[str, Any], name: str) -> str:
+    value = values.get(name)
+    return value if isinstance(value, str) else ""

@@ -1,11 +1,11 @@
-"""What was counted in a span of days -> figures for people and programs. Pure."""
+"""Count triggers and their outcomes, and compute the figures of a span of days for `stats` and the viewer."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -13,14 +13,16 @@ from datetime import time as clock_time
 from typing import Any
 
 from foreword.errors import BadRequest, ForewordError
-from foreword.models import KINDS, TRIGGERS, NoContextRecord
-from foreword.store import Store
+from foreword.models import KINDS, TRIGGERS, NoContextRecord, Project
 from foreword.store.stats import Statistics
+from foreword.worker.projects import ProjectRegistry
+from foreword.worker.services import Services
 
-RECALLS, SILENCES = "recalls:", "silences:"  # what is tallied of each moment
+MOST_DAYS = 3650
+RECALLS, SILENCES = "recalls:", "silences:"  # what is counted of each trigger
 NOTES = (
     "days are local days",
-    "a hook that answers without the worker counts what it gave, not its silences",
+    "a hook that answers without the worker counts what it injected, not when it injected nothing",
 )
 
 
@@ -45,13 +47,13 @@ class Span:
 
 
 def span(now: float, *, days: int) -> Span:
-    """The last *days* local days, today included."""
+    """Return the last *days* local days, today included."""
     last = datetime.fromtimestamp(now).date()
     return Span(last - timedelta(days=days - 1), last)
 
 
 def figures(counted: Statistics, over: Span) -> dict[str, Any]:
-    """All figures by name; what cannot be told for want of data is null."""
+    """Return all figures by name; null where there is no data."""
     injections = sum(row[2] for row in counted.injections)
     tokens = sum(row[3] for row in counted.injections)
     used = sum(each.used for each in counted.items)
@@ -64,7 +66,7 @@ def figures(counted: Statistics, over: Span) -> dict[str, Any]:
             "away": counted.away,
             "dated_ahead": counted.ahead,
             "by_trigger": _by(counted.injections, key=1, number=2, order=TRIGGERS),
-            "by_day": _given_by_day(counted, over),
+            "by_day": _injected_by_day(counted, over),
         },
         "tokens": {
             "given": tokens,
@@ -149,13 +151,13 @@ def _silence(tallies: Sequence[tuple[str, str, float]]) -> dict[str, dict[str, A
 
 
 def _times(build_ms: Sequence[float]) -> dict[str, float]:
-    """Of times in order: the one in the middle, the one that 95 in 100 do not pass, and the longest."""
+    """Return count, median, 95th percentile and maximum of sorted times."""
     last = len(build_ms) - 1
     median, p95 = build_ms[last // 2], build_ms[-(-95 * len(build_ms) // 100) - 1]
     return {"count": last + 1, "median": round(median, 3), "p95": round(p95, 3), "max": round(build_ms[last], 3)}
 
 
-def _given_by_day(counted: Statistics, over: Span) -> list[dict[str, Any]]:
+def _injected_by_day(counted: Statistics, over: Span) -> list[dict[str, Any]]:
     days: dict[str, list[tuple[str, str, int, int]]] = {day: [] for day in over.days}
     for row in counted.injections:
         if row[0] in days:
@@ -177,8 +179,7 @@ def _items_by_day(counted: Statistics, over: Span) -> list[dict[str, Any]]:
 
 
 def _growth(counted: Statistics, over: Span) -> list[dict[str, Any]]:
-    """Each day: the bytes as it began and the events that came, null where nobody noted them; the memories there are
-    now that were there when it ended."""
+    """Return for each day its bytes and events, null where not noted, and how many of today's memories it had."""
     sizes, came = dict(counted.sizes), dict(counted.arrived)
     new: Counter[str] = Counter()
     for day, _, number in counted.new:
@@ -203,65 +204,63 @@ def _ratio(part: float, whole: float, *, digits: int) -> float | None:
     return round(part / whole, digits) if whole else None
 
 
-MOST_DAYS = 3650
+class StatsRecorder:
+    """Counts triggers, keeps the reasons of those without context, and notes the store's size each day."""
 
-
-class Measuring:
-    """Counts what is only counted, keeps why nothing was said, and notes each day as it begins."""
-
-    def __init__(self, *, store: Callable[[], Store], now: Callable[[], float] = time.time) -> None:
-        self._store, self._now = store, now
+    def __init__(self, services: Services, projects: ProjectRegistry) -> None:
+        self._services, self._projects = services, projects
         self._counting = threading.Lock()
         self._counted: Counter[tuple[str, str, str]] = Counter()
-        self._silences: list[NoContextRecord] = []
+        self._no_context: list[NoContextRecord] = []
         self._day = ""  # the last that was noted
 
     def recalled(self, project: str, trigger: str, *, silent: bool) -> None:
-        """Context was wanted; what is counted is written within a second."""
+        """Count a trigger; the count is stored within a second."""
         day = self._today()
         with self._counting:
             self._counted[day, project, f"{RECALLS}{trigger}"] += 1
             if silent:
                 self._counted[day, project, f"{SILENCES}{trigger}"] += 1
 
-    def silent(self, silence: NoContextRecord) -> None:
-        """Nothing was said, and why; written with the tallies, in a commit that is made anyway."""
-        with self._counting:
-            self._silences.append(silence)
+    def record_no_context(self, project: Project, record: NoContextRecord) -> None:
+        """Keep why nothing was injected, where events are captured; stored with the counts, in one commit."""
+        if not self._projects.policy(project).capture:
+            with self._counting:
+                self._no_context.append(record)
 
-    def look(self) -> None:
-        """Asked every second: write what was counted, and note a day that began."""
-        day, store = self._today(), self._store()
+    def flush(self) -> None:
+        """Store what was counted, and note a day that began; called every second."""
+        day, store = self._today(), self._services.store
         if day != self._day:
             store.stats.start_day(day)
             self._day = day
         with self._counting:
             counted, self._counted = self._counted, Counter()
-            silences, self._silences = self._silences, []
+            no_context, self._no_context = self._no_context, []
         if counted:
             store.stats.add(counted)
-        if silences:
-            store.injections.record_no_context(silences)
+        if no_context:
+            store.injections.record_no_context(no_context)
 
     def close(self) -> None:
-        self._look_if_possible()
+        self._try_flush()
 
     def stats(self, *, project: str, name: str, days: int) -> dict[str, Any]:
-        """The figures of a project, or of all where it is empty, over the last *days* local days."""
+        """Return the figures of a project, or of all where it is empty, over the last *days* local days."""
         if not 1 <= days <= MOST_DAYS:
             raise BadRequest(f"`days` must be from 1 to {MOST_DAYS}", hint="leave it out for 30")
-        self._look_if_possible()
-        over = span(self._now(), days=days)
-        counted = self._store().stats.statistics(
+        self._try_flush()
+        over = span(self._services.now(), days=days)
+        counted = self._services.store.stats.statistics(
             project=project, since=over.since, until=over.until, first=over.days[0], last=over.days[-1]
         )
-        told = figures(counted, over)
-        told["store"]["bytes"] = self._store().stats.size().total
-        return {"project": project, "name": name, **told}
+        result = figures(counted, over)
+        result["store"]["bytes"] = self._services.store.stats.size().total
+        return {"project": project, "name": name, **result}
 
-    def _look_if_possible(self) -> None:
-        with suppress(ForewordError):  # a store that is locked can be read, and what is counted is not worth a word
-            self.look()
+    def _try_flush(self) -> None:
+        with suppress(ForewordError):  # a store that is locked can still be read
+            self.flush()
 
     def _today(self) -> str:
-        return time.strftime("%Y-%m-%d", time.localtime(self._now()))
+        return time.strftime("%Y-%m-%d", time.localtime(self._services.now()))

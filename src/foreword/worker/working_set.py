@@ -1,4 +1,4 @@
-"""Events as they pass, the store and git -> what is being worked on: files, newest first, and the last tool uses."""
+"""Keep what each session is working on: its files, its last tool uses, its words, and what git calls changed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import lru_cache
@@ -18,12 +18,13 @@ from foreword.models import GOING_ON, Event, Trigger
 from foreword.projects import languages
 from foreword.recall.query import MOST_TOUCHED
 from foreword.recall.relevance import content_words
+from foreword.worker.services import Services
 
 MOST_SESSIONS = 200  # of which one is remembered; the others are read from the store when they go on
 MOST_ROOTS = 200
 EVENTS = 100  # read from the store after a restart: the last hour of a busy session
 EVENTS_SECONDS = 0.02  # that a prompt waits for them
-LATELY = 300.0  # seconds for which a tool use tells something about the next prompt
+RECENT = 300.0  # seconds for which a tool use says something about the next prompt
 TOOLS = ("tool", "tool_failure")
 READING = ("Read", "Grep", "Glob", "LS", "NotebookRead")  # tools that name files and change none
 MOST_LIVE = 200  # events that pass before the earlier ones of their session are read
@@ -38,36 +39,28 @@ LANGUAGES_SECONDS = 30.0
 BEGINNINGS = ("", "startup", "new", "clear")  # sources of a session that has no earlier events
 
 
-class Work:
+class WorkingSet:
     """What is being worked on in every session and project, for as long as the worker runs."""
 
-    def __init__(
-        self,
-        *,
-        earlier: Callable[[str], Sequence[Event]],
-        tell: Callable[[str, str], None],
-        now: Callable[[], float] = time.time,
-    ) -> None:
-        self._now = now
-        self._earlier = earlier  # a session's last events, newest first
-        self._tell = tell
+    def __init__(self, services: Services) -> None:
+        self._services = services
         self._lock = threading.Lock()
         self._sessions: dict[str, _Session] = {}
         self._changed: dict[str, _Changed] = {}
         self._languages: dict[str, tuple[float, tuple[str, ...]]] = {}
-        self._looking = ThreadPoolExecutor(2, thread_name_prefix="looking")
+        self._readers = ThreadPoolExecutor(2, thread_name_prefix="working-set")
 
-    def saw(self, told: CapturedEvent) -> None:
-        """Keep in mind what an event touched: some microseconds, and nothing that waits."""
-        event = told.event
+    def add(self, captured: CapturedEvent) -> None:
+        """Remember what an event touched: some microseconds, and nothing that waits."""
+        event, hook = captured.event, captured.parsed.input
         if event.session:
             with self._lock:
-                begins = event.kind == "session_start" and told.parsed.input.source in BEGINNINGS
-                text = told.parsed.input.prompt if event.kind == "prompt" else told.parsed.input.answer
-                self._session(event.session, whole=begins).saw(event, told.parsed.input.files, text=text)
+                begins = event.kind == "session_start" and hook.source in BEGINNINGS
+                text = hook.prompt if event.kind == "prompt" else hook.answer
+                self._session(event.session, whole=begins).add(event, hook.files, text=text)
 
-    def around(self, trigger: Trigger) -> Trigger:
-        """The moment with what is being worked on; git is asked in the background, and answers the next time."""
+    def enrich(self, trigger: Trigger) -> Trigger:
+        """Return a trigger with what is being worked on; git is asked in the background, for the next time."""
         root = trigger.project.root
         if not root:
             return replace(trigger, languages=())  # a project that was never seen on this machine
@@ -79,7 +72,7 @@ class Work:
             self._read_back(trigger.session)
             with self._lock:
                 session = self._session(trigger.session)
-                touched, recent = dict(session.files), session.lately(self._now())
+                touched, recent = dict(session.files), session.recent_tools(self._services.now())
                 first, words = session.prompts <= 1, frozenset(session.words)
             for path, at in touched.items():
                 name = _inside(path, root)
@@ -101,7 +94,7 @@ class Work:
         """Return the other sessions that are active in this project's folder: since when, with which files."""
         if not trigger.session:
             return ()
-        now, root = self._now(), trigger.project.root
+        now, root = self._services.now(), trigger.project.root
         with self._lock:
             others = [
                 (each.began, tuple(name for path in each.newest_edits() if (name := _inside(path, root))))
@@ -116,24 +109,24 @@ class Work:
             found = self._sessions.get(session)
             return "" if found is None else found.cwd_before if before_last else found.cwd
 
-    def done(self, session: str) -> tuple[int, int]:
+    def work_done(self, session: str) -> tuple[int, int]:
         """Return how many files a session edited, and how often it used tools, as far as this worker saw it."""
         with self._lock:
             found = self._sessions.get(session)
             return (found.edits(), found.uses) if found else (0, 0)
 
     def forget(self, sessions: Sequence[str]) -> None:
-        """Keep nothing of these in mind."""
+        """Remember nothing of these sessions."""
         with self._lock:
             for session in sessions:
                 self._sessions.pop(session, None)
 
     def close(self) -> None:
-        self._looking.shutdown(cancel_futures=True)
+        self._readers.shutdown(cancel_futures=True)
 
     # -- sessions -----------------------------------------------------------------------------------------------
     def _session(self, id: str, *, whole: bool = False) -> _Session:
-        """The session, which is now the one that was used last; the one that was not used for longest goes."""
+        """Return the session, now the last used one; the one that was not used for longest is dropped."""
         found = self._sessions.pop(id, None) or _Session(whole=whole)
         self._sessions[id] = found
         if len(self._sessions) > MOST_SESSIONS:
@@ -141,7 +134,7 @@ class Work:
         return found
 
     def _read_back(self, id: str) -> None:
-        """What a session did before this worker was there, read once."""
+        """Read once what a session did before this worker ran."""
         with self._lock:
             session = self._session(id)
             if session.whole:
@@ -149,13 +142,13 @@ class Work:
             session.whole = True
         # Late, then the next prompt has them; or the worker is leaving.
         with contextlib.suppress(TimeoutError, RuntimeError):
-            self._looking.submit(self._read_events, id).result(EVENTS_SECONDS)
+            self._readers.submit(self._read_events, id).result(EVENTS_SECONDS)
 
     def _read_events(self, id: str) -> None:
         try:
-            events = self._earlier(id)
+            events = self._services.store.events.list(id, limit=EVENTS, newest=True)
         except StoreError:
-            return  # recall is told the same, and tells it
+            return  # recall fails with the same error, and reports it
         with self._lock:
             live = self._session(id).begin_again()
         known = {key for key, _, _ in live}
@@ -165,10 +158,10 @@ class Work:
             try:
                 read = find(event.host).parse(event.payload)
             except BadPayload:
-                continue  # a host that we do not know
+                continue  # an unknown agent
             with self._lock:
                 text = read.prompt if event.kind == "prompt" else read.answer
-                self._session(id).saw(event, read.files, text=text)
+                self._session(id).add(event, read.files, text=text)
         with self._lock:
             for _, kind, text in live:
                 self._session(id).converse(kind, text)
@@ -185,13 +178,11 @@ class Work:
             known.asking = known.asking or asks
         if asks:
             with contextlib.suppress(RuntimeError):  # the worker is leaving
-                self._looking.submit(self._ask_git, root, known)
+                self._readers.submit(self._ask_git, root, known)
         return known.files
 
     def _ask_git(self, root: str, known: _Changed) -> None:
-        from foreword.importers.git import (
-            changed,  # `re`, `subprocess` and `tempfile`, which an idle worker does without
-        )
+        from foreword.importers.git import changed  # with `subprocess`, which an idle worker does without
 
         began = time.monotonic()
         rest = GIT_REST
@@ -200,7 +191,7 @@ class Work:
             rest = max(GIT_SECONDS, GIT_SHARE * (time.monotonic() - began))
         except BadRequest as exc:
             known.files = None
-            self._tell("git", f"{exc}; {exc.hint}")
+            self._services.report("git", f"{exc}; {exc.hint}")
         finally:
             known.until, known.asking = time.monotonic() + rest, False
 
@@ -215,7 +206,7 @@ class Work:
 
 
 class _Changed:
-    """What git said of one project."""
+    """The files that git calls changed in one project."""
 
     def __init__(self) -> None:
         self.files: dict[str, float] | None = None
@@ -240,7 +231,7 @@ class _Session:
         self._prompt = ""  # the newest, until something follows it
         self._live: list[tuple[str, str, str]] = []  # key, kind and text of what passed before the rest was read
 
-    def saw(self, event: Event, files: Sequence[str], *, text: str = "") -> None:
+    def add(self, event: Event, files: Sequence[str], *, text: str = "") -> None:
         self.project = event.project or self.project
         if event.at >= self.last:  # what is read back is older than what passed by
             self.cwd_before, self.cwd = self.cwd or event.cwd, event.cwd
@@ -300,12 +291,12 @@ class _Session:
         """Return the files that it edited, newest first."""
         return list(reversed(self._edited))[:MOST_EDITED]
 
-    def lately(self, now: float) -> tuple[str, ...]:
-        return tuple(kind for at, kind in reversed(self.tools) if now - at < LATELY)
+    def recent_tools(self, now: float) -> tuple[str, ...]:
+        return tuple(kind for at, kind in reversed(self.tools) if now - at < RECENT)
 
 
 def _inside(path: str, root: str) -> str:
-    """*path* relative to *root*; nothing where it lies elsewhere."""
+    """Return *path* relative to *root*; nothing where it lies elsewhere."""
     path = os.path.normpath(path)
     top = root.rstrip("/") + "/"
     if not path.startswith(top):

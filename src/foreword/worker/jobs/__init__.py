@@ -1,1 +1,197 @@
-"""Run background jobs of the worker: extraction, imports, maintenance, usage."""
+"""Run the worker's background jobs: each lane is one thread, jobs give way to hooks, failed ones back off.
+
+A job is a `run` and a `due`, which is called every second. What a job raises is reported once and tried again later;
+no job can break another one, or the worker.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from foreword.errors import ForewordError, StoreError
+from foreword.worker.services import Services
+
+log = logging.getLogger("foreword")
+
+T = TypeVar("T")
+
+RECENT = 1.0  # seconds after an answer in which another one is likely
+GIVE_WAY = 0.5  # seconds at most that one commit waits for answers in the making: a storm must not stop it for good
+LEAVING = 5.0  # seconds that a worker which leaves waits for the commits of its jobs
+
+
+class Leaving(StoreError):
+    """The worker leaves in the middle of a job; what is left of it waits for the next worker."""
+
+    def __init__(self) -> None:
+        super().__init__("the worker is leaving", hint="try again: what was done stays, and the rest follows")
+
+
+@dataclass
+class Job:
+    """Background work that is looked for every second."""
+
+    name: str
+    run: Callable[[], object]
+    due: Callable[[], bool] = lambda: True
+    lane: str = ""  # jobs of one lane never run at the same time; its own where it is empty
+    problem: str = ""  # what is reported when it fails, before the reason
+    retry: float = 0.0  # seconds until it is tried again after a failure
+    keeps_worker: bool = True  # whether an idle worker stays until it is done
+    queued: bool = field(default=False, init=False)
+    running: bool = field(default=False, init=False)
+    not_before: float = field(default=0.0, init=False)
+
+
+class JobRunner:
+    """The threads of all background jobs, and the answers in the making that they give way to."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._closing = threading.Event()
+        self._lock = threading.Lock()
+        self._lanes: dict[str, _Lane] = {}
+        self._jobs: dict[str, Job] = {}
+        self._answered = threading.Condition()
+        self._answering = 0
+        self._last_answer = 0.0
+
+    # -- jobs ---------------------------------------------------------------------------------------------------
+    def add(self, job: Job) -> None:
+        self._jobs[job.name] = job
+
+    def tick(self) -> None:
+        """Begin what is due; called every second."""
+        for job in self._jobs.values():
+            try:
+                if not (job.queued or job.running) and time.monotonic() >= job.not_before and job.due():
+                    self.wake(job.name)
+            except ForewordError as exc:
+                self._failed(job, f"{exc}; {exc.hint}")
+
+    def wake(self, name: str) -> None:
+        """Run a job as soon as its lane is free; one that is queued already is not queued twice."""
+        job = self._jobs[name]
+        with self._lock:
+            if job.queued or self._closing.is_set():
+                return
+            job.queued = True
+        self.submit(job.lane or job.name, lambda: self._run(job))
+
+    def submit(self, lane: str, work: Callable[[], T]) -> Future[T]:
+        """Queue *work* in a lane; its future has the result."""
+        future: Future[T] = Future()
+        with self._lock:
+            if self._closing.is_set():
+                future.set_exception(Leaving())
+                return future
+            if lane not in self._lanes:
+                self._lanes[lane] = _Lane(lane)
+            self._lanes[lane].put(future, work)
+        return future
+
+    def is_busy(self, *names: str) -> bool:
+        """Return whether one of these jobs is queued or running; without names, one that keeps the worker."""
+        jobs = [self._jobs[name] for name in names] or [each for each in self._jobs.values() if each.keeps_worker]
+        return any(job.queued or job.running for job in jobs)
+
+    def _run(self, job: Job) -> None:
+        job.running, job.queued = True, False  # what is added from now on needs another run
+        try:
+            job.run()
+        except Leaving:
+            pass
+        except ForewordError as exc:
+            self._failed(job, f"{exc}; {exc.hint}")
+        except Exception as exc:
+            log.exception("the job %s failed", job.name)
+            self._failed(job, f"{type(exc).__name__}: {exc}")
+        finally:
+            job.running = False
+
+    def _failed(self, job: Job, why: str) -> None:
+        job.not_before = time.monotonic() + job.retry
+        if not self._closing.is_set():
+            self._services.report(job.name, f"{job.problem or f'the job {job.name} failed'}: {why}")
+
+    # -- giving way ---------------------------------------------------------------------------------------------
+    def __enter__(self) -> None:
+        """Begin an answer that somebody waits for."""
+        with self._answered:
+            self._answering += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._answered:
+            self._answering -= 1
+            self._last_answer = time.monotonic()
+            if not self._answering:
+                self._answered.notify_all()
+
+    def give_way(self) -> bool:
+        """Wait until nobody waits for an answer, a moment at most; return whether somebody did just now."""
+        if self._closing.is_set():
+            raise Leaving
+        with self._answered:
+            self._answered.wait_for(lambda: not self._answering, timeout=GIVE_WAY)
+            return self._answering > 0 or time.monotonic() - self._last_answer < RECENT
+
+    def sleep(self, seconds: float) -> None:
+        """Wait in a job; raise Leaving as soon as the worker leaves."""
+        if self._closing.wait(seconds):
+            raise Leaving
+
+    # -- the end ------------------------------------------------------------------------------------------------
+    @property
+    def closing(self) -> bool:
+        return self._closing.is_set()
+
+    def begin_close(self) -> None:
+        """Begin no job any more, and let those that run end at their next commit."""
+        self._closing.set()
+
+    def close(self) -> None:
+        """Wait until the jobs that run have ended."""
+        self.begin_close()
+        with self._lock:
+            lanes = tuple(self._lanes.values())
+        until = time.monotonic() + LEAVING
+        for lane in lanes:
+            lane.close(seconds=max(0.0, until - time.monotonic()))
+
+
+class _Lane:
+    """One thread that does what is queued, in order; a daemon, because a model's answer must not hold up the exit."""
+
+    def __init__(self, name: str) -> None:
+        self._queue: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+        self._closed = False
+        self._thread.start()
+
+    def put(self, future: Future[T], work: Callable[[], T]) -> None:
+        self._queue.put((future, work))
+
+    def close(self, *, seconds: float) -> None:
+        self._closed = True
+        self._queue.put(None)
+        self._thread.join(seconds)
+
+    def _work(self) -> None:
+        while (item := self._queue.get()) is not None:
+            future, work = item
+            if self._closed:
+                future.set_exception(Leaving())
+                continue
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(work())
+            except BaseException as exc:  # noqa: BLE001 - it belongs to whoever waits for the result
+                future.set_exception(exc)

@@ -1,14 +1,13 @@
-"""Events that were kept -> what their sessions came to, in the background: after a turn, or after a while."""
+"""Extract sessions into memories in the background, after a turn or when they fell silent, and settle usage."""
 
 from __future__ import annotations
 
 import logging
 import os
 import stat
-import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
@@ -16,21 +15,24 @@ from typing import TYPE_CHECKING, TypeVar
 
 from foreword.agents.transcript_tail import LATER
 from foreword.audit import REVISED, said_again
-from foreword.errors import ForewordError, StoreError
-from foreword.extract.actions import action_of
+from foreword.errors import ForewordError
+from foreword.extract.actions import Action, action_of
 from foreword.extract.failure_memory import confirm_failure_detail, failure_body, failure_title
 from foreword.extract.failures import runs_of
 from foreword.extract.merge import close_items, evidence_of, merge
 from foreword.extract.session import Extraction, SessionExtractor
-from foreword.extract.usage import Activity
-from foreword.models import Change, Edit, Memory, Project, Query, Session, texts
+from foreword.extract.usage import Activity, BaseRates, base_rates_of, usage_of
+from foreword.models import Change, Edit, Injection, Memory, Project, Query, Session, texts
 from foreword.redact import redact
 from foreword.redact.files import MARK, denied
 from foreword.store import Store
-from foreword.worker.jobs.proposals import learn_from
-from foreword.worker.jobs.refine import Refining
-from foreword.worker.jobs.tidy import settle_choices
-from foreword.worker.jobs.usage import UsageTracker
+from foreword.worker.context import ContextBuilder
+from foreword.worker.hints import Hints
+from foreword.worker.jobs import Job, JobRunner
+from foreword.worker.jobs.maintenance import propose_rules, settle_choices
+from foreword.worker.jobs.refine import RefineJob
+from foreword.worker.projects import ProjectRegistry
+from foreword.worker.services import Services
 
 if TYPE_CHECKING:
     from foreword.llm.refine import Refined
@@ -39,235 +41,212 @@ log = logging.getLogger("foreword")
 
 T = TypeVar("T")
 
-TELLING = ("stop", "compaction", "session_end")  # kinds of events after which a session has come to something
-SHARE = 20  # times as long as it took, a session rests before its next turn is looked at
-IDLE = 60.0  # seconds without an event, after which a session is taken as it stands
-DRAFTS = 16  # sessions that are kept in mind; others are read again from the store
+ENDS_TURN = ("stop", "compaction", "session_end")  # kinds of events after which a session is extracted
+SHARE = 20  # times as long as its extraction took, a session rests before its next turn is extracted
+IDLE = 60.0  # seconds without an event, after which a session is extracted as it is
+OPEN_SESSIONS = 16  # sessions that are kept in memory; others are read again from the store
 LARGEST = 1 << 18  # bytes of a file that is read to place an edit in it
 PARSE_MS = 50.0  # of an edit: while a text is parsed, no hook is answered
 PAGE = 500  # events read at a time
-MOST_WAITING = 1000  # sessions looked at: those that go on, or failed, must not hide one that is due
-AT_ONCE = 50  # sessions taken at a time
-REPLACED = ("learning", "preference", "correction", "decision")  # kinds that a later look at a session may drop
+MOST_WAITING = 1000  # sessions considered: those that go on, or failed, must not hide one that is due
+AT_ONCE = 50  # sessions extracted in one run
+REPLACED = ("learning", "preference", "correction", "decision")  # kinds that a later extraction may drop
 FAILURES = 300  # known failures of a project whose evidence a session may add to
 OTHERS = 20  # summaries and handoffs of a project whose open items may have been done since
-START_SECONDS = 0.2  # that a session's start waits for what the last one came to
+START_SECONDS = 0.2  # that a session's start waits for the extraction of the last one
+OVER = 3600.0  # seconds without an event, after which a session counts as over; should it go on, usage still counts
+LONG_AGO = 30 * 86_400.0  # sessions that fell silent before that are left alone
+MOST_OVERDUE = 100  # sessions at a time
+OVERDUE_EVERY = 60.0  # seconds between two searches for sessions that fell silent
+TURNS = 240  # newest turns of a project, which hold its last thirty sessions and say what these did
+MOST_RATES = 16  # sessions whose base rates are kept in memory
 
 
 class ExtractionJob:
-    """One thread that turns sessions into memory; nothing waits for it but a session's start, and that not for long."""
+    """Turns sessions into memories; nothing waits for it but a session's start, and that not for long."""
 
     def __init__(
         self,
+        services: Services,
+        runner: JobRunner,
+        projects: ProjectRegistry,
+        refine: RefineJob,
         *,
-        store: Callable[[], Store],
-        project_of: Callable[[str], Project],
-        tell: Callable[[str, str], None],
-        refining: Refining,
-        now: Callable[[], float] = time.time,
-        deny: Callable[[], Sequence[str]] = tuple,
-        counts_as: Callable[[str], str] = str,
-        changed: Callable[[str], None] = lambda _: None,
+        caches: Sequence[ContextBuilder | Hints] = (),  # of a project's memories, refreshed when they change
     ) -> None:
-        self._changed = changed  # the memories of a project, by its key
-        self._counts_as = counts_as
+        self._services, self._runner, self._projects, self._refine_job = services, runner, projects, refine
+        self._caches = caches
+        self._usage = UsageTracker(services)
         self._registry: object = None
-        self._aliases: Mapping[str, str] = {}  # as they were when the drafts were begun
-        self._now = now
-        self._deny = deny
-        self._refining = refining
-        self._store = store
-        self._project_of = project_of
-        self._tell = tell
-        self._usage = UsageTracker(store=store, tell=tell, now=now)
-        self._drafts: dict[str, _Going] = {}
+        self._aliases: Mapping[str, str] = {}  # as they were when the sessions were opened
+        self._open: dict[str, _OpenSession] = {}
         self._due: dict[str, None] = {}
-        self._working = ThreadPoolExecutor(1, thread_name_prefix="extraction")
-        self._asked = threading.Lock()
-        self._waiting = False
-        self._aside: dict[str, int] = {}  # sessions that failed, and the event they failed at
+        self._failed: dict[str, int] = {}  # sessions that failed, and the event they failed at
+        runner.add(Job("extract", self.run, problem="sessions wait to be extracted", keeps_worker=False))
 
-    def saw(self, kind: str, session: str) -> None:
-        """An event was kept; after some kinds its session is looked at right away."""
-        if session and kind in TELLING:
+    def event_stored(self, kind: str, session: str) -> None:
+        """Extract a session soon after an event that ends a turn."""
+        if session and kind in ENDS_TURN:
             self._due[session] = None
-            self._look_soon()
-
-    def look(self) -> None:
-        """Look for sessions that fell silent; asked every second, it costs one question to the store."""
-        self._look_soon()
+            self._runner.wake("extract")
 
     def settle(self, project: str, *, seconds: float = START_SECONDS) -> None:
-        """Wait a moment for what a project's sessions have come to."""
-        with suppress(TimeoutError, RuntimeError):  # late: it is there the next time; or the worker is leaving
-            self._working.submit(self._all_of, project).result(seconds)
+        """Wait a moment for the extraction of a project's sessions."""
+        with suppress(TimeoutError, ForewordError):  # late: it is there the next time; or the worker is leaving
+            self._runner.submit("extract", lambda: self._extract_project(project)).result(seconds)
 
     def apart(self, work: Callable[[], T]) -> Future[T]:
-        """Do *work* while no session is distilled, in its own thread; afterwards all are read anew from the store."""
+        """Queue *work* while no session is extracted; afterwards all are read again from the store."""
 
         def alone() -> T:
-            self._drafts.clear()
+            self._open.clear()
             try:
                 return work()
             finally:
-                self._drafts.clear()
+                self._open.clear()
 
-        return self._working.submit(alone)
+        return self._runner.submit("extract", alone)
 
-    def alone(self, work: Callable[[], T]) -> T:
-        """The same for whoever waits for it."""
-        try:
-            return self.apart(work).result()
-        except RuntimeError as exc:
-            raise StoreError("the worker is leaving", hint="ask again") from exc
+    def run_alone(self, work: Callable[[], T]) -> T:
+        """Do *work* while no session is extracted, and return its result."""
+        return self.apart(work).result()
 
-    def close(self) -> None:
-        self._working.shutdown(cancel_futures=True)
-
-    # -- in its own thread --------------------------------------------------------------------------------------
-    def _look_soon(self) -> None:
-        with self._asked:
-            if self._waiting:
-                return
-            self._waiting = True
-        with suppress(RuntimeError):
-            self._working.submit(self._look)
-
-    def _look(self) -> None:
-        self._waiting = False
-        try:
-            waiting = (each for each in self._store().sessions.pending(limit=MOST_WAITING) if self._is_due(each))
-            for session in islice(waiting, AT_ONCE):
-                self._due.pop(session.id, None)
-                self._take(session)
-            for session in self._usage.overdue():
-                self._take(session, by=self._settle_usage)
-        except ForewordError as exc:
-            self._tell("distil", f"sessions wait to be distilled: {exc}")
+    # -- in the job's thread ------------------------------------------------------------------------------------
+    def run(self) -> None:
+        """Extract the sessions that are due, and settle the usage of those that fell silent."""
+        waiting = (each for each in self._services.store.sessions.pending(limit=MOST_WAITING) if self._is_due(each))
+        for session in islice(waiting, AT_ONCE):
+            self._due.pop(session.id, None)
+            self._try(session, self._extract)
+        for session in self._usage.overdue():
+            self._try(session, self._settle_usage)
 
     def _is_due(self, session: Session) -> bool:
-        if self._aside.get(session.id) == session.newest:
+        if self._failed.get(session.id) == session.newest:
             return False
         # A clock that jumped makes a session old or from the future; both are taken.
-        due = session.id in self._due or not 0 <= self._now() - session.last < IDLE
+        due = session.id in self._due or not 0 <= self._services.now() - session.last < IDLE
         return due and (session.ended > 0 or not self._rests(session.id))
 
     def _rests(self, session: str) -> bool:
-        """Whether a session was looked at so lately that its next turn can wait."""
-        going = self._drafts.get(session)
-        return going is not None and time.monotonic() < going.rests_until
+        """Return whether a session was extracted so lately that its next turn can wait."""
+        known = self._open.get(session)
+        return known is not None and time.monotonic() < known.rests_until
 
-    def _all_of(self, project: str) -> None:
-        with suppress(ForewordError):
-            for session in self._store().sessions.pending(project=project, limit=3):
-                self._due.pop(session.id, None)
-                self._take(session)
+    def _extract_project(self, project: str) -> None:
+        for session in self._services.store.sessions.pending(project=project, limit=3):
+            self._due.pop(session.id, None)
+            self._try(session, self._extract)
 
-    def _take(self, session: Session, *, by: Callable[[Session], None] | None = None) -> None:
-        """Distil one session; one that cannot be distilled must not keep the others waiting."""
-        if self._aside.get(session.id) == session.newest:
+    def _try(self, session: Session, step: Callable[[Session], None]) -> None:
+        """Run *step* on one session; one that fails must not keep the others waiting."""
+        if self._failed.get(session.id) == session.newest:
             return
         try:
-            (by or self._distil)(session)
+            step(session)
         except ForewordError:
             raise
         except Exception as exc:
-            while len(self._aside) >= MOST_WAITING:
-                del self._aside[next(iter(self._aside))]
-            log.exception("session %s cannot be distilled", session.id)
-            self._aside[session.id] = session.newest
-            self._drafts.pop(session.id, None)
-            self._tell("distil", f"a session of {session.host} cannot be distilled: {type(exc).__name__}: {exc}")
+            while len(self._failed) >= MOST_WAITING:
+                del self._failed[next(iter(self._failed))]
+            log.exception("session %s cannot be extracted", session.id)
+            self._failed[session.id] = session.newest
+            self._open.pop(session.id, None)
+            why = f"{type(exc).__name__}: {exc}"
+            self._services.report("extract", f"a session of {session.host} cannot be extracted: {why}")
 
-    def _distil(self, session: Session) -> None:
+    def _extract(self, session: Session) -> None:
         began = time.monotonic()
-        store = self._store()
-        going = self._read(session)
+        store = self._services.store
+        opened = self._read(session)
         session = store.sessions.get(session.id) or session  # it may have ended while it was read
-        self._usage.update(session, going.activity)  # first: what a crash leaves undistilled is looked at again
-        extracted = [(draft.project, draft.extract()) for draft in going.drafts.values()]
+        self._usage.update(session, opened.activity)  # first: what a crash leaves unextracted is extracted again
+        extracted = [(each.project, each.extract()) for each in opened.extractors.values()]
         kept = store.sessions.save_extraction(
             session,
-            upto=going.number,
+            upto=opened.number,
             memories=[each for project, got in extracted for each in self._memories(store, project, session, got)],
             links=[link for _, got in extracted for link in got.links],
             changes=[change for _, got in extracted for change in got.changes],
         )
-        settle_choices(store, kept, at=self._now())
+        settle_choices(store, kept, at=self._services.now())
         for project, _ in extracted:
-            self._changed(project.key)
-        if session.ended or self._now() - session.last > IDLE:
-            learn_from(store, extracted, now=self._now(), tell=self._tell)
-            for draft, (_, got) in zip(going.drafts.values(), extracted, strict=True):
-                self._refine(session, draft, got)
-        going.rests_until = time.monotonic() + SHARE * (time.monotonic() - began)
+            for cache in self._caches:
+                cache.refresh(project.key)
+        if session.ended or self._services.now() - session.last > IDLE:
+            propose_rules(self._services, extracted)
+            for extractor, (_, got) in zip(opened.extractors.values(), extracted, strict=True):
+                self._refine(session, extractor, got)
+        opened.rests_until = time.monotonic() + SHARE * (time.monotonic() - began)
         if session.ended:
-            self._drafts.pop(session.id, None)
+            self._open.pop(session.id, None)
 
     def _settle_usage(self, session: Session) -> None:
         """Store what a session used that fell silent, or ended while no worker ran."""
         self._usage.update(session, self._read(session).activity)
-        self._drafts.pop(session.id, None)
+        self._open.pop(session.id, None)
 
-    def _read(self, session: Session) -> _Going:
-        """All that happened in a session; what was read before is kept in mind."""
-        store = self._store()
+    def _read(self, session: Session) -> _OpenSession:
+        """Read the events of a session that came since it was read last."""
+        store = self._services.store
         if (known := store.projects.all()) is not self._registry:
             self._registry, aliases = known, {key: each.alias_of for key, each in known.items() if each.alias_of}
-            if aliases != self._aliases:  # a draft may be of a project that counts as another now
+            if aliases != self._aliases:  # a session may be of a project that counts as another now
                 self._aliases = aliases
-                self._drafts.clear()
-        going = self._drafts.pop(session.id, None) or _Going()
-        self._drafts[session.id] = going
-        while len(self._drafts) > DRAFTS:
-            del self._drafts[next(iter(self._drafts))]
-        while events := store.events.list(session.id, after=going.number, limit=PAGE):
+                self._open.clear()
+        opened = self._open.pop(session.id, None) or _OpenSession()
+        self._open[session.id] = opened
+        while len(self._open) > OPEN_SESSIONS:
+            del self._open[next(iter(self._open))]
+        while events := store.events.list(session.id, after=opened.number, limit=PAGE):
             for event in events:
-                # Copilot writes an answer into its transcript behind the hook that tells of it: read it a second later.
-                if event.kind == "stop" and event.host == "copilot" and 0 <= self._now() - event.at < LATER:
+                # Copilot writes an answer into its transcript after the hook call: read it a second later.
+                if event.kind == "stop" and event.host == "copilot" and 0 <= self._services.now() - event.at < LATER:
                     self._due[session.id] = None
-                    return going
+                    return opened
                 # A session may go into another project's folder: what happens there is that project's alone.
-                project = self._counts_as(event.project or session.project)
-                draft = self._draft(going, session, project=project, cwd=event.cwd)
-                action = action_of(event, root=draft.project.root)
+                project = self._projects.key(event.project or session.project)
+                extractor = self._extractor(opened, session, project=project, cwd=event.cwd)
+                action = action_of(event, root=extractor.project.root)
                 if action is not None:
-                    draft.add(action)
-                    self._usage.add(going.activity, action, project=draft.project)
-                going.number = event.number
-        return going
+                    extractor.add(action)
+                    self._usage.add(opened.activity, action, project=extractor.project)
+                opened.number = event.number
+        return opened
 
-    def _refine(self, session: Session, draft: SessionExtractor, got: Extraction) -> None:
-        """Have a model put the summary of a session that is over in better words, where the user chose one."""
+    def _refine(self, session: Session, extractor: SessionExtractor, got: Extraction) -> None:
+        """Let a model improve the summary of a session that is over, where the user chose one."""
         summary = next((each for each in got.memories if each.kind == "summary"), None)
-        if summary is None or not self._refining.on:
+        if summary is None or not self._refine_job.on:
             return
         from foreword.llm.refine import apply, draft_of
 
-        def then(told: Refined | None) -> None:
-            if told is not None:
-                store = self._store()
+        def keep(refined: Refined | None) -> None:
+            if refined is not None:
+                store = self._services.store
                 (known,) = store.memories.get_by_uid([summary.uid]) or (summary,)
-                better = apply(known, told)
+                better = apply(known, refined)
                 before = {each.uid: each for each in store.memories.get_by_uid([each.uid for each in better])}
                 store.memories.put([said_again(before.get(each.uid, each), each) for each in better])
 
         trusts = (*(each.trust for each in got.memories), "agent")
-        self._refining.submit(session.id, draft_of(got.memories), excerpts=draft.excerpts, trusts=trusts, then=then)
+        draft = draft_of(got.memories)
+        self._refine_job.submit(session.id, draft, excerpts=extractor.excerpts, trusts=trusts, then=keep)
 
-    def _draft(self, going: _Going, session: Session, *, project: str, cwd: str) -> SessionExtractor:
-        if project not in going.drafts:
-            found = self._project(project, cwd or session.cwd)
-            begun = replace(session, project=project, started=0.0, last=0.0)  # what it holds tells when it was
+    def _extractor(self, opened: _OpenSession, session: Session, *, project: str, cwd: str) -> SessionExtractor:
+        if project not in opened.extractors:
+            folder = cwd or session.cwd
+            found = self._projects.of_session(project, folder, root=folder)
+            begun = replace(session, project=project, started=0.0, last=0.0)  # its actions say when it was
 
             def changes_of(edit: Edit) -> list[Change]:
-                return _changes_of(edit, root=found.root, deny=self._deny())
+                return _changes_of(edit, root=found.root, deny=self._services.settings.deny_paths)
 
-            going.drafts[project] = SessionExtractor(begun, found, changes_of=changes_of)
-        return going.drafts[project]
+            opened.extractors[project] = SessionExtractor(begun, found, changes_of=changes_of)
+        return opened.extractors[project]
 
     def _memories(self, store: Store, project: Project, session: Session, got: Extraction) -> list[Memory]:
-        """What the session says, put together with what is known; what others left open and it did is closed."""
+        """Merge what the session says with what is known; close what others left open and it did."""
         known = {
             memory.uid: memory
             for memory in store.memories.get_by_uid([*(each.uid for each in got.memories), *got.retracted])
@@ -276,20 +255,20 @@ class ExtractionJob:
         written = [
             each for each in store.memories.of_session(session.id) if each.kind == "handoff" and each.uid not in known
         ]
-        if written:  # somebody wrote one: the agent or the user knows better
+        if written:  # by the agent or the user, who know better
             fresh = [each for each in fresh if each.kind != "handoff"]
-        gone = [
+        outdated = [
             replace(known[uid], status="stale")
             for uid in got.retracted
             if uid in known and known[uid].status == "active" and not known[uid].detail.get(REVISED)
         ]
         if got.complete:
-            gone += self._outdated(store, session, {each.uid for each in got.memories})
+            outdated += self._outdated(store, session, {each.uid for each in got.memories})
         changed = [each for each in fresh if not _same(known.get(each.uid), each)]
         carried = [item for each in written for item in texts(each.detail, "next")]
         closed = self._closed(store, project, session, replace(got, open=(*got.open, *carried)))
-        confirmed = self._confirmed(store, project, session, got, {each.uid for each in (*changed, *gone)})
-        return [*changed, *gone, *closed, *confirmed]
+        confirmed = self._confirmed(store, project, session, got, {each.uid for each in (*changed, *outdated)})
+        return [*changed, *outdated, *closed, *confirmed]
 
     def _outdated(self, store: Store, session: Session, fresh: Collection[str]) -> list[Memory]:
         """Return what an earlier extraction of this session said and this one, which saw more of it, does not."""
@@ -326,16 +305,9 @@ class ExtractionJob:
         earlier = (each for each in others if each.session != session.id and each.created <= session.last)
         return [each for memory in earlier if (each := close_items(memory, done=got.done, open=got.open))]
 
-    def _project(self, key: str, folder: str) -> Project:
-        with suppress(ForewordError):
-            found = self._project_of(folder)
-            if found.key == key:
-                return found
-        return Project(key=key, name="", root=folder)
-
 
 def _changes_of(edit: Edit, *, root: str, deny: Sequence[str] = ()) -> list[Change]:
-    """What an edit changed, told by the file as it is now; what is read there passes redaction like all else."""
+    """Return the functions that an edit changed, by the file as it is now, redacted like all else."""
     from foreword.code import changes  # grammars, which a worker without edits does without
 
     path = os.path.join(root, edit.file)
@@ -353,7 +325,7 @@ def _changes_of(edit: Edit, *, root: str, deny: Sequence[str] = ()) -> list[Chan
 
 
 def _text(path: str) -> str | None:
-    """A file's text, of a bounded size; nothing of what is no ordinary file, which might wait for ever."""
+    """Return a file's text, of a bounded size; None for what is no ordinary file, which might wait for ever."""
     try:
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(number, encoding="utf-8", errors="replace", newline="") as file:
@@ -373,15 +345,87 @@ def _behind_links(path: str) -> str:
 def _same(known: Memory | None, fresh: Memory) -> bool:
     if known is None:
         return False
-    # What was made of it is the store's own.
+    # Pins and usage are the store's own.
     return known == replace(fresh, id=known.id, pinned=known.pinned, used=known.used, ignored=known.ignored)
 
 
-class _Going:
-    """A session's drafts, one for each project it went to, its activity, and the last event that they hold."""
+class _OpenSession:
+    """A session's extractors, one for each project it went to, its activity, and the last event that they hold."""
 
     def __init__(self) -> None:
-        self.drafts: dict[str, SessionExtractor] = {}
+        self.extractors: dict[str, SessionExtractor] = {}
         self.activity = Activity()
         self.number = 0
         self.rests_until = 0.0
+
+
+class UsageTracker:
+    """Decides for every injected item whether it was used, as far as the actions show it."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._last_search = -OVERDUE_EVERY
+        self._rates: dict[tuple[str, str], BaseRates] = {}  # by session and project
+
+    def add(self, activity: Activity, action: Action, *, project: Project) -> None:
+        """Take in what happened next; an action that cannot be taken in is skipped and reported."""
+        try:
+            activity.add(action, project=project.key, root=project.root)
+        except Exception as exc:
+            log.exception("an action was skipped")
+            self._services.report("use", f"what was done cannot be noted: {type(exc).__name__}: {exc}")
+
+    def update(self, session: Session, activity: Activity) -> None:
+        """Store which memories a session used so far; an error here is reported and breaks nothing else."""
+        try:
+            self._update(session, activity)
+        except Exception as exc:
+            log.exception("the usage of session %s cannot be decided", session.id)
+            self._services.report(
+                "use", f"the usage of a session of {session.host} cannot be decided: {type(exc).__name__}: {exc}"
+            )
+
+    def overdue(self) -> tuple[Session, ...]:
+        """Return sessions that fell silent with unsettled items; called each second, it searches each minute."""
+        if 0 <= time.monotonic() - self._last_search < OVERDUE_EVERY:
+            return ()
+        self._last_search = time.monotonic()
+        now = self._services.now()
+        return self._services.store.injections.undecided_sessions(
+            since=now - LONG_AGO, before=now - OVER, limit=MOST_OVERDUE
+        )
+
+    def _update(self, session: Session, activity: Activity) -> None:
+        store = self._services.store
+        injections = store.injections.undecided(session.id)
+        if not injections:
+            return
+        ids = list({item.memory: None for each in injections for item in each.items})
+        verdicts = usage_of(
+            injections,
+            memories={memory.id: memory for memory in store.memories.get(ids)},
+            activity=activity,
+            base_rates={
+                project: self._base_rates(store, session, project, injections) for project in _projects(injections)
+            },
+            fetched=store.memories.accessed(session.id, since=injections[0].at),
+            used_before=store.injections.sessions_using(ids),
+            over=session.ended > 0 or self._services.now() - session.last > OVER,
+        )
+        if verdicts:
+            store.injections.record_usage(verdicts)
+
+    def _base_rates(self, store: Store, session: Session, project: str, injections: Sequence[Injection]) -> BaseRates:
+        """Return what the project's sessions did before this one; they do not change while it goes on."""
+        key = session.id, project
+        if key not in self._rates:
+            scope = Project(key=project, name="", root="").scope
+            turns = store.memories.list(("turn",), scopes=(scope,), statuses=("active",), limit=TURNS)
+            while len(self._rates) >= MOST_RATES:
+                del self._rates[next(iter(self._rates))]
+            self._rates[key] = base_rates_of(turns, session=session.id, before=injections[0].at)
+        return self._rates[key]
+
+
+def _projects(injections: Sequence[Injection]) -> dict[str, None]:
+    return {each.project: None for each in injections}

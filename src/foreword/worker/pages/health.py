@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from foreword import __version__
 from foreword.config import SETTINGS
 from foreword.errors import ForewordError
+from foreword.install.status import install_status
 from foreword.layout import LAYOUT
 from foreword.models import Project
 from foreword.policy import chosen, off
@@ -29,6 +30,8 @@ from foreword.problems import (
 )
 from foreword.store.projects import names
 from foreword.units import STORE, sized
+from foreword.worker.handlers import health as worker_health
+from foreword.worker.handlers import list_agents, show_model
 
 if TYPE_CHECKING:
     from foreword.install.status import InstallStatus
@@ -50,7 +53,7 @@ def health(app: App) -> dict[str, Any]:
     hosts = _hosts(app, found)
     size = _try(lambda: vars(app.store.stats.size()), found)
     store = _store(app, found, size=size, counts=counts) if size else None
-    model = _try(lambda: app.model(ledger=LEDGER), found)
+    model = _try(lambda: show_model(app, ledger=LEDGER), found)
     findings = [*found, *_switched(app), *_of_model(model)]
     return {
         "at": now,
@@ -85,7 +88,7 @@ def _find(found: list[Finding], this: Finding) -> None:
 def _worker(app: App, found: list[Finding], *, now: float) -> dict[str, Any]:
     silent = {"version": __version__, "pid": os.getpid(), "home": str(app.home.root), "ok": False, "counts": {}}
     uptime = {"uptime_s": round(max(0.0, now - app.started), 1), "problems": []}
-    about = _try(app.health, found) or {**silent, **uptime}
+    about = _try(lambda: worker_health(app), found) or {**silent, **uptime}
     for problem in about["problems"]:
         says, _, way_out = problem.partition("; ")
         _find(found, Finding("store", WRONG, says, way_out))
@@ -132,9 +135,9 @@ def _troubles(path: Path) -> list[dict[str, Any]]:
 # -- hosts --------------------------------------------------------------------------------------------------------
 def _hosts(app: App, found: list[Finding]) -> list[dict[str, Any]]:
     """Return every agent that can be wired or had an event: its wiring, and what was seen of it."""
-    hosts = _try(lambda: app.hosts()["hosts"], found)
+    hosts = _try(lambda: list_agents(app)["hosts"], found)
     seen = hosts or {}
-    wired = app.wiring()
+    wired = install_status(app.home, os.environ)
     rows = []
     for name in sorted({*wired, *seen}, key=lambda each: (each not in seen, each)):
         row = {"host": name, **_wired(wired.get(name)), **NEVER_SEEN, **seen.get(name, {})}
@@ -181,14 +184,14 @@ def _switched(app: App) -> list[Finding]:
         Finding("settings", NOTE, sentence, f"`foreword config set {name} on`")
         for name, sentence in says.items()
         if not getattr(app.settings, name)
-    ] + [Finding("settings", WRONG, problem, "correct it") for problem in app.loaded.problems]
+    ] + [Finding("settings", WRONG, problem, "correct it") for problem in app.services.loaded.problems]
 
 
 def _switches(app: App) -> list[dict[str, Any]]:
     """Return the projects in which something is switched off, and by what."""
     choices = {**chosen(app.settings), "capture": True, "inject": True}
     rows = []
-    registry = app.registry.known()
+    registry = app.projects.known()
     name = names(registry)
     for key, known in registry.items():
         its = off(Project(key, known.name, known.root), choices) if not known.alias_of else None
@@ -201,7 +204,7 @@ def _switches(app: App) -> list[dict[str, Any]]:
 
 def _settings(app: App) -> list[dict[str, Any]]:
     """Return the settings that differ from the defaults, and where they were set."""
-    settings, origin = app.settings, app.loaded.origin
+    settings, origin = app.settings, app.services.loaded.origin
     rows = [
         {"name": each.name, "value": here, "default": each.default, "from": origin[each.name]}
         for each in SETTINGS

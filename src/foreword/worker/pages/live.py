@@ -12,6 +12,7 @@ from foreword.layout import window_budget
 from foreword.models import Project
 from foreword.store.projects import names
 from foreword.worker import serialize
+from foreword.worker.handlers import describe_sessions, list_injections, list_no_context, list_sessions
 from foreword.worker.pages.timeline import is_running
 
 if TYPE_CHECKING:
@@ -51,15 +52,15 @@ SKIPPED = {
 
 def live(app: App, *, session: str = "", limit: int = TEXTS) -> dict[str, Any]:
     """Return a session with its totals and its triggers, newest first, and the sessions that one may switch to."""
-    newest = app.injections(limit=1)["injections"]  # with what hooks spooled
-    recent = app.sessions(limit=OTHERS)["sessions"]
+    newest = list_injections(app, limit=1)["injections"]  # with what hooks spooled
+    recent = list_sessions(app, limit=OTHERS)["sessions"]
     active = _active(recent, newest)
     id = session or active
     if not id:
         return {"session": None, "sessions": [], "triggers": [], "more": False, "live": ""}
     injections = _injections(app, id, limit=limit + 1)
     about = _about(app, id, recent, injections)
-    silent = app.silences(session_id=id, limit=limit + 1)["silences"]
+    silent = list_no_context(app, session_id=id, limit=limit + 1)["silences"]
     triggers = feed(
         injections, app.store.events.prompts(id, limit=limit + 1), silent, now=app.now(), off=_off(app, about)
     )
@@ -119,7 +120,7 @@ def _about(
     if known:
         return known
     if found := app.store.sessions.get(id):
-        return app.described([found])[0]
+        return describe_sessions(app, [found])[0]
     if not injections:
         raise NotFound(f"there is no session {id[:80]!r}", hint="/now shows the active one")
     first, last = injections[-1], injections[0]
@@ -133,7 +134,7 @@ def _session(app: App, about: Mapping[str, Any]) -> dict[str, Any]:
     same = ("id", "host", "project", "cwd", "started", "last", "ended", "events", "summary")
     return {
         **{name: about[name] for name in same},
-        "project_name": names(app.registry.known())(about["project"]),
+        "project_name": names(app.projects.known())(about["project"]),
         "title": about["title"] or next((cut(_words(event), TITLE) for event in first), ""),
         "running": is_running(about["last"], about["ended"], now=app.now()),
     }
@@ -141,8 +142,10 @@ def _session(app: App, about: Mapping[str, Any]) -> dict[str, Any]:
 
 def _off(app: App, about: Mapping[str, Any]) -> str:
     """Return what switches injection off in a session's project now; empty where nothing does."""
-    known = app.registry.known().get(about["project"])
-    return app.off(Project(about["project"], known.name if known else "", known.root if known else "")).inject
+    known = app.projects.known().get(about["project"])
+    return app.projects.policy(
+        Project(about["project"], known.name if known else "", known.root if known else "")
+    ).inject
 
 
 def _totals(app: App, id: str) -> dict[str, int]:

@@ -14,8 +14,11 @@ from foreword.models import STATUSES, UNIVERSAL, Memory, text
 from foreword.store.browsing import MAX_PAGE, SHOWN_STATUSES, MemoryFilter
 from foreword.store.projects import names
 from foreword.worker import serialize
+from foreword.worker.edits import list_review
+from foreword.worker.handlers import describe_sessions, show_memory
 from foreword.worker.http import Request
-from foreword.worker.routing import flag, whole, word, words
+from foreword.worker.projects import list_projects
+from foreword.worker.query import flag, items, whole, word
 
 if TYPE_CHECKING:
     from foreword.store import Store
@@ -56,25 +59,25 @@ def facets(app: App, request: Request) -> dict[str, Any]:
 
 def projects(app: App) -> dict[str, Any]:
     """Return every project, the last one first; `label` tells apart those that have the same name."""
-    every = app.projects.every()["projects"]
+    every = list_projects(app)["projects"]
     label = names(app.store.projects.all(), also=[each["key"] for each in every])
     return {"projects": [{**each, "label": label(each["key"])} for each in every]}
 
 
 def _filter(request: Request) -> MemoryFilter:
-    statuses = words(request, "status") or SHOWN_STATUSES
+    statuses = items(request, "status") or SHOWN_STATUSES
     unknown = [each for each in statuses if each not in (*STATUSES, ANY_STATUS)]
     if unknown:
         raise BadRequest(f"unknown status {unknown[0][:40]!r}", hint=f"one of {', '.join((*STATUSES, ANY_STATUS))}")
     return MemoryFilter(
         words=word(request, "q"),
-        kinds=words(request, "kind"),
+        kinds=items(request, "kind"),
         scopes=(word(request, "scope"),) if word(request, "scope") else (),  # one: a folder's name may hold a comma
         project=word(request, "project"),
         tag=word(request, "tag"),
         file=word(request, "file"),
         statuses=() if ANY_STATUS in statuses else statuses,
-        trusts=words(request, "trust"),
+        trusts=items(request, "trust"),
         pinned=flag(request, "pinned") if word(request, "pinned") else None,
     )
 
@@ -110,7 +113,7 @@ def details(app: App, id: str) -> dict[str, Any]:
     memory = next(iter(store.memories.get([id])), None)
     if memory is None or memory.status == "forgotten":
         raise NotFound(f"there is no memory {id[:80]!r}", hint="look for it by its words")
-    explained = app.memory(id, explain=True)
+    explained = show_memory(app, id, explain=True)
     sessions = _sessions(app, [memory.session, *(each["session"] for each in explained["shown"])])
     shown = [{**each, "about": sessions.get(each["session"], {}).get("title", "")} for each in explained["shown"]]
     return {
@@ -130,7 +133,7 @@ def details(app: App, id: str) -> dict[str, Any]:
 
 def waiting(app: App, *, project: str = "", limit: int = MAX_WAITING) -> dict[str, Any]:
     """Return the proposals and notes that wait for the user in a project, or in all, newest first, and how many."""
-    found, name = app.review(project=project, most=limit), names(app.store.projects.all())
+    found, name = list_review(app, project=project, most=limit), names(app.store.projects.all())
     rows = {
         sort: [
             {
@@ -167,7 +170,7 @@ def _briefly(store: Store, ids: Sequence[str]) -> list[dict[str, Any]]:
 
 def _sessions(app: App, ids: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Return the known sessions of these ids, each with its title."""
-    known = app.described(app.store.timeline.sessions_with(list(dict.fromkeys(filter(None, ids)))))
+    known = describe_sessions(app, app.store.timeline.sessions_with(list(dict.fromkeys(filter(None, ids)))))
     return {each["id"]: {name: each[name] for name in ("id", "host", "started", "ended", "title")} for each in known}
 
 

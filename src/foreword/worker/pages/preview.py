@@ -12,6 +12,7 @@ from foreword.layout import MOST_TOKENS, LayerRule, TriggerLayout
 from foreword.models import FORMS, TRIGGERS, Context, Item, Memory, NoContext, Project, Rejected, Session, Trigger
 from foreword.recall.pipeline import asked_trigger, explain_nothing
 from foreword.redact import redact
+from foreword.worker.handlers import describe_sessions
 from foreword.worker.pages.live import LAYERS, SKIPPED
 
 if TYPE_CHECKING:
@@ -28,10 +29,10 @@ def choices(app: App, *, project: str, session: str = "") -> dict[str, Any]:
     The sessions are the last ones and *session*, however old, if it is one of the project's.
     """
     found = _project(app, project)
-    sessions = app.described(_sessions(app, found, session))
+    sessions = describe_sessions(app, _sessions(app, found, session))
     return {
         "project": {"key": found.key, "name": found.name},
-        "off": app.off(found).inject,
+        "off": app.projects.policy(found).inject,
         "triggers": [{"name": name, **_range(app.settings.layout[name])} for name in TRIGGERS],
         "hosts": [{"name": name, "form": find(name).form} for name in FILES],
         "forms": list(FORMS),
@@ -42,20 +43,20 @@ def choices(app: App, *, project: str, session: str = "") -> dict[str, Any]:
 def preview(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     """Return what would be injected and what was rejected; nothing is recorded or counted."""
     trigger = _trigger(app, body)
-    recipe = app.settings.layout[trigger.name]
+    layout = app.settings.layout[trigger.name]
     about = {
         "project": trigger.project.key,
         "name": trigger.project.name,
         "trigger": trigger.name,
         "form": trigger.form,
         "model": trigger.model,
-        "range": _range(recipe),
+        "range": _range(layout),
     }
-    if by := app.off(trigger.project).inject:
+    if by := app.projects.policy(trigger.project).inject:
         silent = NoContext("off", budget=trigger.budget)
         why = f"injection is switched off in this project ({by})"
-        return {**about, "off": by, **_answer(silent, recipe, {}), "why": why, "nearest": None}
-    got = app.recalling.preview(trigger)
+        return {**about, "off": by, **_answer(silent, layout, {}), "why": why, "nearest": None}
+    got = app.context.preview(trigger)
     known = app.store.memories.get([item.memory for item in got.items]) if isinstance(got, Context) else ()
     nearest = None
     if isinstance(got, NoContext) and got.reason == "below" and got.nearest and got.nearest.score < got.needed:
@@ -63,13 +64,13 @@ def preview(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **about,
         "off": "",
-        **_answer(got, recipe, {each.id: each for each in known}, trigger.name),
+        **_answer(got, layout, {each.id: each for each in known}, trigger.name),
         "nearest": nearest,
     }
 
 
 def _answer(
-    got: Context | NoContext, recipe: TriggerLayout, known: Mapping[str, Memory], trigger: str = "prompt"
+    got: Context | NoContext, layout: TriggerLayout, known: Mapping[str, Memory], trigger: str = "prompt"
 ) -> dict[str, Any]:
     found = got if isinstance(got, Context) else None
     numbers = {} if isinstance(got, Context) else {"spent": got.spent, "allowed": got.allowed}
@@ -85,7 +86,7 @@ def _answer(
         "terms": list(got.terms),
         "files": list(got.files),
         "problems": list(got.problems),
-        "layers": [_layer(each, got) for each in recipe.layers],
+        "layers": [_layer(each, got) for each in layout.layers],
         "items": items,
         "rejected": [_rejected(each) for each in got.rejected],
     }
@@ -122,9 +123,9 @@ def _memory(memory: Memory) -> dict[str, Any]:
     return {"memory": memory.id, "title": memory.title, "kind": memory.kind, "scope": scope}
 
 
-def _range(recipe: TriggerLayout) -> dict[str, int]:
+def _range(layout: TriggerLayout) -> dict[str, int]:
     """Return the range of the budget slider, and the budget of the settings."""
-    return {"least": LEAST_BUDGET, "usual": recipe.budget, "most": min(MOST_TOKENS, max(1, recipe.budget) * TIMES)}
+    return {"least": LEAST_BUDGET, "usual": layout.budget, "most": min(MOST_TOKENS, max(1, layout.budget) * TIMES)}
 
 
 def _trigger(app: App, body: Mapping[str, Any]) -> Trigger:
@@ -151,8 +152,8 @@ def _project(app: App, key: str) -> Project:
     """Return the project of a key, or the one that it is an alias of."""
     if not key:
         raise BadRequest("`project` is missing", hint="send the key of a project; /api/projects lists them")
-    found = app.registry.named(key)
-    if found.key not in app.registry.known() and found.key not in app.store.projects.contents():
+    found = app.projects.named(key)
+    if found.key not in app.projects.known() and found.key not in app.store.projects.contents():
         raise NotFound(f"no project is known as {key[:200]!r}", hint="/api/projects lists them")
     return found
 
@@ -172,7 +173,7 @@ def _session(app: App, id: str, project: Project) -> str:
 
 def _known(app: App, id: str, project: Project) -> Session | None:
     found = app.store.sessions.get(id) if id else None
-    return found if found and app.registry.key(found.project) == project.key else None
+    return found if found and app.projects.key(found.project) == project.key else None
 
 
 def _model(app: App, trigger: str, session: str, host: str) -> str:

@@ -13,6 +13,7 @@ from foreword.extract.session import failure_uid
 from foreword.models import KINDS, Change, Injection, Memory, Session, text, texts
 from foreword.store.projects import names
 from foreword.store.timeline import InjectionTotals
+from foreword.worker.handlers import settled_session
 from foreword.worker.pages.timeline import CAME, change, failure, fixing, head, named, places, summary_of, work_of
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ ORDER = {name: at for at, name in enumerate(("start", "prompt", "injected", "pla
 
 def story(app: App, id: str) -> dict[str, Any]:
     """Return what a session was about, and its steps, oldest first; of a very long one the last steps."""
-    session = app.settled(id)
+    session = settled_session(app, id)
     store = app.store
     registry = store.projects.all()
     came = store.timeline.came_of([session.id], kinds=(*KEPT_KINDS, "summary"), each=CAME)[session.id]

@@ -14,6 +14,7 @@ from foreword.extract.text import cut
 from foreword.models import Change, Event, Memory, Session, text
 from foreword.store.projects import counts_as, names
 from foreword.store.timeline import Changed, InjectionTotals
+from foreword.worker.handlers import describe_sessions
 
 if TYPE_CHECKING:
     from foreword.models import KnownProject
@@ -102,7 +103,7 @@ def fixing(app: App, came: Mapping[str, Sequence[Memory]]) -> dict[str, dict[str
     """Return by id the sessions that fixed what others left broken, each with its title."""
     ids = elsewhere(came)
     found = app.store.timeline.sessions_with(ids) if ids else ()
-    return {each["id"]: each for each in app.described(found)}
+    return {each["id"]: each for each in describe_sessions(app, found)}
 
 
 def failure(memory: Memory, *, session: Session, fixed: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""A home that older rules filled -> the same without what is now known to be secret, a second's work at a time.
+"""Remove from a home what is now known to be secret, a second's work at a time.
 
-The database first, then logs and what was set aside, then the backups, which are ours too; at last whatever could still
-hold an old byte is written anew. Who is told where to go on asks again; begun again, it finds what is left.
+The database first, then logs and hook calls that were set aside, then the backups; at last every file that could still
+hold an old byte is written again. The caller repeats with `after`; begun again, it finds what is left.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FILES, BACKUPS, SETTLE = "(files)", "(backups)", "(settle)"  # no table has such
 
 
 def scrub(store: Store, home: Home, *, cleaner: Cleaner, after: Sequence[Any], dry_run: bool) -> dict[str, Any]:
-    """What was found in this second, by table; `after` is where to go on, empty when all is done."""
+    """Return what was found in this second, by table; `after` is where to go on, empty when all is done."""
     if not isinstance(after, (list, tuple)) or not all(isinstance(each, (str, int, float)) for each in after):
         raise BadRequest("`after` must be what the last answer gave", hint="leave it out to begin")
     until = time.monotonic() + SECONDS
@@ -66,7 +66,7 @@ def _step(store: Store, home: Home, *, cleaner: Cleaner, after: Sequence[Any], d
 
 
 def files(home: Home, *, cleaner: Cleans, dry_run: bool) -> Iterator[Scrubbed]:
-    """Logs, and what was set aside."""
+    """Clean the logs, and the hook calls that were set aside."""
     for path in sorted(home.logs.glob("*")):
         with suppress(FileNotFoundError):  # a log that was turned over meanwhile
             yield _lines(path, cleaner=cleaner, dry_run=dry_run)
@@ -76,7 +76,7 @@ def files(home: Home, *, cleaner: Cleans, dry_run: bool) -> Iterator[Scrubbed]:
 
 
 def _lines(path: Path, *, cleaner: Cleans, dry_run: bool) -> Scrubbed:
-    """A log, in place: somebody may be appending to it."""
+    """Clean a log in place: somebody may be appending to it."""
     old = path.read_bytes()
     lines = decoded(old).split("\n")
     clean = [cleaner.text(line) for line in lines]
@@ -91,7 +91,7 @@ def _lines(path: Path, *, cleaner: Cleans, dry_run: bool) -> Scrubbed:
 
 
 def _records(path: Path, *, cleaner: Cleans, dry_run: bool) -> Scrubbed:
-    """What was set aside; a torn record is passed over, as it is when it is read."""
+    """Clean hook calls that were set aside; a torn record is skipped."""
     folder = f"{path.parent}.new"
     seen = changed = 0
     kinds: Counter[str] = Counter()
@@ -101,7 +101,7 @@ def _records(path: Path, *, cleaner: Cleans, dry_run: bool) -> Scrubbed:
         raw = decoded(record.raw)
         try:
             clean = dumps(redact_all(loads(cleaner.hide(raw))))
-        except Exception:  # noqa: BLE001 - it was set aside because it makes no sense
+        except Exception:  # noqa: BLE001 - it was set aside because it cannot be parsed
             clean = cleaner.text(raw)
         seen += 1
         changed += clean != raw

@@ -1,0 +1,481 @@
+"""Keep memory in order: propose rules after a session, tidy a project that rests, prune what is old.
+
+A tidy is planned on what is there and carried out one change at a time: each is a commit and an entry of the audit log.
+What changed meanwhile is skipped, and seen the next time. A run that was killed goes on under its own name, so that all
+of it can be undone together.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from foreword.audit import MemoryChange, PlanContext, Planner
+from foreword.errors import Conflict
+from foreword.extract.session import Extraction
+from foreword.extract.text import stems
+from foreword.maintenance import contradictions, dedupe, proposals, stale
+from foreword.maintenance.stale import Present, roots_of
+from foreword.models import BASE32, Memory, Project, Query, named, text, texts
+from foreword.store import Store
+from foreword.store.pruning import PARTS, SETTINGS, WHAT, Limits, Plan, Prunable
+from foreword.worker.jobs import Job, JobRunner
+from foreword.worker.projects import ProjectRegistry
+from foreword.worker.services import Services
+
+log = logging.getLogger("foreword")
+
+LANE = "maintenance"  # a tidy and a prune never run at the same time
+TIDY = "tidy"  # as the author of changes in the audit log
+RETRY = 600.0  # seconds until an idle worker looks again for a project that is due
+# In this order, each with its name in the log; each sees what the ones before it have done.
+PLANNERS: tuple[tuple[str, Planner], ...] = (
+    (TIDY, dedupe.plan),
+    (TIDY, contradictions.plan),
+    (TIDY, stale.plan),
+    (proposals.WHO, proposals.plan_confirmed),
+    (proposals.WHO, proposals.plan),
+)
+ROUNDS = 6  # what one round brings to light, the next one tidies; two or three are the rule
+DAY = 86_400.0  # seconds between two tidies of a project
+PAGE = 500  # memories read at a time
+MOST_MEMORIES = 50_000  # of a project, the newest: 100 MB; older ones have been tidied before
+MOST_CODE_CHANGES = 20_000
+MOST_SESSIONS = 1_000  # that say which projects there are
+MOST_FOLDERS = 50  # sessions of a project that say where it lies
+MOST_LISTED = 500  # changes in an answer; the rest are counted
+MOST_CHOICES = 3_000  # decisions, preferences and corrections that a new one is compared with
+MOST_RULES = 2_000  # of a project, the newest
+MOST_SUMMARIES = 20  # of each project, whose files say its language
+TEACHING = ("correction", "preference")  # what a session must hold before rules are proposed
+REPLACED = "Replaced since: "  # before the title of a summary: where titles are cut, the end is not read
+LESS_SURE = 0.5  # times the confidence of such a summary: it comes after what holds
+UNFINISHED = "tidying"  # checkpoints in the store: the run that was not finished,
+TIDIED = "tidied: "  # when a project was tidied,
+MISSING = "code gone: "  # since when its files are missing,
+PRUNED = "pruned"  # and the last day on which it was pruned
+
+SLICE = 1.0  # seconds of one prune request: so often a person sees how far it is
+BREATH = 0.01  # seconds between two commits while hooks come in
+QUIET = 120.0  # seconds without a request, after which the daily prune begins
+SIZE_EVERY = 60.0  # seconds between two checks of the size, which do not wait for quiet
+TOO_LARGE_RETRY = 3600.0  # seconds until a store that could not be brought below its limit is tried again
+WORTH = 1 << 20  # bytes of free pages, and ...
+WORTH_SHARE = 0.05  # ... their share of the file, from which on it is written again without them
+TRIES = 4  # times that a quiet moment is waited for; without one, the file stays large until the next time
+
+
+# ---- after a session
+
+
+def propose_rules(services: Services, extracted: Sequence[tuple[Project, Extraction]]) -> None:
+    """Propose rules from what a session taught; a failure is reported and waits for the next session."""
+    store, now = services.store, services.now()
+    for project, got in extracted:
+        if {memory.kind for memory in got.memories}.isdisjoint(TEACHING):
+            continue
+        try:
+            about = PlanContext(project, now=now, taken_back=store.audit.undone())
+            kinds = ("correction", "preference", "decision")
+            own = store.memories.list(kinds, scopes=(project.scope,), limit=MOST_RULES)
+            for change in proposals.plan(own, about=about):
+                _amend(store, change, who=proposals.WHO, at=now)
+            for change in proposals.plan_wider(rules_of_all(store), about=about):
+                _amend(store, change, who=proposals.WHO, at=now)
+        except Exception as exc:
+            log.exception("no rule could be proposed after a session of %s", project.key)
+            services.report("proposals", f"no rule could be proposed after a session: {type(exc).__name__}: {exc}")
+
+
+def rules_of_all(store: Store) -> tuple[Memory, ...]:
+    """Return the rules of every project, with summaries of those projects, which say their languages."""
+    rules = store.memories.list(("correction", "preference"), limit=MOST_RULES)
+    scopes = sorted({memory.scope for memory in rules if memory.scope.startswith("project:")})
+    if len(scopes) < 2:
+        return rules
+    summaries = (
+        memory
+        for scope in scopes
+        for memory in store.memories.list(("summary",), scopes=(scope,), statuses=("active",), limit=MOST_SUMMARIES)
+    )
+    return (*rules, *summaries)
+
+
+def settle_choices(store: Store, memories: Sequence[Memory], *, at: float) -> list[str]:
+    """Let new choices supersede those that they contradict, so that no session sees both; return the old ids."""
+    superseded: list[str] = []
+    choices = [memory for memory in memories if memory.kind in contradictions.KINDS]
+    for scope in sorted({memory.scope for memory in choices if memory.scope.startswith("project:")}):
+        hits = store.search.by_recency(Query(scopes=(scope,), kinds=contradictions.KINDS, limit=MOST_CHOICES))
+        own = [memory for memory in choices if memory.scope == scope]
+        since = store.memories.get([memory.superseded_by for memory in own if memory.superseded_by])
+        known = {memory.id: memory for memory in (*(hit.memory for hit in hits), *since, *own)}
+        project = Project(key=scope.partition(":")[2], name="", root="")
+        about = PlanContext(project, now=at, taken_back=store.audit.undone())
+        for change in contradictions.plan(tuple(known.values()), about=about):
+            if _amend(store, change, who=TIDY, at=at):
+                old = [after for _, after in change.changed if after.status == "superseded"]
+                superseded += [memory.id for memory in old]
+                for memory in old:
+                    _correct_summaries(store, memory, at=at)
+    return superseded
+
+
+def _correct_summaries(store: Store, old: Memory, *, at: float) -> None:
+    """Let no summary and no turn of its session state a superseded decision as what holds."""
+    parents = [
+        link.target for link in store.memories.links(old.id) if link.relation == "part-of" and link.source == old.id
+    ]
+    for summary in store.memories.get(parents):
+        decisions = texts(summary.detail, "decisions")
+        kept = [each for each in decisions if not _is_title(each, old.title)]
+        changed = kept != list(decisions)
+        after = replace(summary, detail={**summary.detail, "decisions": kept}) if changed else summary
+        if stems(old.title) <= stems(summary.title) and not summary.title.startswith(REPLACED):
+            after = replace(after, title=REPLACED + summary.title, confidence=summary.confidence * LESS_SURE)
+        if after != summary and not summary.pinned:
+            _correct(store, summary, after, at=at)
+    sessions = filter(None, dict.fromkeys((old.session, *named(old.detail, "seen_in"))))
+    for turn in (each for session in sessions for each in store.memories.of_session(session)):
+        # What came of a turn that was about this choice is out of date with it: better no note than a false one.
+        if turn.kind == "turn" and turn.status == "active" and stems(old.title) <= stems(text(turn.detail, "user")):
+            _correct(store, turn, replace(turn, status="stale"), at=at)
+
+
+def _correct(store: Store, before: Memory, after: Memory, *, at: float) -> None:
+    _amend(store, MemoryChange("retell", "a later choice took it back", changed=((before, after),)), who=TIDY, at=at)
+
+
+def _is_title(decision: str, title: str) -> bool:
+    """Return whether a summary's decision, which may be cut, is the one of this title."""
+    whole, cut = title.lower(), decision.lower()
+    return whole.startswith(cut.removesuffix("…")) if cut.endswith("…") else whole == cut
+
+
+def _amend(store: Store, change: MemoryChange, *, who: str, at: float) -> bool:
+    """Carry out one change; what changed in this moment, or was forgotten, is skipped."""
+    if store.maintenance.was_forgotten(change.new):
+        return False
+    with suppress(Conflict):
+        store.audit.apply([change], who=who, at=at)
+        return True
+    return False
+
+
+# ---- tidy
+
+
+class TidyJob:
+    """Tidies one project at a time; by itself when nobody has asked for anything for some minutes."""
+
+    def __init__(self, services: Services, runner: JobRunner, projects: ProjectRegistry) -> None:
+        self._services, self._runner, self._projects = services, runner, projects
+        self._running = threading.Lock()
+        self._not_before = 0.0
+        self._state: dict[str, Any] = {"state": "idle"}
+        problem = "memory could not be tidied"
+        runner.add(Job(TIDY, self._tidy_next, due=self._is_time, lane=LANE, problem=problem, retry=RETRY))
+
+    def run(self, projects: Sequence[Project], *, dry_run: bool = False) -> dict[str, Any]:
+        """Tidy these projects now, or only list the changes."""
+        with self._running:
+            done = []
+            run = "" if dry_run else self._run_id(projects)
+            try:
+                for project in projects:
+                    done.append(self._tidy(project, run=run, dry_run=dry_run))
+            finally:
+                self._state = {"state": "idle"}
+        by = sum((Counter(each["by"]) for each in done), Counter[str]())
+        return {"run": run if by else "", "dry_run": dry_run, "by": dict(sorted(by.items())), "projects": done}
+
+    def status(self) -> dict[str, Any]:
+        """Return how far the present run is."""
+        return dict(self._state)
+
+    def projects(self) -> tuple[Project, ...]:
+        """Return the projects of all sessions that are not switched off, the last first."""
+        folders: dict[str, str] = {}
+        for session in self._services.store.sessions.list(limit=MOST_SESSIONS):
+            folders.setdefault(session.project, session.cwd)
+        found = [self._projects.of_session(key, folder) for key, folder in folders.items() if key]
+        return tuple(each for each in found if not self._projects.policy(each).write)
+
+    def _is_time(self) -> bool:
+        settings = self._services.settings
+        quiet = 0.0 if self._runner.is_busy("import") else self._services.idle_seconds
+        return settings.tidy and quiet >= settings.tidy_idle_minutes * 60 and time.monotonic() >= self._not_before
+
+    def _tidy_next(self) -> None:
+        project = next((each for each in self.projects() if self._is_due(each)), None)
+        if project is None:
+            self._not_before = time.monotonic() + RETRY
+        else:
+            self.run([project])
+
+    def _is_due(self, project: Project) -> bool:
+        if self._unfinished().get("project") == project.key:
+            return True
+        at = float(self._services.store.checkpoint(f"{TIDIED}{project.key}") or 0.0)
+        return not 0 <= self._services.now() - at < DAY  # a clock that jumped must not put it off for ever
+
+    def _unfinished(self) -> dict[str, Any]:
+        return _json_object(self._services.store.checkpoint(UNFINISHED))
+
+    def _run_id(self, projects: Sequence[Project]) -> str:
+        left = self._unfinished()
+        if left.get("project") in {project.key for project in projects}:
+            return str(left["run"])
+        return "tidy-" + "".join(secrets.choice(BASE32) for _ in range(8))
+
+    def _tidy(self, project: Project, *, run: str, dry_run: bool) -> dict[str, Any]:
+        began = time.monotonic()
+        store, now = self._services.store, self._services.now()
+        self._state = {"state": "reading", "project": project.key, "done": 0}
+        if not dry_run:
+            store.set_checkpoint(UNFINISHED, json.dumps({"run": run, "project": project.key}), at=now)
+        known = self._known(project)
+        changes = store.sessions.changes(project.key, limit=MOST_CODE_CHANGES)
+        deleted = {(each.file, each.function) for each in changes if each.what == "DELETED"}
+        present = self._present(project, known.values(), deleted=deleted)
+        about = PlanContext(
+            project,
+            now=now,
+            changes=changes,
+            exists=present.exists,
+            taken_back=store.audit.undone(),
+            shown_to=store.injections.sessions_shown,
+            give_way=self._runner.give_way,
+        )
+        done = self._rounds(known, about=about, run=run, dry_run=dry_run)
+        if not dry_run:
+            now = self._services.now()
+            store.set_checkpoint(f"{MISSING}{project.key}", json.dumps(present.missing), at=now)
+            store.set_checkpoint(f"{TIDIED}{project.key}", str(now), at=now)
+            store.set_checkpoint(UNFINISHED, "{}", at=now)
+        return {
+            "project": project.key,
+            "name": project.name,
+            "memories": len(known),
+            "by": dict(sorted(Counter(each["what"] for each in done).items())),
+            "amendments": done[:MOST_LISTED],
+            "left_out": len(done[MOST_LISTED:]),
+            "seconds": round(time.monotonic() - began, 3),
+        }
+
+    def _rounds(self, known: dict[str, Memory], *, about: PlanContext, run: str, dry_run: bool) -> list[dict[str, Any]]:
+        done: list[dict[str, Any]] = []
+        for _ in range(ROUNDS):
+            before = len(done)
+            for who, planner in PLANNERS:
+                self._state = {**self._state, "state": "planning", "done": len(done)}
+                changes = planner(tuple(known.values()), about=about)
+                planned = [each for each in changes if not self._services.store.maintenance.was_forgotten(each.new)]
+                for number, change in enumerate(planned):
+                    self._state = {**self._state, "state": "working", "done": number, "planned": len(planned)}
+                    row = _change_row(change, known)
+                    if dry_run:
+                        known.update((after.id, after) for _, after in change.changed)
+                        known.update((each.uid, replace(each, id=each.uid)) for each in change.new)
+                        done.append(row)
+                    elif self._carry_out(change, known, who=who, run=run):
+                        done.append(row)
+            if len(done) == before:
+                break
+        return done
+
+    def _carry_out(self, change: MemoryChange, known: dict[str, Memory], *, who: str, run: str) -> bool:
+        """Return whether it was done; what changed since it was read is left for the next round."""
+        self._runner.give_way()
+        store = self._services.store
+        ids = change.about
+        try:
+            (entry,) = store.audit.apply([change], who=who, at=self._services.now(), run=run)
+            ids = (*ids, *entry.memories)
+        except Conflict:
+            entry = None
+        known.update((memory.id, memory) for memory in store.memories.get(list(dict.fromkeys(ids))))
+        return entry is not None
+
+    def _known(self, project: Project) -> dict[str, Memory]:
+        """Read the newest memories of a project, page by page."""
+        found: deque[Memory] = deque(maxlen=MOST_MEMORIES)
+        after = 0
+        while page := self._services.store.memories.page(after=after, scopes=(project.scope,), limit=PAGE):
+            self._runner.give_way()
+            found.extend(memory for _, memory in page if memory.status != "forgotten")
+            after = page[-1][0]
+            self._state = {**self._state, "done": len(found)}
+        return {memory.id: memory for memory in found}
+
+    def _present(self, project: Project, memories: Iterable[Memory], *, deleted: set[tuple[str, str]]) -> Present:
+        store = self._services.store
+        folders = [session.cwd for session in store.sessions.list(project.key, limit=MOST_FOLDERS) if session.cwd]
+        missing = _json_object(store.checkpoint(f"{MISSING}{project.key}"))
+        return Present(
+            roots_of(project, [*folders, *filter(None, (project.root,))], project_of=self._projects.at),
+            (file for memory in memories if memory.status == "active" for file in memory.files),
+            missing={name: at for name, at in missing.items() if isinstance(at, float | int)},
+            now=self._services.now(),
+            deleted=deleted,
+        )
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    with suppress(ValueError):
+        found = json.loads(text or "{}")
+        return found if isinstance(found, dict) else {}
+    return {}
+
+
+def _change_row(change: MemoryChange, known: dict[str, Memory]) -> dict[str, Any]:
+    memories = [known.get(id) or before for id, (before, _) in zip(change.about, change.changed, strict=True)]
+    about = [{"id": each.id, "kind": each.kind, "title": each.title} for each in (*memories, *change.new)]
+    return {"what": change.what, "why": change.why, "memories": about}
+
+
+# ---- prune
+
+
+class PruneJob:
+    """Removes what is older or larger than the settings allow, in small commits; one run at a time."""
+
+    def __init__(self, services: Services, runner: JobRunner) -> None:
+        self._services, self._runner = services, runner
+        self._working = threading.Lock()
+        self._run: _PruneRun | None = None  # planned again by the next worker where this one ends
+        self._sized = self._tried = 0.0
+        self._day = ""
+        problem = "what is old could not be removed"
+        runner.add(Job("prune", self._prune, due=self._is_due, lane=LANE, problem=problem))
+
+    def preview(self) -> dict[str, Any]:
+        """Return what would be removed now, by class."""
+        plan = self._services.store.maintenance.plan_pruning(self._limits(), now=self._services.now())
+        return self._report(plan, dry_run=True)
+
+    def work(self, *, who: str) -> dict[str, Any]:
+        """Do a second's work of the present run, or of a new one; `done` says whether that was all."""
+        until = time.monotonic() + SLICE
+        with self._working:
+            run = self._run = self._run or self._begin()
+            while run.place < len(PARTS) and time.monotonic() < until and not self._runner.closing:
+                self._step(run, who=who)
+            done = run.place == len(PARTS)
+            if done:
+                self._run = None
+                self._end(run)
+            rows = dict(run.rows)
+            return {**self._report(run.plan, dry_run=False), "done": done, "pruned": rows, "freed": run.freed}
+
+    def _begin(self) -> _PruneRun:
+        now = self._services.now()
+        return _PruneRun(self._services.store.maintenance.plan_pruning(self._limits(), now=now), now=now)
+
+    def _step(self, run: _PruneRun, *, who: str) -> None:
+        hooks_came = self._runner.give_way()
+        batch = self._services.store.maintenance.prune(
+            run.plan, run.place, after=run.after, who=who, now=run.now, removed=run.rows, noted=run.noted
+        )
+        run.rows[PARTS[run.place].name] += batch.rows
+        run.noted, run.after = batch.noted, batch.after
+        if not batch.after:
+            run.place += 1
+        if hooks_came:
+            time.sleep(BREATH)
+
+    def _end(self, run: _PruneRun) -> None:
+        self._day = self._today()
+        self._services.store.set_checkpoint(PRUNED, self._day, at=self._services.now())
+        run.rows = +run.rows
+        run.freed = self._shrink_file()
+        if run.rows:
+            log.info("pruned: %s", ", ".join(f"{rows} {name}" for name, rows in run.rows.items()))
+        if run.plan.short:
+            most = self._services.settings.store_max_mb
+            self._services.report(
+                "store",
+                f"the store is larger than the {most} MB of `store_max_mb`, and nothing more may be removed by itself; "
+                "raise it, or `foreword forget` what you do not need",
+            )
+
+    def _shrink_file(self) -> int:
+        """Write the file without its free pages where that is worth it and nobody waits; return the bytes saved."""
+        store = self._services.store
+        size = store.stats.size()
+        if size.total - size.used < max(WORTH, size.total * WORTH_SHARE):
+            return 0
+        for _ in range(TRIES):
+            if not self._runner.give_way():
+                store.maintenance.vacuum()
+                return size.total - store.stats.size().total
+            self._runner.sleep(SLICE / 2)
+        return 0
+
+    def _is_due(self) -> bool:
+        """Return whether it is time: once a day when it is quiet, and soon where the store is too large."""
+        now = time.monotonic()
+        quiet = min(QUIET, self._services.settings.worker_idle_minutes * 60 / 2)  # before the worker leaves
+        today = self._today()
+        if self._day != today and self._services.idle_seconds > quiet:
+            self._day = self._day or self._services.store.checkpoint(PRUNED)
+            return self._day != today
+        if now - self._sized < SIZE_EVERY:
+            return False
+        self._sized = now
+        most = self._limits().most_bytes
+        too_large = 0 < most < self._services.store.stats.size().used
+        return too_large and (not self._tried or now - self._tried > TOO_LARGE_RETRY)
+
+    def _prune(self) -> None:
+        self._tried = time.monotonic()
+        try:
+            while not self._runner.closing and not self.work(who="worker")["done"]:
+                pass
+        except BaseException:
+            self._run = None
+            raise
+        finally:
+            self._day = self._today()  # what failed is tried again tomorrow, or on request
+
+    def _today(self) -> str:
+        return time.strftime("%Y-%m-%d", time.localtime(self._services.now()))
+
+    def _limits(self) -> Limits:
+        settings = self._services.settings
+        days = {name: int(getattr(settings, setting)) for name, setting in SETTINGS.items()}
+        return Limits(days, settings.store_max_mb * 1024 * 1024)
+
+    def _report(self, plan: Plan, *, dry_run: bool) -> dict[str, Any]:
+        size, limits = self._services.store.stats.size(), self._limits()
+        return {
+            "dry_run": dry_run,
+            "classes": [_prunable_row(each, keep=limits.days[each.name]) for each in plan.classes],
+            "rows": plan.rows,
+            "size": {"bytes": size.total, "used": size.used, "most": limits.most_bytes},
+            "short": plan.short,
+        }
+
+
+class _PruneRun:
+    """A plan, and how far it was carried out."""
+
+    def __init__(self, plan: Plan, *, now: float) -> None:
+        self.plan, self.now = plan, now
+        self.place = self.noted = self.freed = 0
+        self.after: tuple[Any, ...] = ()
+        self.rows: Counter[str] = Counter()
+
+
+def _prunable_row(each: Prunable, *, keep: int) -> dict[str, Any]:
+    row = {"name": each.name, "what": WHAT[each.name], "keep_days": keep, "rows": each.rows, "bytes": each.size}
+    dates = {"oldest": each.oldest, "newest": each.newest} if each.rows else {"oldest": None, "newest": None}
+    return {**row, "by_age": each.by_age, "by_size": each.rows - each.by_age, **dates}

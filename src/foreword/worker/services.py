@@ -1,0 +1,152 @@
+"""Hold what every part of the worker shares: the home, the clock, the settings, the open store and the problems log."""
+
+from __future__ import annotations
+
+import logging
+import logging.handlers
+import os
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from foreword.config import Settings, load, load_synonyms
+from foreword.errors import StoreError
+from foreword.hook.build import refresh
+from foreword.paths import Home
+from foreword.problems import Problem, note, noted
+from foreword.redact import redact
+from foreword.store import Store
+
+log = logging.getLogger("foreword")
+
+DAY = 86_400.0  # seconds: a problem of the last day is not written to the log again
+
+
+class Services:
+    """One home's settings and store, reloaded and reopened in place: whoever uses them asks here each time."""
+
+    def __init__(
+        self,
+        home: Home,
+        *,
+        now: Callable[[], float] = time.time,
+        choose: Callable[[str], str] = secrets.choice,
+        store: Store | None = None,
+    ) -> None:
+        self.home = home
+        self.now = now
+        self.last_request = time.monotonic()  # when somebody last asked the worker for something
+        self.loaded = load(home, os.environ)
+        self.synonyms: Mapping[str, Sequence[str]] = {}
+        self._choose = choose  # the characters of new ids
+        self._store = store
+        self._store_error = StoreError("the store is not open yet", hint="try again")
+        self._seen = self._stamps()
+        self._reported = {each.what for each in noted(str(home.trouble)) if each.at > now() - DAY}
+        self._unwritten: dict[str, str] = {}  # problems that found no room on the disk
+
+    # -- settings -----------------------------------------------------------------------------------------------
+    @property
+    def settings(self) -> Settings:
+        return self.loaded.settings
+
+    def settings_changed(self) -> bool:
+        return self._stamps() != self._seen
+
+    def reload(self) -> None:
+        """Read the settings again, and write the hook that goes with them."""
+        self._seen = self._stamps()
+        self.loaded = load(self.home, os.environ)
+        log_to(self.home, self.settings)
+        self.synonyms, wrong = load_synonyms(self.home)
+        for problem in (*self.loaded.problems, *wrong):
+            self.report("settings", problem)
+        try:
+            refresh(self.home, self.settings)
+        except OSError as exc:
+            self.report("hook", f"hook.py cannot be written: {exc}")
+
+    def _stamps(self) -> tuple[float, ...]:
+        return tuple(path.stat().st_mtime if path.exists() else 0.0 for path in (self.home.config, self.home.synonyms))
+
+    # -- the store ----------------------------------------------------------------------------------------------
+    @property
+    def store(self) -> Store:
+        """Return the open store, or raise why there is none."""
+        if self._store is None:
+            raise self._store_error
+        return self._store
+
+    @property
+    def has_store(self) -> bool:
+        return self._store is not None
+
+    def store_problems(self) -> list[str]:
+        """Return what is wrong with the store; nothing where it is well."""
+        if self._store is None:
+            return [f"{self._store_error}; {self._store_error.hint}"]
+        return list(self._store.problems())
+
+    def open_store(self) -> None:
+        """Open the store where it is not; while it cannot be opened, every request is answered with the reason."""
+        if self._store is not None and not self._store.is_current_file():
+            self.report("store", f"{self.home.database} was removed or replaced; it was opened again")
+            removed, self._store = self._store, self._opened()
+            removed.close()
+        if self._store is None:
+            self._store = self._opened()
+
+    def _opened(self) -> Store | None:
+        try:
+            return Store(
+                self.home.database,
+                backups=self.home.backups,
+                backups_keep=self.settings.backups_keep,
+                choose=self._choose,
+            )
+        except StoreError as exc:
+            self._store_error = exc
+            self.report("store", f"{exc}; {exc.hint}")
+            return None
+
+    def close(self) -> None:
+        if self._store is not None:
+            self._store.close()
+
+    # -- problems -----------------------------------------------------------------------------------------------
+    def report(self, where: str, what: str) -> None:
+        """Write down a problem once, where `status` and `doctor` find it."""
+        what = redact(what)
+        if what in self._reported:
+            return
+        if note(str(self.home.trouble), Problem(at=self.now(), where=f"worker: {where}", what=what)):
+            self._reported.add(what)
+            self._unwritten.pop(what, None)
+            log.warning("%s: %s", where, what)
+        else:
+            self._unwritten[what] = where
+
+    def report_unwritten(self) -> None:
+        """Write down the problems for which the disk had no room before."""
+        for what, where in tuple(self._unwritten.items()):
+            self.report(where, what)
+
+    @property
+    def idle_seconds(self) -> float:
+        return time.monotonic() - self.last_request
+
+
+def log_to(home: Home, settings: Settings) -> None:
+    """Write the log as these settings have it, from now on."""
+    handler = logging.handlers.RotatingFileHandler(
+        home.log, maxBytes=settings.worker_log_kb * 1024, backupCount=2, encoding="utf-8", errors="replace"
+    )
+    handler.setFormatter(_RedactingFormatter("%(asctime)s %(levelname)s %(message)s"))
+    logging.basicConfig(level=settings.log_level.upper(), handlers=[handler], force=True)
+
+
+class _RedactingFormatter(logging.Formatter):
+    """Redact what is logged: an exception's text may hold what somebody sent."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redact(super().format(record))
