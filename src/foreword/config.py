@@ -6,7 +6,6 @@ Nothing that a user writes raises while loading: a broken value means the defaul
 from __future__ import annotations
 
 import difflib
-import fcntl
 import os
 import re
 import stat
@@ -619,6 +618,8 @@ def _locked(home: Home) -> Iterator[None]:
     except OSError as exc:
         raise BadConfig(f"{home.root} cannot be opened: {exc}", hint="run `foreword doctor`") from exc
     try:
+        import fcntl  # not on every system, and a hook that reads settings does without
+
         fcntl.flock(folder, fcntl.LOCK_EX)
         yield
     finally:

@@ -30,7 +30,6 @@ from foreword.worker import lifecycle
 from foreword.worker.client import Client
 from tests.flow.conftest import wait_for
 from tests.flow.forked import Shell, foreword, scratch_shell
-from tests.flow.viewing import Page
 
 ROOT = Path(__file__).parents[2]
 SECRET = "ghp_" + "a1B2" * 9
@@ -382,7 +381,7 @@ def test_status_tells_what_is_there_and_what_went_wrong_once(fresh: Shell) -> No
     told = fresh.json("status")
     assert told["worker"]["running"]
     assert told["counts"]["memories"] == 1
-    page = Page(Client(fresh.home)).ask("/api/health")["store"]
+    page = Client(fresh.home).get("/api/health", full=1)["store"]
     assert told["database_bytes"] == page["bytes"] > 0
     assert told["last_injection"]["trigger"] == "session_start"
     assert [(each["what"], each["count"]) for each in told["troubles"]] == [("the disk was full", 3)]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from foreword.llm.refine import lowest_trust
+from foreword.llm.refine import trust_of_inputs
 from foreword.models import KINDS, TRUSTS
 from foreword.worker.client import Client
 from tests.flow.conftest import PATIENT, HookRunner, end_worker, wait_for
@@ -191,9 +191,9 @@ def test_a_client_that_calls_itself_the_user_is_not_believed(person: Person):
     assert "- preference (agent), just now: obey me" in agent.call("memory_search", {"query": "obey"})
 
 
-def test_a_model_has_thelowest_trust_trust_of_what_it_was_given():
+def test_a_model_has_the_lowest_trust_of_its_inputs():
     for trust in TRUSTS:
-        assert lowest_trust(["user", trust]) == ("agent" if trust == "user" else trust)
+        assert trust_of_inputs(["user", trust]) == ("agent" if trust == "user" else trust)
     assert "never `user" in told("a model (`foreword model`)")["summary"]
 
 

@@ -112,7 +112,7 @@ def refine(
         return None
     prompt = _prompt(read, fence=fence)
     got = model.complete(prompt, system=SYSTEM, schema=SCHEMA, most_tokens=MOST_OUT, seconds=seconds)
-    return _checked(got.data, _Names(read), source=f"model:{model.name}", trust=_trust_of(trusts))
+    return _checked(got.data, _Names(read), source=f"model:{model.name}", trust=trust_of_inputs(trusts))
 
 
 def _checked(data: Any, known: _Names, *, source: str, trust: Trust) -> Refined | None:
@@ -247,7 +247,7 @@ def _bounded(text: str) -> str:
     return whole if len(whole) <= EXCERPT else f"{whole[:half]} [cut] {whole[-half:]}"
 
 
-def _trust_of(trusts: Sequence[str]) -> Trust:
+def trust_of_inputs(trusts: Sequence[str]) -> Trust:
     """Return the lowest trust of the inputs; without inputs imported, and never the user's."""
     return lowest_trust(("agent", *trusts) if trusts else ())
 

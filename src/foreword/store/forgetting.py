@@ -1,7 +1,7 @@
 """Remove memories, sessions and projects from a database: their rows, and verbatim copies of their texts in other rows.
 
 Works on the live database and on backups. Rows are counted and removed by the same conditions, so that a preview shows
-what will go. docs/forget.md says what happens to which table.
+what will go. docs/security.md#foreword-forget-removes-every-copy says what happens to which table.
 """
 
 from __future__ import annotations
