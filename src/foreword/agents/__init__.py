@@ -56,7 +56,8 @@ class AgentAdapter:
         return dumps(self.answer(event, context)).encode() if context else b""
 
 
-# Each agent's name with the module beside this one.
+# Each agent's name with the module beside this one. A new agent also sets its variable in
+# `cli/connection.py` (AGENT_VARIABLES), so that commands in its shell do not get the user's trust.
 FILES = {
     "claude-code": "claude_code",
     "codex": "codex",
@@ -69,11 +70,9 @@ FILES = {
 
 def find(name: str) -> AgentAdapter:
     """Return the adapter of the agent called *name*; an unknown one raises BadPayload."""
-    file = name.replace("-", "_") if name.replace("-", "").isalnum() else "-"  # it becomes part of a module's name
-    try:
-        adapter: AgentAdapter = import_module(f"foreword.agents.{file}").ADAPTER
-    except ModuleNotFoundError:
-        raise BadPayload(f"unknown agent {name!r}", hint=f"known agents: {', '.join(FILES)}") from None
+    if name not in FILES:
+        raise BadPayload(f"unknown agent {name!r}", hint=f"known agents: {', '.join(FILES)}")
+    adapter: AgentAdapter = import_module(f"foreword.agents.{FILES[name]}").ADAPTER
     return adapter
 
 

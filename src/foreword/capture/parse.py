@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -40,7 +39,9 @@ def project_at(folder: str) -> Project:
     key = redact(found.key)
     if key == found.key:
         return found
-    import hashlib  # 10 ms, and seldom: two folders must not become one project by losing what tells them apart
+    import hashlib  # 10 ms that most hooks do without
+
+    # Two folders must not become one project because redaction removed what tells them apart.
 
     mark = hashlib.blake2b(found.key.encode("utf-8", "replace"), digest_size=6).hexdigest()
     return replace(found, key=f"{key}#{mark}", name=redact(found.name))
@@ -109,7 +110,7 @@ def trigger_for(hook_call: HookCall, parsed: ParsedHook) -> Trigger | None:
 
 def injection_id(hook_call: HookCall) -> str:
     """Return an id that is the same for a hook call, whether the worker answers it or the hook itself."""
-    import hashlib  # 3 ms, and only where there is something to inject
+    import hashlib
 
     called = f"{hook_call.host} {hook_call.event} {hook_call.at:.6f} ".encode() + hook_call.raw[:4096]
     number = int.from_bytes(hashlib.blake2b(called, digest_size=8).digest(), "big")
@@ -193,6 +194,8 @@ def capture_event(
 def _key(hook_call: HookCall, payload: Mapping[str, Any]) -> str:
     """Return a hash of the redacted payload: the same for an event that arrives twice, whichever way."""
     canonical = json.dumps([hook_call.host, hook_call.event, payload], sort_keys=True, separators=(",", ":"))
+    import hashlib
+
     return hashlib.blake2b(canonical.encode(), digest_size=16).hexdigest()
 
 
