@@ -205,10 +205,10 @@ def _prompt(client: Client, memories: Sequence[Memory], project: Project) -> str
 def _print_answer(client: Client, text: str, wall_time: str) -> None:
     """Print what the hook answered, with the tokens that the worker recorded for it."""
     record: dict[str, Any] = {}
-    route = "injections" if text else "silences"
+    route = "injections" if text else "no-context"
     until = time.monotonic() + RECORD_SECONDS
     while not record and time.monotonic() < until:
-        record = next(iter(client.get(f"/api/{route}", session_id=SESSION, limit=1)[route]), {})
+        record = next(iter(client.get(f"/api/{route}", session_id=SESSION, limit=1)[route.replace("-", "_")]), {})
         time.sleep(0 if record else 0.02)
     if text:
         output.write_raw(text)

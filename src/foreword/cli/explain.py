@@ -68,7 +68,7 @@ def factors(why: dict[str, float]) -> str:
 def _last(client: Client, folder: str) -> dict[str, Any]:
     """Return the last injection of a project, and the last time that nothing was given if that was later."""
     injections = client.get("/api/injections", project_path=folder, limit=1)["injections"]
-    nothing = client.get("/api/silences", project_path=folder, limit=1)["silences"]
+    nothing = client.get("/api/no-context", project_path=folder, limit=1)["no_context"]
     if not (injections or nothing):
         raise NotFound("nothing was given in this project yet", hint="`foreword context` prints what would be given")
     later = nothing[0] if nothing and (not injections or nothing[0]["at"] > injections[0]["at"]) else None

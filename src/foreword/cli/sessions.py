@@ -80,7 +80,7 @@ def _print_story(story: dict[str, Any]) -> None:
         rows.append((name, "\n".join(_point(each) for each in active if each["kind"] == kind)))
     blocks = len(story["injections"])
     rows.append(("was given", f"{output.plural(blocks, 'blocks')}, {tokens} tokens" if blocks else ""))
-    rows.append(("was given nothing", _no_context(story["silences"])))
+    rows.append(("was given nothing", _no_context(story["no_context"])))
     output.fields(rows)
 
 

@@ -232,7 +232,7 @@ def show_session(app: App, id: str) -> dict[str, Any]:
             vars(each) for each in store.sessions.changes(session.project, session=session.id, limit=MOST_CHANGES)
         ],
         "injections": [serialize.injection(each, text=False) for each in injections],
-        "silences": list_no_context(app, session_id=session.id, limit=MOST_INJECTIONS)["silences"],
+        "no_context": list_no_context(app, session_id=session.id, limit=MOST_INJECTIONS)["no_context"],
     }
 
 
@@ -307,7 +307,7 @@ def list_no_context(app: App, *, session_id: str = "", project_path: str = "", l
     app.stats.flush()  # with those of the last second
     session, project = redact(storable(session_id)), project_key(app, project_path)
     return {
-        "silences": _no_context_rows(
+        "no_context": _no_context_rows(
             app, app.store.injections.list_no_context(session=session, project=project, limit=limit)
         )
     }

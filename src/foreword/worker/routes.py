@@ -143,7 +143,7 @@ def routes_of(app: App, *, leave: Callable[[], None]) -> Routes:
         "/api/resume": {"GET": lambda r: handlers.show_resume(app, **_list_query(r, 10))},
         "/api/injections": {"GET": lambda r: handlers.list_injections(app, **_injections_query(r))},
         "/api/injections/": {"GET": lambda r: handlers.show_injection(app, last(r))},
-        "/api/silences": {"GET": lambda r: handlers.list_no_context(app, **words(r, "session_id"), **_list_query(r))},
+        "/api/no-context": {"GET": lambda r: handlers.list_no_context(app, **words(r, "session_id"), **_list_query(r))},
         "/api/use": {"GET": lambda r: handlers.count_usage(app, **_days_query(r, 0, most=36_500))},
         "/api/line": {"GET": lambda r: handlers.status_line(app, **words(r, "session_id", "project_path"))},
         "/api/stats": {

@@ -60,7 +60,7 @@ def live(app: App, *, session: str = "", limit: int = TEXTS) -> dict[str, Any]:
         return {"session": None, "sessions": [], "triggers": [], "more": False, "live": ""}
     injections = _injections(app, id, limit=limit + 1)
     about = _about(app, id, recent, injections)
-    silent = list_no_context(app, session_id=id, limit=limit + 1)["silences"]
+    silent = list_no_context(app, session_id=id, limit=limit + 1)["no_context"]
     triggers = feed(
         injections, app.store.events.prompts(id, limit=limit + 1), silent, now=app.now(), off=_off(app, about)
     )

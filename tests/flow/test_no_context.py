@@ -44,7 +44,7 @@ def prompted(host: HookRunner, project: str, prompt: str, *, session: str = "s1"
 
 
 def silences(client: Client, **asked: Any) -> list[dict[str, Any]]:
-    return list(client.get("/api/silences", **asked)["silences"])
+    return list(client.get("/api/no-context", **asked)["no_context"])
 
 
 def test_each_silence_of_a_hook_is_kept_with_its_reason_and_none_of_its_words(
@@ -69,7 +69,7 @@ def test_each_silence_of_a_hook_is_kept_with_its_reason_and_none_of_its_words(
     assert [each["id"] for each in silences(client, project_path=project, limit=1)] == [again["id"]]
     assert silences(client, project_path="/") == []
     story = client.get("/api/sessions/s1")
-    assert len(story["silences"]) == 4
+    assert len(story["no_context"]) == 4
     assert len(story["injections"]) == 1
     client.post("/api/stop", {})
     wait_for(lambda: not lifecycle.pid_of(filled))
