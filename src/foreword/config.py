@@ -194,7 +194,7 @@ class Settings:
         50_000, "Maximum number of tokens in any 24 hours.", unit="tokens", between=(0, 100_000_000)
     )
     model_seconds: float = _setting(60.0, "Timeout of one request to the model.", unit="seconds", between=(1, 600))
-    # 0 keeps it for ever; after a jump of the clock nothing goes by age (docs/retention.md).
+    # 0 keeps it for ever; after a jump of the clock nothing goes by age (docs/maintenance.md).
     events_keep_days: int = _setting(
         180, "How long raw events are kept after extraction.", unit="days", between=(0, _FOREVER)
     )

@@ -263,14 +263,14 @@ def test_no_host_is_given_more_than_it_takes_however_high_the_budgets(home, host
 
 @pytest.mark.parametrize("name", sorted(FILES))
 def test_a_host_is_one_file_one_folder_of_payloads_and_one_page(name):
-    """What to add for a new host: src/foreword/hosts/NAME.py, and what this test names."""
+    """What to add for a new host: src/foreword/agents/NAME.py, and what this test names."""
     host = find(name)
     assert host.name == name
     assert name in SHAPES, f"SHAPES in {Path(__file__).name} must say what {name} accepts"
     assert name in CAPS, f"CAPS in {Path(__file__).name} must say what {name} takes in one answer"
     assert host.cap == CAPS[name]
     assert host.answer("Event", "text") == SHAPES[name]("Event", "text")
-    page = ROOT / "docs" / "hosts" / f"{name}.md"
+    page = ROOT / "docs" / "agents" / f"{name}.md"
     assert page.is_file(), f"{page.relative_to(ROOT)} must tell what {name} tells us"
     recorded_here = [each for each in RECORDED if each.name.startswith(f"{name}/")]
     assert recorded_here, f"{(PAYLOADS / name).relative_to(ROOT)} must hold payloads, each {{client, event, payload}}"

@@ -149,6 +149,20 @@ def _anchor(line: str) -> str:
     return text.replace(" ", "-")
 
 
+def test_the_page_on_architecture_follows_functions_that_exist() -> None:
+    """Each list of functions is at most 15 long, and every name is in the file beside it."""
+    package = ROOT / "src" / "foreword"
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    steps = re.findall(r"^(\d+)\. .*$", page, re.M)
+    named = re.findall(r"((?:`[\w.]+`(?:, )?)+) in `([\w/]+\.py)`", page)
+    assert max(map(int, steps)) <= 15
+    assert len(named) > 35
+    for names, file in named:
+        text = (package / file).read_text(encoding="utf-8")
+        for name in re.findall(r"([\w]+)`", names):
+            assert re.search(rf"\b(def|class) {name}\b|^    {name}:", text, re.M), f"{name} in {file}"
+
+
 def told_routes(page: str) -> set[str]:
     """`GET /api/pin` of every table row that begins with a route; one method holds for all that the row names."""
     told = set()

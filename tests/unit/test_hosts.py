@@ -103,5 +103,5 @@ def test_any_input_names_some_texts(given):
 
 @table("host", sorted(FILES))
 def test_the_page_of_a_host_names_every_event_we_listen_to(host):
-    page = (Path(__file__).resolve().parents[2] / "docs" / "hosts" / f"{host}.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "agents" / f"{host}.md").read_text(encoding="utf-8")
     assert [event for event in find(host).events if f"`{event}`" not in page] == []

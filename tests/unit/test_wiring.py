@@ -1,4 +1,4 @@
-"""wiring: what each host is told, file by file; what was seen to work with the real clients stands in docs/hosts/."""
+"""wiring: what each host is told, file by file; what was seen to work with the real clients stands in docs/agents/."""
 
 import json
 import re
