@@ -58,8 +58,8 @@ def _section_on(lines: Sequence[str], weights: Mapping[str, float], *, room: int
         if len(named) != 1 or named[0] not in weights:
             continue
         following = list(takewhile(lambda after: not references(after[:HEAD]), lines[place + 1 :]))
-        if told := " ".join(after for after in following if not _OFFER.search(after)):
-            return cut(f"{line.rstrip('.:')}: {told}", room)
+        if rest := " ".join(after for after in following if not _OFFER.search(after)):
+            return cut(f"{line.rstrip('.:')}: {rest}", room)
     return ""
 
 
