@@ -7,7 +7,7 @@ from dataclasses import replace
 from foreword.models import Context, Memory, Project, Trigger
 from foreword.recall.files import TurnRecord, recent_files
 from foreword.recall.resume import resume
-from foreword.recall.start import FILES, OPEN_ITEMS, work_in_progress
+from foreword.recall.start import FILES, OPEN_ITEMS, repository_of, work_in_progress
 from tests.tables import table
 from tests.unit.recalling import DAY, HERE, HOUR, NOW, InMemory, a_memory, ask
 
@@ -174,6 +174,23 @@ def test_how_things_are_run_is_what_most_sessions_ran(store):
     assert part(told(store), "How things are run here") == [
         "- `uv run pytest` · `make lint` · repository band/rooms · default branch main"
     ]
+
+
+def test_the_repository_is_left_out_where_nothing_tells_it_for_certain():
+    def sessions(*details):
+        return [a_session(number, detail=each) for number, each in enumerate(details, 1)]
+
+    here, elsewhere = {"repository": "band/rooms"}, {"repository": "lib/dates"}
+    remote, folder = Project("git:github.com/band/rooms", "rooms", ""), Project("dir:/rooms", "rooms", "")
+    assert repository_of(remote, sessions(elsewhere, elsewhere)) == "band/rooms"
+    assert repository_of(folder, sessions(here)) == "band/rooms"
+    assert repository_of(folder, sessions(here, elsewhere, here)) == "band/rooms"
+    assert repository_of(folder, sessions(here, elsewhere)) == ""
+    named = {"named_repository": "band/rooms"}
+    assert repository_of(folder, sessions(named)) == ""
+    assert repository_of(folder, sessions(named, named)) == "band/rooms"
+    assert repository_of(folder, sessions(*[{"named_repository": "lib/dates"}] * 2, here)) == "band/rooms"
+    assert repository_of(Project("git:/srv/rooms.git", "rooms", ""), []) == ""
 
 
 # -- rules, files in play ----------------------------------------------------------------------------------------------

@@ -516,7 +516,7 @@ class _Recall:
         if own is not None and own.detail.get("pull_request"):
             return []
         others = [each for each in summaries if each is not own]
-        found = pull_request_note(others, now=self.now, within=PROGRESS_SECONDS)
+        found = pull_request_note(others, project=self.trigger.project, now=self.now, within=PROGRESS_SECONDS)
         return [Entry(replace(found[0], id=id_of(found[1])), Ranked(found[1], 1.0, {}))] if found else []
 
     def _last_release(self, typed: str) -> list[Entry]:

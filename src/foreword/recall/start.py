@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from foreword.extract.facts import most_frequent
 from foreword.extract.merge import open_items
-from foreword.models import Memory, Ranked, Trigger
+from foreword.models import Memory, Project, Ranked, Trigger
 from foreword.recall.files import TurnRecord, recent_files
 from foreword.recall.notes import (
     MOST_FILES,
@@ -53,6 +53,8 @@ _GOTCHA = re.compile(
     r"|fails? (?:when|if|with)|requires?|cannot|can'?t)\b",
     re.IGNORECASE,
 )
+SEVERAL = 2  # sessions that must name a repository which no remote and no output tells
+_REMOTE = re.compile(r"git:[\w.-]+\.[a-z]+/([\w.-]+/[\w.-]+)")
 _UNCOMMITTED = re.compile(r"Changes? not committed: ")
 
 
@@ -170,9 +172,10 @@ class SessionStart:
         """Return how tests, linters and builds are run here, and where the repository is."""
         checks = most_frequent((shape for each in self._summaries for shape in texts_in(each.detail, "checks")), most=3)
         parts = [f"`{neutral(shape, width=80)}`" for shape in checks]
-        for name, label in (("repository", "repository"), ("default_branch", "default branch")):
-            found = most_frequent((text for each in self._summaries for text in texts_in(each.detail, name)), most=1)
-            parts += [f"{label} {neutral(found[0], width=80)}"] if found else []
+        if repository := repository_of(self._trigger.project, self._summaries):
+            parts.append(f"repository {neutral(repository, width=80)}")
+        branches = (text for each in self._summaries for text in texts_in(each.detail, "default_branch"))
+        parts += [f"default branch {neutral(each, width=80)}" for each in most_frequent(branches, most=1)]
         ways = [Entry(Note(text=" · ".join(parts), kind="project"))] if parts else []
         return [*self._project_facts(), *ways]
 
@@ -279,7 +282,25 @@ def work_in_progress(summary: Memory, trigger: Trigger, *, now: float) -> str:
     return "; ".join(parts)
 
 
-def pull_request_note(summaries: Sequence[Memory], *, now: float, within: float) -> tuple[Note, Memory] | None:
+def repository_of(project: Project, summaries: Sequence[Memory]) -> str:
+    """Return owner and name of the project's repository; empty where nothing tells it for certain.
+
+    Its remote decides, then what git or GitHub printed in most sessions. A name that commands only worked with needs
+    several sessions: it may be another repository's.
+    """
+    if remote := _REMOTE.fullmatch(project.key):
+        return remote[1]
+    for name, fewest in (("repository", 1), ("named_repository", SEVERAL)):
+        found = [text for each in summaries for text in texts_in(each.detail, name)]
+        best = next(iter(most_frequent(found, most=1)), "")
+        if found.count(best) >= fewest and 2 * found.count(best) > len(found):
+            return best
+    return ""
+
+
+def pull_request_note(
+    summaries: Sequence[Memory], *, project: Project, now: float, within: float
+) -> tuple[Note, Memory] | None:
     """Return which pull request, branch and repository were worked on last; None where that is not known.
 
     *summaries* are those of earlier sessions, newest first; what is older than *within* seconds is over.
@@ -298,8 +319,8 @@ def pull_request_note(summaries: Sequence[Memory], *, now: float, within: float)
         pull = pull or next((found for each in same if (found := text_in(each.detail, "pull_request"))), "")
         parts = [f"Pull request {neutral(pull, width=20)}"] if pull else []
         parts += [f"branch {neutral(branch, width=80)}"] if branch else []
-        named = most_frequent((text for each in summaries for text in texts_in(each.detail, "repository")), most=1)
-        parts += [f"repository {neutral(named[0], width=80)}"] if named else []
+        repository = repository_of(project, summaries)
+        parts += [f"repository {neutral(repository, width=80)}"] if repository else []
         text = f"{', '.join(parts)}: {neutral(memory.title, width=TITLE)}"
         files = tuple(shown_path(file) for file in memory.files[:MOST_FILES])
         return Note(text=text, label=f"last worked on {ago(now - memory.created)}", files=files, kind="summary"), memory
