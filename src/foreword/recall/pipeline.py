@@ -37,6 +37,7 @@ from foreword.recall import render
 from foreword.recall.budget import Fitted, Layer, Line, fit
 from foreword.recall.files import TurnRecord, changed_together, record_of
 from foreword.recall.notes import Note, id_of, note_of, unique_notes
+from foreword.recall.passages import is_torn
 from foreword.recall.query import query_of
 from foreword.recall.rank import CERTAIN, WORDED, least, rank, votes, weighed
 from foreword.recall.relevance import (
@@ -411,7 +412,9 @@ class _Recall:
             sure = best >= (ANSWERS if unheard < UNHEARD else ANSWERS_UNHEARD) * whole
             sure = sure or (unheard < UNHEARD and ranked[0].score >= CLEARLY)
             fits = each.why.get("named") or (sure and each.score >= self.needed)
-            if fits and _is_told(entry, found):
+            if fits and each.memory.trust != "user" and is_torn(entry.note.text):
+                self._reject(entry, "notes", "relevance", "it begins with a pronoun for something that it does not say")
+            elif fits and _is_told(entry, found):
                 self._reject(entry, "notes", "relevance", "another note of its session says the same")
             elif fits:
                 found.append(entry)
@@ -462,7 +465,8 @@ class _Recall:
             anchored=_is_written(memory) or is_anchored(anchors, files=memory.files, words=words),
             titled=memory.kind in ("turn", "summary") and is_titled(weights, title=memory.title, files=memory.files),
             same_thing=bool(subject),
-            substance=_says_something(memory, shown, prompt, asks="?" in self.trigger.prompt or bool(subject)),
+            substance=_says_something(memory, shown, prompt, asks="?" in self.trigger.prompt or bool(subject))
+            and (memory.trust == "user" or not is_torn(entry.note.text)),
             superseded=memory.status != "active",
             in_context=bool(memory.session) and memory.session == self.trigger.session,
         )
