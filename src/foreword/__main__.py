@@ -1,4 +1,4 @@
-"""`python -m foreword` -> the command line."""
+"""Run the command line for `python -m foreword`."""
 
 from foreword.cli.main import main
 

@@ -332,13 +332,13 @@ def test_what_our_own_tools_say_is_not_remembered_again(host, event, payload):
     ],
 )
 def test_our_command_is_known_by_where_it_stands(command, ours):
-    assert is_ours(ToolUse(tool="Bash", given={"command": command})) is ours
+    assert is_ours(ToolUse(tool="Bash", input={"command": command})) is ours
 
 
 @table("part", ["\n", "\n  a=", ";", "a=b ", "a/", "x foreword ", "&foreword/"])
 def test_a_long_command_is_read_once(part):
     began = time.process_time()
-    assert not is_ours(ToolUse(tool="Bash", given={"command": "x" + part * (200_000 // len(part)) + "!"}))
+    assert not is_ours(ToolUse(tool="Bash", input={"command": "x" + part * (200_000 // len(part)) + "!"}))
     assert time.process_time() - began < 10  # seconds; read from every sign on, it takes minutes
 
 
@@ -365,7 +365,7 @@ PATCH = """*** Begin Patch
 
 def test_tools_tell_their_edits_and_lists():
     # A patch tells each of its edits.
-    action = tool_action(ToolUse(tool="apply_patch", given={"command": PATCH}), at=AT, cwd=ROOT, root=ROOT)
+    action = tool_action(ToolUse(tool="apply_patch", input={"command": PATCH}), at=AT, cwd=ROOT, root=ROOT)
     assert action.edits == (
         Edit(file="rooms/a.py", before="    return 1\n# end", after="    return 2\n# end"),
         Edit(file="rooms/a.py", before="", after="x = 1"),
@@ -374,12 +374,12 @@ def test_tools_tell_their_edits_and_lists():
         Edit(file="e.py", before="old", after="new"),
     )
     # An edit that failed has changed nothing.
-    used = ToolUse(tool="Edit", given={"file_path": "/p/a.py", "old_string": "a", "new_string": "b"}, failed=True)
+    used = ToolUse(tool="Edit", input={"file_path": "/p/a.py", "old_string": "a", "new_string": "b"}, failed=True)
     action = tool_action(used, at=AT, cwd="/p", root="/p")
     assert (action.edits, action.files) == ((), ("a.py",))
     # A file that was cut is no whole file.
     given = {"file_path": "/p/a.py", "old_string": "a", "new_string": "b"}
-    used = ToolUse(tool="Edit", given=given, result={"originalFile": "a\n[90 characters left out]\nz"})
+    used = ToolUse(tool="Edit", input=given, result={"originalFile": "a\n[90 characters left out]\nz"})
     assert tool_action(used, at=AT, cwd="/p", root="/p").edits == (Edit(file="a.py", before="a", after="b"),)
     # A list told entry by entry is put together.
     known: tuple[Todo, ...] = ()

@@ -54,10 +54,26 @@ COMMITTED = "[waiting-list 1a2b3c4] Offer waiting slots\n 2 files changed, 20 in
                 run('gh api graphql -f query=\'{ repository(owner: "rooms", name: "rooms") {', '{"type":"NOT_FOUND"}'),
                 run('gh api graphql -f query=\'{ repository(owner: "band", name: "rooms") {', '{"data":{}}'),
             ),
+            {"repository": "", "named_repository": "band/rooms"},
+        ),
+        ((run("gh pr comment 4 --repo rooms/rooms", "not found", failed=True),), {"named_repository": ""}),
+        ((run("gh api repos/rooms/rooms/pulls", "gh: Not Found (HTTP 404)"),), {"named_repository": ""}),
+        ((run("gh api repos/band/rooms/pulls/4/comments", "[]"),), {"named_repository": "band/rooms"}),
+        # An address in some output, and what another folder tells, may be anybody's.
+        ((run("git log -1", "Port https://github.com/lib/dates/pull/4"),), {"repository": "", "named_repository": ""}),
+        ((run("git -C ../dates remote -v", "origin  https://github.com/lib/dates (fetch)"),), {"repository": ""}),
+        (
+            (run("git push", "To github.com:band/rooms.git\n   1a2b3c4..5d6e7f8  main -> main"),),
             {"repository": "band/rooms"},
         ),
-        ((run("gh pr comment 4 --repo rooms/rooms", "not found", failed=True),), {"repository": ""}),
-        ((run("gh api repos/band/rooms/pulls/4/comments", "[]"),), {"repository": "band/rooms"}),
+        (
+            (
+                run(
+                    "git remote -v", "fork\tgit@github.com:ada/rooms (fetch)\norigin\tgit@github.com:band/rooms (fetch)"
+                ),
+            ),
+            {"repository": "band/rooms"},
+        ),
         (
             (
                 run("gh repo view --json nameWithOwner", '{"nameWithOwner":"band/rooms"}'),

@@ -115,6 +115,29 @@ def test_what_a_later_session_did_or_carries_on_is_no_longer_open() -> None:
         assert over.status == status
 
 
+@table(
+    "item, done, open, expected",
+    [
+        ("Planned, not implemented: Zones in mails", ["Show zones in mails (#44)"], [], True),
+        ("Planned, not implemented: Zones in mails", ["Restyle the menu"], [], False),
+        ("PR #7: review and merge", ["PR #7 merged"], [], True),
+        ("Not pushed: 1 commit on feat/waiting (1a2b3c4)", ["pushed feat/waiting"], [], True),
+        (
+            "Not pushed: 1 commit on feat/waiting (1a2b3c4)",
+            [],
+            ["Not pushed: 4 commits on feat/waiting (9f8e7d6)"],
+            True,
+        ),
+        ("Not pushed: 1 commit on feat/waiting (1a2b3c4)", [], ["Not pushed: 4 commits on main (9f8e7d6)"], False),
+    ],
+)
+def test_an_item_closes_by_what_it_says_and_not_by_its_label(
+    item: str, done: list[str], open: list[str], expected: bool
+) -> None:
+    after = close_items(handed_over(item, kind="summary"), done=done, open=open)
+    assert (after is not None) is expected
+
+
 @table("detail", [{}, {"next": None}, {"next": 7}, {"next": [None, 3, " "]}, {CLOSED: "x", "blockers": {"a": 1}}])
 def test_odd_details_leave_nothing_open_and_break_nothing(detail: dict[str, object]) -> None:
     memory = Memory("summary", "t", detail=detail)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from foreword.models import KINDS, Memory
 from foreword.recall.edits import hint_for_edit
 from foreword.recall.notes import QUOTE, SENTENCE, note_of, rule_note, session_note, unique_notes
-from foreword.recall.passages import passage
+from foreword.recall.passages import is_torn, passage
 from foreword.recall.relevance import content_words
 from foreword.recall.render import line
 from tests.tables import table
@@ -172,6 +172,22 @@ Want me to change the confirmation mail too?
 The sandbox rejects our sender until the domain of the venue is verified.
 Now format_slot() converts the hour of the confirmation mail to the venue's zone.
 Done."""
+
+
+@table(
+    "text, expected",
+    [
+        ("It is mentioned: the third line says that slots are in UTC.", True),
+        ("The tradeoff: it works for one venue, and `free_slots()` is slower.", True),
+        ("This was tried before and did not help.", True),
+        ("It's in `rooms/mail.py`, which formats the hour.", False),
+        ("This project stores slots in UTC.", False),
+        ("The cause: slots are stored in UTC.", False),
+        ("Mail the offer: it goes out at once.", False),
+    ],
+)
+def test_a_sentence_is_torn_where_its_subject_stands_in_another(text: str, expected: bool) -> None:
+    assert is_torn(text) is expected
 
 
 def test_a_passage_is_the_sentences_that_hold_the_words_in_their_order() -> None:

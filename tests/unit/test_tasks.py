@@ -120,6 +120,10 @@ def test_knows_a_plan_that_was_not_carried_out() -> None:
         ("pushed main", "Not pushed: 2 commits on feat/waiting (1a2b3c4)", False),
         ("Changes committed: prices.py, waiting.py", "Change not committed: waiting.py", True),
         ("Changes committed: prices.py", "Change not committed: waiting.py", False),
+        ("ran /plan 14 --quick", "Next: `/plan 14`", True),
+        ("ran /plan 13", "Next: `/plan 14`", False),
+        ("passed make test", "Failed in its last run: `make test -k mail`: 1 failed", True),
+        ("passed make lint", "Failed in its last run: `make test -k mail`: 1 failed", False),
         ("", "Offer slots by mail", False),
     ],
 )

@@ -37,7 +37,7 @@ def tool_use(payload: Mapping[str, Any]) -> dict[str, Any]:
     head, _, rest = error.partition("\n")
     return {
         "tool": text_of(payload, "tool_name"),
-        "given": dict_of(payload.get("tool_input")),
+        "input": dict_of(payload.get("tool_input")),
         "output": rest if rest and head.startswith("Exit code ") else error,
         "result": result,
         "failed": failed,

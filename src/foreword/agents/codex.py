@@ -37,7 +37,7 @@ def tool_use(payload: Mapping[str, Any]) -> dict[str, Any]:
     code = exit_of(text.partition("\n")[0], "Exit code: ")
     return {
         "tool": text_of(payload, "tool_name"),
-        "given": dict_of(payload.get("tool_input")),
+        "input": dict_of(payload.get("tool_input")),
         "output": text.partition("\nOutput:\n")[2],
         "result": result,
         "failed": None if code is None else code != 0,

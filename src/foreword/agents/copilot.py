@@ -36,7 +36,7 @@ def tool_use(payload: Mapping[str, Any]) -> dict[str, Any]:
     error = text_of(payload, "error")
     return {
         "tool": text_of(payload, "toolName", "tool_name"),
-        "given": dict_of(payload.get("toolArgs", payload.get("tool_input"))),
+        "input": dict_of(payload.get("toolArgs", payload.get("tool_input"))),
         "output": output or error,
         "result": result,
         "failed": bool(error or ended) or kind != "success" if error or kind or ended is not None else None,

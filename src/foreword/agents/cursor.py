@@ -35,7 +35,7 @@ def tool_use(payload: Mapping[str, Any]) -> dict[str, Any]:
         failed = None
     return {
         "tool": text_of(payload, "tool_name"),
-        "given": dict_of(payload.get("tool_input")),
+        "input": dict_of(payload.get("tool_input")),
         "output": error,
         "result": result or payload.get("tool_output"),
         "failed": failed,

@@ -45,7 +45,7 @@ def tool_use(payload: Mapping[str, Any]) -> dict[str, Any]:
     failed = bool(result.get("error")) or bool(exit_of(output, "\nExit Code: ")) or "\nSignal: " in output
     return {
         "tool": text_of(payload, "tool_name"),
-        "given": dict_of(payload.get("tool_input")),
+        "input": dict_of(payload.get("tool_input")),
         "output": _own_output(output),
         "result": {**result, "llmContent": ""},
         "failed": failed,

@@ -49,13 +49,13 @@ def tool_use(payload: Mapping[str, Any]) -> dict[str, Any]:
     if part := _part(received):
         state = dict_of(part.get("state"))
         failed = {"output": text_of(state, "error"), "failed": True}
-        return {"tool": text_of(part, "tool"), "given": dict_of(state.get("input")), **failed}
+        return {"tool": text_of(part, "tool"), "input": dict_of(state.get("input")), **failed}
     output = text_of(result, "output")
     exit = dict_of(result.get("metadata")).get("exit", 0)
     late = exit is None and "exceeding timeout" in output
     return {
         "tool": text_of(received, "tool"),
-        "given": dict_of(received.get("args")),
+        "input": dict_of(received.get("args")),
         "output": output,
         "result": result,
         "failed": exit != 0 if isinstance(exit, int) else late or None,

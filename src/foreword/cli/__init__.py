@@ -1,1 +1,1 @@
-"""What a person types -> a question to the worker -> what they read. A door: no SQL, and no logic of its own."""
+"""Parse the command line, query the worker, print its answer. No SQL, and no logic of its own."""

@@ -1,4 +1,4 @@
-"""Event -> action: what happened, in words that are the same for every host. Transcripts are read into actions too."""
+"""Convert events to actions, which are the same for every agent. Transcripts are read into actions too."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class ToolUse:
     """A tool that was used, as its host or its transcript tells it."""
 
     tool: str
-    given: Mapping[str, Any] = field(default_factory=dict, hash=False)  # what it was told to do
+    input: Mapping[str, Any] = field(default_factory=dict, hash=False)  # its arguments
     output: str = ""  # what came back, as text
     result: Any = None  # what came back, where it says more than the text
     failed: bool | None = None
@@ -76,19 +76,19 @@ def action_of(event: Event, *, root: str) -> Action | None:
         host = find(event.host)
     except BadPayload:
         return None
-    told = host.parse(event.payload)
-    if kind is None or told.inner:
+    call = host.parse(event.payload)
+    if kind is None or call.inner:
         return None
     # Times are ids for some hosts, and two actions may share one.
-    id = told.id if told.id and kind in ("prompt", "tool") and event.host not in TIMED else event.key
+    id = call.id if call.id and kind in ("prompt", "tool") and event.host not in TIMED else event.key
     if kind == "tool":
         return _used(event, ToolUse(**host.tool_use(event.payload)), root=root, id=id)
     if kind == "prompt":
-        text = without_ours(told.prompt).rstrip().lstrip("\r\n")
+        text = without_ours(call.prompt).rstrip().lstrip("\r\n")
     elif kind == "answer":
-        text = (told.answer or _elsewhere(event)).strip()
+        text = (call.answer or _elsewhere(event)).strip()
     else:
-        source = told.source if told.source in STARTS else STARTS[0]
+        source = call.source if call.source in STARTS else STARTS[0]
         return Action(kind=kind, at=event.at, source=source if kind == "start" else "", id=id, cwd=event.cwd)
     return Action(kind=kind, at=event.at, text=text, id=id, cwd=event.cwd) if text else None
 
@@ -101,14 +101,14 @@ def tool_action(used: ToolUse, *, at: float, cwd: str, root: str, id: str = "") 
         at=at,
         act=act,
         tool=used.tool,
-        command=_command(used.given) if act == "run" else "",
-        files=tuple(relative(file, cwd=cwd, root=root) for file in files_of(used.given)) if act in TOUCHING else (),
+        command=_command(used.input) if act == "run" else "",
+        files=tuple(relative(file, cwd=cwd, root=root) for file in files_of(used.input)) if act in TOUCHING else (),
         output="" if is_ours(used) else _output(used, act),
         failed=used.failed,
         edits=_edits(used, cwd=cwd, root=root) if act == "edit" and not used.failed else (),
         todos=_todos(used) if act == "plan" and not used.failed else (),
         choices=_choices(used) if act == "ask" and not used.failed else (),
-        plan=text_of(used.given, "plan") if act == "propose" and not used.failed else "",
+        plan=text_of(used.input, "plan") if act == "propose" and not used.failed else "",
         cwd=cwd,
         id=id,
     )
@@ -124,12 +124,12 @@ def without_our_words(payload: Mapping[str, Any], *, host: str, kind: str) -> Ma
     return ours
 
 
-def todos_after(known: tuple[Todo, ...], told: tuple[Todo, ...]) -> tuple[Todo, ...]:
-    """The agent's list when *told* was added to what was *known*: the whole list, or single entries by their ids."""
-    if not any(todo.id for todo in told):
-        return told
+def todos_after(known: tuple[Todo, ...], update: tuple[Todo, ...]) -> tuple[Todo, ...]:
+    """The agent's list when *update* was added to what was *known*: the whole list, or single entries by their ids."""
+    if not any(todo.id for todo in update):
+        return update
     listed = {todo.id: todo for todo in known}
-    for todo in told:
+    for todo in update:
         before = listed.get(todo.id)
         listed[todo.id] = replace(todo, text=todo.text or before.text) if before else todo
     return tuple(todo for todo in listed.values() if todo.text)
@@ -140,8 +140,8 @@ def own_words(text: str) -> str:
     text = without_ours(text)
     if text.lstrip().startswith(NOT_TYPED):
         return ""
-    _, asked, request = text.partition(CODEX_REQUEST)
-    return _without(request if asked else text, WRAPPERS).strip()
+    _, marker, request = text.partition(CODEX_REQUEST)
+    return _without(request if marker else text, WRAPPERS).strip()
 
 
 def without_ours(text: str) -> str:
@@ -153,7 +153,7 @@ def is_ours(used: ToolUse) -> bool:
     """Whether a tool told what we remember: remembered again, it would confirm itself."""
     if OUR_TOOL.search(used.tool):
         return True
-    return _act(used) == "run" and _runs_us(_command(used.given))
+    return _act(used) == "run" and _runs_us(_command(used.input))
 
 
 def said_in(result: Any) -> str:
@@ -280,8 +280,8 @@ def _elsewhere(event: Event) -> str:
     """The last answer, where the host tells only the file that holds it; no hook has redacted that."""
     if event.host != "copilot":
         return ""
-    said = copilot_answer(text_of(event.payload, "transcriptPath", "transcript_path"), before=event.at)
-    return without_ours(redact(storable(said)))
+    answer = copilot_answer(text_of(event.payload, "transcriptPath", "transcript_path"), before=event.at)
+    return without_ours(redact(storable(answer)))
 
 
 def _mapped(item: Any, change: Callable[[str], str]) -> Any:
@@ -323,35 +323,35 @@ def _output(used: ToolUse, act: str) -> str:
 def _act(used: ToolUse) -> str:
     name = "".join(letter for letter in used.tool.lower() if letter.isalnum())
     act = _ACT_OF.get(name, "other")
-    return "edit" if act == "run" and "*** Begin Patch" in _command(used.given) else act
+    return "edit" if act == "run" and "*** Begin Patch" in _command(used.input) else act
 
 
-def _command(given: Mapping[str, Any]) -> str:
+def _command(arguments: Mapping[str, Any]) -> str:
     for name in ("command", "cmd", "script", "input"):
-        told = given.get(name)
-        if isinstance(told, str) and told.strip():
-            return told.strip()
-        if isinstance(told, list) and told and all(isinstance(word, str) for word in told):
+        command = arguments.get(name)
+        if isinstance(command, str) and command.strip():
+            return command.strip()
+        if isinstance(command, list) and command and all(isinstance(word, str) for word in command):
             # Codex runs ["bash", "-lc", "what was meant"].
-            return told[2] if len(told) == 3 and told[1] in ("-c", "-lc") else " ".join(told)
+            return command[2] if len(command) == 3 and command[1] in ("-c", "-lc") else " ".join(command)
     return ""
 
 
 def _edits(used: ToolUse, *, cwd: str, root: str) -> tuple[Edit, ...]:
     """What was replaced by what, as far as the tool's input and its structured result tell."""
-    given = used.given
-    patch = text_of(given, "command", "input", "patch", "patchText", "patch_text")
+    arguments = used.input
+    patch = text_of(arguments, "command", "input", "patch", "patchText", "patch_text")
     if "*** Begin Patch" in patch:
         return tuple(_patched(patch, name=lambda file: relative(file, cwd=cwd, root=root)))
-    names = [relative(file, cwd=cwd, root=root) for file in files_of(given)]
+    names = [relative(file, cwd=cwd, root=root) for file in files_of(arguments)]
     if not names:
         return ()
     whole = _whole(used)
     if whole is not None:
         return (Edit(file=names[0], before=whole[0], after=whole[1], whole=True),)
-    several = given.get("edits")
+    several = arguments.get("edits")
     found = []
-    for piece in several if isinstance(several, list) else [given]:
+    for piece in several if isinstance(several, list) else [arguments]:
         if isinstance(piece, dict):
             old = text_of(piece, "old_string", "oldString", "old_str", "old_text")
             new = text_of(piece, "new_string", "newString", "new_str", "new_text", "insert_text")
@@ -362,17 +362,17 @@ def _edits(used: ToolUse, *, cwd: str, root: str) -> tuple[Edit, ...]:
 
 def _whole(used: ToolUse) -> tuple[str | None, str] | None:
     """The whole file before and after, where the host tells both or can be asked for nothing more."""
-    given, result = used.given, used.result if isinstance(used.result, dict) else {}
+    arguments, result = used.input, used.result if isinstance(used.result, dict) else {}
     places = [result, *(result[name] for name in ("returnDisplay", "filediff") if isinstance(result.get(name), dict))]
     metadata = result.get("metadata")
     if isinstance(metadata, dict) and isinstance(metadata.get("filediff"), dict):
         places.append(metadata["filediff"])
     before = next((text for each in places if (text := text_of(each, *_BEFORE))), None)
     after = next((text for each in places if (text := text_of(each, *_AFTER))), "")
-    content = text_of(given, "content", "contents", "file_text", "new_contents")
-    old, new = text_of(given, "old_string", "oldString"), given.get("new_string", given.get("newString"))
+    content = text_of(arguments, "content", "contents", "file_text", "new_contents")
+    old, new = text_of(arguments, "old_string", "oldString"), arguments.get("new_string", arguments.get("newString"))
     if not after and not content and before and old and isinstance(new, str):
-        after = before.replace(old, new, -1 if given.get("replace_all") or given.get("replaceAll") else 1)
+        after = before.replace(old, new, -1 if arguments.get("replace_all") or arguments.get("replaceAll") else 1)
     after = after or content
     if not after or any(WAS_CUT.search(text) for text in (before or "", after)):
         return (before, content) if content and not WAS_CUT.search(before or "") else None
@@ -413,15 +413,15 @@ PATCH_HUNK = re.compile(r"^@@.*", re.MULTILINE)
 
 def _todos(used: ToolUse) -> tuple[Todo, ...]:
     result = used.result if isinstance(used.result, dict) else {}
-    task, id = result.get("task"), text_of(used.given, "taskId")
+    task, id = result.get("task"), text_of(used.input, "taskId")
     if isinstance(task, dict):  # Claude Code's TaskCreate
         return tuple(_listed([task]))
     if id:  # and its TaskUpdate, which tells what it changed
-        state, text = text_of(used.given, "status"), text_of(used.given, "subject")
+        state, text = text_of(used.input, "status"), text_of(used.input, "subject")
         return (Todo(text=text, done=state in DONE, id=id),) if state else ()
-    for told in (used.given, result):
+    for source in (used.input, result):
         for name in ("todos", "plan", "items", "todoList", "tasks"):
-            if isinstance(several := told.get(name), list):
+            if isinstance(several := source.get(name), list):
                 return tuple(_listed(several, ids=name == "tasks"))
     return ()
 
@@ -429,7 +429,7 @@ def _todos(used: ToolUse) -> tuple[Todo, ...]:
 def _choices(used: ToolUse) -> tuple[Choice, ...]:
     """The questions with the user's answers, where the host gives both back."""
     result = used.result if isinstance(used.result, dict) else {}
-    questions = result.get("questions") or used.given.get("questions")
+    questions = result.get("questions") or used.input.get("questions")
     answers = result.get("answers")
     if not isinstance(questions, list) or not isinstance(answers, dict):
         return ()

@@ -1,4 +1,4 @@
-"""A changed function -> the memory of it, from wherever it is known."""
+"""Build the memory of a changed function, from wherever it is known."""
 
 from __future__ import annotations
 

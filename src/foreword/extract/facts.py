@@ -22,7 +22,8 @@ class Facts:
 
     branch: str = ""  # that was worked on last
     default_branch: str = ""
-    repository: str = ""  # owner/name
+    repository: str = ""  # owner/name, as git or GitHub prints it for this project
+    named_repository: str = ""  # owner/name that commands worked with; it may be another project's
     commits: tuple[str, ...] = ()  # subjects, in order
     pull_request: str = ""  # "#41"
     fate: str = ""  # merged, pushed, or empty where nothing tells
@@ -45,6 +46,7 @@ class _Reader:
     def __init__(self) -> None:
         self.branch = self.default_branch = self.pull_request = self.fate = ""
         self.repositories: dict[str, int] = {}
+        self.named_repositories: dict[str, int] = {}
         self.commits: dict[str, None] = {}
         self.uncommitted: dict[str, None] = {}
         self.checks: dict[str, int] = {}
@@ -62,6 +64,7 @@ class _Reader:
             branch=self.branch,
             default_branch=self.default_branch,
             repository=max(self.repositories, key=self.repositories.__getitem__, default=""),
+            named_repository=max(self.named_repositories, key=self.named_repositories.__getitem__, default=""),
             commits=tuple(self.commits),
             pull_request=self.pull_request,
             fate=self.fate,
@@ -94,7 +97,7 @@ class _Reader:
             self.branch = on["branch"]
         elif "branch --show-current" in command and re.fullmatch(r"[\w./-]+", output.strip()):
             self.branch = output.strip()
-        if not failed and "NOT_FOUND" not in output:  # an agent guesses owners
+        if not failed and not _NOT_FOUND.search(output):  # an agent guesses owners
             self._name_repository(command, output)
         if default := _DEFAULT.search(output):
             self.default_branch = default["branch"]
@@ -110,14 +113,17 @@ class _Reader:
             self.uncommitted.clear()
 
     def _name_repository(self, command: str, output: str) -> None:
-        """Count a repository that a command worked with; what git or GitHub says of this one decides."""
-        found = [(_REPOSITORY.search(output), 1), (_ASKED_REPOSITORY.search(command), 1)]
-        if _ASKS_REPOSITORY.search(command):
-            found += [(_REPOSITORY.search(output), SURELY), (_BARE_REPOSITORY.search(output), SURELY)]
-        for each, times in found:
-            if each is not None:
-                name = "/".join(part for part in each.groups() if part)
-                self.repositories[name] = self.repositories.get(name, 0) + times
+        """Count the repository that git or GitHub prints for this project, else the one that the command names."""
+        printed = None
+        if not _ELSEWHERE.search(command):
+            for asks, prints in _OWN_REPOSITORY:
+                printed = printed or (prints.search(output) if asks.search(command) else None)
+        found, counts = printed, self.repositories
+        if found is None:
+            found, counts = _NAMED_REPOSITORY.search(command), self.named_repositories
+        if found is not None:
+            name = "/".join(part for part in found.groups() if part)
+            counts[name] = counts.get(name, 0) + 1
 
     def _commit(self, subject: str, command: str) -> None:
         self.commits[subject[:MOST_SUBJECT].strip()] = None
@@ -161,17 +167,27 @@ _SWITCHED = re.compile(
     r"\bgit (?:checkout|switch)(?: -[bBcC]| --create)? (?P<branch>[A-Za-z][\w./-]*)(?=\s*(?:$|[;&|\n]))"
 )
 _ON_BRANCH = re.compile(r"^On branch (?P<branch>\S+)$", re.MULTILINE)
-_REPOSITORY = re.compile(r"\bgithub\.com[:/](?P<owner>[\w.-]+)/(?P<name>[\w-]+(?:\.[\w-]+)*?)(?:\.git)?(?=[/\s\"')]|$)")
 _DEFAULT = re.compile(
     r"(?:HEAD branch: |origin/HEAD -> origin/|\"defaultBranchRef\":\{\"name\":\")(?P<branch>[\w./-]+)"
 )
-_ASKED_REPOSITORY = re.compile(
+_NAMED_REPOSITORY = re.compile(
     r"\bgh api (?:-\S+ )*/?repos/([\w.-]+)/([\w.-]+)/|\bgh pr\b[^\n|;]* (?:--repo|-R)[ =]([\w.-]+)/([\w.-]+)"
     r"|\brepository\(owner: ?\"([\w.-]+)\", name: ?\"([\w.-]+)\""
 )
-_ASKS_REPOSITORY = re.compile(r"\bgit remote\b|\bgh repo view\b(?! [\w.-]+/)")
-_BARE_REPOSITORY = re.compile(r"^(?:\{?\"nameWithOwner\": ?\")?([\w.-]+)/([\w.-]+)(?:\"\})?$", re.MULTILINE)
-SURELY = 100  # times that a command counts which asks for the repository's own name
+_NOT_FOUND = re.compile(r"NOT_FOUND|\bHTTP 404\b|\"Not Found\"|Could not resolve to a|[Rr]epository not found")
+_ELSEWHERE = re.compile(r"\bgit -C\b|\bcd +(?:\.\.|~)|(?:--repo|-R)[ =]|\bgit clone\b|\bgh repo clone\b")
+_ADDRESS = r"github\.com[:/]([\w.-]+)/([\w-]+(?:\.[\w-]+)*?)(?:\.git)?(?=[/\s\"')]|$)"
+# Commands that print where this project is, and how: an address in any other output may be anybody's.
+_OWN_REPOSITORY = (
+    (re.compile(r"\bgit remote\b"), re.compile(rf"^origin\s+\S*{_ADDRESS}", re.MULTILINE)),
+    (re.compile(r"\bgit remote\b|\bgh repo view\b(?! [\w.-]+/)"), re.compile(_ADDRESS)),
+    (
+        re.compile(r"\bgh repo view\b(?! [\w.-]+/)"),
+        re.compile(r"^(?:\{?\"nameWithOwner\": ?\")?([\w.-]+)/([\w.-]+)(?:\"\})?$", re.MULTILINE),
+    ),
+    (re.compile(r"\bgit (?:push|pull|fetch)\b"), re.compile(rf"^(?:To|From) \S*{_ADDRESS}", re.MULTILINE)),
+    (re.compile(r"\bgh pr create\b"), re.compile(r"^https://github\.com/([\w.-]+)/([\w.-]+)/pull/\d+", re.MULTILINE)),
+)
 _PULL_REQUEST = re.compile(r"/pull/(\d+)\b")
 _OPENS = re.compile(r"\bgh pr (?:create|view|edit|ready)\b")
 _ASKS_OWN = re.compile(r"\bgh pr (?:list\b[^\n|;]* --head\b|(?:view|checks|status)\b(?! (?:\d|https?:)))")

@@ -8,6 +8,7 @@ from typing import Any
 
 from foreword.audit import REVISED, said_again
 from foreword.extract.failure_memory import failure_body, failure_title, merge_failure_detail
+from foreword.extract.tasks import closes, replaces
 from foreword.extract.text import holds, stems
 from foreword.models import Memory, named, texts
 
@@ -92,7 +93,13 @@ def close_items(memory: Memory, *, done: Sequence[str], open: Sequence[str]) -> 
     They stay in the list of what the session left open, and are named as done beside it.
     """
     finished = [stems(each) for each in (*done, *open)]
-    closed = [item for item in open_items(memory) if _is_among(item, finished)]
+    closed = [
+        item
+        for item in open_items(memory)
+        if _is_among(item, finished)
+        or any(closes(each, item) for each in done)
+        or any(replaces(each, item) for each in open)
+    ]
     if not closed:
         return None
     detail = {**memory.detail, CLOSED: [*texts(memory.detail, CLOSED), *closed]}

@@ -126,6 +126,7 @@ class SessionExtractor:
             "uncommitted": list(facts.uncommitted)[:12],
             "checks": list(facts.checks)[:4],
             "repository": facts.repository,
+            "named_repository": facts.named_repository if not facts.repository else "",
             "default_branch": facts.default_branch,
             "fate": facts.fate,
         }

@@ -259,7 +259,7 @@ POINTS_AT = re.compile(r"\b(?:this|that|these|those)\s+(?!is\b|are\b|we\b|the\b|
 BRACKETS = re.compile(r"\s?\([^()]{0,400}\)")
 TAIL = re.compile(r"[\s:;,-]+\.?$")
 NEXT_STEP = re.compile(r",? (?:so|and) (?:we need to|you can|can you|we can|please|then)\b.*$", re.IGNORECASE)
-ASIDE = re.compile(r"^.{60,}?[,;] but (?=I (?:only |really |don'?t )*want\b)", re.IGNORECASE)
+CONCESSION = re.compile(r"^.{60,}?[,;] but (?=I (?:only |really |don'?t )*want\b)", re.IGNORECASE)
 REASON = re.compile(r"\b(?:because|since|so that|due to|as (?:that|this|it|we|they))\b.+", re.IGNORECASE)
 UNWANTED = re.compile(
     r"\b(?:instead of|rather than|and not|, not)\s+((?:(?! because| since| so that)[^,.;?!])+)", re.IGNORECASE
@@ -307,7 +307,7 @@ def _cue(text: str) -> _Cue | None:
 def _trimmed(sentence: str) -> str:
     """Return a sentence without the words around what it states."""
     text = TAIL.sub("", FILLER.sub("", " ".join(sentence.split()))).strip(" ,;-")
-    text = ASIDE.sub("", text)
+    text = CONCESSION.sub("", text)
     shorter = NEXT_STEP.sub("", text)
     return shorter if len(shorter.split()) >= 2 * FEWEST else text
 

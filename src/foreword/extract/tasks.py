@@ -74,12 +74,28 @@ def closes(done_text: str, open_item: str) -> bool:
     branch = _TO_PUSH.search(open_item)
     if branch:
         return f"pushed {branch[1]}" == done_text.strip()
+    if command := _TO_RUN.match(open_item):
+        return done_text.removeprefix("ran ").startswith(command[1])
+    if check := _TO_PASS.match(open_item):
+        return done_text.startswith("passed ") and _program(done_text.removeprefix("passed ")) == _program(check[1])
     return holds(stems(done_text), stems(_STATE.sub("", open_item)), share=SAME)
 
 
 _TO_MERGE = re.compile(r"PR #(\d+): review and merge")
 _TO_PUSH = re.compile(r"Not pushed: \d+ commits? on (\S+)")
+_TO_RUN = re.compile(r"Next: `(/[^`]+)`$")
+_TO_PASS = re.compile(r"Failed in its last run: `([^`]+)`")
 _STATE = re.compile(r"^(?:Changes? not committed|Planned, not implemented|Not finished|Todo|Failed in its last run): ")
+
+
+def replaces(later_item: str, open_item: str) -> bool:
+    """Return whether a later session left the same thing open in another state: more commits of the same branch."""
+    later, earlier = _TO_PUSH.search(later_item), _TO_PUSH.search(open_item)
+    return later is not None and earlier is not None and later[1] == earlier[1]
+
+
+def _program(command: str) -> list[str]:
+    return command.split()[:2]
 
 
 # --- done ----------------------------------------------------------------------------------------------------------
@@ -100,6 +116,7 @@ def _finished(turns: Sequence[Turn], listed: Sequence[Todo]) -> Iterator[str]:
             yield f"PR #{merged[1]} merged"
         if _PUSH.search(run.command) and commits:
             yield f"pushed {_branch_at(commits, run.at)}"
+    yield from _carried_out(turns)
     if any(turn.edited for turn in turns):
         if commits:
             left = set(_uncommitted(turns))
@@ -111,10 +128,26 @@ def _finished(turns: Sequence[Turn], listed: Sequence[Todo]) -> Iterator[str]:
             yield title
 
 
+def _carried_out(turns: Sequence[Turn]) -> Iterator[str]:
+    """Yield the checks that passed and the client's commands that the user ran."""
+    for run in map(run_of, _runs(turns)):
+        if not run.failed and not run.skipped:
+            yield from (f"passed {' '.join(_program(each.text))}" for each in run.commands if each.kind in _CHECKED)
+    for turn in turns:
+        if (found := _SLASH.match(turn.text.lstrip())) and turn.answer:
+            yield f"ran {' '.join(part for part in found.groups() if part)}"
+
+
 def _branch_at(commits: Sequence[Commit], at: float) -> str:
     return next((each.branch for each in reversed(commits) if each.at <= at and each.branch), commits[-1].branch)
 
 
+# A command of the client that a person typed, as it is or as Claude Code writes it down.
+_SLASH = re.compile(
+    r"(/[\w:-]+(?: [^\n]{1,80})?)"
+    r"|(?:<command-message>[^<]*</command-message>\s*)?<command-name>(/[^<]+)</command-name>"
+    r"(?:\s*<command-message>[^<]*</command-message>)?(?:\s*<command-args>([^<]{1,80})</command-args>)?"
+)
 _MERGES = re.compile(r"\bgh pr merge\s+(?:--?\S+\s+)*#?(\d+)")
 _PUSH = re.compile(r"\bgit(?:\s+-C\s+\S+){0,3}\s+push\b")
 

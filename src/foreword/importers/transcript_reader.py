@@ -347,7 +347,7 @@ class _Claude:
         tool, arguments, cwd = self.calls.pop(id)
         used = ToolUse(
             tool=tool,
-            given=_without_cuts(arguments),
+            input=_without_cuts(arguments),
             output=_capped(output),
             result=_without_cuts(result),
             failed=failed,
@@ -581,7 +581,7 @@ class _Codex:
     def _tool_use(self, id: str, *, output: str, failed: bool | None) -> Action:
         tool, arguments, cwd = self.calls.pop(id)
         self.codes.pop(id, None)
-        used = ToolUse(tool=tool, given=_without_cuts(arguments), output=_capped(output), failed=failed)
+        used = ToolUse(tool=tool, input=_without_cuts(arguments), output=_capped(output), failed=failed)
         return tool_action(used, at=self.at, cwd=cwd, root=self.root, id=_unique_id(id, self.ended))
 
 

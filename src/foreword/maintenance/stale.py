@@ -71,8 +71,8 @@ def _gone(memory: Memory, deleted: Collection[tuple[str, str]], *, about: PlanCo
 
     def is_gone(function: str) -> bool:
         """Look for the function in all files; where nobody can look, a deletion by a session counts."""
-        looks = [(about.exists(file, function), (file, function) in deleted) for file in memory.files]
-        return all(there is False or (there is None and by_session) for there, by_session in looks)
+        checked = [(about.exists(file, function), (file, function) in deleted) for file in memory.files]
+        return all(there is False or (there is None and by_session) for there, by_session in checked)
 
     if all(about.exists(file, "") is False for file in memory.files):
         return f"{_shown(memory.files)} gone"

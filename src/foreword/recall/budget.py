@@ -1,4 +1,4 @@
-"""Layers of lines -> those that fit the budget, each as long as it can be, and their text. Pure."""
+"""Choose the lines of each layer that fit the budget, as long as they can be, and join their text. Pure."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ def hint_for_edit(file: str, memories: Sequence[Memory], *, now: float) -> Hint 
 
     A turn may edit ten files: what was said in it counts for a file that it names, or where it edited hardly any other.
     """
-    said = [each for each in memories if each.trust == "user" and each.kind in LAID_DOWN and each.confidence >= SURE]
-    about = [each for each in said if _stands_alone(each.title) and _is_about(each, file)]
+    rules = [each for each in memories if each.trust == "user" and each.kind in LAID_DOWN and each.confidence >= SURE]
+    about = [each for each in rules if _stands_alone(each.title) and _is_about(each, file)]
     chosen = max(about, key=lambda each: each.created, default=None)
     if chosen is None:
         return None

@@ -1,4 +1,4 @@
-"""Prompt -> the files and the functions that it names."""
+"""Find the files and the functions that a prompt names."""
 
 from __future__ import annotations
 

@@ -106,8 +106,8 @@ def _turn(memory: Memory, now: float, weights: Mapping[str, float], width: int) 
 def _summary(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
     """Return a session's title with the sentences of its outcome that hold what is looked for."""
     room = max(80, width - len(memory.title))
-    told = passage(memory.body, weights, room=room) if weights else ""
-    note = session_note(replace(memory, body=told) if told else memory, now=now, room=room)
+    excerpt = passage(memory.body, weights, room=room) if weights else ""
+    note = session_note(replace(memory, body=excerpt) if excerpt else memory, now=now, room=room)
     return replace(note, text=neutral(note.text, width=width))
 
 

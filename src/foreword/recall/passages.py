@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
-from foreword.extract.text import cut, split_sentences
+from foreword.extract.text import cut, names_code, split_sentences
 from foreword.recall.relevance import memory_words, references, without_parts
 
 SHORTEST = 25  # characters of a sentence that says something
@@ -22,6 +22,25 @@ _TELLS = re.compile(
     r"|changed|moved|renamed|replaced|now|set in|must|requires?|fails? (?:when|if|with))\b",
     re.I,
 )
+
+
+# Whose subject stands in a sentence before it: "It is mentioned", "The tradeoff: it works"; not "This project uses".
+_POINTS_BACK = re.compile(
+    r"(?:(?:the|one|another|main|only) [\w -]{3,30}: )?"
+    r"(?:it|they|these|those|this|that|both|neither)(?:'(?:s|re|ll|d))? "
+    r"(?!(?:project|repo|repository|codebase|app|application|package|library|monorepo|machine|environment)\b)",
+    re.I,
+)
+_CLAUSE_END = re.compile(r"[,;]? [\u2013\u2014-] |[,;:.] ")
+
+
+def is_torn(text: str) -> bool:
+    """Return whether *text* begins with a pronoun for something that it does not say, and names no code there."""
+    pointing = _POINTS_BACK.match(text)
+    if not pointing:
+        return False
+    end = _CLAUSE_END.search(text, pointing.end())
+    return not names_code(text[: end.start() if end else None])
 
 
 def passage(text: str, weights: Mapping[str, float], *, room: int) -> str:
@@ -58,8 +77,8 @@ def _section_on(lines: Sequence[str], weights: Mapping[str, float], *, room: int
         if len(named) != 1 or named[0] not in weights:
             continue
         following = list(takewhile(lambda after: not references(after[:HEAD]), lines[place + 1 :]))
-        if told := " ".join(after for after in following if not _OFFER.search(after)):
-            return cut(f"{line.rstrip('.:')}: {told}", room)
+        if rest := " ".join(after for after in following if not _OFFER.search(after)):
+            return cut(f"{line.rstrip('.:')}: {rest}", room)
     return ""
 
 

@@ -37,6 +37,7 @@ from foreword.recall import render
 from foreword.recall.budget import Fitted, Layer, Line, fit
 from foreword.recall.files import TurnRecord, changed_together, record_of
 from foreword.recall.notes import Note, id_of, note_of, unique_notes
+from foreword.recall.passages import is_torn
 from foreword.recall.query import query_of
 from foreword.recall.rank import CERTAIN, WORDED, least, rank, votes, weighed
 from foreword.recall.relevance import (
@@ -78,7 +79,7 @@ CLEARLY = 0.25  # score of a hit that answers a question, whatever share of its 
 ANSWERS = 0.5  # of the weight of a question about the past, that the best note must hold
 # Words of a question that nothing here holds, from which on it is about something that was never spoken of, unless a
 # note holds this share of its weight: silences 5 more of devmem's 25 questions without an answer, loses 1 of 175.
-UNHEARD, HEARD = 2, 0.65
+UNHEARD, ANSWERS_UNHEARD = 2, 0.65
 SURE = 0.7  # confidence of what an agent wrote before it comes with a prompt: said in two sessions, or by the user
 SAYS_LITTLE = 60  # characters of an outcome without a file: what an agent was about to do when it was stopped
 NEW_WORDS = 0.4  # of a note's words that the prompt does not say itself
@@ -408,10 +409,12 @@ class _Recall:
         found: list[Entry] = []
         for each in ranked:
             entry = Entry(note_of(each.memory, now=self.now, weights=weights, width=ANSWER_WIDTH), each)
-            sure = best >= (ANSWERS if unheard < UNHEARD else HEARD) * whole
+            sure = best >= (ANSWERS if unheard < UNHEARD else ANSWERS_UNHEARD) * whole
             sure = sure or (unheard < UNHEARD and ranked[0].score >= CLEARLY)
             fits = each.why.get("named") or (sure and each.score >= self.needed)
-            if fits and _is_told(entry, found):
+            if fits and each.memory.trust != "user" and is_torn(entry.note.text):
+                self._reject(entry, "notes", "relevance", "it begins with a pronoun for something that it does not say")
+            elif fits and _is_told(entry, found):
                 self._reject(entry, "notes", "relevance", "another note of its session says the same")
             elif fits:
                 found.append(entry)
@@ -449,8 +452,10 @@ class _Recall:
         assert entry.ranked is not None
         memory, shown = entry.ranked.memory, content_words(entry.note.text)
         words = memory_words(_text_of(memory)) | shown
-        asked = memory.detail.get("user")  # a turn is about the issue that its prompt names
-        subject = anchors.references.intersection(references(f"{memory.title} {asked}")) | (anchors.references & shown)
+        own_prompt = memory.detail.get("user")  # a turn is about the issue that its prompt names
+        subject = anchors.references.intersection(references(f"{memory.title} {own_prompt}")) | (
+            anchors.references & shown
+        )
         return Candidate(
             id=memory.id,
             session=memory.session,
@@ -460,7 +465,8 @@ class _Recall:
             anchored=_is_written(memory) or is_anchored(anchors, files=memory.files, words=words),
             titled=memory.kind in ("turn", "summary") and is_titled(weights, title=memory.title, files=memory.files),
             same_thing=bool(subject),
-            substance=_says_something(memory, shown, prompt, asks="?" in self.trigger.prompt or bool(subject)),
+            substance=_says_something(memory, shown, prompt, asks="?" in self.trigger.prompt or bool(subject))
+            and (memory.trust == "user" or not is_torn(entry.note.text)),
             superseded=memory.status != "active",
             in_context=bool(memory.session) and memory.session == self.trigger.session,
         )
@@ -514,7 +520,7 @@ class _Recall:
         if own is not None and own.detail.get("pull_request"):
             return []
         others = [each for each in summaries if each is not own]
-        found = pull_request_note(others, now=self.now, within=PROGRESS_SECONDS)
+        found = pull_request_note(others, project=self.trigger.project, now=self.now, within=PROGRESS_SECONDS)
         return [Entry(replace(found[0], id=id_of(found[1])), Ranked(found[1], 1.0, {}))] if found else []
 
     def _last_release(self, typed: str) -> list[Entry]:
@@ -522,9 +528,9 @@ class _Recall:
         if not asks_for_release(typed):
             return []
         for turn in self._recent(("turn",), RELEASES):
-            asked, outcome = str(turn.detail.get("user", "")), str(turn.detail.get("outcome", ""))
+            prompt, outcome = str(turn.detail.get("user", "")), str(turn.detail.get("outcome", ""))
             own = bool(turn.session) and turn.session == self.trigger.session
-            if not own and len(outcome) >= SAYS_LITTLE and asks_for_release(asked):
+            if not own and len(outcome) >= SAYS_LITTLE and asks_for_release(prompt):
                 ranked = Ranked(turn, 1.0, {})
                 return [Entry(self._note(ranked, EMPTY), ranked)]
         return []
@@ -784,7 +790,7 @@ def thresholds(settings: Settings) -> dict[str, float]:
 
 
 def caps(settings: Settings) -> dict[str, int]:
-    """Return what agents take in one output, where the user raised it there: agent -> what its cap counts."""
+    """Return by agent what its output cap counts, where the user raised that cap."""
     return {"codex": settings.codex_context_tokens * codex.BYTES_A_TOKEN}
 
 
@@ -868,8 +874,8 @@ def _says_something(memory: Memory, shown: frozenset[str], prompt: frozenset[str
         return False
     if memory.kind == "turn" and not asks and not (memory.files or memory.detail.get("commits")):
         return False
-    said = memory.body if memory.kind == "summary" else str(memory.detail.get("outcome", ""))
-    if memory.kind in ("turn", "summary") and not memory.files and len(said) < SAYS_LITTLE:
+    outcome = memory.body if memory.kind == "summary" else str(memory.detail.get("outcome", ""))
+    if memory.kind in ("turn", "summary") and not memory.files and len(outcome) < SAYS_LITTLE:
         return False
     return len(shown - prompt) >= NEW_WORDS * len(shown)
 

@@ -1,4 +1,4 @@
-"""Moment -> what to look for: words, files and functions of its prompt, the task, in the scopes it may see."""
+"""Build the query of a trigger: words, files and functions of its prompt, the task, and the scopes it may see."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ NOTIFIED = "<task-notification>"  # Claude's, in the user's name, when something
 def query_of(trigger: Trigger, *, synonyms: Mapping[str, Sequence[str]] = EMPTY) -> Query:
     """What a moment looks for, in the scopes it may see: what its prompt says and names, and what is being done."""
     prompt = topic_of(trigger.prompt) if trigger.name == "prompt" else trigger.prompt  # who asks, asks for every word
-    said = terms(prompt)
+    words = terms(prompt)
     files, functions = mentioned(prompt, root=trigger.project.root)
     return Query(
         scopes=scopes_of(trigger),
-        terms=said,
+        terms=words,
         pairs=pairs(prompt),
-        synonyms=_besides(said, synonyms),
+        synonyms=_besides(words, synonyms),
         files=files,
         functions=functions,
         touched=trigger.touched[:MOST_TOUCHED],
@@ -52,6 +52,6 @@ def scopes_of(trigger: Trigger) -> tuple[str, ...]:
     return tuple(each for each in every if each.startswith(trigger.scope))
 
 
-def _besides(said: Sequence[str], synonyms: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """The synonyms that were not said themselves, each with the word it may stand for."""
-    return {other: term for term in reversed(said) for other in synonyms.get(term, ()) if other not in said}
+def _besides(words: Sequence[str], synonyms: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return the synonyms that are not among *words*, each with the word it may stand for."""
+    return {other: term for term in reversed(words) for other in synonyms.get(term, ()) if other not in words}

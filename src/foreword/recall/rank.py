@@ -1,4 +1,4 @@
-"""Lists of hits -> one list, best first, every factor told. Its weights live here; nothing else ranks.
+"""Merge lists of hits into one list, best first, with every factor. Its weights live here; nothing else ranks.
 
 score = match x recency x importance x reinforcement x scope x task
 """
@@ -127,8 +127,8 @@ def rank(found: Mapping[str, Sequence[Hit]], *, query: Query, now: float, trigge
 
 def worth_saying(ranked: Sequence[Weighed], *, threshold: float, trigger: str) -> list[Weighed]:
     """Those that are not below the least score that is said."""
-    said = least(ranked, threshold=threshold, trigger=trigger)
-    return [each for each in ranked if each.score >= said]
+    lowest = least(ranked, threshold=threshold, trigger=trigger)
+    return [each for each in ranked if each.score >= lowest]
 
 
 def least(ranked: Sequence[Scored], *, threshold: float, trigger: str) -> float:
@@ -143,17 +143,17 @@ def weighed(hits: Sequence[Hit], query: Query) -> tuple[Hit, ...]:
     roots = {term: root(term) for hit in hits for term in hit.held if " " not in term}
     rarities = {term: rarity for hit in hits for term, rarity in hit.held.items()}
     meant = {other: SYNONYM if term in rarities else STANDS_IN for other, term in query.synonyms.items()}
-    said = [_said(hit, roots, meant) for hit in hits]
-    told = _with_sessions(hits, _with_neighbours(hits, said, rarities))
+    per_hit = [_term_strengths(hit, roots, meant) for hit in hits]
+    scores = _with_sessions(hits, _with_neighbours(hits, per_hit, rarities))
     return tuple(
         replace(hit, score=score, strength=sum(strengths.values()))
-        for hit, score, strengths in zip(hits, told, said, strict=True)
+        for hit, score, strengths in zip(hits, scores, per_hit, strict=True)
     )
 
 
 def votes(hits: Sequence[Hit], query: Query, *, now: float) -> dict[str, float]:
     """The files and functions that the question is about, by the best hits, by name, and by what was just touched."""
-    given = {**dict.fromkeys(query.touched, TOUCHED), **dict.fromkeys((*query.files, *query.functions), NAMED)}
+    weights = {**dict.fromkeys(query.touched, TOUCHED), **dict.fromkeys((*query.files, *query.functions), NAMED)}
     aged = sorted(
         ((hit.score * _recency(hit.memory, now) ** RECENCY_OF_VOTERS, hit.memory) for hit in hits),
         key=lambda each: -each[0],
@@ -162,9 +162,9 @@ def votes(hits: Sequence[Hit], query: Query, *, now: float) -> dict[str, float]:
         named = {**dict.fromkeys(memory.functions, FUNCTION), **dict.fromkeys(memory.files, 1.0)}
         voice = (score / aged[0][0]) ** 2 / max(1, len(named))
         for name, weight in named.items():
-            given[name] = given.get(name, 0.0) + voice * weight
-    chosen = sorted(given, key=lambda name: (-given[name], name))[:UNITS]
-    return {name: given[name] for name in chosen}
+            weights[name] = weights.get(name, 0.0) + voice * weight
+    chosen = sorted(weights, key=lambda name: (-weights[name], name))[:UNITS]
+    return {name: weights[name] for name in chosen}
 
 
 def _matches(found: Mapping[str, Sequence[Hit]], query: Query) -> dict[str, float]:
@@ -183,12 +183,12 @@ def _matches(found: Mapping[str, Sequence[Hit]], query: Query) -> dict[str, floa
     matches = {}
     asked_for = (hit for source, hits in found.items() if source != "recency" for hit in hits)
     for memory in {hit.memory.id: hit.memory for hit in asked_for}.values():
-        said = words.get(memory.id, 0.0) / most if most > 0 else 0.0
+        match = words.get(memory.id, 0.0) / most if most > 0 else 0.0
         if meant:
-            said = (1 - MEANING) * said + MEANING * meant.get(memory.id, 0.0)
+            match = (1 - MEANING) * match + MEANING * meant.get(memory.id, 0.0)
         if most_votes > 0 and (memory.files or memory.functions):  # what names no code is judged by its words alone
-            said = (said + weight * structure.get(memory.id, 0.0) / most_votes) / (1 + weight)
-        matches[memory.id] = surely * said
+            match = (match + weight * structure.get(memory.id, 0.0) / most_votes) / (1 + weight)
+        matches[memory.id] = surely * match
     return matches
 
 
@@ -203,12 +203,12 @@ def _surely(hits: Sequence[Hit], query: Query) -> float:
     best = max(hits, key=lambda hit: (hit.score, hit.memory.id))
     topics = sum(EVERYDAY if query.synonyms.get(term, term) in GENERIC else 1 for term in best.held if " " not in term)
     side_by_side = len({term for hit in hits for term in hit.held if " " in term})
-    told = max(hit.strength for hit in hits) / (best.full + MORE)
-    told *= _between(TOPICS, topics)
-    told *= 1 + SIDE_BY_SIDE * min(2, side_by_side)
-    told *= 1 - COHERENT + COHERENT * _coherence(hits)
-    told *= CHANCE / math.log(max(SMALL, best.size))
-    return min(1.0, told)
+    certainty = max(hit.strength for hit in hits) / (best.full + MORE)
+    certainty *= _between(TOPICS, topics)
+    certainty *= 1 + SIDE_BY_SIDE * min(2, side_by_side)
+    certainty *= 1 - COHERENT + COHERENT * _coherence(hits)
+    certainty *= CHANCE / math.log(max(SMALL, best.size))
+    return min(1.0, certainty)
 
 
 def _between(steps: Sequence[float], at: float) -> float:
@@ -234,7 +234,7 @@ def _coherence(hits: Sequence[Hit]) -> float:
     return shared / (sum(score for score, _ in coded) or 1)
 
 
-def _said(hit: Hit, roots: Mapping[str, str], meant: Mapping[str, float]) -> dict[str, float]:
+def _term_strengths(hit: Hit, roots: Mapping[str, str], meant: Mapping[str, float]) -> dict[str, float]:
     """For each thing that a memory holds, its rarity by how often and where the memory says it."""
     memory = hit.memory
     title = plain(memory.title)
@@ -251,21 +251,21 @@ def _said(hit: Hit, roots: Mapping[str, str], meant: Mapping[str, float]) -> dic
         form = roots[term]
         often = IN_TITLE * title.count(form) + IN_BODY * body.count(form) + IN_CODE * code.count(form)
         often = max(HELD, often)
-        said = often * (1 + ENOUGH) / (often + enough) * meant.get(term, 1.0)
-        strengths[term] = rarity * said * whole
+        frequency = often * (1 + ENOUGH) / (often + enough) * meant.get(term, 1.0)
+        strengths[term] = rarity * frequency * whole
     return strengths
 
 
 def _with_neighbours(
-    hits: Sequence[Hit], said: Sequence[Mapping[str, float]], rarities: Mapping[str, float]
+    hits: Sequence[Hit], per_hit: Sequence[Mapping[str, float]], rarities: Mapping[str, float]
 ) -> list[float]:
     """What each hit holds, together with what stood around it in its session."""
     company = [len(hit.memory.body) + sum(near.length for near in hit.near) for hit in hits]
     usual = sum(company) / len(company) if any(company) else 1.0
-    told = []
-    for hit, strengths, length in zip(hits, said, company, strict=True):
+    scores = []
+    for hit, strengths, length in zip(hits, per_hit, company, strict=True):
         if not hit.memory.session:
-            told.append(sum(strengths.values()))
+            scores.append(sum(strengths.values()))
             continue
         asks = "?" in hit.memory.body[-TAIL:]
         around = _around(hit.near, asks=asks)
@@ -275,8 +275,8 @@ def _with_neighbours(
             if term in strengths or term in around:
                 share = strengths.get(term, 0.0) / rarity + around.get(term, 0.0)
                 total += rarity * share * (1 + NEIGHBOURS) / (share + slowly)
-        told.append(total * (ASKING if asks else 1))
-    return told
+        scores.append(total * (ASKING if asks else 1))
+    return scores
 
 
 def _around(near: Sequence[Near], *, asks: bool) -> dict[str, float]:
@@ -294,18 +294,19 @@ def _around(near: Sequence[Near], *, asks: bool) -> dict[str, float]:
     return around
 
 
-def _with_sessions(hits: Sequence[Hit], told: list[float]) -> list[float]:
+def _with_sessions(hits: Sequence[Hit], scores: list[float]) -> list[float]:
     """What a hit holds, and a share of the best for being in the session that holds most of what was asked."""
     sessions: dict[str, dict[str, float]] = {}
     for hit in hits:
         if hit.memory.session:
             sessions.setdefault(hit.memory.session, {}).update(hit.held)
     full = {session: sum(held.values()) for session, held in sessions.items()}
-    fullest, most = max(full.values(), default=0.0), max(told, default=0.0)
+    fullest, most = max(full.values(), default=0.0), max(scores, default=0.0)
     if fullest <= 0:
-        return told
+        return scores
     return [
-        own + SESSION * most * full.get(hit.memory.session, 0.0) / fullest for hit, own in zip(hits, told, strict=True)
+        own + SESSION * most * full.get(hit.memory.session, 0.0) / fullest
+        for hit, own in zip(hits, scores, strict=True)
     ]
 
 

@@ -1,4 +1,4 @@
-"""Stored text -> harmless and short, whatever it says; seconds -> how long ago."""
+"""Make stored text harmless and short enough to show, and format ages ("3 days ago")."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ def brief(title: str, *, width: int) -> str:
             if len(title) > width and "/" in word:
                 title = title.replace(word, _end_of_path(word, less=len(title) - width), 1)
     if len(title) > width and title.endswith(")") and "assert" in title[:20].lower():
-        told, _, name = title[:-1].rpartition(" (")  # an assertion says little: the test that it failed in tells it
-        if told and " " not in name:
-            told = told.removeprefix("AssertionError: ")
+        message, _, name = title[:-1].rpartition(" (")  # an assertion says little: the test that it failed in tells it
+        if message and " " not in name:
+            message = message.removeprefix("AssertionError: ")
             name = brief(name, width=width if width < NAMED else width // 2)
-            return name if width < NAMED else f"{_cut(told, width=width - len(name) - 3, more=False)} ({name})"
+            return name if width < NAMED else f"{_cut(message, width=width - len(name) - 3, more=False)} ({name})"
     if len(title) > width >= 12 and title.isascii() and " " not in title[:width]:
         tail = width // 3  # a long name: its end tells it from its siblings
         return f"{title[: width - 1 - tail]}\N{HORIZONTAL ELLIPSIS}{title[-tail:]}"

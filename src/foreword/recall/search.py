@@ -1,4 +1,4 @@
-"""Query -> one list of memories per source, each best first; a source that fails costs only itself."""
+"""Search each source for a query and return one list per source, best first; a source that fails costs only itself."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def search(
     ask("words", lambda: weighed(store.by_words(query)))
     if query.vector is not None:
         ask("meaning", lambda: store.by_meaning(query))
-    if not query.plain and (given := votes(found.get("words", ()))):
+    if not query.plain and (weights := votes(found.get("words", ()))):
         known = {hit.memory.id: hit.memory for hits in found.values() for hit in hits}
-        ask("structure", lambda: store.by_code(query, given, known=known))
+        ask("structure", lambda: store.by_code(query, weights, known=known))
     return found, tuple(wrong)

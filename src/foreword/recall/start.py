@@ -6,10 +6,12 @@ import os
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from foreword.extract.facts import most_frequent
 from foreword.extract.merge import open_items
-from foreword.models import Memory, Ranked, Trigger
+from foreword.extract.text import split_sentences, stems
+from foreword.models import Memory, Project, Ranked, Trigger
 from foreword.recall.files import TurnRecord, recent_files
 from foreword.recall.notes import (
     MOST_FILES,
@@ -24,6 +26,7 @@ from foreword.recall.notes import (
     texts_in,
     unique_notes,
 )
+from foreword.recall.passages import is_torn
 from foreword.recall.sanitize import ago, neutral, shown_path
 
 DAY = 86_400.0
@@ -32,6 +35,7 @@ STANDING_DAYS = 7.0  # the same for branch and uncommitted files
 OPEN_ITEMS = 5
 FOUND_OUT = "lea:"  # how the uids of learnings begin that nobody wrote down
 EXTRACTED = "han:"  # how the uids of handoffs begin that nobody wrote: open to-dos of a session
+OVERTAKEN = 2  # later sessions on the same files, after which an open item no longer leads
 OPEN_SESSIONS = 5  # of which open items are listed
 TITLE = 160
 SESSIONS = 40  # summaries that tell how things are run here
@@ -53,6 +57,8 @@ _GOTCHA = re.compile(
     r"|fails? (?:when|if|with)|requires?|cannot|can'?t)\b",
     re.IGNORECASE,
 )
+SEVERAL = 2  # sessions that must name a repository which no remote and no output tells
+_REMOTE = re.compile(r"git:[\w.-]+\.[a-z]+/([\w.-]+/[\w.-]+)")
 _UNCOMMITTED = re.compile(r"Changes? not committed: ")
 
 
@@ -130,7 +136,17 @@ class SessionStart:
                 if len(unique_notes([*seen, note])) > len(seen):
                     seen.append(note)
                     found.append(Entry(note, Ranked(memory, 1.0, {})))
-        return found[:OPEN_ITEMS]
+        # What later sessions worked over may be done without anybody saying so: it comes after the rest.
+        overtaken = [each for each in found if each.ranked and self._is_overtaken(each.ranked.memory)]
+        return [*(each for each in found if each not in overtaken), *overtaken][:OPEN_ITEMS]
+
+    def _is_overtaken(self, memory: Memory) -> bool:
+        """Return whether several later sessions worked on most of the files of the one that left something open."""
+        if memory.trust == "user":
+            return False
+        own = set(memory.files)
+        later = [each for each in self._summaries if each.created > memory.created and each.session != memory.session]
+        return bool(own) and sum(2 * len(own.intersection(each.files)) >= len(own) for each in later) >= OVERTAKEN
 
     def _open(self, memory: Memory, text: str) -> Note:
         whose = "handed over" if memory.kind == "handoff" and memory.trust == "user" else "left open"
@@ -143,7 +159,7 @@ class SessionStart:
         )
 
     def _sessions(self) -> list[Entry]:
-        worth = [each for each in self._summaries if each.body or each.files]
+        worth = [without_contradicted(each, self._decisions) for each in self._summaries if each.body or each.files]
         return [Entry(session_note(each, now=self._now, files=self._files), Ranked(each, 1.0, {})) for each in worth]
 
     def _failures(self) -> list[Entry]:
@@ -170,9 +186,11 @@ class SessionStart:
         """Return how tests, linters and builds are run here, and where the repository is."""
         checks = most_frequent((shape for each in self._summaries for shape in texts_in(each.detail, "checks")), most=3)
         parts = [f"`{neutral(shape, width=80)}`" for shape in checks]
-        for name, label in (("repository", "repository"), ("default_branch", "default branch")):
-            found = most_frequent((text for each in self._summaries for text in texts_in(each.detail, name)), most=1)
-            parts += [f"{label} {neutral(found[0], width=80)}"] if found else []
+        repository = repository_of(self._trigger.project, self._summaries)
+        if repository and self._summaries:  # alone it is not worth a block: the agent sees the remote
+            parts.append(f"repository {neutral(repository, width=80)}")
+        branches = (text for each in self._summaries for text in texts_in(each.detail, "default_branch"))
+        parts += [f"default branch {neutral(each, width=80)}" for each in most_frequent(branches, most=1)]
         ways = [Entry(Note(text=" · ".join(parts), kind="project"))] if parts else []
         return [*self._project_facts(), *ways]
 
@@ -223,6 +241,10 @@ class SessionStart:
         others = [path for file in self._files if (path := shown_path(file)) not in shown]
         return [Entry(Note(text=", ".join(others), kind="change"))] if others else []
 
+    @cached_property
+    def _decisions(self) -> list[Memory]:
+        return [each for each in self._recent(("decision",), RULES) if each.trust == "user"]
+
     # -- helpers ---------------------------------------------------------------------------------------------------
     def _in_play(self, memory: Memory) -> tuple[str, ...]:
         return tuple(shown_path(file) for file in memory.files if file in self._files)[:1]
@@ -239,7 +261,7 @@ def _is_worth_knowing(learned: Memory) -> bool:
 
     Most of the rest retells what a session built.
     """
-    if learned.confidence < CERTAIN:
+    if learned.confidence < CERTAIN or is_torn(learned.title):
         return False
     noted = not learned.uid.startswith(FOUND_OUT)
     return noted or learned.seen > 1 or bool(_GOTCHA.search(f"{learned.title} {learned.body}"))
@@ -279,7 +301,46 @@ def work_in_progress(summary: Memory, trigger: Trigger, *, now: float) -> str:
     return "; ".join(parts)
 
 
-def pull_request_note(summaries: Sequence[Memory], *, now: float, within: float) -> tuple[Note, Memory] | None:
+def without_contradicted(summary: Memory, decisions: Sequence[Memory]) -> Memory:
+    """Return *summary* without the sentences of its outcome that name what the user later chose something else for.
+
+    Such a decision says what it replaces; a sentence is about the same thing where it shares another word with it.
+    """
+    rejected = [
+        (old, stems(each.title) - old)
+        for each in decisions
+        if each.created > summary.created and (old := stems(text_in(each.detail, "instead_of")))
+    ]
+    if not rejected:
+        return summary
+    sentences = [sentence for line in summary.body.splitlines() for sentence in split_sentences(line)]
+    kept = [
+        sentence
+        for sentence in sentences
+        if not any(old <= (words := stems(sentence)) and words & about for old, about in rejected)
+    ]
+    return summary if len(kept) == len(sentences) else replace(summary, body="\n".join(kept))
+
+
+def repository_of(project: Project, summaries: Sequence[Memory]) -> str:
+    """Return owner and name of the project's repository; empty where nothing tells it for certain.
+
+    Its remote decides, then what git or GitHub printed in most sessions. A name that commands only worked with needs
+    several sessions: it may be another repository's.
+    """
+    if remote := _REMOTE.fullmatch(project.key):
+        return remote[1]
+    for name, fewest in (("repository", 1), ("named_repository", SEVERAL)):
+        found = [text for each in summaries for text in texts_in(each.detail, name)]
+        best = next(iter(most_frequent(found, most=1)), "")
+        if found.count(best) >= fewest and 2 * found.count(best) > len(found):
+            return best
+    return ""
+
+
+def pull_request_note(
+    summaries: Sequence[Memory], *, project: Project, now: float, within: float
+) -> tuple[Note, Memory] | None:
     """Return which pull request, branch and repository were worked on last; None where that is not known.
 
     *summaries* are those of earlier sessions, newest first; what is older than *within* seconds is over.
@@ -298,8 +359,8 @@ def pull_request_note(summaries: Sequence[Memory], *, now: float, within: float)
         pull = pull or next((found for each in same if (found := text_in(each.detail, "pull_request"))), "")
         parts = [f"Pull request {neutral(pull, width=20)}"] if pull else []
         parts += [f"branch {neutral(branch, width=80)}"] if branch else []
-        named = most_frequent((text for each in summaries for text in texts_in(each.detail, "repository")), most=1)
-        parts += [f"repository {neutral(named[0], width=80)}"] if named else []
+        repository = repository_of(project, summaries)
+        parts += [f"repository {neutral(repository, width=80)}"] if repository else []
         text = f"{', '.join(parts)}: {neutral(memory.title, width=TITLE)}"
         files = tuple(shown_path(file) for file in memory.files[:MOST_FILES])
         return Note(text=text, label=f"last worked on {ago(now - memory.created)}", files=files, kind="summary"), memory

@@ -1,4 +1,4 @@
-"""Prompt and recent events -> the task: coding, debugging, documentation, architecture, or none."""
+"""Classify a prompt and recent events as a task: coding, debugging, documentation, architecture, or none."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ _IN_NAMES = frozenset("_/.-")
 def task_of(prompt: str, recent: Sequence[str] = ()) -> str:
     """The task that the words of *prompt* and the kinds of *recent* tool events, newest first, speak for most."""
     speak = dict.fromkeys(SIGNS, 0)
-    said = prompt if len(prompt) <= 2 * READ else f"{prompt[:READ]} {prompt[-READ:]}"
+    sample = prompt if len(prompt) <= 2 * READ else f"{prompt[:READ]} {prompt[-READ:]}"
     # A file or a function that is called `test_exceptions` or `create-token` says nothing about the task.
-    plain = " ".join(word for word in said.split() if _IN_NAMES.isdisjoint(word[:-1]))
+    plain = " ".join(word for word in sample.split() if _IN_NAMES.isdisjoint(word[:-1]))
     words = set(broken(plain.replace("'t", "t").replace("’t", "t")).lower().split())
     for task, weights in SIGNS.items():
         for weight, signs in weights.items():

@@ -1,4 +1,4 @@
-"""Text -> how many tokens it costs, by tokenizer family; model name -> its family. The one estimator.
+"""Estimate how many tokens a text costs, by tokenizer family, and find the family of a model. The one estimator.
 
 No tokenizer fits into a hook, so the count is a weighted sum over the shape of the text: every character becomes one
 byte that names its class (a letter, a capital, a digit, a script, ...), and shapes are counted at the speed of

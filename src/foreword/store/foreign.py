@@ -20,7 +20,7 @@ class Foreign:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with self._told():
+        with self._translated_errors():
             how = "immutable=1" if _rests(path) else "mode=ro"
             self._db = sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, timeout=PATIENCE)
             self._db.text_factory = lambda raw: raw.decode("utf-8", "replace")
@@ -35,7 +35,7 @@ class Foreign:
 
     def columns(self, table: str) -> frozenset[str]:
         """What a table's columns are called; none where there is no such table."""
-        with self._told():
+        with self._translated_errors():
             return frozenset(row[1] for row in self._db.execute(f"PRAGMA table_info({_quoted(table)})"))
 
     def counts(self, table: str, *, by: Sequence[str]) -> Mapping[tuple[Any, ...], int]:
@@ -45,7 +45,7 @@ class Foreign:
             return {}
         names = ", ".join(_quoted(name) if name in there else "NULL" for name in by)
         places = ", ".join(str(number) for number in range(1, len(by) + 1))
-        with self._told():
+        with self._translated_errors():
             rows = self._db.execute(f"SELECT {names}, count(*) FROM {_quoted(table)} GROUP BY {places}")
             return {tuple(row[:-1]): row[-1] for row in rows}
 
@@ -56,14 +56,14 @@ class Foreign:
             return
         names = ", ".join(_quoted(name) if name in there else "NULL" for name in columns)
         which = "" if ids is None else f" WHERE id IN ({', '.join('?' * len(ids))})"
-        with self._told():
+        with self._translated_errors():
             found = self._db.execute(f"SELECT {names} FROM {_quoted(table)}{which}", tuple(ids or ()))
             while page := found.fetchmany(PAGE):
                 for row in page:
                     yield dict(zip(columns, row, strict=True))
 
     @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as exc:

@@ -24,7 +24,7 @@ STEADY_DAYS = 7
 LONGEST_GAP = 14  # days; more than a usual holiday is taken for a clock that jumped
 # What never goes by itself, whatever its status: rules, and what was decided, learned and aimed at.
 KEPT_KINDS = ("preference", "correction", "decision", "pattern", "goal", "learning")
-ASIDE = ("superseded", "stale", "discarded")
+INACTIVE = ("superseded", "stale", "discarded")
 # By size, in this order and the oldest first; what is not named goes by age alone.
 BY_SIZE = ("events", "texts", "aside", "observations", "changes")
 CLASSES = (*BY_SIZE, "access", "no_context", "undo")
@@ -140,7 +140,7 @@ def _memories(name: str, which: str) -> Part:
     )
 
 
-_ASIDE = ", ".join(f"'{status}'" for status in ASIDE)
+_INACTIVE = ", ".join(f"'{status}'" for status in INACTIVE)
 PARTS = (
     Part(
         "events",
@@ -180,9 +180,9 @@ PARTS = (
         "q.at",
         "true",
     ),
-    _memories("aside", f"m.status IN ({_ASIDE})"),
-    _memories("observations", f"m.kind = 'observation' AND m.status NOT IN ({_ASIDE})"),
-    _memories("changes", f"m.kind = 'change' AND m.status NOT IN ({_ASIDE})"),
+    _memories("aside", f"m.status IN ({_INACTIVE})"),
+    _memories("observations", f"m.kind = 'observation' AND m.status NOT IN ({_INACTIVE})"),
+    _memories("changes", f"m.kind = 'change' AND m.status NOT IN ({_INACTIVE})"),
     Part(
         "changes",
         "changes c",

@@ -29,7 +29,7 @@ BATCH = 100  # rows of one transaction: the longest event is 64 KB a text, and s
 # Indexes that are made anew, and vectors, which go with their memories.
 MADE = ("words", "vectors", "code", "sqlite_")
 OURS = {("events", "key"), ("memories", "split"), ("memories", "id")}
-TOLD = ("title", "body", "tags", "files", "functions", "detail")  # what the words of a memory are made of
+INDEXED_FIELDS = ("title", "body", "tags", "files", "functions", "detail")  # what the words of a memory are made of
 
 
 class Cleans(Protocol):
@@ -193,7 +193,7 @@ def _cleaned(table: str, old: Mapping[str, Any], *, cleaner: Cleans, place: Sequ
         clean = cleaner.cell(table, name, text, row=old)
         if clean != text:
             new[name] = f"{clean}#{place[0]}" if (table, name) == ("memories", "uid") else clean
-    if table == "memories" and set(new).intersection(TOLD):
+    if table == "memories" and set(new).intersection(INDEXED_FIELDS):
         new["split"] = split_of({**old, **new})
     return new
 
