@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.encoding import dumps, loads
 from foreword.models import Injection, Item, NoContextRecord, Session, Usage, UsageVerdict
-from foreword.store.sql import IN_WINDOW, SESSION, WINDOW, Reader, chunks, marks, texts, where
+from foreword.store.sql import IN_WINDOW, SESSION, WINDOW, Reader, chunks, marks, texts, transaction, where
 
 if TYPE_CHECKING:
     from foreword.store.database import Database
@@ -131,12 +131,13 @@ class Injections(InjectionReader):
         return items, tokens
 
     # -- usage --------------------------------------------------------------------------------------------------
+    @transaction
     def record_usage(self, verdicts: Sequence[UsageVerdict]) -> int:
         """Store whether items were used, and move their memories' counts by the difference; return how many changed.
 
         What was used stays used, and saying the same again changes nothing.
         """
-        return self._db.write(self._record_usage, verdicts)
+        return sum(map(self._record_verdict, verdicts))
 
     def undecided(self, session: str, *, limit: int = 500) -> tuple[Injection, ...]:
         """Return what a session was given and is not known to have used, with its texts, oldest first.
@@ -246,10 +247,7 @@ class Injections(InjectionReader):
                 for number, item in enumerate(injection.items)
             ],
         )
-        self._record_usage(verdicts)
-
-    def _record_usage(self, verdicts: Sequence[UsageVerdict]) -> int:
-        return sum(map(self._record_verdict, verdicts))
+        self.record_usage(verdicts)
 
     def _record_verdict(self, verdict: UsageVerdict) -> int:
         items = self._all(
