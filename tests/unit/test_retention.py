@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.config import SETTINGS as KNOWN
-from foreword.store.pruning import (
+from foreword.store.maintenance import (
     BY_SIZE,
     CLASSES,
     LONGEST_GAP,

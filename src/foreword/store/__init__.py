@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from foreword.errors import StoreError
 from foreword.models import Change, Event, Link, Memory, Session
@@ -25,6 +25,9 @@ from foreword.store.sql import SCHEMA, ReadOnly, transaction
 from foreword.store.stats import Stats
 from foreword.store.timeline import Timeline
 from foreword.store.tombstones import Tombstones
+
+if TYPE_CHECKING:
+    from foreword.store.forgetting import Forgetter
 
 __all__ = ["SCHEMA", "Store", "StoreReader"]
 
@@ -50,9 +53,7 @@ class Store:
         self.stats = Stats(self.database)
         self.timeline = Timeline(self.database)
         self.browsing = Browsing(self.database)
-        self.maintenance = Maintenance(
-            self.database, memories=self.memories, search=self.search, audit=self.audit, tombstones=tombstones
-        )
+        self.maintenance = Maintenance(self.database, memories=self.memories, search=self.search, audit=self.audit)
         self._tombstones = tombstones
 
     @transaction
@@ -95,6 +96,19 @@ class Store:
     def set_checkpoint(self, name: str, text: str, *, at: float) -> None:
         """Note how far something has come that may be interrupted."""
         self.database.execute("INSERT OR REPLACE INTO marks VALUES (?, ?, ?)", (name, text, at))
+
+    @property
+    def forgetter(self) -> Forgetter:
+        """Return what it takes to forget something, step by step. What was forgotten is never stored again."""
+        from foreword.store.forgetting import Forgetter
+
+        self.database.flush()
+        self.search.drop_vectors()
+        return Forgetter(self.database, tombstones=self._tombstones, audit=self.audit)
+
+    def was_forgotten(self, memories: Sequence[Memory]) -> bool:
+        """Return whether one of these was forgotten, so that it must not be made automatically again."""
+        return any(self._tombstones.refuses(memory, imported=False) for memory in memories)
 
     # -- the file -----------------------------------------------------------------------------------------------
     def wait_for_commit(self, after: int, *, seconds: float) -> int:

@@ -18,9 +18,9 @@ import apsw
 
 from foreword.errors import StoreError
 from foreword.models import EMPTY, Memory
-from foreword.store import scrub
 from foreword.store.audit import Audit
 from foreword.store.database import Database
+from foreword.store.maintenance import plan_all, sweep
 from foreword.store.memories import MemoryReader
 from foreword.store.memories import as_json as to_json
 from foreword.store.migrations import check_version, upgrade
@@ -505,19 +505,14 @@ class Copy(Source):
             db.executemany("INSERT OR REPLACE INTO tombstones VALUES (?, ?, ?)", stones[1])
             _bury(db.execute, tombstones, cutter.target, at=at)
             changed = 0
-            after: Sequence[Any] = ()
-            while True:
-                planned = scrub.plan(db.execute, after=after, cleaner=cutter)
-                scrub.apply(db.execute, planned)
+            for planned in plan_all(db.execute, cleaner=cutter):
+                planned.apply(db.execute)
                 changed += planned.found.changed
-                after = planned.found.after
-                if not after:
-                    break
             tombstones.bury("cut", sorted(cutter.cut), at=at)
             _rekey(db.execute, tombstones, at=at)
             changed += remove(db.execute, cutter.target).total()
             db.execute("DELETE FROM marks WHERE name = ?", (UNFINISHED,))
-        scrub.sweep(db)
+        sweep(db)
         return changed
 
     def close(self) -> None:

@@ -88,13 +88,13 @@ class Forgetting:
     def resume(self) -> None:
         """Finish in the background what a killed worker left."""
         try:
-            if self._services.store.maintenance.forgetting.unfinished():
+            if self._services.store.forgetter.unfinished():
                 self._extraction.apart(self._finish_quietly)
         except ForewordError:
             return
 
     def _preview(self, selection: Mapping[str, Any]) -> dict[str, Any]:
-        store, live = self._services.store, self._services.store.maintenance.forgetting
+        store, live = self._services.store, self._services.store.forgetter
         target, texts = _all_of([live], self._doomed(live, selection))
         about = live.preview(target)
         cutter = rows.cutter([live], target, _with_titles(texts))
@@ -116,7 +116,7 @@ class Forgetting:
         }
 
     def _forget(self, selection: Mapping[str, Any], *, who: str, why: str) -> dict[str, Any]:
-        live = self._services.store.maintenance.forgetting
+        live = self._services.store.forgetter
         if left := live.unfinished():
             self._finish(left)
         target = self._doomed(live, selection)
@@ -127,7 +127,7 @@ class Forgetting:
 
     def _finish_quietly(self) -> None:
         try:
-            if left := self._services.store.maintenance.forgetting.unfinished():
+            if left := self._services.store.forgetter.unfinished():
                 self._finish(left)
         except Exception as exc:  # noqa: BLE001 - nobody waits for this, so it must say what went wrong
             self._services.report("forget", f"an unfinished forget failed, and is tried again: {exc}")
@@ -135,7 +135,7 @@ class Forgetting:
     def _finish(self, left: Mapping[str, Any]) -> None:
         """Do what a killed worker was about to do."""
         store = self._services.store
-        live = store.maintenance.forgetting
+        live = store.forgetter
         if left.get("sweep"):  # the rows are gone, and with them what to look for
             store.maintenance.sweep()
             receipt = {"interrupted": True, "sentences": None, "left": None, "undo": FOR_EVER}
@@ -156,7 +156,7 @@ class Forgetting:
     def _carry_out(self, target: Target, *, who: str, why: str, at: float) -> dict[str, Any]:
         began = time.perf_counter()
         store, home = self._services.store, self._services.home
-        live = store.maintenance.forgetting
+        live = store.forgetter
         copies, unread = _opened(home)
         try:
             sources = [live, *copies]
@@ -256,7 +256,7 @@ def _projects(named: str, *, store: Store) -> tuple[str, ...]:
     """Find a folder's project, or the one of that key, with those that are its aliases."""
     key = storable(project_at(named).key if named.startswith("/") else named)
     key = counts_as(key, store.projects.all())
-    found = store.maintenance.forgetting.projects(key)
+    found = store.forgetter.projects(key)
     if not found:
         raise NotFound(f"nothing is known of the project {key!r}", hint="give a folder of it, or its key")
     return found
