@@ -10,7 +10,8 @@ from tests.contract.test_store import an_injection
 
 from foreword.audit import MemoryChange
 from foreword.models import Change, Event, Item, Link, Memory, Query, Session
-from foreword.store import Store, forgetting
+from foreword.store import Store
+from foreword.store import forget as forgetting
 
 
 def a_memory(title, **more):

@@ -24,10 +24,9 @@ from foreword.store.sessions import Sessions
 from foreword.store.sql import SCHEMA, ReadOnly, transaction
 from foreword.store.stats import Stats
 from foreword.store.timeline import Timeline
-from foreword.store.tombstones import Tombstones
 
 if TYPE_CHECKING:
-    from foreword.store.forgetting import Forgetter
+    from foreword.store.forget import Forgetter
 
 __all__ = ["SCHEMA", "Store", "StoreReader"]
 
@@ -39,6 +38,7 @@ class Store:
         self, path: Path, *, backups: Path, backups_keep: int = 5, choose: Callable[[str], str] = secrets.choice
     ) -> None:
         from foreword.store.database import Database  # with apsw, which a hook does not have
+        from foreword.store.forget import Tombstones
         from foreword.store.maintenance import Maintenance
 
         self.database = self._db = Database(path, backups=backups, backups_keep=backups_keep)
@@ -100,7 +100,7 @@ class Store:
     @property
     def forgetter(self) -> Forgetter:
         """Return what it takes to forget something, step by step. What was forgotten is never stored again."""
-        from foreword.store.forgetting import Forgetter
+        from foreword.store.forget import Forgetter
 
         self.database.flush()
         self.search.drop_vectors()

@@ -11,7 +11,7 @@ from foreword.store.sql import IN_WINDOW, SESSION, WINDOW, Reader, chunks, marks
 
 if TYPE_CHECKING:
     from foreword.store.database import Database
-    from foreword.store.tombstones import Tombstones
+    from foreword.store.forget import Tombstones
 
 # Layers that mention a memory in a line: what stood there is not told in full.
 _MENTIONS = "'standing', 'sessions', 'failures', 'commands', 'changes', 'files'"

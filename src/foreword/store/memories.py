@@ -17,7 +17,7 @@ from foreword.terms import split, text_in
 
 if TYPE_CHECKING:
     from foreword.store.database import Database
-    from foreword.store.tombstones import Tombstones
+    from foreword.store.forget import Tombstones
 
 MOST = 20_000  # more of one question are beyond any use
 MOST_DETAIL = 4_000  # characters of a detail that are looked for: the error, the reason, the fix

@@ -11,7 +11,7 @@ from foreword.store.sql import CHANGE, SESSION, Reader, transaction, where
 
 if TYPE_CHECKING:
     from foreword.store.database import Database
-    from foreword.store.tombstones import Tombstones
+    from foreword.store.forget import Tombstones
 
 
 class Sessions(Reader):

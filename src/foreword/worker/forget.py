@@ -27,10 +27,9 @@ from foreword.models import Memory, Query
 from foreword.paths import Home
 from foreword.redact import redact
 from foreword.store import Store
-from foreword.store import forgetting as rows
-from foreword.store.forgetting import Copy, Cutter, Forgetter, Source, Target
+from foreword.store import forget as rows
+from foreword.store.forget import Copy, Cutter, Forgetter, Sentences, Source, Target, is_long, split
 from foreword.store.projects import counts_as
-from foreword.store.verbatim import Sentences, is_long, split
 from foreword.terms import terms
 from foreword.worker.hook import Capture
 from foreword.worker.jobs.extract import ExtractionJob
