@@ -429,28 +429,23 @@ def cutter(sources: Sequence[Source], target: Target, texts: Sequence[str]) -> C
     return Cutter(target, texts, injections=frozenset[str]().union(*injections))
 
 
-# What a detail has of each session, and texts with the sessions that knew them.
-_BY_SESSION = ("seen_in", "also", "succeeded_in", "routine_in")
-_KNOWN_BY = ("worked", "used_in", "fixes")
-
-
 def _without_sessions(detail: str, sessions: Set[str]) -> str:
     """Return a memory's detail without what these sessions saw and fixed; another's fix takes the place of theirs."""
-    fields = _as_object(detail) if sessions and '_in"' in detail else {}
-    before = as_json(fields)
-    for name in (name for name in _BY_SESSION if isinstance(fields.get(name), dict)):
-        fields[name] = {key: each for key, each in fields[name].items() if key not in sessions}
+    fields = _as_object(detail) if sessions else {}
     gone = _known_by(fields, sessions)
-    for name in (name for name in _KNOWN_BY if isinstance(fields.get(name), dict)):
-        fields[name] = {
-            text: [each for each in some if each not in sessions] if isinstance(some, list) else some
-            for text, some in fields[name].items()
-            if text not in gone
+    kept = {
+        name: {
+            key: [each for each in some if each not in sessions] if isinstance(some, list) else some
+            for key, some in value.items()
+            if key not in sessions and key not in gone
         }
-    if fields.get("fix") in gone:
-        fields["fix"] = next(iter(fields["fixes"]), "")
-        fields["fixed_files"] = []
-    return detail if as_json(fields) == before else as_json(fields)
+        if isinstance(value, dict)
+        else value
+        for name, value in fields.items()
+    }
+    if kept.get("fix") in gone:
+        kept |= {"fix": next(iter(kept["fixes"]), ""), "fixed_files": []}
+    return detail if kept == fields else as_json(kept)
 
 
 def _without_texts(body: str, gone: Sequence[str]) -> str:
@@ -813,12 +808,11 @@ def as_list(names: Iterable[str]) -> str:
 
 def _known_by(detail: Mapping[str, Any], sessions: Set[str]) -> list[str]:
     """Return what worked against a failure, or fixed it, in these sessions and in no other."""
-    found = [each for name in _KNOWN_BY if isinstance(each := detail.get(name), dict)]
-    every: dict[str, set[str]] = {}
-    for texts_of_one in found:
-        for text, some in texts_of_one.items():
-            every.setdefault(text, set()).update(each for each in some if isinstance(each, str))
-    return [text for text, some in every.items() if some and some <= sessions]
+    known: dict[str, set[str]] = {}
+    for name in ("worked", "used_in", "fixes"):
+        for text, some in detail[name].items() if isinstance(detail.get(name), dict) else ():
+            known.setdefault(text, set()).update(each for each in some if isinstance(each, str))
+    return [text for text, some in known.items() if some and some <= sessions]
 
 
 def _as_object(text: str) -> dict[str, Any]:

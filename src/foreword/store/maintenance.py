@@ -47,33 +47,19 @@ KEPT_KINDS = ("preference", "correction", "decision", "pattern", "goal", "learni
 ASIDE = ("superseded", "stale", "discarded")
 # By size, in this order and the oldest first; what is not named goes by age alone.
 BY_SIZE = ("events", "texts", "aside", "observations", "changes")
-CLASSES = (*BY_SIZE, "access", "no_context", "undo")
-WHAT = {
-    "events": "raw events of sessions that were distilled",
-    "texts": "exact texts of what was injected",
-    "aside": "memories that are superseded, stale or discarded",
-    "observations": "observations",
-    "changes": "changed functions",
-    "access": "notes of who fetched what",
-    "no_context": "reasons why no context was given",
-    "undo": "what it takes to undo entries of the log",
+CLASSES = {  # with the setting that says for how many days, and what people call it
+    "events": ("events_keep_days", "raw events of sessions that were distilled"),
+    "texts": ("traces_keep_days", "exact texts of what was injected"),
+    "aside": ("inactive_keep_days", "memories that are superseded, stale or discarded"),
+    "observations": ("observations_keep_days", "observations"),
+    "changes": ("observations_keep_days", "changed functions"),
+    "access": ("traces_keep_days", "notes of who fetched what"),
+    "no_context": ("traces_keep_days", "reasons why no context was given"),
+    "undo": ("traces_keep_days", "what it takes to undo entries of the log"),
 }
 ENOUGH = 0.9  # of the cap, to which a store is brought down that has passed it: not a little every day
 # Seconds in which a session may go on, and needs its events and texts, whatever the size of the store.
 REST = 7 * 86_400
-
-
-SETTINGS = {
-    "events": "events_keep_days",
-    "texts": "traces_keep_days",
-    "aside": "inactive_keep_days",
-    "observations": "observations_keep_days",
-    "changes": "observations_keep_days",
-    "access": "traces_keep_days",
-    "no_context": "traces_keep_days",
-    "undo": "traces_keep_days",
-}
-
 ROWS = 100  # of one transaction: some milliseconds in which no hook can write
 SECONDS = 86_400
 ROW = 200  # bytes that a row takes besides its texts: numbers, keys, and its lines in indexes

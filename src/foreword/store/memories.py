@@ -82,7 +82,7 @@ class MemoryReader(Reader):
         sides = []
         for beyond, order in (("<", "DESC"), (">", "ASC")):
             rows: list[Any] = []
-            for owner, _ in self._owners((scope,)):
+            for owner, _ in self.owners((scope,)):
                 for kind in KINDS:  # one walk along the index for each, as for recency
                     rows += self._all(
                         f"""SELECT created, id, place FROM memories WHERE owner = ?1 AND kind = ?2 AND status = 'active'
@@ -158,7 +158,7 @@ class MemoryReader(Reader):
         return tuple((memory, at) for memory, at in rows)
 
     def _owner_numbers(self, scopes: Sequence[str]) -> Sequence[int]:
-        owners = self._owners(scopes) if scopes else self._all("SELECT number, scope FROM owners ORDER BY number")
+        owners = self.owners(scopes) if scopes else self._all("SELECT number, scope FROM owners ORDER BY number")
         return [number for number, _ in owners]
 
     def by_id(self, ids: Sequence[str]) -> tuple[Memory, ...]:

@@ -89,7 +89,7 @@ class Reader:
     def _all(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
         return self._reads.query(sql, parameters)
 
-    def _owners(self, scopes: Sequence[str]) -> list[Any]:
+    def owners(self, scopes: Sequence[str]) -> list[Any]:
         """Return number and size of the scopes that exist."""
         return self._all(f"SELECT number, newest FROM owners WHERE scope IN ({marks(scopes)})", tuple(scopes))
 

@@ -26,7 +26,7 @@ from foreword.maintenance import contradictions, dedupe, proposals, stale
 from foreword.maintenance.stale import Present, roots_of
 from foreword.models import BASE32, Memory, Project, Query, named, text, texts
 from foreword.store import Store
-from foreword.store.maintenance import PARTS, SETTINGS, WHAT, Limits, Prunable, PrunePlan
+from foreword.store.maintenance import CLASSES, PARTS, Limits, Prunable, PrunePlan
 from foreword.worker.jobs import Job, JobRunner
 from foreword.worker.projects import ProjectRegistry
 from foreword.worker.services import Services
@@ -451,7 +451,7 @@ class PruneJob:
 
     def _limits(self) -> Limits:
         settings = self._services.settings
-        days = {name: int(getattr(settings, setting)) for name, setting in SETTINGS.items()}
+        days = {name: int(getattr(settings, setting)) for name, (setting, _) in CLASSES.items()}
         return Limits(days, settings.store_max_mb * 1024 * 1024)
 
     def _report(self, plan: PrunePlan, *, dry_run: bool) -> dict[str, Any]:
@@ -476,6 +476,6 @@ class _PruneRun:
 
 
 def _prunable_row(each: Prunable, *, keep: int) -> dict[str, Any]:
-    row = {"name": each.name, "what": WHAT[each.name], "keep_days": keep, "rows": each.rows, "bytes": each.size}
+    row = {"name": each.name, "what": CLASSES[each.name][1], "keep_days": keep, "rows": each.rows, "bytes": each.size}
     dates = {"oldest": each.oldest, "newest": each.newest} if each.rows else {"oldest": None, "newest": None}
     return {**row, "by_age": each.by_age, "by_size": each.rows - each.by_age, **dates}
