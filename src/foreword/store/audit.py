@@ -11,7 +11,7 @@ from foreword.audit import AuditEntry, MemoryChange, UndoResult, detail_after, i
 from foreword.errors import Conflict
 from foreword.models import Link, Memory
 from foreword.store.memories import Memories, as_json
-from foreword.store.sql import FROM, MEMORY, Reader, marks, memory_of, transaction, where
+from foreword.store.sql import FROM, MEMORY, Reader, memory_of, transaction, where
 
 if TYPE_CHECKING:
     from foreword.store.database import Database
@@ -63,20 +63,16 @@ class Audit(Reader):
         limit: int = 50,
     ) -> tuple[AuditEntry, ...]:
         """Return who changed what on purpose, newest first; *standing*: only what was not undone and can be."""
-        conditions: dict[str, tuple[object, ...]] = {
-            "project = ?": (project,) if project else (),
-            "number IN (SELECT number FROM log_memories WHERE memory = ?)": (memory,) if memory else (),
-            "run = ?": (run,) if run else (),
-            f"number IN ({marks(numbers)})": tuple(numbers),
-            "at >= ?": (since,) if since else (),
-            "undone = 0 AND what NOT IN (?, ?)": ("undo", "forget") if standing else (),  # what is gone stays so
+        conditions = {
+            "project = ?": project,
+            "number IN (SELECT number FROM log_memories WHERE memory = ?)": memory,
+            "run = ?": run,
+            "number IN (SELECT value FROM json_each(?))": json.dumps(list(numbers)) if numbers else "",
+            "at >= ?": since,
         }
-        chosen = {condition: values for condition, values in conditions.items() if values}
-        clause = f"WHERE {' AND '.join(chosen)}" if chosen else ""
-        rows = self._all(
-            f"SELECT {ENTRY} FROM log {clause} ORDER BY number DESC LIMIT ?",
-            (*(each for values in chosen.values() for each in values), limit),
-        )
+        # What is gone stays so.
+        clause, parameters = where(conditions, *["undone = 0 AND what NOT IN ('undo', 'forget')"] * standing)
+        rows = self._all(f"SELECT {ENTRY} FROM log {clause} ORDER BY number DESC LIMIT ?", (*parameters, limit))
         return tuple(_entry_of(row, self._memories_of(row[0])) for row in rows)
 
     def created(

@@ -78,7 +78,11 @@ class Projects(ProjectReader):
     def row_counts(self, key: str) -> dict[str, int]:
         """Return how many rows of every table are a project's, whatever their status."""
         self._db.flush()
-        return self._row_counts(key)
+        scoped = f"SELECT count(*) FROM memories WHERE owner = {_OWNER}"
+        found = {"memories": int(self._all(scoped, (f"project:{key}",))[0][0])}
+        for table in TABLES:
+            found[table] = int(self._all(f"SELECT count(*) FROM {table} WHERE project = ?", (key,))[0][0])
+        return found
 
     @transaction
     def see(self, projects: Sequence[Project], *, at: float) -> None:
@@ -129,7 +133,7 @@ class Projects(ProjectReader):
         one first; the one that came stays as superseded by it.
         """
         self._db.flush()
-        return self._db.write(self._merge, key, into=into, unite=unite, who=who, at=at)
+        return self._merge(key, into=into, unite=unite, who=who, at=at)
 
     @transaction
     def merge_late_rows(self, key: str, *, into: str) -> None:
@@ -141,16 +145,10 @@ class Projects(ProjectReader):
         rows = self._all("SELECT key, name, root, roots, alias_of, first, last FROM projects ORDER BY key")
         return {row[0]: _known(row) for row in rows}
 
-    def _row_counts(self, key: str) -> dict[str, int]:
-        scoped = f"SELECT count(*) FROM memories WHERE owner = {_OWNER}"
-        found = {"memories": int(self._all(scoped, (f"project:{key}",))[0][0])}
-        for table in TABLES:
-            found[table] = int(self._all(f"SELECT count(*) FROM {table} WHERE project = ?", (key,))[0][0])
-        return found
-
     # -- inside a change ----------------------------------------------------------------------------------------
+    @transaction
     def _merge(self, key: str, *, into: str, unite: Callable[[Memory, Memory], Memory], who: str, at: float) -> Merged:
-        rows = self._row_counts(key)
+        rows = self.row_counts(key)
         pairs = self._move(key, into)
         for winner, loser in pairs:
             self._unite(winner, loser, unite)

@@ -103,10 +103,8 @@ class Forgetting:
             "tables": dict(about.tables),
             "memories": [_named_memory(each) for each in about.memories[:MOST_TITLES]],
             "more": len(about.memories[MOST_TITLES:]),
-            "cut": _some({**cut, "log": max(cut["log"], about.entries)}),
-            "cut_memories": [memory.id for memory in store.memories.get_by_uid(sorted(cutter.cut))],
+            **self._changed(cut, in_files, cutter=cutter, about=about),
             "similar": self._similar(about.memories, target),
-            "files": _some(in_files),
             "sessions": list(target.sessions),
             "projects": list(target.projects),
             "copies": [_name(path, self._services.home) for path in _backups(self._services.home)],
@@ -186,9 +184,7 @@ class Forgetting:
             "sessions": len(target.sessions),
             "projects": len(target.projects),
             "removed": dict(removed),
-            "cut": _some({**cut, "log": max(cut["log"], about.entries)}),
-            "files": _some(in_files),
-            "cut_memories": [memory.id for memory in store.memories.get_by_uid(sorted(cutter.cut))],
+            **self._changed(cut, in_files, cutter=cutter, about=about),
             "similar": [each["id"] for each in similar],
             "tombstones": len(stones[1]),
             "sentences": {"looked_for": len(cutter.sentences.all), "too_short": sum(map(_is_short, set(texts)))},
@@ -203,6 +199,14 @@ class Forgetting:
         entry = live.end(receipt, who=who, why=named, at=at, ids=target.ids[:MOST_NAMED], project=project)
         more = {"ids": list(target.ids), "entry": entry, "not_ours": _not_ours(about), "dry_run": False}
         return {**receipt, **more, "similar": similar}
+
+    def _changed(
+        self, cut: Counter[str], in_files: Counter[str], *, cutter: Cutter, about: rows.Preview
+    ) -> dict[str, Any]:
+        """Return what stays without copies: rows by table, lines by file, and the ids of memories."""
+        memories = self._services.store.memories.get_by_uid(sorted(cutter.cut))
+        cut["log"] = max(cut["log"], about.entries)
+        return {"cut": dict(+cut), "files": dict(+in_files), "cut_memories": [memory.id for memory in memories]}
 
     def _similar(self, memories: Sequence[Memory], target: Target) -> list[dict[str, str]]:
         """Return the memories that stay and say the same in other words: whoever asked decides about them."""
@@ -312,10 +316,6 @@ def _named_memory(memory: Memory) -> dict[str, str]:
 def _not_ours(about: rows.Preview) -> list[str]:
     """Return what is not ours to remove."""
     return [*(f"the agent's own transcript {path}" for path in about.transcripts), *NOT_OURS]
-
-
-def _some(counts: Mapping[str, int]) -> dict[str, int]:
-    return {name: count for name, count in counts.items() if count}
 
 
 # ---- the files of the home
