@@ -10,7 +10,8 @@ from tests.contract.test_store import an_injection
 
 from foreword.audit import MemoryChange
 from foreword.models import Change, Event, Item, Link, Memory, Query, Session
-from foreword.store import Store, forgetting
+from foreword.store import Store
+from foreword.store import forget as forgetting
 
 
 def a_memory(title, **more):
@@ -22,7 +23,7 @@ def an_event(key, at=5.0, session="s", prompt="hello"):
 
 
 def forget(store, at=10.0, **asked):
-    live = store.maintenance.forgetting
+    live = store.forgetter
     target = live.find(**asked)
     live.begin(target, at=at)
     removed = live.remove(target)
@@ -159,7 +160,7 @@ def test_copies_in_other_memories_are_cut_or_go_with_it(store):
             a_memory("Use Valkey for locks", body="So be it.", session="t"),
         ]
     )
-    live = store.maintenance.forgetting
+    live = store.forgetter
     target = live.find(ids=[one.id])
     told = list(live.texts(target))
     cutter = forgetting.Cutter(target, told)
@@ -177,13 +178,11 @@ def test_a_backup_is_cleaned_and_refuses_what_was_forgotten(tmp_path):
     live = Store(tmp_path / "memory.db", backups=tmp_path / "backups")
     (one, two) = live.memories.put([a_memory("walrus in the fog", session="s"), a_memory("penguin")])
     shutil.copytree(tmp_path, tmp_path / "copied")
-    target = live.maintenance.forgetting.find(ids=[one.id])
-    live.maintenance.forgetting.begin(target, at=10.0)
+    target = live.forgetter.find(ids=[one.id])
+    live.forgetter.begin(target, at=10.0)
     path = tmp_path / "copied" / "memory.db"
     copy = forgetting.Copy(path)
-    assert (
-        copy.forget(forgetting.Cutter(target, [one.title]), stones=live.maintenance.forgetting.stones(), at=10.0) >= 1
-    )
+    assert copy.forget(forgetting.Cutter(target, [one.title]), stones=live.forgetter.stones(), at=10.0) >= 1
     copy.close()
     live.close()
     assert b"walrus" not in path.read_bytes()
@@ -196,9 +195,9 @@ def test_a_backup_is_cleaned_and_refuses_what_was_forgotten(tmp_path):
 def test_a_key_is_made_once_and_hashes_tell_nothing_of_the_text(store):
     (one, two) = store.memories.put([a_memory("walrus in the fog"), a_memory("penguin in the sun")])
     forget(store, ids=[one.id])
-    first = store.maintenance.forgetting.stones()
+    first = store.forgetter.stones()
     forget(store, ids=[two.id])
-    second = store.maintenance.forgetting.stones()
+    second = store.forgetter.stones()
     assert first[0] == second[0]
     assert set(first[1]) < set(second[1])
     assert not any(b"walrus" in hash for hash, _, _ in second[1])
@@ -207,5 +206,5 @@ def test_a_key_is_made_once_and_hashes_tell_nothing_of_the_text(store):
 @pytest.mark.parametrize("words", ["WALRUS fog", "fog, licence"])
 def test_words_are_looked_for_in_every_text_of_a_memory_whatever_their_case(store, words):
     store.memories.put([a_memory("Walrus", detail={"why": "the fog, licence"}), a_memory("fog", project="there")])
-    target = store.maintenance.forgetting.find(projects=["here"], match=words)
+    target = store.forgetter.find(projects=["here"], match=words)
     assert (len(target.ids), target.projects) == (1, ())

@@ -25,7 +25,7 @@ def an_injection(id, *, tokens=7, **more):
 
 def forgotten(store, **asked):
     """As a worker forgets: hidden and buried, then gone."""
-    live = store.maintenance.forgetting
+    live = store.forgetter
     target = live.find(**asked)
     live.begin(target, at=10.0)
     live.remove(target)

@@ -11,7 +11,7 @@ from tests.tables import table
 
 from foreword.audit import MemoryChange
 from foreword.models import KINDS, Change, Event, Injection, Item, Link, Memory, NoContextRecord, Query
-from foreword.store.pruning import CLASSES, PARTS, Limits
+from foreword.store.maintenance import CLASSES, PARTS, Limits
 
 DAY = 86_400
 FIRST = datetime(2026, 1, 1, 12)
@@ -73,7 +73,7 @@ def carried_out(store, plan, *, now, stop: int = 10**9) -> dict[str, int]:
     rows = dict.fromkeys(CLASSES, 0)
     noted = 0
     for place, part in enumerate(PARTS):
-        after = ()
+        after = 0
         while stop > 0:
             batch = store.maintenance.prune(plan, place, after=after, who="worker", now=now, removed=rows, noted=noted)
             rows[part.name] += batch.rows

@@ -150,7 +150,7 @@ def test_who_saw_what_is_made_anew_with_the_index_and_goes_with_the_memory(store
     assert store.stats.row_counts()["sightings"] == 2
     store.reindex()
     assert told_by(store, "a", "b", "c") == before
-    live = store.maintenance.forgetting
+    live = store.forgetter
     target = live.find(ids=[kept[0].id])
     live.begin(target, at=9.0)
     assert told_by(store, "a", "b") == {"a": [kept[1].id], "b": []}

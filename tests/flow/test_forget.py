@@ -255,7 +255,7 @@ KILLED = """
 import os, sys, time
 from pathlib import Path
 from foreword.paths import Home
-from foreword.store import forgetting as rows
+from foreword.store import forget as rows
 from foreword.worker import forget
 from foreword.worker.app import App
 from foreword.worker.handlers import forget_memories

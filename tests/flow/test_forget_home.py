@@ -229,7 +229,7 @@ def test_signs_are_looked_for_as_they_are(app: App, match: str) -> None:
 
 def test_nothing_that_is_about_to_go_is_fetched_any_more(app: App) -> None:
     (one,) = kept(app, Memory("decision", "walrus"))
-    live = app.store.maintenance.forgetting
+    live = app.store.forgetter
     live.begin(live.find(ids=[one.id]), at=9.0)
     with pytest.raises(NotFound):
         show_memory(app, one.id)

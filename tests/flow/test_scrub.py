@@ -20,7 +20,7 @@ from foreword.models import Change, Event, Injection, Memory, Vector
 from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.store import Store
-from foreword.store.scrub import Cleaner
+from foreword.store.maintenance import Cleaner
 from tests.flow.conftest import CLEAN, end_worker
 from tests.planted import ALNUM, chars
 

@@ -335,7 +335,7 @@ def test_the_file_stays_as_it_is_and_a_damaged_one_is_told(tmp_path_factory):
 
 
 def test_a_file_that_is_held_by_its_owner_is_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foreword.store.foreign.PATIENCE", 0.01)
+    monkeypatch.setattr("foreword.importers.foreign.PATIENCE", 0.01)
     other = Other(world.path)
     other.db.execute("PRAGMA locking_mode=EXCLUSIVE")
     other.db.execute("BEGIN EXCLUSIVE")

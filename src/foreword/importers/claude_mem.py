@@ -20,10 +20,10 @@ from foreword.encoding import storable
 from foreword.errors import BadRequest
 from foreword.extract.actions import relative
 from foreword.importers.base import Batch, Offer, Resolver, pending, timestamp, with_checkpoints
+from foreword.importers.foreign import Foreign
 from foreword.importers.transcript_reader import peek
 from foreword.models import Memory, Project
 from foreword.redact import redact_all
-from foreword.store.foreign import Foreign
 
 NAME = "claude-mem"
 TITLE = 160  # characters; what a line shows at most

@@ -11,8 +11,8 @@ from foreword.capture.parse import project_at
 from foreword.errors import BadRequest
 from foreword.importers.base import Batch, Offer, Resolver
 from foreword.importers.claude_mem import TABLES, RowKey, batches, describe, row_key
+from foreword.importers.foreign import Foreign
 from foreword.models import Project
-from foreword.store.foreign import Foreign
 
 NAME = "open-mem"
 GONE = ("deleted_at", "superseded_by")  # open-mem itself no longer shows a row with either

@@ -21,7 +21,7 @@ from foreword.hook import spool
 from foreword.paths import Home
 from foreword.redact import redact_all
 from foreword.store import Store
-from foreword.store.scrub import Cleaner, Cleans, Scrubbed, kinds_of, scrub_file
+from foreword.store.maintenance import Cleaner, Cleans, Scrubbed, kinds_of, scrub_file
 
 SECONDS = 1.0  # of one answer: so often a person sees how far it is
 FILES, BACKUPS, SETTLE = "(files)", "(backups)", "(settle)"  # no table has such a name

@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from foreword.errors import StoreError
 from foreword.models import Change, Event, Link, Memory, Session
@@ -21,10 +21,12 @@ from foreword.store.memories import Memories
 from foreword.store.projects import ProjectReader, Projects
 from foreword.store.search import Search, SearchReader
 from foreword.store.sessions import Sessions
-from foreword.store.sql import SCHEMA, ReadOnly
+from foreword.store.sql import SCHEMA, ReadOnly, transaction
 from foreword.store.stats import Stats
 from foreword.store.timeline import Timeline
-from foreword.store.tombstones import Tombstones
+
+if TYPE_CHECKING:
+    from foreword.store.forget import Forgetter
 
 __all__ = ["SCHEMA", "Store", "StoreReader"]
 
@@ -36,9 +38,10 @@ class Store:
         self, path: Path, *, backups: Path, backups_keep: int = 5, choose: Callable[[str], str] = secrets.choice
     ) -> None:
         from foreword.store.database import Database  # with apsw, which a hook does not have
+        from foreword.store.forget import Tombstones
         from foreword.store.maintenance import Maintenance
 
-        self.database = Database(path, backups=backups, backups_keep=backups_keep)
+        self.database = self._db = Database(path, backups=backups, backups_keep=backups_keep)
         tombstones = Tombstones(self.database.query, failures=self.database.failures)
         self.memories = Memories(self.database, tombstones, choose=choose)
         self.search = Search(self.database)
@@ -50,11 +53,10 @@ class Store:
         self.stats = Stats(self.database)
         self.timeline = Timeline(self.database)
         self.browsing = Browsing(self.database)
-        self.maintenance = Maintenance(
-            self.database, memories=self.memories, search=self.search, audit=self.audit, tombstones=tombstones
-        )
+        self.maintenance = Maintenance(self.database, memories=self.memories, search=self.search, audit=self.audit)
         self._tombstones = tombstones
 
+    @transaction
     def put_import(
         self,
         memories: Sequence[Memory],
@@ -72,41 +74,17 @@ class Store:
         Ids that are free are kept; ends of links and `superseded_by` may be uids of anything known by then. A *row*
         that is read from its newest end has a name, and so many older ones to come: they find their place below.
         """
-        return self.database.write(
-            self._put_import,
-            memories,
-            links=links,
-            changes=changes,
-            session=session,
-            events=events,
-            checkpoint=checkpoint,
-            row=row,
-            at=at,
-        )
-
-    def _put_import(
-        self,
-        memories: Iterable[Memory],
-        *,
-        links: Sequence[Link],
-        changes: Sequence[Change],
-        session: Session | None,
-        events: Sequence[Event],
-        checkpoint: tuple[str, str],
-        row: tuple[str, int],
-        at: float,
-    ) -> tuple[Memory, ...]:
-        self.events.append_now(events)
+        self.events.append(events)
         whole = [memory for memory in memories if not self._tombstones.is_cut(memory)]
         kept = self.memories.put_imported(whole, links, row=row, at=at)
-        self.sessions.put_changes_now(changes)
+        self.sessions.put_changes(changes)
         if session:
-            self.sessions.save_now(session, 0)
+            self.sessions.save_extraction(session)
             if 0 < session.newest <= session.distilled:  # numbers are each store's own
                 sql = "UPDATE sessions SET distilled = newest WHERE id = ? AND events <= ?"
                 self.database.execute(sql, (session.id, session.events))
         if checkpoint[0]:
-            self._set_checkpoint(*checkpoint, at=at)
+            self.set_checkpoint(*checkpoint, at=at)
         return kept
 
     def checkpoint(self, name: str) -> str:
@@ -114,12 +92,23 @@ class Store:
         rows = self.database.query("SELECT text FROM marks WHERE name = ?", (name,))
         return str(rows[0][0]) if rows else ""
 
+    @transaction
     def set_checkpoint(self, name: str, text: str, *, at: float) -> None:
         """Note how far something has come that may be interrupted."""
-        self.database.write(self._set_checkpoint, name, text, at=at)
-
-    def _set_checkpoint(self, name: str, text: str, *, at: float) -> None:
         self.database.execute("INSERT OR REPLACE INTO marks VALUES (?, ?, ?)", (name, text, at))
+
+    @property
+    def forgetter(self) -> Forgetter:
+        """Return what it takes to forget something, step by step. What was forgotten is never stored again."""
+        from foreword.store.forget import Forgetter
+
+        self.database.flush()
+        self.search.drop_vectors()
+        return Forgetter(self.database, tombstones=self._tombstones, audit=self.audit)
+
+    def was_forgotten(self, memories: Sequence[Memory]) -> bool:
+        """Return whether one of these was forgotten, so that it must not be made automatically again."""
+        return any(self._tombstones.refuses(memory, imported=False) for memory in memories)
 
     # -- the file -----------------------------------------------------------------------------------------------
     def wait_for_commit(self, after: int, *, seconds: float) -> int:

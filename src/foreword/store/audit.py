@@ -11,7 +11,7 @@ from foreword.audit import AuditEntry, MemoryChange, UndoResult, detail_after, i
 from foreword.errors import Conflict
 from foreword.models import Link, Memory
 from foreword.store.memories import Memories, as_json
-from foreword.store.sql import FROM, MEMORY, Reader, marks, memory_of, where
+from foreword.store.sql import FROM, MEMORY, Reader, memory_of, transaction, where
 
 if TYPE_CHECKING:
     from foreword.store.database import Database
@@ -28,6 +28,7 @@ class Audit(Reader):
         super().__init__(db)
         self._db, self._memories = db, memories
 
+    @transaction
     def apply(
         self, memory_changes: Sequence[MemoryChange], *, who: str, at: float, run: str = ""
     ) -> tuple[AuditEntry, ...]:
@@ -36,11 +37,19 @@ class Audit(Reader):
         A memory that is no longer as a change knows it raises Conflict. Ends of links may be uids, and `superseded_by`
         the uid of a new memory.
         """
-        return self._db.write(self._apply_all, memory_changes, who=who, run=run, at=at)
+        return tuple(self._apply(each, who=who, run=run, at=at) for each in memory_changes)
 
+    @transaction
     def undo(self, entries: Sequence[AuditEntry], *, who: str, at: float, run: str = "") -> UndoResult:
         """Undo entries, the newest first; what was changed again since is left, and reported."""
-        return self._db.write(self._undo_all, entries, who=who, run=run, at=at)
+        done: list[AuditEntry] = []
+        refused: dict[int, str] = {}
+        for entry in sorted(entries, key=lambda each: -each.number):
+            try:
+                done.append(self._undo(entry, who=who, run=run, at=at))
+            except Conflict as exc:
+                refused[entry.number] = str(exc)
+        return UndoResult(tuple(done), refused)
 
     def list(
         self,
@@ -54,20 +63,16 @@ class Audit(Reader):
         limit: int = 50,
     ) -> tuple[AuditEntry, ...]:
         """Return who changed what on purpose, newest first; *standing*: only what was not undone and can be."""
-        conditions: dict[str, tuple[object, ...]] = {
-            "project = ?": (project,) if project else (),
-            "number IN (SELECT number FROM log_memories WHERE memory = ?)": (memory,) if memory else (),
-            "run = ?": (run,) if run else (),
-            f"number IN ({marks(numbers)})": tuple(numbers),
-            "at >= ?": (since,) if since else (),
-            "undone = 0 AND what NOT IN (?, ?)": ("undo", "forget") if standing else (),  # what is gone stays so
+        conditions = {
+            "project = ?": project,
+            "number IN (SELECT number FROM log_memories WHERE memory = ?)": memory,
+            "run = ?": run,
+            "number IN (SELECT value FROM json_each(?))": json.dumps(list(numbers)) if numbers else "",
+            "at >= ?": since,
         }
-        chosen = {condition: values for condition, values in conditions.items() if values}
-        clause = f"WHERE {' AND '.join(chosen)}" if chosen else ""
-        rows = self._all(
-            f"SELECT {ENTRY} FROM log {clause} ORDER BY number DESC LIMIT ?",
-            (*(each for values in chosen.values() for each in values), limit),
-        )
+        # What is gone stays so.
+        clause, parameters = where(conditions, *["undone = 0 AND what NOT IN ('undo', 'forget')"] * standing)
+        rows = self._all(f"SELECT {ENTRY} FROM log {clause} ORDER BY number DESC LIMIT ?", (*parameters, limit))
         return tuple(_entry_of(row, self._memories_of(row[0])) for row in rows)
 
     def created(
@@ -115,13 +120,8 @@ class Audit(Reader):
         self._db.execute_many("INSERT OR IGNORE INTO log_memories VALUES (?, ?)", [(id, number) for id in about])
         return AuditEntry(number, at, who, what, why, run, project, about, patch)
 
-    def _apply_all(
-        self, memory_changes: Sequence[MemoryChange], *, who: str, run: str, at: float
-    ) -> tuple[AuditEntry, ...]:
-        return tuple(self._apply(each, who=who, run=run, at=at) for each in memory_changes)
-
     def _apply(self, one: MemoryChange, *, who: str, run: str, at: float) -> AuditEntry:
-        new = self._memories.put_now(one.new)
+        new = self._memories.put(one.new)
         if len(new) < len(one.new):
             raise Conflict("what it would make was forgotten", hint="say it anew, if it is to be known again")
         ids = {memory.uid: memory.id for memory in new}  # by which the others can be superseded
@@ -133,7 +133,7 @@ class Audit(Reader):
         }
         present = {memory.uid: memory for memory in self._memories.get_by_uid(list(patches))}
         after = [self._patched(present.get(uid), patch, uid=uid) for uid, patch in patches.items()]
-        kept = (*self._memories.put_now(after, one.links), *new)
+        kept = (*self._memories.put(after, links=one.links), *new)
         pinned = [memory for memory in after if "pinned" in patches[memory.uid]]
         self._pin(pinned)
         self._unlink(one.unlinked)
@@ -147,16 +147,6 @@ class Audit(Reader):
         project = next((memory.project for memory in kept), "")
         about = [memory.id for memory in kept]
         return self.note(one.what, one.why, patch, who=who, run=run, at=at, project=project, ids=about)
-
-    def _undo_all(self, entries: Sequence[AuditEntry], *, who: str, run: str, at: float) -> UndoResult:
-        done: list[AuditEntry] = []
-        refused: dict[int, str] = {}
-        for entry in sorted(entries, key=lambda each: -each.number):
-            try:
-                done.append(self._undo(entry, who=who, run=run, at=at))
-            except Conflict as exc:
-                refused[entry.number] = str(exc)
-        return UndoResult(tuple(done), refused)
 
     def _undo(self, entry: AuditEntry, *, who: str, run: str, at: float) -> AuditEntry:
         if entry.what == "forget":
@@ -192,7 +182,7 @@ class Audit(Reader):
         self._refuse_gone(changed)
         links = self._between([Link(*link) for link in entry.patch.get("unlinked", ())])
         unlinked = [Link(*link) for link in entry.patch.get("links", ())]
-        self._memories.put_now(after, links)
+        self._memories.put(after, links=links)
         self._pin([memory for memory, (_, patch, _) in zip(after, before, strict=True) if "pinned" in patch])
         self._unlink(unlinked)
         patch = {

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from foreword.models import GOING_ON, Event
 from foreword.store.memories import as_json
-from foreword.store.sql import EVENT, WINDOW, Reader, event_of
+from foreword.store.sql import EVENT, WINDOW, Reader, event_of, transaction
 
 if TYPE_CHECKING:
     from foreword.store.database import Database
-    from foreword.store.tombstones import Tombstones
+    from foreword.store.forget import Tombstones
 
 # Two hooks registered for one event send it within seconds; a person repeating it takes longer.
 SAME_EVENT_SECONDS = 10.0
@@ -24,9 +24,10 @@ class Events(Reader):
         super().__init__(db)
         self._db, self._tombstones = db, tombstones
 
+    @transaction
     def append(self, events: Sequence[Event]) -> tuple[bool, ...]:
         """Store *events*, and return of each whether it is new; the same event sent twice is one event."""
-        return self._db.write(self.append_now, events)
+        return tuple(self._append(event) for event in events)
 
     def list(self, session: str, *, limit: int = 1000, newest: bool = False, after: int = -1) -> tuple[Event, ...]:
         """Return what happened in a session, in order; or what happened last, the newest first.
@@ -61,11 +62,6 @@ class Events(Reader):
             (session, before),
         )
         return bool(rows)
-
-    # -- inside a change ----------------------------------------------------------------------------------------
-    def append_now(self, events: Sequence[Event]) -> tuple[bool, ...]:
-        """Do what `append` does, as part of a change."""
-        return tuple(self._append(event) for event in events)
 
     def _append(self, event: Event) -> bool:
         if self._tombstones.refuses_event(event):

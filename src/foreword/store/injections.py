@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from foreword.encoding import dumps, loads
 from foreword.models import Injection, Item, NoContextRecord, Session, Usage, UsageVerdict
-from foreword.store.sql import IN_WINDOW, SESSION, WINDOW, Reader, chunks, marks, texts, where
+from foreword.store.sql import IN_WINDOW, SESSION, WINDOW, Reader, chunks, marks, texts, transaction, where
 
 if TYPE_CHECKING:
     from foreword.store.database import Database
-    from foreword.store.tombstones import Tombstones
+    from foreword.store.forget import Tombstones
 
 # Layers that mention a memory in a line: what stood there is not told in full.
 _MENTIONS = "'standing', 'sessions', 'failures', 'commands', 'changes', 'files'"
@@ -24,9 +24,12 @@ _NO_CONTEXT = """id, trigger, source, session, project, host, at, why, budget, b
 class InjectionReader(Reader):
     """What a session's present context window was given, for any connection."""
 
+    def _all(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
+        self._reads.flush()  # injections are written a moment after they were given
+        return super()._all(sql, parameters)
+
     def find_same(self, like: Injection) -> Injection | None:
         """Return the first injection of the present context window for the same question, with its text."""
-        self._reads.flush()
         found = self._injections(
             f"""WHERE j.session = ?1 AND {IN_WINDOW} AND j.trigger = ?2 AND j.project = ?3 AND j.form = ?4
             AND j.terms = ?5 AND j.files = ?6 ORDER BY j.at, j.id LIMIT 1""",
@@ -36,7 +39,6 @@ class InjectionReader(Reader):
 
     def shown(self, session: str) -> frozenset[str]:
         """Return the ids of the memories in the session's present context window: told in full there, or made in it."""
-        self._reads.flush()
         rows = self._all(
             # What a compaction was told went to the summariser, and is not in the window; what the session itself came
             # to since the window began was said there.
@@ -52,7 +54,6 @@ class InjectionReader(Reader):
 
     def start_given(self, session: str) -> float:
         """Return when the session's present context window was last given a start block; 0 for never."""
-        self._reads.flush()
         rows = self._all(
             f"""SELECT max(j.at) FROM injections j WHERE j.session = ?1 AND j.trigger = 'session_start' AND j.tokens > 0
             AND {IN_WINDOW}""",
@@ -62,7 +63,6 @@ class InjectionReader(Reader):
 
     def window_tokens(self, session: str) -> dict[str, int]:
         """Return the tokens that the session's present context window was given, by trigger."""
-        self._reads.flush()
         rows = self._all(
             f"""SELECT j.trigger, sum(j.tokens) FROM injections j WHERE j.session = ?1 AND {IN_WINDOW}
             GROUP BY j.trigger HAVING sum(j.tokens) > 0""",
@@ -72,6 +72,7 @@ class InjectionReader(Reader):
 
     def _injections(self, rest: str, parameters: Sequence[Any], *, with_texts: bool = True) -> tuple[Injection, ...]:
         text = "coalesce((SELECT text FROM injection_texts WHERE injection = j.id), '')" if with_texts else "''"
+        self._reads.flush()
         with self._reads.same_connection():
             rows = self._all(f"SELECT {_INJECTION}, {text} FROM injections j {rest}", parameters)
             return tuple(_injection_of(row, self._items(row[0])) for row in rows)
@@ -96,7 +97,6 @@ class Injections(InjectionReader):
         self, *, session: str = "", project: str = "", memory: str = "", limit: int = 20, texts: bool = False
     ) -> tuple[Injection, ...]:
         """Return injections, newest first, without their texts unless asked; empty ones are left out."""
-        self._db.flush()
         of_memory = "j.id IN (SELECT injection FROM injection_items WHERE memory = ?)"
         conditions = {"j.session = ?": session, "j.project = ?": project, of_memory: memory}
         clause, parameters = where(conditions, "j.tokens > 0")
@@ -104,12 +104,10 @@ class Injections(InjectionReader):
 
     def get(self, id: str) -> Injection | None:
         """Return one injection with its text."""
-        self._db.flush()
         return next(iter(self._injections("WHERE j.id = ?", (id,))), None)
 
     def ids_with_prefix(self, prefix: str, *, limit: int) -> tuple[str, ...]:
         """Return ids that begin with *prefix*."""
-        self._db.flush()
         sql = "SELECT id FROM injections WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
         return tuple(id for (id,) in self._all(sql, (prefix, prefix + chr(0x10FFFF), limit)))
 
@@ -122,7 +120,6 @@ class Injections(InjectionReader):
 
     def totals(self, session: str) -> tuple[int, int]:
         """Return how many memories a session was given since it began, each counted once, and for how many tokens."""
-        self._db.flush()
         ((items, tokens),) = self._all(
             """SELECT count(DISTINCT i.memory), (SELECT ifnull(sum(tokens), 0) FROM injections WHERE session = ?1)
             FROM injections j JOIN injection_items i ON i.injection = j.id WHERE j.session = ?1""",
@@ -131,19 +128,19 @@ class Injections(InjectionReader):
         return items, tokens
 
     # -- usage --------------------------------------------------------------------------------------------------
+    @transaction
     def record_usage(self, verdicts: Sequence[UsageVerdict]) -> int:
         """Store whether items were used, and move their memories' counts by the difference; return how many changed.
 
         What was used stays used, and saying the same again changes nothing.
         """
-        return self._db.write(self._record_usage, verdicts)
+        return sum(map(self._record_verdict, verdicts))
 
     def undecided(self, session: str, *, limit: int = 500) -> tuple[Injection, ...]:
         """Return what a session was given and is not known to have used, with its texts, oldest first.
 
         Of windows that are closed, only what has no verdict yet.
         """
-        self._db.flush()
         # What is still before the agent's eyes may be used after it was thought to be over.
         newest = self._injections(
             f"""WHERE j.session = ?1 AND j.session <> '' AND EXISTS (SELECT 1 FROM injection_items i
@@ -155,7 +152,6 @@ class Injections(InjectionReader):
 
     def undecided_sessions(self, *, since: float, before: float, limit: int = 20) -> tuple[Session, ...]:
         """Return sessions whose last event lies between these times and that have items without a verdict."""
-        self._db.flush()
         rows = self._all(
             f"""SELECT {SESSION} FROM sessions WHERE last BETWEEN ? AND ? AND EXISTS (SELECT 1 FROM injections j
             JOIN injection_items i ON i.injection = j.id
@@ -166,7 +162,6 @@ class Injections(InjectionReader):
 
     def sessions_shown(self, memory: str) -> frozenset[str]:
         """Return the sessions that were given a memory, whenever that was."""
-        self._db.flush()
         rows = self._all(
             """SELECT DISTINCT j.session FROM injection_items i JOIN injections j ON j.id = i.injection
             WHERE i.memory = ? AND j.session <> ''""",
@@ -176,7 +171,6 @@ class Injections(InjectionReader):
 
     def sessions_using(self, memories: Sequence[str]) -> dict[str, frozenset[str]]:
         """Return the sessions that used each of these memories; those that nobody used are left out."""
-        self._db.flush()
         found: dict[str, set[str]] = {}
         for some in chunks(memories):
             rows = self._all(
@@ -190,7 +184,6 @@ class Injections(InjectionReader):
 
     def usage(self, *, project: str = "", memory: str = "", session: str = "", since: float = 0.0) -> Usage:
         """Return how many items were given from then on, and how many of them were used or were for nothing."""
-        self._db.flush()
         conditions = {"j.project = ?": project, "i.memory = ?": memory, "j.session = ?": session, "j.at >= ?": since}
         clause, parameters = where(conditions)
         rows = self._all(
@@ -209,7 +202,6 @@ class Injections(InjectionReader):
         self, *, id: str = "", session: str = "", project: str = "", limit: int = 20
     ) -> tuple[NoContextRecord, ...]:
         """Return the records of no context, newest first."""
-        self._db.flush()
         clause, parameters = where({"id = ?": id, "session = ?": session, "project = ?": project})
         sql = f"SELECT {_NO_CONTEXT} FROM no_context {clause} ORDER BY at DESC, id LIMIT ?"
         return tuple(map(_no_context_of, self._all(sql, (*parameters, limit))))
@@ -246,10 +238,7 @@ class Injections(InjectionReader):
                 for number, item in enumerate(injection.items)
             ],
         )
-        self._record_usage(verdicts)
-
-    def _record_usage(self, verdicts: Sequence[UsageVerdict]) -> int:
-        return sum(map(self._record_verdict, verdicts))
+        self.record_usage(verdicts)
 
     def _record_verdict(self, verdict: UsageVerdict) -> int:
         items = self._all(

@@ -12,20 +12,12 @@ from typing import TYPE_CHECKING, Any
 from foreword.encoding import dumps, storable
 from foreword.errors import BadRequest
 from foreword.models import BASE32, KINDS, Link, Memory, Vector, named
-from foreword.store.sql import (
-    FROM,
-    MEMORY,
-    SEQUENCE_BITS,
-    Reader,
-    chunks,
-    marks,
-    memory_of,
-)
+from foreword.store.sql import FROM, MEMORY, SEQUENCE_BITS, Reader, chunks, marks, memory_of, transaction
 from foreword.terms import split, text_in
 
 if TYPE_CHECKING:
     from foreword.store.database import Database
-    from foreword.store.tombstones import Tombstones
+    from foreword.store.forget import Tombstones
 
 MOST = 20_000  # more of one question are beyond any use
 MOST_DETAIL = 4_000  # characters of a detail that are looked for: the error, the reason, the fix
@@ -90,7 +82,7 @@ class MemoryReader(Reader):
         sides = []
         for beyond, order in (("<", "DESC"), (">", "ASC")):
             rows: list[Any] = []
-            for owner, _ in self._owners((scope,)):
+            for owner, _ in self.owners((scope,)):
                 for kind in KINDS:  # one walk along the index for each, as for recency
                     rows += self._all(
                         f"""SELECT created, id, place FROM memories WHERE owner = ?1 AND kind = ?2 AND status = 'active'
@@ -166,7 +158,7 @@ class MemoryReader(Reader):
         return tuple((memory, at) for memory, at in rows)
 
     def _owner_numbers(self, scopes: Sequence[str]) -> Sequence[int]:
-        owners = self._owners(scopes) if scopes else self._all("SELECT number, scope FROM owners ORDER BY number")
+        owners = self.owners(scopes) if scopes else self._all("SELECT number, scope FROM owners ORDER BY number")
         return [number for number, _ in owners]
 
     def by_id(self, ids: Sequence[str]) -> tuple[Memory, ...]:
@@ -189,18 +181,42 @@ class Memories(MemoryReader):
         self._without_vector = 0  # grows whenever a memory is kept without a vector
         self._all_have_vectors: tuple[object, ...] = ()  # the model and the count above at which nothing was lacking
 
+    @transaction
     def put(
-        self, memories: Sequence[Memory], *, links: Sequence[Link] = (), vectors: Sequence[Vector | None] = ()
+        self,
+        memories: Sequence[Memory],
+        *,
+        links: Sequence[Link] = (),
+        vectors: Sequence[Vector | None] = (),
+        places: Iterable[int] = (),
+        imported: bool = False,
     ) -> tuple[Memory, ...]:
         """Write *memories*, new or changed (by uid), with the vectors of their texts, and return them with their ids.
 
         Those that were forgotten are left out. Ends of links may be uids.
         """
-        return self._db.write(self.put_now, memories, links, vectors)
+        free = iter(places)
+        tried = (
+            self._put_one(memory, vector, free, imported=imported)
+            for memory, vector in zip(memories, vectors or (None,) * len(memories), strict=True)
+        )
+        put = [each for each in tried if each is not None]
+        self.index_words([words for _, words in put])
+        kept = tuple(memory for memory, _ in put)
+        self._link(links, at=kept[0].confirmed if kept else 0.0)
+        return kept
 
+    @transaction
     def add_vectors(self, memories: Sequence[Memory], vectors: Sequence[Vector]) -> int:
         """Give vectors to memories that have none, unless a text has changed since; return how many were given."""
-        return self._db.write(self._add_vectors, memories, vectors)
+        added = 0
+        for memory, vector in zip(memories, vectors, strict=True):
+            sql = f"SELECT place, {_WORDS} FROM memories WHERE id = ?"
+            row = self._db.execute(sql, (memory.id,)).fetchone()
+            if row is not None and tuple(row[1:]) == indexed_texts(memory):
+                self._put_vector(row[0], vector)
+                added += 1
+        return added
 
     def without_vectors(self, model: str, *, dim: int = 0, limit: int = 100) -> tuple[Memory, ...]:
         """Return active memories that have no vector of this model (and, where known, of this length), newest first."""
@@ -224,27 +240,6 @@ class Memories(MemoryReader):
         self._db.write_later(self._db.execute_many, "INSERT INTO access VALUES (?, ?, ?, ?)", rows)
 
     # -- inside a change ----------------------------------------------------------------------------------------
-    def put_now(
-        self,
-        memories: Sequence[Memory],
-        links: Sequence[Link] = (),
-        vectors: Sequence[Vector | None] = (),
-        *,
-        places: Iterable[int] = (),
-        imported: bool = False,
-    ) -> tuple[Memory, ...]:
-        """Do what `put` does, as part of a change."""
-        free = iter(places)
-        tried = (
-            self._put_one(memory, vector, free, imported=imported)
-            for memory, vector in zip(memories, vectors or (None,) * len(memories), strict=True)
-        )
-        put = [each for each in tried if each is not None]
-        self.index_words([words for _, words in put])
-        kept = tuple(memory for memory, _ in put)
-        self._link(links, at=kept[0].confirmed if kept else 0.0)
-        return kept
-
     def put_imported(
         self, memories: Sequence[Memory], links: Sequence[Link], *, row: tuple[str, int], at: float
     ) -> tuple[Memory, ...]:
@@ -254,7 +249,7 @@ class Memories(MemoryReader):
         places below.
         """
         memories = sorted(memories, key=lambda memory: memory.created)  # a higher place is a newer memory
-        kept = self.put_now(memories, places=self._places_in(row, memories, at=at), imported=True)
+        kept = self.put(memories, places=self._places_in(row, memories, at=at), imported=True)
         self._link(links, at=at)
         superseded = [(each.superseded_by, each.id) for each in kept if each.superseded_by]
         sql = f"UPDATE memories SET superseded_by = ifnull({_BY_UID}, superseded_by) WHERE id = ?"
@@ -343,16 +338,6 @@ class Memories(MemoryReader):
         row = (place, vector.model, vector.scale, vector.data) if vector is not None else ()
         if not row or self._db.attempt(self._db.execute, sql, row):
             self._without_vector += 1
-
-    def _add_vectors(self, memories: Sequence[Memory], vectors: Sequence[Vector]) -> int:
-        added = 0
-        for memory, vector in zip(memories, vectors, strict=True):
-            sql = f"SELECT place, {_WORDS} FROM memories WHERE id = ?"
-            row = self._db.execute(sql, (memory.id,)).fetchone()
-            if row is not None and tuple(row[1:]) == indexed_texts(memory):
-                self._put_vector(row[0], vector)
-                added += 1
-        return added
 
     def index_words(self, changes: Sequence[Words]) -> None:
         """Put the words of memories into the index, as part of a change; a damaged index must not cost the memories."""

@@ -12,7 +12,7 @@ from foreword.errors import BadRequest
 from foreword.models import KnownProject, Memory, Project, ProjectContents, moved
 from foreword.store.audit import ALIAS, MERGE, Audit
 from foreword.store.memories import Memories
-from foreword.store.sql import SEQUENCE_BITS, Reader, chunks, marks
+from foreword.store.sql import SEQUENCE_BITS, Reader, chunks, marks, transaction
 
 if TYPE_CHECKING:
     from foreword.store.database import Database
@@ -78,49 +78,15 @@ class Projects(ProjectReader):
     def row_counts(self, key: str) -> dict[str, int]:
         """Return how many rows of every table are a project's, whatever their status."""
         self._db.flush()
-        return self._row_counts(key)
-
-    def see(self, projects: Sequence[Project], *, at: float) -> None:
-        """Note where projects were seen, and under which name the first time."""
-        self._db.write(self._see, projects, at=at)
-
-    def rename(self, key: str, name: str) -> None:
-        """Give a project a name for people."""
-        self._db.write(self._rename, key, name)
-
-    def alias(self, key: str, *, of: str, who: str, at: float) -> AuditEntry:
-        """Let a project count as another from now on, or with none named as itself again; logged, and can be undone.
-
-        No alias leads to another one.
-        """
-        return self._db.write(self._alias, key, of=of, who=who, at=at)
-
-    def merge(self, key: str, *, into: str, unite: Callable[[Memory, Memory], Memory], who: str, at: float) -> Merged:
-        """Make everything of a project another's, all or nothing, and its key an alias; logged, and cannot be undone.
-
-        Uids become those of the new project. Where one exists there already, *unite* puts the two together, the known
-        one first; the one that came stays as superseded by it.
-        """
-        self._db.flush()
-        return self._db.write(self._merge, key, into=into, unite=unite, who=who, at=at)
-
-    def merge_late_rows(self, key: str, *, into: str) -> None:
-        """Bring along what was written under a key in the moment a merge made it an alias."""
-        self._db.write(self._merge_late_rows, key, into=into)
-
-    def _read(self) -> dict[str, KnownProject]:
-        rows = self._all("SELECT key, name, root, roots, alias_of, first, last FROM projects ORDER BY key")
-        return {row[0]: _known(row) for row in rows}
-
-    def _row_counts(self, key: str) -> dict[str, int]:
         scoped = f"SELECT count(*) FROM memories WHERE owner = {_OWNER}"
         found = {"memories": int(self._all(scoped, (f"project:{key}",))[0][0])}
         for table in TABLES:
             found[table] = int(self._all(f"SELECT count(*) FROM {table} WHERE project = ?", (key,))[0][0])
         return found
 
-    # -- inside a change ----------------------------------------------------------------------------------------
-    def _see(self, projects: Sequence[Project], *, at: float) -> None:
+    @transaction
+    def see(self, projects: Sequence[Project], *, at: float) -> None:
+        """Note where projects were seen, and under which name the first time."""
         known = self._read()
         self._db.changed("projects")
         for project in projects:
@@ -136,12 +102,19 @@ class Projects(ProjectReader):
                 ),
             )
 
-    def _rename(self, key: str, name: str) -> None:
+    @transaction
+    def rename(self, key: str, name: str) -> None:
+        """Give a project a name for people."""
         self._db.changed("projects")
         sql = "INSERT INTO projects (key, name) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET name = excluded.name"
         self._db.execute(sql, (key, name))
 
-    def _alias(self, key: str, *, of: str, who: str, at: float) -> AuditEntry:
+    @transaction
+    def alias(self, key: str, *, of: str, who: str, at: float) -> AuditEntry:
+        """Let a project count as another from now on, or with none named as itself again; logged, and can be undone.
+
+        No alias leads to another one.
+        """
         known = self._read()
         if of and known.get(of, KnownProject(of)).alias_of:
             raise BadRequest(f"{of} is itself an alias", hint=f"name {known[of].alias_of}")
@@ -153,8 +126,29 @@ class Projects(ProjectReader):
         patch = {"alias": [key, before, of]}
         return self._audit.note(ALIAS, why, patch, who=who, at=at, project=of or before or key, ids=())
 
+    def merge(self, key: str, *, into: str, unite: Callable[[Memory, Memory], Memory], who: str, at: float) -> Merged:
+        """Make everything of a project another's, all or nothing, and its key an alias; logged, and cannot be undone.
+
+        Uids become those of the new project. Where one exists there already, *unite* puts the two together, the known
+        one first; the one that came stays as superseded by it.
+        """
+        self._db.flush()
+        return self._merge(key, into=into, unite=unite, who=who, at=at)
+
+    @transaction
+    def merge_late_rows(self, key: str, *, into: str) -> None:
+        """Bring along what was written under a key in the moment a merge made it an alias."""
+        if self._read().get(key, KnownProject(key)).alias_of == into:
+            self._move(key, into)
+
+    def _read(self) -> dict[str, KnownProject]:
+        rows = self._all("SELECT key, name, root, roots, alias_of, first, last FROM projects ORDER BY key")
+        return {row[0]: _known(row) for row in rows}
+
+    # -- inside a change ----------------------------------------------------------------------------------------
+    @transaction
     def _merge(self, key: str, *, into: str, unite: Callable[[Memory, Memory], Memory], who: str, at: float) -> Merged:
-        rows = self._row_counts(key)
+        rows = self.row_counts(key)
         pairs = self._move(key, into)
         for winner, loser in pairs:
             self._unite(winner, loser, unite)
@@ -167,10 +161,6 @@ class Projects(ProjectReader):
         about = [id for pair in pairs for id in pair]
         entry = self._audit.note(MERGE, f"{key} into {into}", patch, who=who, at=at, project=into, ids=about)
         return Merged(rows, len(pairs), entry)
-
-    def _merge_late_rows(self, key: str, *, into: str) -> None:
-        if self._read().get(key, KnownProject(key)).alias_of == into:
-            self._move(key, into)
 
     def _move(self, key: str, into: str) -> list[tuple[str, str]]:
         """Give every row of a project to another; return the memories that exist there already, in pairs."""
@@ -202,7 +192,7 @@ class Projects(ProjectReader):
         """Put two memories of the same uid together; the one that was moved stays, superseded, and so do its links."""
         known, other = self._memories.by_id([winner, loser])
         both = replace(unite(known, other), id=known.id, uid=known.uid, scope=known.scope, project=known.project)
-        self._memories.put_now([both, replace(other, status="superseded", superseded_by=known.id)])
+        self._memories.put([both, replace(other, status="superseded", superseded_by=known.id)])
         self._db.execute(
             "UPDATE memories SET used = used + ?, ignored = ignored + ?, pinned = max(pinned, ?) WHERE id = ?",
             (other.used, other.ignored, int(other.pinned), winner),

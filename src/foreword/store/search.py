@@ -68,7 +68,7 @@ class SearchReader(Reader):
         Not FTS5's bm25: it counts every word over all projects, at 1 us a posting (1M memories: 17 ms against 1.5), and
         found less on the replay and LoCoMo sets.
         """
-        owners = self._owners(query.scopes)
+        owners = self.owners(query.scopes)
         terms = (*query.terms, *query.synonyms)
         if not owners or not terms:
             return ()
@@ -86,7 +86,7 @@ class SearchReader(Reader):
         held = _held(holders, {*found, *around})
         near = _near(found, around, held)
         beside = [place for place in near if place not in found][: 2 * BESIDE]
-        found.update({place: memory for memory, place in self._at_places(beside, query)} if beside else {})
+        found.update({place: memory for memory, place in self.at_places(beside, query)} if beside else {})
         return tuple(
             Hit(
                 memory=memory,
@@ -102,7 +102,7 @@ class SearchReader(Reader):
 
     def holders(self, terms: Sequence[str], scopes: Sequence[str]) -> tuple[dict[str, int], int]:
         """Return how many memories hold each term, counted up to COMMON, and how many memories there are."""
-        owners = self._owners(scopes)
+        owners = self.owners(scopes)
         spans = [range_of(owner) for owner, _ in owners]
         counts = {term: len(self._holding(term, spans, most=COMMON)) for term in terms}
         return counts, sum(newest for _, newest in owners)
@@ -185,7 +185,7 @@ class SearchReader(Reader):
 
         What is *known* by its id is not read again.
         """
-        owners = self._owners(query.scopes)
+        owners = self.owners(query.scopes)
         size = sum(newest for _, newest in owners)
         holders = self._naming(votes, owners)
         weight = {name: rarity(len(places), size) for name, places in holders.items()}
@@ -227,7 +227,7 @@ class SearchReader(Reader):
             return self._of_session(query)
         lists: list[list[Any]] = []
         since, until = query.since, query.at or FOREVER
-        for owner, _ in self._owners(query.scopes):
+        for owner, _ in self.owners(query.scopes):
             for kind in query.kinds or ("",):
                 # One walk down the index for each kind, which tells the times: a list of kinds would be sorted.
                 of_kind, parameters = ("AND kind = ?", (kind,)) if kind else ("", ())
@@ -279,7 +279,8 @@ class SearchReader(Reader):
         rows.sort(key=lambda row: (-score[row[0]], -row[1], row[2]))
         return [(row[0], row) for row in rows[: query.limit]]
 
-    def _at_places(self, places: Sequence[int], query: Query) -> list[tuple[Memory, int]]:
+    def at_places(self, places: Sequence[int], query: Query) -> list[tuple[Memory, int]]:
+        """Return the memories at these places that pass the query's filters, each with its place."""
         return [(memory_of(row[3:]), row[0]) for row in self._passing(places, query, columns=MEMORY)]
 
     def _passing(self, places: Sequence[int], query: Query, *, columns: str) -> list[Any]:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from foreword.models import Change, Link, Memory, Session
 from foreword.store.memories import Memories
-from foreword.store.sql import CHANGE, SESSION, Reader, where
+from foreword.store.sql import CHANGE, SESSION, Reader, transaction, where
 
 if TYPE_CHECKING:
     from foreword.store.database import Database
-    from foreword.store.tombstones import Tombstones
+    from foreword.store.forget import Tombstones
 
 
 class Sessions(Reader):
@@ -59,10 +59,18 @@ class Sessions(Reader):
         )
         return tuple(Change(*row) for row in rows)
 
+    @transaction
     def put_changes(self, changes: Sequence[Change]) -> None:
         """Store which functions were new, modified or deleted; of one function a session has one change, the last."""
-        self._db.write(self.put_changes_now, changes)
+        self._db.execute_many(
+            f"""INSERT INTO changes ({CHANGE})
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (project, session, file, function) DO UPDATE SET
+            what = excluded.what, signature = excluded.signature, line = excluded.line, end_line = excluded.end_line,
+            at = excluded.at WHERE excluded.at >= changes.at""",
+            [tuple(vars(change).values()) for change in changes if not self._tombstones.refuses_change(change)],
+        )
 
+    @transaction
     def save_extraction(
         self,
         session: Session,
@@ -76,20 +84,8 @@ class Sessions(Reader):
 
         A session that no event came from becomes known; ends of links may be uids of these memories.
         """
-        return self._db.write(self.save_now, session, upto, memories, links, changes)
-
-    # -- inside a change ----------------------------------------------------------------------------------------
-    def save_now(
-        self,
-        session: Session,
-        upto: int,
-        memories: Sequence[Memory] = (),
-        links: Sequence[Link] = (),
-        changes: Sequence[Change] = (),
-    ) -> tuple[Memory, ...]:
-        """Do what `save_extraction` does, as part of a change."""
-        kept = self._memories.put_now(memories, links)
-        self.put_changes_now(changes)
+        kept = self._memories.put(memories, links=links)
+        self.put_changes(changes)
         if self._tombstones.refuses_session(session.id, last=session.last):
             return kept
         who = (session.id, session.host, session.project, session.cwd)
@@ -102,13 +98,3 @@ class Sessions(Reader):
         )
         self._db.execute("UPDATE sessions SET distilled = max(distilled, ?) WHERE id = ?", (upto, session.id))
         return kept
-
-    def put_changes_now(self, changes: Sequence[Change]) -> None:
-        """Do what `put_changes` does, as part of a change."""
-        self._db.execute_many(
-            f"""INSERT INTO changes ({CHANGE})
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (project, session, file, function) DO UPDATE SET
-            what = excluded.what, signature = excluded.signature, line = excluded.line, end_line = excluded.end_line,
-            at = excluded.at WHERE excluded.at >= changes.at""",
-            [tuple(vars(change).values()) for change in changes if not self._tombstones.refuses_change(change)],
-        )

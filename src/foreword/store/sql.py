@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Protocol
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from foreword.encoding import dumps, loads, storable
 from foreword.models import GOING_ON, Event, Memory
+
+if TYPE_CHECKING:
+    from foreword.store.database import Database
+
+T = TypeVar("T")
+P = ParamSpec("P")
 
 SCHEMA = 9  # the version of store/schema.sql, and the newest that this code can read
 TABLES = (
@@ -82,7 +89,7 @@ class Reader:
     def _all(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
         return self._reads.query(sql, parameters)
 
-    def _owners(self, scopes: Sequence[str]) -> list[Any]:
+    def owners(self, scopes: Sequence[str]) -> list[Any]:
         """Return number and size of the scopes that exist."""
         return self._all(f"SELECT number, newest FROM owners WHERE scope IN ({marks(scopes)})", tuple(scopes))
 
@@ -97,6 +104,26 @@ class Reader:
             return dumps([id for (id,) in self._all("SELECT memory FROM sightings WHERE session = ?", (session,))])
         except self._reads.failures:
             return "[]"
+
+
+class Writes(Protocol):
+    """A repository that writes."""
+
+    @property
+    def _db(self) -> Database: ...
+
+
+W = TypeVar("W", bound=Writes)
+
+
+def transaction(method: Callable[Concatenate[W, P], T]) -> Callable[Concatenate[W, P], T]:
+    """Let a method run in the next commit, all or nothing; called by another such method, it is part of its commit."""
+
+    @wraps(method)
+    def in_transaction(self: W, /, *args: P.args, **named: P.kwargs) -> T:
+        return self._db.write(method, self, *args, **named)
+
+    return in_transaction
 
 
 def bound(parameters: Sequence[Any] | Mapping[str, Any]) -> Any:

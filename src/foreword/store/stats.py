@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from foreword.models import KINDS, AgentActivity, ModelCall
-from foreword.store.sql import TABLES, Reader, chunks, marks
+from foreword.store.sql import TABLES, Reader, chunks, marks, transaction
 
 if TYPE_CHECKING:
     from foreword.store.database import Database
@@ -111,9 +111,12 @@ class Stats(DayReader):
             return {name: self._all(f"SELECT count(*) FROM {name}")[0][0] for name in TABLES if name in present}
 
     # -- models -------------------------------------------------------------------------------------------------
+    @transaction
     def record_model_call(self, call: ModelCall) -> ModelCall:
         """Store a call of a model, new or changed (by number), and return it with its number."""
-        return self._db.write(self._record_model_call, call)
+        sql = f"INSERT OR REPLACE INTO ledger ({_CALL}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0))"
+        self._db.execute(sql, tuple(vars(call).values()))
+        return call if call.number else replace(call, number=self._db.connection.last_insert_rowid())
 
     def model_calls(self, since: float = 0.0, limit: int = 20) -> tuple[ModelCall, ...]:
         """Return the calls of models from then on, newest first."""
@@ -124,11 +127,6 @@ class Stats(DayReader):
         """Return the tokens that models read and wrote from then on."""
         rows = self._all("SELECT ifnull(sum(tokens_in + tokens_out), 0) FROM ledger WHERE at >= ?", (since,))
         return int(rows[0][0])
-
-    def _record_model_call(self, call: ModelCall) -> ModelCall:
-        sql = f"INSERT OR REPLACE INTO ledger ({_CALL}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0))"
-        self._db.execute(sql, tuple(vars(call).values()))
-        return call if call.number else replace(call, number=self._db.connection.last_insert_rowid())
 
     # -- days ---------------------------------------------------------------------------------------------------
     def add(self, counted: Mapping[tuple[str, str, str], float]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from foreword.embeddings.index import Index, Near, Row
 from foreword.errors import ForewordError
-from foreword.models import Hit, Memory, Query, Vector
+from foreword.models import Hit, Query, Vector
 from foreword.store.search import SearchReader
 from foreword.store.sql import SEQUENCE_BITS, marks, range_of
 
@@ -49,12 +49,6 @@ class _Rows(SearchReader):
         )
         now = dict(rows)
         return frozenset(each.place for each in found if now.get(each.place) == each.number)
-
-    def owners(self, scopes: Sequence[str]) -> list[tuple[int, int]]:
-        return [(number, newest) for number, newest in self._owners(scopes)]
-
-    def at_places(self, places: Sequence[int], query: Query) -> list[tuple[Memory, int]]:
-        return self._at_places(places, query)
 
 
 class Nearest:

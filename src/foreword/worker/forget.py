@@ -27,10 +27,9 @@ from foreword.models import Memory, Query
 from foreword.paths import Home
 from foreword.redact import redact
 from foreword.store import Store
-from foreword.store import forgetting as rows
-from foreword.store.forgetting import Copy, Cutter, Forgetter, Source, Target
+from foreword.store import forget as rows
+from foreword.store.forget import Copy, Cutter, Forgetter, Sentences, Source, Target, is_long, split
 from foreword.store.projects import counts_as
-from foreword.store.verbatim import Sentences, is_long, split
 from foreword.terms import terms
 from foreword.worker.hook import Capture
 from foreword.worker.jobs.extract import ExtractionJob
@@ -88,13 +87,13 @@ class Forgetting:
     def resume(self) -> None:
         """Finish in the background what a killed worker left."""
         try:
-            if self._services.store.maintenance.forgetting.unfinished():
+            if self._services.store.forgetter.unfinished():
                 self._extraction.apart(self._finish_quietly)
         except ForewordError:
             return
 
     def _preview(self, selection: Mapping[str, Any]) -> dict[str, Any]:
-        store, live = self._services.store, self._services.store.maintenance.forgetting
+        store, live = self._services.store, self._services.store.forgetter
         target, texts = _all_of([live], self._doomed(live, selection))
         about = live.preview(target)
         cutter = rows.cutter([live], target, _with_titles(texts))
@@ -104,10 +103,8 @@ class Forgetting:
             "tables": dict(about.tables),
             "memories": [_named_memory(each) for each in about.memories[:MOST_TITLES]],
             "more": len(about.memories[MOST_TITLES:]),
-            "cut": _some({**cut, "log": max(cut["log"], about.entries)}),
-            "cut_memories": [memory.id for memory in store.memories.get_by_uid(sorted(cutter.cut))],
+            **self._changed(cut, in_files, cutter=cutter, about=about),
             "similar": self._similar(about.memories, target),
-            "files": _some(in_files),
             "sessions": list(target.sessions),
             "projects": list(target.projects),
             "copies": [_name(path, self._services.home) for path in _backups(self._services.home)],
@@ -116,7 +113,7 @@ class Forgetting:
         }
 
     def _forget(self, selection: Mapping[str, Any], *, who: str, why: str) -> dict[str, Any]:
-        live = self._services.store.maintenance.forgetting
+        live = self._services.store.forgetter
         if left := live.unfinished():
             self._finish(left)
         target = self._doomed(live, selection)
@@ -127,7 +124,7 @@ class Forgetting:
 
     def _finish_quietly(self) -> None:
         try:
-            if left := self._services.store.maintenance.forgetting.unfinished():
+            if left := self._services.store.forgetter.unfinished():
                 self._finish(left)
         except Exception as exc:  # noqa: BLE001 - nobody waits for this, so it must say what went wrong
             self._services.report("forget", f"an unfinished forget failed, and is tried again: {exc}")
@@ -135,7 +132,7 @@ class Forgetting:
     def _finish(self, left: Mapping[str, Any]) -> None:
         """Do what a killed worker was about to do."""
         store = self._services.store
-        live = store.maintenance.forgetting
+        live = store.forgetter
         if left.get("sweep"):  # the rows are gone, and with them what to look for
             store.maintenance.sweep()
             receipt = {"interrupted": True, "sentences": None, "left": None, "undo": FOR_EVER}
@@ -156,7 +153,7 @@ class Forgetting:
     def _carry_out(self, target: Target, *, who: str, why: str, at: float) -> dict[str, Any]:
         began = time.perf_counter()
         store, home = self._services.store, self._services.home
-        live = store.maintenance.forgetting
+        live = store.forgetter
         copies, unread = _opened(home)
         try:
             sources = [live, *copies]
@@ -187,9 +184,7 @@ class Forgetting:
             "sessions": len(target.sessions),
             "projects": len(target.projects),
             "removed": dict(removed),
-            "cut": _some({**cut, "log": max(cut["log"], about.entries)}),
-            "files": _some(in_files),
-            "cut_memories": [memory.id for memory in store.memories.get_by_uid(sorted(cutter.cut))],
+            **self._changed(cut, in_files, cutter=cutter, about=about),
             "similar": [each["id"] for each in similar],
             "tombstones": len(stones[1]),
             "sentences": {"looked_for": len(cutter.sentences.all), "too_short": sum(map(_is_short, set(texts)))},
@@ -204,6 +199,14 @@ class Forgetting:
         entry = live.end(receipt, who=who, why=named, at=at, ids=target.ids[:MOST_NAMED], project=project)
         more = {"ids": list(target.ids), "entry": entry, "not_ours": _not_ours(about), "dry_run": False}
         return {**receipt, **more, "similar": similar}
+
+    def _changed(
+        self, cut: Counter[str], in_files: Counter[str], *, cutter: Cutter, about: rows.Preview
+    ) -> dict[str, Any]:
+        """Return what stays without copies: rows by table, lines by file, and the ids of memories."""
+        memories = self._services.store.memories.get_by_uid(sorted(cutter.cut))
+        cut["log"] = max(cut["log"], about.entries)
+        return {"cut": dict(+cut), "files": dict(+in_files), "cut_memories": [memory.id for memory in memories]}
 
     def _similar(self, memories: Sequence[Memory], target: Target) -> list[dict[str, str]]:
         """Return the memories that stay and say the same in other words: whoever asked decides about them."""
@@ -256,7 +259,7 @@ def _projects(named: str, *, store: Store) -> tuple[str, ...]:
     """Find a folder's project, or the one of that key, with those that are its aliases."""
     key = storable(project_at(named).key if named.startswith("/") else named)
     key = counts_as(key, store.projects.all())
-    found = store.maintenance.forgetting.projects(key)
+    found = store.forgetter.projects(key)
     if not found:
         raise NotFound(f"nothing is known of the project {key!r}", hint="give a folder of it, or its key")
     return found
@@ -313,10 +316,6 @@ def _named_memory(memory: Memory) -> dict[str, str]:
 def _not_ours(about: rows.Preview) -> list[str]:
     """Return what is not ours to remove."""
     return [*(f"the agent's own transcript {path}" for path in about.transcripts), *NOT_OURS]
-
-
-def _some(counts: Mapping[str, int]) -> dict[str, int]:
-    return {name: count for name, count in counts.items() if count}
 
 
 # ---- the files of the home

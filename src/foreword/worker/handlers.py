@@ -41,7 +41,7 @@ from foreword.recall.rank import rank
 from foreword.recall.resume import resume
 from foreword.redact import redact
 from foreword.redact.env import hiding
-from foreword.store.scrub import Cleaner
+from foreword.store.maintenance import Cleaner
 from foreword.worker import requests, serialize
 from foreword.worker.app import App
 from foreword.worker.jobs.maintenance import settle_choices

@@ -26,7 +26,7 @@ from foreword.maintenance import contradictions, dedupe, proposals, stale
 from foreword.maintenance.stale import Present, roots_of
 from foreword.models import BASE32, Memory, Project, Query, named, text, texts
 from foreword.store import Store
-from foreword.store.pruning import PARTS, SETTINGS, WHAT, Limits, Plan, Prunable
+from foreword.store.maintenance import CLASSES, PARTS, Limits, Prunable, PrunePlan
 from foreword.worker.jobs import Job, JobRunner
 from foreword.worker.projects import ProjectRegistry
 from foreword.worker.services import Services
@@ -162,7 +162,7 @@ def _is_title(decision: str, title: str) -> bool:
 
 def _amend(store: Store, change: MemoryChange, *, who: str, at: float) -> bool:
     """Carry out one change; what changed in this moment, or was forgotten, is skipped."""
-    if store.maintenance.was_forgotten(change.new):
+    if store.was_forgotten(change.new):
         return False
     with suppress(Conflict):
         store.audit.apply([change], who=who, at=at)
@@ -278,7 +278,7 @@ class TidyJob:
             for who, planner in PLANNERS:
                 self._state = {**self._state, "state": "planning", "done": len(done)}
                 changes = planner(tuple(known.values()), about=about)
-                planned = [each for each in changes if not self._services.store.maintenance.was_forgotten(each.new)]
+                planned = [each for each in changes if not self._services.store.was_forgotten(each.new)]
                 for number, change in enumerate(planned):
                     self._state = {**self._state, "state": "working", "done": number, "planned": len(planned)}
                     row = _change_row(change, known)
@@ -451,15 +451,15 @@ class PruneJob:
 
     def _limits(self) -> Limits:
         settings = self._services.settings
-        days = {name: int(getattr(settings, setting)) for name, setting in SETTINGS.items()}
+        days = {name: int(getattr(settings, setting)) for name, (setting, _) in CLASSES.items()}
         return Limits(days, settings.store_max_mb * 1024 * 1024)
 
-    def _report(self, plan: Plan, *, dry_run: bool) -> dict[str, Any]:
+    def _report(self, plan: PrunePlan, *, dry_run: bool) -> dict[str, Any]:
         size, limits = self._services.store.stats.size(), self._limits()
         return {
             "dry_run": dry_run,
             "classes": [_prunable_row(each, keep=limits.days[each.name]) for each in plan.classes],
-            "rows": plan.rows,
+            "rows": sum(each.rows for each in plan.classes),
             "size": {"bytes": size.total, "used": size.used, "most": limits.most_bytes},
             "short": plan.short,
         }
@@ -468,14 +468,14 @@ class PruneJob:
 class _PruneRun:
     """A plan, and how far it was carried out."""
 
-    def __init__(self, plan: Plan, *, now: float) -> None:
+    def __init__(self, plan: PrunePlan, *, now: float) -> None:
         self.plan, self.now = plan, now
         self.place = self.noted = self.freed = 0
-        self.after: tuple[Any, ...] = ()
+        self.after = 0  # rows of the part that were done
         self.rows: Counter[str] = Counter()
 
 
 def _prunable_row(each: Prunable, *, keep: int) -> dict[str, Any]:
-    row = {"name": each.name, "what": WHAT[each.name], "keep_days": keep, "rows": each.rows, "bytes": each.size}
+    row = {"name": each.name, "what": CLASSES[each.name][1], "keep_days": keep, "rows": each.rows, "bytes": each.size}
     dates = {"oldest": each.oldest, "newest": each.newest} if each.rows else {"oldest": None, "newest": None}
     return {**row, "by_age": each.by_age, "by_size": each.rows - each.by_age, **dates}

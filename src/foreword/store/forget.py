@@ -1,12 +1,17 @@
 """Remove memories, sessions and projects from a database: their rows, and verbatim copies of their texts in other rows.
 
 Works on the live database and on backups. Rows are counted and removed by the same conditions, so that a preview shows
-what will go. docs/security.md#foreword-forget-removes-every-copy says what happens to which table.
+what will go. docs/security.md#foreword-forget-removes-every-copy says what happens to which table. `Sentences` finds
+the copies, and `Tombstones` keep what was forgotten from coming back.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
+import secrets
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
@@ -17,16 +22,13 @@ from typing import Any
 import apsw
 
 from foreword.errors import StoreError
-from foreword.models import EMPTY, Memory
-from foreword.store import scrub
+from foreword.models import EMPTY, Change, Event, Memory, moved
 from foreword.store.audit import Audit
 from foreword.store.database import Database
-from foreword.store.memories import MemoryReader
-from foreword.store.memories import as_json as to_json
+from foreword.store.maintenance import plan_all, sweep
+from foreword.store.memories import MemoryReader, as_json
 from foreword.store.migrations import check_version, upgrade
-from foreword.store.sql import ReadOnly
-from foreword.store.tombstones import KEY, Tombstones, texts_of
-from foreword.store.verbatim import MARK, Sentences, each_string
+from foreword.store.sql import ReadOnly, transaction
 from foreword.terms import text_in
 
 Execute = Callable[..., Any]
@@ -50,6 +52,284 @@ CUT = frozenset(
         *(("ledger", "outcome"), ("ledger", "purpose")),
     ]
 )
+
+
+# ---- copies of sentences in other texts
+
+MARK = "[forgotten]"
+# UTF-8 bytes from which on a sentence is looked for everywhere: four or five words (eight Chinese characters), which
+# two people hardly write alike by chance. "done", "fix tests" and "run the tests again" are shorter.
+SHORTEST = 24
+LONGEST = 8192  # characters of a text that is looked for as a whole, besides its sentences
+FEW = 64  # sentences up to which each is searched for by itself, at the speed of str.find
+
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|[\r\n]+")
+_AROUND = " \t\r\n.,;:!?…。！？\"'`*_#>-"  # stripped from both ends, so that a copy without its full stop is found
+# Every run of white space and its escapes but a single blank, and backslashes.
+_BLANK = re.compile(r"(?: (?=\s|\\+[nrt])|[^\S ]|\\+[nrt])(?:\\+[nrt]|\s)*|\\+")
+
+
+class Sentences:
+    """The sentences of *texts* that have at least *shortest* bytes.
+
+    With *whole_words*, a sentence is only found where no word goes on over its ends.
+    """
+
+    def __init__(self, texts: Iterable[str], *, shortest: int = SHORTEST, whole_words: bool = False) -> None:
+        self.all = frozenset(
+            form
+            for text in texts
+            for sentence in split(text)
+            if is_long(sentence, shortest=shortest)
+            for form in _forms(sentence)
+        )
+        self.longest = max(map(len, self.all), default=0)
+        self._shortest, self._whole_words = shortest, whole_words
+        # By how many characters candidates are looked up: as many as the beginning of every sentence has.
+        begun = (form.encode("utf-8", "replace")[:shortest].decode("utf-8", "ignore") for form in self.all)
+        self._head = min(map(len, begun), default=0)
+        self._by_head: dict[str, list[str]] = {}
+        for form in sorted(self.all, key=len, reverse=True):
+            self._by_head.setdefault(form[: self._head], []).append(form)
+
+    def __contains__(self, text: str) -> bool:
+        """Return whether *text* is nothing but one of the sentences."""
+        return _Plain.of(text.strip(_AROUND)).text in self.all
+
+    def found(self, text: str) -> frozenset[str]:
+        """Return the sentences that *text* holds."""
+        plain = _Plain.of(text)
+        return frozenset(plain.text[start:end] for start, end in self._spans(plain.text))
+
+    def cut(self, text: str) -> str:
+        """Return *text* with the marker in place of every copy."""
+        plain = _Plain.of(text)
+        pieces, done = [], 0
+        for start, end in self._spans(plain.text):
+            pieces.append(text[done : plain.origin(start)])
+            done = plain.origin(end - 1) + 1
+        return MARK.join([*pieces, text[done:]])
+
+    def cut_json(self, text: str) -> str:
+        """Do the same for a text that may be JSON, which stays JSON."""
+        if not self.found(text):
+            return text
+        return each_string(text, self.cut)
+
+    def _spans(self, plain: str) -> Iterator[tuple[int, int]]:
+        """Yield where copies stand, the longest at each place, none over another."""
+        done = 0
+        for start in self._starts(plain):
+            end = self._end(plain, start) if start >= done else 0
+            if end:
+                yield start, end
+                done = end
+
+    def _starts(self, plain: str) -> Iterable[int]:
+        size, heads = self._head, self._by_head
+        if not heads:
+            return ()
+        if len(heads) > FEW:
+            return (at for at in range(len(plain) - size + 1) if plain[at : at + size] in heads)
+        here = (head for head in heads if head in plain)
+        return sorted(at.start() for head in here for at in re.finditer(f"(?={re.escape(head)})", plain))
+
+    def _end(self, plain: str, start: int) -> int:
+        """Return where the copy that begins at *start* ends; 0 where there is none."""
+        forms = self._by_head[plain[start : start + self._head]]
+        for form in forms:
+            end = start + len(form)
+            if plain.startswith(form, start) and not (self._whole_words and _inside_a_word(plain, start, end)):
+                return end
+        # Titles are cut to a width: the beginning of a sentence with an ellipsis behind it is a copy, too.
+        clipped = plain.find("…", start, start + self.longest)
+        if clipped < 0 or len(plain[start:clipped].encode("utf-8", "replace")) < self._shortest:
+            return 0
+        return clipped + 1 if any(form.startswith(plain[start:clipped]) for form in forms) else 0
+
+
+def split(text: str) -> Iterator[str]:
+    """Yield the sentences and lines of *text*, and the whole of it, without punctuation around them."""
+    for part in text.split(MARK):
+        for each in {part if len(part) <= LONGEST else "", *_SENTENCE_END.split(part)}:
+            sentence = each.strip(_AROUND)
+            if not _is_path(sentence):
+                yield sentence
+
+
+def is_long(sentence: str, *, shortest: int = SHORTEST) -> bool:
+    """Return whether a sentence has enough bytes to be looked for, runs of white space counted as one blank."""
+    return len(_Plain.of(sentence).text.encode("utf-8", "replace")) >= shortest
+
+
+def each_string(text: str, change: Callable[[str], str]) -> str:
+    """Apply *change* to each string of the JSON in *text*, at any depth, or to *text* itself where it is no JSON."""
+    if text[:1] in ("{", "["):
+        try:
+            stored = json.loads(text)
+        except (ValueError, RecursionError):
+            pass
+        else:
+            changed = _walk(stored, lambda each: each_string(each, change))
+            return text if changed == stored else as_json(changed)
+    return change(text)
+
+
+def _walk(item: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(item, str):
+        return change(item)
+    if isinstance(item, dict):
+        return {change(name): _walk(each, change) for name, each in item.items()}
+    if isinstance(item, list):  # what is nothing but a copy leaves no item behind
+        return [changed for each in item if (changed := _walk(each, change)) != MARK]
+    return item
+
+
+@dataclass(frozen=True)
+class _Plain:
+    """A text in lower case, its white space as single blanks and without backslashes, and where each part came from."""
+
+    text: str
+    starts: list[int]  # of parts in it
+    origins: list[int]  # where those begin in the original text
+
+    @classmethod
+    def of(cls, text: str) -> _Plain:
+        parts, starts, origins, size, done = [], [0], [0], 0, 0
+        for run in _BLANK.finditer(text):
+            blank = " " if run[0].strip("\\") else ""
+            parts += [text[done : run.start()], blank]
+            size += run.start() - done + len(blank)
+            done = run.end()
+            starts.append(size)
+            origins.append(done)
+        return cls(_lower("".join((*parts, text[done:]))), starts, origins)
+
+    def origin(self, at: int) -> int:
+        part = bisect_right(self.starts, at) - 1
+        return self.origins[part] + at - self.starts[part]
+
+
+def _lower(text: str) -> str:
+    """Return *text* in lower case, every character at its place: `lower` makes two of İ, and Σ depends on its place."""
+    return text.lower() if text.isascii() else text.replace("İ", "i").replace("Σ", "σ").lower()
+
+
+def _forms(sentence: str) -> Iterator[str]:
+    """Yield a sentence as it stands in a text, and as JSON in ASCII writes it."""
+    yield _Plain.of(sentence).text
+    if not sentence.isascii():
+        yield _Plain.of(json.dumps(sentence)[1:-1]).text
+
+
+def _is_path(text: str) -> bool:
+    """Return whether a text is the name of a file or an address: a name belongs to whoever uses it."""
+    return ("/" in text or "\\" in text) and not any(map(str.isspace, text))
+
+
+def _inside_a_word(plain: str, start: int, end: int) -> bool:
+    return any(
+        0 < at < len(plain) and plain[at - 1 : at + 1].isascii() and plain[at - 1 : at + 1].isalnum()
+        for at in (start, end)
+    )
+
+
+# ---- tombstones
+
+KEY = "tombstones"  # in `meta`
+TITLE = 16  # characters from which on a title alone is told from any other
+
+
+class Tombstones:
+    """Keyed hashes of what was forgotten in one database, so that nothing brings it back.
+
+    The key lies in the database, so that it goes with every backup: one that is put back refuses the same. Without a
+    key, whoever has a list of likely texts could ask the hashes of any copied file. *failures* are what the connection
+    raises.
+    """
+
+    def __init__(self, execute: Callable[..., Any], *, failures: tuple[type[Exception], ...]) -> None:
+        self._execute = execute
+        self._failures = failures
+        self._key: bytes | None = None
+
+    def bury(self, what: str, names: Iterable[str], *, at: float) -> int:
+        """Let nothing of these names come back that is not newer than *at*; how many there are."""
+        self._execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (KEY, secrets.token_hex(32)))
+        self._key = None  # what was known of it may have been taken back with its transaction
+        rows = [(self._hash(what, name), what, at) for name in dict.fromkeys(names) if name]
+        for row in rows:
+            self._execute("INSERT OR REPLACE INTO tombstones VALUES (?, ?, ?)", row)
+        return len(rows)
+
+    def refuses(self, memory: Memory, *, imported: bool) -> bool:
+        """Return whether a new memory was forgotten; one that is newer than that, and not *imported*, was not."""
+        if not self._load():
+            return False
+        if memory.session and MARK in memory.title and memory.kind != "summary":
+            return True  # made of what was cut
+        named = [*(("memory", uid) for uid in self._uids(memory)), *(("text", text) for text in identity_texts(memory))]
+        at = max((self._at(what, name) for what, name in named), default=0.0)
+        if at and (imported or memory.created <= at):
+            return True
+        return memory.created <= self._at("session", memory.session)
+
+    def is_cut(self, memory: Memory) -> bool:
+        """Return whether a passage was cut from a memory: what an import knows of it is from before."""
+        return self._load() and self._at("cut", memory.uid) > 0
+
+    def refuses_event(self, event: Event) -> bool:
+        if not self._load():
+            return False
+        return event.at <= max(self._at("event", event.key), self._at("session", event.session))
+
+    def refuses_session(self, session: str, *, last: float) -> bool:
+        return self._load() and last <= self._at("session", session)
+
+    def refuses_change(self, change: Change) -> bool:
+        return self._load() and change.at <= self._at("session", change.session)
+
+    def _uids(self, memory: Memory) -> Iterator[str]:
+        """Yield its uid, and those that it had under the keys that count as its project by now."""
+        yield memory.uid
+        with suppress(*self._failures):
+            for (key,) in list(self._execute("SELECT key FROM projects WHERE alias_of = ?", (memory.project,))):
+                yield moved(memory.uid, old=memory.project, new=key, kind=memory.kind, title=memory.title)
+
+    def _at(self, what: str, name: str) -> float:
+        if not name:
+            return 0.0
+        found = list(self._execute("SELECT at FROM tombstones WHERE hash = ?", (self._hash(what, name),)))
+        return float(found[0][0]) if found else 0.0
+
+    def _hash(self, what: str, name: str) -> bytes:
+        self._load()
+        named = f"{what}\0{name}".encode("utf-8", "replace")
+        return hashlib.blake2b(named, key=self._key or b"", digest_size=16).digest()
+
+    def _load(self) -> bool:
+        """Load the key, and return whether anything was ever forgotten here."""
+        if self._key is None:
+            self._key = b""
+            with suppress(*self._failures):  # a table that is missing is told by the store
+                found = list(self._execute("SELECT value FROM meta WHERE key = ?", (KEY,)))
+                list(self._execute("SELECT 1 FROM tombstones LIMIT 1"))
+                self._key = bytes.fromhex(found[0][0]) if found else b""
+        return bool(self._key)
+
+
+def identity_texts(memory: Memory) -> tuple[str, ...]:
+    """Return what a memory says, normalized; also its title alone, where that is long enough."""
+    title = _letters(memory.title)
+    whole = _letters(f"{memory.kind} {memory.title} {memory.body}")
+    return (whole, f"{memory.kind} {title}") if len(title) >= TITLE else (whole,)
+
+
+def _letters(text: str) -> str:
+    return " ".join("".join(char if char.isalnum() else " " for char in text.casefold()).split())
+
+
+# ---- what is forgotten
 
 
 @dataclass(frozen=True)
@@ -149,28 +429,23 @@ def cutter(sources: Sequence[Source], target: Target, texts: Sequence[str]) -> C
     return Cutter(target, texts, injections=frozenset[str]().union(*injections))
 
 
-# What a detail has of each session, and texts with the sessions that knew them.
-_BY_SESSION = ("seen_in", "also", "succeeded_in", "routine_in")
-_KNOWN_BY = ("worked", "used_in", "fixes")
-
-
 def _without_sessions(detail: str, sessions: Set[str]) -> str:
     """Return a memory's detail without what these sessions saw and fixed; another's fix takes the place of theirs."""
-    fields = _as_object(detail) if sessions and '_in"' in detail else {}
-    before = to_json(fields)
-    for name in (name for name in _BY_SESSION if isinstance(fields.get(name), dict)):
-        fields[name] = {key: each for key, each in fields[name].items() if key not in sessions}
+    fields = _as_object(detail) if sessions else {}
     gone = _known_by(fields, sessions)
-    for name in (name for name in _KNOWN_BY if isinstance(fields.get(name), dict)):
-        fields[name] = {
-            text: [each for each in some if each not in sessions] if isinstance(some, list) else some
-            for text, some in fields[name].items()
-            if text not in gone
+    kept = {
+        name: {
+            key: [each for each in some if each not in sessions] if isinstance(some, list) else some
+            for key, some in value.items()
+            if key not in sessions and key not in gone
         }
-    if fields.get("fix") in gone:
-        fields["fix"] = next(iter(fields["fixes"]), "")
-        fields["fixed_files"] = []
-    return detail if to_json(fields) == before else to_json(fields)
+        if isinstance(value, dict)
+        else value
+        for name, value in fields.items()
+    }
+    if kept.get("fix") in gone:
+        kept |= {"fix": next(iter(kept["fixes"]), ""), "fixed_files": []}
+    return detail if kept == fields else as_json(kept)
 
 
 def _without_texts(body: str, gone: Sequence[str]) -> str:
@@ -279,7 +554,7 @@ def _strip_log(execute: Execute, target: Target) -> None:
         less = {} if gone or (whole.get("changed") and not kept) else {**whole, "changed": kept}
         execute(
             "UPDATE log SET why = ?, patch = ?, project = ? WHERE number = ?",
-            (why if kept and not gone else "", to_json(less), "" if gone else project, number),
+            (why if kept and not gone else "", as_json(less), "" if gone else project, number),
         )
 
 
@@ -407,13 +682,13 @@ class Forgetter(Source):
 
     def begin(self, target: Target, *, at: float) -> None:
         """Note what is to go, hide it and bury it, all or nothing; from here on it is never shown again."""
-        named = {"ids": target.ids, "sessions": target.sessions, "projects": target.projects}
-        note = {**named, "only": target.only, "at": at}
-
-        self._db.write(self._begin, target, json.dumps(note), at=at)
+        self._hide(target, at=at)
         self._db.let_go()  # what waits to be written may tell of it
 
-    def _begin(self, target: Target, note: str, *, at: float) -> None:
+    @transaction
+    def _hide(self, target: Target, *, at: float) -> None:
+        named = {"ids": target.ids, "sessions": target.sessions, "projects": target.projects}
+        note = json.dumps({**named, "only": target.only, "at": at})
         self._execute("INSERT OR REPLACE INTO marks VALUES (?, ?, ?)", (UNFINISHED, note, at))
         self._execute(f"UPDATE memories SET status = 'forgotten' WHERE uid IN {LIST}", (as_list(target.uids),))
         _bury(self._execute, self._tombstones, target, at=at)
@@ -435,34 +710,29 @@ class Forgetter(Source):
             only=note["only"],
         )
 
+    @transaction
     def bury_cut(self, cut: Set[str], *, at: float) -> None:
         """Keep imports from bringing back what was cut from memories and events."""
-        self._db.write(self._bury_cut, cut, at=at)
-
-    def _bury_cut(self, cut: Set[str], *, at: float) -> None:
         self._tombstones.bury("cut", sorted(cut), at=at)
         _rekey(self._execute, self._tombstones, at=at)
 
+    @transaction
     def remove(self, target: Target) -> Counter[str]:
         """Delete the rows at last, and the names in the note: only sweeping is left."""
-        return self._db.write(self._remove, target)
-
-    def _remove(self, target: Target) -> Counter[str]:
         removed = remove(self._execute, target)
         self._db.changed("projects")
         self._execute("UPDATE marks SET text = ? WHERE name = ?", (json.dumps({"sweep": True}), UNFINISHED))
         return removed
 
+    @transaction
     def end(
         self, receipt: Mapping[str, Any], *, who: str, why: str, at: float, ids: Sequence[str], project: str = ""
     ) -> int:
         """Keep the receipt in the log, and drop the note."""
-        patch = {"receipt": dict(receipt)}
-        return self._db.write(self._end, patch, who=who, why=why, at=at, ids=ids, project=project)
-
-    def _end(self, patch: Mapping[str, Any], *, who: str, why: str, at: float, ids: Sequence[str], project: str) -> int:
         self._execute("DELETE FROM marks WHERE name = ?", (UNFINISHED,))
-        return self._audit.note("forget", why, patch, who=who, at=at, project=project, ids=ids).number
+        return self._audit.note(
+            "forget", why, {"receipt": dict(receipt)}, who=who, at=at, project=project, ids=ids
+        ).number
 
     def stones(self) -> Stones:
         """Return the key of the tombstones, and all of them, for the copies of this database."""
@@ -505,19 +775,14 @@ class Copy(Source):
             db.executemany("INSERT OR REPLACE INTO tombstones VALUES (?, ?, ?)", stones[1])
             _bury(db.execute, tombstones, cutter.target, at=at)
             changed = 0
-            after: Sequence[Any] = ()
-            while True:
-                planned = scrub.plan(db.execute, after=after, cleaner=cutter)
-                scrub.apply(db.execute, planned)
+            for planned in plan_all(db.execute, cleaner=cutter):
+                planned.apply(db.execute)
                 changed += planned.found.changed
-                after = planned.found.after
-                if not after:
-                    break
             tombstones.bury("cut", sorted(cutter.cut), at=at)
             _rekey(db.execute, tombstones, at=at)
             changed += remove(db.execute, cutter.target).total()
             db.execute("DELETE FROM marks WHERE name = ?", (UNFINISHED,))
-        scrub.sweep(db)
+        sweep(db)
         return changed
 
     def close(self) -> None:
@@ -529,7 +794,7 @@ def _bury(execute: Execute, tombstones: Tombstones, target: Target, *, at: float
     memories = MemoryReader(ReadOnly(execute, failures=(apsw.Error,))).get_by_uid(list(target.uids))
     loose = f"SELECT key FROM events WHERE session = '' AND project IN {LIST}"
     tombstones.bury("memory", target.uids, at=at)
-    tombstones.bury("text", (text for memory in memories for text in texts_of(memory)), at=at)
+    tombstones.bury("text", (text for memory in memories for text in identity_texts(memory)), at=at)
     tombstones.bury("session", target.sessions, at=at)
     tombstones.bury("event", [key for (key,) in execute(loose, (as_list(target.projects),))], at=at)
 
@@ -543,12 +808,11 @@ def as_list(names: Iterable[str]) -> str:
 
 def _known_by(detail: Mapping[str, Any], sessions: Set[str]) -> list[str]:
     """Return what worked against a failure, or fixed it, in these sessions and in no other."""
-    found = [each for name in _KNOWN_BY if isinstance(each := detail.get(name), dict)]
-    every: dict[str, set[str]] = {}
-    for texts_of_one in found:
-        for text, some in texts_of_one.items():
-            every.setdefault(text, set()).update(each for each in some if isinstance(each, str))
-    return [text for text, some in every.items() if some and some <= sessions]
+    known: dict[str, set[str]] = {}
+    for name in ("worked", "used_in", "fixes"):
+        for text, some in detail[name].items() if isinstance(detail.get(name), dict) else ():
+            known.setdefault(text, set()).update(each for each in some if isinstance(each, str))
+    return [text for text, some in known.items() if some and some <= sessions]
 
 
 def _as_object(text: str) -> dict[str, Any]:
