@@ -27,7 +27,7 @@ PLACE = Place(
     socket=OURS / "run" / "worker.sock",
 )
 MCP = "/home/ada/.foreword/bin/foreword-mcp"
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "hosts"
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "agents"
 TOOLS = ("memory_search", "memory_get", "memory_timeline", "memory_context", "memory_remember", "memory_handoff")
 
 
