@@ -6,9 +6,11 @@ import os
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from foreword.extract.facts import most_frequent
 from foreword.extract.merge import open_items
+from foreword.extract.text import split_sentences, stems
 from foreword.models import Memory, Project, Ranked, Trigger
 from foreword.recall.files import TurnRecord, recent_files
 from foreword.recall.notes import (
@@ -24,6 +26,7 @@ from foreword.recall.notes import (
     texts_in,
     unique_notes,
 )
+from foreword.recall.passages import is_torn
 from foreword.recall.sanitize import ago, neutral, shown_path
 
 DAY = 86_400.0
@@ -32,6 +35,7 @@ STANDING_DAYS = 7.0  # the same for branch and uncommitted files
 OPEN_ITEMS = 5
 FOUND_OUT = "lea:"  # how the uids of learnings begin that nobody wrote down
 EXTRACTED = "han:"  # how the uids of handoffs begin that nobody wrote: open to-dos of a session
+OVERTAKEN = 2  # later sessions on the same files, after which an open item no longer leads
 OPEN_SESSIONS = 5  # of which open items are listed
 TITLE = 160
 SESSIONS = 40  # summaries that tell how things are run here
@@ -132,7 +136,17 @@ class SessionStart:
                 if len(unique_notes([*seen, note])) > len(seen):
                     seen.append(note)
                     found.append(Entry(note, Ranked(memory, 1.0, {})))
-        return found[:OPEN_ITEMS]
+        # What later sessions worked over may be done without anybody saying so: it comes after the rest.
+        overtaken = [each for each in found if each.ranked and self._is_overtaken(each.ranked.memory)]
+        return [*(each for each in found if each not in overtaken), *overtaken][:OPEN_ITEMS]
+
+    def _is_overtaken(self, memory: Memory) -> bool:
+        """Return whether several later sessions worked on most of the files of the one that left something open."""
+        if memory.trust == "user":
+            return False
+        own = set(memory.files)
+        later = [each for each in self._summaries if each.created > memory.created and each.session != memory.session]
+        return bool(own) and sum(2 * len(own.intersection(each.files)) >= len(own) for each in later) >= OVERTAKEN
 
     def _open(self, memory: Memory, text: str) -> Note:
         whose = "handed over" if memory.kind == "handoff" and memory.trust == "user" else "left open"
@@ -145,7 +159,7 @@ class SessionStart:
         )
 
     def _sessions(self) -> list[Entry]:
-        worth = [each for each in self._summaries if each.body or each.files]
+        worth = [without_contradicted(each, self._decisions) for each in self._summaries if each.body or each.files]
         return [Entry(session_note(each, now=self._now, files=self._files), Ranked(each, 1.0, {})) for each in worth]
 
     def _failures(self) -> list[Entry]:
@@ -172,7 +186,8 @@ class SessionStart:
         """Return how tests, linters and builds are run here, and where the repository is."""
         checks = most_frequent((shape for each in self._summaries for shape in texts_in(each.detail, "checks")), most=3)
         parts = [f"`{neutral(shape, width=80)}`" for shape in checks]
-        if repository := repository_of(self._trigger.project, self._summaries):
+        repository = repository_of(self._trigger.project, self._summaries)
+        if repository and self._summaries:  # alone it is not worth a block: the agent sees the remote
             parts.append(f"repository {neutral(repository, width=80)}")
         branches = (text for each in self._summaries for text in texts_in(each.detail, "default_branch"))
         parts += [f"default branch {neutral(each, width=80)}" for each in most_frequent(branches, most=1)]
@@ -226,6 +241,10 @@ class SessionStart:
         others = [path for file in self._files if (path := shown_path(file)) not in shown]
         return [Entry(Note(text=", ".join(others), kind="change"))] if others else []
 
+    @cached_property
+    def _decisions(self) -> list[Memory]:
+        return [each for each in self._recent(("decision",), RULES) if each.trust == "user"]
+
     # -- helpers ---------------------------------------------------------------------------------------------------
     def _in_play(self, memory: Memory) -> tuple[str, ...]:
         return tuple(shown_path(file) for file in memory.files if file in self._files)[:1]
@@ -242,7 +261,7 @@ def _is_worth_knowing(learned: Memory) -> bool:
 
     Most of the rest retells what a session built.
     """
-    if learned.confidence < CERTAIN:
+    if learned.confidence < CERTAIN or is_torn(learned.title):
         return False
     noted = not learned.uid.startswith(FOUND_OUT)
     return noted or learned.seen > 1 or bool(_GOTCHA.search(f"{learned.title} {learned.body}"))
@@ -280,6 +299,27 @@ def work_in_progress(summary: Memory, trigger: Trigger, *, now: float) -> str:
         many = f"{len(left)} file{'s' if len(left) > 1 else ''}"
         parts.append(f"{many} edited {ago(now - summary.created)} and not committed: {named}{more}")
     return "; ".join(parts)
+
+
+def without_contradicted(summary: Memory, decisions: Sequence[Memory]) -> Memory:
+    """Return *summary* without the sentences of its outcome that name what the user later chose something else for.
+
+    Such a decision says what it replaces; a sentence is about the same thing where it shares another word with it.
+    """
+    rejected = [
+        (old, stems(each.title) - old)
+        for each in decisions
+        if each.created > summary.created and (old := stems(text_in(each.detail, "instead_of")))
+    ]
+    if not rejected:
+        return summary
+    sentences = [sentence for line in summary.body.splitlines() for sentence in split_sentences(line)]
+    kept = [
+        sentence
+        for sentence in sentences
+        if not any(old <= (words := stems(sentence)) and words & about for old, about in rejected)
+    ]
+    return summary if len(kept) == len(sentences) else replace(summary, body="\n".join(kept))
 
 
 def repository_of(project: Project, summaries: Sequence[Memory]) -> str:
