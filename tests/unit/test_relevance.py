@@ -129,17 +129,6 @@ def note(id: str, words: str, shown: str, *, at: float = 0.0) -> Candidate:
     return Candidate(id, "earlier", at, content_words(words), content_words(shown))
 
 
-def test_words_that_many_memories_hold_bring_no_note() -> None:
-    """The same three shared words count where they are rare here, and do not where half of the project holds them."""
-    topic = topic_words("the dark footer of the lisbon page flickers")
-    fitting = note("a", "dark lisbon footer flicker", "the dark footer on the lisbon page was torn by a flicker")
-    kind = PromptKind("new topic", "a change of topic", topic, topic)
-    rare = dict.fromkeys(topic, 2)
-    assert choose(word_weights(topic, rare, 200), [fitting], kind=kind).notes
-    common = dict.fromkeys(topic, 20)
-    assert not choose(word_weights(topic, common, 200), [fitting], kind=kind).notes
-
-
 TOPIC = "confirmation mail shows the wrong hour for lisbon venue"
 HOLDERS = {"confirmation": 2, "mail": 5, "hour": 3, "lisbon": 1, "venu": 4}
 

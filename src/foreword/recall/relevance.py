@@ -277,7 +277,6 @@ ANCHORED = 0.5  # factor on the score that is enough
 TITLED = 0.45  # the same where a feature is named: a word of the prompt in the note's title and in the name of its file
 COVERAGE, TITLED_COVERAGE, UNANCHORED_COVERAGE = 0.25, 0.5, 0.45  # of the prompt's weight, at least
 DISTINCT, UNANCHORED_DISTINCT = 2, 3  # different words of the prompt in the passage
-RARE = 0.6  # weight of a word that few memories of this project hold, which each of those three must have
 NUMBERED = (
     1.5  # factor for the number of an issue that is known: it names one thing, so one sentence about it is enough
 )
@@ -359,7 +358,6 @@ def _match(
     if each.titled and not loose and kind == "new topic" and coverage >= TITLED_COVERAGE:
         factor, distinct = TITLED, DISTINCT
     enough *= factor
-    rare = loose or distinct == DISTINCT or sum(weights[word] >= RARE for word in shown) >= distinct
     score = coverage * sum(weights[word] for word in shown) + SAME_THING * same_thing
     match = Match(each.id, score, tuple(sorted({*shown} or {*held}, key=lambda word: (-weights[word], word))))
     if each.superseded:
@@ -368,7 +366,7 @@ def _match(
         return match, "the agent has it already"
     if not held:
         return match, NO_WORD
-    if not same_thing and (coverage < least or len(shown) < distinct or not rare or score < enough):
+    if not same_thing and (coverage < least or len(shown) < distinct or score < enough):
         return match, f"holds {coverage:.0%} of what the prompt is about, score {score:.2f} of {enough:.2f}"
     return match, "" if each.substance else "says nothing of what came of it"
 
