@@ -44,7 +44,7 @@ STEADY_DAYS = 7
 LONGEST_GAP = 14  # days; more than a usual holiday is taken for a clock that jumped
 # What never goes by itself, whatever its status: rules, and what was decided, learned and aimed at.
 KEPT_KINDS = ("preference", "correction", "decision", "pattern", "goal", "learning")
-ASIDE = ("superseded", "stale", "discarded")
+INACTIVE = ("superseded", "stale", "discarded")
 # By size, in this order and the oldest first; what is not named goes by age alone.
 BY_SIZE = ("events", "texts", "aside", "observations", "changes")
 CLASSES = {  # with the setting that says for how many days, and what people call it
@@ -141,7 +141,7 @@ def _memories(name: str, which: str) -> Part:
     )
 
 
-_ASIDE = ", ".join(f"'{status}'" for status in ASIDE)
+_INACTIVE = ", ".join(f"'{status}'" for status in INACTIVE)
 PARTS = (
     Part(
         "events",
@@ -167,9 +167,9 @@ PARTS = (
     # Before the memories, with which these rows go too.
     Part("access", "access a", "a.rowid", f"{ROW}", "a.at", "true"),
     Part("no_context", "no_context q", "q.id", f"{ROW}", "q.at", "true"),
-    _memories("aside", f"m.status IN ({_ASIDE})"),
-    _memories("observations", f"m.kind = 'observation' AND m.status NOT IN ({_ASIDE})"),
-    _memories("changes", f"m.kind = 'change' AND m.status NOT IN ({_ASIDE})"),
+    _memories("aside", f"m.status IN ({_INACTIVE})"),
+    _memories("observations", f"m.kind = 'observation' AND m.status NOT IN ({_INACTIVE})"),
+    _memories("changes", f"m.kind = 'change' AND m.status NOT IN ({_INACTIVE})"),
     Part(
         "changes",
         "changes c",
@@ -240,7 +240,7 @@ BATCH = 100  # rows of one transaction: the longest event is 64 KB a text, and s
 # Indexes that are made anew, and vectors, which go with their memories.
 MADE = ("words", "vectors", "code", "sqlite_")
 OURS = {("events", "key"), ("memories", "split"), ("memories", "id")}
-TOLD = ("title", "body", "tags", "files", "functions", "detail")  # what the words of a memory are made of
+REPORTED = ("title", "body", "tags", "files", "functions", "detail")  # what the words of a memory are made of
 
 
 class Cleans(Protocol):
@@ -412,7 +412,7 @@ def _cleaned(table: str, old: Mapping[str, Any], *, cleaner: Cleans, place: Sequ
         clean = cleaner.cell(table, name, text, row=old)
         if clean != text:
             new[name] = f"{clean}#{place[0]}" if (table, name) == ("memories", "uid") else clean
-    if table == "memories" and set(new).intersection(TOLD):
+    if table == "memories" and set(new).intersection(REPORTED):
         new["split"] = split_of({**old, **new})
     return new
 
