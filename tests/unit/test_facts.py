@@ -6,8 +6,9 @@ import time
 from dataclasses import replace
 
 from foreword.extract.actions import Action
-from foreword.extract.facts import Facts, facts_of, most_frequent
+from foreword.extract.facts import Facts, facts_of
 from foreword.extract.routines import routine_of
+from foreword.extract.text import most_frequent
 from foreword.extract.turns import turns_of
 from tests.tables import table
 

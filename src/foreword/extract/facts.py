@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from foreword.extract.actions import Action
@@ -148,14 +148,6 @@ def _ends(command: str) -> str:
     return (
         command if len(command) <= MOST_COMMAND else f"{command[: MOST_COMMAND // 2]}\n{command[-MOST_COMMAND // 2 :]}"
     )
-
-
-def most_frequent(items: Iterable[str], *, most: int) -> list[str]:
-    """Return the items that occur most often, best first."""
-    counts: dict[str, int] = {}
-    for each in items:
-        counts[each] = counts.get(each, 0) + 1
-    return sorted(counts, key=lambda each: (-counts[each], each))[:most]
 
 
 _GIT = re.compile(r"\b(?:git|gh)\b")

@@ -7,8 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from foreword.audit import REVISED, said_again
-from foreword.extract.failure_memory import failure_body, failure_title, merge_failure_detail
-from foreword.extract.tasks import closes, replaces
 from foreword.extract.text import holds, stems
 from foreword.models import Memory, named, texts
 
@@ -67,6 +65,9 @@ def _still_closed(known: Memory, fresh: Memory) -> Memory:
 
 def _merge_failure(known: Memory, fresh: Memory) -> Memory:
     """Return one failure with the evidence of both times."""
+    # Imported late: recall needs open_items of this module, and a hook without a worker pays for every import.
+    from foreword.extract.failure_memory import failure_body, failure_title, merge_failure_detail
+
     detail = merge_failure_detail(known.detail, fresh.detail)
     if routines := {**named(known.detail, ROUTINES), **named(fresh.detail, ROUTINES)}:
         detail[ROUTINES] = dict(list(routines.items())[-EVIDENCE:])
@@ -92,6 +93,8 @@ def close_items(memory: Memory, *, done: Sequence[str], open: Sequence[str]) -> 
 
     They stay in the list of what the session left open, and are named as done beside it.
     """
+    from foreword.extract.tasks import closes, replaces  # late, as above
+
     finished = [stems(each) for each in (*done, *open)]
     closed = [
         item

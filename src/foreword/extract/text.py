@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -245,3 +245,11 @@ def _goes_on(text: str) -> bool:
 
 def _balanced(text: str) -> bool:
     return text.count("`") % 2 == 0 and text.count("(") <= text.count(")") and text.count('"') % 2 == 0
+
+
+def most_frequent(items: Iterable[str], *, most: int) -> list[str]:
+    """Return the items that occur most often, best first."""
+    counts: dict[str, int] = {}
+    for each in items:
+        counts[each] = counts.get(each, 0) + 1
+    return sorted(counts, key=lambda each: (-counts[each], each))[:most]

@@ -8,9 +8,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from foreword.extract.facts import most_frequent
 from foreword.extract.merge import open_items
-from foreword.extract.text import split_sentences, stems
+from foreword.extract.text import most_frequent, split_sentences, stems
 from foreword.models import Memory, Project, Ranked, Trigger
 from foreword.recall.files import TurnRecord, recent_files
 from foreword.recall.notes import (
