@@ -399,7 +399,7 @@ def _waiting(home: Home) -> int:
 
 
 # The tail of a test run: 1.4 KB of the text that tools bring.
-_TESTED = ("words", "tokens", "recipes", "projects", "payloads", "redact", "capture", "spool", "search", "rank", "fit")
+_TESTED = ("terms", "tokens", "layout", "projects", "payload", "redact", "capture", "spool", "search", "rank", "budget")
 OUTPUT = "\n".join(
     f"tests/unit/test_{name}.py {'.' * 48} [{9 * at + 1:3}%]  {at * 71 % 97 + 112} ms, {at * 3 + 40} MB resident"
     for at, name in enumerate(_TESTED)

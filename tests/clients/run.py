@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -343,7 +344,7 @@ def _clean(home: Path) -> dict[str, str]:
     """An environment with nothing of ours but Node; Python as tools find it is this one, which has pytest."""
     tools = home / ".local" / "bin"
     for name in ("python", "python3"):  # without a word of where it lies
-        write(tools / name, f'#!/bin/sh\nexec {sys.executable} "$@"\n', mode=0o755)
+        write(tools / name, f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n', mode=0o755)
     write(home / ".bash_profile", f"PATH={tools}:$PATH\n")  # Codex starts a login shell
     return {
         "PATH": f"{tools}:{os.path.dirname(shutil.which('node') or '/usr/bin/node')}:/usr/bin:/bin",

@@ -27,8 +27,6 @@ DONE = {
     "stale": "marked stale, since their code is gone",
     "sink": "ranked lower, since their code is gone",
     "restore": "restored, since their code is back",
-    "learn": "learned from sessions, or more or less certain now",
-    "promote": "made a pattern, since the same fix worked several times",
     "propose": "proposed as a rule; decide in `foreword review`",
 }
 
