@@ -138,3 +138,18 @@ def text_of(payload: Mapping[str, Any], *names: str) -> str:
         if isinstance(found := payload.get(name), str) and found:
             return found
     return ""
+
+
+def parse_claude_shape(payload: Mapping[str, Any], *, id_fields: tuple[str, ...]) -> HookInput:
+    """Read a payload in the shape of Claude Code, which Codex shares; an event's id is in the first of *id_fields*."""
+    return HookInput(
+        session=text_of(payload, "session_id"),
+        cwd=text_of(payload, "cwd"),
+        prompt=text_of(payload, "prompt"),
+        answer=text_of(payload, "last_assistant_message"),
+        source=text_of(payload, "source"),
+        model=text_of(payload, "model"),
+        id=text_of(payload, *id_fields),
+        files=files_of(payload.get("tool_input")),
+        inner="agent_id" in payload or payload.get("hook_event_name") in ("SubagentStart", "SubagentStop"),
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from foreword.agents import AgentAdapter, HookInput, dict_of, files_of, text_of
+from foreword.agents import AgentAdapter, HookInput, dict_of, parse_claude_shape, text_of
 from foreword.models import TOOL_BEGIN, Cap
 
 if TYPE_CHECKING:  # 5 ms that only `install` needs
@@ -13,17 +13,7 @@ if TYPE_CHECKING:  # 5 ms that only `install` needs
 
 
 def parse(payload: Mapping[str, Any]) -> HookInput:
-    return HookInput(
-        session=text_of(payload, "session_id"),
-        cwd=text_of(payload, "cwd"),
-        prompt=text_of(payload, "prompt"),
-        answer=text_of(payload, "last_assistant_message"),
-        source=text_of(payload, "source"),
-        model=text_of(payload, "model"),
-        id=text_of(payload, "tool_use_id", "prompt_id"),
-        files=files_of(payload.get("tool_input")),
-        inner="agent_id" in payload or payload.get("hook_event_name") in ("SubagentStart", "SubagentStop"),
-    )
+    return parse_claude_shape(payload, id_fields=("tool_use_id", "prompt_id"))
 
 
 def tool_use(payload: Mapping[str, Any]) -> dict[str, Any]:
