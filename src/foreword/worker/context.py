@@ -187,7 +187,7 @@ class ContextBuilder:
             options=options_of(settings, trigger.name, synonyms=self._services.synonyms, cap=cap, kinds=kinds),
             now=self._services.now(),
             window=Window(
-                shown=lambda: store.injections.shown(session) if session else frozenset(),
+                shown=lambda: self._in_context(session),
                 spent=lambda: store.injections.window_tokens(session),
                 began=lambda: store.injections.start_given(session),
                 history=lambda: self._turns_of(trigger.project),
@@ -197,6 +197,11 @@ class ContextBuilder:
             ),  # half of the time to build
             expired=lambda: time.perf_counter() > until,
         )
+
+    def _in_context(self, session: str) -> frozenset[str]:
+        """Return the memories that a session's agent has in its context, those of a conversation it carries on too."""
+        sessions = (session, *self._working_set.carried_over(session)) if session else ()
+        return frozenset(id for each in sessions for id in self._services.store.injections.shown(each))
 
     def refresh(self, project: str) -> None:
         """Read the turns of a project again: a session changed them."""
