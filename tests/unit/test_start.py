@@ -221,6 +221,8 @@ def test_the_repository_is_left_out_where_nothing_tells_it_for_certain():
     assert repository_of(folder, sessions(named, named)) == "band/rooms"
     assert repository_of(folder, sessions(*[{"named_repository": "lib/dates"}] * 2, here)) == "band/rooms"
     assert repository_of(Project("git:/srv/rooms.git", "rooms", ""), []) == ""
+    mirror = Project("git:git.example.com/mirrors/rooms", "rooms", "")
+    assert [repository_of(mirror, sessions(*each)) for each in ([here], [])] == ["band/rooms", "mirrors/rooms"]
 
 
 # -- rules, files in play ----------------------------------------------------------------------------------------------

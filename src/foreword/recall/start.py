@@ -57,7 +57,7 @@ _GOTCHA = re.compile(
     re.IGNORECASE,
 )
 SEVERAL = 2  # sessions that must name a repository which no remote and no output tells
-_REMOTE = re.compile(r"git:[\w.-]+\.[a-z]+/([\w.-]+/[\w.-]+)")
+_REMOTE = re.compile(r"git:(?P<host>[\w.-]+\.[a-z]+)/(?P<name>[\w.-]+/[\w.-]+)")
 _UNCOMMITTED = re.compile(r"Changes? not committed: ")
 
 
@@ -324,17 +324,19 @@ def without_contradicted(summary: Memory, decisions: Sequence[Memory]) -> Memory
 def repository_of(project: Project, summaries: Sequence[Memory]) -> str:
     """Return owner and name of the project's repository; empty where nothing tells it for certain.
 
-    Its remote decides, then what git or GitHub printed in most sessions. A name that commands only worked with needs
-    several sessions: it may be another repository's.
+    Its remote on GitHub decides, then what git or GitHub printed in most sessions, which is where the pull requests of
+    a mirror or a fork are, then any other remote. A name that commands only worked with needs several sessions: it may
+    be another repository's.
     """
-    if remote := _REMOTE.fullmatch(project.key):
-        return remote[1]
+    remote = _REMOTE.fullmatch(project.key)
+    if remote and remote["host"] == "github.com":
+        return remote["name"]
     for name, fewest in (("repository", 1), ("named_repository", SEVERAL)):
         found = [text for each in summaries for text in texts_in(each.detail, name)]
         best = next(iter(most_frequent(found, most=1)), "")
         if found.count(best) >= fewest and 2 * found.count(best) > len(found):
             return best
-    return ""
+    return remote["name"] if remote else ""
 
 
 def pull_request_note(
