@@ -56,6 +56,11 @@ _GOTCHA = re.compile(
     r"|fails? (?:when|if|with)|requires?|cannot|can'?t)\b",
     re.IGNORECASE,
 )
+_POINTS_AT_SCREEN = re.compile(
+    r"\b(?:this|that|these|those) (?:one|page|section|part|button|line|option|solution|comment|question)s?\b"
+    r"|\b(?:bullet|option|point|item) #?\d|\bin (?:that|this) case\b|\bthe (?:last|first|second|other) one\b",
+    re.IGNORECASE,
+)
 SEVERAL = 2  # sessions that must name a repository which no remote and no output tells
 _REMOTE = re.compile(r"git:(?P<host>[\w.-]+\.[a-z]+)/(?P<name>[\w.-]+/[\w.-]+)")
 _UNCOMMITTED = re.compile(r"Changes? not committed: ")
@@ -116,7 +121,10 @@ class SessionStart:
     def _open_items(self) -> list[Entry]:
         found: list[Entry] = []
         seen: list[Note] = []
-        sources = sorted((*self._handoffs, *self._summaries[:OPEN_SESSIONS]), key=lambda each: -each.created)
+        recent = self._summaries[:OPEN_SESSIONS]
+        since = min((each.created for each in recent), default=0.0)
+        handoffs = [each for each in self._handoffs if each.created >= since or not each.uid.startswith(EXTRACTED)]
+        sources = sorted((*handoffs, *recent), key=lambda each: -each.created)
         written = (each.created for each in self._handoffs if not each.uid.startswith(EXTRACTED))
         closed = max(written, default=0.0)  # whoever writes a handoff says what is open
         for memory in sources:
@@ -174,10 +182,11 @@ class SessionStart:
         failing.sort(key=lambda pair: (-pair[0], -pair[1].confirmed))
         found: dict[str, Entry] = {}
         for many, each in failing:
-            worked = next(iter(each.detail.get("worked") or ()), "")
-            # A linter has many complaints, and one command that sets them right.
-            matter = f"{each.detail.get('command')} {each.detail.get('folder')} {worked}" if worked else each.id
-            entry = Entry(replace(note_of(each, now=self._now), label=""), Ranked(each, 1.0, {"sessions": many}))
+            # A linter has many complaints; the edit that ended one of them is no help with the next.
+            matter = f"{each.detail.get('command')} {each.detail.get('folder')}"
+            edited = str(each.detail.get("fix") or "").startswith("edited")
+            told = replace(each, detail={**each.detail, "fix": ""}) if edited else each
+            entry = Entry(replace(note_of(told, now=self._now), label=""), Ranked(each, 1.0, {"sessions": many}))
             found.setdefault(matter, entry)
         return list(found.values())
 
@@ -205,7 +214,7 @@ class SessionStart:
         rules = [
             each
             for each in self._recent(("preference", "correction"), RULES)
-            if each.trust == "user" and (each.confidence >= SURE_RULE or each.seen > 1 or each.pinned)
+            if each.trust == "user" and (each.pinned or _is_standing_rule(each))
         ]
         return [Entry(rule_note(each.memory, now=self._now), each) for each in rank(rules)]
 
@@ -266,6 +275,11 @@ def _is_worth_knowing(learned: Memory) -> bool:
     return noted or learned.seen > 1 or bool(_GOTCHA.search(f"{learned.title} {learned.body}"))
 
 
+def _is_standing_rule(memory: Memory) -> bool:
+    """Return whether a rule was said twice, or clearly and so that it can be read without its conversation."""
+    return memory.seen > 1 or (memory.confidence >= SURE_RULE and not _POINTS_AT_SCREEN.search(memory.title))
+
+
 def _names_another(source: str) -> bool:
     return bool(source) and is_name(source) and source.strip("-_").lower() != "user"
 
@@ -287,7 +301,9 @@ def work_in_progress(summary: Memory, trigger: Trigger, *, now: float) -> str:
     left = [file for file in texts_in(detail, "uncommitted") if file_exists(trigger.project.root, file)]
     left = [file for file in left if trigger.changed is None or file in trigger.changed]
     parts = []
-    if branch and branch not in (text_in(detail, "default_branch"), "main", "master", "HEAD"):
+    # A branch alone says nothing: agents see which one is checked out.
+    known = branch and (pull or merged or left)
+    if known and branch not in (text_in(detail, "default_branch"), "main", "master", "HEAD"):
         of = f", pull request {neutral(pull, width=20)}" if pull else ""
         parts.append(f"Branch {neutral(branch, width=80)}{of}{merged}")
     elif pull:

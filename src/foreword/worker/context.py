@@ -187,7 +187,7 @@ class ContextBuilder:
             options=options_of(settings, trigger.name, synonyms=self._services.synonyms, cap=cap, kinds=kinds),
             now=self._services.now(),
             window=Window(
-                shown=lambda: self._in_context(session),
+                shown=lambda: self._in_context(trigger),
                 spent=lambda: store.injections.window_tokens(session),
                 began=lambda: store.injections.start_given(session),
                 history=lambda: self._turns_of(trigger.project),
@@ -198,9 +198,13 @@ class ContextBuilder:
             expired=lambda: time.perf_counter() > until,
         )
 
-    def _in_context(self, session: str) -> frozenset[str]:
-        """Return the memories that a session's agent has in its context, those of a conversation it carries on too."""
-        sessions = (session, *self._working_set.carried_over(session)) if session else ()
+    def _in_context(self, trigger: Trigger) -> frozenset[str]:
+        """Return the memories that the agent has in its context, those of a conversation that it carries on too.
+
+        Which conversation that is, is a guess: a session start rather repeats a line.
+        """
+        carried = self._working_set.carried_over(trigger.session) if trigger.name == "prompt" else ()
+        sessions = (trigger.session, *carried) if trigger.session else ()
         return frozenset(id for each in sessions for id in self._services.store.injections.shown(each))
 
     def refresh(self, project: str) -> None:
