@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from time import perf_counter
 
 from foreword.recall.relevance import (
     Candidate,
@@ -17,6 +18,7 @@ from foreword.recall.relevance import (
     is_titled,
     means_pull_request,
     references,
+    subject_of,
     topic_words,
     word_weights,
 )
@@ -270,3 +272,18 @@ def test_an_article_is_no_answer() -> None:
 def test_long_texts_are_read_in_linear_time() -> None:
     for text in ("#" * 64_000, "why did we " * 6_000, "- a\n" * 16_000, "https://" + "a/" * 32_000, "is " * 21_000):
         classify(text, typed=text, author="typed", first=True, session_words=())
+
+
+def test_the_errors_of_a_pasted_log_are_part_of_what_a_prompt_is_about():
+    typed = "the nightly run is red again"
+    log = (
+        "collected 12 items\n  reading plans\nbooking failed after 3s error=cannot lock slots.db\n  held by walrus_feed"
+    )
+    assert "walrus_feed" in subject_of(f"{typed}\n{log}", typed)
+    assert "collected" not in subject_of(f"{typed}\n{log}", typed)
+    prose = f"{typed}\nErrors were handled badly then, which cannot be. Nothing failed."
+    assert subject_of(prose, typed) == typed
+    started = perf_counter()
+    for hostile in ("a" * 20_000, "error " * 4_000, "error a b c d " * 2_000, "x=" * 10_000):
+        subject_of(hostile, "")
+    assert perf_counter() - started < 2

@@ -59,6 +59,7 @@ from foreword.recall.relevance import (
     means_pull_request,
     memory_words,
     references,
+    subject_of,
     word_weights,
 )
 from foreword.recall.sanitize import shown_path
@@ -331,9 +332,10 @@ class _Recall:
         """Return the notes and files for a prompt; nothing where the running conversation explains it."""
         prompt = self.trigger.prompt
         author = authorship_of(prompt)
+        typed = subject_of(prompt, author.typed) if author.author == "mixed" else author.typed
         kind = classify(
             prompt,
-            typed=author.typed,
+            typed=typed,
             author=author.author,
             first=self.trigger.first,
             session_words=self.trigger.session_words,
@@ -356,8 +358,8 @@ class _Recall:
             return {"index": [Entry(_unwritten(each), each) for each in (*special, *shown)]}
         sure = self._sure(ranked)
         if kind.kind == "past":
-            return {"notes": self._recollections(kind, author.typed, [*special, *sure])}
-        found = self._notes(kind, author.typed, sure)
+            return {"notes": self._recollections(kind, typed, [*special, *sure])}
+        found = self._notes(kind, typed, sure)
         found["notes"] = [*meant, *(Entry(self._note(each, EMPTY), each) for each in special), *found["notes"]]
         return found
 
