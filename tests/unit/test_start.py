@@ -7,7 +7,7 @@ from dataclasses import replace
 from foreword.models import Context, Memory, Project, Trigger
 from foreword.recall.files import TurnRecord, recent_files
 from foreword.recall.resume import resume
-from foreword.recall.start import FILES, OPEN_ITEMS, repository_of, without_contradicted, work_in_progress
+from foreword.recall.start import FILES, OPEN_ITEMS, repository_of, work_in_progress
 from tests.tables import table
 from tests.unit.recalling import DAY, HERE, HOUR, NOW, InMemory, a_memory, ask
 
@@ -193,17 +193,6 @@ def test_what_later_sessions_worked_over_does_not_lead_the_open_items(store):
         "- Open: Cap the waiting list",
         "- Open: Translate the confirmation mail",
     ]
-
-
-def test_a_sentence_that_the_user_decided_against_later_is_left_out():
-    body = "Sessions are stored in Redis by the login page. The menu is green."
-    summary = a_session(3, body=body)
-    choice = {"kind": "decision", "detail": {"instead_of": "Redis"}}
-    later = a_memory("Store sessions in Postgres instead of Redis", age=DAY, **choice)
-    earlier = a_memory("Store sessions in Postgres instead of Redis", age=9 * DAY, **choice)
-    unrelated = a_memory("Queue mails in Rabbit instead of Redis", age=DAY, **choice)
-    assert without_contradicted(summary, [later]).body == "The menu is green."
-    assert without_contradicted(summary, [earlier, unrelated]) == summary
 
 
 def test_the_repository_is_left_out_where_nothing_tells_it_for_certain():

@@ -6,10 +6,9 @@ import os
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from foreword.extract.merge import open_items
-from foreword.extract.text import most_frequent, split_sentences, stems
+from foreword.extract.text import most_frequent
 from foreword.models import Memory, Project, Ranked, Trigger
 from foreword.recall.files import TurnRecord, recent_files
 from foreword.recall.notes import (
@@ -166,7 +165,7 @@ class SessionStart:
         )
 
     def _sessions(self) -> list[Entry]:
-        worth = [without_contradicted(each, self._decisions) for each in self._summaries if each.body or each.files]
+        worth = [each for each in self._summaries if each.body or each.files]
         return [Entry(session_note(each, now=self._now, files=self._files), Ranked(each, 1.0, {})) for each in worth]
 
     def _failures(self) -> list[Entry]:
@@ -249,10 +248,6 @@ class SessionStart:
         others = [path for file in self._files if (path := shown_path(file)) not in shown]
         return [Entry(Note(text=", ".join(others), kind="change"))] if others else []
 
-    @cached_property
-    def _decisions(self) -> list[Memory]:
-        return [each for each in self._recent(("decision",), RULES) if each.trust == "user"]
-
     # -- helpers ---------------------------------------------------------------------------------------------------
     def _in_play(self, memory: Memory) -> tuple[str, ...]:
         return tuple(shown_path(file) for file in memory.files if file in self._files)[:1]
@@ -314,27 +309,6 @@ def work_in_progress(summary: Memory, trigger: Trigger, *, now: float) -> str:
         many = f"{len(left)} file{'s' if len(left) > 1 else ''}"
         parts.append(f"{many} edited {ago(now - summary.created)} and not committed: {named}{more}")
     return "; ".join(parts)
-
-
-def without_contradicted(summary: Memory, decisions: Sequence[Memory]) -> Memory:
-    """Return *summary* without the sentences of its outcome that name what the user later chose something else for.
-
-    Such a decision says what it replaces; a sentence is about the same thing where it shares another word with it.
-    """
-    rejected = [
-        (old, stems(each.title) - old)
-        for each in decisions
-        if each.created > summary.created and (old := stems(text_in(each.detail, "instead_of")))
-    ]
-    if not rejected:
-        return summary
-    sentences = [sentence for line in summary.body.splitlines() for sentence in split_sentences(line)]
-    kept = [
-        sentence
-        for sentence in sentences
-        if not any(old <= (words := stems(sentence)) and words & about for old, about in rejected)
-    ]
-    return summary if len(kept) == len(sentences) else replace(summary, body="\n".join(kept))
 
 
 def repository_of(project: Project, summaries: Sequence[Memory]) -> str:

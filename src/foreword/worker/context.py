@@ -28,7 +28,7 @@ from foreword.models import (
     Trigger,
 )
 from foreword.recall.files import TurnRecord, record_of
-from foreword.recall.pipeline import MOST_RECORDED, POOL, Window, caps, injection_of, look, options_of, recall
+from foreword.recall.pipeline import MOST_RECORDED, POOL, Window, caps, injection_of, options_of, ranked_search, recall
 from foreword.recall.query import query_of
 from foreword.worker import serialize
 from foreword.worker.embeddings import Embeddings
@@ -260,7 +260,7 @@ class ContextBuilder:
         )
         if q.strip() and not query.terms:
             return SearchResult((), ("only words that are everywhere: name a thing, a file or a function",))
-        ranked, wrong = look(self._services.store.search, query, now=now, trigger="question")
+        ranked, wrong = ranked_search(self._services.store.search, query, now=now, trigger="question")
         for problem in wrong:
             self._services.report("search", problem)
         return SearchResult(ranked[:most], wrong)
