@@ -415,11 +415,30 @@ def is_anchored(anchors: Anchors, *, files: Iterable[str], words: Collection[str
 def is_titled(weights: Mapping[str, float], *, title: str, files: Iterable[str]) -> bool:
     """Return whether a word of the prompt names what a note is about: in its *title* and in a file's name."""
     named = [word for word, weight in weights.items() if weight >= MIN_NAME_WEIGHT and word in memory_words(title)]
+    stems = (file.rpartition("/")[2].partition(".")[0] for file in files)
     return bool(named) and any(
-        word in memory_words(file.rpartition("/")[2].partition(".")[0]) for word in named for file in files
+        word in memory_words(stem) for stem in stems if stem.lower() not in _CONVENTIONAL for word in named
     )
 
 
+# Names that every project gives to files, whatever they are about.
+_CONVENTIONAL = frozenset(
+    (
+        "readme",
+        "changelog",
+        "skill",
+        "agents",
+        "claude",
+        "index",
+        "main",
+        "mod",
+        "lib",
+        "app",
+        "init",
+        "setup",
+        "config",
+    )
+)
 MIN_NAME_WEIGHT = 0.35  # weight of a word that names a feature; below, half of the project's notes hold it
 MIN_NAME_WORDS = 2  # of a file's name that the prompt must all say, where it does not write the name itself
 
