@@ -8,10 +8,8 @@ from time import perf_counter
 from foreword.recall.relevance import (
     Candidate,
     PromptKind,
-    RoutineNote,
     anchors_of,
     choose,
-    choose_for_routine,
     classify,
     content_words,
     is_anchored,
@@ -107,17 +105,17 @@ def test_classifies_prompts(prompt: str, author: str, first: bool, session: str,
 
 
 @table(
-    "prompt, routine",
+    "prompt, kind",
     [
-        ("commit", "commit"),
-        ("push it", "push"),
-        ("run the tests", "test"),
-        ("update the changelog", "changelog"),
-        ("hm", ""),
+        ("commit", "routine"),
+        ("push it", "routine"),
+        ("run the tests", "routine"),
+        ("update the changelog", "routine"),
+        ("hm", "reply"),
     ],
 )
-def test_names_the_routine(prompt: str, routine: str) -> None:
-    assert classify(prompt, typed=prompt, author="typed", first=False, session_words=()).routine == routine
+def test_knows_a_routine(prompt: str, kind: str) -> None:
+    assert classify(prompt, typed=prompt, author="typed", first=False, session_words=()).kind == kind
 
 
 def test_the_same_issue_is_known_however_it_is_written() -> None:
@@ -219,20 +217,6 @@ def test_a_note_named_after_the_thing_needs_less_than_any_other_and_half_of_the_
     assert not is_titled(weights, title="Voucher queue", files=("rooms/mail.py",))
     assert not is_titled(weights, title="Mail queue", files=("rooms/voucher.py",))
     assert not is_titled({"voucher": 0.2}, title="Voucher queue", files=("rooms/voucher.py",))  # all of it is vouchers
-
-
-def test_a_routine_brings_only_what_is_known_about_just_that() -> None:
-    known = [
-        RoutineNote("rule", "commit", sessions=1, rule=True),
-        RoutineNote("often", "commit", sessions=6, has_fix=True),
-        RoutineNote("once", "commit", sessions=1, has_fix=True),
-        RoutineNote("unfixed", "commit", sessions=4),
-        RoutineNote("push", "push", sessions=9, has_fix=True),
-    ]
-    assert [each.id for each in choose_for_routine("commit", known)] == ["rule", "often"]
-    assert not choose_for_routine("commit", known[2:])
-    # What nothing is known to help against is told only where it comes back all the time.
-    assert [each.id for each in choose_for_routine("commit", [RoutineNote("x", "commit", sessions=5)])] == ["x"]
 
 
 def test_a_note_about_a_thing_that_the_prompt_names_needs_less() -> None:

@@ -176,25 +176,6 @@ def test_how_things_are_run_is_what_most_sessions_ran(store):
     ]
 
 
-def test_what_later_sessions_worked_over_does_not_lead_the_open_items(store):
-    def left(number, item, *files):
-        return a_session(number, detail={"next": [item]} if item else {}, files=files)
-
-    store.memories.put(
-        [
-            left(1, "", "rooms/mail.py"),
-            left(2, "", "rooms/mail.py", "rooms/slots.py"),
-            left(3, "Translate the confirmation mail", "rooms/mail.py"),
-            left(4, "Cap the waiting list", "rooms/waiting.py"),
-        ]
-    )
-    lines = [line for line in part(told(store), "Where things stand") if line.startswith("- Open: ")]
-    assert [line.split(" (")[0] for line in lines] == [
-        "- Open: Cap the waiting list",
-        "- Open: Translate the confirmation mail",
-    ]
-
-
 def test_the_repository_is_left_out_where_nothing_tells_it_for_certain():
     def sessions(*details):
         return [a_session(number, detail=each) for number, each in enumerate(details, 1)]

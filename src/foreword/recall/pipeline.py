@@ -11,8 +11,6 @@ from foreword.agents import codex
 from foreword.config import Settings
 from foreword.errors import ForewordError
 from foreword.extract.authorship import authorship_of
-from foreword.extract.merge import ROUTINES
-from foreword.extract.routines import routine_of
 from foreword.layout import LayerRule, TriggerLayout
 from foreword.models import (
     EMPTY,
@@ -46,11 +44,9 @@ from foreword.recall.relevance import (
     Anchors,
     Candidate,
     PromptKind,
-    RoutineNote,
     anchors_of,
     asks_for_release,
     choose,
-    choose_for_routine,
     classify,
     content_words,
     is_anchored,
@@ -64,7 +60,7 @@ from foreword.recall.relevance import (
 )
 from foreword.recall.sanitize import shown_path
 from foreword.recall.search import Searchable, search
-from foreword.recall.start import SESSIONS, Entry, SessionStart, file_exists, pull_request_note, work_in_progress
+from foreword.recall.start import SESSIONS, Entry, SessionStart, file_exists, pull_request_note
 from foreword.recall.tokens import count, family_of
 from foreword.terms import root, terms
 
@@ -89,7 +85,6 @@ MIN_NEW_WORDS = 0.4  # of a note's words that the prompt does not say itself
 MOST_TYPED = 3_000  # characters of a prompt whose words are weighed
 MOST_WEIGHED = 60  # words
 RELEASE_TURNS = 240  # turns, the newest, among which the last release is looked for
-RECENT_SESSIONS = 6  # sessions; a failure that comes back was seen in half of them
 PROGRESS_SECONDS = 3 * 86_400.0  # after which it is old news
 KINDS_WITH_NOTES = ("new topic", "past", "same topic")  # kinds of prompts that may be given notes
 NOTE_KINDS = tuple(kind for kind in KINDS if kind not in ("goal", "change"))
@@ -344,8 +339,6 @@ class _Recall:
         )
         implied = self._pull_request(author.typed) or self._last_release(author.typed)
         implied = implied if self.options.style == "notes" else []
-        if kind.kind == "routine" and self.options.style == "notes":
-            return {"notes": implied} if implied else self._routine(kind)
         if kind.kind not in KINDS_WITH_NOTES:
             self.reason = "" if implied else _REASON_OF_KIND.get(kind.kind, "topic")
             return {"notes": implied}
@@ -473,48 +466,6 @@ class _Recall:
             and (memory.trust == "user" or not is_torn(entry.note.text)),
             in_context=bool(memory.session) and memory.session == self.trigger.session,
         )
-
-    def _routine(self, kind: PromptKind) -> dict[str, list[Entry]]:
-        """Return what is known about just this routine: rules, failures that come back, and work in progress."""
-        memories = {each.id: each for each in self._recent(("preference", "correction", "failure"), 240)}
-        last = [each.session for each in self._recent(("summary",), RECENT_SESSIONS)]
-        known = [
-            self._routine_note(each, kind.routine)
-            for each in memories.values()
-            if each.kind != "failure"
-            or sum(one in named(each.detail, "seen_in") for one in last) >= RECENT_SESSIONS / 2
-        ]
-        chosen = [
-            Ranked(memories[each.id], float(each.sessions), {}) for each in choose_for_routine(kind.routine, known)
-        ]
-        notes = [*self._in_progress(kind.routine), *(Entry(self._note(each, EMPTY), each) for each in chosen)]
-        self.reason = "" if notes else "reply"
-        return {"notes": notes}
-
-    def _routine_note(self, memory: Memory, routine: str) -> RoutineNote:
-        """Return a rule or a failure with the routine that it belongs to: the one it came up in, or that it names."""
-        came_up = named(memory.detail, ROUTINES)
-        times = sum(each == routine for each in came_up.values())
-        failed = memory.kind == "failure"
-        return RoutineNote(
-            memory.id,
-            routine if times else routine_of(str(memory.detail.get("command") or memory.title)[:150]),
-            sessions=times or len(named(memory.detail, "seen_in")),
-            rule=not failed and memory.trust == "user" and memory.seen > 1 and not memory.title.endswith("?"),
-            has_fix=bool(memory.detail.get("worked")),
-        )
-
-    def _in_progress(self, routine: str) -> list[Entry]:
-        """Return the files that the last session left uncommitted, for the first prompt of this one."""
-        if routine != "commit" or not self.trigger.first:
-            return []
-        for memory in self._recent(("summary",), 3):
-            fresh = self.now - memory.created < PROGRESS_SECONDS and memory.session != self.trigger.session
-            if fresh and memory.detail.get("uncommitted"):
-                text = work_in_progress(memory, self.trigger, now=self.now)
-                note = Note(text=text, id=id_of(memory), kind="summary")
-                return [Entry(note, Ranked(memory, 1.0, {}))] if text else []
-        return []
 
     def _pull_request(self, typed: str) -> list[Entry]:
         """Return the pull request that a prompt means without naming it; none where this session spoke of one."""

@@ -24,7 +24,6 @@ class PromptKind:
 
     kind: Kind
     topic: tuple[str, ...] = ()  # words that name its things, as `content_words` writes them
-    routine: str = ""  # commit, push, test ...: what a known failure or rule may be about
 
 
 @dataclass(frozen=True)
@@ -249,9 +248,8 @@ def classify(prompt: str, *, typed: str, author: str, first: bool, session_words
     past_tense = (first or len(fresh) >= NEW_TOPIC_WORDS) and _PAST_TENSE.search(typed[:1000])
     if topic and (past_tense or _PAST.search(typed[:1000]) or (first and _QUESTION.match(typed))):
         return PromptKind("past", topic)
-    routine = routine_of(typed)
-    if routine and len(fresh) < NEW_TOPIC_WORDS and len(topic) <= NEW_TOPIC_WORDS:
-        return PromptKind("routine", topic, routine)
+    if len(fresh) < NEW_TOPIC_WORDS and len(topic) <= NEW_TOPIC_WORDS and routine_of(typed):
+        return PromptKind("routine", topic)
     if not topic or (not first and len(topic) < NEW_TOPIC_WORDS):
         return PromptKind("reply", topic)
     if len(fresh) <= ANSWER_TOPIC_WORDS and (_ANSWER.match(typed) or _POINTING.match(typed)):
@@ -441,30 +439,3 @@ _CONVENTIONAL = frozenset(
 )
 MIN_NAME_WEIGHT = 0.35  # weight of a word that names a feature; below, half of the project's notes hold it
 MIN_NAME_WORDS = 2  # of a file's name that the prompt must all say, where it does not write the name itself
-
-# --- routines --------------------------------------------------------------------------------------------------------
-
-ROUTINE_SESSIONS = 3  # sessions in which a routine brought a failure up before the next one is told
-UNSOLVED_SESSIONS = 5  # the same where nothing is known to work instead
-
-
-@dataclass(frozen=True)
-class RoutineNote:
-    """A failure that comes back, or a rule of the user, which belongs to a routine."""
-
-    id: str
-    routine: str  # `routine_of` its command or its words
-    sessions: int  # that saw it
-    rule: bool = False  # of the user; counts from the first time
-    has_fix: bool = False  # names what worked
-
-
-def choose_for_routine(routine: str, known: Sequence[RoutineNote], *, most: int = 2) -> tuple[RoutineNote, ...]:
-    """Return what is known about just this routine: rules, and failures that came back and have a known fix."""
-    fitting = [
-        each
-        for each in known
-        if each.routine == routine
-        and (each.rule or each.sessions >= (ROUTINE_SESSIONS if each.has_fix else UNSOLVED_SESSIONS))
-    ]
-    return tuple(sorted(fitting, key=lambda each: (not each.rule, -each.sessions))[:most])

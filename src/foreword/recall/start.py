@@ -33,7 +33,6 @@ STANDING_DAYS = 7.0  # the same for branch and uncommitted files
 OPEN_ITEMS = 5
 FOUND_OUT = "lea:"  # how the uids of learnings begin that nobody wrote down
 EXTRACTED = "han:"  # how the uids of handoffs begin that nobody wrote: open to-dos of a session
-OVERTAKEN = 2  # later sessions on the same files, after which an open item no longer leads
 OPEN_SESSIONS = 5  # of which open items are listed
 TITLE = 160
 SESSIONS = 40  # summaries that tell how things are run here
@@ -142,17 +141,7 @@ class SessionStart:
                 if len(unique_notes([*seen, note])) > len(seen):
                     seen.append(note)
                     found.append(Entry(note, Ranked(memory, 1.0, {})))
-        # What later sessions worked over may be done without anybody saying so: it comes after the rest.
-        overtaken = [each for each in found if each.ranked and self._is_overtaken(each.ranked.memory)]
-        return [*(each for each in found if each not in overtaken), *overtaken][:OPEN_ITEMS]
-
-    def _is_overtaken(self, memory: Memory) -> bool:
-        """Return whether several later sessions worked on most of the files of the one that left something open."""
-        if memory.trust == "user":
-            return False
-        own = set(memory.files)
-        later = [each for each in self._summaries if each.created > memory.created and each.session != memory.session]
-        return bool(own) and sum(2 * len(own.intersection(each.files)) >= len(own) for each in later) >= OVERTAKEN
+        return found[:OPEN_ITEMS]
 
     def _open(self, memory: Memory, text: str) -> Note:
         whose = "handed over" if memory.kind == "handoff" and memory.trust == "user" else "left open"
