@@ -24,7 +24,8 @@ START_EVERY = 10.0  # seconds between two tries to start a worker: a crash loop 
 KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "USER")  # of the agent's environment, for the worker
 
 
-SETTINGS = (*policy.CHOICES, "deny_paths", "spool_max_mb")  # those that decide whether and how an event is kept
+# Those that decide whether and how an event is kept.
+SETTINGS = (*policy.CHOICES, "deny_paths", "event_text_kb", "spool_max_mb")
 
 
 class Offline:
@@ -59,7 +60,12 @@ def answer(
     if hook_call.raw.strip():
         settings = capture_settings(config)
         try:
-            parsed = parse_hook(hook_call, deny=settings["deny_paths"], hide=_hider(secrets, hook_call.raw))
+            parsed = parse_hook(
+                hook_call,
+                deny=settings["deny_paths"],
+                hide=_hider(secrets, hook_call.raw),
+                text_cap=int(settings["event_text_kb"]) * 1024,
+            )
             off = policy.off(parsed.project, settings)
         except Exception as exc:  # noqa: BLE001 - the hook's own rule: memory must never break the agent
             here.log("redact", exc)  # what cannot be redacted is neither kept nor looked at
