@@ -8,7 +8,7 @@ those of js-tiktoken for o200k and of `ctok`, an unofficial reconstruction, for 
 fitted, though they helped to choose the shapes, the mean error is 4.5 % (Claude 4.7 and later), 4.2 % (Claude 3 to 4.6)
 and 5.1 % (o200k; 15 % for Cyrillic, mostly too many), and no category is on average more than 2 % too low. On 400 of
 our blocks, also not fitted, it is 1.6 %, 1.4 % and 1.3 %. Random runs (base64, keys) and scripts that no vocabulary
-holds are counted by themselves; on made-up ones the count is 2 % too low at most, but for base32 (5 %, with Claude 3 11 %).
+holds are counted by themselves; on made-up ones the count is 2 % too low at most, but for base32 (5 to 11 %).
 """
 
 from __future__ import annotations
