@@ -167,7 +167,7 @@ def test_copies_in_other_memories_are_cut_or_go_with_it(store):
     of_agent = replace(target, only="here")
     assert live.with_copies(of_agent, cutter.sentences) == of_agent
     assert live.with_copies(target, cutter.sentences).ids == (one.id, same.id)
-    store.maintenance.scrub(cutter, after=("memories",))
+    store.maintenance.rewrite(cutter)
     assert cutter.cut == {summary.uid, same.uid}
     changed, untouched = store.memories.get([summary.id, other.id])
     assert changed.detail == {"decisions": ["Use Vite"], "learned": "that [forgotten]!"}
@@ -183,7 +183,7 @@ def test_a_backup_is_cleaned_and_refuses_what_was_forgotten(tmp_path):
     path = tmp_path / "copied" / "memory.db"
     copy = forgetting.Copy(path)
     assert copy.forget(forgetting.Cutter(target, [one.title]), stones=live.forgetter.stones(), at=10.0) >= 1
-    copy.close()
+    copy.db.close()
     live.close()
     assert b"walrus" not in path.read_bytes()
     store = Store(path, backups=tmp_path / "backups")

@@ -73,18 +73,15 @@ def _request(client: Client, ids: list[str], *, session: str, project: str, matc
 
 def _print_plan(plan: dict[str, Any]) -> None:
     lines = [[table, f"{count:,} to delete"] for table, count in sorted(plan["tables"].items())]
-    lines += [[table, f"{count:,} with copies to remove"] for table, count in sorted(plan["cut"].items())]
-    lines += [[name, f"{count:,} lines with copies to remove"] for name, count in sorted(plan["files"].items())]
     output.table(lines, headings=("where", "what"))
     for each in plan["memories"][:MAX_TITLES]:
         output.write(f"  {output.memory_line(each)}")
     more = plan["more"] + len(plan["memories"][MAX_TITLES:])
     if more:
         output.write(f"  … and {more:,} more memories")
-    if plan["cut_memories"]:
-        output.write(f"These stay, without the sentences they quote: {', '.join(plan['cut_memories'])}")
-    if plan["copies"]:
-        output.write(f"Also removed from these backups: {', '.join(plan['copies'])}")
+    output.write("Verbatim copies of their sentences become [forgotten] everywhere else.")
+    if plan["backups"]:
+        output.write(f"Also removed from these backups: {', '.join(plan['backups'])}")
     _print_remaining(plan)
 
 

@@ -53,7 +53,9 @@ class Store:
         self.stats = Stats(self.database)
         self.timeline = Timeline(self.database)
         self.browsing = Browsing(self.database)
-        self.maintenance = Maintenance(self.database, memories=self.memories, search=self.search, audit=self.audit)
+        self.maintenance = Maintenance(
+            self.database, memories=self.memories, search=self.search, audit=self.audit, stats=self.stats
+        )
         self._tombstones = tombstones
 
     @transaction

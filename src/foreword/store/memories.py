@@ -32,7 +32,7 @@ OF_SESSIONS = """SELECT m.session, m.place, m.kind, m.created, m.id FROM memorie
  UNION ALL SELECT s.session, m.place, m.kind, m.created, m.id FROM sightings s CROSS JOIN memories m ON m.id = s.memory
  WHERE s.session IN (SELECT value FROM json_each(?1)) AND s.session <> m.session AND +m.status <> 'forgotten'"""
 # Which memory names which file or function. What some other program wrote as no list names nothing.
-_NAMED = " UNION ".join(
+NAMED = " UNION ".join(
     f"""SELECT m.place, n.value AS name FROM memories m,
     json_each(CASE WHEN json_valid(m.{column}) AND json_type(m.{column}) = 'array' THEN m.{column} ELSE '[]' END) n
     WHERE n.type = 'text'"""
@@ -43,7 +43,7 @@ _ALL_SIGHTINGS = f"""INSERT OR IGNORE INTO sightings (session, memory)
     AND json_type(m.detail, '$.seen_in') = 'object' THEN m.detail -> '$.seen_in' ELSE '{{}}' END) s
   WHERE m.session <> '' AND s.key NOT IN {(*NO_SESSION,)!r} AND s.key <> m.session"""
 _BY_UID = "(SELECT id FROM memories WHERE uid = ?)"
-_WORDS = "title, body, tags, files, split"  # the columns of the words index
+WORDS = "title, body, tags, files, split"  # the columns of the words index
 COLUMNS = """place, id, uid, owner, kind, title, body, tags, files, functions, split, project, session, source,
  trust, confidence, seen, created, confirmed, status, superseded_by, pinned, used, ignored, detail"""
 
@@ -211,7 +211,7 @@ class Memories(MemoryReader):
         """Give vectors to memories that have none, unless a text has changed since; return how many were given."""
         added = 0
         for memory, vector in zip(memories, vectors, strict=True):
-            sql = f"SELECT place, {_WORDS} FROM memories WHERE id = ?"
+            sql = f"SELECT place, {WORDS} FROM memories WHERE id = ?"
             row = self._db.execute(sql, (memory.id,)).fetchone()
             if row is not None and tuple(row[1:]) == indexed_texts(memory):
                 self._put_vector(row[0], vector)
@@ -270,7 +270,7 @@ class Memories(MemoryReader):
         if memory.kind not in KINDS:
             raise BadRequest(f"unknown kind {memory.kind!r}", hint=f"one of {', '.join(KINDS)}")
         old = self._db.execute(
-            f"""SELECT place, {_WORDS}, owner, id, functions, pinned, used, ignored
+            f"""SELECT place, {WORDS}, owner, id, functions, pinned, used, ignored
             FROM memories WHERE uid = ?""",
             (memory.uid,),
         ).fetchone()
@@ -358,9 +358,9 @@ class Memories(MemoryReader):
     def _change_words(self, changes: Sequence[Words]) -> None:
         for place, texts, old in changes:
             if old is not None:
-                sql = f"INSERT INTO words (words, rowid, {_WORDS}) VALUES ('delete', ?, ?, ?, ?, ?, ?)"
+                sql = f"INSERT INTO words (words, rowid, {WORDS}) VALUES ('delete', ?, ?, ?, ?, ?, ?)"
                 self._db.execute(sql, old)
-            self._db.execute(f"INSERT INTO words (rowid, {_WORDS}) VALUES (?, ?, ?, ?, ?, ?)", (place, *texts))
+            self._db.execute(f"INSERT INTO words (rowid, {WORDS}) VALUES (?, ?, ?, ?, ?, ?)", (place, *texts))
         # Here a damage can still be undone; at the end of the savepoint, FTS5 would find it too late.
         self._db.execute("INSERT INTO words (words) VALUES ('flush')")
 
@@ -406,8 +406,8 @@ class Memories(MemoryReader):
         self._adopt_orphans()
         self._rebuild_split()
         self._db.execute("INSERT INTO words (words) VALUES ('rebuild')")
-        self._db.execute(f"INSERT INTO units (name) SELECT DISTINCT name FROM ({_NAMED})")
-        self._db.execute(f"INSERT INTO code SELECT u.number, n.place FROM ({_NAMED}) n JOIN units u ON u.name = n.name")
+        self._db.execute(f"INSERT INTO units (name) SELECT DISTINCT name FROM ({NAMED})")
+        self._db.execute(f"INSERT INTO code SELECT u.number, n.place FROM ({NAMED}) n JOIN units u ON u.name = n.name")
         self._db.execute("DELETE FROM sightings")
         self._db.execute(_ALL_SIGHTINGS)
         self._db.execute("DELETE FROM meta WHERE key = 'index'")
