@@ -68,17 +68,15 @@ class Store:
         session: Session | None = None,
         events: Sequence[Event] = (),
         checkpoint: tuple[str, str] = ("", ""),
-        row: tuple[str, int] = ("", 0),
         at: float = 0.0,
     ) -> tuple[Memory, ...]:
         """Store what an import read, and under its name how far it came, all or nothing; return it oldest first.
 
-        Ids that are free are kept; ends of links and `superseded_by` may be uids of anything known by then. A *row*
-        that is read from its newest end has a name, and so many older ones to come: they find their place below.
+        Ids that are free are kept; ends of links and `superseded_by` may be uids of anything known by then.
         """
         self.events.append(events)
         whole = [memory for memory in memories if not self._tombstones.is_cut(memory)]
-        kept = self.memories.put_imported(whole, links, row=row, at=at)
+        kept = self.memories.put_imported(whole, links, at=at)
         self.sessions.put_changes(changes)
         if session:
             self.sessions.save_extraction(session)

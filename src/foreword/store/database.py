@@ -35,8 +35,6 @@ DAMAGED = (apsw.SQLError, apsw.CorruptError, apsw.ConstraintError, apsw.NoMemErr
 HINTS = {
     "index": "run `foreword index`",
     "tables": "run `foreword index`",
-    "code": "run `foreword index`",
-    "sightings": "run `foreword index`",
     "write": "hooks keep what they can in the spool; free some space, or run `foreword doctor`",
     "notes": "free some space, or run `foreword doctor`",
     "later": "run `foreword doctor`",

@@ -21,7 +21,7 @@ from foreword.store.sql import Reader, marks, transaction
 from foreword.store.stats import Stats
 
 # What is well again when the indexes were made anew: what was left for later may have met a missing table.
-MENDED = ("tables", "index", "code", "sightings", "later")
+MENDED = ("tables", "index", "later")
 
 # The clock is trusted after so many days in a row on which a worker ran, each soon after the one before.
 STEADY_DAYS = 7

@@ -7,12 +7,12 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from foreword.encoding import dumps, storable
 from foreword.errors import BadRequest
 from foreword.models import BASE32, KINDS, Link, Memory, Vector, named
-from foreword.store.sql import FROM, MEMORY, SEQUENCE_BITS, Reader, chunks, marks, memory_of, transaction
+from foreword.store.sql import FIELDS, FROM, MEMORY, SEQUENCE_BITS, Reader, chunks, marks, memory_of, transaction
 from foreword.terms import split, text_in
 
 if TYPE_CHECKING:
@@ -44,10 +44,17 @@ _ALL_SIGHTINGS = f"""INSERT OR IGNORE INTO sightings (session, memory)
   WHERE m.session <> '' AND s.key NOT IN {(*NO_SESSION,)!r} AND s.key <> m.session"""
 _BY_UID = "(SELECT id FROM memories WHERE uid = ?)"
 WORDS = "title, body, tags, files, split"  # the columns of the words index
-COLUMNS = """place, id, uid, owner, kind, title, body, tags, files, functions, split, project, session, source,
- trust, confidence, seen, created, confirmed, status, superseded_by, pinned, used, ignored, detail"""
 
-Words = tuple[int, Sequence[str], Sequence[Any] | None]  # a memory's place, its texts, and its place and texts before
+
+class Written(NamedTuple):
+    """A memory whose row was written, and what its indexes need: also the place, words and functions it had before."""
+
+    memory: Memory
+    place: int
+    words: tuple[str, ...]
+    vector: Vector | None
+    before: Sequence[Any]
+    functions_before: tuple[str, ...]
 
 
 class MemoryReader(Reader):
@@ -172,7 +179,7 @@ class MemoryReader(Reader):
 
 
 class Memories(MemoryReader):
-    """The memories, read and written. Methods with an underscore run inside a change."""
+    """The memories, read and written."""
 
     def __init__(self, db: Database, tombstones: Tombstones, *, choose: Callable[[str], str] = secrets.choice) -> None:
         super().__init__(db)
@@ -188,22 +195,29 @@ class Memories(MemoryReader):
         *,
         links: Sequence[Link] = (),
         vectors: Sequence[Vector | None] = (),
-        places: Iterable[int] = (),
         imported: bool = False,
     ) -> tuple[Memory, ...]:
         """Write *memories*, new or changed (by uid), with the vectors of their texts, and return them with their ids.
 
         Those that were forgotten are left out. Ends of links may be uids.
         """
-        free = iter(places)
-        tried = (
-            self._put_one(memory, vector, free, imported=imported)
-            for memory, vector in zip(memories, vectors or (None,) * len(memories), strict=True)
-        )
-        put = [each for each in tried if each is not None]
-        self.index_words([words for _, words in put])
-        kept = tuple(memory for memory, _ in put)
+        written = []
+        for memory, vector in zip(memories, vectors or (None,) * len(memories), strict=True):
+            each = self._put_one(memory, vector, imported=imported)
+            written += [each] if each else []
+        self.index(written)
+        kept = tuple(each.memory for each in written)
         self._link(links, at=kept[0].confirmed if kept else 0.0)
+        return kept
+
+    @transaction
+    def put_imported(self, memories: Sequence[Memory], links: Sequence[Link], *, at: float) -> tuple[Memory, ...]:
+        """Write memories that may name others by their uids, also those that were kept long ago."""
+        kept = self.put(sorted(memories, key=lambda memory: memory.created), imported=True)
+        self._link(links, at=at)
+        superseded = [(each.superseded_by, each.id) for each in kept if each.superseded_by]
+        sql = f"UPDATE memories SET superseded_by = ifnull({_BY_UID}, superseded_by) WHERE id = ?"
+        self._db.execute_many(sql, superseded)
         return kept
 
     @transaction
@@ -214,7 +228,7 @@ class Memories(MemoryReader):
             sql = f"SELECT place, {WORDS} FROM memories WHERE id = ?"
             row = self._db.execute(sql, (memory.id,)).fetchone()
             if row is not None and tuple(row[1:]) == indexed_texts(memory):
-                self._put_vector(row[0], vector)
+                self._db.attempt(self._put_vector, row[0], vector)
                 added += 1
         return added
 
@@ -240,63 +254,40 @@ class Memories(MemoryReader):
         self._db.write_later(self._db.execute_many, "INSERT INTO access VALUES (?, ?, ?, ?)", rows)
 
     # -- inside a change ----------------------------------------------------------------------------------------
-    def put_imported(
-        self, memories: Sequence[Memory], links: Sequence[Link], *, row: tuple[str, int], at: float
-    ) -> tuple[Memory, ...]:
-        """Write memories that may name others by their uids, also those that were kept long ago, as part of a change.
-
-        A *row* that is read from its newest end has a name and so many older memories to come, which are given their
-        places below.
-        """
-        memories = sorted(memories, key=lambda memory: memory.created)  # a higher place is a newer memory
-        kept = self.put(memories, places=self._places_in(row, memories, at=at), imported=True)
-        self._link(links, at=at)
-        superseded = [(each.superseded_by, each.id) for each in kept if each.superseded_by]
-        sql = f"UPDATE memories SET superseded_by = ifnull({_BY_UID}, superseded_by) WHERE id = ?"
-        self._db.execute_many(sql, superseded)
-        return kept
-
     def _link(self, links: Sequence[Link], *, at: float) -> None:
         ends = [(link.source, link.source, link.relation, link.target, link.target, at) for link in links]
         sql = f"INSERT OR IGNORE INTO links VALUES (ifnull({_BY_UID}, ?), ?, ifnull({_BY_UID}, ?), ?)"
         self._db.execute_many(sql, ends)
 
-    def _put_one(
-        self, memory: Memory, vector: Vector | None, places: Iterator[int], *, imported: bool
-    ) -> tuple[Memory, Words] | None:
+    def _put_one(self, memory: Memory, vector: Vector | None, *, imported: bool) -> Written | None:
+        """Write the row of a memory; what is derived from it follows in `index`."""
+        if memory.kind not in KINDS:
+            raise BadRequest(f"unknown kind {memory.kind!r}", hint=f"one of {', '.join(KINDS)}")
         memory = replace(
             memory, scope=memory.scope or f"project:{memory.project}", uid=storable(memory.uid) or secrets.token_hex(16)
         )
-        if memory.kind not in KINDS:
-            raise BadRequest(f"unknown kind {memory.kind!r}", hint=f"one of {', '.join(KINDS)}")
         old = self._db.execute(
-            f"""SELECT place, {WORDS}, owner, id, functions, pinned, used, ignored
-            FROM memories WHERE uid = ?""",
+            f"SELECT place, {WORDS}, owner, id, functions, pinned, used, ignored FROM memories WHERE uid = ?",
             (memory.uid,),
         ).fetchone()
         if old is None and self._tombstones.refuses(memory, imported=imported):
             return None
-        owner, texts = self.owner(memory.scope), indexed_texts(memory)
+        owner, words = self.owner(memory.scope), indexed_texts(memory)
         if old is None:
-            memory, place = replace(memory, id=self._free_id(memory)), next(places, 0) or self._new_place(owner)
+            memory, place = replace(memory, id=self._free_id(memory)), self._new_place(owner)
         else:
             # A memory that moves to another scope moves to that scope's range.
             place = old[0] if old[6] == owner else self._new_place(owner)
             # Whoever writes it again does not say whether it is pinned and used.
             memory = replace(memory, id=old[7], pinned=old[9] == 1, used=old[10], ignored=old[11])
-            if vector is None and tuple(old[1:6]) == texts:
+            if vector is None and tuple(old[1:6]) == words:
                 vector = self._vector_at(old[0])  # the same text means the same
             self._remove(old[0])
-        row = row_of(memory, place=place, owner=owner, texts=texts)
-        self._db.execute(f"INSERT INTO memories ({COLUMNS}) VALUES ({marks(row)})", row)
-        before = (old[0], old[4], old[8]) if old else None
-        if why := self._db.attempt(self._index_code, memory, place, before=before):
-            self._db.trouble["code"] = f"the index of code cannot be written: {why}"
-        noted = old is not None or _seen_elsewhere(memory)
-        if noted and (why := self._db.attempt(self._note_sightings, memory, known=old is not None)):
-            self._db.trouble["sightings"] = f"which session saw what cannot be written: {why}"
-        self._put_vector(place, vector)
-        return memory, (place, texts, old[:6] if old else None)
+        row = {name: _encoded(getattr(memory, name)) for name in FIELDS if name != "scope"}
+        row |= {"place": place, "owner": owner, "split": words[4]}
+        sql = f"INSERT INTO memories ({', '.join(row)}) VALUES (:{', :'.join(row)})"
+        self._db.execute(sql, row)
+        return Written(memory, place, words, vector, old[:6] if old else (), stored_texts(old[8]) if old else ())
 
     def _remove(self, place: int) -> None:
         """Delete a memory and its vector; a broken table of vectors must not keep it from changing."""
@@ -305,64 +296,56 @@ class Memories(MemoryReader):
             self._db.execute("DROP TRIGGER IF EXISTS vectors_gone")
             self._db.execute(sql, (place,))
 
-    def _index_code(self, memory: Memory, place: int, *, before: tuple[int, str, str] | None) -> None:
-        """Put a memory's names in the place of those it had *before*: where it was, its files, its functions."""
-        was, *lists = before or (0,)
-        gone = [name for each in lists for name in stored_texts(each)]
-        names = [*memory.files, *memory.functions]
-        by_name = "(SELECT number FROM units WHERE name = ?)"
-        many = self._db.execute_many
-        many(f"DELETE FROM code WHERE unit = {by_name} AND place = ?", [(name, was) for name in gone])
-        many("INSERT OR IGNORE INTO units (name) VALUES (?)", [(name,) for name in names])
-        many(f"INSERT OR IGNORE INTO code VALUES ({by_name}, ?)", [(name, place) for name in names])
-        # A name goes with the last memory that has it.
-        unused = "NOT EXISTS (SELECT 1 FROM code WHERE unit = number)"
-        many(f"DELETE FROM units WHERE name = ? AND {unused}", [(name,) for name in gone])
-
-    def _note_sightings(self, memory: Memory, *, known: bool) -> None:
-        """Note which other sessions saw a memory, in the place of what is noted where it is *known*."""
-        if known:
-            self._db.execute("DELETE FROM sightings WHERE memory = ?", (memory.id,))
-        rows = [(session, memory.id) for session in _seen_elsewhere(memory)]
-        self._db.execute_many("INSERT OR IGNORE INTO sightings VALUES (?, ?)", rows)
-
     def _vector_at(self, place: int) -> Vector | None:
         with suppress(*self._db.damaged):
             row = self._db.execute("SELECT model, scale, blob FROM vectors WHERE place = ?", (place,)).fetchone()
             return Vector(*row) if row else None
         return None
 
-    def _put_vector(self, place: int, vector: Vector | None) -> None:
-        """Write a vector beside its memory; where there is none, or no table, the memory is kept all the same."""
-        sql = "INSERT OR REPLACE INTO vectors (place, model, scale, blob) VALUES (?, ?, ?, ?)"
-        row = (place, vector.model, vector.scale, vector.data) if vector is not None else ()
-        if not row or self._db.attempt(self._db.execute, sql, row):
-            self._without_vector += 1
-
-    def index_words(self, changes: Sequence[Words]) -> None:
-        """Put the words of memories into the index, as part of a change; a damaged index must not cost the memories."""
+    def index(self, written: Sequence[Written]) -> None:
+        """Derive words, code, sightings and vectors, as part of a change; damage there must not cost the memories."""
+        self._without_vector += sum(each.vector is None for each in written)
         if "index" not in self._db.trouble:
             try:
-                why = self._db.attempt(self._change_words, changes)
+                why = self._db.attempt(self._index, written)
             except self._db.damaged as exc:
                 # The whole of it is gone; the commit is tried again, now without the index.
-                self._db.trouble["index"] = f"the words index cannot be written: {exc}"
+                self._db.trouble["index"] = f"the search index cannot be written: {exc}"
                 raise
             if not why:
                 return
-            self._db.trouble["index"] = f"the words index cannot be written: {why}"
+            self._db.trouble["index"] = f"the search index cannot be written: {why}"
         # Noted in the database, for after a restart the index would not show what it lacks. `meta` may be missing too.
         sql = "INSERT OR REPLACE INTO meta VALUES ('index', ?)"
         self._db.attempt(self._db.execute, sql, (self._db.trouble["index"],))
 
-    def _change_words(self, changes: Sequence[Words]) -> None:
-        for place, texts, old in changes:
-            if old is not None:
+    def _index(self, written: Sequence[Written]) -> None:
+        many, unit = self._db.execute_many, "(SELECT number FROM units WHERE name = ?)"
+        for each in written:
+            if each.before:
                 sql = f"INSERT INTO words (words, rowid, {WORDS}) VALUES ('delete', ?, ?, ?, ?, ?, ?)"
-                self._db.execute(sql, old)
-            self._db.execute(f"INSERT INTO words (rowid, {WORDS}) VALUES (?, ?, ?, ?, ?, ?)", (place, *texts))
+                self._db.execute(sql, each.before)
+                self._db.execute("DELETE FROM sightings WHERE memory = ?", (each.memory.id,))
+            sql = f"INSERT INTO words (rowid, {WORDS}) VALUES (?, ?, ?, ?, ?, ?)"
+            self._db.execute(sql, (each.place, *each.words))
+            gone = [*stored_texts(each.before[4]), *each.functions_before] if each.before else []
+            names = [*each.memory.files, *each.memory.functions]
+            many(f"DELETE FROM code WHERE unit = {unit} AND place = ?", [(name, each.before[0]) for name in gone])
+            many("INSERT OR IGNORE INTO units (name) VALUES (?)", [(name,) for name in names])
+            many(f"INSERT OR IGNORE INTO code VALUES ({unit}, ?)", [(name, each.place) for name in names])
+            # A name goes with the last memory that has it.
+            unused = "NOT EXISTS (SELECT 1 FROM code WHERE unit = number)"
+            many(f"DELETE FROM units WHERE name = ? AND {unused}", [(name,) for name in gone])
+            sightings = [(session, each.memory.id) for session in _seen_elsewhere(each.memory)]
+            many("INSERT OR IGNORE INTO sightings VALUES (?, ?)", sightings)
+            if each.vector is not None:
+                self._put_vector(each.place, each.vector)
         # Here a damage can still be undone; at the end of the savepoint, FTS5 would find it too late.
         self._db.execute("INSERT INTO words (words) VALUES ('flush')")
+
+    def _put_vector(self, place: int, vector: Vector) -> None:
+        sql = "INSERT OR REPLACE INTO vectors (place, model, scale, blob) VALUES (?, ?, ?, ?)"
+        self._db.execute(sql, (place, vector.model, vector.scale, vector.data))
 
     def owner(self, scope: str) -> int:
         """Return the number of a scope, which it is given where it has none, as part of a change."""
@@ -370,10 +353,8 @@ class Memories(MemoryReader):
         return int(self._db.execute("SELECT number FROM owners WHERE scope = ?", (scope,)).get)
 
     def _new_place(self, owner: int) -> int:
-        newest = self._db.execute(
-            "UPDATE owners SET newest = newest + 1 WHERE number = ? RETURNING newest", (owner,)
-        ).get
-        return int(owner << SEQUENCE_BITS | newest)
+        sql = "UPDATE owners SET newest = newest + 1 WHERE number = ? RETURNING newest"
+        return owner << SEQUENCE_BITS | int(self._db.execute(sql, (owner,)).get)
 
     def _free_id(self, memory: Memory) -> str:
         """Return the id that an imported memory brings where it is free, else a new one."""
@@ -381,25 +362,6 @@ class Memories(MemoryReader):
         while not id or self._db.execute("SELECT 1 FROM memories WHERE id = ?", (id,)).get:
             id = f"{KINDS[memory.kind]}-{''.join(self._choose(BASE32) for _ in range(8))}"
         return id
-
-    def _places_in(self, row: tuple[str, int], memories: Sequence[Memory], *, at: float) -> Sequence[int]:
-        """Return places below those that this row had before; it is given room for all that is to come at first."""
-        name, left = f"places:{row[0]}", row[1]
-        scopes = {memory.scope or f"project:{memory.project}" for memory in memories}
-        if not row[0] or len(scopes) != 1:
-            return ()
-        held = self._db.execute("SELECT text FROM marks WHERE name = ?", (name,)).get
-        lowest, room = map(int, held.split()) if held else (0, 0)
-        if room < len(memories):
-            owner, room = self.owner(scopes.pop()), len(memories) + left
-            grown = "UPDATE owners SET newest = newest + ? WHERE number = ? RETURNING newest"
-            lowest = (owner << SEQUENCE_BITS | int(self._db.execute(grown, (room, owner)).get)) + 1
-        lowest, room = lowest - len(memories), room - len(memories)
-        if left:
-            self._db.execute("INSERT OR REPLACE INTO marks VALUES (?, ?, ?)", (name, f"{lowest} {room}", at))
-        else:
-            self._db.execute("DELETE FROM marks WHERE name = ?", (name,))
-        return range(lowest, lowest + len(memories))
 
     def rebuild(self) -> int:
         """Derive everything anew that is derived from memories, as part of a change, and return how many there are."""
@@ -473,12 +435,8 @@ def _seen_elsewhere(memory: Memory) -> tuple[str, ...]:
     return tuple(each for each in seen_in if each not in (*NO_SESSION, memory.session))
 
 
-def row_of(memory: Memory, *, place: int, owner: int, texts: Sequence[str]) -> tuple[Any, ...]:
-    """Return the row of a memory, in the order of COLUMNS."""
-    title, body, tags, files, words = texts
-    return (
-        *(place, memory.id, memory.uid, owner, memory.kind, title, body, tags, files, as_json(memory.functions)),
-        *(words, memory.project, memory.session, memory.source, memory.trust),
-        *(memory.confidence, memory.seen, memory.created, memory.confirmed, memory.status, memory.superseded_by),
-        *(int(memory.pinned), memory.used, memory.ignored, as_json(dict(memory.detail))),
-    )
+def _encoded(value: Any) -> Any:
+    """Return a field of a memory as its column holds it."""
+    if isinstance(value, (tuple, Mapping)):
+        return as_json(dict(value) if isinstance(value, Mapping) else value)
+    return int(value) if isinstance(value, bool) else value
