@@ -23,7 +23,6 @@ from foreword.store.search import Search, SearchReader
 from foreword.store.sessions import Sessions
 from foreword.store.sql import SCHEMA, ReadOnly, transaction
 from foreword.store.stats import Stats
-from foreword.store.timeline import Timeline
 
 if TYPE_CHECKING:
     from foreword.store.forget import Forgetter
@@ -51,7 +50,6 @@ class Store:
         self.audit = Audit(self.database, self.memories)
         self.projects = Projects(self.database, self.memories, self.audit)
         self.stats = Stats(self.database)
-        self.timeline = Timeline(self.database)
         self.browsing = Browsing(self.database)
         self.maintenance = Maintenance(
             self.database, memories=self.memories, search=self.search, audit=self.audit, stats=self.stats

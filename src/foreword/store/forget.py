@@ -393,6 +393,8 @@ class Cutter:
             clean = self._short.cut_json(clean)
         elif is_near and column == "detail":  # a summary names the decisions of its session
             clean = each_string(clean, lambda each: MARK if each in self._short else each)
+        if column == "detail":  # a fix that is nothing but a copy is none
+            clean = each_string(clean, lambda each: "" if each == MARK else each)
         if is_memory and clean != text:
             self.cut.add(row["uid"])
         return clean

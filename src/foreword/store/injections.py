@@ -118,14 +118,17 @@ class Injections(InjectionReader):
         else:
             self._db.write_later(self._record, injection)
 
-    def totals(self, session: str) -> tuple[int, int]:
-        """Return how many memories a session was given since it began, each counted once, and for how many tokens."""
-        ((items, tokens),) = self._all(
-            """SELECT count(DISTINCT i.memory), (SELECT ifnull(sum(tokens), 0) FROM injections WHERE session = ?1)
-            FROM injections j JOIN injection_items i ON i.injection = j.id WHERE j.session = ?1""",
+    def totals(self, session: str) -> dict[str, int]:
+        """Count a session's injections, their tokens, the memories in them, each once, and those that it used."""
+        ((injections, tokens),) = self._all(
+            "SELECT count(*), ifnull(sum(tokens), 0) FROM injections WHERE session = ? AND tokens > 0", (session,)
+        )
+        ((items, used),) = self._all(
+            """SELECT count(DISTINCT i.memory), count(DISTINCT CASE WHEN i.used = 1 THEN i.memory END)
+            FROM injections j JOIN injection_items i ON i.injection = j.id WHERE j.session = ?""",
             (session,),
         )
-        return items, tokens
+        return {"injections": injections, "tokens": tokens, "items": items, "used": used}
 
     # -- usage --------------------------------------------------------------------------------------------------
     @transaction

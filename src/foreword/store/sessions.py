@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from foreword.encoding import dumps
 from foreword.models import Change, Link, Memory, Session
 from foreword.store.memories import Memories
-from foreword.store.sql import CHANGE, SESSION, Reader, transaction, where
+from foreword.store.sql import CHANGE, FOREVER, SESSION, Reader, marks, transaction, where
 
 if TYPE_CHECKING:
     from foreword.store.database import Database
@@ -32,6 +33,21 @@ class Sessions(Reader):
         """Return one session."""
         rows = self._all(f"SELECT {SESSION} FROM sessions WHERE id = ?", (id,))
         return Session(*rows[0]) if rows else None
+
+    def get_many(self, ids: Sequence[str]) -> tuple[Session, ...]:
+        """Return the sessions of these ids, as far as they are known."""
+        sql = f"SELECT {SESSION} FROM sessions WHERE id IN (SELECT value FROM json_each(?))"
+        return tuple(Session(*row) for row in self._all(sql, (dumps(ids),)))
+
+    def before(self, last: float, id: str = "", *, projects: Sequence[str] = (), limit: int) -> tuple[Session, ...]:
+        """Return the sessions behind one in the list of all, newest first; with 0 for its time, the first ones."""
+        of_projects = f"project IN ({marks(projects)}) AND" if projects else ""
+        rows = self._all(
+            f"""SELECT {SESSION} FROM sessions WHERE {of_projects} last <= ? AND (last < ? OR id > ?)
+            ORDER BY last DESC, id LIMIT ?""",
+            (*projects, last or FOREVER, last or FOREVER, id, limit),
+        )
+        return tuple(Session(*row) for row in rows)
 
     def find(self, prefix: str) -> Session | None:
         """Return the newest session whose id begins so."""

@@ -222,7 +222,7 @@ def show_session(app: App, id: str) -> dict[str, Any]:
     session, store = settled_session(app, id), app.store
     injections = store.injections.list(session=session.id, limit=MOST_INJECTIONS)
     memories = store.memories.of_session(session.id)
-    ended = {each.id: each.last for each in store.timeline.sessions_with(elsewhere({session.id: memories}))}
+    ended = {each.id: each.last for each in store.sessions.get_many(elsewhere({session.id: memories}))}
     active = [each for each in memories if each.status == "active"]
     return {
         "session": describe_sessions(app, [session])[0],
