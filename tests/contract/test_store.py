@@ -992,25 +992,16 @@ def test_a_full_disk_fails_those_that_were_not_stored_and_nobody_else(sqlite):
     assert sqlite.problems() == ()
 
 
-def test_what_was_left_for_later_waits_for_a_store_that_takes_it(sqlite):
+def test_what_was_left_for_later_is_given_up_and_reported_where_it_does_not_fit(sqlite):
     pages = int(sqlite.database.connection.pragma("page_count"))
     sqlite.database.write(lambda: sqlite.database.connection.pragma("max_page_count", pages + 5))
     sqlite.injections.record(an_injection("late", text="x" * 100_000))
+    assert sqlite.events.append([an_event("small")]) == (True,)  # it fits, whatever the rest does
     assert sqlite.injections.get("late") is None
     assert "full" in " ".join(sqlite.problems())
-    assert sqlite.events.append([an_event("small")]) == (True,)  # it fits, whatever waits does not
     sqlite.database.write(lambda: sqlite.database.connection.pragma("max_page_count", 10_000))
-    assert settled(sqlite).injections.get("late").id == "late"
-    assert sqlite.problems() == ()
-
-
-def test_what_is_left_for_later_has_an_end(sqlite, monkeypatch):
-    monkeypatch.setattr("foreword.store.database.MOST_WAITING", 3)
-    with sqlite.database.turn:  # nothing is written meanwhile
-        for n in range(5):
-            sqlite.injections.record(an_injection(f"i{n}"))
-        assert "let go" in " ".join(sqlite.problems())
-    assert [sqlite.injections.get(f"i{n}") is not None for n in range(5)] == [True, True, True, False, False]
+    sqlite.injections.record(an_injection("later"))
+    assert settled(sqlite).injections.get("later").id == "later"
     assert sqlite.problems() == ()
 
 

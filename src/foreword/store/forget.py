@@ -577,7 +577,7 @@ class Forgetter(Source):
     def begin(self, target: Target, *, at: float) -> None:
         """Note what is to go, hide it and bury it, all or nothing; from here on it is never shown again."""
         self._hide(target, at=at)
-        self._db.let_go()  # what waits to be written may tell of it
+        self._db.flush()  # what waits to be written may tell of it
 
     @transaction
     def _hide(self, target: Target, *, at: float) -> None:

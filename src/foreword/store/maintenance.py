@@ -149,7 +149,6 @@ class Maintenance(Reader):
         for table in ("words", "code", "units"):
             self._db.execute(f"DROP TABLE IF EXISTS {table}")
         execute_all(self._db.connection, schema_sql())
-        self._db.changed("memories")  # who holds which words may be another now
         return self._memories.rebuild()
 
     # -- age and size -------------------------------------------------------------------------------------------
@@ -230,7 +229,7 @@ class Maintenance(Reader):
     # -- texts --------------------------------------------------------------------------------------------------
     def rewrite(self, cleaner: Cleans, *, dry_run: bool = False) -> Rewritten:
         """Clean every text, some rows a transaction; begun again, it finds what is left."""
-        self._db.flush() if dry_run else self._db.let_go()
+        self._db.flush()
         found = Rewritten()
         for batch in batches(self._db.query, cleaner):
             found.add(*batch[:4])
