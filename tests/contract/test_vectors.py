@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import apsw
@@ -13,7 +12,6 @@ from foreword.embeddings.embedder import empty_vector, quantize
 from foreword.errors import StoreError
 from foreword.models import Memory, Query, Vector
 from foreword.store import Store
-from foreword.store import vectors as stored
 
 DIM = 16
 
@@ -205,15 +203,3 @@ def test_vectors_go_with_their_memory_and_come_back_with_their_table(tmp_path_fa
     store.memories.put([replace(kept, title="penguin")])  # the trigger is there again
     assert near(store, pointing(1)) == []
     store.close()
-
-
-def test_an_owner_with_very_many_is_loaded_aside_and_nobody_waits(store, monkeypatch):
-    monkeypatch.setattr(stored, "AT_ONCE", 10)
-    store.memories.put([a_memory(f"t{n}") for n in range(11)], vectors=[pointing(1)] * 11)
-    near(store, pointing(1))
-    until = time.monotonic() + 30
-    while not near(store, pointing(1)) and time.monotonic() < until:
-        time.sleep(0.01)
-    assert len(near(store, pointing(1))) == 11
-    store.memories.put([a_memory("fresh")], vectors=[pointing(1)])
-    assert len(near(store, pointing(1))) == 12
