@@ -238,12 +238,12 @@ def test_without_a_yes_nothing_goes_and_what_is_unknown_is_told(
     assert "not a terminal" in run(home, "forget", kept["id"], code=1)
     assert "say what to forget" in run(home, "forget", code=1)
     assert "there is no memory not-00000000" in run(home, "forget", "not-00000000", "--yes", code=1)
-    assert "nothing here is like that" in run(home, "forget", "--match", "ostrich", "--project", project, code=1)
-    told = run(home, "forget", "--match", "WALRUS here", "--project", project, "--dry-run")
+    assert "there is no session" in run(home, "forget", "--session", "ostrich", code=1)
+    told = run(home, "forget", kept["id"], "--dry-run")
     assert kept["id"] in told
     assert "cannot be undone" in told
     assert client.get(f"/api/memories/{kept['id']}")["memory"]["status"] == "active"
-    assert forget(home, "--match", "WALRUS here", "--project", project)["ids"] == [kept["id"]]
+    assert forget(home, kept["id"])["ids"] == [kept["id"]]
 
 
 KILLED = """

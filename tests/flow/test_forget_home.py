@@ -221,28 +221,9 @@ def test_imports_bring_no_cut_sentence_back_into_memories_and_events(app: App) -
     assert app.store.stats.row_counts()["events"] == 1
 
 
-@pytest.mark.parametrize("match", ["100%", "_", "a*b", '"x" OR y', "it's", "\\", "%'); --"])
-def test_signs_are_looked_for_as_they_are(app: App, match: str) -> None:
-    kept(app, Memory("note", f"holds {match} here"), Memory("note", "holds nothing of it, once 1"))
-    assert forget(app, match=match, project="a")["memories"] == 1
-
-
 def test_nothing_that_is_about_to_go_is_fetched_any_more(app: App) -> None:
     (one,) = kept(app, Memory("decision", "walrus"))
     live = app.store.forgetter
     live.begin(live.find(ids=[one.id]), at=9.0)
     with pytest.raises(NotFound):
         show_memory(app, one.id)
-
-
-def test_what_only_a_forgotten_session_knew_of_anothers_memory_goes_with_it(home: Home, app: App) -> None:
-    fix, other = (noise(random.Random(seed)) for seed in (1, 2))
-    detail = {"fix": other, "fixes": {fix: ["gone"], other: ["later"]}, "worked": {"make y": ["gone", "later"]}}
-    (one,) = kept(app, Memory("failure", "lock held", f"Fixed: {fix}.", session="later", detail=detail))
-    app.store.events.append([prompt("k", "hello", session="gone")])
-    assert forget(app, session="gone")["cut_memories"] == [one.id]
-    (now,) = app.store.memories.get([one.id])
-    assert now.body == "Fixed: [forgotten]."
-    assert now.detail == {**detail, "fixes": {other: ["later"]}}
-    app.close()
-    assert standing(home.root, [fix]) == {}

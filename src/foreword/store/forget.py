@@ -22,14 +22,13 @@ from typing import Any
 import apsw
 
 from foreword.errors import StoreError
-from foreword.models import Change, Event, Memory, moved
+from foreword.models import Memory, moved
 from foreword.store.audit import Audit
 from foreword.store.database import Database
 from foreword.store.memories import MemoryReader, as_json
 from foreword.store.migrations import check_version, upgrade
 from foreword.store.scrub import Execute, batches, sweep
 from foreword.store.sql import ReadOnly, transaction
-from foreword.terms import text_in
 
 Stones = tuple[str, list[tuple[bytes, str, float]]]
 
@@ -254,14 +253,12 @@ class Tombstones:
         self._failures = failures
         self._key: bytes | None = None
 
-    def bury(self, what: str, names: Iterable[str], *, at: float) -> int:
-        """Let nothing of these names come back that is not newer than *at*; how many there are."""
+    def bury(self, what: str, names: Iterable[str], *, at: float) -> None:
+        """Let nothing of these names come back that is not newer than *at*."""
         self._execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (KEY, secrets.token_hex(32)))
         self._key = None  # what was known of it may have been taken back with its transaction
-        rows = [(self._hash(what, name), what, at) for name in dict.fromkeys(names) if name]
-        for row in rows:
-            self._execute("INSERT OR REPLACE INTO tombstones VALUES (?, ?, ?)", row)
-        return len(rows)
+        for name in filter(None, dict.fromkeys(names)):
+            self._execute("INSERT OR REPLACE INTO tombstones VALUES (?, ?, ?)", (self._hash(what, name), what, at))
 
     def refuses(self, memory: Memory, *, imported: bool) -> bool:
         """Return whether a new memory was forgotten; one that is newer than that, and not *imported*, was not."""
@@ -279,16 +276,9 @@ class Tombstones:
         """Return whether a passage was cut from a memory: what an import knows of it is from before."""
         return self._load() and self._at("cut", memory.uid) > 0
 
-    def refuses_event(self, event: Event) -> bool:
-        if not self._load():
-            return False
-        return event.at <= max(self._at("event", event.key), self._at("session", event.session))
-
-    def refuses_session(self, session: str, *, last: float) -> bool:
-        return self._load() and last <= self._at("session", session)
-
-    def refuses_change(self, change: Change) -> bool:
-        return self._load() and change.at <= self._at("session", change.session)
+    def refuses_part(self, session: str, *, at: float, event: str = "") -> bool:
+        """Return whether what is from then was forgotten with its session, or as the event of this key."""
+        return self._load() and at <= max(self._at("event", event), self._at("session", session))
 
     def _uids(self, memory: Memory) -> Iterator[str]:
         """Yield its uid, and those that it had under the keys that count as its project by now."""
@@ -414,7 +404,10 @@ def remove(execute: Execute, target: Target) -> Counter[str]:
     for table, (where, parameters) in {**_conditions(target), **unused}.items():
         removed[table] += _count(execute, table, where, parameters)
         execute(f"DELETE FROM {table} WHERE {where}", parameters)
-    _strip_log(execute, target)
+    # Of entries of the log that name it, who did what to which memory stays, and when.
+    named = f"number IN (SELECT number FROM log_memories WHERE memory IN {LIST}) OR project IN {LIST}"
+    execute(f"UPDATE log SET why = '', patch = '{{}}' WHERE {named}", (ids, as_list(target.projects)))
+    execute(f"UPDATE log SET project = '' WHERE project IN {LIST}", (as_list(target.projects),))
     execute(f"UPDATE no_context SET nearest = '', score = 0 WHERE nearest IN {LIST}", (ids,))
     execute(f"UPDATE memories SET superseded_by = '' WHERE superseded_by IN {LIST}", (ids,))
     return +removed
@@ -450,21 +443,6 @@ def _conditions(target: Target) -> dict[str, tuple[str, tuple[Any, ...]]]:
     }
 
 
-def _strip_log(execute: Execute, target: Target) -> None:
-    """Leave of entries of the log who did what to which memory, and when."""
-    sql = f"""SELECT DISTINCT number, why, patch, project FROM log LEFT JOIN log_memories USING (number)
-        WHERE memory IN {LIST} OR project IN {LIST}"""
-    for number, why, patch, project in list(execute(sql, (as_list(target.ids), as_list(target.projects)))):
-        gone = project in target.projects
-        whole = json.loads(patch)
-        kept = {id: each for id, each in whole.get("changed", {}).items() if id not in target.ids}
-        less = {} if gone or (whole.get("changed") and not kept) else {**whole, "changed": kept}
-        execute(
-            "UPDATE log SET why = ?, patch = ?, project = ? WHERE number = ?",
-            (why if kept and not gone else "", as_json(less), "" if gone else project, number),
-        )
-
-
 # ---- databases
 
 
@@ -474,26 +452,15 @@ class Source:
     def __init__(self, execute: Execute) -> None:
         self._execute = execute
 
-    def find(
-        self, *, ids: Sequence[str] = (), session: str = "", projects: Sequence[str] = (), match: str = ""
-    ) -> Target:
-        """Find the memories of these ids, of a session, of projects, or of projects and with these words."""
-        words = match.casefold().split()
-        sql = """SELECT m.uid, m.id, m.session, m.title, m.body, m.tags, m.detail
-            FROM memories m LEFT JOIN owners o ON o.number = m.owner WHERE"""
-        scopes = as_list([f"project:{each}" for each in projects])
-        if words:
-            found = [row for row in self._execute(f"{sql} o.scope IN {LIST}", (scopes,)) if _has(row[3:], words)]
-        elif session:
-            found = list(self._execute(f"{sql} m.session = ?", (session,)))
-        elif projects:
-            found = list(self._execute(f"{sql} m.project IN {LIST} OR o.scope IN {LIST}", (as_list(projects), scopes)))
-        else:
-            found = list(self._execute(f"{sql} m.id IN {LIST}", (as_list(ids),)))
-        whole = () if words else tuple(projects)
-        of_projects = self._execute(f"SELECT id FROM sessions WHERE project IN {LIST}", (as_list(whole),))
+    def find(self, *, ids: Sequence[str] = (), session: str = "", projects: Sequence[str] = ()) -> Target:
+        """Find the memories of these ids, of a session, or of projects, and the sessions that go with them."""
+        sql = f"""SELECT m.uid, m.id, m.session FROM memories m LEFT JOIN owners o ON o.number = m.owner
+            WHERE m.id IN {LIST} OR (m.session = ? AND m.session <> '') OR m.project IN {LIST} OR o.scope IN {LIST}"""
+        scopes = as_list(f"project:{each}" for each in projects)
+        found = list(self._execute(sql, (as_list(ids), session, as_list(projects), scopes)))
+        of_projects = self._execute(f"SELECT id FROM sessions WHERE project IN {LIST}", (as_list(projects),))
         sessions = tuple(sorted({*filter(None, [session]), *(id for (id,) in of_projects)}))
-        target = Target(sessions=sessions, projects=whole, near=sessions).with_memories(row[:3] for row in found)
+        target = Target(sessions=sessions, projects=tuple(projects), near=sessions).with_memories(found)
         # What tidying merged into these memories is the same, in its own words.
         sql = f"""SELECT uid, id, session FROM memories WHERE superseded_by IN {LIST}
             AND json_valid(detail) AND detail ->> 'same_as' = superseded_by"""
@@ -543,9 +510,6 @@ class Source:
         for (payload,) in self._execute(prompts, (as_list(target.sessions),)):
             with suppress(ValueError, AttributeError):
                 yield str(json.loads(payload).get("prompt", ""))[:LONGEST_PROMPT]
-        for (detail,) in self._execute("SELECT detail FROM memories WHERE kind = 'failure'") if target.sessions else ():
-            with suppress(ValueError, AttributeError):
-                yield from _known_by(json.loads(detail), frozenset(target.sessions))
 
     def row_counts(self, target: Target) -> dict[str, int]:
         """Count what would go, by table."""
@@ -697,23 +661,8 @@ def _frozen(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _known_by(detail: Mapping[str, Any], sessions: Set[str]) -> list[str]:
-    """Return what worked against a failure, or fixed it, in these sessions and in no other."""
-    known: dict[str, set[str]] = {}
-    for name in ("worked", "used_in", "fixes"):
-        for text, some in detail[name].items() if isinstance(detail.get(name), dict) else ():
-            known.setdefault(text, set()).update(each for each in some if isinstance(each, str))
-    return [text for text, some in known.items() if some and some <= sessions]
-
-
 def _count(execute: Execute, table: str, where: str, parameters: Sequence[Any]) -> int:
     return int(next(iter(execute(f"SELECT count(*) FROM {table} WHERE {where}", parameters)))[0])
-
-
-def _has(row: Sequence[str], words: Sequence[str]) -> bool:
-    """Return whether all of *words* occur in title, body, tags and detail."""
-    text = "\n".join([*row[:2], *(text_in(json.loads(each)) for each in row[2:])]).casefold()
-    return all(word in text for word in words)
 
 
 def _strings(item: Any) -> Iterator[str]:

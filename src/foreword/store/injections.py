@@ -262,7 +262,7 @@ class Injections(InjectionReader):
 
     def _record_no_context(self, records: Sequence[NoContextRecord]) -> None:
         for each in records:
-            if self._tombstones.refuses_session(each.session, last=each.at):
+            if self._tombstones.refuses_part(each.session, at=each.at):
                 continue
             row = tuple(vars(each).values())
             # What was given after all is recorded as such; and what a hook says of itself counts more than what a

@@ -83,7 +83,11 @@ class Sessions(Reader):
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (project, session, file, function) DO UPDATE SET
             what = excluded.what, signature = excluded.signature, line = excluded.line, end_line = excluded.end_line,
             at = excluded.at WHERE excluded.at >= changes.at""",
-            [tuple(vars(change).values()) for change in changes if not self._tombstones.refuses_change(change)],
+            [
+                tuple(vars(each).values())
+                for each in changes
+                if not self._tombstones.refuses_part(each.session, at=each.at)
+            ],
         )
 
     @transaction
@@ -102,7 +106,7 @@ class Sessions(Reader):
         """
         kept = self._memories.put(memories, links=links)
         self.put_changes(changes)
-        if self._tombstones.refuses_session(session.id, last=session.last):
+        if self._tombstones.refuses_part(session.id, at=session.last):
             return kept
         who = (session.id, session.host, session.project, session.cwd)
         self._db.execute(

@@ -195,21 +195,17 @@ class Forgetting:
 
 
 def _selection(request: Mapping[str, Any], *, store: Store) -> dict[str, Any]:
-    """Return what is to be forgotten, one of memories, a session, projects, or words in projects."""
+    """Return what is to be forgotten: memories, a session, or a project with its aliases."""
     ids = request.get("ids") or []
-    session, project, match = (str(request.get(name) or "") for name in ("session", "project", "match"))
-    if sum(map(bool, (ids, session, match))) + bool(project and not match) != 1 or (match and not project):
-        hint = "one of {ids: […]}, {session}, {project}, {match, project}"
-        raise BadRequest("say one thing that is to be forgotten", hint=hint)
+    session, project = (str(request.get(name) or "") for name in ("session", "project"))
+    if sum(map(bool, (ids, session, project))) != 1:
+        raise BadRequest("say one thing that is to be forgotten", hint="one of {ids: […]}, {session}, {project}")
     if not isinstance(ids, list) or not all(isinstance(each, str) for each in ids) or len(ids) > MOST_IDS:
         raise BadRequest(f"`ids` must be a list of at most {MOST_IDS:,} ids", hint='send {"ids": ["dec-…"]}')
-    if match and not match.strip():
-        raise BadRequest("`match` needs words", hint="send {match, project}")
     return {
         "ids": tuple(dict.fromkeys(ids)),
         "session": _session(session, store=store) if session else "",
         "projects": _projects(project, store=store) if project else (),
-        "match": match,
     }
 
 
