@@ -86,21 +86,15 @@ class MemoryReader(Reader):
 
     def neighbours(self, memory: Memory, *, scope: str, limit: int) -> tuple[tuple[Memory, ...], tuple[Memory, ...]]:
         """Return what came just before and just after a memory in a scope, active ones only, each side oldest first."""
-        sides = []
-        for beyond, order in (("<", "DESC"), (">", "ASC")):
-            rows: list[Any] = []
-            for owner, _ in self.owners((scope,)):
-                for kind in KINDS:  # one walk along the index for each, as for recency
-                    rows += self._all(
-                        f"""SELECT created, id, place FROM memories WHERE owner = ?1 AND kind = ?2 AND status = 'active'
-                        AND created {beyond}= ?3 AND (created {beyond} ?3 OR id {beyond} ?4)
-                        ORDER BY created {order}, id {order} LIMIT ?5""",
-                        (owner, kind, memory.created, memory.id, limit),
-                    )
-            nearest = sorted(rows, reverse=order == "DESC")[:limit]
-            read = self._memories_at([place for _, _, place in nearest])
-            sides.append(tuple(read[place] for _, _, place in sorted(nearest)))
-        return sides[0], sides[1]
+        before, after = (
+            self._all(
+                f"""SELECT {MEMORY} {FROM} WHERE o.scope = ? AND m.status = 'active'
+                AND (m.created, m.id) {beyond} (?, ?) ORDER BY m.created {order}, m.id {order} LIMIT ?""",
+                (scope, memory.created, memory.id, limit),
+            )
+            for beyond, order in (("<", "DESC"), (">", "ASC"))
+        )
+        return tuple(map(memory_of, before[::-1])), tuple(map(memory_of, after))
 
     def proposed(self, *, limit: int = MOST) -> tuple[Memory, ...]:
         """Return what waits for the user's yes, in whatever scope, newest first."""
@@ -113,32 +107,22 @@ class MemoryReader(Reader):
         self, kinds: Sequence[str], *, scopes: Sequence[str] = (), statuses: Sequence[str] = (), limit: int = MOST
     ) -> tuple[Memory, ...]:
         """Return the memories of these kinds, newest first; of all scopes if none, and of any status if none."""
-        others = [status for status in statuses if status != "active"]
-        conditions: dict[str, tuple[str, ...]] = {}
-        if not statuses or "active" in statuses:
-            conditions["m.status = 'active'"] = ()
-        if others or not statuses:
-            # The first condition lets the partial index be used; SQLite does not see that it follows.
-            only = f"AND m.status IN ({marks(others)})" if others else "AND m.status <> 'forgotten'"
-            conditions[f"m.status <> 'active' {only}"] = tuple(others)
-        rows = [
-            row
-            for owner in self._owner_numbers(scopes)
-            for kind in kinds
-            for condition, parameters in conditions.items()
-            for row in self._all(
-                f"""SELECT {MEMORY} {FROM} WHERE m.owner = ? AND m.kind = ? AND {condition}
-                ORDER BY m.created DESC LIMIT ?""",
-                (owner, kind, *parameters, limit),
-            )
-        ]
-        found = sorted(map(memory_of, rows), key=lambda memory: (memory.created, memory.id), reverse=True)
-        return tuple(found[:limit])
+        # Spelt out for the partial index, which a parameter would not let SQLite use.
+        status = "m.status = 'active'" if tuple(statuses) == ("active",) else "m.status <> 'forgotten'"
+        of_statuses = f"AND m.status IN ({marks(statuses)})" if statuses else ""
+        of_scopes = f"AND o.scope IN ({marks(scopes)})" if scopes else ""
+        rows = self._all(
+            f"""SELECT {MEMORY} {FROM} WHERE {status} {of_statuses} {of_scopes} AND m.kind IN ({marks(kinds)})
+            ORDER BY m.created DESC, m.id DESC LIMIT ?""",
+            (*statuses, *scopes, *kinds, limit),
+        )
+        return tuple(map(memory_of, rows))
 
     def count(self, kind: str, *, scopes: Sequence[str] = ()) -> int:
         """Return how many active memories there are of a kind; of all scopes if none."""
-        sql = "SELECT count(*) FROM memories m WHERE m.owner = ? AND m.kind = ? AND m.status = 'active'"
-        return sum(self._all(sql, (owner, kind))[0][0] for owner in self._owner_numbers(scopes))
+        of_scopes = f"AND o.scope IN ({marks(scopes)})" if scopes else ""
+        sql = f"SELECT count(*) {FROM} WHERE m.status = 'active' AND m.kind = ? {of_scopes}"
+        return int(self._all(sql, (kind, *scopes))[0][0])
 
     def of_session(self, session: str, *, limit: int = 500) -> tuple[Memory, ...]:
         """Return what a session has come to or seen, of any status, oldest first; also what later ones saw again."""
@@ -163,10 +147,6 @@ class MemoryReader(Reader):
             (session, since),
         )
         return tuple((memory, at) for memory, at in rows)
-
-    def _owner_numbers(self, scopes: Sequence[str]) -> Sequence[int]:
-        owners = self.owners(scopes) if scopes else self._all("SELECT number, scope FROM owners ORDER BY number")
-        return [number for number, _ in owners]
 
     def by_id(self, ids: Sequence[str]) -> tuple[Memory, ...]:
         """Return the same with those that are being forgotten."""
@@ -366,7 +346,6 @@ class Memories(MemoryReader):
     def rebuild(self) -> int:
         """Derive everything anew that is derived from memories, as part of a change, and return how many there are."""
         self._adopt_orphans()
-        self._rebuild_split()
         self._db.execute("INSERT INTO words (words) VALUES ('rebuild')")
         self._db.execute(f"INSERT INTO units (name) SELECT DISTINCT name FROM ({NAMED})")
         self._db.execute(f"INSERT INTO code SELECT u.number, n.place FROM ({NAMED}) n JOIN units u ON u.name = n.name")
@@ -384,15 +363,6 @@ class Memories(MemoryReader):
                 SELECT owner, {scope}, max(place & {(1 << SEQUENCE_BITS) - 1}) FROM memories
                 WHERE owner NOT IN (SELECT number FROM owners) GROUP BY owner ORDER BY count(*) DESC"""
             )
-
-    def _rebuild_split(self) -> None:
-        """Index the details too, also of memories that were written before details were indexed."""
-        for place, title, body, tags, files, functions, detail, split_now in self._all(
-            "SELECT place, title, body, tags, files, functions, detail, split FROM memories WHERE detail <> '{}'"
-        ):
-            row = {"title": title, "body": body, "tags": tags, "files": files, "functions": functions}
-            if (rebuilt := split_of({**row, "detail": detail})) != split_now:
-                self._db.execute("UPDATE memories SET split = ? WHERE place = ?", (rebuilt, place))
 
 
 def indexed_texts(memory: Memory) -> tuple[str, str, str, str, str]:

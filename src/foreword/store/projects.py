@@ -205,7 +205,7 @@ def counts_as(key: str, known: Mapping[str, KnownProject]) -> str:
 
 
 def names(known: Mapping[str, KnownProject], *, also: Iterable[str] = ()) -> Callable[[str], str]:
-    """Return what people call each project, by its key; of several with one name, also how their keys differ.
+    """Return what people call each project, by its key; of several with one name, also how their keys end.
 
     *also* are keys of which something is kept, though nobody has noted yet that they were seen.
     """
@@ -216,8 +216,8 @@ def names(known: Mapping[str, KnownProject], *, also: Iterable[str] = ()) -> Cal
 
     def name(key: str) -> str:
         own = _called(key, known)
-        others = [other for other in same.get(own, ()) if other != key]
-        return f"{own} ({_apart(key, others)})" if others else own
+        end = "/".join(key.split("/")[-2:])
+        return f"{own} ({end})" if any(other != key for other in same.get(own, ())) else own
 
     return name
 
@@ -225,9 +225,3 @@ def names(known: Mapping[str, KnownProject], *, also: Iterable[str] = ()) -> Cal
 def _called(key: str, known: Mapping[str, KnownProject]) -> str:
     """Return a project's name; of one that nobody named yet, how its key ends."""
     return (known[key].name if key in known else "") or key.rpartition("/")[2] or key
-
-
-def _apart(key: str, others: Sequence[str]) -> str:
-    parts = key.split("/")
-    ends = ("/".join(parts[-length:]) for length in range(2, len(parts)))
-    return next((end for end in ends if not any(other.endswith(f"/{end}") for other in others)), key)
