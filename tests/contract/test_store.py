@@ -1073,14 +1073,6 @@ def test_what_append_has_returned_from_survives_kill_9(tmp_path, lines):
     store.close()
 
 
-def test_a_lost_table_of_injections_is_made_anew_with_every_column(sqlite):
-    sqlite.database.write(lambda: sqlite.database.connection.execute("DROP TABLE injections"))
-    sqlite.reindex()
-    given = an_injection("i", text="x", terms=("a",), source="clear")
-    sqlite.injections.record(given, at_once=True)
-    assert sqlite.injections.get("i") == given
-
-
 @settings(max_examples=25, deadline=None)
 @given(
     times=st.lists(st.tuples(st.integers(1, 6), st.sampled_from(tuple(KINDS))), min_size=1, max_size=12),

@@ -41,7 +41,7 @@ class Store:
         from foreword.store.maintenance import Maintenance
 
         self.database = self._db = Database(path, backups=backups, backups_keep=backups_keep)
-        tombstones = Tombstones(self.database.query, failures=self.database.failures)
+        tombstones = Tombstones(self.database.query)
         self.memories = Memories(self.database, tombstones, choose=choose)
         self.search = Search(self.database)
         self.events = Events(self.database, tombstones)
@@ -122,7 +122,7 @@ class Store:
         return self.database.is_current_file()
 
     def reindex(self) -> int:
-        """Create tables that are missing, derive all indexes anew from the memories, and return their number."""
+        """Derive all indexes anew from the memories, and return their number."""
         return self.maintenance.reindex()
 
     def close(self) -> None:

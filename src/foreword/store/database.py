@@ -20,7 +20,7 @@ import apsw
 
 from foreword.errors import StoreError
 from foreword.store.migrations import check_version, migrate
-from foreword.store.sql import TABLES, bound
+from foreword.store.sql import bound
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -34,7 +34,6 @@ READERS = 8  # connections kept open for reading; more threads than that take tu
 DAMAGED = (apsw.SQLError, apsw.CorruptError, apsw.ConstraintError, apsw.NoMemError)
 HINTS = {
     "index": "run `foreword index`",
-    "tables": "run `foreword index`",
     "write": "hooks keep what they can in the spool; free some space, or run `foreword doctor`",
     "later": "run `foreword doctor`",
 }
@@ -313,8 +312,6 @@ def in_words(exc: Exception, path: Path) -> Exception:
     hint = "run `foreword doctor`"
     if isinstance(exc, apsw.FullError):
         hint = "the disk is full: free some space; hooks keep what they can in the spool"
-    elif "no such table" in str(exc):
-        hint = "run `foreword index`"
     error = StoreError(f"{path}: {exc}", hint=hint)
     error.__cause__ = exc
     return error
@@ -333,7 +330,7 @@ def _open(path: Path, *, backups: Path, keep: int) -> tuple[apsw.Connection, dic
         db = open_connection(path, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
         try:
             _prepare(db, path, backups=backups, keep=keep)
-            return db, _check(db, path)
+            return db, _check(db)
         except BaseException:
             db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # its files stay as they are, -wal too
             db.close()
@@ -354,18 +351,11 @@ def _prepare(db: apsw.Connection, path: Path, *, backups: Path, keep: int) -> No
     migrate(db, backups=backups, keep=keep)
 
 
-def _check(db: apsw.Connection, path: Path) -> dict[str, str]:
-    """Return what the database lacks, by what it is about; the rest goes on working."""
-    trouble: dict[str, str] = {}
-    present = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    missing = [table for table in TABLES if table not in present]
-    if missing:
-        trouble["tables"] = f"missing in {path}: {', '.join(missing)}"
+def _check(db: apsw.Connection) -> dict[str, str]:
+    """Return what is wrong with the index, which the rest does not need."""
     try:
-        behind = "meta" in present and db.execute("SELECT value FROM meta WHERE key = 'index'").get
-        if behind:
-            trouble["index"] = behind
+        behind = db.execute("SELECT value FROM meta WHERE key = 'index'").get
         db.execute("SELECT rowid FROM words WHERE words MATCH 'a' LIMIT 1").fetchall()
     except DAMAGED as exc:
-        trouble["index"] = f"the words index cannot be read: {exc}"
-    return trouble
+        behind = f"the words index cannot be read: {exc}"
+    return {"index": behind} if behind else {}

@@ -244,13 +244,11 @@ class Tombstones:
     """Keyed hashes of what was forgotten in one database, so that nothing brings it back.
 
     The key lies in the database, so that it goes with every backup: one that is put back refuses the same. Without a
-    key, whoever has a list of likely texts could ask the hashes of any copied file. *failures* are what the connection
-    raises.
+    key, whoever has a list of likely texts could ask the hashes of any copied file.
     """
 
-    def __init__(self, execute: Callable[..., Any], *, failures: tuple[type[Exception], ...]) -> None:
+    def __init__(self, execute: Execute) -> None:
         self._execute = execute
-        self._failures = failures
         self._key: bytes | None = None
 
     def bury(self, what: str, names: Iterable[str], *, at: float) -> None:
@@ -283,9 +281,8 @@ class Tombstones:
     def _uids(self, memory: Memory) -> Iterator[str]:
         """Yield its uid, and those that it had under the keys that count as its project by now."""
         yield memory.uid
-        with suppress(*self._failures):
-            for (key,) in list(self._execute("SELECT key FROM projects WHERE alias_of = ?", (memory.project,))):
-                yield moved(memory.uid, old=memory.project, new=key, kind=memory.kind, title=memory.title)
+        for (key,) in list(self._execute("SELECT key FROM projects WHERE alias_of = ?", (memory.project,))):
+            yield moved(memory.uid, old=memory.project, new=key, kind=memory.kind, title=memory.title)
 
     def _at(self, what: str, name: str) -> float:
         if not name:
@@ -301,11 +298,8 @@ class Tombstones:
     def _load(self) -> bool:
         """Load the key, and return whether anything was ever forgotten here."""
         if self._key is None:
-            self._key = b""
-            with suppress(*self._failures):  # a table that is missing is told by the store
-                found = list(self._execute("SELECT value FROM meta WHERE key = ?", (KEY,)))
-                list(self._execute("SELECT 1 FROM tombstones LIMIT 1"))
-                self._key = bytes.fromhex(found[0][0]) if found else b""
+            found = list(self._execute("SELECT value FROM meta WHERE key = ?", (KEY,)))
+            self._key = bytes.fromhex(found[0][0]) if found else b""
         return bool(self._key)
 
 
@@ -615,7 +609,7 @@ class Copy(Source):
         db = self.db
         db.pragma("journal_mode", "delete")
         upgrade(db)
-        tombstones = Tombstones(db.execute, failures=(apsw.Error,))
+        tombstones = Tombstones(db.execute)
         with db:
             db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (KEY, stones[0]))
             db.executemany("INSERT OR REPLACE INTO tombstones VALUES (?, ?, ?)", stones[1])

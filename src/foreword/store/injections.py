@@ -218,15 +218,13 @@ class Injections(InjectionReader):
         if known and not injection.away:
             return
         if injection.away:  # then a late worker may have recorded that there was none
-            self._db.attempt(self._db.execute, "DELETE FROM no_context WHERE id = ?", (injection.id,))
+            self._db.execute("DELETE FROM no_context WHERE id = ?", (injection.id,))
         self._db.execute("DELETE FROM injection_items WHERE injection = ?", (injection.id,))
         row = {name: getattr(injection, name) for name in _FIELDS}
         row |= {name: dumps(row[name]) for name in _JSON}
         sql = f"INSERT OR REPLACE INTO injections ({', '.join(row)}) VALUES (:{', :'.join(row)})"
         self._db.execute(sql, row)
-        # The text is for people; that a memory was given must be known even where its table is damaged.
-        sql = "INSERT OR REPLACE INTO injection_texts VALUES (?, ?)"
-        self._db.attempt(self._db.execute, sql, (injection.id, injection.text))
+        self._db.execute("INSERT OR REPLACE INTO injection_texts VALUES (?, ?)", (injection.id, injection.text))
         self._db.execute_many(
             """INSERT OR REPLACE INTO injection_items (injection, number, memory, layer, score, tokens, why)
             VALUES (?, ?, ?, ?, ?, ?, ?)""",

@@ -21,7 +21,7 @@ from foreword.store.sql import Reader, marks, transaction
 from foreword.store.stats import Stats
 
 # What is well again when the indexes were made anew: what was left for later may have met a missing table.
-MENDED = ("tables", "index", "later")
+MENDED = ("index", "later")
 
 # The clock is trusted after so many days in a row on which a worker ran, each soon after the one before.
 STEADY_DAYS = 7
@@ -132,7 +132,7 @@ class Maintenance(Reader):
         self._db, self._memories, self._search, self._audit, self._stats = db, memories, search, audit, stats
 
     def reindex(self) -> int:
-        """Create tables that are missing, derive all indexes anew from the memories, and return their number."""
+        """Derive all indexes anew from the memories, and return their number."""
         try:
             count = self._reindex()
         except StoreError as exc:

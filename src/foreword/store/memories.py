@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -208,7 +207,7 @@ class Memories(MemoryReader):
             sql = f"SELECT place, {WORDS} FROM memories WHERE id = ?"
             row = self._db.execute(sql, (memory.id,)).fetchone()
             if row is not None and tuple(row[1:]) == indexed_texts(memory):
-                self._db.attempt(self._put_vector, row[0], vector)
+                self._put_vector(row[0], vector)
                 added += 1
         return added
 
@@ -260,27 +259,15 @@ class Memories(MemoryReader):
             place = old[0] if old[6] == owner else self._new_place(owner)
             # Whoever writes it again does not say whether it is pinned and used.
             memory = replace(memory, id=old[7], pinned=old[9] == 1, used=old[10], ignored=old[11])
-            if vector is None and tuple(old[1:6]) == words:
-                vector = self._vector_at(old[0])  # the same text means the same
-            self._remove(old[0])
+            if vector is None and tuple(old[1:6]) == words:  # the same text means the same
+                kept = self._db.execute("SELECT model, scale, blob FROM vectors WHERE place = ?", old[:1]).fetchone()
+                vector = Vector(*kept) if kept else None
+            self._db.execute("DELETE FROM memories WHERE place = ?", old[:1])
         row = {name: _encoded(getattr(memory, name)) for name in FIELDS if name != "scope"}
         row |= {"place": place, "owner": owner, "split": words[4]}
         sql = f"INSERT INTO memories ({', '.join(row)}) VALUES (:{', :'.join(row)})"
         self._db.execute(sql, row)
         return Written(memory, place, words, vector, old[:6] if old else (), stored_texts(old[8]) if old else ())
-
-    def _remove(self, place: int) -> None:
-        """Delete a memory and its vector; a broken table of vectors must not keep it from changing."""
-        sql = "DELETE FROM memories WHERE place = ?"
-        if self._db.attempt(self._db.execute, sql, (place,)):
-            self._db.execute("DROP TRIGGER IF EXISTS vectors_gone")
-            self._db.execute(sql, (place,))
-
-    def _vector_at(self, place: int) -> Vector | None:
-        with suppress(*self._db.damaged):
-            row = self._db.execute("SELECT model, scale, blob FROM vectors WHERE place = ?", (place,)).fetchone()
-            return Vector(*row) if row else None
-        return None
 
     def index(self, written: Sequence[Written]) -> None:
         """Derive words, code, sightings and vectors, as part of a change; damage there must not cost the memories."""

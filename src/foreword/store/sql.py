@@ -18,11 +18,6 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 SCHEMA = 9  # the version of store/schema.sql, and the newest that this code can read
-TABLES = (
-    *("memories", "vectors", "links", "sessions", "events", "changes", "injections", "injection_items"),
-    *("injection_texts", "no_context", "access", "owners", "units", "code", "sightings", "marks", "ledger", "log"),
-    *("log_memories", "tombstones", "projects", "tallies", "meta"),
-)
 FOREVER = float("inf")
 SEQUENCE_BITS = 32  # place = owner << 32 | sequence
 MOST_PARAMETERS = 500  # in one statement

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from foreword.models import KINDS, TRIGGERS, AgentActivity, ModelCall
-from foreword.store.sql import TABLES, Reader, transaction
+from foreword.store.sql import Reader, transaction
 
 if TYPE_CHECKING:
     from foreword.store.database import Database
@@ -38,8 +38,9 @@ class Stats(Reader):
         """Return how many rows each table has."""
         self._db.flush()
         with self._db.same_connection():  # a store that is closed meanwhile answers what was begun
-            present = {name for (name,) in self._all("SELECT name FROM sqlite_master WHERE type = 'table'")}
-            return {name: self._all(f"SELECT count(*) FROM {name}")[0][0] for name in TABLES if name in present}
+            tables = self._all("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+            own = [name for (name,) in tables if not name.startswith(("words", "sqlite_"))]
+            return {name: self._all(f"SELECT count(*) FROM {name}")[0][0] for name in own}
 
     def size(self) -> Size:
         """Return how large the store is, and how much of that is in use."""
