@@ -165,6 +165,7 @@ def test_copies_in_other_memories_are_cut_or_go_with_it(store):
     of_agent = replace(target, only="here")
     assert live.with_copies(of_agent, cutter.sentences) == of_agent
     assert live.with_copies(target, cutter.sentences).ids == (one.id, same.id)
+    live.begin(target, at=10.0)
     store.maintenance.rewrite(cutter)
     assert cutter.cut == {summary.uid, same.uid}
     changed, untouched = store.memories.get([summary.id, other.id])

@@ -325,7 +325,6 @@ class Target:
     projects and those of the user stay as they are.
     """
 
-    uids: tuple[str, ...] = ()
     ids: tuple[str, ...] = ()
     sessions: tuple[str, ...] = ()
     projects: tuple[str, ...] = ()
@@ -336,25 +335,21 @@ class Target:
         """Return whether a memory stays as it is, because it is not the agent's who asks."""
         return bool(self.only) and (row["trust"] == "user" or row["project"] != self.only)
 
-    def with_memories(self, rows: Iterable[Sequence[str]]) -> Target:
-        """Return the same with more memories, each given as (uid, id, session)."""
-        more = list(rows)
+    def with_memories(self, rows: Iterable[tuple[str, str]]) -> Target:
+        """Return the same with more memories, each given as (id, session)."""
+        more = dict(rows)
         return replace(
             self,
-            uids=tuple(dict.fromkeys((*self.uids, *(uid for uid, _, _ in more)))),
-            ids=tuple(dict.fromkeys((*self.ids, *(id for _, id, _ in more)))),
-            near=tuple(sorted({*self.near, *(session for _, _, session in more if session)})),
+            ids=tuple(dict.fromkeys((*self.ids, *more))),
+            near=tuple(sorted({*self.near, *filter(None, more.values())})),
         )
 
 
 class Cutter:
-    """Replaces verbatim copies of *texts* in rows that stay, and notes which memories that changes.
+    """Replaces verbatim copies of *texts* in rows that stay, and notes which memories that changes."""
 
-    *injections* are the ids of those whose texts go.
-    """
-
-    def __init__(self, target: Target, texts: Sequence[str], *, injections: Set[str] = frozenset()) -> None:
-        self.target, self._injections = target, injections
+    def __init__(self, target: Target, texts: Sequence[str]) -> None:
+        self.target = target
         self.sentences = Sentences(texts)
         self.cut: set[str] = set()  # uids of memories that stay without a passage
         self._short = Sentences(texts, shortest=SHORTEST_NEAR, whole_words=True)
@@ -365,11 +360,10 @@ class Cutter:
 
     def cell(self, table: str, column: str, text: str, *, row: Mapping[str, Any]) -> str:
         """Clean a text of a row; one that goes is left as it is."""
-        if column not in CUT.get(table, ()) or row.get("name") == UNFINISHED or row.get("uid") in self.target.uids:
-            return text
-        if row.get("session") in self.target.sessions or row.get("injection") in self._injections:
-            return text
         is_memory, is_near = table == "memories", row.get("session") in self.target.near
+        goes = row.get("status") == "forgotten" or (not is_memory and row.get("session") in self.target.sessions)
+        if goes or column not in CUT.get(table, ()) or row.get("name") == UNFINISHED:
+            return text
         if is_memory and self.target.spares(row):
             return text
         clean = self.sentences.cut_json(text)
@@ -429,7 +423,7 @@ def _conditions(target: Target) -> dict[str, tuple[str, tuple[Any, ...]]]:
         "changes": (here, both),
         "ledger": (f"session IN {LIST}", (sessions,)),
         "sessions": (f"id IN {LIST} OR project IN {LIST}", both),
-        "memories": (f"uid IN {LIST}", (as_list(target.uids),)),
+        "memories": (f"id IN {LIST}", (ids,)),
         "owners": (f"scope IN {LIST} AND number NOT IN (SELECT owner FROM memories)", (scopes,)),
         "projects": (f"key IN {LIST}", (projects,)),
         "tallies": (f"project IN {LIST}", (projects,)),
@@ -448,7 +442,7 @@ class Source:
 
     def find(self, *, ids: Sequence[str] = (), session: str = "", projects: Sequence[str] = ()) -> Target:
         """Find the memories of these ids, of a session, or of projects, and the sessions that go with them."""
-        sql = f"""SELECT m.uid, m.id, m.session FROM memories m LEFT JOIN owners o ON o.number = m.owner
+        sql = f"""SELECT m.id, m.session FROM memories m LEFT JOIN owners o ON o.number = m.owner
             WHERE m.id IN {LIST} OR (m.session = ? AND m.session <> '') OR m.project IN {LIST} OR o.scope IN {LIST}"""
         scopes = as_list(f"project:{each}" for each in projects)
         found = list(self._execute(sql, (as_list(ids), session, as_list(projects), scopes)))
@@ -456,21 +450,16 @@ class Source:
         sessions = tuple(sorted({*filter(None, [session]), *(id for (id,) in of_projects)}))
         target = Target(sessions=sessions, projects=tuple(projects), near=sessions).with_memories(found)
         # What tidying merged into these memories is the same, in its own words.
-        sql = f"""SELECT uid, id, session FROM memories WHERE superseded_by IN {LIST}
+        sql = f"""SELECT id, session FROM memories WHERE superseded_by IN {LIST}
             AND json_valid(detail) AND detail ->> 'same_as' = superseded_by"""
         return target.with_memories(self._execute(sql, (as_list(target.ids),)))
 
-    def known_as(self, target: Target) -> Target:
-        """Return *target* with the uids and ids that its memories have here: a merge of projects changes them."""
-        sql = f"SELECT uid, id, session FROM memories WHERE uid IN {LIST} OR id IN {LIST}"
-        return target.with_memories(self._execute(sql, (as_list(target.uids), as_list(target.ids))))
-
     def with_copies(self, target: Target, sentences: Sentences) -> Target:
         """Return *target* with the memories whose title and body are nothing but verbatim copies of its texts."""
-        sql = f"SELECT uid, id, session, title, body, trust, project FROM memories WHERE uid NOT IN {LIST}"
+        sql = f"SELECT id, session, title, body, trust, project FROM memories WHERE id NOT IN {LIST}"
         return target.with_memories(
-            (uid, id, session)
-            for uid, id, session, title, body, trust, project in self._execute(sql, (as_list(target.uids),))
+            (id, session)
+            for id, session, title, body, trust, project in self._execute(sql, (as_list(target.ids),))
             if title in sentences and (not body.strip() or body in sentences)
             if not target.spares({"trust": trust, "project": project})
         )
@@ -488,8 +477,8 @@ class Source:
     def texts(self, target: Target) -> Iterator[str]:
         """Yield every text of what goes: as it is, as the log knows it from before, and its sessions' prompts."""
         # What a change is called, its file and its signature are the repository's words.
-        sql = f"SELECT {', '.join(TEXTS)} FROM memories WHERE kind <> 'change' AND uid IN {LIST}"
-        for title, body, *lists in self._execute(sql, (as_list(target.uids),)):
+        sql = f"SELECT {', '.join(TEXTS)} FROM memories WHERE kind <> 'change' AND id IN {LIST}"
+        for title, body, *lists in self._execute(sql, (as_list(target.ids),)):
             yield from (title, body)
             for each in lists:
                 with suppress(ValueError):
@@ -517,13 +506,6 @@ class Source:
         rows = self._execute(sql, (as_list(target.near),))
         return sorted(path for (path,) in rows if isinstance(path, str) and path)
 
-    def injections(self, target: Target) -> frozenset[str]:
-        """Return the injections whose texts go: those of its sessions, and those that told its memories."""
-        sql = f"""SELECT id FROM injections WHERE session IN {LIST} OR project IN {LIST}
-            UNION SELECT injection FROM injection_items WHERE memory IN {LIST}"""
-        values = (as_list(target.sessions), as_list(target.projects), as_list(target.ids))
-        return frozenset(id for (id,) in self._execute(sql, values))
-
 
 class Forgetter(Source):
     """The steps on the live database; one that was killed in the middle is taken again."""
@@ -541,7 +523,6 @@ class Forgetter(Source):
     def _hide(self, target: Target, *, at: float) -> None:
         note = json.dumps({"target": vars(target), "at": at})
         self._execute("INSERT OR REPLACE INTO marks VALUES (?, ?, ?)", (UNFINISHED, note, at))
-        self._execute(f"UPDATE memories SET status = 'forgotten' WHERE uid IN {LIST}", (as_list(target.uids),))
         _bury(self._execute, self._tombstones, target, at=at)
 
     def unfinished(self) -> tuple[Target | None, float] | None:
@@ -626,10 +607,11 @@ class Copy(Source):
 
 
 def _bury(execute: Execute, tombstones: Tombstones, target: Target, *, at: float) -> None:
-    """Write a tombstone for everything that goes."""
-    memories = MemoryReader(ReadOnly(execute, failures=(apsw.Error,))).get_by_uid(list(target.uids))
+    """Hide everything that goes, and write a tombstone for it."""
+    execute(f"UPDATE memories SET status = 'forgotten' WHERE id IN {LIST}", (as_list(target.ids),))
+    memories = MemoryReader(ReadOnly(execute, failures=(apsw.Error,))).by_id(list(target.ids))
     loose = f"SELECT key FROM events WHERE session = '' AND project IN {LIST}"
-    tombstones.bury("memory", target.uids, at=at)
+    tombstones.bury("memory", (memory.uid for memory in memories), at=at)
     tombstones.bury("text", (text for memory in memories for text in identity_texts(memory)), at=at)
     tombstones.bury("session", target.sessions, at=at)
     tombstones.bury("event", [key for (key,) in execute(loose, (as_list(target.projects),))], at=at)

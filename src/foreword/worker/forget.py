@@ -93,7 +93,7 @@ class Forgetting:
     def _preview(self, selection: Mapping[str, Any]) -> dict[str, Any]:
         live = self._services.store.forgetter
         target, _ = _all_of([live], _found(live, selection))
-        memories = self._services.store.memories.get_by_uid(list(target.uids))
+        memories = self._services.store.memories.by_id(target.ids)
         return {
             "dry_run": True,
             "tables": live.row_counts(target),
@@ -138,9 +138,8 @@ class Forgetting:
         with ExitStack() as opened:
             copies, unread = _open_backups(home, opened)
             target, texts = _all_of([live, *copies], target)
-            injections = frozenset[str]().union(*(source.injections(target) for source in (live, *copies)))
-            cutter = Cutter(target, _with_titles(texts), injections=injections)
-            memories = store.memories.get_by_uid(list(target.uids))
+            cutter = Cutter(target, _with_titles(texts))
+            memories = store.memories.by_id(target.ids)
             similar, not_ours = self._similar(memories, target), _not_ours(live, target)
             live.begin(target, at=at)
             self._refine.drop()
@@ -186,7 +185,7 @@ class Forgetting:
             text = f"{memory.title}. {memory.body}"
             query = Query(scopes=(memory.scope, "universal"), terms=terms(text), plain=True)
             for other in (hit.memory for hit in self._services.store.search.by_words(query)):
-                if other.uid not in target.uids and alike(text, f"{other.title}. {other.body}"):
+                if other.id not in target.ids and alike(text, f"{other.title}. {other.body}"):
                     found[other.id] = _named(other)
         return list(found.values())
 
@@ -241,8 +240,6 @@ def _found(live: Forgetter, selection: Mapping[str, Any]) -> Target:
 
 def _all_of(sources: Sequence[Source], target: Target) -> tuple[Target, list[str]]:
     """Return all that goes, and its texts in every wording that any of these databases has."""
-    for source in sources:
-        target = source.known_as(target)
     texts = [text for source in sources for text in source.texts(target)]
     sentences = Sentences(_with_titles(texts))
     for source in sources:
