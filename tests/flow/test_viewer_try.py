@@ -68,16 +68,16 @@ def test_tokens_are_counted_for_the_model_that_the_agent_named(client, page, pro
     told = {"session_id": "s1", "cwd": project, "hook_event_name": "UserPromptSubmit", "turn_id": "t1"}
     event = {"host": "codex", "event": "UserPromptSubmit", "payload": {**told, "prompt": "hello", "model": "gpt-5.5"}}
     client.post("/api/events", {"events": [event]})
-    asked = {"prompt": PROMPT, "project": key, "host": "codex", "budget": 300}
+    asked = {"prompt": PROMPT, "project": key, "host": "codex", "budget": 500}
     for more in ({"session": "s1"}, {}):  # of the session, or as this agent named it last
         tried = page.post("/api/preview", {**asked, **more})
-        about = {"trigger": "prompt", "prompt": PROMPT, "budget": 300, "form": tried["form"], "host": "codex"}
+        about = {"trigger": "prompt", "prompt": PROMPT, "budget": 500, "form": tried["form"], "host": "codex"}
         said = client.get("/api/context", project_path=project, preview=1, model="gpt-5.5", **about)
         assert (tried["text"], tried["model"]) == (said["context"], "gpt-5.5")
     unnamed = page.post("/api/preview", {**asked, "host": "claude-code"})
     assert unnamed["model"] == ""
-    named = {each["line"]: each["tokens"] for each in tried["items"]}  # where room is scarce, a line may be shorter
-    both = [(each["tokens"], named[each["line"]]) for each in unnamed["items"] if each["line"] in named]
+    named = {each["memory"]: each["tokens"] for each in tried["items"]}
+    both = [(each["tokens"], named[each["memory"]]) for each in unnamed["items"] if each["memory"] in named]
     assert both
     assert sum(more for more, _ in both) > sum(less for _, less in both)  # its family has shorter tokens
 
