@@ -353,7 +353,7 @@ class _Recall:
             return {"index": [Entry(_title_note(each), each) for each in (*special, *shown)]}
         sure = self._without_unsure(ranked)
         if kind.kind == "past":
-            return {"notes": self._answers_about_past(kind, typed, [*special, *sure])}
+            return {"notes": [*implied, *self._answers_about_past(kind, typed, [*special, *sure])]}
         found = self._notes(kind, typed, sure)
         found["notes"] = [*implied, *(Entry(self._note(each, EMPTY), each) for each in special), *found["notes"]]
         return found
