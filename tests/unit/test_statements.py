@@ -80,9 +80,11 @@ def test_what_belongs_to_one_task_is_not(prompt: str) -> None:
     assert of_prompt(prompt) == ()
 
 
-@table("prompt, typed", HOSTILE)
-def test_text_of_others_makes_no_statement(prompt: str, typed: str) -> None:
-    assert of_prompt(prompt) == ()
+@table("prompt", [*HOSTILE, "<system-reminder>x</system-reminder> option 2"])
+def test_text_of_others_makes_no_statement(prompt: str) -> None:
+    assert of_prompt(prompt, answer=OPTIONS) == ()
+    answered = Choice("Where should the list live?", prompt, ("Settings page", "Own page"))
+    assert of_prompt("go", choices=(answered,)) == ()
 
 
 def test_a_statement_carries_its_reason_and_what_it_replaces() -> None:
@@ -104,7 +106,7 @@ def test_a_long_sentence_is_cut_at_a_clause() -> None:
         "I would prefer real accounts in the tests, " + ", ".join(["and another long clause of it"] * 12)
     )
     assert len(found.text) <= 282
-    assert found.text.endswith("clause of it …")
+    assert found.text.endswith("clause of it")
 
 
 CHOICE = Choice(
