@@ -16,7 +16,7 @@ from foreword.extract.failures import failure_key, failures_of
 from foreword.extract.merge import ROUTINES
 from foreword.extract.routines import routine_of
 from foreword.extract.statements import Statement, retracts, statements_of
-from foreword.extract.summary import is_written_down, learned_with_turns, outcome_of, outcome_of_session, title_of
+from foreword.extract.summary import learned_of, outcome_of, outcome_of_session, title_of
 from foreword.extract.tasks import Tasks, tasks_of
 from foreword.extract.text import cut, sentences
 from foreword.extract.turns import Turn, turns_of
@@ -214,14 +214,14 @@ class SessionExtractor:
         return [
             self._memory(
                 "learning",
-                text,
-                f"lea:{self.project.key}:{_key('learning', text)}",
-                at=turn.ended,
+                each.text,
+                f"lea:{self.project.key}:{_key('learning', each.text)}",
+                at=each.turn.ended,
                 trust="agent",
-                confidence=WRITTEN_DOWN if is_written_down(text, turn) else FOUND_OUT,
-                files=tuple(file for file in turn.edited if not file.startswith("/"))[:8],
+                confidence=WRITTEN_DOWN if each.written_down else FOUND_OUT,
+                files=tuple(file for file in each.turn.edited if not file.startswith("/"))[:8],
             )
-            for text, turn in learned_with_turns(turns)
+            for each in learned_of(turns)
         ]
 
     def _failures(self, turns: Sequence[Turn]) -> list[Memory]:
