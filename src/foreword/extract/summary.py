@@ -443,11 +443,11 @@ def learned_of(turns: Sequence[Turn]) -> tuple[Learned, ...]:
                 found.append((weight + more, len(found), Learned(fact, turn, text in bodies)))
     taken: dict[int, Learned] = {}
     room = LEARNED_ALL
-    for _, place, fact in sorted(found, key=lambda each: each[:2], reverse=True):
-        words = stems(fact.text)
-        if len(taken) < LEARNED and len(fact.text) <= room and not holds(known, words, share=SAME):
-            taken[place] = fact
-            known, room = known | words, room - len(fact.text)
+    for _, place, one in sorted(found, key=lambda each: each[:2], reverse=True):
+        words = stems(one.text)
+        if len(taken) < LEARNED and len(one.text) <= room and not holds(known, words, share=SAME):
+            taken[place] = one
+            known, room = known | words, room - len(one.text)
     return tuple(taken[place] for place in sorted(taken))
 
 
