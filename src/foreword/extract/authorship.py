@@ -5,8 +5,8 @@ Only what is wholly typed can become a rule, so every doubt counts against it:
 1. Texts that clients write in the user's name are known by how they begin.
 2. Wrappers that are closed properly are taken out, innermost first. A tag that is left over ends the typed words.
 3. The first thing that nobody types (a log line, code, a mail header, mark-up ...) ends them too; its lead-in stays.
-4. What is left is typed if it is one line of plain words. Several lines, a quotation, a label or a wrapper beside it
-   make it mixed: it is kept as the user's words, and no rule is made of it.
+4. What is left is typed if it is one line of plain words, or a few sentences below each other. A blank line, a
+   quotation, a label or a wrapper beside it make it mixed: the words stay the user's, and no rule is made of them.
 """
 
 from __future__ import annotations
@@ -86,9 +86,7 @@ def _judge(text: str, masked: str, wrapper: str, earlier: Sequence[str]) -> Auth
     if wrapper:
         return Authorship("mixed", lead, f"typed beside {_shown(wrapper)}")
     doubt = next((name for name, pattern in DOUBTS.items() if pattern.search(lead)), "")
-    return (
-        Authorship("mixed", lead, f"holds {doubt}") if doubt else Authorship("typed", lead, "one line of plain words")
-    )
+    return Authorship("mixed", lead, f"holds {doubt}") if doubt else Authorship("typed", lead, "plain words")
 
 
 def _first_sign(masked: str) -> tuple[int, str]:
@@ -219,9 +217,10 @@ SIGNS = {
     "a cut": _sign(r"\[\d+ characters left out\]|\[Pasted text|^\[\.\.\.\]"),
 }
 TYPOGRAPHY = re.compile(r"[—→←⇒•“”]")  # keyboards have no keys for them
+_LINE = r"(?:(?:[-*+]|\d{1,2}[.)]) .*|\S+(?: +\S+){5,}[.?!:])"  # an item, or a sentence of six words and more
 # What may be somebody else's words: they stay the user's, and no rule is made of them.
 DOUBTS = {
-    "several lines": re.compile(r"\n"),
+    "lines that are no sentences": re.compile(rf"\A(?=.*\n)(?!{_LINE}(?:\n{_LINE})*\Z)"),
     "a quotation": re.compile(r"(?<!\w)[\"'`“«„](?:[^\"'`”»\s]+ +){3,}[^\"'`”»]*[\"'`”»]"),
     "a list": re.compile(r"^(?:[-*+]|\d{1,2}[.)])\s"),
     "a label": re.compile(

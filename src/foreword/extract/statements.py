@@ -215,6 +215,7 @@ FILLER = re.compile(
     r"|and|but|so|then|now|actually|honestly|basically|obviously|plus|wait|right|alright|please|pls)\b[\s,.:;!-]*)+",
     re.IGNORECASE,
 )
+LISTED = re.compile(r"\s*(?:[-*+]|\d{1,2}[.)])\s")
 POINTS_BACK = re.compile(
     r"^(?:it|this|that|these|those|they|same)(?:'s)?\s+(?:should|must|is|are|was|can|needs?|also|will|has)\b",
     re.IGNORECASE,
@@ -237,7 +238,7 @@ def _from_typed(turn: Turn) -> Iterator[Statement]:
     before = ""
     for sentence in SENTENCE.split(turn.typed):
         text = _trimmed(sentence)
-        cue = _cue(text) if len(sentence) <= MOST_READ else None
+        cue = None if LISTED.match(sentence) or len(sentence) > MOST_READ else _cue(text)
         if cue and (whole := _standing_alone(text, before)):
             why, unwanted = REASON.search(text), UNWANTED.search(text)
             corrects = cue.kind == "decision" and REJECTS.match(sentence)

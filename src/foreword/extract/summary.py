@@ -355,7 +355,8 @@ def _texts(turn: Turn) -> list[str]:
 
 
 def _bodies(turn: Turn) -> list[str]:
-    return [each.body for each in (*commits_of([turn]), *pull_requests_of([turn])) if each.body]
+    bodies = [*(each.body for each in commits_of([turn])), *(each.body for each in pull_requests_of([turn]))]
+    return [body for body in bodies if body]
 
 
 def _told_blocks(text: str) -> Iterator[Block]:
