@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 
-from foreword.extract.actions import Action, Choice
+from foreword.extract.actions import Action, Choice, turns_of
 from foreword.extract.statements import Statement, retracts, statements_of
-from foreword.extract.turns import turns_of
 from tests.tables import table
 from tests.unit.test_authorship import HOSTILE
 

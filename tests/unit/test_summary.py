@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from foreword.extract.actions import Action
+from foreword.extract.actions import Action, Turn, turns_of
 from foreword.extract.summary import (
     LEARNED_ALL,
     TITLE,
@@ -16,7 +16,6 @@ from foreword.extract.summary import (
     title_of,
 )
 from foreword.extract.text import blocks, cut, sentences
-from foreword.extract.turns import Turn, turns_of
 from tests.tables import table
 
 HEREDOC = "git add a.py && git commit -m \"$(cat <<'EOF'\n{}\n\n{}\n\nCo-Authored-By: Agent <a@example.org>\nEOF\n)\""

@@ -1,10 +1,13 @@
-"""Convert events to actions, which are the same for every agent. Transcripts are read into actions too."""
+"""Convert events to actions, which are the same for every agent, and group actions into turns.
+
+A turn is one human prompt and everything until the next one. Transcripts are read into actions too.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,7 +16,7 @@ from foreword.agents.transcript_tail import codex_exit, copilot_answer
 from foreword.capture.payload import CUT
 from foreword.encoding import storable
 from foreword.errors import BadPayload
-from foreword.extract.authorship import authorship_of
+from foreword.extract.authorship import Authorship, authorship_of
 from foreword.models import Edit, Event
 from foreword.redact import redact
 
@@ -43,7 +46,7 @@ class Action:
 
     kind: str  # start, prompt, answer, tool, compaction or end
     at: float
-    text: str = ""  # of a prompt: as submitted, without our own blocks; of an answer: the agent's message
+    text: str = ""  # a prompt as submitted, without our own blocks; an answer; the summary of a compaction
     source: str = ""  # of a start: startup, resume, clear, compact or fork
     act: str = ""  # of a tool: run, edit, read, search, fetch, plan, ask, propose, delegate or other
     tool: str = ""  # as the host calls it
@@ -70,6 +73,58 @@ class ToolUse:
     failed: bool | None = None
 
 
+@dataclass(frozen=True)
+class Turn:
+    """One human prompt and everything until the next one."""
+
+    number: int  # from 0, in its session
+    prompt: Action | None  # None before the first prompt of a session
+    author: Authorship  # who wrote the prompt
+    actions: tuple[Action, ...] = field(repr=False)  # after the prompt, in their order
+    began: float = 0.0
+    ended: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """The prompt as submitted."""
+        return self.prompt.text if self.prompt else ""
+
+    @property
+    def typed(self) -> str:
+        """The words that a person typed; empty where somebody or something else wrote the prompt."""
+        return self.author.typed
+
+    @property
+    def answer(self) -> str:
+        """The agent's final message."""
+        return next((each.text for each in reversed(self.actions) if each.kind == "answer"), "")
+
+    @property
+    def summaries(self) -> tuple[str, ...]:
+        """What the agent wrote down when its context was compacted."""
+        return tuple(each.text for each in self.actions if each.kind == "compaction" and each.text)
+
+    @property
+    def runs(self) -> tuple[Action, ...]:
+        """The commands that were run."""
+        return tuple(each for each in self.actions if each.kind == "tool" and each.act == "run")
+
+    @property
+    def edited(self) -> tuple[str, ...]:
+        """The files that were edited, each once, in order."""
+        return _files_of(self.actions, "edit")
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The files that were read, each once, in order."""
+        return _files_of(self.actions, "read")
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """The agent's questions that the user answered."""
+        return tuple(choice for each in self.actions for choice in each.choices)
+
+
 def action_of(event: Event, *, root: str) -> Action | None:
     """What an event tells; None where nothing was said or done, and where a sub-agent did it."""
     kind = KINDS.get(event.kind)
@@ -88,10 +143,36 @@ def action_of(event: Event, *, root: str) -> Action | None:
         text = without_ours(call.prompt).rstrip().lstrip("\r\n")
     elif kind == "answer":
         text = (call.answer or _elsewhere(event)).strip()
+    elif kind == "compaction":
+        _, _, summary = text_of(event.payload, "compact_summary").rpartition("<summary>")
+        return Action(kind=kind, at=event.at, text=summary.partition("</summary>")[0].strip(), id=id, cwd=event.cwd)
     else:
         source = call.source if call.source in STARTS else STARTS[0]
         return Action(kind=kind, at=event.at, source=source if kind == "start" else "", id=id, cwd=event.cwd)
     return Action(kind=kind, at=event.at, text=text, id=id, cwd=event.cwd) if text else None
+
+
+def turns_of(actions: Iterable[Action]) -> tuple[Turn, ...]:
+    """Split the actions of one session at its prompts."""
+    groups: list[tuple[Action | None, list[Action]]] = [(None, [])]
+    for action in actions:
+        if action.kind == "prompt":
+            groups.append((action, []))
+        else:
+            groups[-1][1].append(action)
+    if not any(each.kind in ("tool", "answer") for each in groups[0][1]):
+        del groups[0]
+    turns: list[Turn] = []
+    earlier: list[str] = []
+    for number, (prompt, some) in enumerate(groups):
+        author = (
+            authorship_of(prompt.text, earlier=earlier[-EARLIER:]) if prompt else Authorship("machine", "", "no prompt")
+        )
+        every = [*([prompt] if prompt else []), *some]
+        began, ended = min((each.at for each in every), default=0.0), max((each.at for each in every), default=0.0)
+        turns.append(Turn(number, prompt, author, tuple(some), began=began, ended=ended))
+        earlier += [text for each in some if (text := each.text or each.output)]
+    return tuple(turns)
 
 
 def tool_action(used: ToolUse, *, at: float, cwd: str, root: str, id: str = "") -> Action:
@@ -121,7 +202,8 @@ def without_our_words(payload: Mapping[str, Any], *, host: str, kind: str) -> Ma
         if not is_ours(ToolUse(**find(host).tool_use(payload))):
             return payload
         return {name: _mapped(each, lambda _: "") if name in RESULTS else each for name, each in payload.items()}
-    ours: Mapping[str, Any] = _mapped(payload, without_ours) if kind in ("prompt", "stop") else payload
+    spoken = kind in ("prompt", "stop", "compaction")
+    ours: Mapping[str, Any] = _mapped(payload, without_ours) if spoken else payload
     return ours
 
 
@@ -178,6 +260,12 @@ def relative(file: str, *, cwd: str, root: str) -> str:
     return path[len(top) :] if root and path.startswith(top) else path
 
 
+def _files_of(actions: Sequence[Action], act: str) -> tuple[str, ...]:
+    done = (each for each in actions if each.act == act and not each.failed)
+    return tuple(dict.fromkeys(file for each in done for file in each.files))
+
+
+EARLIER = 40  # texts of the agent and of tools that a prompt is compared with, to tell what was pasted
 KINDS = {
     "session_start": "start",
     "prompt": "prompt",

@@ -8,8 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from foreword.extract.actions import Action
-from foreword.extract.changes import combine_changes, memory_of_change
+from foreword.extract.actions import Action, Turn, turns_of
 from foreword.extract.facts import Facts, facts_of
 from foreword.extract.failure_memory import failure_body, failure_detail, failure_title
 from foreword.extract.failures import failure_key, failures_of
@@ -19,8 +18,7 @@ from foreword.extract.statements import Statement, retracts, statements_of
 from foreword.extract.summary import learned_of, outcome_of, outcome_of_session, title_of
 from foreword.extract.tasks import Tasks, tasks_of
 from foreword.extract.text import cut, sentences
-from foreword.extract.turns import Turn, turns_of
-from foreword.models import Change, Edit, Link, Memory, Project, Session
+from foreword.models import Change, Edit, Link, Memory, Project, Session, Trust
 from foreword.terms import terms
 
 # What is kept of a session that goes on: enough for two days of work, and bounded.
@@ -34,6 +32,7 @@ MOST_FILES = 20  # that a summary or a turn names
 USER_WORDS = 600  # characters of the user's words that a turn keeps
 EXCERPT = 2_500  # characters of a final message that a turn keeps: what passages are cut from
 MOST_COMMANDS = 4  # of a turn
+OF_TESTS = 0.4  # confidence: what a test is called says less than the function that it tests
 FOUND_OUT, WRITTEN_DOWN = 0.6, 0.7  # confidence of what an agent said, and of what it wrote into a commit for others
 
 ChangesOf = Callable[[Edit], Sequence[Change]]
@@ -308,6 +307,49 @@ def session_uid(prefix: str, *, project: str, session: str) -> str:
 def failure_uid(key: str, *, project: str) -> str:
     """Return the uid of a failure: the same error of the same command in a project is the same failure."""
     return f"fai:{project}:{_digest(key)}"
+
+
+def memory_of_change(change: Change, *, project: Project, source: str, trust: Trust) -> Memory:
+    """One memory for each function of a project: whoever changes it last says what became of it."""
+    name = f"{change.function}()" if "(" in change.signature else change.function
+    return Memory(
+        kind="change",
+        title=f"{name} {'deleted from' if change.what == 'DELETED' else 'in'} {change.file}",
+        uid=f"chg:{project.key}:{change.file}:{change.function}",
+        scope=project.scope,
+        project=project.key,
+        session=change.session,
+        source=source,
+        trust=trust,
+        confidence=OF_TESTS if is_test(change.file) else 1.0,
+        created=change.at,
+        confirmed=change.at,
+        files=(change.file,),
+        functions=(change.function,),
+        detail={
+            "what": change.what,
+            "signature": change.signature,
+            "line": change.line,
+            "end_line": change.end_line,
+        },
+    )
+
+
+def is_test(file: str) -> bool:
+    """Whether a file holds tests, by its name and folders."""
+    name = file.rpartition("/")[2].lower()
+    return (
+        name.startswith("test_") or "_test." in name or ".test." in name or ".spec." in name or "/tests/" in f"/{file}"
+    )
+
+
+def combine_changes(before: str, after: str) -> str:
+    """Return what two changes of one function are as one; nothing where it was made and taken away again."""
+    if before == "NEW":
+        return "" if after == "DELETED" else "NEW"
+    if before == "DELETED":
+        return "MODIFIED" if after != "DELETED" else "DELETED"
+    return "DELETED" if after == "DELETED" else "MODIFIED"
 
 
 def extract_session(

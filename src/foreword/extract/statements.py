@@ -12,10 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from foreword.extract.actions import Choice
+from foreword.extract.actions import Choice, Turn
 from foreword.extract.authorship import authorship_of
 from foreword.extract.text import cut, plain_line
-from foreword.extract.turns import Turn
 from foreword.terms import root, terms
 
 Kind = Literal["preference", "correction", "decision", "learning"]

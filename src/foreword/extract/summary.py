@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from foreword.extract.actions import Action
+from foreword.extract.actions import Action, Turn
 from foreword.extract.text import (
     Block,
     blocks,
@@ -19,7 +19,6 @@ from foreword.extract.text import (
     split_sentences,
     stems,
 )
-from foreword.extract.turns import Turn
 
 TITLE = 110  # characters; two commit subjects
 OUTCOME = 300  # characters of what came of one turn
@@ -350,8 +349,8 @@ def _tests_pass(turns: Sequence[Turn]) -> str:
 
 
 def _texts(turn: Turn) -> list[str]:
-    """Return what was written in a turn to be read: the agent's final messages, texts of commits and pull requests."""
-    return [*(each.text for each in turn.actions if each.kind == "answer"), *_bodies(turn)]
+    """Return what was written in a turn to be read: final messages, summaries of compactions, texts of commits."""
+    return [*(each.text for each in turn.actions if each.kind in ("answer", "compaction")), *_bodies(turn)]
 
 
 def _bodies(turn: Turn) -> list[str]:
@@ -415,7 +414,7 @@ _DANGLING = re.compile(
 )
 _SKIPPED_HEADING = re.compile(
     r"\b(?:next|remaining|still to do|to-?dos?|follow[- ]?ups?|deferred|out of scope|options?|alternatives?|questions?"
-    r"|pending|proposal|proposed|plan|recommend\w*|verification|how to (?:test|verify))\b",
+    r"|pending|proposal|proposed|plan|recommend\w*|verification|how to (?:test|verify)|user messages)\b",
     re.IGNORECASE,
 )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from foreword.extract.actions import Action, Todo, todos_after
+from foreword.extract.actions import Action, Todo, Turn, todos_after
 from foreword.extract.failures import run_of
 from foreword.extract.summary import (
     COMMITS,
@@ -25,7 +25,6 @@ from foreword.extract.summary import (
     title_of,
 )
 from foreword.extract.text import blocks, capitalised, cut, holds, split_sentences, stems
-from foreword.extract.turns import Turn
 
 ITEM = 140  # characters of an open item
 MOST = 6  # open items of a session; a longer list is a plan, and is in the plan
@@ -171,9 +170,10 @@ def _last_plan(turns: Sequence[Turn]) -> str:
 
 def _statements(turns: Sequence[Turn]) -> Iterator[str]:
     """Yield what the last messages list or state as left to do."""
-    for turn in [turn for turn in turns if turn.answer][-LAST_ANSWERS:]:
+    messages = [(turn, text) for turn in turns for text in (*turn.summaries, turn.answer) if text]
+    for turn, message in messages[-LAST_ANSWERS:]:
         later = any(other.edited or commits_of([other]) for other in turns if other.number > turn.number)
-        for block in blocks(turn.answer):
+        for block in blocks(message):
             listed = block.kind == "item" and _OPEN_HEADING.match(block.heading) and not _SETTLED.search(block.heading)
             if block.kind == "heading" or block.done:
                 continue
