@@ -17,6 +17,7 @@ from foreword.capture.payload import CUT
 from foreword.encoding import storable
 from foreword.errors import BadPayload
 from foreword.extract.authorship import Authorship, authorship_of
+from foreword.extract.commands import commands_of
 from foreword.models import Edit, Event
 from foreword.redact import redact
 
@@ -233,7 +234,9 @@ def is_ours(used: ToolUse) -> bool:
     """Whether a tool told what we remember: remembered again, it would confirm itself."""
     if OUR_TOOL.search(used.tool):
         return True
-    return _act(used) == "run" and _runs_us(_command(used.input))
+    command = _command(used.input) if _act(used) == "run" else ""
+    ours = "foreword" in command and (each.program for each in commands_of(command))
+    return any(os.path.basename(program) == "foreword" for program in ours or ())
 
 
 def said_in(result: Any) -> str:
@@ -294,14 +297,6 @@ UNSAID = ("system", "loop_wakeup", "schedule_wakeup", "poll_event")  # sources o
 OUR_TOOL = re.compile(
     r"(?:^|[^a-z])(?:foreword|memory_(?:search|get|timeline|context|remember|revise|forget|handoff)$)", re.IGNORECASE
 )
-OUR_COMMAND = re.compile(r"foreword(?=\s|$|[;&|)])")
-_BEFORE_OURS = re.compile(  # from where a command begins to our name
-    r"\s*(?:\w+=\S*\s+)*(?:(?:uv|uvx|pipx|poetry|hatch)(?:\s+run)?\s+|\S*python[\d.]*\s+-m\s+)?(?:[\w.~-]*/)*"
-)
-_BEGINS = re.compile(r"^|[;&|(\n]")
-_NEAR = 500  # characters in front of our name in which its command begins
-_MOST_BEGINNINGS = 4  # that are tried, the nearest first: what stands in front may hold such a sign itself
-
 # What tools are called, over all hosts, without case and dashes; whatever comes with MCP is `other`.
 ACTS = {
     "run": "bash shell localshell execcommand runshellcommand runterminalcmd runinterminal terminal unifiedexec "
@@ -318,16 +313,6 @@ ACTS = {
     "delegate": "task agent spawnagent subagent delegate invokeagent",
 }
 _ACT_OF = {name: act for act, names in ACTS.items() for name in names.split()}
-
-
-def _runs_us(command: str) -> bool:
-    """Whether a command calls us; from our name backwards, so that a long command is read once."""
-    for found in OUR_COMMAND.finditer(command):
-        near = command[max(0, found.start() - _NEAR) : found.start()]
-        begins = [begin.end() for begin in _BEGINS.finditer(near)]
-        if any(_BEFORE_OURS.fullmatch(near, begin) for begin in begins[: -_MOST_BEGINNINGS - 1 : -1]):
-            return True
-    return False
 
 
 def _used(event: Event, used: ToolUse, *, root: str, id: str) -> Action:

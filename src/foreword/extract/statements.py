@@ -104,102 +104,68 @@ class _Cue:
 
 
 _NEG = r"(?:do not|don'?t|dont)"
-
+REMEMBER = _any(  # an explicit wish to be remembered
+    r"(?:^|\b(?:please|and|also|to|must|should|just) |, )(?:remember|keep in mind)\b(?! (?:when|how|if|me)\b)",
+    r"\bmemori[sz]e\b|\bfrom now on\b|\bgoing forward\b|\b(?:in|for) (?:the |all )?future sessions?\b",
+    r"\bnext time(?:,| (?:please|you|do)\b)",
+    r"\bwhenever (?!I\b)[^.]*\b(?:should|must|needs? to|always|please|add|update|run|use)\b",
+)
+WHY = _any(  # questions that correct: why it was done so, why not otherwise
+    r"\bwhy (?:are|were|do|did) (?:you|we) (?:still|even|again|not|always|using)\b|\bwhy would (?:you|we)\b",
+    r"\bwhy (?:aren'?t|don'?t|didn'?t|wouldn'?t|shouldn'?t) ?(?:you|we)\b|\bwhy not (?:just|simply|use)\b",
+    r"^(?:shouldn'?t|can'?t) (?:this|we|it|the|that|you|these|those)\b|\bwouldn'?t it be\b",
+    r"\bshould (?:it|this|that|these|we) not\b",
+)
+ALWAYS = _any(
+    r"\b(?:should|must|may|can|will|need to|have to|is|are|it'?s|we|you) (?:\w+ ){0,2}?(?:never|always)\b",
+    r"^(?:never|always)\b|(?:,|\band|\bbut|\bor) (?:never|always) \w+|\bnot\b[^.]{0,40} ever\b|\bnot allowed\b",
+)
+REPORT = _any(  # of what it always does
+    r"\balways (?:\w+ing|\w+ed|shown|null|empty|wrong|true|false|zero|the same)\b|\bfails?\b|\bcrash",
+    r"\bI(?:'ve| have)? (?:never|always)\b|\b(?:is|are|was|were|it) never \w+(?:ed|wn|nt|en|un)\b",
+)
+TASTE = _any(
+    r"\bI(?:'d| would)? (?:\w+ly |much )?(?:prefer|favou?r|rather)\b|\b(?:better|best) (?:not )?to\b",
+    r"\bI(?:'d| would) expect\b(?!.* but )|\bwhere(?:ver)? possible\b",
+    r"\b(?:use|show|apply|enable|display|allow)\b[^.]*\bonly (?:on|in|for|when)\b",
+)
+WISH = _any(  # for the thing that is built; `I want a page` and `I want you to` are tasks
+    rf"\bI (?:(?:only|really|actually|{_NEG}) ){{0,2}}(?:want|would like) (?:to (?:use|keep|avoid|stick|only)\b"
+    r"|(?!to\b|you\b|an?\b|some\b|another\b|your\b|more\b|it\b|us\b|this\b))",
+    r"\bI would (?:only|call)\b|\binstead of\b|\brather than\b",
+)
+PROHIBITION = _any(  # with a reason or a general object
+    rf"(?<!\bI )\b(?:{_NEG}|stop) \w+\b[^.]*"
+    r"\b(?:every time|directly|anymore|because|since|as (?:that|this|it)|but only)\b"
+)
+GATE = _any(rf"\b{_NEG} (?:you|we|know|think|have|need|worry|change|touch|commit|push)\b|^(?:if|when|they|users?)\b")
+BEHAVIOUR = _any(  # of the thing that is built
+    r"(?<!\bwe)(?<!\bI)(?<!\bthere)(?<!\byou) (?:should|must) (?:not|only|be|live|appear|display|follow|branch|stay)\b",
+    r"\bwe (?:should|must) (?:not|only|have)\b",
+)
+TASK = _any(
+    r"\b(?:should|must) be (?:addressed|done|fixed|added|updated|checked|reviewed|removed|changed|merged|handled"
+    r"|working|enough|fine|ok|okay|good|able|easy|possible|there|ready|safe|clear|simple)\b",
+    r"\bbut (?:it|is|are|I|now)\b|\bseems?\b",
+)
+AGREED = _any(r"\blet'?s (?:only|use|stick|avoid|keep (?!going|it\b)|not (?!worry))")
+FACT = _any(
+    r"\bwe (?:\w+ )?no longer\b|\b(?:does not|doesn'?t|do not) support\b|\bit'?s called\b",
+    r"\b(?:isn'?t|is not|aren'?t|are not) (?:relevant|needed|necessary|supported|an option)\b",
+    r"\b(?:is|are) (?:at|under) (?=[~@\w.-]*[/.])",
+    r"\b(?:is|are|be) (?:located|installed|stored|hosted|deployed|generated|done|documented|defined|kept)"
+    r" (?:\w+ )?(?:at|in|on|under|using|by|via|with|from)\b",
+)
 CUES = (
-    _Cue(  # an explicit wish to be remembered
-        "preference",
-        0.9,
-        _any(
-            r"(?:^|\b(?:please|and|also|to|must|should|just) |, )(?:remember|keep in mind)\b(?! (?:when|how|if|me)\b)",
-            r"\bmemori[sz]e\b|\bfrom now on\b|\bgoing forward\b|\b(?:in|for) (?:the |all )?future sessions?\b",
-            r"\bnext time(?:,| (?:please|you|do)\b)",
-            r"\bwhenever (?!I\b)[^.]*\b(?:should|must|needs? to|always|please|add|update|run|use)\b",
-        ),
-        question=True,
-    ),
-    _Cue(  # questions that correct: why it was done so, why not otherwise
-        "correction",
-        0.8,
-        _any(
-            r"\bwhy (?:are|were|do|did) (?:you|we) (?:still|even|again|not|always|using)\b|\bwhy would (?:you|we)\b",
-            r"\bwhy (?:aren'?t|don'?t|didn'?t|wouldn'?t|shouldn'?t) ?(?:you|we)\b|\bwhy not (?:just|simply|use)\b",
-            r"^(?:shouldn'?t|can'?t) (?:this|we|it|the|that|you|these|those)\b|\bwouldn'?t it be\b",
-            r"\bshould (?:it|this|that|these|we) not\b",
-        ),
-        question=True,
-    ),
-    _Cue(  # what holds always or never; not reports of what it always does
-        "preference",
-        0.9,
-        _any(
-            r"\b(?:should|must|may|can|will|need to|have to|is|are|it'?s|we|you) (?:\w+ ){0,2}?(?:never|always)\b",
-            r"^(?:never|always)\b|(?:,|\band|\bbut|\bor) (?:never|always) \w+|\bnot\b[^.]{0,40} ever\b|\bnot allowed\b",
-        ),
-        unless=_any(
-            r"\balways (?:\w+ing|\w+ed|shown|null|empty|wrong|true|false|zero|the same)\b|\bfails?\b|\bcrash",
-            r"\bI(?:'ve| have)? (?:never|always)\b|\b(?:is|are|was|were|it) never \w+(?:ed|wn|nt|en|un)\b",
-        ),
-    ),
-    _Cue(  # taste
-        "preference",
-        0.8,
-        _any(
-            r"\bI(?:'d| would)? (?:\w+ly |much )?(?:prefer|favou?r|rather)\b|\b(?:better|best) (?:not )?to\b",
-            r"\bI(?:'d| would) expect\b(?!.* but )",
-        ),
-    ),
-    _Cue(  # wishes for the thing that is built; `I want a page` and `I want you to` are tasks
-        "decision",
-        0.75,
-        _any(
-            rf"\bI (?:(?:only|really|actually|{_NEG}) ){{0,2}}(?:want|would like) (?:to (?:use|keep|avoid|stick|only)\b"
-            r"|(?!to\b|you\b|an?\b|some\b|another\b|your\b|more\b|it\b|us\b|this\b))",
-            r"\bI would (?:only|call)\b",
-        ),
-    ),
-    _Cue("decision", 0.75, _any(r"\binstead of\b|\brather than\b")),
-    _Cue(  # prohibitions with a reason or a general object
-        "correction",
-        0.75,
-        _any(
-            rf"(?<!\bI )\b(?:{_NEG}|stop) \w+\b[^.]*"
-            r"\b(?:every time|directly|anymore|because|since|as (?:that|this|it)|but only)\b"
-        ),
-        unless=_any(
-            rf"\b{_NEG} (?:you|we|know|think|have|need|worry|change|touch|commit|push)\b|^(?:if|when|they|users?)\b"
-        ),
-    ),
-    _Cue(  # how the thing that is built behaves
-        "decision",
-        0.7,
-        _any(
-            r"(?<!\bwe)(?<!\bI)(?<!\bthere)(?<!\byou) (?:should|must) "
-            r"(?:not|only|be|live|appear|display|follow|branch|stay)\b",
-            r"\bwe (?:should|must) (?:not|only|have)\b",
-        ),
-        unless=_any(
-            r"\b(?:should|must) be (?:addressed|done|fixed|added|updated|checked|reviewed|removed|changed|merged"
-            r"|working|handled|enough|fine|ok|okay|good|able|easy|possible|there|ready|safe|clear|simple)\b",
-            r"\bbut (?:it|is|are|I|now)\b|\bseems?\b",
-        ),
-    ),
-    _Cue("decision", 0.75, _any(r"\blet'?s (?:only|use|stick|avoid|keep (?!going|it\b)|not (?!worry))")),
-    _Cue(
-        "preference",
-        0.75,
-        _any(r"\bwhere(?:ver)? possible\b|\b(?:use|show|apply|enable|display|allow)\b[^.]*\bonly (?:on|in|for|when)\b"),
-    ),
-    _Cue(  # facts
-        "learning",
-        0.75,
-        _any(
-            r"\bwe (?:\w+ )?no longer\b|\b(?:does not|doesn'?t|do not) support\b|\bit'?s called\b",
-            r"\b(?:isn'?t|is not|aren'?t|are not) (?:relevant|needed|necessary|supported|an option)\b",
-            r"\b(?:is|are) (?:at|under) (?=[~@\w.-]*[/.])",
-            r"\b(?:is|are|be) (?:located|installed|stored|hosted|deployed|generated|done|documented|defined|kept)"
-            r" (?:\w+ )?(?:at|in|on|under|using|by|via|with|from)\b",
-        ),
-    ),
+    _Cue("preference", 0.9, REMEMBER, question=True),
+    _Cue("correction", 0.8, WHY, question=True),
+    _Cue("preference", 0.9, ALWAYS, unless=REPORT),
+    _Cue("preference", 0.8, TASTE),
+    _Cue("decision", 0.75, WISH),
+    _Cue("correction", 0.75, PROHIBITION, unless=GATE),
+    _Cue("decision", 0.7, BEHAVIOUR, unless=TASK),
+    _Cue("decision", 0.75, AGREED),
+    _Cue("learning", 0.75, FACT),
 )
 # Thinking aloud, reports, and steps of the work at hand.
 OPEN = _any(
