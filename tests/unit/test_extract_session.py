@@ -113,7 +113,7 @@ def test_three_turns_become_their_turns_summary_statements_failure_learning_and_
     }
     (summary,) = kinds["summary"]
     assert summary.title == "Prices are whole cents"
-    assert "now inserts at once" in summary.body
+    assert "read the slot before it locked the row" in summary.body
     assert "waiting-list" in summary.body
     assert set(summary.files) == {"rooms/bookings.py", "tests/test_book.py", "rooms/prices.py", "rooms/waiting.py"}
     assert summary.functions == ("book",)
@@ -136,8 +136,8 @@ def test_three_turns_become_their_turns_summary_statements_failure_learning_and_
     assert decision.detail["instead_of"].startswith("Redis")
     assert decision.detail["why"] == "because one writer is enough"
     (learning,) = kinds["learning"]
-    assert "`price_of()`" in learning.title  # the cause is the outcome already
-    assert (learning.trust, learning.files) == ("agent", ("rooms/prices.py",))
+    assert "`book()` now inserts at once" in learning.title  # the cause is the outcome already
+    assert (learning.trust, learning.files) == ("agent", first.files)
     (failure,) = kinds["failure"]
     assert "DeadlockDetected" in failure.title
     assert (failure.trust, failure.detail["command"], failure.detail["open"]) == ("tool", "uv run pytest", False)

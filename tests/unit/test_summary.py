@@ -179,7 +179,7 @@ def test_says_what_became_of_the_work() -> None:
     )
     said = outcome_of_session(turns)
     assert said.startswith("Fixed `format_slot()`") or said.startswith("`format_slot()`")
-    assert said.endswith("Committed 1a2b3c4 and pushed to lisbon, 12 tests pass.")
+    assert said.endswith("Committed 1a2b3c4 on lisbon, pushed, 12 tests pass.")
 
 
 FACT = "The root cause: `load_zone()` never reads `tzdata` unless the test extra is installed, so CI falls back to UTC."

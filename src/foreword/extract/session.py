@@ -17,7 +17,7 @@ from foreword.extract.routines import routine_of
 from foreword.extract.statements import Statement, retracts, statements_of
 from foreword.extract.summary import learned_of, outcome_of, outcome_of_session, title_of
 from foreword.extract.tasks import Tasks, tasks_of
-from foreword.extract.text import cut, sentences
+from foreword.extract.text import cut, most_frequent, sentences
 from foreword.models import Change, Edit, Link, Memory, Project, Session, Trust
 from foreword.terms import terms
 
@@ -116,7 +116,7 @@ class SessionExtractor:
         title = title_of(turns)
         if not title or not any(each.answer or each.edited or each.runs for each in turns):
             return None  # aborted, or a question that nobody has answered yet
-        edited = _count(file for turn in turns for file in turn.edited if not file.startswith("/"))
+        edited = most_frequent((file for turn in turns for file in _inside(turn.edited)), most=MOST_FILES)
         detail = {
             "next": list(tasks.open),
             "branch": facts.branch,
@@ -135,7 +135,7 @@ class SessionExtractor:
             self._uid("sum"),
             body=outcome_of_session(turns),
             trust="agent",
-            files=tuple(sorted(edited, key=lambda file: (-edited[file], file)))[:MOST_FILES],
+            files=tuple(edited),
             functions=tuple(dict.fromkeys(each.function for each in self._changes.values()))[:MOST_FILES],
             detail={name: value for name, value in detail.items() if value},
         )
@@ -143,7 +143,7 @@ class SessionExtractor:
     def _turn(self, turn: Turn) -> Memory | None:
         """Return the memory of one turn; None where it had no effect."""
         outcome = outcome_of(turn)
-        edited = tuple(file for file in turn.edited if not file.startswith("/"))
+        edited = _inside(turn.edited)
         if turn.prompt is None or not (edited or outcome):
             return None
         facts = facts_of((turn,))
@@ -173,7 +173,8 @@ class SessionExtractor:
         found = statements_of(turns)
         by_key: dict[str, list[Statement]] = {}
         for each in found:
-            by_key.setdefault(self._statement_uid(each), []).append(each)
+            uid = f"{each.kind[:3]}:{self.project.key}:{_key(each.kind, each.text)}"
+            by_key.setdefault(uid, []).append(each)
         back = {
             uid
             for uid, (one, *_) in by_key.items()
@@ -190,7 +191,8 @@ class SessionExtractor:
 
     def _statement(self, uid: str, some: Sequence[Statement], files: Sequence[str]) -> Memory:
         one = some[-1]
-        reason = {"why": one.why, "instead_of": one.instead_of, "quote": one.quote if one.quote != one.text else ""}
+        quote = one.quote if one.quote != one.text else ""
+        detail = {"why": one.why, "instead_of": one.instead_of, "quote": quote, "seen_in": {self.session.id: len(some)}}
         return self._memory(
             one.kind,
             one.text,
@@ -199,15 +201,9 @@ class SessionExtractor:
             trust="user",
             confidence=one.confidence,
             seen=len(some),
-            files=tuple(dict.fromkeys(file for file in files if not file.startswith("/")))[:MOST_FILES],
-            detail={
-                **{name: value for name, value in reason.items() if value},
-                "seen_in": {self.session.id: len(some)},
-            },
+            files=_inside(files)[:MOST_FILES],
+            detail={name: value for name, value in detail.items() if value},
         )
-
-    def _statement_uid(self, one: Statement) -> str:
-        return f"{one.kind[:3]}:{self.project.key}:{_key(one.kind, one.text)}"
 
     def _learned(self, turns: Sequence[Turn]) -> list[Memory]:
         return [
@@ -218,7 +214,7 @@ class SessionExtractor:
                 at=each.turn.ended,
                 trust="agent",
                 confidence=WRITTEN_DOWN if each.written_down else FOUND_OUT,
-                files=tuple(file for file in each.turn.edited if not file.startswith("/"))[:8],
+                files=_inside(each.turn.edited)[:8],
             )
             for each in learned_of(turns)
         ]
@@ -227,7 +223,8 @@ class SessionExtractor:
         memories = []
         for failure in failures_of(turns, root=self.project.root):
             detail = failure_detail(failure, self.session.id)
-            if routine := self._routine_at(failure.last, turns):
+            asked_for = next((turn.typed for turn in turns if turn.began <= failure.last <= turn.ended), "")
+            if routine := routine_of(asked_for):
                 detail[ROUTINES] = {self.session.id: routine}
             memories.append(
                 self._memory(
@@ -244,12 +241,6 @@ class SessionExtractor:
                 )
             )
         return memories
-
-    @staticmethod
-    def _routine_at(at: float, turns: Sequence[Turn]) -> str:
-        """Return the routine that the user asked for when something happened; empty where it was something else."""
-        typed = next((turn.typed for turn in turns if turn.began <= at <= turn.ended), "")
-        return routine_of(typed)
 
     def _handoff(self, tasks: Tasks, summary: Memory | None) -> Memory | None:
         """Return the open to-dos as a handoff, so that the next session begins with them."""
@@ -395,11 +386,9 @@ def _ends(text: str | None, most: int) -> str | None:
     return f"{text[: most // 2]}\n[...]\n{text[-most // 2 :]}"
 
 
-def _count(items: Iterable[str]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for each in items:
-        counts[each] = counts.get(each, 0) + 1
-    return counts
+def _inside(files: Iterable[str]) -> tuple[str, ...]:
+    """Return the files that lie in the project."""
+    return tuple(dict.fromkeys(file for file in files if not file.startswith("/")))
 
 
 def _key(kind: str, text: str) -> str:

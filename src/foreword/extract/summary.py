@@ -27,7 +27,6 @@ LEARNED = 4  # passages a session; more of them are seldom worth more, and a sum
 LEARNED_EACH = 320  # characters, two or three sentences; with 240 fewer facts are found, with 360 no more
 LEARNED_ALL = 750  # characters of all of them; title, outcome and open items need the rest of the 350 tokens
 # Weights; their neighbours give the same within noise (2 of 218 facts), so they are round.
-MARKED = 0.4  # the least that a sentence must show of stating a fact: one mark
 WRITTEN_FOR_LATER = 0.5  # for the body of a commit or a pull request
 TOPIC = 0.4  # for each of up to three words of the session's title
 SAME = 0.6  # share of words from which on a sentence says again what another has said
@@ -128,24 +127,18 @@ def _option(command: str, start: int, option: re.Pattern[str]) -> str:
     if not at:
         return ""
     rest = command[at.end() :]
-    head = rest[:40]
     document = _HEREDOC.search(rest[:120])
-    if document and (head.lstrip("\"' ").startswith(("$(cat", "<<", "`cat")) or "<<" in head):
+    if document and "<<" in rest[:40]:
         end = re.search(rf"^[ \t]*{re.escape(document[2])}[ \t]*$", rest[document.end() :], re.MULTILINE)
         return rest[document.end() :][: end.start() if end else None]
-    rest = rest.lstrip()
-    if rest.startswith(("'", '"')):
-        return _quoted(rest)
-    return rest.split()[0] if rest else ""
+    value = _VALUE.match(rest)
+    if not value:
+        return ""
+    return _ESCAPED.sub(r"\1", value[1]) if value[1] is not None else value[2] or value[3] or ""
 
 
-def _quoted(text: str) -> str:
-    """Return the string that *text* begins with, without its quotes."""
-    quote, at = text[0], 1
-    while at < len(text) and text[at] != quote:
-        at += 2 if text[at] == "\\" and quote == '"' else 1
-    inner = text[1:at]
-    return re.sub(r"\\([\"$`\\])", r"\1", inner) if quote == '"' else inner
+_VALUE = re.compile(r"\s*(?:\"((?:[^\"\\]|\\.)*)\"?|'([^']*)'?|([^\s\"']\S*))", re.DOTALL)
+_ESCAPED = re.compile(r"\\([\"$`\\])")
 
 
 # --- title ---------------------------------------------------------------------------------------------------------
@@ -315,7 +308,7 @@ def _outcome_weight(text: str, *, item: bool, place: int) -> float:
     """Return how much a sentence tells about what came of a turn; 0 for what tells nothing."""
     if not 25 <= len(text) <= 400 or _is_talk(text) or len(stems(text)) < 4:
         return 0.0
-    weight = 1.0 * bool(_WAS_DONE.match(text)) + 0.8 * bool(_NOW.search(text)) + 1.0 * bool(_CAUSE.search(text))
+    weight = 1.0 * bool(_WAS_DONE.match(text)) + _marks(text)
     if not weight:
         return 0.0
     weight += 0.8 * names_code(text) + 0.05 * min(len(stems(text)), 20)
@@ -331,21 +324,12 @@ def _fate(turns: Sequence[Turn]) -> str:
         last = commits[-1]
         pushed = any(PUSHES.search(run.command) and not run.failed and run.at >= last.at for run in runs_in(turns))
         some = f"Committed {last.hash[:8]}".strip() if len(commits) == 1 else f"{len(commits)} commits"
-        where = f" {'to' if pushed else 'on'} {last.branch}" if last.branch and not pulls else ""
-        parts.append(f"{some}{(' and pushed' if len(commits) == 1 else ' pushed') if pushed else ''}{where}")
-    if pulls:
-        parts.append(" and ".join(f"PR #{each.number}" if each.number else "a pull request" for each in pulls[-3:]))
-    if tests := _tests_pass(turns):
-        parts.append(tests)
+        where = f" on {last.branch}" if last.branch and not pulls else ""
+        parts.append(f"{some}{where}{', pushed' if pushed else ''}")
+    parts += [f"PR #{each.number}" if each.number else "a pull request" for each in pulls[-3:]]
+    passed = [each[1] for turn in turns for each in _TESTS.finditer(turn.answer)]
+    parts += [f"{passed[-1]} tests pass"] if passed else []
     return f"{', '.join(parts)}." if parts else ""
-
-
-def _tests_pass(turns: Sequence[Turn]) -> str:
-    for turn in reversed(turns):
-        found = list(_TESTS.finditer(turn.answer))
-        if found:
-            return f"{found[-1][1]} tests pass"
-    return ""
 
 
 def _texts(turn: Turn) -> list[str]:
@@ -400,13 +384,6 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _WAS_DONE = re.compile(r".{0,90}?\b(?:[a-z]{3,}ed|built|rewrote|written|made|split|now)\b", re.IGNORECASE)
-_NOW = re.compile(r"\b(?:now|no longer|instead of|rather than|so that|falls? back)\b", re.IGNORECASE)
-_CAUSE = re.compile(
-    r"\b(?:because|root cause|caused by|the (?:reason|cause|problem|issue|bug) (?:is|was)|turns? out|due to"
-    r"|so (?:the|it|that|when|a|an|any|every|no)|only (?:when|if)|never|must|requires?|cannot|can'?t|doesn'?t|isn'?t"
-    r"|won'?t|unless|otherwise|without|by default|silently|fails? (?:when|if|with|because)|breaks?)\b",
-    re.IGNORECASE,
-)
 _DANGLING = re.compile(
     r"(?:this|that|it|its|it'?s|these|those|they|both|same|then|so|and|but|or|also|which|there|here|however|instead"
     r"|the (?:former|latter|first|second|other|same|rest)|each|everything|nothing|my|your|i|i'?m|i'?ve|we|you)\b",
@@ -479,10 +456,14 @@ def _fact_weight(sentence: str, passage: str) -> float:
     """Return how surely a sentence states a fact about the code; 0 where it does not."""
     if len(passage) < 60 or _is_talk(sentence) or not names_code(passage):
         return 0.0
-    marks = sum(weight for mark, weight in _MARKS if mark.search(sentence))
-    if marks < MARKED:
+    marks = _marks(sentence)
+    if not marks:
         return 0.0
     return marks + 0.15 * min(4, len(set(_NAMES.findall(passage)))) + len(passage) / 150
+
+
+def _marks(sentence: str) -> float:
+    return sum(weight for mark, weight in _MARKS if mark.search(sentence))
 
 
 # What shows that a sentence states a cause, a constraint or a way something works, and how surely (lift over any
