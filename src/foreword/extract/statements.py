@@ -98,10 +98,6 @@ class _Cue:
     unless: re.Pattern[str] | None = None  # the same form in a report or in a step of the work at hand
     question: bool = False  # whether it counts in a question
 
-    def applies(self, text: str) -> bool:
-        """Return whether *text* has this form."""
-        return bool(self.form.search(text)) and not (self.unless and self.unless.search(text))
-
 
 _NEG = r"(?:do not|don'?t|dont)"
 REMEMBER = _any(  # an explicit wish to be remembered
@@ -224,8 +220,8 @@ def _cue(text: str) -> _Cue | None:
     """Return the first cue of a sentence; None where it asks, thinks aloud or is about the work at hand."""
     if len(text.split()) < FEWEST or OPEN.search(text):
         return None
-    asks = text.endswith("?")
-    return next((cue for cue in CUES if (cue.question or not asks) and cue.applies(text)), None)
+    cues = (cue for cue in CUES if cue.question or not text.endswith("?"))
+    return next((cue for cue in cues if cue.form.search(text) and not (cue.unless and cue.unless.search(text))), None)
 
 
 def _trimmed(sentence: str) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from foreword.extract.actions import Action, Turn
 from foreword.extract.text import (
-    Block,
     blocks,
     capitalised,
     cut,
@@ -30,6 +29,9 @@ LEARNED_ALL = 750  # characters of all of them; title, outcome and open items ne
 WRITTEN_FOR_LATER = 0.5  # for the body of a commit or a pull request
 TOPIC = 0.4  # for each of up to three words of the session's title
 SAME = 0.6  # share of words from which on a sentence says again what another has said
+
+
+Weigh = Callable[[Sequence[str], int], tuple[str, float]]  # sentences, which one -> a passage and what it is worth
 
 
 # --- commits and pull requests -------------------------------------------------------------------------------------
@@ -154,15 +156,15 @@ def title_of(turns: Sequence[Turn]) -> str:
         return _joined(subjects)
     if plan := plan_title(turns):
         return cut(plan, TITLE)
-    done = next((point for turn in reversed(turns) if turn.edited and (point := _best_point(turn))), "")
+    done = next((point for turn in reversed(turns) if turn.edited and (point := _headline(turn))), "")
     title = done or next((request for turn in turns if (request := request_of(turn))), "")
-    return cut(title or next((point for turn in reversed(turns) if (point := _best_point(turn))), ""), TITLE)
+    return cut(title or next((point for turn in reversed(turns) if (point := _headline(turn))), ""), TITLE)
 
 
-def _best_point(turn: Turn) -> str:
+def _headline(turn: Turn) -> str:
     """Return the sentence of a turn's final messages that says most about what was done, as a headline."""
-    points = _outcome_points(turn)
-    return max(points, key=lambda point: point.weight).text.rstrip(". ") if points else ""
+    found = _passages([turn], _done)
+    return max(found, key=lambda each: each.weight).text.rstrip(". ") if found else ""
 
 
 def plan_title(turns: Sequence[Turn]) -> str:
@@ -244,76 +246,98 @@ _OPENING = re.compile(
 )
 
 
-# --- outcome -------------------------------------------------------------------------------------------------------
+# --- outcome and learned --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class _Point:
-    """A sentence of a final message, and how much it says about what was done or found out."""
+class Passage:
+    """What a turn's final messages or commits say in a sentence or two, and how much that tells."""
 
     text: str
     weight: float
-    place: int
+    place: int  # in its session
+    turn: Turn
+    written_down: bool  # in a commit or a pull request: for others, after the work
 
 
 def outcome_of(turn: Turn) -> str:
     """Return what came of one turn, in one or two sentences of its final message; empty where it brought nothing."""
-    return _best_points(_outcome_points(turn), OUTCOME)
+    return _outcome(_passages([turn], _done), OUTCOME)
 
 
 def outcome_of_session(turns: Sequence[Turn]) -> str:
     """Return what came of a session: the best sentences of its messages, and what became of the work."""
     fate = _fate(turns)
-    points: list[_Point] = []
-    about = stems(title_of(turns))
-    worked = [turn for turn in turns if turn.edited or commits_of([turn])] or list(turns)
-    for turn in worked:
-        for each in _outcome_points(turn):
-            weight = each.weight + TOPIC * min(3, len(stems(each.text) & about))
-            points.append(_Point(each.text, weight, turn.number * 1000 + each.place))
-    outcome = _best_points(points, SESSION_OUTCOME - len(fate) - 1)
-    return " ".join(each for each in (outcome, fate) if each)
+    worked = [turn for turn in turns if turn.edited or commits_of([turn])] or turns
+    found = _passages(worked, _done, about=title_of(turns))
+    return f"{_outcome(found, SESSION_OUTCOME - len(fate) - 1)} {fate}".strip()
 
 
-def _best_points(points: Sequence[_Point], room: int) -> str:
-    """Return the two heaviest points that fit, in their order."""
-    taken: list[_Point] = []
-    for point in sorted(points, key=lambda each: -each.weight):
-        used = sum(len(each.text) + 1 for each in taken)
-        known = stems(" ".join(each.text for each in taken))
-        if holds(known, stems(point.text), share=SAME):
-            continue
-        if used + len(point.text) <= room:
-            taken.append(point)
-        elif not taken:
-            taken.append(_Point(cut(point.text, room), point.weight, point.place))
-        if len(taken) == 2:
-            break
-    return " ".join(_ended(each.text) for each in sorted(taken, key=lambda each: each.place))
+def learned_of(turns: Sequence[Turn]) -> list[Passage]:
+    """Return the passages that state a cause, a constraint or how something works, and name the code it is about."""
+    found = _passages(turns, _fact, about=title_of(turns))
+    later = [replace(each, weight=each.weight + WRITTEN_FOR_LATER * each.written_down) for each in found]
+    # What the outcome says is not said again.
+    return _chosen(later, most=LEARNED, room=LEARNED_ALL, known=stems(outcome_of_session(turns)))
 
 
-def _outcome_points(turn: Turn) -> list[_Point]:
-    """Return the sentences of a turn's final messages and commits that say what was done, found out or decided."""
-    found: list[_Point] = []
-    for text in _texts(turn):
-        for block in _told_blocks(text):
-            for sentence in split_sentences(block.text):
-                plain = _LEAD.sub("", sentence)
-                if weight := _outcome_weight(plain, item=block.kind == "item", place=len(found)):
-                    found.append(_Point(capitalised(plain), weight, len(found)))
+def _passages(turns: Sequence[Turn], weigh: Weigh, *, about: str = "") -> list[Passage]:
+    """Return what *weigh* finds in the messages and commits of these turns, more for words that it is *about*."""
+    found: list[Passage] = []
+    topic = stems(about)
+    for turn in turns:
+        bodies = [each.body for each in commits_of([turn])] + [each.body for each in pull_requests_of([turn])]
+        messages = [each.text for each in turn.actions if each.kind in ("answer", "compaction")]
+        for number, text in enumerate((*messages, *bodies)):
+            for block in blocks(text):
+                if block.kind == "heading" or _SKIPPED_HEADING.search(block.heading):
+                    continue
+                parts = split_sentences(block.text)
+                for at in range(len(parts)):
+                    passage, weight = weigh(parts, at)
+                    if weight:
+                        plain = _ended(capitalised(_LEAD.sub("", passage)))
+                        weight += TOPIC * min(3, len(stems(plain) & topic)) - 0.5 * (block.kind == "item")
+                        found.append(Passage(plain, max(0.1, weight), len(found), turn, number >= len(messages)))
     return found
 
 
-def _outcome_weight(text: str, *, item: bool, place: int) -> float:
-    """Return how much a sentence tells about what came of a turn; 0 for what tells nothing."""
+def _chosen(found: Sequence[Passage], *, most: int, room: int, known: frozenset[str] = frozenset()) -> list[Passage]:
+    """Return the heaviest passages that fit and say something new, in their order."""
+    taken: list[Passage] = []
+    for each in sorted(found, key=lambda one: (-one.weight, one.place)):
+        words = stems(each.text)
+        if len(taken) < most and len(each.text) <= room and not holds(known, words, share=SAME):
+            taken.append(each)
+            known, room = known | words, room - len(each.text) - 1
+    return sorted(taken, key=lambda each: each.place)
+
+
+def _outcome(found: Sequence[Passage], room: int) -> str:
+    """Return the two passages that tell most; the best one cut where it is too long."""
+    taken = _chosen(found, most=2, room=room)
+    best = max(found, key=lambda each: each.weight).text if found else ""
+    return " ".join(each.text for each in taken) or cut(best, room)
+
+
+def _done(parts: Sequence[str], at: int) -> tuple[str, float]:
+    """Return a sentence, and how much it tells about what was done or found out; 0 for what tells nothing."""
+    text = parts[at]
     if not 25 <= len(text) <= 400 or _is_talk(text) or len(stems(text)) < 4:
-        return 0.0
+        return "", 0.0
     weight = 1.0 * bool(_WAS_DONE.match(text)) + _marks(text)
     if not weight:
-        return 0.0
-    weight += 0.8 * names_code(text) + 0.05 * min(len(stems(text)), 20)
-    weight -= 0.5 * item + 1.5 * bool(_DANGLING.match(text))
-    return max(0.1, weight - 0.02 * min(place, 30))
+        return "", 0.0
+    weight += 0.8 * names_code(text) + 0.05 * min(len(stems(text)), 20) - 1.5 * bool(_DANGLING.match(text))
+    return text, max(0.1, weight)
+
+
+def _fact(parts: Sequence[str], at: int) -> tuple[str, float]:
+    """Return a sentence with what it needs to be understood, and how surely it states a fact about the code."""
+    marks, passage = _marks(parts[at]), _standing(parts, at)
+    if len(passage) < 60 or not marks or _is_talk(parts[at]) or not names_code(passage):
+        return "", 0.0
+    return passage, marks + 0.15 * min(4, len(set(_NAMES.findall(passage)))) + len(passage) / 150
 
 
 def _fate(turns: Sequence[Turn]) -> str:
@@ -330,23 +354,6 @@ def _fate(turns: Sequence[Turn]) -> str:
     passed = [each[1] for turn in turns for each in _TESTS.finditer(turn.answer)]
     parts += [f"{passed[-1]} tests pass"] if passed else []
     return f"{', '.join(parts)}." if parts else ""
-
-
-def _texts(turn: Turn) -> list[str]:
-    """Return what was written in a turn to be read: final messages, summaries of compactions, texts of commits."""
-    return [*(each.text for each in turn.actions if each.kind in ("answer", "compaction")), *_bodies(turn)]
-
-
-def _bodies(turn: Turn) -> list[str]:
-    bodies = [*(each.body for each in commits_of([turn])), *(each.body for each in pull_requests_of([turn]))]
-    return [body for body in bodies if body]
-
-
-def _told_blocks(text: str) -> Iterator[Block]:
-    """Yield the paragraphs and items of a message that are about what was done, not about what is planned."""
-    for block in blocks(text):
-        if block.kind != "heading" and not _SKIPPED_HEADING.search(block.heading):
-            yield block
 
 
 def _is_talk(sentence: str) -> bool:
@@ -396,48 +403,6 @@ _SKIPPED_HEADING = re.compile(
 )
 
 
-# --- learned -------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Learned:
-    """A passage that states a cause, a constraint or how something works, with the turn that it comes from."""
-
-    text: str
-    turn: Turn
-    written_down: bool = False  # in a commit or a pull request: for others, after the work
-
-
-def learned_of(turns: Sequence[Turn]) -> tuple[Learned, ...]:
-    """Return the passages that state a fact and name the code they are about, in their order."""
-    about, known = stems(title_of(turns)), stems(outcome_of_session(turns))  # what the outcome says is not said again
-    found: list[tuple[float, int, Learned]] = []
-    for turn in turns:
-        bodies = _bodies(turn)
-        for text in _texts(turn):
-            for fact, weight in _facts(text):
-                more = WRITTEN_FOR_LATER * (text in bodies) + TOPIC * min(3, len(stems(fact) & about))
-                found.append((weight + more, len(found), Learned(fact, turn, text in bodies)))
-    taken: dict[int, Learned] = {}
-    room = LEARNED_ALL
-    for _, place, one in sorted(found, key=lambda each: each[:2], reverse=True):
-        words = stems(one.text)
-        if len(taken) < LEARNED and len(one.text) <= room and not holds(known, words, share=SAME):
-            taken[place] = one
-            known, room = known | words, room - len(one.text)
-    return tuple(taken[place] for place in sorted(taken))
-
-
-def _facts(text: str) -> Iterator[tuple[str, float]]:
-    """Yield the passages of a message that state a fact, with their weight."""
-    for block in _told_blocks(text):
-        parts = split_sentences(block.text)
-        for at, sentence in enumerate(parts):
-            passage = _standing(parts, at)
-            if passage and (weight := _fact_weight(sentence, passage)):
-                yield _ended(capitalised(_LEAD.sub("", passage))), weight
-
-
 def _standing(parts: Sequence[str], at: int) -> str:
     """Return the sentence at *at* with what it needs to be understood and has room for; empty where that is missing."""
     sentence = parts[at]
@@ -450,16 +415,6 @@ def _standing(parts: Sequence[str], at: int) -> str:
     if after and not _is_talk(after) and len(sentence) + len(after) < LEARNED_EACH:
         sentence = f"{sentence} {after}"
     return sentence if len(sentence) <= LEARNED_EACH else ""
-
-
-def _fact_weight(sentence: str, passage: str) -> float:
-    """Return how surely a sentence states a fact about the code; 0 where it does not."""
-    if len(passage) < 60 or _is_talk(sentence) or not names_code(passage):
-        return 0.0
-    marks = _marks(sentence)
-    if not marks:
-        return 0.0
-    return marks + 0.15 * min(4, len(set(_NAMES.findall(passage)))) + len(passage) / 150
 
 
 def _marks(sentence: str) -> float:
