@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from foreword.extract.actions import Action, relative
@@ -169,10 +169,20 @@ class BaseRates:
     did: Mapping[str, set[str]] = field(default_factory=dict)  # sessions by file or word
     commands: Sequence[tuple[Words, str]] = ()  # each with its session
 
-    def is_rare(self, did: Iterable[str], *, without: frozenset[str]) -> bool:
-        """Return whether so few of the sessions *did* something that it needs a reason; some say nothing of chance."""
-        recent = self.sessions - without
-        return (len(recent.intersection(did)) + 1) / (len(recent) + UNRECORDED) <= RARE
+    def others(self, sessions: frozenset[str]) -> BaseRates:
+        """Return the base rates of the others: what a session did because of a memory says nothing about chance."""
+        return replace(self, sessions=self.sessions - sessions)
+
+    def is_rare(self, file_or_word: str) -> bool:
+        """Return whether so few sessions touched or used something that doing it needs a reason."""
+        return self._few(self.did.get(file_or_word, ()))
+
+    def is_rare_command(self, command: Words, *, driven: Iterable[str]) -> bool:
+        """Return whether few sessions ran a command, but those that were *driven* to it."""
+        return self._few({session for run, session in self.commands if command <= run}.difference(driven))
+
+    def _few(self, did: Iterable[str]) -> bool:
+        return (len(self.sessions.intersection(did)) + 1) / (len(self.sessions) + UNRECORDED) <= RARE
 
 
 def base_rates_of(turns: Iterable[Memory], *, session: str, before: float) -> BaseRates:
@@ -219,22 +229,56 @@ def usage_of(
     for injection in injections:
         window = activity.window_of(injection)
         settled = over or window.end < NEVER
+        rates = (base_rates or {}).get(injection.project, BaseRates())
         for item in injection.items:
             memory = memories.get(item.memory)
             used, how = None, UNTOLD
             if any(id == item.memory and at in window for id, at in fetches):
                 used, how = True, "fetched"
             elif memory and memory.kind not in NOT_JUDGED_KINDS and item.layer not in NOT_JUDGED_LAYERS:
-                rates = (base_rates or {}).get(injection.project, BaseRates())
                 because = (used_before or {}).get(memory.id, frozenset()) | {memory.session}
-                evidence = _Evidence(memory, injection=injection, activity=activity, rates=rates, because=because)
-                if shows := evidence.use():
-                    used, how = True, shows
-                elif settled and evidence.was_ignored():
-                    used, how = False, ""
+                shown = shown_text(injection.text, memory)
+                shows = _use(memory, shown, window, activity, rates.others(because), project=injection.project)
+                if shows or (settled and shows is not None):
+                    used, how = bool(shows), shows or ""
             if not item.used and (used or settled) and (used, how) != (item.used, item.how):
                 found.append(UsageVerdict(injection.id, item.memory, layer=item.layer, used=used, how=how))
     return tuple(found)
+
+
+def _use(
+    memory: Memory, shown: str, window: Window, activity: Activity, rates: BaseRates, *, project: str
+) -> str | None:
+    """Return what shows that a memory was used; empty where it was ignored, None where nobody can tell.
+
+    It was ignored where the agent worked and left alone all that the memory names, though it names something rare. What
+    the user speaks of is left alone or touched for the user's sake.
+    """
+    failing = text_in(memory.detail, "command") if memory.kind == "failure" else ""
+    driven = named(memory.detail, "seen_in") if failing else {}  # the failure leads everybody to the alternative
+    failed = activity.first_run(frozenset(failing.split())) if failing else NEVER
+    done: list[float] = []  # when something that it names was done or spoken of
+    names_rare = False
+    for command in _commands_in(shown, failing=failing):
+        ran, described = activity.first_run(command), activity.first_described(_command_words(command))
+        is_rare = rates.is_rare_command(command, driven=driven)
+        if is_rare and ran in window and described > ran and failed >= ran:
+            return "command"
+        done += [ran, described]
+        names_rare |= is_rare
+    for file in [file for file in memory.files if os.path.basename(file) in shown][:MOST_NAMED]:
+        if os.path.basename(file) in EVERYDAY_FILES:
+            continue
+        touched, is_rare = activity.touched.get(f"{project} {file}", NEVER), rates.is_rare(file)
+        if is_rare and touched in window and activity.first_mention(file) >= touched:
+            return "file"
+        done += [touched, activity.first_described(_name_words(file))]
+        names_rare |= is_rare
+    words = _roots(shown)
+    if any(sum(map(rates.is_rare, words & new)) >= RARE_WORDS for new in activity.new_words(window)):
+        return "words"
+    left_alone = not any(at < NEVER and at <= window.end for at in done)
+    return "" if names_rare and left_alone and activity.is_complete(window) else None
 
 
 def shown_text(block: str, memory: Memory) -> str:
@@ -243,74 +287,6 @@ def shown_text(block: str, memory: Memory) -> str:
     if not lines and (command := text_in(memory.detail, "command")):  # the line of a failure names no id
         lines = [line for line in block.splitlines() if f"`{command}" in line]
     return "\n".join(lines) or "\n".join((memory.title, memory.body, *memory.files))
-
-
-class _Evidence:
-    """What one memory in one window names that could show its use: rare files, rare commands, rare words."""
-
-    def __init__(
-        self, memory: Memory, *, injection: Injection, activity: Activity, rates: BaseRates, because: frozenset[str]
-    ) -> None:
-        self._project, self._window, self._activity = injection.project, activity.window_of(injection), activity
-        self._rates = rates
-        self._because = because  # sessions that did it for the memory's sake
-        shown = shown_text(injection.text, memory)
-        named_files = [file for file in memory.files if os.path.basename(file) in shown][:MOST_NAMED]
-        self._files = [file for file in named_files if os.path.basename(file) not in EVERYDAY_FILES]
-        failing = text_in(memory.detail, "command") if memory.kind == "failure" else ""
-        self._failing = frozenset(failing.split())
-        self._driven = named(memory.detail, "seen_in") if failing else {}  # sessions that the failure led elsewhere
-        self._commands = _commands_in(shown, failing=failing)
-        self._words = _roots(shown)
-
-    def use(self) -> str:
-        """Return what shows that the memory was used; empty where nothing does."""
-        if any(self._was_followed(each) and self._is_rare_command(each) for each in self._commands):
-            return "command"
-        if any(self._was_opened(each) and self._is_rare(each) for each in self._files):
-            return "file"
-        for new in self._activity.new_words(self._window):
-            if sum(map(self._is_rare, self._words & new)) >= RARE_WORDS:
-                return "words"
-        return ""
-
-    def was_ignored(self) -> bool:
-        """Return whether the agent worked and left alone all that the memory names, though it names something rare.
-
-        What the user speaks of is left alone or touched for the user's sake.
-        """
-        firsts = (
-            *(self._touched(each) for each in self._files),
-            *(self._activity.first_described(_name_words(each)) for each in self._files),
-            *(self._activity.first_run(each) for each in self._commands),
-            *(self._activity.first_described(_command_words(each)) for each in self._commands),
-        )
-        if any(first < NEVER and first <= self._window.end for first in firsts):
-            return False
-        rare = any(map(self._is_rare, self._files)) or any(map(self._is_rare_command, self._commands))
-        return rare and self._activity.is_complete(self._window)
-
-    def _touched(self, file: str) -> float:
-        return self._activity.touched.get(f"{self._project} {file}", NEVER)
-
-    def _was_opened(self, file: str) -> bool:
-        """Return whether the agent went to a file that nobody had named."""
-        touched = self._touched(file)
-        return touched in self._window and self._activity.first_mention(file) >= touched
-
-    def _was_followed(self, command: Words) -> bool:
-        """Return whether the agent ran a command unasked, and not after the failure that leads everybody to it."""
-        ran = self._activity.first_run(command)
-        if ran not in self._window or self._activity.first_described(_command_words(command)) <= ran:
-            return False
-        return not self._failing or self._activity.first_run(self._failing) >= ran
-
-    def _is_rare(self, file_or_word: str) -> bool:
-        return self._rates.is_rare(self._rates.did.get(file_or_word, ()), without=self._because)
-
-    def _is_rare_command(self, command: Words) -> bool:
-        ran = {session for run, session in self._rates.commands if command <= run}
-        return self._rates.is_rare(ran - self._driven.keys(), without=self._because)
 
 
 # ---- commands and words
