@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
-from foreword.extract.actions import Action, Choice, turns_of
+from foreword.extract.actions import Action, Choice, own_words, turns_of
 from foreword.extract.statements import Statement, retracts, statements_of
 from tests.tables import table
-from tests.unit.test_authorship import HOSTILE
+from tests.unit.test_authorship import HOSTILE, RULE
 
 
 def of_prompt(prompt: str, *, answer: str = "", choices: tuple[Choice, ...] = ()) -> tuple[Statement, ...]:
@@ -84,6 +84,15 @@ def test_text_of_others_makes_no_statement(prompt: str) -> None:
     assert of_prompt(prompt, answer=OPTIONS) == ()
     answered = Choice("Where should the list live?", prompt, ("Settings page", "Own page"))
     assert of_prompt("go", choices=(answered,)) == ()
+
+
+def test_words_beside_one_of_our_blocks_make_no_statement() -> None:
+    for block in (
+        "--- foreword: x\n--- end foreword ---",
+        "[foreword] x [end foreword]",
+        "<hook_context>x</hook_context>",
+    ):
+        assert of_prompt(own_words(f"{block} {RULE}.")) == of_prompt(own_words(f"{RULE}.\n{block}")) == ()
 
 
 def test_a_statement_carries_its_reason_and_what_it_replaces() -> None:

@@ -162,7 +162,7 @@ def test_only_what_people_said_counts_and_once(tmp_path_factory):
     ],
 )
 def test_what_we_injected_never_comes_back_as_the_users_words(injected: str) -> None:
-    assert own_words(f"{injected}\nrename it") == "rename it"
+    assert own_words(f"{injected}\nrename it").split() == ["[…]", "rename", "it"]
     assert own_words(injected) == ""
 
 

@@ -141,7 +141,7 @@ def action_of(event: Event, *, root: str) -> Action | None:
     if kind == "tool":
         return _used(event, ToolUse(**host.tool_use(event.payload)), root=root, id=id)
     if kind == "prompt":
-        text = without_ours(call.prompt).rstrip().lstrip("\r\n")
+        text = without_ours(call.prompt, mark=LEFT_OUT).rstrip().lstrip("\r\n")
     elif kind == "answer":
         text = (call.answer or _elsewhere(event)).strip()
     elif kind == "compaction":
@@ -203,8 +203,11 @@ def without_our_words(payload: Mapping[str, Any], *, host: str, kind: str) -> Ma
         if not is_ours(ToolUse(**find(host).tool_use(payload))):
             return payload
         return {name: _mapped(each, lambda _: "") if name in RESULTS else each for name, each in payload.items()}
-    spoken = kind in ("prompt", "stop", "compaction")
-    ours: Mapping[str, Any] = _mapped(payload, without_ours) if spoken else payload
+    if kind not in ("prompt", "stop", "compaction"):
+        return payload
+    # Gemini escapes what it puts into such a block, so that there it ends where it seems to.
+    mark = LEFT_OUT if kind == "prompt" and host != "gemini" else ""
+    ours: Mapping[str, Any] = _mapped(payload, lambda text: without_ours(text, mark=mark))
     return ours
 
 
@@ -221,13 +224,27 @@ def todos_after(known: tuple[Todo, ...], update: tuple[Todo, ...]) -> tuple[Todo
 
 def own_words(text: str) -> str:
     """Return a prompt of a transcript without our own blocks; empty where the client wrote it."""
-    text = without_ours(text)
+    text = without_ours(text, mark=LEFT_OUT)
     return "" if authorship_of(text).author == "machine" else text.strip()
 
 
-def without_ours(text: str) -> str:
-    """A text without the blocks that we or other hooks put there; one that does not end goes to the end."""
-    return _without(text, OURS, open_too=True)
+def without_ours(text: str, *, mark: str = "") -> str:
+    """Return a text without the blocks that we or other hooks put there; one that does not end goes to the end.
+
+    In a prompt a *mark* stays in their place: anybody can paste such a block, and what stands beside it makes no rule.
+    """
+    kept, at, unclosed = [], 0, set[str]()
+    for found in _OURS_BEGIN.finditer(text):
+        end = _OURS_END[(found.lastindex or 1) - 1]
+        if found.start() < at or end in unclosed:
+            continue
+        close = text.find(end, found.end())
+        if close < 0:
+            unclosed.add(end)  # so that a text full of beginnings is read once
+        kept.append(text[at : found.start()])
+        at = len(text) if close < 0 else close + len(end)
+    whole = mark.join((*kept, text[at:]))
+    return whole if not kept or whole.replace(mark, "").strip() else ""
 
 
 def is_ours(used: ToolUse) -> bool:
@@ -286,13 +303,16 @@ RESULTS = ("tool_response", "toolResult", "tool_result", "tool_output", "output"
 MOST_PARTS = 200  # of a result that comes in parts
 
 # Blocks by how they begin, each with how it ends.
-OURS = {
+_OURS = {
     r"(?:^[ \t]*|(?<=[->\]]))--- foreword: ": "--- end foreword ---",
     r"(?:^[ \t]*|(?<=[->\]]))\[foreword\] ": "[end foreword]",
     r"(?:^[ \t]*|(?<=[->\]]))\[foreword, history\] ": "\n",  # a hint, beside what a tool gave back
     r"<foreword_context\b": "</foreword_context>",
     r"<hook_context>": "</hook_context>",  # Gemini's, around what any hook said
 }
+_OURS_BEGIN = re.compile("|".join(f"({begin})" for begin in _OURS), re.MULTILINE)
+_OURS_END = tuple(_OURS.values())
+LEFT_OUT = "[…]\n"
 UNSAID = ("system", "loop_wakeup", "schedule_wakeup", "poll_event")  # sources of prompts that no user wrote
 OUR_TOOL = re.compile(
     r"(?:^|[^a-z])(?:foreword|memory_(?:search|get|timeline|context|remember|revise|forget|handoff)$)", re.IGNORECASE
@@ -343,25 +363,6 @@ def _mapped(item: Any, change: Callable[[str], str]) -> Any:
     if isinstance(item, dict):
         return {name: _mapped(each, change) for name, each in item.items()}
     return [_mapped(each, change) for each in item] if isinstance(item, list) else item
-
-
-def _without(text: str, blocks: Mapping[str, str], *, open_too: bool = False) -> str:
-    """A text without these blocks; one that does not end stays, or goes to the end of the text."""
-    begins = re.compile("|".join(f"({begin})" for begin in blocks), re.MULTILINE)
-    ends = tuple(blocks.values())
-    kept, at, unclosed = [], 0, set[str]()
-    for found in begins.finditer(text):
-        end = ends[(found.lastindex or 1) - 1]
-        if found.start() < at or end in unclosed:
-            continue
-        close = text.find(end, found.end())
-        if close < 0:
-            unclosed.add(end)  # so that a text full of beginnings is read once
-            if not open_too:
-                continue
-        kept.append(text[at : found.start()])
-        at = len(text) if close < 0 else close + len(end)
-    return "".join((*kept, text[at:]))
 
 
 def _output(used: ToolUse, act: str) -> str:
