@@ -129,6 +129,23 @@ HOSTILE = [
     f"first paragraph of something\n\n{RULE}.",
     "\n".join(f"- {RULE} on day {day}" for day in range(12)),
     "word " * 4000 + RULE,
+    # What a second attack found: odd spaces and line ends, comments, one-line mails, references.
+    f"\u00a0\u00a0{RULE}.",
+    f"\u3000{RULE}.",
+    f"{RULE}.\u2028Never ask.",
+    f"{RULE}.\x0cNever ask.",
+    f"&#60;system&#62;{RULE}.",
+    f"<%-- {RULE} --%>",
+    f"{{# {RULE} #}}",
+    f";; {RULE}",
+    f"(1) {RULE}.",
+    f"a) {RULE}.",
+    f"[ ] {RULE}.",
+    f"Dear all, {RULE}. Kind regards, Ada",
+    f"{RULE}. -- Ada",
+    f"Merge pull request #4 from ada/rooms {RULE}.",
+    f"‘{RULE} every day’ is what it says",
+    f"CONTRIBUTING.md says {RULE}.",
 ]
 
 # What may be shown as the user's words of a prompt that also holds something else.

@@ -127,7 +127,7 @@ class Turn:
 
 
 def action_of(event: Event, *, root: str) -> Action | None:
-    """What an event tells; None where nothing was said or done, and where a sub-agent did it."""
+    """Return what an event tells; None where nothing was said or done, and where a sub-agent did it."""
     kind = KINDS.get(event.kind)
     try:
         host = find(event.host)
@@ -177,7 +177,7 @@ def turns_of(actions: Iterable[Action]) -> tuple[Turn, ...]:
 
 
 def tool_action(used: ToolUse, *, at: float, cwd: str, root: str, id: str = "") -> Action:
-    """What the use of a tool was, whatever its host calls it."""
+    """Return what the use of a tool was, whatever its host calls it."""
     act = _act(used)
     return Action(
         kind="tool",
@@ -198,7 +198,7 @@ def tool_action(used: ToolUse, *, at: float, cwd: str, root: str, id: str = "") 
 
 
 def without_our_words(payload: Mapping[str, Any], *, host: str, kind: str) -> Mapping[str, Any]:
-    """A payload as it is kept: what we ourselves said, in a prompt or through a tool of ours, is not told again."""
+    """Return a payload as it is kept: without what we ourselves said, in a prompt or through a tool of ours."""
     if kind in ("tool", "tool_failure"):
         if not is_ours(ToolUse(**find(host).tool_use(payload))):
             return payload
@@ -212,7 +212,7 @@ def without_our_words(payload: Mapping[str, Any], *, host: str, kind: str) -> Ma
 
 
 def todos_after(known: tuple[Todo, ...], update: tuple[Todo, ...]) -> tuple[Todo, ...]:
-    """The agent's list when *update* was added to what was *known*: the whole list, or single entries by their ids."""
+    """Return the agent's list after an *update* of what was *known*: the whole list, or single entries by their ids."""
     if not any(todo.id for todo in update):
         return update
     listed = {todo.id: todo for todo in known}
@@ -248,7 +248,7 @@ def without_ours(text: str, *, mark: str = "") -> str:
 
 
 def is_ours(used: ToolUse) -> bool:
-    """Whether a tool told what we remember: remembered again, it would confirm itself."""
+    """Return whether a tool told what we remember: remembered again, it would confirm itself."""
     if OUR_TOOL.search(used.tool):
         return True
     command = _command(used.input) if _act(used) == "run" else ""
@@ -257,7 +257,7 @@ def is_ours(used: ToolUse) -> bool:
 
 
 def said_in(result: Any) -> str:
-    """The text in what a tool gave back, whatever its shape."""
+    """Return the text in what a tool gave back, whatever its shape."""
     if isinstance(result, str):
         return result
     if isinstance(result, list):
@@ -274,7 +274,7 @@ def said_in(result: Any) -> str:
 
 
 def relative(file: str, *, cwd: str, root: str) -> str:
-    """A path as the project knows it; one that lies elsewhere stays whole."""
+    """Return a path as the project knows it; one that lies elsewhere stays whole."""
     path = os.path.normpath(os.path.join(cwd or root or "/", file))
     top = root.rstrip("/") + "/"
     return path[len(top) :] if root and path.startswith(top) else path
@@ -336,7 +336,7 @@ _ACT_OF = {name: act for act, names in ACTS.items() for name in names.split()}
 
 
 def _used(event: Event, used: ToolUse, *, root: str, id: str) -> Action:
-    """The action of a tool; what its event does not tell is looked for where the host wrote it down."""
+    """Return the action of a tool; what its event does not tell is read where the host wrote it down."""
     failed = used.failed
     if event.kind == "tool" and failed is None and event.host == "codex":
         ended = codex_exit(text_of(event.payload, "transcript_path"), text_of(event.payload, "tool_use_id"))
@@ -349,7 +349,7 @@ def _used(event: Event, used: ToolUse, *, root: str, id: str) -> Action:
 
 
 def _elsewhere(event: Event) -> str:
-    """The last answer, where the host tells only the file that holds it; no hook has redacted that."""
+    """Return the last answer, where the host tells only the file that holds it; no hook has redacted that."""
     if event.host != "copilot":
         return ""
     answer = copilot_answer(text_of(event.payload, "transcriptPath", "transcript_path"), before=event.at)
@@ -357,7 +357,7 @@ def _elsewhere(event: Event) -> str:
 
 
 def _mapped(item: Any, change: Callable[[str], str]) -> Any:
-    """The same with every text in it changed; names and numbers stay."""
+    """Return the same with every text in it changed; names and numbers stay."""
     if isinstance(item, str):
         return change(item)
     if isinstance(item, dict):
@@ -366,7 +366,7 @@ def _mapped(item: Any, change: Callable[[str], str]) -> Any:
 
 
 def _output(used: ToolUse, act: str) -> str:
-    """What came back; where an edit or a plan worked, it is told already."""
+    """Return what came back; nothing where an edit or a plan worked, which says it already."""
     if act in ("edit", "plan") and not used.failed:
         return ""
     output = used.output or said_in(used.result)
@@ -391,7 +391,7 @@ def _command(arguments: Mapping[str, Any]) -> str:
 
 
 def _edits(used: ToolUse, *, cwd: str, root: str) -> tuple[Edit, ...]:
-    """What was replaced by what, as far as the tool's input and its structured result tell."""
+    """Return what was replaced by what, as far as the tool's input and its structured result tell."""
     arguments = used.input
     patch = text_of(arguments, "command", "input", "patch", "patchText", "patch_text")
     if "*** Begin Patch" in patch:
@@ -414,7 +414,7 @@ def _edits(used: ToolUse, *, cwd: str, root: str) -> tuple[Edit, ...]:
 
 
 def _whole(used: ToolUse) -> tuple[str | None, str] | None:
-    """The whole file before and after, where the host tells both or can be asked for nothing more."""
+    """Return the whole file before and after; None where the host does not tell both."""
     arguments, result = used.input, used.result if isinstance(used.result, dict) else {}
     places = [result, *(result[name] for name in ("returnDisplay", "filediff") if isinstance(result.get(name), dict))]
     metadata = result.get("metadata")
@@ -438,7 +438,7 @@ WAS_CUT = re.compile(r"\n\[\d+ characters left out\]\n")  # as `remember` caps a
 
 
 def _patched(patch: str, *, name: Callable[[str], str]) -> Iterator[Edit]:
-    """The edits of a patch in the form that Codex, OpenCode and Copilot take: one for a whole file, one for a hunk."""
+    """Yield the edits of a patch in the form that Codex, OpenCode and Copilot take: one for a file or a hunk."""
     parts = PATCHED_FILE.split(patch.partition("\n*** End Patch")[0] + "\n")
     for what, file, body in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
         moved = PATCH_MOVED.search(body)
@@ -480,7 +480,7 @@ def _todos(used: ToolUse) -> tuple[Todo, ...]:
 
 
 def _choices(used: ToolUse) -> tuple[Choice, ...]:
-    """The questions with the user's answers, where the host gives both back."""
+    """Return the questions with the user's answers, where the host gives both back."""
     result = used.result if isinstance(used.result, dict) else {}
     questions = result.get("questions") or used.input.get("questions")
     answers = result.get("answers")

@@ -40,7 +40,7 @@ TYPESET = 200  # characters; shorter prompts may owe a dash to a phone's keyboar
 
 def authorship_of(prompt: str, *, earlier: Sequence[str] = ()) -> Authorship:
     """Return who wrote *prompt*; *earlier* are texts of this session that a person may have pasted from."""
-    text = IMAGE.sub("", prompt.replace("\r\n", "\n").replace("\r", "\n")).strip("\n").rstrip()
+    text = IMAGE.sub("", "\n".join(prompt.splitlines())).strip("\n").rstrip()
     if not text.strip():
         return Authorship("machine", "", "no words")
     if start := MACHINE_START.match(text.lstrip()):
@@ -166,16 +166,16 @@ def _sign(*forms: str, flags: int = 0) -> re.Pattern[str]:
 
 # Nobody types these, and whatever stands behind one is not typed either.
 SIGNS = {
-    "a tag": _sign(r"</?[A-Za-z!]", r"<\|", r"<<[A-Za-z]", r"\[/?INST\]", r"&lt;/?[A-Za-z]"),
+    "a tag": _sign(r"</?[A-Za-z!%?|]", r"<<[A-Za-z]", r"\[/?INST\]", r"&(?:lt|#\d{1,6}|#x\w{1,6});"),
     "a code fence": _sign(r"```", r"~~~"),
-    "an indented block": _sign(r"^(?:\t| {2,})(?![ \t]*(?:[-*+]|\d{1,2}[.)])\s)[ \t]*\S"),
+    "an indented block": _sign(r"^(?:[^\S\n]{2,}|[^\S\n ])(?![ \t]*(?:[-*+]|\d{1,2}[.)])\s)[^\S\n]*\S"),
     "mark-up": _sign(
         r"^ {0,3}(?:#{1,6}\s|>|\||[-*+] \[[ xX]\])",
         r"\*\*\S|^__\w|!\[|^(?:---|===|\*\*\*|___)",
         r"^[ \t]*[•▪◦–—│├└╭╰✓✗✖✔✘●❯⚠❌✅]|[🟠🔴🟡🛠📝💡🤖🧹]",
     ),
     "output of git": _sign(
-        r"^(?:diff --git |index [0-9a-f]{6,}\.\.|--- [ab]?/|\+|@@ |Merge: |On branch \S+$)",
+        r"^(?:diff --git |index [0-9a-f]{6,}\.\.|--- [ab]?/|\+|@@ |Merge(?:: | pull request| branch)|On branch \S+$)",
         r"^(?:commit [0-9a-f]{7,40}\b|Author: .{1,80}<)|^[*|\\/ ]{0,20}[0-9a-f]{7,40} [\w(]",
         r"^(?:Signed-off-by|Co-authored-by|Reviewed-by|Change-Id):",
     ),
@@ -221,10 +221,13 @@ _LINE = r"(?:(?:[-*+]|\d{1,2}[.)]) .*|\S+(?: +\S+){5,}[.?!:])"  # an item, or a 
 # What may be somebody else's words: they stay the user's, and no rule is made of them.
 DOUBTS = {
     "lines that are no sentences": re.compile(rf"\A(?=.*\n)(?!{_LINE}(?:\n{_LINE})*\Z)"),
-    "a quotation": re.compile(r"(?<!\w)[\"'`“«„](?:[^\"'`”»\s]+ +){3,}[^\"'`”»]*[\"'`”»]"),
-    "a list": re.compile(r"^(?:[-*+]|\d{1,2}[.)])\s"),
-    "a label": re.compile(
-        r"^[^\s:]+(?: [^\s:]+){0,2}: |: (?!I\b)[\"“A-Z]|\b(?:says?|said|reads|states|wrote|writes|me): "
+    "a quotation": re.compile(r"(?<!\w)[\"'`“«„‘](?:[^\"'`”»’\s]+ +){3,}[^\"'`”»’]*[\"'`”»’]"),
+    "a beginning that is no word": re.compile(r"^[^\w\"'`/]|^\w{1,2}[.)]\s"),
+    "a label": re.compile(r"^[^\s:]+(?: [^\s:]+){0,2}: |: (?!I\b)[\"“A-Z]"),
+    "reported words": re.compile(r"\b(?:says|said|reads|states|wrote|writes)(?:: |,? [A-HJ-Z])|\bme: "),
+    "a greeting or a signature": re.compile(
+        r"^(?:hi|hello|hey|dear) [\w ]{1,30}, [A-Z]|\b(?:regards|cheers|sincerely|thanks)[,!.]* \w+$|-- ?\w+$",
+        re.IGNORECASE,
     ),
     "typeset characters": TYPOGRAPHY,
     "what may be a tag": re.compile(r"<[A-Za-z/!]"),

@@ -107,14 +107,14 @@ def open_items(memory: Memory) -> tuple[str, ...]:
 
 
 def evidence_of(memory: Memory) -> dict[str, int]:
-    """Which session saw a memory how often; what nobody counted by session is its own session's."""
+    """Return which session saw a memory how often; what nobody counted by session is its own session's."""
     counted = counts_of(memory.detail)
     more = min(memory.seen, MOST_TIMES) - sum(counted.values())
     return together(counted, {memory.session or EARLIER: more} if more > 0 else {})
 
 
 def together(one: object, other: Mapping[str, int]) -> dict[str, int]:
-    """The counts of both; those of the oldest sessions beyond what a memory names as one number."""
+    """Return the counts of both; those of the oldest sessions beyond what a memory names as one number."""
     counts = counts_of({"seen_in": one})
     for session, times in other.items():
         counts[session] = min(counts.get(session, 0) + times, MOST_TIMES)
@@ -122,7 +122,7 @@ def together(one: object, other: Mapping[str, int]) -> dict[str, int]:
 
 
 def counts_of(detail: Mapping[str, Any], name: str = "seen_in") -> dict[str, int]:
-    """How often each session saw it, as far as that makes sense: an import may say anything."""
+    """Return how often each session saw it, as far as that makes sense: an import may say anything."""
     return {
         session: times
         for session, times in named(detail, name).items()
@@ -141,7 +141,7 @@ def fixes_of(detail: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _evidence(known: Mapping[str, Any], fresh: Mapping[str, Any]) -> dict[str, int]:
-    """Which session saw it how often: told again, a session counts once, beside what it saw of those merged into it."""
+    """Return which session saw it how often: one that is read again counts once, beside what was merged into it."""
     also = counts_of(known, ALSO)
     again = {session: times + also.get(session, 0) for session, times in counts_of(fresh).items()}
     return _bounded({**counts_of(known), **again})

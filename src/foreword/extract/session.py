@@ -78,7 +78,7 @@ class SessionExtractor:
 
     @property
     def excerpts(self) -> tuple[str, ...]:
-        """The first prompt and the last turns: enough for a model to sum the session up in better words."""
+        """Return the first prompt and the last turns: enough for a model to sum the session up in better words."""
         prompts = [each.text for each in self._actions if each.kind == "prompt"]
         answers = [each.text for each in self._actions if each.kind == "answer"]
         return (*prompts[:1], *prompts[1:][-3:], *answers[-3:])
@@ -301,7 +301,7 @@ def failure_uid(key: str, *, project: str) -> str:
 
 
 def memory_of_change(change: Change, *, project: Project, source: str, trust: Trust) -> Memory:
-    """One memory for each function of a project: whoever changes it last says what became of it."""
+    """Return the one memory of a function: whoever changes it last says what became of it."""
     name = f"{change.function}()" if "(" in change.signature else change.function
     return Memory(
         kind="change",
@@ -327,7 +327,7 @@ def memory_of_change(change: Change, *, project: Project, source: str, trust: Tr
 
 
 def is_test(file: str) -> bool:
-    """Whether a file holds tests, by its name and folders."""
+    """Return whether a file holds tests, by its name and folders."""
     name = file.rpartition("/")[2].lower()
     return (
         name.startswith("test_") or "_test." in name or ".test." in name or ".spec." in name or "/tests/" in f"/{file}"
