@@ -57,8 +57,8 @@ def _merge_failure(known: Memory, fresh: Memory) -> Memory:
     detail = merge_failure_detail(known.detail, fresh.detail)
     if routines := {**named(known.detail, ROUTINES), **named(fresh.detail, ROUTINES)}:
         detail[ROUTINES] = dict(list(routines.items())[-EVIDENCE:])
-    told = replace(fresh, uid=known.uid, title=failure_title(detail), body=failure_body(detail))
-    return _seen_again(told, known, most=8, seen=sum(counts_of(detail).values()), detail=detail)
+    merged = replace(fresh, uid=known.uid, title=failure_title(detail), body=failure_body(detail))
+    return _seen_again(merged, known, most=8, seen=sum(counts_of(detail).values()), detail=detail)
 
 
 def _seen_again(base: Memory, other: Memory, *, most: int, **more: Any) -> Memory:

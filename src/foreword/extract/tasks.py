@@ -184,10 +184,10 @@ def _statements(turns: Sequence[Turn]) -> Iterator[str]:
                 continue
             for sentence in split_sentences(block.text):
                 # Later work has mostly dealt with what a message said; a list of what is still open outlives it.
-                said = _OPEN_LABEL.match(sentence) or (not later and _LEFT.search(sentence))
+                is_open = _OPEN_LABEL.match(sentence) or (not later and _LEFT.search(sentence))
                 kept = takewhile(lambda clause: not OFFER.search(clause), _CLAUSE.split(_BARE_LABEL.sub("", sentence)))
                 text = ", ".join(kept).rstrip(" :")
-                if said and text and not _SETTLED.search(sentence) and not _OF_GIT.search(text):
+                if is_open and text and not _SETTLED.search(sentence) and not _OF_GIT.search(text):
                     yield capitalised(text)
 
 

@@ -65,7 +65,7 @@ class Activity:
 
     def __init__(self) -> None:
         self.touched: Times = {}  # files, each behind its project
-        self.said: Times = {}  # roots of words and names of files, by anybody
+        self.mentioned: Times = {}  # roots of words and names of files, by anybody
         self.prompted: Times = {}  # roots of the words of the user's prompts, names in their parts
         self.fetched: list[tuple[str, float]] = []
         self.runs: dict[Words, float] = {}
@@ -104,8 +104,8 @@ class Activity:
     def first_mention(self, file: str) -> float:
         """Return when a file was first named, with or without its ending, or described in words by the user."""
         name = os.path.basename(file).lower()
-        stem = self.said.get(_root(name.partition(".")[0]), NEVER)
-        return min(stem, self.said.get(name, NEVER), self.first_described(_name_words(file)))
+        stem = self.mentioned.get(_root(name.partition(".")[0]), NEVER)
+        return min(stem, self.mentioned.get(name, NEVER), self.first_described(_name_words(file)))
 
     def first_described(self, words: Iterable[str]) -> float:
         """Return when the user had used all of these words."""
@@ -113,7 +113,9 @@ class Activity:
 
     def new_words(self, window: Window) -> list[set[str]]:
         """Return, for each text that the agent wrote in that time, the words that nobody had used before it."""
-        return [{word for word in words if self.said.get(word) == at} for at, words in self._written if at in window]
+        return [
+            {word for word in words if self.mentioned.get(word) == at} for at, words in self._written if at in window
+        ]
 
     def _add_tool(self, action: Action, *, project: str, root: str) -> None:
         at = action.at
@@ -125,7 +127,7 @@ class Activity:
             self._say(text, at)
         files = list(action.files) if not action.failed else []
         for command in commands_of(action.command) if action.act == "run" else ():
-            self._note(self.said, _file_names(command.text), at)
+            self._note(self.mentioned, _file_names(command.text), at)
             words = frozenset(command.text.split())
             if len(self.runs) < MOST_NOTED:
                 self.runs[words] = min(at, self.runs.get(words, NEVER))
@@ -141,7 +143,7 @@ class Activity:
             self._write("\n".join(added), at)
 
     def _say(self, text: str, at: float) -> None:
-        self._note(self.said, _roots(text) | _file_names(text), at)
+        self._note(self.mentioned, _roots(text) | _file_names(text), at)
 
     def _write(self, text: str, at: float) -> None:
         self._say(text, at)
