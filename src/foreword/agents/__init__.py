@@ -15,7 +15,7 @@ from foreword.errors import BadPayload
 from foreword.models import Cap
 
 if TYPE_CHECKING:  # 5 ms that only `install` needs
-    from foreword.agents.setup import Place, Setup
+    from foreword.agents.setup import InstallTarget, Setup
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,9 @@ class AgentAdapter:
     answer: Callable[[str, str], Mapping[str, Any]]  # event, context -> the object on stdout
     tool_use: Callable[[Mapping[str, Any]], dict[str, Any]] = lambda _: {}  # payload -> the fields of a `ToolUse`
     follow_up: Callable[[str], Mapping[str, Any]] | None = None  # a request -> what lets it go on after it stopped
-    setup: Callable[[Place], Setup | None] = lambda _: None  # how it is found on a machine, and what install writes
+    setup: Callable[[InstallTarget], Setup | None] = lambda _: (
+        None
+    )  # how it is found on a machine, and what install writes
     form: str = "markdown"  # of its context, one of `models.FORMS`
     cap: Cap | None = None  # the longest answer that it takes whole; None where it takes all
     second_chance: bool = False  # its start may get lost: the block of the start comes again with the first prompt

@@ -9,7 +9,7 @@ from foreword.agents import AgentAdapter, HookInput, dict_of, parse_claude_shape
 from foreword.models import TOOL_BEGIN, Cap
 
 if TYPE_CHECKING:  # 5 ms that only `install` needs
-    from foreword.agents.setup import Change, Place, Setup
+    from foreword.agents.setup import Change, InstallTarget, Setup
 
 
 def parse(payload: Mapping[str, Any]) -> HookInput:
@@ -43,71 +43,74 @@ def follow_up(text: str) -> Mapping[str, Any]:
     return {"decision": "block", "reason": text}  # it becomes a message, and one more turn follows
 
 
-def setup(place: Place) -> Setup:
+def setup(target: InstallTarget) -> Setup:
     """Set it up by entries of its settings, or by a plugin in a marketplace of our own."""
     from foreword.agents.setup import Setup
 
-    folder = place.folder("CLAUDE_CONFIG_DIR", ".claude")
-    too_old = bool(place.version) and not _at_least(place.version, (2, 1, 197))
+    folder = target.folder("CLAUDE_CONFIG_DIR", ".claude")
+    too_old = bool(target.version) and not _at_least(target.version, (2, 1, 197))
     after: tuple[str, ...] = ()
-    if place.plugin and too_old:
-        after = (f"Claude Code {place.version} is too old for our plugin: its settings are used instead.",)
-    elif place.plugin and not _at_least(place.version, (2, 1, 325)):
+    if target.plugin and too_old:
+        after = (f"Claude Code {target.version} is too old for our plugin: its settings are used instead.",)
+    elif target.plugin and not _at_least(target.version, (2, 1, 325)):
         after = ("Start Claude Code twice: before 2.1.325 it loads the hooks of a new plugin at its second start.",)
     return Setup(
         binary="claude",
         folder=folder,
-        changes=_plugin(place, folder) if place.plugin and not too_old else _settings(place, folder),
+        changes=_plugin(target, folder) if target.plugin and not too_old else _settings(target, folder),
         after=after,
         switches=_switches(),
         transcripts=("projects/*/*.jsonl",),
     )
 
 
-def _settings(place: Place, folder: Any) -> tuple[Change, ...]:
-    from foreword.agents.setup import Entry, OwnedFile, shipped
+def _settings(target: InstallTarget, folder: Any) -> tuple[Change, ...]:
+    from foreword.agents.setup import Entry, OwnedFile, read_asset
 
     hooks = (
-        Entry(folder / "settings.json", ("hooks", event), each, append=True) for event, each in _hooks(place).items()
+        Entry(folder / "settings.json", ("hooks", event), each, append=True) for event, each in _hooks(target).items()
     )
     texts = {"skills/foreword/SKILL.md": "SKILL.md"}
     texts |= {f"commands/foreword/{name}.md": f"commands/{name}.md" for name in _commands()}
     return (
         *hooks,
-        Entry(_state(place), ("mcpServers", "foreword"), _server(place)),
-        *(OwnedFile(folder / name, shipped(f"claude/{text}")) for name, text in texts.items()),
-        *_counted(place),
+        Entry(_state(target), ("mcpServers", "foreword"), _server(target)),
+        *(OwnedFile(folder / name, read_asset(f"claude/{text}")) for name, text in texts.items()),
+        *_counted(target),
     )
 
 
-def _plugin(place: Place, folder: Any) -> tuple[Change, ...]:
+def _plugin(target: InstallTarget, folder: Any) -> tuple[Change, ...]:
     from foreword import __version__
-    from foreword.agents.setup import Entry, OwnedFile, shipped, written
+    from foreword.agents.setup import Entry, OwnedFile, json_file, read_asset
 
     settings = folder / "settings.json"
-    market = place.hook.parent.parent / "claude"
+    market = target.hook.parent.parent / "claude"
     root = market / "plugins" / "foreword"
     owner = {"name": "Foreword"}
     about = "Memory for coding agents: what mattered in earlier sessions, in front of the next prompt."
     listed = {"name": "foreword", "source": "./plugins/foreword", "description": about}
     manifest = {"name": "foreword", "version": __version__, "description": about, "author": owner, "license": "MIT"}
     marketplace = {"name": "foreword", "owner": owner, "metadata": {"description": about}, "plugins": [listed]}
-    hooks = {"description": about, "hooks": {event: [each] for event, each in _hooks(place).items()}}
+    hooks = {"description": about, "hooks": {event: [each] for event, each in _hooks(target).items()}}
     declared = {"source": {"source": "directory", "path": str(market)}}
     return (
-        OwnedFile(market / ".claude-plugin" / "marketplace.json", written(marketplace)),
-        OwnedFile(root / ".claude-plugin" / "plugin.json", written(manifest)),
-        OwnedFile(root / "hooks" / "hooks.json", written(hooks)),
-        OwnedFile(root / ".mcp.json", written({"mcpServers": {"foreword": _server(place)}})),
-        OwnedFile(root / "skills" / "foreword" / "SKILL.md", shipped("claude/SKILL.md")),
-        *(OwnedFile(root / "commands" / f"{name}.md", shipped(f"claude/commands/{name}.md")) for name in _commands()),
-        *_registered(place, folder),
+        OwnedFile(market / ".claude-plugin" / "marketplace.json", json_file(marketplace)),
+        OwnedFile(root / ".claude-plugin" / "plugin.json", json_file(manifest)),
+        OwnedFile(root / "hooks" / "hooks.json", json_file(hooks)),
+        OwnedFile(root / ".mcp.json", json_file({"mcpServers": {"foreword": _server(target)}})),
+        OwnedFile(root / "skills" / "foreword" / "SKILL.md", read_asset("claude/SKILL.md")),
+        *(
+            OwnedFile(root / "commands" / f"{name}.md", read_asset(f"claude/commands/{name}.md"))
+            for name in _commands()
+        ),
+        *_registered(target, folder),
         Entry(settings, ("extraKnownMarketplaces", "foreword"), declared),
         Entry(settings, ("enabledPlugins", "foreword@foreword"), True),
     )
 
 
-def _registered(place: Place, folder: Any) -> tuple[Change, ...]:
+def _registered(target: InstallTarget, folder: Any) -> tuple[Change, ...]:
     """List what Claude Code writes down of a plugin when it first loads it.
 
     Its own `plugin install` would rewrite the user's settings in its own form, and copy the plugin: a new one of the
@@ -123,22 +126,22 @@ def _registered(place: Place, folder: Any) -> tuple[Change, ...]:
         AgentResidue(lists / "cache" / "foreword"),
         AgentResidue(lists / "data" / "foreword-foreword"),
         AgentResidue(lists / "marketplaces"),
-        AgentResidue(_state(place), ("pluginUsage", "foreword@foreword")),
-        *_counted(place),
+        AgentResidue(_state(target), ("pluginUsage", "foreword@foreword")),
+        *_counted(target),
     )
 
 
-def _counted(place: Place) -> tuple[Change, ...]:
+def _counted(target: InstallTarget) -> tuple[Change, ...]:
     """List its counts of how often our skill and commands were used; the skill has two names, one in each form."""
     from foreword.agents.setup import AgentResidue
 
     names = ("foreword", "foreword:foreword", *(f"foreword:{name}" for name in _commands()))
-    return tuple(AgentResidue(_state(place), ("skillUsage", name)) for name in names)
+    return tuple(AgentResidue(_state(target), ("skillUsage", name)) for name in names)
 
 
-def _state(place: Place) -> Any:
+def _state(target: InstallTarget) -> Any:
     # Inside a folder that was moved, beside one that was not.
-    return place.folder("CLAUDE_CONFIG_DIR") / ".claude.json"
+    return target.folder("CLAUDE_CONFIG_DIR") / ".claude.json"
 
 
 def _switches() -> tuple[tuple[str, str, bool], ...]:
@@ -156,18 +159,18 @@ def _commands() -> tuple[str, ...]:
     return "remember", "search", "handoff"
 
 
-def _server(place: Place) -> dict[str, Any]:
-    return {"type": "stdio", "command": str(place.mcp), "args": [], "env": {}}
+def _server(target: InstallTarget) -> dict[str, Any]:
+    return {"type": "stdio", "command": str(target.mcp), "args": [], "env": {}}
 
 
-def _hooks(place: Place) -> dict[str, dict[str, Any]]:
+def _hooks(target: InstallTarget) -> dict[str, dict[str, Any]]:
     """Return each event with what is run then; old versions drop a whole file that names an unknown event."""
     # Not waited for by the agent. At its exit Claude Code ends what still runs so: what comes last stays as it is.
     in_background = ("PostToolUse", "SubagentStop", "PreCompact")
-    behind = {"async": True} if _at_least(place.version, (2, 1, 197)) else {}
+    behind = {"async": True} if _at_least(target.version, (2, 1, 197)) else {}
     # Before our own tools, because the id of the call shows the worker whose session it is; before commands and edits
     # for a hint. Versions that drop the answer are not made to wait for it.
-    tools = (*(HINTED if _at_least(place.version, (2, 1, 197)) else ()), *OUR_TOOLS)
+    tools = (*(HINTED if _at_least(target.version, (2, 1, 197)) else ()), *OUR_TOOLS)
     # Claude Code searches a name for a pattern with such signs: without the anchors `Write` would find `TodoWrite`.
     before = {"matcher": f"^(?:{'|'.join(tools)})$"}
     matchers: dict[str, dict[str, Any]] = {
@@ -175,14 +178,14 @@ def _hooks(place: Place) -> dict[str, dict[str, Any]]:
         "UserPromptSubmit": {},
         "PreToolUse": before,
         "PostToolUse": {"matcher": "*"},
-        **({"PostToolUseFailure": {"matcher": "*"}} if _at_least(place.version, (2, 0, 76)) else {}),
+        **({"PostToolUseFailure": {"matcher": "*"}} if _at_least(target.version, (2, 0, 76)) else {}),
         "Stop": {},
         "SubagentStop": {},
         "PreCompact": {},
         "SessionEnd": {},
     }
     hooks = {
-        event: {"type": "command", "command": place.command("claude-code", event), "timeout": 5} for event in matchers
+        event: {"type": "command", "command": target.command("claude-code", event), "timeout": 5} for event in matchers
     }
     return {
         event: {**matcher, "hooks": [{**hooks[event], **(behind if event in in_background else {})}]}

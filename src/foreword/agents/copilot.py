@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from foreword.agents import AgentAdapter, HookInput, dict_of, exit_of, files_of, text_of
 
 if TYPE_CHECKING:  # 5 ms that only `install` needs
-    from foreword.agents.setup import Place, Setup
+    from foreword.agents.setup import InstallTarget, Setup
 
 
 def parse(payload: Mapping[str, Any]) -> HookInput:
@@ -50,22 +50,22 @@ def answer(_event: str, text: str) -> Mapping[str, Any]:
     return {"additionalContext": text}
 
 
-def setup(place: Place) -> Setup:
+def setup(target: InstallTarget) -> Setup:
     """Set up hooks in a file of ours, beside those of others, and the MCP server in its list of them."""
-    from foreword.agents.setup import Entry, OwnedFile, Setup, written
+    from foreword.agents.setup import Entry, OwnedFile, Setup, json_file
 
-    folder = place.folder("COPILOT_HOME", ".copilot")
+    folder = target.folder("COPILOT_HOME", ".copilot")
     hooks = {
-        event: [{"type": "command", "bash": place.command("copilot", event), "timeoutSec": 5}]
+        event: [{"type": "command", "bash": target.command("copilot", event), "timeoutSec": 5}]
         for event in _EVENTS
         if event[0].islower()  # each event has two spellings; with both registered, every event would come twice
     }
-    server = {"type": "local", "command": str(place.mcp), "args": [], "tools": ["*"]}
+    server = {"type": "local", "command": str(target.mcp), "args": [], "tools": ["*"]}
     return Setup(
         binary="copilot",
         folder=folder,
         changes=(
-            OwnedFile(folder / "hooks" / "foreword.json", written({"version": 1, "hooks": hooks})),
+            OwnedFile(folder / "hooks" / "foreword.json", json_file({"version": 1, "hooks": hooks})),
             Entry(folder / "mcp-config.json", ("mcpServers", "foreword"), server),
         ),
         transcripts=("session-state/*/events.jsonl",),

@@ -9,7 +9,7 @@ from foreword.agents import AgentAdapter, HookInput, dict_of, files_of, text_of
 from foreword.models import Cap
 
 if TYPE_CHECKING:  # 5 ms that only `install` needs
-    from foreword.agents.setup import Place, Setup
+    from foreword.agents.setup import InstallTarget, Setup
 
 
 def parse(payload: Mapping[str, Any]) -> HookInput:
@@ -48,11 +48,11 @@ def answer(event: str, text: str) -> Mapping[str, Any]:
     return {**goes_on, "additional_context": text}
 
 
-def setup(place: Place) -> Setup:
+def setup(target: InstallTarget) -> Setup:
     """Set up hooks and the MCP server, each in its file; Cursor wants a version in the first."""
     from foreword.agents.setup import Entry, Setup
 
-    folder = place.user / ".cursor"
+    folder = target.user / ".cursor"
     hooks = folder / "hooks.json"
     return Setup(
         binary="cursor",
@@ -60,10 +60,10 @@ def setup(place: Place) -> Setup:
         changes=(
             Entry(hooks, ("version",), 1, default=True),
             *(
-                Entry(hooks, ("hooks", event), {"command": place.command("cursor", event), "timeout": 5}, append=True)
+                Entry(hooks, ("hooks", event), {"command": target.command("cursor", event), "timeout": 5}, append=True)
                 for event in ADAPTER.events
             ),
-            Entry(folder / "mcp.json", ("mcpServers", "foreword"), {"command": str(place.mcp), "args": []}),
+            Entry(folder / "mcp.json", ("mcpServers", "foreword"), {"command": str(target.mcp), "args": []}),
         ),
         after=("Restart Cursor, then look at Settings > Hooks and Settings > MCP: both should name foreword.",),
     )

@@ -12,7 +12,7 @@ from foreword.agents import AgentAdapter, HookInput, dict_of, exit_of, files_of,
 from foreword.agents.claude_code import answer
 
 if TYPE_CHECKING:  # 5 ms that only `install` needs
-    from foreword.agents.setup import Place, Setup
+    from foreword.agents.setup import InstallTarget, Setup
 
 
 def parse(payload: Mapping[str, Any]) -> HookInput:
@@ -66,21 +66,21 @@ def _own_output(text: str) -> str:
     return text[8:].removeprefix("(empty)").lstrip("\n")
 
 
-def setup(place: Place) -> Setup:
+def setup(target: InstallTarget) -> Setup:
     """Set up hooks and the MCP server, both in settings.json; its timeouts are milliseconds."""
     from foreword.agents.setup import Entry, Setup
 
-    folder = place.folder("GEMINI_CLI_HOME") / ".gemini"
+    folder = target.folder("GEMINI_CLI_HOME") / ".gemini"
     settings = folder / "settings.json"
     return Setup(
         binary="gemini",
         folder=folder,
         changes=(
             *(
-                Entry(settings, ("hooks", event), _hook(place, event=event), append=True)
+                Entry(settings, ("hooks", event), _hook(target, event=event), append=True)
                 for event in ("SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "SessionEnd")
             ),
-            Entry(settings, ("mcpServers", "foreword"), {"command": str(place.mcp), "args": []}),
+            Entry(settings, ("mcpServers", "foreword"), {"command": str(target.mcp), "args": []}),
         ),
         switches=tuple(
             (file, "hooksConfig.enabled", False) for file in ("settings.json", "/etc/gemini-cli/settings.json")
@@ -89,8 +89,8 @@ def setup(place: Place) -> Setup:
     )
 
 
-def _hook(place: Place, *, event: str) -> dict[str, Any]:
-    run = {"name": "foreword", "type": "command", "command": place.command("gemini", event), "timeout": 5000}
+def _hook(target: InstallTarget, *, event: str) -> dict[str, Any]:
+    run = {"name": "foreword", "type": "command", "command": target.command("gemini", event), "timeout": 5000}
     return {"matcher": "*", "hooks": [run]}
 
 

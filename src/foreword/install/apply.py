@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from foreword.agents.setup import Setup
 from foreword.errors import ForewordError
-from foreword.install import files, manifest, ownership
+from foreword.install import files, manifest
 from foreword.install.manifest import FileRecord, Manifest
-from foreword.install.plan import Plan, Planned, undo_plan
+from foreword.install.plan import Plan, PlannedFile, undo_plan
 from foreword.paths import Home
 
 
 def apply(plan: Plan, *, home: Home) -> tuple[str, ...]:
     """Apply *plan*; return what the user should know. After an error all is as it was, or can still be undone."""
-    with manifest.alone(home):
-        _refuse(plan.files)
+    with manifest.lock(home):
+        _check(plan.files)
         before = manifest.load(home, plan.agent)
         known = before or Manifest(plan.agent)
         made = [each.file for each in plan.files if each.changed]
@@ -27,94 +28,59 @@ def apply(plan: Plan, *, home: Home) -> tuple[str, ...]:
         folders = (str(folder) for file in made for folder in files.missing_folders(file))
         begun = Manifest(
             plan.agent,
-            {**known.files, **{str(each.file): _remembered(each, home=home) for each in plan.files}},
+            {**known.files, **{str(each.file): _record(each, home=home) for each in plan.files}},
             tuple(dict.fromkeys((*known.folders, *folders))),
             plan.residue,
             plan.preexisting,
-            plugin=plan.plugin,
+            plan.plugin,
+            plan.version,
         )
         manifest.save(home, begun)
-        notes = _keep_copies(plan, home=home)
-        work = _Work()
+        notes = _keep_edited(plan, home=home)
+        gone = {str(each.file) for each in plan.files if each.record is None}
+        left = {path: record for path, record in begun.files.items() if path not in gone}
         try:
-            work.write(plan.files)
-            gone = {str(each.file) for each in plan.files if each.record is None}
-            done = {path: record for path, record in begun.files.items() if path not in gone}
-            manifest.save(home, replace(begun, files=done))
+            _write(plan.files)
+            manifest.save(home, replace(begun, files=left))
         except BaseException:
-            if work.roll_back():
-                _restore(home, plan.agent, before)
+            if _roll_back(plan.files, folders=begun.folders[len(known.folders) :]):
+                with suppress(OSError):
+                    manifest.save(home, before) if before else manifest.drop(home, plan.agent)
+                    manifest.tidy(home)
             raise
-        for path in plan.gone:
-            _remove(path)
+        _remove(plan.gone)
         manifest.tidy(home)
     return notes
 
 
 def undo(agent: str, *, home: Home, setup: Setup | None = None) -> tuple[str, ...]:
     """Leave an agent as it was; return what the user should know. After an error its files are as they were."""
-    with manifest.alone(home):
+    with manifest.lock(home):
         plan = undo_plan(setup, agent=agent, home=home)
-        _refuse(plan.files)
+        _check(plan.files)
         known = manifest.load(home, agent)
-        work = _Work()
+        notes = _keep_edited(plan, home=home)
         try:
-            notes = _keep_copies(plan, home=home)
-            work.write(plan.files[::-1])
+            _write(plan.files[::-1])
         except BaseException:
-            work.roll_back()
+            _roll_back(plan.files)
             raise
-        for path in plan.gone:
-            _remove(path)
-        for folder in reversed(known.folders) if known is not None else _named_like_us(plan.files):
-            with suppress(OSError):
-                os.rmdir(folder)  # only where nothing of the user's came into it
-        if known is not None:
-            manifest.drop(home, agent)
+        _remove(plan.gone)
+        _remove_folders(known.folders if known else (str(each.file.parent) for each in plan.files if each.new is None))
+        manifest.drop(home, agent)
         manifest.tidy(home)
     return notes
 
 
-def _named_like_us(planned: tuple[Planned, ...]) -> list[str]:
-    gone = [each.file.parent for each in planned if each.new is None]
-    return [str(folder) for folder in dict.fromkeys(gone) if "foreword" in folder.name.lower()]
+def _check(planned: Sequence[PlannedFile]) -> None:
+    for each in planned:
+        if files.read(each.file) != each.old:
+            raise ForewordError(f"{each.file} was changed in this moment", hint="run the command again")
+        if each.changed:
+            files.check_writable(each.file)
 
 
-class _Work:
-    """What was written so far, so that it can be rolled back."""
-
-    def __init__(self) -> None:
-        self.written: list[Planned] = []
-        self.made: list[Path] = []
-
-    def write(self, planned: tuple[Planned, ...]) -> None:
-        for each in planned:
-            files.sweep(each.file)
-            if not each.changed:
-                continue
-            for folder in files.missing_folders(each.file) if each.new is not None else ():
-                with suppress(FileExistsError):
-                    os.mkdir(folder, files.OUR_FOLDER)
-                    self.made.append(folder)
-            self.written.append(each)
-            files.write(each.file, each.new, mode=files.OUR_PROGRAM if each.executable else files.OUR_FILE)
-
-    def roll_back(self) -> bool:
-        """Restore every file; False where one could not be: then the manifest stays for `uninstall`."""
-        whole = True
-        for each in reversed(self.written):
-            try:
-                if files.read(each.file) != each.old:
-                    files.write(each.file, each.old)
-            except (ForewordError, OSError):  # a disk that is full takes back no byte either
-                whole = False
-        for folder in reversed(self.made):
-            with suppress(OSError):
-                os.rmdir(folder)
-        return whole
-
-
-def _remembered(planned: Planned, *, home: Home) -> FileRecord:
+def _record(planned: PlannedFile, *, home: Home) -> FileRecord:
     """Return what the manifest needs to restore a file, whichever of its states it is found in."""
     states = (planned.old, planned.new, planned.base)
     return replace(
@@ -125,19 +91,11 @@ def _remembered(planned: Planned, *, home: Home) -> FileRecord:
     )
 
 
-def _refuse(planned: tuple[Planned, ...]) -> None:
-    for each in planned:
-        if files.read(each.file) != each.old:
-            raise ForewordError(f"{each.file} was changed in this moment", hint="run the command again")
-        if each.changed:
-            files.check_writable(each.file)
-
-
-def _keep_copies(plan: Plan, *, home: Home) -> tuple[str, ...]:
+def _keep_edited(plan: Plan, *, home: Home) -> tuple[str, ...]:
     """Keep what somebody made of a file of ours where no agent reads it; return a note for each."""
     notes = []
     for each in plan.files:
-        if each.keep_copy and each.changed and each.old is not None:
+        if each.edited and each.changed and each.old is not None:
             home.prepare()
             folder = home.installed / "kept" / plan.agent
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -147,21 +105,41 @@ def _keep_copies(plan: Plan, *, home: Home) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _restore(home: Home, agent: str, before: Manifest | None) -> None:
-    with suppress(OSError):
-        if before is None:
-            manifest.drop(home, agent)
-        else:
-            manifest.save(home, before)
-        manifest.tidy(home)
+def _write(planned: Sequence[PlannedFile]) -> None:
+    for each in planned:
+        files.sweep(each.file)
+        if each.changed:
+            for folder in files.missing_folders(each.file) if each.new is not None else ():
+                os.mkdir(folder, files.OUR_FOLDER)
+            files.write(each.file, each.new)
 
 
-def _remove(path: Path) -> None:
-    """Remove a file or folder; one that is not named after us only where it is empty."""
-    with suppress(OSError):
-        if path.is_symlink() or not path.is_dir():
-            os.unlink(path)
-        elif ownership.names_us(path.name):
-            shutil.rmtree(path)
-        else:
-            os.rmdir(path)
+def _roll_back(planned: Sequence[PlannedFile], *, folders: Sequence[str] = ()) -> bool:
+    """Restore every file; False where one could not be: then the manifest stays for `uninstall`."""
+    whole = True
+    for each in reversed(planned):
+        try:
+            if files.read(each.file) != each.old:
+                files.write(each.file, each.old)
+        except (ForewordError, OSError):  # a disk that is full takes back no byte either
+            whole = False
+    _remove_folders(folders)
+    return whole
+
+
+def _remove(paths: Iterable[Path]) -> None:
+    """Remove what an agent made because of us; what is not named after us only where it is an empty folder."""
+    for path in paths:
+        with suppress(OSError):
+            if path.is_symlink() or not path.is_dir():
+                os.unlink(path)
+            elif "foreword" in path.name.lower():
+                shutil.rmtree(path)
+            else:
+                os.rmdir(path)
+
+
+def _remove_folders(folders: Iterable[str]) -> None:
+    for folder in reversed(list(folders)):
+        with suppress(OSError):
+            os.rmdir(folder)  # only where nothing of the user's came into it

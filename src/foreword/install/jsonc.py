@@ -59,7 +59,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def put(text: str, keys: Keys, new: Any, *, append: bool = False) -> Put:
-    """Set *new* at *keys*, or append it to the list there; what is missing on the way is made."""
+    """Set *new* at *keys*, where nothing is yet, or append it to the list there; what is missing on the way is made."""
     root = _tree(text)
     if root is None:
         return _begun(text, keys, new, append=append)
@@ -74,21 +74,8 @@ def put(text: str, keys: Keys, new: Any, *, append: bool = False) -> Put:
             made = tuple(keys[:end] for end in range(depth + 1, len(keys) + append))
             return _inserted(text, root, node, key=key, new=inner, path=keys[:depth], made=made)
         node = child.node
-    if append:
-        _expect(node, "a list", text, keys)
-        return _inserted(text, root, node, key=None, new=new, path=keys)
-    return Put(replace(text, keys, new))
-
-
-def replace(text: str, path: Path, new: Any) -> str:
-    """Replace the value at *path* by *new*."""
-    root = _tree(text)
-    node = None if root is None else _at(root, path)
-    if root is None or node is None:
-        raise KeyError(path)
-    indent = _indent_of_line(text, node.start)
-    shown = _shown(new, unit=_unit(text, root), indent=indent, newline=_newline(text), inline=_is_inline(text, root))
-    return text[: node.start] + shown + text[node.end :]
+    _expect(node, "a list", text, keys)
+    return _inserted(text, root, node, key=None, new=new, path=keys)
 
 
 def remove(text: str, path: Path) -> str:
@@ -135,52 +122,36 @@ def _begun(text: str, keys: Keys, new: Any, *, append: bool) -> Put:
 def _inserted(
     text: str, root: _Node, node: _Node, *, key: str | None, new: Any, path: Keys, made: tuple[Keys, ...] = ()
 ) -> Put:
+    """Insert a value as the last child of *node*, on a line of its own."""
     newline, unit = _newline(text), _unit(text, root)
     last = node.children[-1] if node.children else None
     if last is not None:
-        spot, is_line = _behind_comments(text, last.comma + 1 if last.comma >= 0 else last.node.end)
-        inline = "\n" not in text[node.start : node.children[0].start] and not is_line
+        spot = _behind_comments(text, last.comma + 1 if last.comma >= 0 else last.node.end)
     else:
-        spot, is_line = _behind_all_comments(text, node.start + 1, node.end - 1)
-        inline = _is_inline(text, root) and not is_line
-    compact = inline and not re.search(r"[:,]\s", _outside_strings(text, root))
+        spot = max((found.end() for found in _comments(text, node.start + 1, node.end - 1)), default=node.start + 1)
     indent = _indent_of_children(text, node, unit)
-    lead = newline + indent if not inline else " " if last is not None and not compact else ""
-    body = "" if key is None else json.dumps(key, ensure_ascii=False) + (":" if compact else ": ")
-    body += _shown(new, unit=unit, indent=indent, newline=newline, inline=inline, compact=compact)
-    closing = newline + _indent_of_line(text, node.start)
-    tail = closing if last is None and not inline and "\n" not in text[spot : node.end - 1] else ""
+    body = "" if key is None else f"{json.dumps(key, ensure_ascii=False)}: "
+    body += json.dumps(new, ensure_ascii=False, indent=unit).replace("\n", newline + indent)
+    tail = newline + _indent_of_line(text, node.start) if last is None and "\n" not in text[spot : node.end - 1] else ""
     if last is not None and last.comma >= 0:
         tail = ","
-    changed = text[:spot] + lead + body + tail + text[spot:]
+    changed = text[:spot] + newline + indent + body + tail + text[spot:]
     if last is not None and last.comma < 0:
         changed = changed[: last.node.end] + "," + changed[last.node.end :]
     was = {path: text[node.start + 1 : node.end - 1]} if last is None else {}
     return Put(changed, made, was)
 
 
-def _shown(new: Any, *, unit: str, indent: str, newline: str, inline: bool, compact: bool = False) -> str:
-    if inline:
-        return json.dumps(new, ensure_ascii=False, separators=(",", ":") if compact else (", ", ": "))
-    return json.dumps(new, ensure_ascii=False, indent=unit).replace("\n", newline + indent)
-
-
-def _behind_comments(text: str, at: int) -> tuple[int, bool]:
-    """Return the place behind the comments on the same line, which describe it, and whether one ends the line."""
-    spot, is_line = at, False
+def _behind_comments(text: str, at: int) -> int:
+    """Return the place behind the comments on the same line, which describe what stands before them."""
     while True:
-        start = spot + len(text[spot:]) - len(text[spot:].lstrip(" \t")) if not is_line else spot
-        found = None if is_line else _COMMENT.match(text, start)
+        start = at + len(text[at:]) - len(text[at:].lstrip(" \t"))
+        found = _COMMENT.match(text, start)
         if found is None:
-            return spot, is_line
-        spot, is_line = found.end(), found[0].startswith("//")
-
-
-def _behind_all_comments(text: str, start: int, end: int) -> tuple[int, bool]:
-    spot, is_line = start, False
-    for found in _comments(text, start, end):
-        spot, is_line = found.end(), found[0].startswith("//")
-    return spot, is_line
+            return at
+        at = found.end()
+        if found[0].startswith("//"):
+            return at
 
 
 # --- taking out ---
@@ -252,10 +223,6 @@ def _unit(text: str, root: _Node) -> str:
     return DEFAULT_INDENT if indent is None else indent.removeprefix(base)
 
 
-def _is_inline(text: str, root: _Node) -> bool:
-    return bool(root.children) and "\n" not in text[root.start : root.end]
-
-
 def _own_line(text: str, at: int) -> str | None:
     """Return the indentation of what begins its line here; None where something stands before it."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
@@ -273,10 +240,6 @@ def _indent_of_children(text: str, node: _Node, unit: str) -> str:
         if "\n" in text[node.start : child.start] and (indent := _own_line(text, child.start)) is not None:
             return indent
     return _indent_of_line(text, node.start) + unit
-
-
-def _outside_strings(text: str, root: _Node) -> str:
-    return _STRING.sub('""', text[root.start : root.end])
 
 
 # --- a tree that knows where everything stands ---
