@@ -179,8 +179,8 @@ def test_a_viewer_in_trouble_or_closed_keeps_nobody_out(fresh_page, fresh, watch
     fresh_page.get_by_text("the store is locked").first.wait_for()
     still(fresh_page)
     found = grave(fresh_page, "health with troubles")
-    fresh.close("it was closed by `foreword view --close`")
-    fresh_page.locator("#closed", has_text="foreword view --close").wait_for()
+    fresh.close("its command ended")
+    fresh_page.locator("#closed", has_text="its command ended").wait_for()
     assert [*found, *grave(fresh_page, "closed")] == []
 
 

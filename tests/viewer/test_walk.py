@@ -238,5 +238,5 @@ def close(page: Any, viewer: Viewer, watch: Watch) -> None:
     watch.expects_it_gone()
     with page.expect_response("**/api/changes"):  # a page that does not listen yet cannot be told why
         visit(page, f"{viewer.origin}/now")
-    viewer.close("it was closed by `foreword view --close`")
-    page.locator("#closed", has_text="foreword view --close. Run foreword view").wait_for()
+    viewer.close("its command ended")
+    page.locator("#closed", has_text="its command ended. Run foreword view").wait_for()

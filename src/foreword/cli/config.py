@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from foreword.cli import output
-from foreword.cli.connection import this_home
+from foreword.cli.connection import refuse_agents, this_home
 from foreword.cli.options import Json, did_you_mean
 from foreword.errors import BadConfig
 
@@ -70,6 +70,7 @@ def change_setting(
     """
     from foreword.config import change
 
+    refuse_agents()
     _find(_load(), name)
     change(this_home(), name, value)
     loaded = _reload()
@@ -85,6 +86,7 @@ def remove_setting(name: Name) -> None:
     """Remove one setting from the file, so that its default applies again."""
     from foreword.config import unset
 
+    refuse_agents()
     _find(_load(), name)
     if unset(this_home(), name):
         _reload()

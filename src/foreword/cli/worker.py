@@ -1,19 +1,15 @@
-"""`worker`, `mcp` and `hook`: the processes behind the commands, by hand."""
+"""`worker` and `mcp`: the processes behind the commands, by hand."""
 
 from __future__ import annotations
 
-import os
-import shlex
 import sys
-from typing import Annotated
 
 import typer
 
-from foreword.agents import FILES
 from foreword.cli import output
 from foreword.cli.connection import connect, this_home
-from foreword.cli.options import Json, did_you_mean
-from foreword.errors import BadRequest, ForewordError
+from foreword.cli.options import Json
+from foreword.errors import ForewordError
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -96,30 +92,3 @@ def mcp() -> None:
     from foreword.mcp.server import main
 
     raise typer.Exit(main())
-
-
-def hook(
-    agent: Annotated[str, typer.Argument(metavar="AGENT", help=f"{', '.join(FILES)}.")],
-    event: Annotated[str, typer.Argument(metavar="EVENT", help="The agent's name of the event: SessionStart.")],
-) -> None:
-    """Print the command that an agent must run at one of its events.
-
-    `foreword install` writes it into an agent's settings; this is for doing it by hand.
-
-    \b
-    Examples:
-      foreword hook claude-code SessionStart
-      foreword hook claude-code UserPromptSubmit
-    """
-    from foreword.agents import find
-    from foreword.config import load
-    from foreword.hook.build import refresh
-
-    events = find(agent).events
-    if event not in events:
-        hint = did_you_mean(event, events, otherwise=f"one of {', '.join(events)}")
-        raise BadRequest(f"{agent} has no event {event!r}", hint=hint)
-    home = this_home()
-    home.prepare()
-    refresh(home, load(home, os.environ).settings)
-    output.write(shlex.join([str(home.launcher), "--host", agent, event]))
