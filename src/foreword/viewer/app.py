@@ -40,7 +40,6 @@ PAGES = ("/", "/now", "/now/", "/timeline", "/timeline/", "/memories", "/memorie
 # What is passed on to the worker; an id follows a path that ends in a slash.
 FORWARDED = {
     "/api/live": ("GET",),
-    "/api/injections/": ("GET",),
     "/api/timeline": ("GET",),
     "/api/sessions/": ("GET",),
     "/api/health": ("GET",),
