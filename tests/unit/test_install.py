@@ -885,8 +885,8 @@ def test_a_version_is_found_without_telling_the_program_anything(tmp_path_factor
 
 
 def test_secrets_beside_a_change_are_not_shown(machine: Machine) -> None:
-    old = json.dumps({"apiKey": "sk-1234567890abcdefghij", "notes": "x" * 300})
+    old = json.dumps({"apiKey": "ghp_" + "a1B2" * 9, "notes": "x" * 300})
     new = jsonc.put(old, ("mcp", "foreword"), {"command": "us"}).text
     shown = "\n".join(diff(PlannedFile(machine.settings, old.encode(), new.encode(), None)))
     assert '"mcp"' in shown
-    assert "1234567890" not in shown
+    assert "a1B2" not in shown

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foreword.agents import AgentAdapter, HookInput, dict_of, exit_of, files_of, text_of
-
-if TYPE_CHECKING:  # 5 ms that only `install` needs
-    from foreword.agents.setup import InstallTarget, Setup
+from foreword.agents.setup import Entry, InstallTarget, OwnedFile, Setup, json_file
 
 
 def parse(payload: Mapping[str, Any]) -> HookInput:
@@ -52,8 +50,6 @@ def answer(_event: str, text: str) -> Mapping[str, Any]:
 
 def setup(target: InstallTarget) -> Setup:
     """Set up hooks in a file of ours, beside those of others, and the MCP server in its list of them."""
-    from foreword.agents.setup import Entry, OwnedFile, Setup, json_file
-
     folder = target.folder("COPILOT_HOME", ".copilot")
     hooks = {
         event: [{"type": "command", "bash": target.command("copilot", event), "timeoutSec": 5}]

@@ -11,14 +11,12 @@ not see begin is sent once, at its first request, as `experimental.chat.system.t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foreword.agents import AgentAdapter, HookInput, dict_of, files_of, text_of
+from foreword.agents.setup import Entry, InstallTarget, OwnedFile, Setup, json_string, read_asset
 from foreword.encoding import loads
 from foreword.errors import BadPayload
-
-if TYPE_CHECKING:  # 5 ms that only `install` needs
-    from foreword.agents.setup import InstallTarget, Setup
 
 
 def parse(payload: Mapping[str, Any]) -> HookInput:
@@ -92,8 +90,6 @@ def answer(_event: str, text: str) -> Mapping[str, Any]:
 
 def setup(target: InstallTarget) -> Setup:
     """Set up one plugin file, which calls the worker itself, and the MCP server in the settings file that is there."""
-    from foreword.agents.setup import Entry, OwnedFile, Setup, json_string, read_asset
-
     folder = target.folder("XDG_CONFIG_HOME", ".config") / "opencode"
     # The later one first, and each once: a path may be called like the target of the other.
     plugin = read_asset("opencode.js").replace("__HOOK__", json_string(str(target.hook)), 1)
