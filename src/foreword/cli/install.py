@@ -214,19 +214,17 @@ def _confirm(plans: Sequence[Plan], question: str, *, yes: bool) -> None:
     output.write("")
 
 
-def _run(plans: Sequence[Plan], run: Callable[[Plan], tuple[str, ...]]) -> bool:
+def _run(plans: Sequence[Plan], run: Callable[[Plan], None]) -> bool:
     """Carry out the plans; one agent that fails does not stop the others. Return whether one failed."""
     failed = False
     for plan in plans:
         try:
-            remarks = run(plan)
+            run(plan)
         except (ForewordError, OSError) as exc:
             output.error(f"{plan.agent}: {exc}", hint=getattr(exc, "hint", "run `foreword doctor`"))
             failed = True
             continue
         output.write(f"{plan.agent}: {'done' if plan.changed else 'nothing to do'}")
-        for remark in remarks:
-            output.remark(remark, style=output.YELLOW)
         for sentence in plan.after:
             output.write(f"  {sentence}")
     return failed

@@ -17,59 +17,56 @@ from foreword.install.plan import Plan, PlannedFile, undo_plan
 from foreword.paths import Home
 
 
-def apply(plan: Plan, *, home: Home) -> tuple[str, ...]:
-    """Apply *plan*; return what the user should know. After an error all is as it was, or can still be undone."""
-    with manifest.lock(home):
-        _check(plan.files)
-        before = manifest.load(home, plan.agent)
-        known = before or Manifest(plan.agent)
-        made = [each.file for each in plan.files if each.changed]
-        made += [each.file for each in plan.residue if each not in known.residue]  # by the agent, later
-        folders = (str(folder) for file in made for folder in files.missing_folders(file))
-        begun = Manifest(
-            plan.agent,
-            {**known.files, **{str(each.file): _record(each, home=home) for each in plan.files}},
-            tuple(dict.fromkeys((*known.folders, *folders))),
-            plan.residue,
-            plan.preexisting,
-            plan.plugin,
-            plan.version,
-        )
-        manifest.save(home, begun)
-        notes = _keep_edited(plan, home=home)
-        gone = {str(each.file) for each in plan.files if each.record is None}
-        left = {path: record for path, record in begun.files.items() if path not in gone}
-        try:
-            _write(plan.files)
-            manifest.save(home, replace(begun, files=left))
-        except BaseException:
-            if _roll_back(plan.files, folders=begun.folders[len(known.folders) :]):
-                with suppress(OSError):
-                    manifest.save(home, before) if before else manifest.drop(home, plan.agent)
-                    manifest.tidy(home)
-            raise
-        _remove(plan.gone)
-        manifest.tidy(home)
-    return notes
+def apply(plan: Plan, *, home: Home) -> None:
+    """Apply *plan*. After an error all is as it was, or can still be undone."""
+    _check(plan.files)
+    before = manifest.load(home, plan.agent)
+    known = before or Manifest(plan.agent)
+    made = [each.file for each in plan.files if each.changed]
+    made += [each.file for each in plan.residue if each not in known.residue]  # by the agent, later
+    folders = [str(folder) for file in made for folder in files.missing_folders(file)]
+    records = {str(each.file): each.record for each in plan.files if each.record is not None}
+    done = Manifest(
+        plan.agent,
+        records,
+        tuple(dict.fromkeys((*known.folders, *folders))),
+        plan.residue,
+        plan.preexisting,
+        plan.plugin,
+        plan.version,
+    )
+    either = {path: _both(record, known.files.get(path, FileRecord())) for path, record in records.items()}
+    manifest.save(home, replace(done, files={**known.files, **either}))
+    try:
+        _write(plan.files)
+        manifest.save(home, done)
+    except BaseException:
+        if _roll_back(plan.files, folders=folders):
+            with suppress(OSError):
+                manifest.save(home, before) if before else manifest.drop(home, plan.agent)
+        raise
+    _remove(plan.gone)
 
 
-def undo(agent: str, *, home: Home, setup: Setup | None = None) -> tuple[str, ...]:
-    """Leave an agent as it was; return what the user should know. After an error its files are as they were."""
-    with manifest.lock(home):
-        plan = undo_plan(setup, agent=agent, home=home)
-        _check(plan.files)
-        known = manifest.load(home, agent)
-        notes = _keep_edited(plan, home=home)
-        try:
-            _write(plan.files[::-1])
-        except BaseException:
-            _roll_back(plan.files)
-            raise
-        _remove(plan.gone)
-        _remove_folders(known.folders if known else (str(each.file.parent) for each in plan.files if each.new is None))
-        manifest.drop(home, agent)
-        manifest.tidy(home)
-    return notes
+def _both(new: FileRecord, old: FileRecord) -> FileRecord:
+    """Return a record by which a file can be undone that is still as the old one says, or already as the new one."""
+    entries = (*new.entries, *(each for each in old.entries if each not in new.entries))
+    return replace(new, entries=entries, made=(*old.made, *new.made), was={**new.was, **old.was})
+
+
+def undo(agent: str, *, home: Home, setup: Setup | None = None) -> None:
+    """Leave an agent as it was. After an error its files are as they were."""
+    plan = undo_plan(setup, agent=agent, home=home)
+    _check(plan.files)
+    known = manifest.load(home, agent)
+    try:
+        _write(plan.files[::-1])
+    except BaseException:
+        _roll_back(plan.files)
+        raise
+    _remove(plan.gone)
+    _remove_folders(known.folders if known else (str(each.file.parent) for each in plan.files if each.new is None))
+    manifest.drop(home, agent)
 
 
 def _check(planned: Sequence[PlannedFile]) -> None:
@@ -78,31 +75,6 @@ def _check(planned: Sequence[PlannedFile]) -> None:
             raise ForewordError(f"{each.file} was changed in this moment", hint="run the command again")
         if each.changed:
             files.check_writable(each.file)
-
-
-def _record(planned: PlannedFile, *, home: Home) -> FileRecord:
-    """Return what the manifest needs to restore a file, whichever of its states it is found in."""
-    states = (planned.old, planned.new, planned.base)
-    return replace(
-        planned.record or FileRecord(),
-        existed=planned.base is not None,
-        original="" if planned.base is None else manifest.keep(home, planned.base),
-        known=tuple(dict.fromkeys(manifest.digest(data) for data in states if data is not None)),
-    )
-
-
-def _keep_edited(plan: Plan, *, home: Home) -> tuple[str, ...]:
-    """Keep what somebody made of a file of ours where no agent reads it; return a note for each."""
-    notes = []
-    for each in plan.files:
-        if each.edited and each.changed and each.old is not None:
-            home.prepare()
-            folder = home.installed / "kept" / plan.agent
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            there = folder / f"{manifest.digest(each.old)[:8]}-{each.file.name}"
-            files.write(there, each.old)
-            notes.append(f"{each.file} was changed since we wrote it; that version is kept as {there}")
-    return tuple(notes)
 
 
 def _write(planned: Sequence[PlannedFile]) -> None:

@@ -36,19 +36,10 @@ def read(path: Path) -> bytes | None:
 def check_writable(path: Path) -> None:
     """Raise ForewordError where a file cannot be changed, before anything is."""
     real = target(path)
-    with suppress(FileNotFoundError):
-        found = os.stat(real)
-        if found.st_uid != os.geteuid() and os.geteuid() != 0:
-            hint = "make it yours, then try again"
-            raise ForewordError(f"{real} belongs to another user (uid {found.st_uid})", hint=hint)
-        if not found.st_mode & stat.S_IWUSR or not os.access(real, os.W_OK):
-            hint = "make it writable, or change it where it is made; then try again"
-            raise ForewordError(f"{real} is read-only", hint=hint)
-    folder = real.parent
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.parent
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise ForewordError(f"you cannot write in {folder}, where {real.name} lies", hint="make it writable for you")
+    folder = next(each for each in real.parents if each.exists())
+    may_write = real.stat().st_mode & stat.S_IWUSR and os.access(real, os.W_OK) if real.exists() else True
+    if not may_write or not os.access(folder, os.W_OK | os.X_OK):
+        raise ForewordError(f"{real} is read-only for you", hint="make it and its folder writable, then try again")
 
 
 def missing_folders(path: Path) -> tuple[Path, ...]:

@@ -1,13 +1,11 @@
-"""Record in `installed/AGENT.json` what was done for an agent, and keep the bytes that were there before."""
+"""Record in `installed/AGENT.json` what was done for an agent, so that all of it can be undone."""
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
-import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,22 +15,18 @@ from foreword.install import files
 from foreword.install.jsonc import Keys
 from foreword.paths import Home
 
-ORIGINAL = ".was"  # behind the digest of bytes that were there before
-
 
 @dataclass(frozen=True)
 class FileRecord:
     """One file that we changed."""
 
-    existed: bool = True
-    original: str = ""  # the digest of the bytes that uninstalling gives back
-    known: tuple[str, ...] = ()  # digests of bytes for which the original is exactly what they are without us
+    existed: bool = True  # before us
     entries: tuple[Entry, ...] = ()
-    made: tuple[Keys, ...] = ()
-    was: Mapping[Keys, str] = field(default_factory=dict, hash=False)
-    block: str = ""
-    gap: str = "\n"
-    own: bool = False
+    made: tuple[Keys, ...] = ()  # containers that came with the entries
+    was: Mapping[Keys, str] = field(default_factory=dict, hash=False)  # the inside of containers that were empty
+    block: str = ""  # tables at the end of a TOML file
+    gap: str = "\n"  # between them and the user's last line
+    own: str = ""  # the digest of a whole file of ours
 
 
 @dataclass(frozen=True)
@@ -91,54 +85,8 @@ def installed_at(home: Home, agent: str) -> float:
     return 0.0
 
 
-def keep(home: Home, data: bytes) -> str:
-    """Keep bytes beside the manifests; return the name by which `kept` finds them."""
-    name = digest(data)
-    path = home.installed / f"{name}{ORIGINAL}"
-    if not path.exists():
-        files.write(path, data)
-    return name
-
-
-def kept(home: Home, name: str) -> bytes | None:
-    """Return what was kept by that name; None where somebody removed or changed it."""
-    try:
-        data = (home.installed / f"{name}{ORIGINAL}").read_bytes()
-    except OSError:
-        return None
-    return data if digest(data) == name else None
-
-
-def tidy(home: Home) -> None:
-    """Remove kept bytes that no manifest needs any more: they may hold keys of the user's."""
-    needed: set[str] = set()
-    for agent in installed_agents(home):
-        manifest = load(home, agent)
-        if manifest is None:
-            return
-        needed |= {record.original for record in manifest.files.values()}
-    with suppress(OSError):
-        for path in home.installed.glob(f"*{ORIGINAL}"):
-            if path.stem not in needed:
-                path.unlink(missing_ok=True)
-
-
 def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-@contextmanager
-def lock(home: Home) -> Iterator[None]:
-    """Hold a lock: two who install at once would each save what the other wrote."""
-    if not home.installed.is_dir():
-        yield
-        return
-    opened = os.open(home.installed / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(opened, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(opened)
 
 
 def _path(home: Home, agent: str) -> Path:
@@ -154,7 +102,6 @@ def _record(path: str, fields: Mapping[str, Any]) -> FileRecord:
     return FileRecord(
         **{
             **fields,
-            "known": tuple(fields["known"]),
             "entries": tuple(Entry(**each) for each in entries),
             "made": tuple(tuple(keys) for keys in fields["made"]),
             "was": {tuple(keys): inside for keys, inside in fields["was"]},

@@ -31,7 +31,6 @@ class PlannedFile:
     new: bytes | None
     base: bytes | None
     record: FileRecord | None = None  # what the manifest records of it then; None where it is no longer ours
-    edited: bool = False  # a file of ours that somebody changed: their version is kept
 
     @property
     def changed(self) -> bool:
@@ -60,13 +59,9 @@ def plan(setup: Setup, *, agent: str, home: Home, plugin: bool = False, version:
     """Plan the installation for an agent; BadConfig where its files do not allow it."""
     known = manifest.load(home, agent) or Manifest(agent)
     wanted, residue = _by_file(setup)
-    planned = [
-        _with_us(file, changes, known.files.get(str(file)), agent=agent, home=home) for file, changes in wanted.items()
-    ]
+    planned = [_with_us(file, changes, known.files.get(str(file)), agent=agent) for file, changes in wanted.items()]
     planned += [
-        _without_us(Path(path), record, agent=agent, home=home)
-        for path, record in known.files.items()
-        if Path(path) not in wanted
+        _without_us(Path(path), record, agent=agent) for path, record in known.files.items() if Path(path) not in wanted
     ]
     preexisting = (*known.preexisting, *_preexisting(residue, besides=known.residue))
     stale = [each for each in known.residue if each not in residue]
@@ -83,7 +78,7 @@ def undo_plan(setup: Setup | None, *, agent: str, home: Home) -> Plan:
         records = {str(file): _guessed_record(file, changes, agent=agent) for file, changes in wanted.items()}
         known = Manifest(agent, {path: record for path, record in records.items() if record is not None})
         known = replace(known, residue=residue, preexisting=_preexisting(residue))
-    planned = [_without_us(Path(path), record, agent=agent, home=home) for path, record in known.files.items()]
+    planned = [_without_us(Path(path), record, agent=agent) for path, record in known.files.items()]
     planned, gone = _without_residue(planned, known.residue, preexisting=known.preexisting)
     return Plan(agent, tuple(planned), gone)
 
@@ -103,14 +98,12 @@ def _by_file(setup: Setup | None) -> tuple[dict[Path, list[Written]], tuple[Agen
 # --- one file, with us ---
 
 
-def _with_us(
-    file: Path, changes: Sequence[Written], record: FileRecord | None, *, agent: str, home: Home
-) -> PlannedFile:
+def _with_us(file: Path, changes: Sequence[Written], record: FileRecord | None, *, agent: str) -> PlannedFile:
     """Plan one file: first without anything of ours, then with all that is wanted now."""
     record = record or _guessed_record(file, changes, agent=agent)
     if isinstance(changes[0], OwnedFile):
-        return _own(changes[0], record, agent=agent)
-    without = _without_us(file, record or FileRecord(), agent=agent, home=home)
+        return _own(changes[0], ours=record is not None, agent=agent)
+    without = _without_us(file, record or FileRecord(), agent=agent)
     try:
         text, bare = _text(without.old), _text(without.base)
         if isinstance(changes[0], Block):
@@ -124,16 +117,16 @@ def _with_us(
             same = _unordered(jsonc.read(text)) == _unordered(jsonc.read(new))
     except BadConfig as exc:
         raise BadConfig(f"{file}: {exc}", hint=exc.hint) from exc
+    now = replace(now, existed=without.base is not None)
     return replace(without, new=without.old if same else new.encode(), record=now)
 
 
-def _own(change: OwnedFile, record: FileRecord | None, *, agent: str) -> PlannedFile:
+def _own(change: OwnedFile, *, ours: bool, agent: str) -> PlannedFile:
     old, new = files.read(change.file), change.text.encode()
-    if old not in (None, new) and record is None:
+    if old not in (None, new) and not ours:
         hint = f"move it away, then run `foreword install {agent}` again"
         raise BadConfig(f"{change.file}: a file of your own is there", hint=hint)
-    edited = old not in (None, new) and manifest.digest(old or b"") not in (record.known if record else ())
-    return PlannedFile(change.file, old, new, None, FileRecord(own=True), edited=edited)
+    return PlannedFile(change.file, old, new, None, FileRecord(existed=False, own=manifest.digest(new)))
 
 
 def _with_entries(text: str, entries: Sequence[Entry], *, agent: str) -> tuple[str, FileRecord]:
@@ -167,32 +160,20 @@ def _unordered(item: Any) -> Any:
 # --- one file, without us ---
 
 
-def _without_us(file: Path, record: FileRecord, *, agent: str, home: Home) -> PlannedFile:
+def _without_us(file: Path, record: FileRecord, *, agent: str) -> PlannedFile:
+    """Plan one file as it would be without us; byte for byte where nobody else wrote to it since."""
     old = files.read(file)
+    if old is None or record.own:
+        return PlannedFile(file, old, None, None)
     try:
-        base = _original(old, record, agent=agent, home=home)
+        text = _text(old)
+        bare = _without_entries(text, record, agent=agent) if record.entries else text
     except BadConfig as exc:
         raise BadConfig(f"{file}: {exc}", hint=exc.hint) from exc
-    edited = record.own and old is not None and manifest.digest(old) not in record.known
-    return PlannedFile(file, old, base, base, edited=edited)
-
-
-def _original(old: bytes | None, record: FileRecord, *, agent: str, home: Home) -> bytes | None:
-    """Return a file as it would be without us; byte for byte where nobody else wrote to it since."""
-    if old is None or record.own:
-        return None
-    if manifest.digest(old) in record.known:
-        original = manifest.kept(home, record.original) if record.existed else None
-        if original is not None or not record.existed:
-            return original
-    text = _text(old)
     if record.block:
         bare = toml_block.remove(text, record.block, agent=agent, gap=record.gap)
-    else:
-        bare = _without_entries(text, record, agent=agent) if record.entries else text
-    if bare == text:
-        return old
-    return None if not record.existed and not bare.strip() else bare.encode()
+    base = old if bare == text else bare.encode() if record.existed or bare.strip() else None
+    return PlannedFile(file, old, base, base)
 
 
 def _guessed_record(file: Path, changes: Sequence[Written], *, agent: str) -> FileRecord | None:
@@ -202,7 +183,7 @@ def _guessed_record(file: Path, changes: Sequence[Written], *, agent: str) -> Fi
         return None
     if isinstance(changes[0], OwnedFile):
         ours = "foreword" in old[:HEAD].decode(errors="replace").lower()
-        return FileRecord(own=True, known=(manifest.digest(changes[0].text.encode()),)) if ours else None
+        return FileRecord(own=manifest.digest(old)) if ours else None
     try:
         text = _text(old)
         if isinstance(changes[0], Block):
@@ -227,13 +208,13 @@ def _without_entries(text: str, record: FileRecord, *, agent: str) -> str:
     for own in reversed(_own_entries(text, agent=agent)):
         text = jsonc.remove(text, own)
     for entry in record.entries:
-        if record.known and not entry.append and not entry.default and "foreword" in entry.keys[-1]:
+        if not entry.append and not entry.default and "foreword" in entry.keys[-1]:
             text = jsonc.remove(text, entry.keys)  # under our name, whatever somebody made of it
     text = jsonc.emptied(text, made=record.made, was=record.was)
     for entry in record.entries:
         # What a file must hold whoever uses it goes unless somebody else uses it now: Cursor wants its version.
         beside = jsonc.find(text, entry.keys[:-1]) if entry.default else MISSING
-        if isinstance(beside, dict) and set(beside) == {entry.keys[-1]}:
+        if isinstance(beside, dict) and (record.existed or set(beside) == {entry.keys[-1]}):
             text = _without_entry(text, entry)
     return jsonc.emptied(text, made=record.made, was=record.was)
 

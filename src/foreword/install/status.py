@@ -68,7 +68,7 @@ def _lacking(file: Path, record: FileRecord) -> list[str]:
     """Return what of a record is not in its file."""
     data = files.read(file)
     if record.own:
-        return [] if data is not None and manifest.digest(data) in record.known else [file.name]
+        return [] if data is not None and manifest.digest(data) == record.own else [file.name]
     text = (data or b"").decode()
     if record.block:
         return [] if toml_block.holds(text, record.block) else ["our tables"]
