@@ -42,20 +42,18 @@ class Put:
 
 def read(text: str) -> Any:
     """Return the whole document as plain values; MISSING where there is none."""
-    root = _tree(text)
-    return MISSING if root is None else _plain(root)
+    return find(text, ())
 
 
 def find(text: str, path: Path) -> Any:
     """Return the value at *path*; MISSING where there is none."""
-    root = _tree(text)
-    node = None if root is None else _at(root, path)
+    node = _at(text, path)
     return MISSING if node is None else _plain(node)
 
 
 def same(one: Any, other: Any) -> bool:
     """Tell whether two values are the same JSON value: the order of keys does not count, and true is not 1."""
-    return bool(_canonical(one) == _canonical(other))
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def put(text: str, keys: Keys, new: Any, *, append: bool = False) -> Put:
@@ -66,22 +64,21 @@ def put(text: str, keys: Keys, new: Any, *, append: bool = False) -> Put:
     node = root
     for depth, key in enumerate(keys):
         _expect(node, "an object", text, keys[:depth])
-        child = _member(node, key)
-        if child is None:
+        place = _place(node, key)
+        if place is None:
             inner = [new] if append else new
             for each in reversed(keys[depth + 1 :]):
                 inner = {each: inner}
             made = tuple(keys[:end] for end in range(depth + 1, len(keys) + append))
-            return _inserted(text, root, node, key=key, new=inner, path=keys[:depth], made=made)
-        node = child.node
+            return _inserted(text, node, key=key, new=inner, path=keys[:depth], made=made)
+        node = node.children[place].node
     _expect(node, "a list", text, keys)
-    return _inserted(text, root, node, key=None, new=new, path=keys)
+    return _inserted(text, node, key=None, new=new, path=keys)
 
 
 def remove(text: str, path: Path) -> str:
     """Remove the value at *path* with its key, its comma and the space before it."""
-    root = _tree(text)
-    parent = None if root is None else _at(root, path[:-1])
+    parent = _at(text, path[:-1])
     if parent is None or not path:
         return text
     place = _place(parent, path[-1])
@@ -119,17 +116,15 @@ def _begun(text: str, keys: Keys, new: Any, *, append: bool) -> Put:
     return Put(done.text, ((), *done.made), {(): text})
 
 
-def _inserted(
-    text: str, root: _Node, node: _Node, *, key: str | None, new: Any, path: Keys, made: tuple[Keys, ...] = ()
-) -> Put:
+def _inserted(text: str, node: _Node, *, key: str | None, new: Any, path: Keys, made: tuple[Keys, ...] = ()) -> Put:
     """Insert a value as the last child of *node*, on a line of its own."""
-    newline, unit = _newline(text), _unit(text, root)
+    newline, unit = _newline(text), _unit(text)
     last = node.children[-1] if node.children else None
     if last is not None:
         spot = _behind_comments(text, last.comma + 1 if last.comma >= 0 else last.node.end)
     else:
         spot = max((found.end() for found in _comments(text, node.start + 1, node.end - 1)), default=node.start + 1)
-    indent = _indent_of_children(text, node, unit)
+    indent = _indent_of_line(text, node.start) + unit
     body = "" if key is None else f"{json.dumps(key, ensure_ascii=False)}: "
     body += json.dumps(new, ensure_ascii=False, indent=unit).replace("\n", newline + indent)
     tail = newline + _indent_of_line(text, node.start) if last is None and "\n" not in text[spot : node.end - 1] else ""
@@ -181,16 +176,14 @@ def _comments(text: str, start: int, end: int) -> Iterable[re.Match[str]]:
 
 
 def _is_bare(text: str, path: Path) -> bool:
-    root = _tree(text)
-    node = None if root is None else _at(root, path)
+    node = _at(text, path)
     if node is None or node.kind == "scalar" or node.children:
         return False
     return not path or not text[node.start + 1 : node.end - 1].strip(SPACE)
 
 
 def _closed(text: str, path: Keys, inside: str) -> str:
-    root = _tree(text)
-    node = None if root is None else _at(root, path)
+    node = _at(text, path)
     if node is None or node.kind == "scalar" or node.children:
         return text
     now = text[node.start + 1 : node.end - 1]
@@ -215,31 +208,15 @@ def _newline(text: str) -> str:
     return "\r\n" if at > 0 and text[at - 1] == "\r" else "\n"
 
 
-def _unit(text: str, root: _Node) -> str:
-    if not root.children:
-        return DEFAULT_INDENT
-    indent = _own_line(text, root.children[0].start)
-    base = _indent_of_line(text, root.start)
-    return DEFAULT_INDENT if indent is None else indent.removeprefix(base)
-
-
-def _own_line(text: str, at: int) -> str | None:
-    """Return the indentation of what begins its line here; None where something stands before it."""
-    line = text[text.rfind("\n", 0, at) + 1 : at]
-    return line if "\n" in text[:at] and not line.strip(" \t") else None
+def _unit(text: str) -> str:
+    """Return what the file indents by: the first indentation in it."""
+    found = re.search(r"\n([ \t]+)\S", text)
+    return found[1] if found else DEFAULT_INDENT
 
 
 def _indent_of_line(text: str, at: int) -> str:
-    line = text[text.rfind("\n", 0, at) + 1 : at]
-    bare = line.lstrip("\ufeff")
-    return bare[: len(bare) - len(bare.lstrip(" \t"))]
-
-
-def _indent_of_children(text: str, node: _Node, unit: str) -> str:
-    for child in reversed(node.children):
-        if "\n" in text[node.start : child.start] and (indent := _own_line(text, child.start)) is not None:
-            return indent
-    return _indent_of_line(text, node.start) + unit
+    line = text[text.rfind("\n", 0, at) + 1 : at].lstrip("\ufeff")
+    return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 # --- a tree that knows where everything stands ---
@@ -339,11 +316,11 @@ def _plain(node: _Node) -> Any:
     return node.scalar
 
 
-def _at(root: _Node, path: Path) -> _Node | None:
-    node = root
+def _at(text: str, path: Path) -> _Node | None:
+    node = _tree(text)
     for step in path:
-        place = _place(node, step)
-        if place is None:
+        place = _place(node, step) if node else None
+        if node is None or place is None:
             return None
         node = node.children[place].node
     return node
@@ -357,11 +334,6 @@ def _place(node: _Node, step: str | int) -> int | None:
     return places[-1] if places else None
 
 
-def _member(node: _Node, key: str) -> _Child | None:
-    place = _place(node, key)
-    return None if place is None else node.children[place]
-
-
 def _expect(node: _Node, what: str, text: str, path: Keys) -> None:
     if node.kind != {"an object": "object", "a list": "array"}[what]:
         line = text.count("\n", 0, node.start) + 1
@@ -372,7 +344,3 @@ def _expect(node: _Node, what: str, text: str, path: Keys) -> None:
 def _wrong(text: str, at: int, what: str) -> BadConfig:
     line = text.count("\n", 0, at) + 1
     return BadConfig(f"it is no JSON: {what} in line {line}", hint="correct that line, then try again")
-
-
-def _canonical(item: Any) -> str:
-    return json.dumps(item, sort_keys=True)

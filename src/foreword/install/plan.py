@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,13 +12,17 @@ from typing import Any
 
 from foreword.agents.setup import AgentResidue, Block, Entry, OwnedFile, Setup
 from foreword.errors import BadConfig, ForewordError
-from foreword.install import files, jsonc, manifest, ownership, toml_block
+from foreword.install import files, jsonc, manifest, toml_block
 from foreword.install.jsonc import MISSING, Keys
 from foreword.install.manifest import FileRecord, Manifest
 from foreword.paths import Home
 
 FRAME = {"version"}  # what a list of an agent's holds when it lists nothing
 HEAD = 500  # characters in which a file of ours says whose it is
+# The launchers wherever our home is or was, and the hook itself for those who registered it by hand.
+_OURS = re.compile(r"/bin/foreword-(?:hook|mcp)(?![\w.-])|/hook\.py['\"]? --host ")
+_AGENT = re.compile(r"--host (\S+)")
+_COMMANDS = ("command", "bash", "args")  # the fields that agents run; elsewhere a path is only mentioned
 
 Written = Entry | Block | OwnedFile
 
@@ -231,7 +236,33 @@ def _without_entry(text: str, entry: Entry) -> str:
 
 def _own_entries(text: str, *, agent: str) -> list[tuple[Any, ...]]:
     document = jsonc.read(text) if "foreword" in text or "hook.py" in text else MISSING
-    return [] if document is MISSING else [own for own in ownership.own_entries(document, agent=agent) if own]
+    return [] if document is MISSING else [own for own in own_entries(document, agent=agent) if own]
+
+
+def _runs_us(text: str, *, agent: str) -> bool:
+    """Return whether a command runs us, for this agent."""
+    named = _AGENT.search(text)
+    return bool(_OURS.search(text)) and (named is None or named[1] == agent)
+
+
+def own_entries(item: Any, *, agent: str, path: jsonc.Path = ()) -> list[jsonc.Path]:
+    """Return the paths of the smallest entries that run us and nothing else, in the order of the document."""
+    if isinstance(item, list):
+        return [own for place, each in enumerate(item) for own in own_entries(each, agent=agent, path=(*path, place))]
+    if not isinstance(item, dict):
+        return []
+    commands = [item.get(key) for key in _COMMANDS]
+    commands += [each for value in commands if isinstance(value, list) for each in value]
+    if any(isinstance(each, str) and _runs_us(each, agent=agent) for each in commands):
+        return [path]
+    found = [own for key, each in item.items() for own in own_entries(each, agent=agent, path=(*path, key))]
+    # A matcher with its list of hooks goes as a whole where all that it lists is ours.
+    lists = [(key, each) for key, each in item.items() if isinstance(each, dict | list)]
+    wholly = lists and all(
+        isinstance(each, list) and each and all((*path, key, place) in found for place in range(len(each)))
+        for key, each in lists
+    )
+    return [path] if wholly and path and isinstance(path[-1], int) else found
 
 
 def _text(data: bytes | None) -> str:
