@@ -90,11 +90,9 @@ def check_all(home: Home, environ: Mapping[str, str]) -> Iterator[Finding]:
     yield from _check_file(home.synonyms, load_synonyms(home)[1])
     yield from _check_switches(loaded.settings, environ)
     if found.state == OK:
-        uptime = 0.0
-        for finding, uptime in _check_worker(home):  # noqa: B007 - the last one counts
-            yield finding
+        yield from _check_worker(home)
         yield _check_model(home, loaded.settings)
-        yield _check_spool(home, loaded.settings, uptime=uptime)
+        yield _check_spool(home, loaded.settings)
         yield _check_hook(home, loaded.settings)
     yield _check_interpreter()
     yield from check_agents(home, environ, capture=loaded.settings.capture)
@@ -171,8 +169,8 @@ def _check_switches(settings: Settings, environ: Mapping[str, str]) -> Iterator[
     yield from (Finding("switches", NOTE, says, way_out) for says, way_out in switched_off_here(settings))
 
 
-def _check_worker(home: Home) -> Iterator[tuple[Finding, float]]:
-    """Check that the worker starts and answers; then the database, as the worker sees it; each with its uptime."""
+def _check_worker(home: Home) -> Iterator[Finding]:
+    """Check that the worker starts and answers; then the database, as the worker sees it."""
     from foreword.worker.client import Client
     from foreword.worker.lifecycle import pid_of, start
 
@@ -181,28 +179,26 @@ def _check_worker(home: Home) -> Iterator[tuple[Finding, float]]:
         start(home)
         health = Client(home, seconds=ANSWER_SECONDS).get("/api/health")
     except StoreError as exc:
-        yield Finding("worker", OK, f"process {pid_of(home)} answers"), 0.0
-        yield Finding("database", WRONG, str(exc), exc.hint), 0.0
+        yield Finding("database", WRONG, str(exc), exc.hint)
         return
     except ForewordError as exc:
+        says, way_out = str(exc), exc.hint
         if pid and pid_of(home) == pid:
+            says = f"process {pid} runs and does not answer: {exc}"
             way_out = f"run `foreword worker stop`; if it does not stop: kill -9 {pid} (nothing is lost)"
-            yield Finding("worker", WRONG, f"process {pid} runs and does not answer: {exc}", way_out), 0.0
-        else:
-            yield Finding("worker", WRONG, str(exc), exc.hint), 0.0
+        yield Finding("worker", WRONG, says, way_out)
         return
-    up = health["uptime_s"]
-    says = f"process {health['pid']}, version {health['version']}, up {output.duration(up)}"
-    yield Finding("worker", OK, says + ("" if pid else " (just started)")), up
-    if not health["counts"]:
+    up = output.duration(health["uptime_s"]) if pid else "just started"
+    yield Finding("worker", OK, f"process {health['pid']}, version {health['version']}, up: {up}")
+    way_out = "run `foreword index`; the memories themselves are safe"
+    if health["counts"]:
+        memories = output.plural(health["counts"].get("memories", 0), "memories")
+        yield Finding("database", OK, f"{home.database}, {memories}")
+    else:
         way_out = f"run `foreword worker stop`, move {home.database}* away, and put the newest copy from "
         way_out += f"{home.backups} in its place; without one, an empty database is created"
-        yield from ((Finding("database", WRONG, problem, way_out), up) for problem in health["problems"])
-        return
-    memories = output.plural(health["counts"].get("memories", 0), "memories")
-    yield Finding("database", OK, f"{home.database}, {memories}"), up
     for problem in health["problems"]:
-        yield Finding("index", WRONG, problem, "run `foreword index`; the memories themselves are safe"), up
+        yield Finding("index" if health["counts"] else "database", WRONG, problem, way_out)
 
 
 def _check_model(home: Home, settings: Settings) -> Finding:
@@ -224,7 +220,7 @@ def _check_model(home: Home, settings: Settings) -> Finding:
     return Finding("model", OK, says)
 
 
-def _check_spool(home: Home, settings: Settings, *, uptime: float) -> Finding:
+def _check_spool(home: Home, settings: Settings) -> Finding:
     """Check that events which hooks could not send to the worker are being read in."""
     try:
         spool = spooled(home.spool)
@@ -237,7 +233,8 @@ def _check_spool(home: Home, settings: Settings, *, uptime: float) -> Finding:
     says = f"{sized(spool.bytes)} waiting for {output.duration(max(age, 0))}"
     if spool.bytes > 0.8 * settings.spool_max_mb * 1024 * 1024:
         return Finding("spool", WRONG, f"{says}; it is almost full", "run `foreword worker start`, then check again")
-    if uptime > SETTLE and age > BACKLOG:
+    started = home.socket.stat().st_mtime if home.socket.exists() else time.time()  # the worker
+    if age > BACKLOG and time.time() - started > SETTLE:
         return Finding("spool", WRONG, f"{says}, though a worker runs", f"see {home.log}, and please report it")
     return Finding("spool", NOTE, f"{says}; the worker is reading it")
 

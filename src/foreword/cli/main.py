@@ -55,25 +55,12 @@ All data is kept in ~/.foreword, or in the folder that FOREWORD_HOME names.
 """
 # Names that people try and difflib cannot guess.
 SYNONYMS = {
-    "clean": "tidy",
-    "delete": "forget",
-    "diagnose": "doctor",
-    "edit": "revise",
-    "find": "search",
-    "get": "show",
-    "history": "log",
-    "list": "search",
-    "query": "search",
-    "recall": "context",
-    "remember": "add",
-    "remove": "forget",
-    "rm": "forget",
-    "settings": "config",
-    "setup": "install",
-    "ui": "view",
-    "update": "revise",
-    "web": "view",
-    "why": "explain",
+    **dict.fromkeys(("delete", "remove", "rm"), "forget"),
+    **dict.fromkeys(("find", "list", "query"), "search"),
+    **dict.fromkeys(("edit", "update"), "revise"),
+    **dict.fromkeys(("ui", "web"), "view"),
+    **{"diagnose": "doctor", "get": "show", "history": "log", "recall": "context", "remember": "add"},
+    **{"settings": "config", "setup": "install", "why": "explain", "clean": "tidy"},
 }
 
 

@@ -15,7 +15,7 @@ import typer
 from foreword.cli import doctor, output
 from foreword.cli.connection import connect, folder, this_home
 from foreword.cli.options import Json
-from foreword.errors import BadRequest, ForewordError
+from foreword.errors import ForewordError
 from foreword.problems import WRONG, Problem, grouped, noted, spooled
 from foreword.units import STORE, sized
 
@@ -144,11 +144,9 @@ def _about(home: Home) -> dict[str, Any]:
         "database_bytes": 0,
         "database_max_bytes": settings.store_max_mb * 1024 * 1024,
         "spool_bytes": 0,
-        "last_event": None,
         "last_injection": None,
         "hosts": {},
         "silent": {},
-        "use": None,
         "review": 0,
         "problems": [],
     }
@@ -161,15 +159,12 @@ def _about(home: Home) -> dict[str, Any]:
         about["worker"] = {"running": True, **{name: health[name] for name in ("pid", "version", "uptime_s")}}
         about |= {"counts": health["counts"], "problems": health["problems"]}
         about["database_bytes"] = health["database_bytes"] or 0
-        about["last_event"] = next(iter(client.get("/api/sessions", limit=1)["sessions"]), None)
         about["last_injection"] = next(iter(client.get("/api/injections", limit=1)["injections"]), None)
         about["hosts"] = hosts = client.get("/api/hosts")["hosts"]
         if settings.capture:
             statuses = install_status(home, os.environ)
             silent = {name: doctor.silent_since(each, hosts.get(name, {})) for name, each in statuses.items()}
             about["silent"] = {name: at for name, at in silent.items() if at}
-        with suppress(BadRequest):  # the current folder may be gone
-            about["use"] = client.get("/api/use", project_path=folder())
         about["review"] = client.get("/api/review")["waiting"]
     except ForewordError as exc:
         about["worker"]["pid"] = pid_of(home) or None
@@ -180,51 +175,26 @@ def _about(home: Home) -> dict[str, Any]:
 
 
 def _fields(about: dict[str, Any]) -> list[tuple[str, str]]:
-    worker, event, injection = about["worker"], about["last_event"], about["last_injection"]
+    worker, size, most = about["worker"], about["database_bytes"], about["database_max_bytes"]
     running = f"process {worker['pid']} does not answer" if worker.get("pid") else "not running"
     if worker["running"]:
         up = output.duration(worker["uptime_s"])
         running = f"running, process {worker['pid']}, version {worker['version']}, up {up}"
     counts = ", ".join(output.plural(about["counts"][name], name) for name in COUNTED if name in about["counts"])
-    last_injection = "none yet"
-    if injection:
-        last_injection = f"{output.age(injection['at'])}, {injection['trigger']}, {injection['tokens']} tokens, "
-        last_injection += f"{output.plural(len(injection['items']), 'items')}, {injection['project']}"
+    database = f"{sized(size)} ({STORE})" if size else "none yet"
+    if most and size > most * NEARLY_FULL:
+        database += f", of {sized(most)} that `store_max_mb` allows; `foreword prune --dry-run` shows what would go"
     waiting = output.plural(about["review"], "items")
+    silent = "wrote a transcript {}, long after its last event: run `foreword doctor`"
     return [
         ("worker", running),
         ("home", about["home"] + ("" if about["home_exists"] else ", not created yet")),
         *(("switched off", f"{says}; `foreword doctor` says how to change it") for says in about["switched_off"]),
         ("stored", counts or ("unknown" if about["home_exists"] else "nothing yet")),
-        ("database", _database(about["database_bytes"], about["database_max_bytes"])),
+        ("database", database),
         ("spool", f"{sized(about['spool_bytes'])} waiting" if about["spool_bytes"] else "empty"),
-        ("last event", f"{output.age(event['last'])}, {event['host']}, {event['project']}" if event else "none yet"),
-        ("last injection", last_injection),
-        ("used here", _usage(about["use"]) if about["use"] else ""),
         ("review", f"{waiting} to decide: `foreword review --all`" if about["review"] else ""),
         *((name, doctor.agent_line(seen)) for name, seen in about["hosts"].items()),
-        *(
-            ("silent", f"{name} wrote a transcript {output.age(at)}, long after its last event: run `foreword doctor`")
-            for name, at in about["silent"].items()
-        ),
+        *(("silent", f"{name} {silent.format(output.age(at))}") for name, at in about["silent"].items()),
         *(("problem", problem) for problem in about["problems"]),
     ]
-
-
-def _usage(use: dict[str, Any]) -> str:
-    """Return what became of what this project was given lately."""
-    if not use["shown"]:
-        return f"nothing was given in {use['days']} days"
-    unknown = use["shown"] - use["used"] - use["ignored"]
-    counts = f"{use['ignored']:,} not used, {unknown:,} unknown"
-    return f"{use['used']:,} of {use['shown']:,} given in {use['days']} days, {counts}"
-
-
-def _database(size: int, most: int) -> str:
-    if not size:
-        return "none yet"
-    text = f"{sized(size)} ({STORE})"
-    if not most or size < most * NEARLY_FULL:
-        return text
-    share = f"{100 * size / most:.0f} % of the {sized(most)} that `store_max_mb` allows"
-    return f"{text}, {share}; `foreword prune --dry-run` shows what would go"

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from foreword.worker.client import Client
 
 POLL_SECONDS = 0.15
-TRIES = 5  # to reach a worker again that was killed or replaced
 HEADER = 1000  # bytes reserved for the first line, which counts what follows it
 
 Commits = Annotated[
@@ -175,36 +174,24 @@ def _watch(home: Home, state: dict[str, Any]) -> dict[str, Any]:
     """Show progress bars until an import has ended, and return its last state."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from foreword.worker.client import Client
+
     stderr = output.console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal) as bars:
-        tasks: dict[str, Any] = {}
-        while True:
-            state = _state(home, state)
+        tasks = {source["source"]: bars.add_task(source["source"], total=None) for source in state["sources"]}
+        while state["state"] == "running":
+            time.sleep(POLL_SECONDS)
+            try:
+                imports = Client(home).get("/api/imports", project_path=state["project_path"])["imports"]
+            except WorkerError:
+                connect(home)  # it was killed or replaced; the next one continues
+                continue
+            # A new worker that has nothing left to do lists none.
+            state = imports[0] if imports else {**state, "state": "done", "ended": time.time()}
             for source in state["sources"]:
-                name = source["source"]
-                if name not in tasks:
-                    tasks[name] = bars.add_task(name, total=None)
-                bars.update(tasks[name], completed=source["done"], total=source["total"] or None)
-            if state["state"] != "running":
-                return state
-            time.sleep(POLL_SECONDS)
-
-
-def _state(home: Home, before: dict[str, Any]) -> dict[str, Any]:
-    """Return an import's state; where the worker was killed or replaced, the next one continues it."""
-    from foreword.worker.client import Client
-
-    for attempt in range(TRIES):
-        try:
-            client = Client(home) if attempt == 0 else connect(home)
-            imports: list[dict[str, Any]] = client.get("/api/imports", project_path=before["project_path"])["imports"]
-        except WorkerError:
-            time.sleep(POLL_SECONDS)
-            continue
-        # A new worker that has nothing left to do lists none.
-        return imports[0] if imports else {**before, "state": "done", "ended": time.time()}
-    raise WorkerError("lost the connection to the worker", hint="run the same command again: it continues from there")
+                bars.update(tasks[source["source"]], completed=source["done"], total=source["total"] or None)
+    return state
 
 
 def _write_export(out: IO[bytes], client: Client, where: dict[str, Any], *, events: bool) -> dict[str, int]:
