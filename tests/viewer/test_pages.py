@@ -343,18 +343,6 @@ def test_a_plot_is_walked_by_keys_and_says_what_its_table_says(page, viewer):
     page.wait_for_url("**/health?days=7")
 
 
-def test_a_table_that_is_read_keeps_the_focus_when_its_figures_change(page, viewer):
-    visit(page, f"{viewer.origin}/health")
-    store = page.get_by_role("region", name="Store", exact=True)
-    store.get_by_text("rows by table", exact=True).click()
-    table = store.get_by_role("region", name="Rows by table")
-    table.focus()
-    before = table.inner_text()
-    keep(viewer, "counted while one reads", 1)
-    playwright.expect(table).not_to_have_text(before, use_inner_text=True)
-    playwright.expect(table).to_be_focused()
-
-
 def test_a_broken_store_is_told_with_the_way_out(fresh_page, fresh, watch):
     watch.expects("503")
     fresh.home.database.unlink()
