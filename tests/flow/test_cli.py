@@ -416,7 +416,7 @@ def test_doctor_finds_a_healthy_home_well(shell: Shell) -> None:
     told = shell.json("doctor")
     assert told["ok"]
     checked = {each["check"] for each in told["checks"]}
-    assert checked >= {"home", "disk", "socket", "config.toml", "worker", "database", "spool", "hook", "interpreter"}
+    assert checked >= {"home", "disk", "socket", "config.toml", "worker", "database", "spool", "hook"}
 
 
 def test_doctor_gives_the_line_and_the_way_out(fresh: Shell) -> None:

@@ -49,7 +49,6 @@ def test_nothing_is_sent_until_the_user_turns_it_on(home, start, server, run):
     assert client.get("/api/model")["provider"] == "off"
     assert "no model is chosen" in run("model", "try", code=1)
     assert "off" in run("model")
-    assert "model: off" in run("doctor")
     turn_on(home, server, provider="off")
     client.get("/api/health")
     assert server.requests == []

@@ -15,7 +15,7 @@ from foreword.capture.payload import HookCall
 from foreword.worker import lifecycle
 from tests.viewer.conftest import Viewer, playwright, settled, still, visit
 from tests.viewer.filled import LIVE_PROMPTS, hooked
-from tests.viewer.steps import CARDS, ROW, asks, keep, until
+from tests.viewer.steps import CARDS, ROW, asks, until
 
 pytestmark = pytest.mark.long
 

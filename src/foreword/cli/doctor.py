@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -37,19 +36,14 @@ ANSWER_SECONDS = 5.0  # an idle worker answers in a millisecond, one that was ju
 MIN_DISK = 200 * 1024 * 1024  # bytes; a busy month is some 50 MB, and a migration keeps a copy
 SILENT_SECONDS = 86_400.0  # agents append to transcripts for hours after a session has ended
 RESTART = "run `foreword worker stop`, then `foreword worker start`: the worker writes it"
-# Run without site packages and with the C module alone, as the hook does.
-SQLITE_PROBE = (
-    "import _sqlite3; c = _sqlite3.connect(':memory:'); c.execute('CREATE VIRTUAL TABLE t USING fts5(x)'); "
-    "print(_sqlite3.sqlite_version)"
-)
 
 
 def doctor(json: Json = False) -> None:
     """Check that everything works, and say how to fix what does not.
 
-    Checks the home, the settings, the worker, the database and its index, the spool, the hook and its interpreter;
-    whether every agent is connected and trusted, and when it was last seen; and lists what went wrong in the last
-    seven days. Exit 1 if something is wrong.
+    Checks the home, the settings, the worker, the database and its index, the spool and the hook; whether every
+    agent is connected and trusted, and when it was last seen; and lists what went wrong in the last seven days.
+    Exit 1 if something is wrong.
 
     \b
     Examples:
@@ -91,10 +85,10 @@ def check_all(home: Home, environ: Mapping[str, str]) -> Iterator[Finding]:
     yield from _check_switches(loaded.settings, environ)
     if found.state == OK:
         yield from _check_worker(home)
-        yield _check_model(home, loaded.settings)
+        if loaded.settings.model_provider != "off":
+            yield from _check_model(home)
         yield _check_spool(home, loaded.settings)
         yield _check_hook(home, loaded.settings)
-    yield _check_interpreter()
     yield from check_agents(home, environ, capture=loaded.settings.capture)
 
 
@@ -201,23 +195,23 @@ def _check_worker(home: Home) -> Iterator[Finding]:
         yield Finding("index" if health["counts"] else "database", WRONG, problem, way_out)
 
 
-def _check_model(home: Home, settings: Settings) -> Finding:
+def _check_model(home: Home) -> Iterator[Finding]:
     from foreword.worker.client import Client
 
-    if settings.model_provider == "off":
-        return Finding("model", OK, "off")
     try:
         about = Client(home, seconds=ANSWER_SECONDS).get("/api/model")
     except ForewordError as exc:
-        return Finding("model", NOTE, f"unknown: {exc}", exc.hint)
+        yield Finding("model", NOTE, f"unknown: {exc}", exc.hint)
+        return
+    name = f"{about['provider']} {about['model']}"
     if about["problem"]:
-        return Finding("model", WRONG, about["problem"], "docs/model.md explains how to set it up or turn it off")
-    says = f"{about['provider']} {about['model']}, {about['where']}: {about['spent_tokens']:,} of "
-    says += f"{about['daily_tokens']:,} tokens in the last 24 hours"
-    if about["paused_s"]:
+        yield Finding("model", WRONG, about["problem"], "docs/model.md explains how to set it up or turn it off")
+    elif about["paused_s"]:
         way_out = "summaries are made without it meanwhile; `foreword model try` calls it now"
-        return Finding("model", NOTE, f"{says}; it failed, paused for {output.duration(about['paused_s'])}", way_out)
-    return Finding("model", OK, says)
+        yield Finding("model", NOTE, f"{name} failed, paused for {output.duration(about['paused_s'])}", way_out)
+    else:
+        spent = f"{about['spent_tokens']:,} of {about['daily_tokens']:,} tokens in the last 24 hours"
+        yield Finding("model", OK, f"{name}, {about['where']}: {spent}")
 
 
 def _check_spool(home: Home, settings: Settings) -> Finding:
@@ -258,23 +252,6 @@ def _check_hook(home: Home, settings: Settings, *, retry: bool = True) -> Findin
         time.sleep(1.5)
         return _check_hook(home, settings, retry=False)
     return Finding("hook", WRONG, f"{home.hook} is of another version, or of other settings", RESTART)
-
-
-def _check_interpreter() -> Finding:
-    """Check that the Python which agents start exists and can search the database without the worker."""
-    from foreword.hook.build import interpreter
-
-    python = interpreter()
-    way_out = "install Foreword with a Python 3.11 or newer whose SQLite has FTS5"
-    command = [python, "-I", "-S", "-c", SQLITE_PROBE]
-    try:
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)  # noqa: S603 - our own
-    except (OSError, subprocess.SubprocessError) as exc:
-        return Finding("interpreter", WRONG, f"cannot run {python}: {exc}", way_out)
-    if ended.returncode:
-        last = ended.stderr.strip().rpartition("\n")[2]
-        return Finding("interpreter", WRONG, f"{python} cannot search without the worker: {last}", way_out)
-    return Finding("interpreter", OK, f"{python}, SQLite {ended.stdout.strip()} with FTS5")
 
 
 def check_agents(home: Home, environ: Mapping[str, str], *, capture: bool = True) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ import typer
 from foreword.cli import output
 from foreword.cli.connection import connect, folder, refuse_agents, this_home
 from foreword.cli.options import Json, Yes, did_you_mean
-from foreword.cli.transfer import Commits, print_imported, run_import
+from foreword.cli.transfer import print_imported, run_import
 from foreword.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -25,15 +25,9 @@ def init(
     path: Annotated[str, typer.Argument(metavar="[PATH]", help="A folder of the project (default: this one).")] = "",
     *,
     yes: Yes = False,
-    git: Annotated[bool, typer.Option("--git/--no-git", help="The git history.")] = True,
-    files: Annotated[bool, typer.Option("--files/--no-files", help="README, decision records and the like.")] = True,
-    transcripts: Annotated[
-        bool, typer.Option("--transcripts/--no-transcripts", help="Past sessions of Claude Code and Codex.")
-    ] = True,
     also: Annotated[
         list[str] | None, typer.Option("--with", metavar="TOOL", help="Also another tool's memory; repeatable.")
     ] = None,
-    commits: Commits = None,
     json: Json = False,
 ) -> None:
     """Fill the memory from git history, files and past sessions.
@@ -44,12 +38,12 @@ def init(
     \b
     Examples:
       foreword init
-      foreword init ~/src/rooms --yes --no-git
+      foreword init ~/src/rooms --yes
       foreword init --with claude-mem
     """
     from foreword.capture.parse import project_at
     from foreword.config import load
-    from foreword.importers.base import OPT_IN, TRANSCRIPTS, offers, refuse_where_off
+    from foreword.importers.base import OPT_IN, offers, refuse_where_off
     from foreword.policy import chosen
 
     refuse_agents()
@@ -62,8 +56,7 @@ def init(
     project, home = project_at(root), this_home()
     settings = load(home, os.environ).settings
     refuse_where_off(project, choices=chosen(settings), environ=os.environ)
-    wanted = {"git": git, "files": files, **dict.fromkeys(TRANSCRIPTS, transcripts)}
-    found = [each for each in offers(project, environ=os.environ) if wanted.get(each.source, True)]
+    found = list(offers(project, environ=os.environ))
     sources = [each.source for each in found if each.source not in OPT_IN or each.source in (also or ())]
     if json and not yes:
         offered = [{"source": each.source, "about": each.about, "count": each.count} for each in found]
@@ -77,7 +70,7 @@ def init(
     if not yes:
         question = f"Fill the memory of {project.name} from these? Nothing is written into the project"
         output.confirm(question, default=True)
-    done = run_import(home, sources, path=root, options={"commits": commits} if commits else {})
+    done = run_import(home, sources, path=root, options={})
     if json:
         output.write_json(done)
     else:

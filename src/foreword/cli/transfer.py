@@ -28,10 +28,6 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.15
 HEADER = 1000  # bytes reserved for the first line, which counts what follows it
 
-Commits = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="Maximum number of commits, newest first (default 50,000).")
-]
-
 
 def import_(
     source: Annotated[
@@ -42,7 +38,10 @@ def import_(
     project: Project = "",
     everything: Annotated[bool, typer.Option("--all", help="jsonl: every project of the file.")] = False,
     into: Annotated[str, typer.Option("--as", metavar="PATH", help="jsonl: into the project of this folder.")] = "",
-    commits: Commits = None,
+    commits: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="git: maximum number of commits, newest first (default 50,000)."),
+    ] = None,
     project_name: Annotated[
         str, typer.Option(metavar="NAME", help="claude-mem: its name of this project, if it has no folder.")
     ] = "",

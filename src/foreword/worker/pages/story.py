@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from foreword.extract.actions import Action, action_of, todos_after
+from foreword.extract.actions import Action, action_of
 from foreword.extract.commands import command_of
 from foreword.extract.failures import failure_key, failure_of, run_of
 from foreword.extract.merge import fixes_of, open_items
@@ -25,10 +25,9 @@ EVENTS = 1_000  # the newest, which are read for them: reading files makes no st
 ITEMS = 30  # memories that the step of an injection names
 CHANGES = 300  # as many as extraction keeps of a session
 TEXT, OUTPUT, COMMAND = 1_200, 700, 300  # characters that are shown of each
-TODOS = 20
 KEPT_KINDS = tuple(kind for kind in KINDS if kind not in ("summary", "change"))  # the head and the edits show these two
 # The order of steps at the same time: causes before what came of them.
-ORDER = {name: at for at, name in enumerate(("start", "prompt", "injected", "plan", "edit", "run", "fixed", "kept"))}
+ORDER = {name: at for at, name in enumerate(("start", "prompt", "injected", "edit", "run", "fixed", "kept"))}
 
 Step = dict[str, Any]
 
@@ -72,7 +71,6 @@ def _steps(app: App, session: Session, came: Sequence[Memory], actions: Sequence
     turns = {memory.uid: memory for memory in came if memory.kind == "turn"}
     steps: list[Step] = []
     failed: dict[str, list[Step]] = {}  # by the uid of the failure
-    plan: tuple[Any, ...] = ()
     for action in actions:
         step: Step = {"at": action.at, "what": action.kind}
         if action.kind == "prompt":
@@ -87,10 +85,6 @@ def _steps(app: App, session: Session, came: Sequence[Memory], actions: Sequence
             steps.append({**step, "what": "run", **run})
             if uid:
                 failed.setdefault(failure_uid(uid, project=session.project), []).append(steps[-1])
-        elif action.act == "plan" and action.todos:
-            plan = todos_after(plan, action.todos)
-            todos = [{"text": todo.text[:COMMAND], "done": todo.done} for todo in plan[:TODOS]]
-            steps.append({**step, "what": "plan", "todos": todos, "more": max(0, len(plan) - TODOS)})
     # A failure may have been seen first, and fixed, in another session.
     known = [each for each in app.store.memories.get_by_uid(list(failed)) if each.status != "forgotten"]
     fixed = fixing(app, {session.id: (*came, *known)})
@@ -187,16 +181,14 @@ def _run(action: Action) -> dict[str, Any]:
 
 
 def _joined(steps: Iterable[Step]) -> list[Step]:
-    """Join edits in a row into one step, keep the last of plans in a row, and count a command that is repeated."""
+    """Join edits in a row into one step, and count a command that is repeated."""
     found: list[Step] = []
     for each in steps:
         last: Step = found[-1] if found else {"what": ""}
-        if each["what"] != last["what"] or each["what"] not in ("edit", "run", "plan"):
+        if each["what"] != last["what"] or each["what"] not in ("edit", "run"):
             found.append(each)
         elif each["what"] == "edit":
             found[-1] = {**last, "files": _together(last["files"], each["files"])}
-        elif each["what"] == "plan":
-            found[-1] = {**each, "at": last["at"]}
         elif all(last[name] == each[name] for name in ("command", "failed", "error")):
             found[-1] = {**each, "at": last["at"], "times": last.get("times", 1) + 1}
         else:
