@@ -23,7 +23,8 @@ def apply(plan: Plan, *, home: Home) -> None:
     before = manifest.load(home, plan.agent)
     known = before or Manifest(plan.agent)
     made = [each.file for each in plan.files if each.changed]
-    made += [each.file for each in plan.residue if each not in known.residue]  # by the agent, later
+    # By the agent, later; a folder that is not named after us goes again where it is empty.
+    made += [each.file if each.keys else each.file / "any" for each in plan.residue if each not in known.residue]
     folders = [str(folder) for file in made for folder in files.missing_folders(file)]
     records = {str(each.file): each.record for each in plan.files if each.record is not None}
     done = Manifest(
@@ -31,7 +32,6 @@ def apply(plan: Plan, *, home: Home) -> None:
         records,
         tuple(dict.fromkeys((*known.folders, *folders))),
         plan.residue,
-        plan.preexisting,
         plan.plugin,
         plan.version,
     )
@@ -100,15 +100,13 @@ def _roll_back(planned: Sequence[PlannedFile], *, folders: Sequence[str] = ()) -
 
 
 def _remove(paths: Iterable[Path]) -> None:
-    """Remove what an agent made because of us; what is not named after us only where it is an empty folder."""
+    """Remove files and folders that an agent made because of us."""
     for path in paths:
         with suppress(OSError):
             if path.is_symlink() or not path.is_dir():
                 os.unlink(path)
-            elif "foreword" in path.name.lower():
-                shutil.rmtree(path)
             else:
-                os.rmdir(path)
+                shutil.rmtree(path)
 
 
 def _remove_folders(folders: Iterable[str]) -> None:

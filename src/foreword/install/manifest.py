@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,7 +37,6 @@ class Manifest:
     files: Mapping[str, FileRecord] = field(default_factory=dict, hash=False)
     folders: tuple[str, ...] = ()  # that were made, outermost first
     residue: tuple[AgentResidue, ...] = ()  # what the agent may write by itself because of us
-    preexisting: tuple[AgentResidue, ...] = ()  # what of that was there before, and stays
     plugin: bool = False  # as the agent's own kind of plugin
     version: str = ""  # of the agent, where it was known
 
@@ -50,8 +49,7 @@ def load(home: Home, agent: str) -> Manifest | None:
             agent,
             {path: _record(path, each) for path, each in fields["files"].items()},
             tuple(fields["folders"]),
-            _residue(fields["residue"]),
-            _residue(fields["preexisting"]),
+            tuple(AgentResidue(Path(each["file"]), tuple(each["keys"])) for each in fields["residue"]),
             fields["plugin"],
             fields["version"],
         )
@@ -107,7 +105,3 @@ def _record(path: str, fields: Mapping[str, Any]) -> FileRecord:
             "was": {tuple(keys): inside for keys, inside in fields["was"]},
         }
     )
-
-
-def _residue(items: Iterable[Mapping[str, Any]]) -> tuple[AgentResidue, ...]:
-    return tuple(AgentResidue(Path(each["file"]), tuple(each["keys"])) for each in items)

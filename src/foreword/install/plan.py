@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,12 +29,11 @@ Written = Entry | Block | OwnedFile
 
 @dataclass(frozen=True)
 class PlannedFile:
-    """One file: as it is, as it would be, and as it is without us. None where there is no file."""
+    """One file: as it is, and as it would be; None where there is no file."""
 
     file: Path
     old: bytes | None
     new: bytes | None
-    base: bytes | None
     record: FileRecord | None = None  # what the manifest records of it then; None where it is no longer ours
 
     @property
@@ -49,8 +48,7 @@ class Plan:
     agent: str
     files: tuple[PlannedFile, ...] = ()
     gone: tuple[Path, ...] = ()  # whole files and folders that the agent made because of us, and that go
-    residue: tuple[AgentResidue, ...] = ()  # what the manifest records of such things then
-    preexisting: tuple[AgentResidue, ...] = ()
+    residue: tuple[AgentResidue, ...] = ()  # what the agent may write by itself because of us
     after: tuple[str, ...] = ()
     plugin: bool = False
     version: str = ""
@@ -68,11 +66,9 @@ def plan(setup: Setup, *, agent: str, home: Home, plugin: bool = False, version:
     planned += [
         _without_us(Path(path), record, agent=agent) for path, record in known.files.items() if Path(path) not in wanted
     ]
-    preexisting = (*known.preexisting, *_preexisting(residue, besides=known.residue))
-    stale = [each for each in known.residue if each not in residue]
-    planned, gone = _without_residue(planned, stale, preexisting=preexisting)
+    planned, gone = _without_residue(planned, [each for each in known.residue if each not in residue])
     every = tuple(dict.fromkeys((*known.residue, *residue)))
-    return Plan(agent, tuple(planned), gone, every, preexisting, setup.after, plugin, version)
+    return Plan(agent, tuple(planned), gone, every, setup.after, plugin, version)
 
 
 def undo_plan(setup: Setup | None, *, agent: str, home: Home) -> Plan:
@@ -82,9 +78,9 @@ def undo_plan(setup: Setup | None, *, agent: str, home: Home) -> Plan:
     if known is None:
         records = {str(file): _guessed_record(file, changes, agent=agent) for file, changes in wanted.items()}
         known = Manifest(agent, {path: record for path, record in records.items() if record is not None})
-        known = replace(known, residue=residue, preexisting=_preexisting(residue))
+        known = replace(known, residue=residue)
     planned = [_without_us(Path(path), record, agent=agent) for path, record in known.files.items()]
-    planned, gone = _without_residue(planned, known.residue, preexisting=known.preexisting)
+    planned, gone = _without_residue(planned, known.residue)
     return Plan(agent, tuple(planned), gone)
 
 
@@ -110,7 +106,7 @@ def _with_us(file: Path, changes: Sequence[Written], record: FileRecord | None, 
         return _own(changes[0], ours=record is not None, agent=agent)
     without = _without_us(file, record or FileRecord(), agent=agent)
     try:
-        text, bare = _text(without.old), _text(without.base)
+        text, bare = _text(without.old), _text(without.new)
         if isinstance(changes[0], Block):
             body = "\n".join(each.text.strip("\n") for each in changes if isinstance(each, Block))
             gap = record.gap if record else "\n"
@@ -122,7 +118,7 @@ def _with_us(file: Path, changes: Sequence[Written], record: FileRecord | None, 
             same = _unordered(jsonc.read(text)) == _unordered(jsonc.read(new))
     except BadConfig as exc:
         raise BadConfig(f"{file}: {exc}", hint=exc.hint) from exc
-    now = replace(now, existed=without.base is not None)
+    now = replace(now, existed=without.new is not None)
     return replace(without, new=without.old if same else new.encode(), record=now)
 
 
@@ -131,7 +127,7 @@ def _own(change: OwnedFile, *, ours: bool, agent: str) -> PlannedFile:
     if old not in (None, new) and not ours:
         hint = f"move it away, then run `foreword install {agent}` again"
         raise BadConfig(f"{change.file}: a file of your own is there", hint=hint)
-    return PlannedFile(change.file, old, new, None, FileRecord(existed=False, own=manifest.digest(new)))
+    return PlannedFile(change.file, old, new, FileRecord(existed=False, own=manifest.digest(new)))
 
 
 def _with_entries(text: str, entries: Sequence[Entry], *, agent: str) -> tuple[str, FileRecord]:
@@ -169,7 +165,7 @@ def _without_us(file: Path, record: FileRecord, *, agent: str) -> PlannedFile:
     """Plan one file as it would be without us; byte for byte where nobody else wrote to it since."""
     old = files.read(file)
     if old is None or record.own:
-        return PlannedFile(file, old, None, None)
+        return PlannedFile(file, old, None)
     try:
         text = _text(old)
         bare = _without_entries(text, record, agent=agent) if record.entries else text
@@ -177,8 +173,7 @@ def _without_us(file: Path, record: FileRecord, *, agent: str) -> PlannedFile:
         raise BadConfig(f"{file}: {exc}", hint=exc.hint) from exc
     if record.block:
         bare = toml_block.remove(text, record.block, agent=agent, gap=record.gap)
-    base = old if bare == text else bare.encode() if record.existed or bare.strip() else None
-    return PlannedFile(file, old, base, base)
+    return PlannedFile(file, old, old if bare == text else bare.encode() if record.existed or bare.strip() else None)
 
 
 def _guessed_record(file: Path, changes: Sequence[Written], *, agent: str) -> FileRecord | None:
@@ -275,79 +270,31 @@ def _text(data: bytes | None) -> str:
 # --- what the agent writes by itself because of us ---
 
 
-def _preexisting(residue: Iterable[AgentResidue], *, besides: Iterable[AgentResidue] = ()) -> tuple[AgentResidue, ...]:
-    """Return the files, folders and containers on the way that are there already: they stay when we leave."""
-    known = {way for left in besides for way in _ways(left)}
-    ways = dict.fromkeys(way for left in residue for way in _ways(left) if way not in known)
-    return tuple(way for way in ways if _is_there(way) and not _is_named_after_us(way))
-
-
 def _without_residue(
-    planned: Sequence[PlannedFile], residue: Sequence[AgentResidue], *, preexisting: Sequence[AgentResidue]
+    planned: Sequence[PlannedFile], residue: Sequence[AgentResidue]
 ) -> tuple[list[PlannedFile], tuple[Path, ...]]:
     """Take what the agent wrote because of us out of its files; return them and what goes as a whole."""
     done = {each.file: each for each in planned}
     for file in dict.fromkeys(each.file for each in residue if each.keys):
-        entries = [each for each in residue if each.keys and each.file == file]
-        if file in done:
-            found = done[file]
-        else:
-            try:
-                data = files.read(file)
-            except ForewordError:
-                continue  # it is the agent's, and nothing of it was ours to write
-            found = PlannedFile(file, data, data, data)
-        new, base = (_bare(data, entries, preexisting=preexisting) for data in (found.new, found.base))
-        if new != found.new or file in done:
-            done[file] = replace(found, new=new, base=base)
-    gone = (
-        left.file
-        for left in residue
-        if not left.keys and left not in preexisting and _is_there(left)
-        if _is_named_after_us(left) or _is_empty(left.file)
-    )
-    return list(done.values()), tuple(gone)
+        try:
+            found = done.get(file) or PlannedFile(file, files.read(file), files.read(file))
+            bare = _without_keys(found.new, [each.keys for each in residue if each.keys and each.file == file])
+        except (UnicodeDecodeError, ForewordError):
+            continue  # what is no JSON is the agent's to mend, and stays
+        if bare != found.new:
+            done[file] = replace(found, new=bare)
+    gone = (each.file for each in residue if not each.keys and "foreword" in each.file.name)
+    return list(done.values()), tuple(path for path in gone if os.path.lexists(path))
 
 
-def _bare(data: bytes | None, residue: Sequence[AgentResidue], *, preexisting: Sequence[AgentResidue]) -> bytes | None:
-    """Return an agent's file without these entries and the containers that came with them and are empty again.
-
-    None where the file came with them and holds nothing more. What is no JSON is the agent's to mend, and stays.
-    """
-    try:
-        text = (data or b"").decode()
-        emptied: dict[Keys, str] = {}
-        for left in residue:
-            if jsonc.find(text, left.keys) is not MISSING:
-                text = jsonc.remove(text, left.keys)
-                emptied |= {way.keys: "" for way in _ways(left)[:-1]}  # as every agent writes what is empty
-        came = {way.keys for left in residue for way in _ways(left)[:-1] if way not in preexisting}
-        bare = jsonc.emptied(text, made=came - {()}, was=emptied)
-        document = jsonc.read(bare)
-    except (UnicodeDecodeError, BadConfig):
+def _without_keys(data: bytes | None, keys: Sequence[Keys]) -> bytes | None:
+    """Return a JSON file without these entries and the containers that are empty then; None where nothing is left."""
+    text = (data or b"").decode()
+    bare = text
+    for each in keys:
+        bare = jsonc.remove(bare, each)
+    if bare == text:
         return data
-    if data is None or (isinstance(document, dict) and document.keys() <= FRAME and () in came):
-        return None
-    return bare.encode()
-
-
-def _ways(left: AgentResidue) -> tuple[AgentResidue, ...]:
-    """Return the file, each container on the way, and the entry itself."""
-    return tuple(AgentResidue(left.file, left.keys[:end]) for end in range(len(left.keys) + 1))
-
-
-def _is_there(left: AgentResidue) -> bool:
-    if not left.keys:
-        return os.path.lexists(left.file)
-    try:
-        return jsonc.find((files.read(left.file) or b"").decode(), left.keys) is not MISSING
-    except (UnicodeDecodeError, ForewordError):
-        return False
-
-
-def _is_named_after_us(left: AgentResidue) -> bool:
-    return "foreword" in (left.keys[-1] if left.keys else left.file.name).lower()
-
-
-def _is_empty(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink() and not any(path.iterdir())
+    bare = jsonc.emptied(bare, made={each[:end] for each in keys for end in range(1, len(each))}, was={})
+    document = jsonc.read(bare)
+    return None if isinstance(document, dict) and document.keys() <= FRAME else bare.encode()
