@@ -127,13 +127,17 @@ def _session(app: App, about: Mapping[str, Any]) -> dict[str, Any]:
 
 def _totals(app: App, about: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a session was given in all and in its context window, and what switches injection off there."""
-    items, tokens = app.store.injections.totals(about["id"])
+    totals = app.store.injections.totals(about["id"])
     use = app.store.injections.usage(session=about["id"])
     spent, allowed = app.store.injections.window_tokens(about["id"]), window_budget(app.settings.layout)
     known = app.projects.known().get(about["project"])
     project = Project(about["project"], known.name if known else "", known.root if known else "")
     return {
-        "totals": {"memories": items, "tokens": tokens, **vars(use), "unjudged": use.shown - use.used - use.ignored},
+        "totals": {
+            **{"memories": totals["items"], "tokens": totals["tokens"]},
+            **vars(use),
+            "unjudged": use.shown - use.used - use.ignored,
+        },
         "window": [
             {"trigger": trigger, "spent": spent.get(trigger, 0), "of": allowed[trigger]}
             for trigger in ("session_start", "prompt", "question", "tool")

@@ -115,7 +115,7 @@ def details(app: App, id: str) -> dict[str, Any]:
         raise NotFound(f"there is no memory {id[:80]!r}", hint="look for it by its words")
     explained = show_memory(app, id, explain=True)
     ids = [memory.session, *(each["session"] for each in explained["shown"])]
-    found = describe_sessions(app, store.timeline.sessions_with(list(dict.fromkeys(filter(None, ids)))))
+    found = describe_sessions(app, store.sessions.get_many(list(dict.fromkeys(filter(None, ids)))))
     sessions = {
         each["id"]: {name: each[name] for name in ("id", "host", "started", "ended", "title")} for each in found
     }

@@ -10,11 +10,20 @@ from foreword.extract.commands import command_of
 from foreword.extract.failures import failure_key, failure_of, run_of
 from foreword.extract.merge import fixes_of, open_items
 from foreword.extract.session import failure_uid
-from foreword.models import KINDS, Change, Injection, Memory, Session, text, texts
+from foreword.models import Change, Injection, Memory, Session, text, texts
 from foreword.store.projects import names
-from foreword.store.timeline import InjectionTotals
 from foreword.worker.handlers import settled_session
-from foreword.worker.pages.timeline import CAME, change, failure, fixing, head, named, places, summary_of, work_of
+from foreword.worker.pages.timeline import (
+    MOST_CAME,
+    change,
+    changes_of,
+    failure,
+    fixing,
+    head,
+    named,
+    summary_of,
+    work_of,
+)
 
 if TYPE_CHECKING:
     from foreword.store import Store
@@ -25,7 +34,6 @@ EVENTS = 1_000  # the newest, which are read for them: reading files makes no st
 ITEMS = 30  # memories that the step of an injection names
 CHANGES = 300  # as many as extraction keeps of a session
 TEXT, OUTPUT, COMMAND = 1_200, 700, 300  # characters that are shown of each
-KEPT_KINDS = tuple(kind for kind in KINDS if kind not in ("summary", "change"))  # the head and the edits show these two
 # The order of steps at the same time: causes before what came of them.
 ORDER = {name: at for at, name in enumerate(("start", "prompt", "injected", "edit", "run", "fixed", "kept"))}
 
@@ -37,8 +45,8 @@ def story(app: App, id: str) -> dict[str, Any]:
     session = settled_session(app, id)
     store = app.store
     registry = store.projects.all()
-    came = store.timeline.came_of([session.id], kinds=(*KEPT_KINDS, "summary"), each=CAME)[session.id]
-    changed = store.timeline.changed_in(places([session], {session.id: came}), each=CHANGES).get(session.id)
+    came = [each for each in store.memories.of_session(session.id, limit=MOST_CAME) if each.kind != "change"]
+    changes = changes_of(app, session, came)[:CHANGES]
     events = store.events.list(session.id, limit=EVENTS, newest=True)
     roots = {key: known.root for key, known in registry.items()}
     actions = [
@@ -48,18 +56,18 @@ def story(app: App, id: str) -> dict[str, Any]:
     ]
     steps = [
         *_steps(app, session, came, actions),
-        *_edits(actions, changed.changes if changed else ()),
+        *_edits(actions, changes),
         *_injections(store, session),
     ]
     steps.sort(key=lambda each: (each["at"], ORDER.get(each["what"], len(ORDER))))
     steps = _joined(steps)
     unread = max(0, session.events - len(events)) if len(events) == EVENTS else 0
-    first = store.timeline.began_with([session.id]).get(session.id)
+    prompts = store.events.prompts(session.id, limit=1, oldest=True)
     return {
-        "session": head(session, came, name=names(registry), now=app.now(), prompt=first),
+        "session": head(session, came, name=names(registry), now=app.now(), prompt=prompts[0] if prompts else None),
         "about": _about(session, came),
         "handoff": _handoff(came),
-        "injected": vars(store.timeline.injected([session.id]).get(session.id, InjectionTotals())),
+        "injected": store.injections.totals(session.id),
         "steps": steps[-MOST:],
         "left_out": max(0, len(steps) - MOST) + unread,
         "without_events": not events,  # it was imported, or its events were pruned
