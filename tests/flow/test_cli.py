@@ -487,13 +487,10 @@ def test_a_worker_that_hangs_is_told_as_such(fresh: Shell) -> None:
 
 
 def test_the_worker_starts_tells_and_leaves(fresh: Shell) -> None:
-    assert "no worker" in fresh.says("worker", "status", code=1)
-    assert fresh.json("worker", "status", code=1) == {"running": False}
     assert fresh.says("worker", "stop") == "no worker runs\n"
     assert f"process {lifecycle.pid_of(fresh.home)}" not in fresh.says("worker", "start")
     assert "already runs" in fresh.says("worker", "start")
-    assert "healthy" in fresh.says("worker", "status")
-    assert fresh.json("worker", "status")["pid"] == lifecycle.pid_of(fresh.home)
+    assert fresh.json("status")["worker"]["pid"] == lifecycle.pid_of(fresh.home)
     assert "already runs" in fresh.run("worker", "run", code=1).stderr
     assert fresh.says("worker", "stop") == "the worker has stopped\n"
     assert lifecycle.pid_of(fresh.home) == 0
@@ -505,7 +502,7 @@ def test_the_worker_can_be_run_in_a_terminal(fresh: Shell) -> None:
     )
     try:
         wait_for(lambda: lifecycle.pid_of(fresh.home) == running.pid)
-        assert fresh.json("worker", "status")["pid"] == running.pid
+        assert fresh.json("status")["worker"]["pid"] == running.pid
         fresh.says("worker", "stop")
         assert running.wait(20) == 0
     finally:
@@ -518,10 +515,10 @@ def test_after_an_upgrade_a_command_finds_a_worker_of_the_new_build(fresh: Shell
     shutil.copytree(ROOT / "src" / "foreword", package, ignore=shutil.ignore_patterns("__pycache__"))
     fresh.environ["PYTHONPATH"] = str(package.parent)
     fresh.add("note", "before")
-    old = fresh.json("worker", "status")["build"]
+    old = Client(fresh.home).get("/api/health")["build"]
     (package / "projects.py").write_text((package / "projects.py").read_text() + "\n# newer\n")
     fresh.says("search", "before")
-    assert fresh.json("worker", "status")["build"] != old
+    assert Client(fresh.home).get("/api/health")["build"] != old
 
 
 # ---- settings

@@ -11,9 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from foreword.cli import output
 from foreword.cli.connection import connect
@@ -38,9 +36,7 @@ foreword context "a question"                    see what an agent would get wit
 foreword doctor                                  check that everything works"""
 
 
-def demo(
-    keep: Annotated[bool, typer.Option("--keep", help="Keep the scratch memory, to look around in it.")] = False,
-) -> None:
+def demo() -> None:
     """See what an agent gets, on a made-up project.
 
     Nothing is installed and nothing is left behind: it fills a scratch memory, runs the hook the way an agent does,
@@ -50,7 +46,7 @@ def demo(
     Example:
       foreword demo
     """
-    with _scratch_home(keep=keep) as home:
+    with _scratch_home() as home:
         project = _made_up_project(home)
         client = connect(home)
         memories = load_story(project, now=time.time())
@@ -71,8 +67,6 @@ def demo(
         show(f"With the prompt: {REPLY}", "UserPromptSubmit", prompt=REPLY)
     output.write("")
     output.styled("== What to do next", "bold cyan")
-    if keep:
-        output.write(f"FOREWORD_HOME={home.root} foreword search WORDS     search the scratch memory")
     output.write(NEXT_STEPS)
 
 
@@ -107,8 +101,8 @@ def _made_up_project(home: Home) -> Project:
 
 
 @contextmanager
-def _scratch_home(*, keep: bool) -> Iterator[Home]:
-    """Yield a home of its own with default settings; stop its worker and, unless *keep*, delete it."""
+def _scratch_home() -> Iterator[Home]:
+    """Yield a home of its own with default settings; stop its worker and delete it."""
     from foreword.paths import Home, socket_problem
     from foreword.worker.lifecycle import stop
 
@@ -126,8 +120,7 @@ def _scratch_home(*, keep: bool) -> Iterator[Home]:
         try:
             stop(home)
         finally:
-            if not keep:
-                shutil.rmtree(home.root, ignore_errors=True)
+            shutil.rmtree(home.root, ignore_errors=True)
 
 
 def _run_hook(home: Home, event: str, project: Project, **more: Any) -> tuple[str, float]:

@@ -8,19 +8,18 @@ import typer
 
 from foreword.cli import output
 from foreword.cli.connection import connect, this_home
-from foreword.cli.options import Json
 from foreword.errors import ForewordError
 
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="""Start, stop and inspect the process that owns the database.
+    help="""Start and stop the process that owns the database.
 
     You never have to: it starts when a hook or a command needs it, exits when idle, and is replaced after an upgrade.
 
     \b
     Examples:
-      foreword worker status
+      foreword worker stop
       foreword worker run
     """,
 )
@@ -57,26 +56,6 @@ def run() -> None:
         raise ForewordError(f"a worker already runs, process {pid}", hint="run `foreword worker stop` first")
     output.remark(f"serving {home.root}, logging to {home.log}; Ctrl-C stops it")
     sys.exit(main())
-
-
-@app.command()
-def status(json: Json = False) -> None:
-    """Print whether a worker runs, without starting one; exit 1 if none does."""
-    from foreword.worker.client import Client
-    from foreword.worker.lifecycle import pid_of
-
-    home = this_home()
-    pid = pid_of(home)
-    if not pid:
-        output.write_json({"running": False}) if json else output.write("no worker runs; it starts when it is needed")
-        raise typer.Exit(1)
-    health = Client(home, seconds=5).get("/api/health")
-    if json:
-        output.write_json({"running": True, **health})
-        return
-    state = f"up {output.duration(health['uptime_s'])}, {'healthy' if health['ok'] else 'not healthy'}"
-    output.write(f"running, process {pid}, version {health['version']}, {state}")
-    output.warn(health["problems"])
 
 
 def mcp() -> None:
