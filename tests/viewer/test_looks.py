@@ -254,18 +254,6 @@ def test_the_first_tab_offers_the_way_past_the_frame(page, viewer):
     assert page.evaluate("() => document.getElementById('main').contains(document.activeElement)")
 
 
-def test_signs_are_understood_on_every_keyboard_and_letters_while_caps_lock_is_on(page, viewer):
-    at = "() => [...document.querySelectorAll('.session')].indexOf(document.activeElement)"
-    visit(page, f"{viewer.origin}/timeline")
-    alt, ctrl = {"key": "j", "altKey": True}, {"key": "j", "ctrlKey": True}
-    page.evaluate(PRESS, [alt, {"key": "J"}, {"key": "J"}, {"key": "K"}, ctrl, {"key": "j", "shiftKey": True}])
-    assert page.evaluate(at) == 0
-    for given in ({"altKey": True}, {"altKey": True, "ctrlKey": True, "modifierAltGraph": True}):  # Option, AltGr
-        visit(page, f"{viewer.origin}/now")
-        page.evaluate(PRESS, [{"key": "]", **given}])
-        page.wait_for_url(f"{viewer.origin}/now/*")
-
-
 def test_theme_and_single_letter_keys_are_chosen_for_good(page, viewer):
     visit(page, f"{viewer.origin}/now")
     ground = "() => getComputedStyle(document.documentElement).backgroundColor"
