@@ -52,7 +52,7 @@ def passage(text: str, weights: Mapping[str, float], *, room: int) -> str:
     for place, sentence in enumerate(lines):
         if len(sentence) < SHORTEST or _OFFER.search(sentence) or not _WHOLE.match(sentence):
             continue
-        words = memory_words(sentence)
+        words = memory_words(cut(sentence, room))  # what is not shown does not count
         held = sum(weights[word] for word in without_parts([word for word in weights if word in words]))
         if held:
             ranked.append((held + TELLS * bool(_TELLS.search(sentence)), place, sentence))

@@ -33,7 +33,7 @@ from foreword.models import (
 )
 from foreword.recall import render
 from foreword.recall.budget import Fitted, Layer, Line, fit
-from foreword.recall.files import TurnRecord, changed_together, record_of
+from foreword.recall.files import TurnRecord, changed_together, likely_file, missing_tests, record_of
 from foreword.recall.notes import Note, id_of, note_of, unique_notes
 from foreword.recall.passages import is_torn
 from foreword.recall.query import query_of
@@ -56,6 +56,7 @@ from foreword.recall.relevance import (
     memory_words,
     references,
     subject_of,
+    without_parts,
     word_weights,
 )
 from foreword.recall.sanitize import shown_path
@@ -82,6 +83,8 @@ MIN_CONFIDENCE = (
 )
 SHORT_OUTCOME = 60  # characters of an outcome without a file: what an agent was about to do when it was stopped
 MIN_NEW_WORDS = 0.4  # of a note's words that the prompt does not say itself
+ABOUT = 0.5  # of the prompt's weight in a turn that is about the same
+MOST_TESTS = 3  # that a plan is told of
 MOST_TYPED = 3_000  # characters of a prompt whose words are weighed
 MOST_WEIGHED = 60  # words
 RELEASE_TURNS = 240  # turns, the newest, among which the last release is looked for
@@ -340,8 +343,9 @@ class _Recall:
         implied = self._pull_request(author.typed) or self._last_release(author.typed)
         implied = implied if self.options.style == "notes" else []
         if kind.kind not in KINDS_WITH_NOTES:
-            self.reason = "" if implied else _REASON_OF_KIND.get(kind.kind, "topic")
-            return {"notes": implied}
+            tests = self._missing_tests() if kind.kind == "plan" and self.options.style == "notes" else []
+            self.reason = "" if implied or tests else _REASON_OF_KIND.get(kind.kind, "topic")
+            return {"files": tests, "notes": implied}
         if not self.query.terms:
             self.reason = "wordless"
             return {}
@@ -394,7 +398,10 @@ class _Recall:
         for id, why in choice.rejected.items():
             if why != NO_WORD:
                 self._reject(entries[id], "notes", "relevance", why)
-        return {"files": self._changed_together(), "notes": chosen}
+        files = self._changed_together()
+        if not files and not chosen and kind.kind == "new topic":
+            files = self._likely_file(weights, ranked)
+        return {"files": files, "notes": chosen}
 
     def _answers_about_past(self, kind: PromptKind, typed: str, ranked: Sequence[Ranked]) -> list[Entry]:
         """Return what answers a question about the past: the best hits, where the search is sure of them."""
@@ -431,6 +438,33 @@ class _Recall:
         paths = ", ".join(f"{shown_path(path)} ({count} of {times} times)" for path, count, times in there)
         return [Entry(Note(text=f"Changed together with {shown_path(named[0])}: {paths}", kind="change"))]
 
+    def _missing_tests(self) -> list[Entry]:
+        """Return the tests that mostly change with files of a plan which does not name them."""
+        missing = [
+            f"{shown_path(test)} ({count} of {times} times)"
+            for file, test, count, times in missing_tests(self.query.files, self._history())
+            if test.rpartition("/")[2] not in self.trigger.prompt and file_exists(self.trigger.project.root, test)
+        ]
+        text = f"Not in this plan, but changed together with its files: {', '.join(missing[:MOST_TESTS])}"
+        return [Entry(Note(text=text, kind="change"))] if missing else []
+
+    def _likely_file(self, weights: Mapping[str, float], ranked: Sequence[Ranked]) -> list[Entry]:
+        """Return the file that most turns about the prompt's words changed, with what was done to it last."""
+        half = ABOUT * sum(weights[word] for word in without_parts(weights))
+        others = [each.memory for each in ranked if each.memory.kind == "turn"]
+        about = [each for each in others if each.files and _weight_of(each, weights) >= half]
+        own = [each for each in self._history() if each.session and each.session == self.trigger.session]
+        known = {path for turn in own for path in (*turn.edited, *turn.read)} | set(self.query.files)
+        about = [each for each in about if each.session != self.trigger.session]
+        path, count = likely_file(about, known=known)
+        if not path or not file_exists(self.trigger.project.root, path):
+            return []
+        last = max((each for each in about if path in each.files), key=lambda each: each.created)
+        done = note_of(last, now=self.now, weights=weights)
+        often = f"{count} of {len(about)} turns about this changed it"
+        text = f"Likely {shown_path(path)}: {often}, last {done.label}: {done.text}"
+        return [Entry(Note(text=text, kind="change"))]
+
     def _weights(self, topic: Sequence[str], typed: str) -> dict[str, float]:
         """Return what each word of a prompt's topic weighs: the fewer memories hold it, the more.
 
@@ -462,8 +496,9 @@ class _Recall:
             anchored=_is_written(memory) or is_anchored(anchors, files=memory.files, words=words),
             titled=memory.kind in ("turn", "summary") and is_titled(weights, title=memory.title, files=memory.files),
             same_thing=bool(subject),
-            substance=_has_substance(memory, shown, prompt, asks="?" in self.trigger.prompt or bool(subject))
+            substance=_has_substance(memory, shown, prompt)
             and (memory.trust == "user" or not is_torn(entry.note.text)),
+            only_said=memory.kind == "turn" and not (memory.files or memory.detail.get("commits")),
             in_context=bool(memory.session) and memory.session == self.trigger.session,
         )
 
@@ -815,20 +850,17 @@ def _weight_of(memory: Memory, weights: Mapping[str, float]) -> float:
     return sum(weight for word, weight in weights.items() if word in words)
 
 
-def _has_substance(memory: Memory, shown: frozenset[str], prompt: frozenset[str], *, asks: bool) -> bool:
+def _has_substance(memory: Memory, shown: frozenset[str], prompt: frozenset[str]) -> bool:
     """Return whether a note says what came of something, and more than the prompt itself.
 
-    What an agent only thought about is worth telling to somebody who *asks*; a change needs what was done, and a
-    failure of one session is told where it comes back.
+    A failure of one session is told where it comes back.
     """
     if _is_written(memory):
         return True
     once = memory.kind == "failure" and memory.trust != "user" and len(named(memory.detail, "seen_in")) < 2
-    if once and not asks:
+    if once:
         return False
     if memory.kind == "turn" and not (memory.detail.get("outcome") or memory.detail.get("commits")):
-        return False
-    if memory.kind == "turn" and not asks and not (memory.files or memory.detail.get("commits")):
         return False
     outcome = memory.body if memory.kind == "summary" else str(memory.detail.get("outcome", ""))
     if memory.kind in ("turn", "summary") and not memory.files and len(outcome) < SHORT_OUTCOME:

@@ -39,6 +39,7 @@ class Candidate:
     titled: bool = False  # a word of the prompt stands in its title and in the name of one of its files
     same_thing: bool = False  # about the very issue, pull request or advisory that the prompt names
     substance: bool = True  # whether that passage says what came of it: an outcome, a cause, a decision
+    only_said: bool = False  # an answer after which nothing was changed: told where nothing else fits
     in_context: bool = False  # the agent has it: its own session since the last compaction, or given in full before
 
 
@@ -270,21 +271,21 @@ def _is_plan(prompt: str) -> bool:
 # A note's score is the share of the prompt's weight that the whole note holds, times the weight of the prompt's words
 # in the passage that is shown. Best notes whose files the next turn touched, by score: up to 0.7 4 of 16, up to 1.1 8
 # of 20, above 14 of 20. Fitted on two projects (lowest score with 0.65) it is 1.0 to 1.15; on the third then 14 of 21.
-MIN_SCORE = 1.1
+MIN_SCORE = 0.7
 # Two readers called notes noise that share words with a prompt but no thing that it names: of 24 such, one helped. So
 # a note that is anchored needs half of the score; any other nearly half of the prompt's weight, in three rare words.
 ANCHORED_FACTOR = 0.5  # factor on the score that is enough
 TITLED_FACTOR = (
-    0.45  # the same where a feature is named: a word of the prompt in the note's title and in the name of its file
+    0.4  # the same where a feature is named: a word of the prompt in the note's title and in the name of its file
 )
-ANCHORED_COVERAGE, TITLED_COVERAGE, OTHER_COVERAGE = 0.25, 0.5, 0.45  # of the prompt's weight, at least
+ANCHORED_COVERAGE, TITLED_COVERAGE, OTHER_COVERAGE = 0.25, 0.5, 0.33  # of the prompt's weight, at least
 MIN_WORDS, OTHER_MIN_WORDS = 2, 3  # different words of the prompt in the passage
+CLEAR_COVERAGE = 0.6  # of the prompt's weight, from which on two words are enough for any note
 REFERENCE_FACTOR = (
     1.5  # factor for the number of an issue that is known: it names one thing, so one sentence about it is enough
 )
 UNKNOWN_WEIGHT = 0.5  # weight of a word that no memory holds: a slip of the pen, or something new
 HEAVIEST_WORDS = 12  # words that count as the whole of a prompt, so that long and short ones compare
-SAME_TOPIC_FACTOR = 1.5  # on the score that is enough: a running conversation has most of its topic already
 SAME_REFERENCE = 1.0  # added where prompt and note name the same issue, pull request or advisory
 NEXT_NOTE = 0.8  # of the best note's score that a further one needs
 ALIKE = 0.5  # share of common words from which two passages say the same; the newer one stays
@@ -316,7 +317,8 @@ def choose(weights: Mapping[str, float], candidates: Sequence[Candidate], *, kin
             rejected[each.id] = why_not
         else:
             fitting.append((match, each))
-    fitting.sort(key=lambda pair: (-pair[0].score, -pair[1].at))
+    done = [pair for pair in fitting if not pair[1].only_said]
+    fitting = sorted(done or fitting, key=lambda pair: (-pair[0].score, -pair[1].at))
     taken: list[tuple[Match, Candidate]] = []
     for match, each in fitting:
         alike = next((at for at, (_, other) in enumerate(taken) if _are_alike(each, other)), None)
@@ -341,12 +343,13 @@ def _match(each: Candidate, weights: Mapping[str, float], *, whole: float, kind:
     coverage = min(1.0, sum(weights[word] for word in held) / whole) if whole else 0.0
     # The passage itself, or what the note is about as a whole; not one of ten that it lists.
     same_reference = each.same_thing or any(is_reference(word) for word in shown)
-    factor, min_coverage, min_words = 1.0, OTHER_COVERAGE, OTHER_MIN_WORDS
+    factor, min_coverage = 1.0, OTHER_COVERAGE
+    min_words = MIN_WORDS if coverage >= CLEAR_COVERAGE else OTHER_MIN_WORDS
     if each.anchored:
         factor, min_coverage, min_words = ANCHORED_FACTOR, ANCHORED_COVERAGE, MIN_WORDS
     elif each.titled and kind == "new topic" and coverage >= TITLED_COVERAGE:
         factor, min_words = TITLED_FACTOR, MIN_WORDS
-    needed = MIN_SCORE * factor * (SAME_TOPIC_FACTOR if kind == "same topic" else 1.0)
+    needed = MIN_SCORE * factor
     score = coverage * sum(weights[word] for word in shown) + SAME_REFERENCE * same_reference
     match = Match(each.id, score)
     if each.in_context:
