@@ -22,13 +22,15 @@ from foreword.recall import files, pipeline, relevance, start
 
 Grid = dict[tuple[Any, str], tuple[float, ...]]  # module and constant -> values that are tried
 NOTES: Grid = {
-    (relevance, "MIN_SCORE"): (0.8, 0.95, 1.1, 1.3, 1.6),
-    (relevance, "ANCHORED_FACTOR"): (0.3, 0.4, 0.5, 0.65, 0.8),
-    (relevance, "TITLED_FACTOR"): (0.35, 0.45, 0.6, 1.0),
+    (relevance, "MIN_SCORE"): (0.3, 0.4, 0.5, 0.6, 0.7, 0.9, 1.1),
+    (relevance, "ANCHORED_FACTOR"): (0.4, 0.55, 0.7, 0.85, 1.0),
+    (relevance, "TITLED_FACTOR"): (0.4, 0.55, 0.7, 1.0),
     (relevance, "ANCHORED_COVERAGE"): (0.15, 0.25, 0.35, 0.45),
     (relevance, "TITLED_COVERAGE"): (0.35, 0.5, 0.65),
-    (relevance, "OTHER_COVERAGE"): (0.3, 0.45, 0.6),
-    (relevance, "OTHER_MIN_WORDS"): (2, 3, 4),
+    (relevance, "OTHER_COVERAGE"): (0.25, 0.33, 0.45, 0.6),
+    (relevance, "CLEAR_COVERAGE"): (0.5, 0.6, 0.7, 1.1),
+    (relevance, "OTHER_MIN_WORDS"): (2, 3, 4, 5),
+    (relevance, "SAME_TOPIC_FACTOR"): (1.0, 1.2, 1.4, 1.8, 2.5),
     (relevance, "NEXT_NOTE"): (0.6, 0.8, 0.9),
 }
 STARTS: Grid = {
@@ -98,8 +100,11 @@ def record(folder: Path) -> Recorded:
 Judge = Callable[[Recorded], tuple[float, str]]  # -> what is to be made large, and how it is told
 
 
+WORTH = 0.4  # share of blocks that must help: a note that is right more often than that is worth giving
+
+
 def judge_notes(kept: Recorded) -> tuple[float, str]:
-    """Return touched less untouched, of the best notes in front of turns that did some work."""
+    """Return what the notes in front of turns that did some work are worth: touched, less WORTH of all."""
     touched = told = 0
     for each in kept.choices:
         chosen = relevance.choose(each["weights"], each["candidates"], kind=each["kind"]).notes
@@ -108,7 +113,7 @@ def judge_notes(kept: Recorded) -> tuple[float, str]:
         if chosen and work:
             told += 1
             touched += not work.isdisjoint(path for match in chosen for path in kept.files[match.id])
-    return 2 * touched - told, f"{touched} of {told}"
+    return touched - WORTH * told, f"{touched} of {told}"
 
 
 def judge_starts(kept: Recorded) -> tuple[float, str]:

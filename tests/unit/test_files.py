@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foreword.recall.files import TurnRecord, changed_together, is_source, recent_files
+from foreword.recall.files import TurnRecord, changed_together, is_source, missing_tests, recent_files
 from tests.tables import table
 
 
@@ -34,6 +34,14 @@ def test_companions_changed_in_half_of_the_turns_or_more_and_twice_at_least() ->
     assert changed_together(["mail.py"], HISTORY) == [("tests/test_mail.py", 3, 3)]
     assert changed_together(["rooms/slots.py"], HISTORY) == []
     assert changed_together([], HISTORY) == []
+
+
+def test_a_plan_is_told_of_tests_alone_and_only_of_those_it_leaves_out() -> None:
+    assert missing_tests(["rooms/mail.py"], HISTORY) == [("tests/test_mail.py", 3, 3)]
+    assert missing_tests(["rooms/mail.py", "tests/test_mail.py"], HISTORY) == []
+    assert missing_tests(["rooms/mail.py"], HISTORY[1:]) == []  # twice is no habit
+    twins = [turn(each, "web/Slots.tsx", "web/Slots.test.tsx", "web/Rooms.tsx", "web/slots.css") for each in range(4)]
+    assert missing_tests(["Slots.tsx"], twins) == [("web/Slots.test.tsx", 4, 4)]
 
 
 @table(

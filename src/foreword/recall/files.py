@@ -71,43 +71,22 @@ OFTEN = 3  # times a test changed with its file before a plan that leaves it out
 _TEST = re.compile(r"^test_|[._-](?:tests?|spec)(?=\.)", re.IGNORECASE)
 
 
-def missing_tests(named: Collection[str], history: Sequence[TurnRecord]) -> list[tuple[str, str, int, int]]:
-    """Return tests that are not named and mostly change with a named file: file, test, how often, of how many times.
+def missing_tests(named: Collection[str], history: Sequence[TurnRecord]) -> list[tuple[str, int, int]]:
+    """Return the tests that mostly change with a named file and are not named: each with how often, of how many times.
 
-    Of all files that change together with those of a plan, tests alone are edited with it: 5 of 7 times on recorded
-    sessions, all others in none of 30.
+    Of what changes together with the files of a plan, only tests were edited with it too: 5 of 7, all others 0 of 30.
     """
-    known, found = _Known(named), []
+    known, found = _Known(named), list[tuple[str, int, int]]()
     for file in dict.fromkeys(path for turn in history for path in turn.edited if path in known):
-        name = file.rpartition("/")[2]
         turns = [turn.edited for turn in history if file in turn.edited]
-        counts = Counter(path for edited in turns for path in edited if path not in known and is_source(path))
-        found += [
-            (file, path, count, len(turns))
-            for path, count in counts.items()
-            if count >= max(OFTEN, SHARE * len(turns))
-            and _TEST.sub("", last := path.rpartition("/")[2]) == name != last
-        ]
-    return sorted(found, key=lambda each: (-each[2], each[1]))
+        counts = Counter(path for edited in turns for path in edited if path not in known and _is_test(path, file))
+        found += [(path, n, len(turns)) for path, n in counts.items() if n >= max(OFTEN, SHARE * len(turns))]
+    return sorted(found, key=lambda each: (-each[1], each[0]))
 
 
-MIN_TURNS, MIN_SESSIONS, MOSTLY = 4, 3, 0.6
-
-
-def likely_file(turns: Sequence[Memory], *, known: Collection[str]) -> tuple[str, int]:
-    """Return the file that most of these *turns* edited, and how many did; empty where no file stands out.
-
-    For turns that hold half of what a prompt is about, that file is read or edited next in 5 of 8 cases.
-    """
-    has, sessions = _Known(known), defaultdict[str, set[str]](set)
-    counts = Counter(path for turn in turns for path in turn.files if path not in has and is_source(path))
-    for turn in turns:
-        for path in turn.files:
-            sessions[path].add(turn.session)
-    often = [path for path, count in counts.items() if count >= MOSTLY * len(turns)]
-    often = [path for path in often if len(sessions[path]) >= MIN_SESSIONS]
-    best = max(often, key=lambda path: (counts[path], len(sessions[path]), path), default="")
-    return (best, counts[best]) if len(turns) >= MIN_TURNS else ("", 0)
+def _is_test(path: str, file: str) -> bool:
+    name = path.rpartition("/")[2]
+    return _TEST.sub("", name) == file.rpartition("/")[2] != name
 
 
 def is_source(path: str) -> bool:

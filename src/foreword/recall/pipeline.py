@@ -33,7 +33,7 @@ from foreword.models import (
 )
 from foreword.recall import render
 from foreword.recall.budget import Fitted, Layer, Line, fit
-from foreword.recall.files import TurnRecord, changed_together, likely_file, missing_tests, record_of
+from foreword.recall.files import TurnRecord, changed_together, missing_tests, record_of
 from foreword.recall.notes import Note, id_of, note_of, unique_notes
 from foreword.recall.passages import is_torn
 from foreword.recall.query import query_of
@@ -56,7 +56,6 @@ from foreword.recall.relevance import (
     memory_words,
     references,
     subject_of,
-    without_parts,
     word_weights,
 )
 from foreword.recall.sanitize import shown_path
@@ -83,7 +82,6 @@ MIN_CONFIDENCE = (
 )
 SHORT_OUTCOME = 60  # characters of an outcome without a file: what an agent was about to do when it was stopped
 MIN_NEW_WORDS = 0.4  # of a note's words that the prompt does not say itself
-ABOUT = 0.5  # of the prompt's weight in a turn that is about the same
 MOST_TESTS = 3  # that a plan is told of
 MOST_TYPED = 3_000  # characters of a prompt whose words are weighed
 MOST_WEIGHED = 60  # words
@@ -398,10 +396,7 @@ class _Recall:
         for id, why in choice.rejected.items():
             if why != NO_WORD:
                 self._reject(entries[id], "notes", "relevance", why)
-        files = self._changed_together()
-        if not files and not chosen and kind.kind == "new topic":
-            files = self._likely_file(weights, ranked)
-        return {"files": files, "notes": chosen}
+        return {"files": self._changed_together(), "notes": chosen}
 
     def _answers_about_past(self, kind: PromptKind, typed: str, ranked: Sequence[Ranked]) -> list[Entry]:
         """Return what answers a question about the past: the best hits, where the search is sure of them."""
@@ -442,28 +437,11 @@ class _Recall:
         """Return the tests that mostly change with files of a plan which does not name them."""
         missing = [
             f"{shown_path(test)} ({count} of {times} times)"
-            for file, test, count, times in missing_tests(self.query.files, self._history())
+            for test, count, times in missing_tests(self.query.files, self._history())
             if test.rpartition("/")[2] not in self.trigger.prompt and file_exists(self.trigger.project.root, test)
         ]
         text = f"Not in this plan, but changed together with its files: {', '.join(missing[:MOST_TESTS])}"
         return [Entry(Note(text=text, kind="change"))] if missing else []
-
-    def _likely_file(self, weights: Mapping[str, float], ranked: Sequence[Ranked]) -> list[Entry]:
-        """Return the file that most turns about the prompt's words changed, with what was done to it last."""
-        half = ABOUT * sum(weights[word] for word in without_parts(weights))
-        others = [each.memory for each in ranked if each.memory.kind == "turn"]
-        about = [each for each in others if each.files and _weight_of(each, weights) >= half]
-        own = [each for each in self._history() if each.session and each.session == self.trigger.session]
-        known = {path for turn in own for path in (*turn.edited, *turn.read)} | set(self.query.files)
-        about = [each for each in about if each.session != self.trigger.session]
-        path, count = likely_file(about, known=known)
-        if not path or not file_exists(self.trigger.project.root, path):
-            return []
-        last = max((each for each in about if path in each.files), key=lambda each: each.created)
-        done = note_of(last, now=self.now, weights=weights)
-        often = f"{count} of {len(about)} turns about this changed it"
-        text = f"Likely {shown_path(path)}: {often}, last {done.label}: {done.text}"
-        return [Entry(Note(text=text, kind="change"))]
 
     def _weights(self, topic: Sequence[str], typed: str) -> dict[str, float]:
         """Return what each word of a prompt's topic weighs: the fewer memories hold it, the more.
@@ -857,8 +835,7 @@ def _has_substance(memory: Memory, shown: frozenset[str], prompt: frozenset[str]
     """
     if _is_written(memory):
         return True
-    once = memory.kind == "failure" and memory.trust != "user" and len(named(memory.detail, "seen_in")) < 2
-    if once:
+    if memory.kind == "failure" and memory.trust != "user" and len(named(memory.detail, "seen_in")) < 2:
         return False
     if memory.kind == "turn" and not (memory.detail.get("outcome") or memory.detail.get("commits")):
         return False
