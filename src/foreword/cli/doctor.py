@@ -275,9 +275,6 @@ def _check_model(home: Home, settings: Settings) -> Finding:
         return Finding("model", WRONG, about["problem"], "docs/model.md explains how to set it up or turn it off")
     says = f"{about['provider']} {about['model']}, {about['where']}: {about['spent_tokens']:,} of "
     says += f"{about['daily_tokens']:,} tokens in the last 24 hours"
-    if about["paused_s"]:
-        way_out = "summaries are made without it meanwhile; `foreword model try` calls it now"
-        return Finding("model", NOTE, f"{says}; it failed, paused for {output.duration(about['paused_s'])}", way_out)
     return Finding("model", OK, says)
 
 

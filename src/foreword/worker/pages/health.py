@@ -222,11 +222,6 @@ def _of_model(model: Mapping[str, Any] | None) -> list[Finding]:
         return [
             Finding("model", WRONG, model["problem"], "docs/model.md tells how to set it up, and how to turn it off")
         ]
-    if model["paused_s"]:
-        says = f"{model['provider']} {model['model']} failed, and is not asked for {model['paused_s']:.0f} seconds"
-        return [
-            Finding("model", NOTE, says, "summaries are made without it meanwhile; `foreword model try` asks it now")
-        ]
     return []
 
 
