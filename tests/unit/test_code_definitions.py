@@ -187,13 +187,14 @@ def test_every_grammar_has_a_sample_and_loads():
 @table("name", NAMES)
 def test_without_its_grammar_nothing_is_told_of_a_file(name: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(languages, "_languages", dict.fromkeys(GRAMMARS))
-    monkeypatch.setattr(languages._of_thread, "parsers", {})
     assert definitions_in(text_of(name).encode(), file=name) is None
 
 
-def test_a_parse_that_takes_too_long_is_given_up():
+def test_a_parse_that_takes_too_long_is_given_up(monkeypatch):
     text = "def first():\n    pass\n" * 5_000
-    assert definitions_in(text.encode(), file="a.py", most_ms=0.05) is None
+    monkeypatch.setattr(languages, "PARSE_MS", 0.05)
+    assert definitions_in(text.encode(), file="a.py") is None
+    monkeypatch.undo()
     assert definitions("def second(a):\n    pass\n", file="a.py")[0].signature == "second(a)"
 
 
@@ -283,7 +284,7 @@ def test_no_depth_of_nesting_ends_the_process(name: str):
         "import sys\nfrom foreword.code.definitions import definitions\n"
         f"for piece in {NESTED[name]!r}:\n"
         f"    for text in (piece * {DEEP}, (piece * {DEEP})[:{LARGEST} - 1], '\\n'.join([piece * 20] * 2000)):\n"
-        f"        definitions(text[:{LARGEST} - 1], file={name!r}, most_ms=100)\n"
+        f"        definitions(text[:{LARGEST} - 1], file={name!r})\n"
         "print('alive')"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=110, check=False)

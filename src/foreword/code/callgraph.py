@@ -20,7 +20,7 @@ SECONDS = 30.0
 MOST_NODES = 500  # of the tree that is shown; who wants more asks for fewer hops
 # Where a method of the same class may be called without saying whose it is.
 IMPLICIT = frozenset({"java", "c#", "c++", "ruby", "kotlin", "swift", "scala", "groovy", "dart"})
-LIST = (*git.SAFELY, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", ".")
+LIST = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", ".")
 
 
 @dataclass(frozen=True)
@@ -66,20 +66,20 @@ class Calls:
         self.size = 0
         self.complete = True
 
-    def add(self, file: str, source: bytes, *, most_ms: float = languages.PARSE_MS) -> None:
+    def add(self, file: str, source: bytes) -> None:
         """Add what *file* defines and calls; nothing where a tool wrote it or it is larger than people write."""
         source = in_utf8(source)
         language = languages.language_of(file, head=source[:4096])
         if not language or languages.is_too_large(source) or is_made(source):
             return
         source, language = languages.scripts_of(source, language=language)
-        tree = languages.parse(source, language=language, most_ms=most_ms)
+        tree = languages.parse(source, language=language)
         found = in_tree(tree, source, language=language) if tree else None
         if tree is None or found is None:
             return
         for each in found:
             self.defined.setdefault(each.name, []).append(_place(file, each))
-        captured = languages.captures(tree, language=language, part="calls", most_ms=most_ms)
+        captured = languages.captures(tree, language=language, part="calls")
         breaks = [at for at, byte in enumerate(source) if byte == 0x0A]
         for node in (captured or {}).get("call", ()):
             name = source[node.start_byte : node.end_byte].decode("utf-8", "replace")
@@ -218,8 +218,7 @@ def read_calls(
 def _listed(root: str, *, until: float) -> Iterator[str]:
     """Yield the files that git knows or would add; outside of git those of the folders, ours only."""
     if os.path.lexists(os.path.join(root, ".git")):
-        with git.output(root, LIST) as pieces:
-            yield from (os.fsdecode(name) for name in git.fields(pieces))
+        yield from (os.fsdecode(name) for name in git.run(root, LIST).split(b"\0") if name)
         return
     for folder, below, files in os.walk(root):
         below[:] = sorted(name for name in below if name[0] != "." and name not in ELSEWHERE)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from foreword.code.languages import GRAMMARS, PARSE_MS, Grammar, captures, is_too_large, language_of, parse, scripts_of
+from foreword.code.languages import GRAMMARS, Grammar, captures, is_too_large, language_of, parse, scripts_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree
@@ -44,29 +44,29 @@ class Definition:
     body: str
 
 
-def definitions(text: str, *, file: str, most_ms: float = PARSE_MS) -> tuple[Definition, ...]:
+def definitions(text: str, *, file: str) -> tuple[Definition, ...]:
     """Return what *text*, the content of *file*, defines, in its order.
 
-    Never raises. Empty where no grammar is installed, where it takes longer than *most_ms*, and for what is larger
+    Never raises. Empty where no grammar is installed, where it takes longer than PARSE_MS, and for what is larger
     than people write, or minified.
     """
-    return definitions_in(text.encode("utf-8", "replace"), file=file, most_ms=most_ms) or ()
+    return definitions_in(text.encode("utf-8", "replace"), file=file) or ()
 
 
-def definitions_in(source: bytes, *, file: str, most_ms: float = PARSE_MS) -> tuple[Definition, ...] | None:
+def definitions_in(source: bytes, *, file: str) -> tuple[Definition, ...] | None:
     """Return what the bytes of *file* define, None where they cannot be parsed; UTF-16 with its mark is read too."""
     source = in_utf8(source)
     language = language_of(file, head=source[:4096])
     if not language or is_too_large(source):
         return ()
     code, language = scripts_of(source, language=language)
-    tree = parse(code, language=language, most_ms=most_ms)
-    return in_tree(tree, code, language=language, most_ms=most_ms) if tree else None
+    tree = parse(code, language=language)
+    return in_tree(tree, code, language=language) if tree else None
 
 
-def in_tree(tree: Tree, source: bytes, *, language: str, most_ms: float = PARSE_MS) -> tuple[Definition, ...] | None:
+def in_tree(tree: Tree, source: bytes, *, language: str) -> tuple[Definition, ...] | None:
     """Return what the parsed *source* defines; None where that takes too long."""
-    captured = captures(tree, language=language, part="definitions", most_ms=most_ms)
+    captured = captures(tree, language=language, part="definitions")
     if captured is None:
         return None
     seen = _without(source, captured.pop("comment", []))

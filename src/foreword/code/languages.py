@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 from foreword.projects import ENDINGS
 
 if TYPE_CHECKING:  # loaded when the first source file is seen
-    from tree_sitter import Language, Node, Parser, Query, QueryCursor, Tree
+    from tree_sitter import Language, Node, Query, Tree
 
 LARGEST = 1_000_000  # bytes; nobody writes a longer file by hand
 LONGEST = 20_000  # lines, for the same reason
 WIDE = 400  # bytes a line on average: minified
-# A file of 1 MB takes 150 to 300 ms; what takes longer is no code. No other Python runs while a file is parsed.
-PARSE_MS = 400.0
+# Milliseconds; a file of 100 KB takes 15 to 30. While a file is parsed no other Python runs, and no hook is answered.
+PARSE_MS = 100.0
 
 _HEADS = re.compile(rb"#!.*?\b(python|bash|sh|zsh|ruby|node|php|lua)[\d.]*\b")
 _BY_HEAD = {b"sh": "shell", b"bash": "shell", b"zsh": "shell", b"node": "javascript"}
@@ -111,26 +111,22 @@ def scripts_of(source: bytes, *, language: str) -> tuple[bytes, str]:
     return bytes(kept), "typescript"
 
 
-def parse(source: bytes, *, language: str, most_ms: float = PARSE_MS) -> Tree | None:
-    """Return the tree of *source*; None without a grammar, or where parsing takes longer than *most_ms*."""
+def parse(source: bytes, *, language: str) -> Tree | None:
+    """Return the tree of *source*; None without a grammar, or where parsing takes longer than PARSE_MS."""
     loaded = _load(language)
     if loaded is None:
         return None
-    parsers = _of_thread.parsers
-    key = (language, most_ms)
-    if key not in parsers:
-        from tree_sitter import Parser
+    from tree_sitter import Parser
 
-        parsers[key] = Parser(loaded)
-        _limit_time(parsers[key], most_ms)
+    parser = Parser(loaded)
+    _limit_time(parser)
     try:
-        return parsers[key].parse(source)
+        return parser.parse(source)
     except ValueError:  # it took too long
-        parsers[key].reset()
         return None
 
 
-def captures(tree: Tree, *, language: str, part: str, most_ms: float = PARSE_MS) -> dict[str, list[Node]] | None:
+def captures(tree: Tree, *, language: str, part: str) -> dict[str, list[Node]] | None:
     """Return the nodes that the *part* `definitions` or `calls` of a query finds, by capture.
 
     None without a query, or where it takes too long: where something is nested a thousand times, the time grows with
@@ -139,15 +135,12 @@ def captures(tree: Tree, *, language: str, part: str, most_ms: float = PARSE_MS)
     query = compile_query(language, part)
     if query is None:
         return None
-    cursors = _of_thread.cursors
-    key = (language, part, most_ms)
-    if key not in cursors:
-        from tree_sitter import QueryCursor
+    from tree_sitter import QueryCursor
 
-        cursors[key] = QueryCursor(query)
-        _limit_time(cursors[key], most_ms)
-    until = monotonic() + most_ms / 1000
-    found = cursors[key].captures(tree.root_node)
+    cursor = QueryCursor(query)
+    _limit_time(cursor)
+    until = monotonic() + PARSE_MS / 1000
+    found = cursor.captures(tree.root_node)
     return found if monotonic() <= until else None
 
 
@@ -169,18 +162,9 @@ def compile_query(language: str, part: str) -> Query | None:
     return _queries[key]
 
 
-class _OfThread(threading.local):
-    """Parsers and cursors serve one thread only."""
-
-    def __init__(self) -> None:
-        self.parsers: dict[tuple[str, float], Parser] = {}
-        self.cursors: dict[tuple[str, str, float], QueryCursor] = {}
-
-
 _languages: dict[str, Language | None] = {}
 _queries: dict[tuple[str, str], Query | None] = {}
 _lock = threading.Lock()
-_of_thread = _OfThread()
 
 
 def _query_text(name: str) -> tuple[str, str]:
@@ -193,15 +177,15 @@ def _query_text(name: str) -> tuple[str, str]:
     return definitions, calls
 
 
-def _limit_time(worker: Any, most_ms: float) -> None:
-    """Let a parser or a cursor give up after *most_ms*.
+def _limit_time(worker: Any) -> None:
+    """Let a parser or a cursor give up after PARSE_MS.
 
     The attribute is deprecated, but its successor is worse: a progress callback of the parser crashes the interpreter
     (0.25.2 and 0.26.0 alike), and each piece of text that a read callback hands over is never freed.
     """
     with _lock, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        worker.timeout_micros = max(1, int(most_ms * 1000))
+        worker.timeout_micros = int(PARSE_MS * 1000)
 
 
 def _load(language: str) -> Language | None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from foreword.importers.base import Batch, Offer, Resolver, plural
+from foreword.importers.base import Batch, Offer, Source, plural
 from foreword.models import Link, Memory, Project
 
 MOST_BYTES = 256 * 1024  # of one file; a README of more is a book
@@ -81,15 +81,8 @@ class File:
     at: float
 
 
-def source(_: str, options: Mapping[str, Any], _resolver: Resolver) -> Files:
-    del options
-    return Files()
-
-
-class Files:
+class Files(Source):
     """The files of a project; the same file is the same memory, changed with it."""
-
-    name = "files"
 
     def offer(self, project: Project, *, environ: Mapping[str, str]) -> Offer | None:
         del environ

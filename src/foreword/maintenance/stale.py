@@ -26,7 +26,6 @@ MANY, LONG_GONE = 0.5, 14 * DAY
 FEW = 10  # files of which all may be gone
 LARGEST = 1 << 18  # bytes of a file that is searched for a function
 MOST_MISSING = 10_000  # names that are remembered as absent
-PARSE_MS = 50.0
 
 
 def plan(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChange, ...]:
@@ -160,7 +159,7 @@ class Present:
         # A session deleted it, and its name is still there: only the grammar tells a call from a definition.
         from foreword.code.definitions import definitions
 
-        found = definitions(text, file=file, most_ms=PARSE_MS)
+        found = definitions(text, file=file)
         return any(function in (each.name, each.qualified) or name == each.name for each in found) if found else None
 
 
