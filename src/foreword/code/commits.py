@@ -49,7 +49,7 @@ def is_own(path: str) -> bool:
 
 def is_made(source: bytes) -> bool:
     """Tell whether the first lines say that a tool wrote them, or what follows is no text."""
-    return bool(_MADE.search(source[:600])) or (b"\0" in source[:8000] and source[:2] not in (b"\xff\xfe", b"\xfe\xff"))
+    return bool(_MADE.search(source[:600])) or b"\0" in source[:8000]
 
 
 def _commits(raw: bytes) -> Iterator[tuple[str, list[tuple[str, str, str]]]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from textwrap import dedent
 
-from foreword.code.definitions import Definition, definitions_in, in_utf8
+from foreword.code.definitions import Definition, definitions_in
 from foreword.code.languages import LARGEST, is_too_large
 from foreword.models import Change, Edit
 
@@ -30,7 +30,7 @@ def changes_in(file: str, *, before: bytes | None, after: bytes | None) -> tuple
     """Return what changed between two versions of a file's bytes."""
     if before == after:
         return ()
-    old, new = in_utf8(before or b""), in_utf8(after or b"")
+    old, new = before or b"", after or b""
     if is_too_large(new) or is_too_large(old):
         return ()
     versions = [definitions_in(text, file=file) if text.strip() else () for text in (old, new)]

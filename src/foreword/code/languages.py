@@ -1,8 +1,7 @@
 """Find the language of a file, parse it with tree-sitter and run the language's queries, `queries/*.scm`.
 
-The captures of a query are kinds of definitions, and `call`. Four have another meaning: `comment`; `holder` gives its
-name to what it holds and is no definition itself; `wrapper` stretches the definition in it; `block` marks where white
-space has a meaning.
+The captures of a query are kinds of definitions, and `call`. Three have another meaning: `comment`; `holder` gives its
+name to what it holds and is no definition itself; `wrapper` stretches the definition in it.
 """
 
 from __future__ import annotations
