@@ -157,7 +157,6 @@ DEFINED = {
         ("function", "Button", "Button({ label }: Props): JSX.Element", 1, 1),
         ("function", "Page", "Page()", 2, 2),
     ),
-    "sample.vue": (("function", "go", "go(a: string): void", 5, 5),),
 }
 
 
@@ -315,8 +314,6 @@ def test_any_text_defines_something_or_nothing_within_its_lines(name: str, text:
         ("a.m", "a*" * 240),
         ("a.dart", "x" + "&*" * 200 + "("),
         ("a.h", "\n" * 100_000),
-        ("a.vue", "<script>" * 50_000),
-        ("a.vue", "<script " * 50_000),
     ],
 )
 def test_odd_lines_are_read_in_the_time_it_takes_to_read_them(file, line):

@@ -138,11 +138,7 @@ def test_ordinary_work_is_not_taken_for_routine(repo: Repository, subject: str):
     assert one(repo, subject).confidence == 1.0
 
 
-def test_tags_functions_and_counts_come_with_commits(tmp_path_factory, tmp_path: Path):
-    # A conventional prefix becomes tags.
-    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
-    assert one(repo, "feat(api)!: answer with problem+json").tags == ("feat", "api", "breaking")
-    assert one(repo, "imports: not a kind of commit").tags == ()
+def test_functions_and_counts_come_with_commits(tmp_path_factory, tmp_path: Path):
     # Functions of the newest commits come behind what somebody waits for.
     repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     (repo.folder / "a.py").write_text("def f(x):\n    return x\n")

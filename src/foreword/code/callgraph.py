@@ -75,7 +75,6 @@ class Calls:
         language = languages.language_of(file, head=source[:4096])
         if not language or languages.is_too_large(source) or is_made(source):
             return
-        source, language = languages.scripts_of(source, language=language)
         tree = languages.parse(source, language=language)
         found = in_tree(tree, source, language=language) if tree else None
         if tree is None or found is None:

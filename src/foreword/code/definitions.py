@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from foreword.code.languages import GRAMMARS, Grammar, captures, is_too_large, language_of, parse, scripts_of
+from foreword.code.languages import GRAMMARS, Grammar, captures, is_too_large, language_of, parse
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree
@@ -58,9 +58,8 @@ def definitions_in(source: bytes, *, file: str) -> tuple[Definition, ...] | None
     language = language_of(file, head=source[:4096])
     if not language or is_too_large(source):
         return ()
-    code, language = scripts_of(source, language=language)
-    tree = parse(code, language=language)
-    return in_tree(tree, code, language=language) if tree else None
+    tree = parse(source, language=language)
+    return in_tree(tree, source, language=language) if tree else None
 
 
 def in_tree(tree: Tree, source: bytes, *, language: str) -> tuple[Definition, ...] | None:

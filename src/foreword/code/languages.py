@@ -30,9 +30,7 @@ _HEADS = re.compile(rb"#!.*?\b(python|bash|sh|zsh|ruby|node|php|lua)[\d.]*\b")
 _BY_HEAD = {b"sh": "shell", b"bash": "shell", b"zsh": "shell", b"node": "javascript"}
 _BY_NAME = {"rakefile": "ruby", "gemfile": "ruby", "vagrantfile": "ruby"}
 _MORE_ENDINGS = {"hxx": "c++", "h++": "c++", "tpp": "c++", "phtml": "php", "ksh": "shell", "bats": "shell"}
-_PAGES = ("vue", "svelte")  # which hold scripts, among other things
 _IS_CPP = re.compile(rb"^[ \t]*(class|namespace|template|using)\b|::|\b(public|private|protected)\s*:", re.MULTILINE)
-_SCRIPT, _SCRIPT_END = re.compile(rb"<script\b", re.IGNORECASE), re.compile(rb"</script\s*>", re.IGNORECASE)
 _QUERIES = Path(__file__).parent / "queries"
 
 
@@ -80,7 +78,7 @@ def language_of(path: str, *, head: bytes = b"") -> str:
         if ending in ("tsx", "ipynb"):
             return "tsx" if ending == "tsx" else ""
         language = _MORE_ENDINGS.get(ending) or ENDINGS.get(ending, "")
-        return language if language in GRAMMARS or language in _PAGES else ""
+        return language if language in GRAMMARS else ""
     found = _HEADS.match(head[:100])
     return _BY_HEAD.get(found[1], found[1].decode()) if found else ""
 
@@ -92,22 +90,6 @@ def is_too_large(source: bytes) -> bool:
         return True
     lines = source.count(b"\n") + 1
     return lines > LONGEST or (size > 10 * WIDE and size / lines > WIDE)
-
-
-def scripts_of(source: bytes, *, language: str) -> tuple[bytes, str]:
-    """Return a page with blanks for all but its scripts, and their language; other files as they are."""
-    if language not in _PAGES:
-        return source, language
-    kept = bytearray(re.sub(rb"[^\n]", b" ", source))
-    at = 0
-    while found := _SCRIPT.search(source, at):
-        start = source.find(b">", found.end()) + 1
-        end = _SCRIPT_END.search(source, start) if start else None
-        if end is None:
-            break  # nor does any that follows end
-        kept[start : end.start()] = source[start : end.start()]
-        at = end.end()
-    return bytes(kept), "typescript"
 
 
 def parse(source: bytes, *, language: str) -> Tree | None:

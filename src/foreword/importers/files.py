@@ -116,20 +116,29 @@ def _about(project: Project) -> Iterator[Memory]:
     role = described or prose
     if not role:
         return
-    file = readme or package
+    file = package if package and described else readme
     assert file is not None
-    yield Memory(
-        kind="project",
-        title=f"{project.name}: {_shorten(role, ROLE)}",
-        body=prose if prose != role else "",
+    yield _memory(
+        "project",
+        f"{project.name}: {_shorten(role, ROLE)}",
+        file,
         uid=f"files:{project.key}:about",
-        files=(file.path,),
-        source=_source_name(package.path if package and described else file.path),
-        trust="imported",
-        created=file.at,
-        confirmed=file.at,
+        body=prose if prose != role else "",
         detail={"role": _shorten(role, 2 * ROLE)},
     )
+
+
+def _memory(kind: str, title: str, file: File, **more: Any) -> Memory:
+    """Return what a file says; the source that is shown is its name: readme, makefile, package-json."""
+    source = re.sub(r"[^a-z0-9]+", "-", os.path.basename(file.path).lower().removesuffix(".md")).strip("-")
+    usual: dict[str, Any] = {
+        "files": (file.path,),
+        "source": source,
+        "trust": "imported",
+        "created": file.at,
+        "confirmed": file.at,
+    }
+    return Memory(kind=kind, title=title, **(usual | more))
 
 
 def _described(root: str) -> tuple[File | None, str]:
@@ -183,74 +192,43 @@ def _shorten(text: str, most: int) -> str:
 def _command_memories(project: Project, *, known: str) -> Iterator[Memory]:
     """Yield one memory for each purpose; what an instruction file names (*known*) is in every prompt already."""
     for purpose, found in _commands(project.root).items():
-        command, file = found[0]
-        others = [other for other, _ in found[1:4]]
-        yield Memory(
-            kind="learning",
-            title=PURPOSES[purpose][1].format(f"`{command}`"),
-            body=f"Also: {', '.join(f'`{other}`' for other in others)}" if others else "",
+        commands = [command for command, _ in found[:4]]
+        yield _memory(
+            "learning",
+            PURPOSES[purpose][1].format(f"`{commands[0]}`"),
+            found[0][1],
             uid=f"files:{project.key}:command:{purpose}",
+            body=f"Also: {', '.join(f'`{other}`' for other in commands[1:])}" if commands[1:] else "",
             tags=("command", purpose),
-            files=(file.path,),
-            source=_source_name(file.path),
-            trust="imported",
-            confidence=BACKGROUND if command in known else 0.8,
-            created=file.at,
-            confirmed=file.at,
-            detail={"category": "convention", "commands": [command, *others]},
+            confidence=BACKGROUND if commands[0] in known else 0.8,
+            detail={"category": "convention", "commands": commands},
         )
 
 
 def _commands(root: str) -> dict[str, list[tuple[str, File]]]:
     """Return the commands that the project's files name, by purpose; those of its own build file first."""
-    named = [*_make_targets(root), *_scripts(root), *_pytest(root)]
-    found: dict[str, list[tuple[str, File]]] = {}
-    for purpose, command, file in named:
-        known = found.setdefault(purpose, [])
-        if command not in [each for each, _ in known]:
-            known.append((command, file))
-    return {purpose: found[purpose] for purpose in PURPOSES if purpose in found}
-
-
-def _purpose(word: str) -> str:
-    return next((purpose for purpose, (words, _) in PURPOSES.items() if word in words.split()), "")
-
-
-def _make_targets(root: str) -> Iterator[tuple[str, str, File]]:
+    named: list[dict[str, tuple[str, File]]] = []  # by target, for each file
     for name, tool, pattern in (
         ("Makefile", "make", r"^([\w-]+)\s*:(?!=)"),
         ("justfile", "just", r"^@?([\w-]+)[^:=\n]*:(?!=)"),
     ):
-        file = _file(root, name)
-        targets = re.findall(pattern, file.text, re.M) if file else []
-        ordered = sorted(set(targets), key=_rank)
-        yield from ((_purpose(target), f"{tool} {target}", file) for target in ordered if file and _purpose(target))
-
-
-def _rank(target: str) -> int:
-    """Return the place of a target among the words of its purpose: `test` before `check`."""
-    words = PURPOSES.get(_purpose(target), ("", ""))[0].split()
-    return words.index(target) if target in words else len(words)
-
-
-def _scripts(root: str) -> Iterator[tuple[str, str, File]]:
-    file = _file(root, "package.json")
-    scripts = _parsed(file).get("scripts") if file else None
-    if not file or not isinstance(scripts, dict):
-        return
-    runner = next((tool for lock, tool in RUNNERS if _is_file(root, lock)), "npm")
-    for name in sorted((each for each in scripts if isinstance(each, str)), key=_rank):
-        if _purpose(name) and "no test specified" not in str(scripts[name]):
-            plain = f"{runner} {name}" if name in ("test", "start") else f"{runner} run {name}"
-            yield _purpose(name), plain, file
-
-
-def _pytest(root: str) -> Iterator[tuple[str, str, File]]:
-    file = _file(root, "pyproject.toml")
-    tools = _parsed(file).get("tool") if file else None
-    if file and isinstance(tools, dict) and "pytest" in tools:
+        if file := _file(root, name):
+            named.append({target: (f"{tool} {target}", file) for target in re.findall(pattern, file.text, re.M)})
+    if file := _file(root, "package.json"):
+        runner = next((tool for lock, tool in RUNNERS if _is_file(root, lock)), "npm")
+        scripts = _parsed(file).get("scripts")
+        scripts = scripts if isinstance(scripts, dict) else {}
+        real = [name for name, text in scripts.items() if "no test specified" not in str(text)]
+        run = {name: f"{runner} {name}" if name in ("test", "start") else f"{runner} run {name}" for name in real}
+        named.append({name: (command, file) for name, command in run.items()})
+    if (file := _file(root, "pyproject.toml")) and "[tool.pytest" in file.text:
         runner = next((f"{tool} run " for tool in ("uv", "poetry", "pdm") if _is_file(root, f"{tool}.lock")), "")
-        yield "test", f"{runner}pytest", file
+        named.append({"pytest": (f"{runner}pytest", file)})
+    found = {
+        purpose: [targets[word] for targets in named for word in words.split() if word in targets]
+        for purpose, (words, _) in PURPOSES.items()
+    }
+    return {purpose: commands for purpose, commands in found.items() if commands}
 
 
 # ---- instructions for agents
@@ -275,18 +253,14 @@ def _is_in_prompt(file: File) -> bool:
 def _instruction(file: File, *, project: Project) -> Memory:
     headings = [plain(line).strip("# ") for line in re.findall(r"^#{1,3} +(.+)$", file.text, re.M)]
     about = ", ".join(headings[:8]) or _shorten(plain(file.text[:400]), 120)
-    return Memory(
-        kind="learning",
-        title=_shorten(f"{file.path} tells of {about}", 200),
-        body=file.text.strip()[:INSTRUCTION_TEXT],
+    return _memory(
+        "learning",
+        _shorten(f"{file.path} tells of {about}", 200),
+        file,
         uid=f"files:{project.key}:{file.path}",
+        body=file.text.strip()[:INSTRUCTION_TEXT],
         tags=("instructions",),
-        files=(file.path,),
-        source=_source_name(file.path),
-        trust="imported",
         confidence=BACKGROUND,
-        created=file.at,
-        confirmed=file.at,
         detail={"category": "convention"},
     )
 
@@ -323,19 +297,18 @@ def _is_called(path: str, name: str) -> bool:
 def _decision(file: File, record: Decision, *, project: Project) -> Memory:
     at = _day(record.date) or file.at
     settled = record.status in ("", "accepted", "superseded", "deprecated")
-    return Memory(
-        kind="decision",
-        title=record.title if settled else f"{record.status.capitalize()}: {record.title}",
-        body=record.body,
+    return _memory(
+        "decision",
+        record.title if settled else f"{record.status.capitalize()}: {record.title}",
+        file,
         uid=f"files:{project.key}:{file.path}",
+        body=record.body,
         tags=("adr", *((record.status,) if record.status else ())),
-        files=(file.path,),
         source="adr",
-        trust="imported",
         confidence=0.9 if settled else BACKGROUND,
         created=at,
         confirmed=max(at, file.at),
-        status={"superseded": "superseded", "deprecated": "stale"}.get(record.status, "active"),  # type: ignore[arg-type]
+        status={"superseded": "superseded", "deprecated": "stale"}.get(record.status, "active"),
         detail={name: value for name, value in record.detail.items() if value},
     )
 
@@ -366,11 +339,6 @@ def _day(date: str) -> float:
 
 
 # ---- files
-
-
-def _source_name(path: str) -> str:
-    """Return the source shown beside a memory: readme, makefile, package-json."""
-    return re.sub(r"[^a-z0-9]+", "-", os.path.basename(path).lower().removesuffix(".md")).strip("-")
 
 
 def _is_file(root: str, path: str) -> bool:

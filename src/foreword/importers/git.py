@@ -40,12 +40,6 @@ PERSON = re.compile(
     r"(^|(?<!\s)\s++)(([a-z]+-)+by|(reply-)?to|cc):[^<\n]{0,200}<[^>\n@]{0,200}@[^>\n]{0,200}>",
     re.IGNORECASE | re.MULTILINE,
 )
-CONVENTIONAL = re.compile(r"([a-z]{2,12})(?:\(([\w ./,:-]{1,40})\))?(!?): \S", re.IGNORECASE)
-# The word in front of the colon, and the tag that it becomes.
-TYPES = {"feature": "feat", "bugfix": "fix", "hotfix": "fix", "doc": "docs", "tests": "test"} | {
-    name: name
-    for name in ("feat", "fix", "docs", "style", "refactor", "perf", "test", "build", "ci", "chore", "revert", "deps")
-}
 REVERTS = re.compile(r"^this reverts commit ([0-9a-f]{40})\b(?!.*\b(part|partial|partially|except)\b)", re.I | re.M)
 MACHINES = re.compile(
     r"\[bot\]$|^(dependabot|renovate|greenkeeper|pyup|snyk|github[- ]actions?|pre-commit-ci|semantic-release|weblate"
@@ -218,7 +212,7 @@ def memory_of(commit: Commit, *, project: Project) -> Memory:
     """Return a commit as an observation: its message without trailers, and its files."""
     return Memory(
         kind="observation",
-        title=PERSON.sub("", commit.subject) or _title(commit),
+        title=PERSON.sub("", commit.subject) or f"Commit {commit.hash[:10]} without a message",
         body=_without_trailers(commit.body),
         uid=f"git:{project.key}:{commit.hash}",
         scope=project.scope,
@@ -230,13 +224,6 @@ def memory_of(commit: Commit, *, project: Project) -> Memory:
         confirmed=commit.at,
         detail={"commit": commit.hash, "files": commit.count},
     )
-
-
-def _title(commit: Commit) -> str:
-    if not commit.files:
-        return f"Commit {commit.hash[:10]} without a message"
-    more = f" and {commit.count - 1} more" if commit.count > 1 else ""
-    return f"Changed {commit.files[0]}{more}"
 
 
 def _without_trailers(body: str) -> str:
@@ -275,18 +262,9 @@ def _ranked(commit: Commit, *, project: Project) -> Memory:
     routine = MACHINES.search(commit.author) or HABITS.match(commit.subject) or only_locks
     return replace(
         memory_of(commit, project=project),
-        tags=(*_tags(commit.subject), *(("routine",) if routine else ())),
+        tags=("routine",) if routine else (),
         confidence=ROUTINE if routine else 1.0,
     )
-
-
-def _tags(subject: str) -> tuple[str, ...]:
-    """Return feat, api and breaking for `feat(api)!: …`."""
-    found = CONVENTIONAL.match(subject)
-    kind = TYPES.get(found[1].lower()) if found else None
-    if not found or not kind:
-        return ()
-    return tuple(dict.fromkeys((kind, *filter(None, ((found[2] or "").strip(), "breaking" if found[3] else "")))))
 
 
 def _functions(newest: Sequence[Commit], project: Project) -> Batch:

@@ -64,8 +64,8 @@ class Transcripts(Source):
         found = sorted(self._files(project, environ=environ, since=since), key=lambda each: each.key, reverse=True)
         todo = [each for each in found if not each.live]
         if waiting := len(found) - len(todo):
-            going = f"{plural(waiting, 'session')} still going on; import again when it has ended"
-            yield Batch(checkpoint=since, total=len(todo), problems=(going,))
+            problem = f"{plural(waiting, 'session')} still going on; import again when it has ended"
+            yield Batch(checkpoint=since, total=len(todo), problems=(problem,))
         seen: set[str] = set()
         for done, file in enumerate(todo, 1):
             try:

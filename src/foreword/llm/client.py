@@ -172,11 +172,10 @@ def call(
 
 def _settle(store: Store, entry: ModelCall, used: tuple[int | None, int | None], *, began: float, outcome: str) -> None:
     """Replace what was expected by what the provider says; where it says nothing, the expectation stays."""
-    tokens_in, tokens_out = (
-        known if said is None else said for known, said in zip((entry.tokens_in, entry.tokens_out), used, strict=True)
-    )
+    figures = zip(("tokens_in", "tokens_out"), used, strict=True)
+    known: dict[str, Any] = {name: figure for name, figure in figures if figure is not None}
     ms = (time.time() - began) * 1000
-    store.stats.record_model_call(replace(entry, tokens_in=tokens_in, tokens_out=tokens_out, ms=ms, outcome=outcome))
+    store.stats.record_model_call(replace(entry, ms=ms, outcome=outcome, **known))
 
 
 def _usage(answer: Any) -> tuple[int | None, int | None]:
