@@ -125,7 +125,6 @@ def test_a_reverted_commit_is_superseded_and_no_other(tmp_path_factory):
         ("Release 1.2.3", ("CHANGELOG.md",)),
         ("wip", ("a.py",)),
         ("fixup! Add the parser", ("a.py",)),
-        ("Refresh what we pin", ("uv.lock", "web/package-lock.json")),
     ],
 )
 def test_routine_is_kept_with_little_confidence(repo: Repository, subject: str, names: tuple[str, ...]):

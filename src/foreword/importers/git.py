@@ -53,10 +53,6 @@ HABITS = re.compile(
     r"|(wip|(fix )?typos?|lint|format(ting)?|updates?|clean ?up|minor|tweaks?|stuff|te?mp|fix(es)?|test|\.)\W*$",
     re.IGNORECASE,
 )
-LOCKFILES = re.compile(
-    r"(^|/)(package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|bun\.lockb?|poetry\.lock|uv\.lock|pdm\.lock"
-    r"|Pipfile\.lock|Cargo\.lock|Gemfile\.lock|composer\.lock|go\.sum|mix\.lock|pubspec\.lock|flake\.lock|Podfile\.lock)$"
-)
 
 
 @dataclass(frozen=True)
@@ -258,8 +254,7 @@ def _memories(
 
 
 def _ranked(commit: Commit, *, project: Project) -> Memory:
-    only_locks = bool(commit.files) and all(LOCKFILES.search(file) for file in commit.files)
-    routine = MACHINES.search(commit.author) or HABITS.match(commit.subject) or only_locks
+    routine = MACHINES.search(commit.author) or HABITS.match(commit.subject)
     return replace(
         memory_of(commit, project=project),
         tags=("routine",) if routine else (),
