@@ -13,8 +13,7 @@ import pytest
 from foreword.capture.parse import project_at
 from foreword.errors import BadRequest, StoreError
 from foreword.importers.base import Batch
-from foreword.importers.claude_mem import ClaudeMem
-from foreword.importers.open_mem import OpenMem
+from foreword.importers.claude_mem import ClaudeMem, OpenMem
 from foreword.models import Memory, Project
 from tests.sessions import Claude
 

@@ -30,7 +30,7 @@ SOURCES = {
     "claude-code": ("transcripts", "Transcripts"),
     "codex": ("transcripts", "Transcripts"),
     "claude-mem": ("claude_mem", "ClaudeMem"),
-    "open-mem": ("open_mem", "OpenMem"),
+    "open-mem": ("claude_mem", "OpenMem"),
     "jsonl": ("jsonl", "Jsonl"),
 }
 TRANSCRIPTS = ("claude-code", "codex")
@@ -39,15 +39,8 @@ OPT_IN = ("claude-mem", "open-mem")  # other tools' stores: shown, and imported 
 
 MOST_TITLE = 1_000  # characters; a commit may have a subject of a megabyte
 MOST_BODY = 20_000  # characters of an imported body; past that a memory is a document
-ENVIRON = (
-    "HOME",
-    "FOREWORD_OFF",
-    "CLAUDE_CONFIG_DIR",
-    "CODEX_HOME",
-    "CLAUDE_MEM_DATA_DIR",
-    "XDG_DATA_HOME",
-    "XDG_CONFIG_HOME",
-)  # variables that importers look at
+# Variables that importers look at.
+ENVIRON = ("HOME", "FOREWORD_OFF", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "CLAUDE_MEM_DATA_DIR")
 
 
 @dataclass(frozen=True)

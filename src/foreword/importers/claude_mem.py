@@ -1,7 +1,8 @@
-"""Read claude-mem's database, and map its rows to memories; open-mem has the same columns.
+"""Read the databases of claude-mem and open-mem, which have the same columns, and map their rows to memories.
 
 claude-mem keeps only the name of a session's folder: its rows count as this project's where a transcript of Claude Code
-says that the session was here, or where the user says that the name is this project's.
+says that the session was here, or where the user says that the name is this project's. open-mem's file lies in the
+project's own folder.
 """
 
 from __future__ import annotations
@@ -35,6 +36,11 @@ LASTING = frozenset(("gotcha", "pattern", "how-it-works", "why-it-exists", "trad
 TABLES = {"observations": ("observation", "observations"), "session_summaries": ("summary", "summaries")}
 ROWS = """SELECT t.*, s.content_session_id AS session, '{table}' AS "table" FROM {table} t
     LEFT JOIN sdk_sessions s USING (memory_session_id) WHERE t.created_at_epoch >= ? ORDER BY t.created_at_epoch DESC"""
+
+OPEN_MEM_ROWS = """SELECT t.*, s.project_path, s.id AS session, '{table}' AS "table" FROM {table} t
+    JOIN sessions s ON s.id = t.session_id WHERE t.created_at >= ? AND {shown} ORDER BY t.created_at DESC"""
+# Rows that open-mem itself still shows.
+OPEN_MEM_SHOWN = {"observations": "deleted_at IS NULL AND superseded_by IS NULL", "session_summaries": "true"}
 
 
 class ClaudeMem(Source):
@@ -90,7 +96,32 @@ def _database(environ: Mapping[str, str]) -> Path:
     return Path(environ.get("CLAUDE_MEM_DATA_DIR") or Path(environ.get("HOME", "/")) / ".claude-mem") / "claude-mem.db"
 
 
-# ---- for claude-mem and open-mem
+class OpenMem(Source):
+    """The rows of open-mem, without sessions in a folder that still exists and is another project's."""
+
+    def offer(self, project: Project, *, environ: Mapping[str, str]) -> Offer | None:
+        del environ
+        rows = list(self._rows(project, since=""))
+        return Offer(source=self.name, about=count_rows(rows, source=self.name), count=len(rows)) if rows else None
+
+    def read(self, project: Project, *, environ: Mapping[str, str], checkpoint: str) -> Iterator[Batch]:
+        del environ
+        since = checkpoint if checkpoint[:1].isdigit() else ""
+        yield from batches(self._rows(project, since=since), "created_at", self.name, project, since)
+
+    def _rows(self, project: Project, *, since: str) -> Iterator[Mapping[str, Any]]:
+        path = Path(project.root) / ".open-mem" / "memory.db"
+        if not path.is_file():
+            return
+        with opened(path) as db:
+            for table, shown in OPEN_MEM_SHOWN.items():
+                for row in db.execute(OPEN_MEM_ROWS.format(table=table, shown=shown), (since,)):
+                    folder = row["project_path"]  # gone where the project has moved since, and its database with it
+                    if not os.path.isdir(folder) or self.key_of(folder) == project.key:
+                        yield row
+
+
+# ---- for both
 
 
 @contextmanager

@@ -140,29 +140,27 @@ class Jsonl(Source):
         for number, raw in lines:
             if not raw.strip() or (header and number == 1):
                 continue
+            ours = None
             try:
-                row = _row(raw, trusted=bool(header))
+                ours = target.own(_row(raw, trusted=bool(header)))
+                done += 1
+                others += ours is None
             except (BadLine, RecursionError) as exc:
                 problems.append(f"line {number}: {exc}")
-                continue
-            done += 1
-            if (ours := target.own(row)) is None:
-                others += 1
-            elif isinstance(ours, Link) or (isinstance(ours, Memory) and ours.superseded_by):
+            if isinstance(ours, Link) or (isinstance(ours, Memory) and ours.superseded_by):
                 later.append(ours)
-            else:
+            elif ours is not None:
                 held.append(ours)
             # A session counts its events: they are stored before it, so that none counts twice.
-            if len(held) >= BATCH or isinstance(ours, Session):
+            if len(held) + len(problems) >= BATCH or isinstance(ours, Session):
                 yield batch(held)
                 held = []
         yield batch(held)
         # What supersedes is newer than what it supersedes: from the end, each finds its successor there.
+        later.reverse()
         later.sort(key=lambda row: isinstance(row, Link))
-        memories = [row for row in later if isinstance(row, Memory)][::-1]
-        ordered = memories + later[len(memories) :]
-        for start in range(0, len(ordered), BATCH):
-            yield batch(ordered[start : start + BATCH])
+        for start in range(0, len(later), BATCH):
+            yield batch(later[start : start + BATCH])
         if others:
             problems.append(f"{others} rows of other projects were skipped; --all takes them")
         if done < total:
