@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from foreword.audit import AuditEntry, accepted, chronicle, differing, is_the_users, line, proposed, revised, said_again
 from foreword.extract.merge import merge
-from foreword.llm.refine import Decision, Refined, apply
+from foreword.llm.refine import Refined, apply
 from foreword.models import TRUSTS, Memory
 
 TEXT = st.text(max_size=20)
@@ -87,7 +87,7 @@ def test_models_and_proposals_change_words_only_with_a_yes():
         request="",
         done="",
         learned=(),
-        decisions=(Decision("Use UTC"),),
+        decisions=(("Use UTC", ""),),
         next=(),
         source="model:m",
         trust="agent",

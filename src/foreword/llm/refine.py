@@ -98,10 +98,15 @@ def refine(
         decisions=tuple(choices.items()),
         next=lines("next"),
         source=plain(f"model:{model}", most=TITLE),
-        trust=lowest_trust(("agent", *trusts) if trusts else ()),
+        trust=trust_of_inputs(trusts),
     )
     texts = (refined.title, refined.request, refined.done, refined.learned, refined.decisions, refined.next)
     return refined if any(texts) else None
+
+
+def trust_of_inputs(trusts: Sequence[str]) -> Trust:
+    """Return the lowest trust of the inputs; without inputs imported, and never the user's."""
+    return lowest_trust(("agent", *trusts) if trusts else ())
 
 
 def draft_of(memories: Sequence[Memory]) -> list[str]:
