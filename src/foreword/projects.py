@@ -47,16 +47,9 @@ NAME_LIMIT = 80  # characters; a name is for one line of display
 
 def resolve(folder: str, *, home: str | None = None) -> Project:
     """Return the project of an absolute *folder*, whether it still exists or not; BadRequest for any other path."""
-    if not folder.startswith("/"):
-        raise BadRequest(
-            f"the project's folder must be an absolute path, not {folder[:200]!r}",
-            hint="give the full path of the folder, as `pwd` prints it",
-        )
-    if len(folder) > PATH_LIMIT:
-        raise BadRequest(
-            f"the project's folder has {len(folder)} characters, and no path has more than {PATH_LIMIT}",
-            hint="give the full path of the folder, as `pwd` prints it",
-        )
+    if not folder.startswith("/") or len(folder) > PATH_LIMIT:
+        message = f"the project's folder must be an absolute path of at most {PATH_LIMIT} bytes, not {folder[:200]!r}"
+        raise BadRequest(message, hint="give the full path of the folder, as `pwd` prints it")
     place, existing = _nearest(_real(folder))
     for top in _upward(existing):
         found = _repository(top)

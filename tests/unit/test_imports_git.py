@@ -77,7 +77,7 @@ def test_an_interrupted_import_begins_again(repo: Repository):
     for number in range(RECENT + 5):
         repo.commit(f"Old {number}")
     first = next(iter(Git("git").read(project_at(str(repo.folder)), environ={}, checkpoint="")))
-    assert (len(first.memories), first.remaining, first.checkpoint) == (RECENT, 5, "")
+    assert (len(first.memories), first.total, first.checkpoint) == (RECENT, RECENT + 5, "")
 
 
 @table("mark", ["nonsense", "-n1", "0" * 40, '{"tips": 3}'])

@@ -221,7 +221,7 @@ def test_a_key_may_lie_in_a_file_that_only_the_user_can_read(home, tmp_path):
     settings = {"model_provider": "anthropic", "model_name": "m", "model_key_env": "~/key", "HOME": str(tmp_path)}
     assert choosing(home, **settings)._headers["x-api-key"] == KEY
     file.chmod(0o644)
-    with pytest.raises(ModelError, match="others can read") as refused:
+    with pytest.raises(ModelError, match="only you can read") as refused:
         choosing(home, **settings)
     assert "chmod 600" in refused.value.hint
     assert KEY not in str(refused.value)
@@ -229,7 +229,7 @@ def test_a_key_may_lie_in_a_file_that_only_the_user_can_read(home, tmp_path):
     file.write_bytes(b"two lines\nof it")
     with pytest.raises(ModelError, match="no key"):
         choosing(home, **settings)
-    with pytest.raises(ModelError, match="is no file"):
+    with pytest.raises(ModelError, match="only you can read"):
         choosing(home, **{**settings, "model_key_env": str(tmp_path)})
 
 

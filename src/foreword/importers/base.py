@@ -68,8 +68,6 @@ class Batch:
     total: int = 0  # 0 where nobody knows
     events: tuple[Event, ...] = ()
     problems: tuple[str, ...] = ()  # what could not be read, each a sentence with its place
-    sequence: str = ""  # the name of a history that is read from its newest end over many batches
-    remaining: int = 0  # older ones of it still to come: places are kept free for them, so that newer stays newer
     only_newer: bool = False  # a known memory stays as it is, unless this one was confirmed later
 
 

@@ -93,9 +93,10 @@ class Files(Source):
         del environ, checkpoint  # few and small: all are read, and what did not change is left alone
         root = project.root
         instructions = _instructions(root)
+        in_prompts = [file.text for file in instructions if not file.path.endswith("CONTRIBUTING.md")]  # for people
         memories = [
             *_about(project),
-            *_command_memories(project, known=" ".join(file.text for file in instructions if _is_in_prompt(file))),
+            *_command_memories(project, known=" ".join(in_prompts)),
             *(_instruction(file, project=project) for file in instructions),
         ]
         yield Batch(tuple(memories), done=len(memories), total=len(memories))
@@ -245,11 +246,6 @@ def _instructions(root: str) -> list[File]:
     return list(once.values())
 
 
-def _is_in_prompt(file: File) -> bool:
-    """Return whether some agent has it in every prompt; CONTRIBUTING is for people."""
-    return not file.path.endswith("CONTRIBUTING.md")
-
-
 def _instruction(file: File, *, project: Project) -> Memory:
     headings = [plain(line).strip("# ") for line in re.findall(r"^#{1,3} +(.+)$", file.text, re.M)]
     about = ", ".join(headings[:8]) or _shorten(plain(file.text[:400]), 120)
@@ -396,14 +392,14 @@ def parse_adr(text: str) -> Decision | None:
     if heading is None or not (status or sections.get("decision")):
         return None
     date = re.search(r"\b((?:19|20)\d\d-\d\d-\d\d)\b", text[:2000])
-    context = _cut(plain(sections.get("context", "")), CONTEXT)
-    body = _cut(plain(sections.get("decision", "")), BODY) or context
+    context = _shorten(plain(sections.get("context", "")), CONTEXT)
+    body = _shorten(plain(sections.get("decision", "")), BODY) or context
     items = re.findall(r"^(?:[*\-+]|\d+[.)]) +(.+)$", sections.get("options", ""), re.M)
     detail = {
         "why": _reason(body, context),
-        "alternatives": [_cut(plain(item), 120) for item in items[:10]],
+        "alternatives": [_shorten(plain(item), 120) for item in items[:10]],
         "context": context,
-        "outcome": _cut(plain(sections.get("consequences", "")), OUTCOME),
+        "outcome": _shorten(plain(sections.get("consequences", "")), OUTCOME),
         "date": date[1] if date else "",
     }
     return Decision(
@@ -439,7 +435,7 @@ def _status_in(status: str) -> str:
 def _reason(body: str, context: str) -> str:
     """Return what follows the first `because` of the decision; else the first sentence of its context."""
     because = re.search(r"\bbecause:?\s+(.+)", body, re.S | re.IGNORECASE)
-    return _cut(re.split(r"(?<=[.!?])\s", because[1] if because else context)[0].rstrip("."), WHY)
+    return _shorten(re.split(r"(?<=[.!?])\s", because[1] if because else context)[0].rstrip("."), WHY)
 
 
 def _targets(text: str, relation: str) -> tuple[str, ...]:
@@ -470,7 +466,3 @@ def without(text: str, begin: str, end: str) -> str:
         kept.append(before)
         text = rest.partition(end)[2]
     return "".join((*kept, text))
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most].rsplit(' ', 1)[0]} …"

@@ -89,15 +89,7 @@ class Git(Source):
             some = log(project.root, hashes[start : start + RECENT])
             done = start + len(some)
             memories, links = _memories(some, project=project, reverted=reverted)
-            yield Batch(
-                memories,
-                links,
-                checkpoint=checkpoint,
-                done=done,
-                total=len(hashes),
-                sequence=f"git:{project.key}:{hashes[0]}",
-                remaining=len(hashes) - done,
-            )
+            yield Batch(memories, links, checkpoint=checkpoint, done=done, total=len(hashes))
             if not start:  # after the first, which somebody waits for
                 yield replace(_functions(some, project), checkpoint=checkpoint, done=done, total=len(hashes))
         # What was imported long ago and is reverted only now.

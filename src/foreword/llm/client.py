@@ -210,11 +210,9 @@ def _key(place: str, environ: Mapping[str, str]) -> str:
 
 def _read_key(path: str) -> str:
     try:
-        about = os.stat(path)
-        if not stat.S_ISREG(about.st_mode):
-            raise ModelError(f"{path} is no file", hint="`model_key_env` names a file that holds the key")
-        if about.st_mode & 0o077:
-            raise ModelError(f"others can read the key in {path}", hint=f"chmod 600 {path}")
+        mode = os.stat(path).st_mode
+        if not stat.S_ISREG(mode) or mode & 0o077:
+            raise ModelError(f"{path} must be a file that only you can read", hint=f"chmod 600 {path}")
         with open(path, "rb") as file:
             return file.read(MOST_KEY).decode("utf-8", "replace").strip()
     except OSError as exc:

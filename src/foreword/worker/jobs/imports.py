@@ -154,10 +154,12 @@ class ImportJob:
             links = _within(links, run.project, store=store)
         for start in range(0, len(fresh) or 1, ROWS):
             self._runner.give_way()
-            rows, left = fresh[start : start + ROWS], len(fresh) - start - ROWS
-            more: dict[str, Any] = {"row": (batch.sequence, batch.remaining + max(0, left))}
-            if left <= 0:  # what points at others comes when they are there, and the checkpoint with it
-                more |= {"links": links, "changes": changes, "session": session, "events": events}
+            rows = fresh[start : start + ROWS]
+            more: dict[str, Any] = {}
+            if start + ROWS >= len(
+                fresh
+            ):  # what points at others comes when they are there, and the checkpoint with it
+                more = {"links": links, "changes": changes, "session": session, "events": events}
                 more["checkpoint"] = (run.checkpoint, batch.checkpoint)
             kept = self._write(rows, run, **more)
             run.forgotten += len(rows) - len(kept)
