@@ -10,7 +10,7 @@ import pytest
 
 from foreword.config import load
 from foreword.worker.jobs import JobRunner
-from foreword.worker.jobs.refine import MOST_WAITING, RefineJob
+from foreword.worker.jobs.refine import RefineJob
 from tests import endpoint
 from tests.endpoint import says, silent, status
 from tests.services import Reports
@@ -133,20 +133,6 @@ def test_the_cap_is_kept_by_who_comes_after(choose, server, services):
     submit(choose(model_daily_tokens="10000")).wait(1)
     assert submit(choose(model_daily_tokens="10000"), "later").wait(1) == [("later", None)]
     assert len(server.requests) == 1
-
-
-def test_nobody_waits_and_only_so_many_wait(choose, server, services):
-    server.answer = silent
-    refining = choose()
-    submit(refining, "first")
-    until(lambda: server.requests)
-    for number in range(MOST_WAITING):
-        submit(refining, f"s{number}")
-    submit(refining, "s0")  # it takes its own place
-    assert refining.status()["waiting"] == MOST_WAITING
-    assert not refining.submit("one more", DRAFT, then=lambda _: None)
-    assert "sessions wait" in services.problems[0]
-    assert is_busy(refining)
 
 
 def test_the_same_session_again_is_asked_once(choose, server):

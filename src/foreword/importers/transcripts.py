@@ -32,7 +32,7 @@ QUIET = 300.0  # seconds without a new line after which a session may be taken f
 LABELS = {"claude-code": "Claude Code", "codex": "Codex"}
 TEXT = 64 * 1024  # characters kept of a message or an output, head and tail; a live event keeps as many
 MOST_LINE = 32 * 1024 * 1024  # bytes; a longer line is left out
-HEAD_LINES, HEAD_BYTES = 200, 2_000_000  # of a file, in which its session and its folder must be named
+HEAD_BYTES = 2_000_000  # of a file, in which its session and its folder must be named
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def _changes_of(edit: Edit) -> Sequence[Change]:
 def peek(path: str, *, host: str) -> tuple[str, str]:
     """Return the id and the folder of a file's session, from its first lines; no folder for a sub-agent's."""
     session = os.path.basename(path).removesuffix(".jsonl")
-    for number, line in enumerate(_lines(path, most=HEAD_BYTES)):
+    for line in _lines(path, most=HEAD_BYTES):
         payload = line.get("payload")
         if host == "codex" and isinstance(payload, dict):
             if line.get("type") == "session_meta":
@@ -147,8 +147,6 @@ def peek(path: str, *, host: str) -> tuple[str, str]:
                 return text_of(payload, "id", "session_id") or session, cwd
         elif cwd := text_of(line, "cwd"):
             return session, storable(cwd)
-        if number > HEAD_LINES:
-            break
     return session, ""
 
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("foreword")
 
-MOST_WAITING = 64  # sessions; more end in a day only where something is wrong
 DAY = 86_400.0  # seconds
 UNREFINED = "summaries stay as they are made without a model"
 TRIAL = 'Answer with the JSON object {"word": "walrus"}.'
@@ -76,13 +75,9 @@ class RefineJob:
     ) -> bool:
         """Queue a draft, and call *then* at most once with the result, None where it stays as it is.
 
-        Return False where no model is chosen, or too many sessions wait. The same session again takes the place of
-        the one that waits.
+        Return False where no model is chosen. The same session again takes the place of the one that waits.
         """
         if not self.on:
-            return False
-        if session not in self._waiting and len(self._waiting) >= MOST_WAITING:
-            self._services.report("model", f"more than {MOST_WAITING} sessions wait for the model; {UNREFINED}")
             return False
 
         def work() -> None:
