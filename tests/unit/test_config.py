@@ -147,13 +147,9 @@ class TestLoad:
         found = written(home, "threshold_prompt = 1\n").settings.threshold_prompt
         assert (found, type(found)) == (1.0, float)
 
-    @table("text", ["0", "false", "No", "OFF", " 0 "])
-    def test_a_switch_can_be_turned_off_in_the_words_of_a_shell(self, home, text):
-        assert load(home, {"FOREWORD_CAPTURE": text}).settings.capture is False
-
-    @table("text", ["1", "true", "Yes", "ON"])
-    def test_a_switch_can_be_turned_on_in_the_words_of_a_shell(self, home, text):
-        assert written(home, "capture = false", {"FOREWORD_CAPTURE": text}).settings.capture is True
+    @table(("text", "on"), [("0", False), ("No", False), (" OFF ", False), ("1", True), ("Yes", True), ("true", True)])
+    def test_a_switch_is_turned_in_the_words_of_a_shell(self, home, text, on):
+        assert written(home, f"capture = {str(not on).lower()}", {"FOREWORD_CAPTURE": text}).settings.capture is on
 
 
 class TestBroken:
@@ -206,37 +202,22 @@ class TestBroken:
         home.config.write_bytes(b"# " + b"x" * MOST_BYTES)
         assert "64 KB" in load(home, {}).problems[0]
 
-    @pytest.mark.skipif(os.geteuid() == 0, reason="needs a plain user: root may read everything")
-    def test_a_file_that_may_not_be_read_is_told(self, home):
-        home.config.touch(mode=0)
-        assert "Permission denied" in load(home, {}).problems[0]
-
     @table(
         ("line", "says"),
         [
             ("backups_keep = 'ten'", "must be a whole number from 1 to 100, not 'ten'"),
-            ("backups_keep = true", "not True"),
-            ("backups_keep = 7.5", "not 7.5"),
             ("backups_keep = 0", "from 1 to 100, not 0"),
-            ("backups_keep = 101", "not 101"),
             ("backups_keep = 0x" + "f" * 9000, "too long to show"),
             ("backups_keep = {x = 1}", "not {'x': 1}"),
             ("capture = 1", "must be true or false, not 1"),
-            ("capture = 'yes'", "must be true or false"),
             ("threshold_prompt = nan", "not nan"),
-            ("threshold_prompt = inf", "not inf"),
             ("threshold_prompt = 1.1", "from 0 to 1, not 1.1"),
-            ("threshold_prompt = false", "not False"),
             ("log_level = 'loud'", "must be debug or info or warning or error, not 'loud'"),
-            ("tokenizer = ''", "must be auto or claude"),
             ("tokenizer = ['auto']", "must be auto or claude"),
             ("off_projects = '/a'", "must be a list"),
             ("off_projects = ['./here']", "absolute"),
-            ("off_projects = ['']", "absolute"),
-            ("off_projects = [1]", "absolute"),
             ("captur = true", "did you mean `capture`?"),
             ('"\\u001b[31m" = 1', "is not a setting"),
-            ("zzz = 1", "`foreword config` lists the settings"),
             ("deadline.prompt = 1", "is not a setting"),
             ("layout = 3", "must be a table"),
         ],
@@ -275,18 +256,6 @@ class TestBroken:
         for setting in SETTINGS:
             assert type(getattr(loaded.settings, setting.name)) is type(setting.default)
         assert all(str(home.config) in each for each in loaded.problems)
-
-    @fuzz
-    @given(st.sampled_from([setting.env for setting in SETTINGS]), st.text(max_size=30))
-    def test_no_word_in_the_environment_raises(self, home, name, text):
-        assert len(load(home, {name: text}).problems) <= 1
-
-    @table("text", ["[" * 5000, "[0x" + "f" * 9000 + "]", "9" * 5000, "\udcff", "['a'"])
-    def test_no_cruel_word_in_the_environment_raises(self, home, text):
-        environ = {setting.env: text for setting in SETTINGS if setting.kind not in ("list", "patterns")}
-        loaded = load(home, {**environ, "FOREWORD_OFF_PROJECTS": text})
-        assert len(loaded.problems) >= len(environ)
-        assert all(each.isprintable() for each in loaded.problems)
 
 
 class TestChange:
@@ -413,22 +382,17 @@ class TestChange:
         ("name", "raw"),
         [
             ("capture", "perhaps"),
-            ("capture", ""),
             ("backups_keep", "1000"),
-            ("backups_keep", "many"),
             ("threshold_prompt", "nan"),
             ("log_level", "loud"),
             ("tokenizer", "two words"),
             ("off_projects", "."),
-            ("off_projects", "['a'"),
             ("layout", "3"),
             ("layout.prompt", "3"),
             ("layout.prompt.budget", "much"),
             ("layout.prompt.budget", "-1"),
             ("layout.lunch.budget", "1"),
             ("layout.prompt.index.kinds", "1"),
-            ("layout.prompt.budget.more", "1"),
-            ("layout..", "1"),
             ("", "1"),
             ("capture.more", "1"),
         ],
@@ -607,15 +571,6 @@ class TestSynonyms:
         home.synonyms.write_text("deploy = ['x']\ndeploy -> helm\n")
         words, problems = load_synonyms(home)
         assert words == ours
-        assert len(problems) == 1
-        assert str(home.synonyms) in problems[0]
-
-    @table("line", ["auth = 'x'", "auth = [1]", "auth = ['two words']", "'two words' = ['x']", "[auth]"])
-    def test_one_bad_line_costs_that_word_alone(self, home, line):
-        home.synonyms.write_text(f"db = ['store']\n{line}\n")
-        words, problems = load_synonyms(home)
-        assert words["db"] == ("store",)
-        assert "authentication" in words["auth"]
         assert len(problems) == 1
         assert str(home.synonyms) in problems[0]
 

@@ -183,12 +183,6 @@ def choosing(home: Home, **given: str):
     return choose_model(load(home, environ).settings, {**environ, **given})
 
 
-def test_off_is_the_default_and_means_none(home):
-    assert load(home, {}).settings.model_provider == "off"
-    assert choosing(home) is None
-    assert choosing(home, model_name="m", model_url="http://127.0.0.1:1/v1", model_key_env="KEY", KEY="k") is None
-
-
 @table(
     ("settings", "message"),
     [

@@ -128,13 +128,6 @@ def test_a_cap_that_is_reached_is_told_once_and_nothing_is_sent(choose, server, 
     assert "model_daily_tokens" in services.problems[0]
 
 
-def test_the_cap_is_kept_by_who_comes_after(choose, server, services):
-    server.answer = data(usage=(9_000, 1_000))
-    submit(choose(model_daily_tokens="10000")).wait(1)
-    assert submit(choose(model_daily_tokens="10000"), "later").wait(1) == [("later", None)]
-    assert len(server.requests) == 1
-
-
 def test_the_same_session_again_is_asked_once(choose, server):
     going = threading.Event()
 
@@ -184,12 +177,6 @@ def test_another_choice_ends_what_is_asked_and_takes_over_what_waits(choose, ser
     assert services.reports == []
     choose(refining, model_provider="off")
     assert not refining.submit("three", DRAFT, then=lambda _: None)
-
-
-def test_who_was_told_may_fail_without_harm(choose):
-    refining = choose()
-    refining.submit("bad", DRAFT, then=lambda _: 1 / 0)
-    assert submit(refining, "good").wait(1)
 
 
 def test_a_wrong_setting_is_told_and_seen_to_be_right_again(choose, tmp_path, services):
