@@ -124,7 +124,9 @@ class Transcripts(Source):
                 if key <= since or os.path.basename(path).startswith("agent-"):  # sub-agents', in older versions
                     continue
                 session, cwd = peek(path, host=self.name)
-                if cwd and keys.setdefault(cwd, self.key_of(cwd)) == project.key:
+                if cwd not in keys:
+                    keys[cwd] = self.key_of(cwd) if cwd else ""
+                if keys[cwd] == project.key:
                     live = abs(time.time() - written / 1e9) < QUIET
                     yield Transcript(path=path, key=key, session=session, cwd=cwd, live=live)
 

@@ -158,7 +158,7 @@ def call(
         store.stats.record_model_call(replace(entry, outcome="refused:cap"))
         raise ModelError(
             f"a model may cost {daily:,} tokens in 24 hours, which are spent",
-            hint="wait, or raise `model_daily_tokens`; `foreword model ledger` lists the calls",
+            hint="wait, or raise `model_daily_tokens`",
         )
     entry = store.stats.record_model_call(replace(entry, tokens_in=expected, tokens_out=most_tokens))
     try:

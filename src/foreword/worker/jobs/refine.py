@@ -80,8 +80,9 @@ class RefineJob:
         if not self.on:
             return False
 
+        before = self._dropped
+
         def work() -> None:
-            before = self._dropped
             refined = self._refined(session, draft, excerpts=excerpts, trusts=trusts)
             if before == self._dropped and not self._runner.closing:
                 then(refined)
