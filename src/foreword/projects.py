@@ -165,10 +165,13 @@ def _address(url: str) -> tuple[str, str]:
     url = url.strip()
     if len(url) > PATH_LIMIT:
         return "", ""
-    while found := re.match(r"[\w+.-]+::", url, re.ASCII):  # helper::address; behind `ext::` is a command
+    while "::" in url and (
+        found := re.match(r"[\w+.-]+::", url, re.ASCII)
+    ):  # helper::address; behind `ext::` is a command
         url = url[found.end() :] if "://" in url else ""
-    if found := re.match(r"([\w+.-]+)://([^/]*)/?(.*)", url, re.ASCII | re.DOTALL):
-        scheme, authority, path = found.groups()
+    scheme, mark, rest = url.partition("://")
+    if mark and scheme.isascii() and scheme.translate({ord(sign): "" for sign in "+-."}).isalnum():
+        authority, _, path = rest.partition("/")
         if scheme.lower() == "file":
             from urllib.parse import unquote  # 3 ms, and seldom
 
@@ -185,7 +188,10 @@ def _address(url: str) -> tuple[str, str]:
 def _host_and_rest(authority: str) -> tuple[str, str]:
     """Return the host without user and password, and what follows its colon."""
     authority = authority.rpartition("@")[2]
-    found = re.fullmatch(r"(\[[^\[\]]*:[^\[\]]*:[^\[\]]*\]|[^\[:]*)(?::(.*))?", authority, re.DOTALL)
+    if "[" not in authority:
+        host, _, rest = authority.partition(":")
+        return host, rest
+    found = re.fullmatch(r"(\[[^\[\]]*:[^\[\]]*:[^\[\]]*\])(?::(.*))?", authority, re.DOTALL)  # IPv6
     return (found[1], found[2] or "") if found else ("", "")
 
 
@@ -209,7 +215,8 @@ def _tidy(host: str, path: str, *, port: str) -> tuple[str, str]:
 
 def _may_hold_secret(path: str) -> bool:
     # ?access_token=…, a proxy's https://…/https://user:token@host/…, a password with a slash in it
-    return bool(re.search(r"[?#]|://|:[^/@]*@", path))
+    before_at = [step.partition("@")[0] for step in path.split("/") if "@" in step]
+    return any(sign in path for sign in ("?", "#", "://")) or any(":" in each for each in before_at)
 
 
 # ---- git's config
@@ -220,15 +227,20 @@ def _remotes(config: str) -> dict[str, str]:
     remotes: dict[str, str] = {}
     name = ""
     for line in config.removeprefix("\ufeff").splitlines():
-        if section := re.match(r'\s*\[\s*(\w+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]', line):
-            name = re.sub(r"\\(.)", r"\1", section[2] or "") if section[1].lower() == "remote" else ""
-        elif name and (found := re.match(r"\s*url\s*=\s*(.*)", line, re.IGNORECASE)):
-            remotes.setdefault(name, _value(found[1]))
+        text = line.strip()
+        if text.startswith("["):
+            kind, _, quoted = text[1:].partition('"')
+            is_remote = kind.strip().lower() == "remote"
+            name = quoted.rpartition('"')[0].replace('\\"', '"').replace("\\\\", "\\") if is_remote else ""
+        elif name and text[:3].lower() == "url" and text[3:].lstrip().startswith("="):
+            remotes.setdefault(name, _value(text.partition("=")[2].strip()))
     return {name: url for name, url in remotes.items() if url}
 
 
 def _value(text: str) -> str:
     """Return a value without quotes, escapes and comment; empty where it goes on in the next line."""
+    if not any(sign in text for sign in '"\\#;'):
+        return text.strip()  # as nearly always: a hook compiles no pattern for it
     parts = re.match(r'((?:[^"\\#;]|\\.|"(?:[^"\\]|\\.)*")*)(?=$|[#;])', text)
     return re.sub(r'\\(.)|"', lambda found: found[1] or "", parts[1].rstrip()) if parts else ""
 

@@ -50,17 +50,19 @@ class RefineJob:
         if wanted == self._chosen or self._runner.closing:
             return
         self._chosen = wanted
-        old, self._model, self._problem = self._model, None, None
+        model = problem = None
         if settings.model_provider == "off":
             self._waiting.clear()
         else:
             from foreword.llm.client import choose_model
 
             try:
-                self._model = choose_model(settings, environ)
+                model = choose_model(settings, environ)
             except ModelError as exc:
-                self._problem = exc
+                problem = exc
                 self._report(exc)
+        # The new one is set before the old one is closed: what waits must not find none in between.
+        old, self._model, self._problem = self._model, model, problem
         if old is not None:
             old.close()
 
@@ -79,7 +81,6 @@ class RefineJob:
         """
         if not self.on:
             return False
-
         before = self._dropped
 
         def work() -> None:
