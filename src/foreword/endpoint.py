@@ -54,14 +54,14 @@ class Endpoint:
         self, path: str, request: object, *, headers: Mapping[str, str], seconds: float, most: int, tries: int = 1
     ) -> Any:
         """Send *request* and return the JSON of an answer of at most *most* bytes, within *seconds* a try."""
-        for attempt in range(1, tries + 1):
-            try:
-                return self._post(path, json.dumps(request).encode(), headers, seconds, most)
-            except Failed as failed:
-                if attempt == tries or not failed.passing or self._closed:
-                    raise
-                time.sleep(RETRY_AFTER)
-        raise AssertionError("unreachable")
+        body = json.dumps(request).encode()
+        try:
+            return self._post(path, body, headers, seconds, most)
+        except Failed as failed:
+            if tries < 2 or not failed.passing or self._closed:
+                raise
+        time.sleep(RETRY_AFTER)
+        return self._post(path, body, headers, seconds, most)
 
     def close(self) -> None:
         """End the running requests; they fail at once."""

@@ -139,16 +139,10 @@ def merge_layout(overrides: object) -> tuple[Mapping[str, TriggerLayout], tuple[
         ]
         layout[trigger] = TriggerLayout(budget=budget, layers=tuple(layers))
     window = table(tables.get("window", {}), "layout.window", (*COUNTED, "together"))
-    totals = {
-        trigger: number(
-            window,
-            "layout.window",
-            trigger,
-            LAYOUT[trigger].total * layout[trigger].budget // LAYOUT[trigger].budget,
-            MOST_TOTAL,
-        )
-        for trigger in COUNTED
-    }
+    totals = {}
+    for trigger in COUNTED:
+        usual = LAYOUT[trigger].total * layout[trigger].budget // LAYOUT[trigger].budget
+        totals[trigger] = number(window, "layout.window", trigger, usual, MOST_TOTAL)
     both = totals["session_start"] + totals["question"]
     together = number(window, "layout.window", "together", both, MOST_TOTAL)
     for trigger, total in totals.items():

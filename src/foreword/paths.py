@@ -44,9 +44,6 @@ class Home:
         self.start_log = self.logs / "start.log"
         self.trouble = self.logs / "trouble.jsonl"
 
-    def __repr__(self) -> str:
-        return f"Home({str(self.root)!r})"
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Home) and self.root == other.root
 

@@ -103,28 +103,26 @@ class Model:
 
     def _post(self, prompt: str, system: str, most_tokens: int, seconds: float) -> Any:
         user = {"role": "user", "content": prompt}
-        for _ in range(2):
-            request: dict[str, Any] = {"model": self.name, self._limit: most_tokens, "messages": [user]}
-            if self.provider == "anthropic":
-                request["system"] = system
-            else:
-                request["messages"] = [{"role": "system", "content": system}, user]
-            try:
-                return self._endpoint.post(
-                    self._path, request, headers=self._headers, seconds=seconds, most=MOST_ANSWER, tries=2
-                )
-            except Failed as exc:
-                if self._limit == "max_tokens" and "max_completion_tokens" in exc.complaint:
-                    self._limit = "max_completion_tokens"
-                    continue
-                # The answer may repeat what was sent: it is not part of the message.
-                raise NoAnswer(
-                    f"the model at {self.where} {exc}",
-                    why=exc.why,
-                    hint="the next session is tried again" if exc.passing else "check `foreword config`, `model_…`",
-                    used=(None, None) if exc.worked else (0, 0),
-                ) from exc
-        raise AssertionError("unreachable: the limit changes once")
+        request: dict[str, Any] = {"model": self.name, self._limit: most_tokens, "messages": [user]}
+        if self.provider == "anthropic":
+            request["system"] = system
+        else:
+            request["messages"] = [{"role": "system", "content": system}, user]
+        try:
+            return self._endpoint.post(
+                self._path, request, headers=self._headers, seconds=seconds, most=MOST_ANSWER, tries=2
+            )
+        except Failed as exc:
+            if self._limit == "max_tokens" and "max_completion_tokens" in exc.complaint:
+                self._limit = "max_completion_tokens"
+                return self._post(prompt, system, most_tokens, seconds)
+            # The answer may repeat what was sent: it is not part of the message.
+            raise NoAnswer(
+                f"the model at {self.where} {exc}",
+                why=exc.why,
+                hint="the next session is tried again" if exc.passing else "check `foreword config`, `model_…`",
+                used=(None, None) if exc.worked else (0, 0),
+            ) from exc
 
 
 def choose_model(settings: Settings, environ: Mapping[str, str]) -> Model | None:

@@ -139,9 +139,10 @@ class ImportJob:
         if wide:
             batch = self._allowed_part(batch)
         memories = []
-        for each in _without_denied(batch.memories, deny):
+        for each in batch.memories:
             self._runner.give_way()  # an answer loses a few milliseconds to every switch of threads
-            memories.append(self._own(safe(each), run.project, wide=wide))
+            if each.kind != "change" or not any(denied(file, deny) for file in each.files):
+                memories.append(self._own(safe(each), run.project, wide=wide))
         fresh, unchanged = _fresh(memories, store=store, gentle=batch.only_newer)
         run.known += unchanged
         changes = [
@@ -276,17 +277,9 @@ def _within(links: Sequence[Link], project: Project, *, store: Store) -> list[Li
     """Return the links that do not lead to another project's memories."""
     ends = list({end for link in links for end in (link.source, link.target)})
     known = (*store.memories.get_by_uid(ends), *store.memories.get(ends))
-    away = {end for each in known if _is_others(each, project) for end in (each.uid, each.id)}
+    others = [each for each in known if each.scope.startswith("project:") and each.scope != project.scope]
+    away = {end for each in others for end in (each.uid, each.id)}
     return [link for link in links if away.isdisjoint((link.source, link.target))]
-
-
-def _is_others(memory: Memory, project: Project) -> bool:
-    return memory.scope.startswith("project:") and memory.scope != project.scope
-
-
-def _without_denied(memories: Sequence[Memory], deny: Sequence[str]) -> list[Memory]:
-    """Return the memories without the changes of denied files."""
-    return [each for each in memories if each.kind != "change" or not any(denied(file, deny) for file in each.files)]
 
 
 def _was_seen(session: Session, *, store: Store) -> bool:
