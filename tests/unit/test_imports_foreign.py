@@ -159,14 +159,14 @@ def test_each_type_becomes_its_kind(world: World) -> None:
     )
     found = world.memories()
     assert [(memory.kind, memory.title) for memory in found] == [
-        ("observation", "Waiting list"),
-        ("observation", "Read the settings"),
-        ("learning", "Slots are half open"),
-        ("failure", "Booking at midnight"),
         ("decision", "Use cents"),
+        ("failure", "Booking at midnight"),
+        ("learning", "Slots are half open"),
+        ("observation", "Read the settings"),
+        ("observation", "Waiting list"),
         ("summary", "add a waiting list"),
     ]
-    feature, _, learning, failure, decision, summary = found
+    decision, failure, learning, _, feature, summary = found
     assert dict(summary.detail) == {
         "request": "add a waiting list\nplease",
         "done": "table and mail",
@@ -241,12 +241,12 @@ def test_the_same_row_has_the_same_uid_and_an_import_goes_on(world: World) -> No
     source = NAMED
     batches = world.read(source)
     assert [len(batch.memories) for batch in batches] == [100, 100, 50, 0]
-    assert batches[0].memories[0].title == "n 249"
+    assert batches[0].memories[0].title == "n 0"
     assert [batch.memories for batch in world.read(source)] == [batch.memories for batch in batches]
     assert batches[1].checkpoint == ""  # an import that is interrupted begins again
     other.observe("s1", at=AT + 1000, title="newer")
     first, last = world.read(source, mark=batches[-1].checkpoint)
-    assert [memory.title for memory in first.memories] == ["newer", "n 249"]  # the newest again: others may be as new
+    assert [memory.title for memory in first.memories] == ["n 249", "newer"]  # the newest again: others may be as new
     assert last.checkpoint == str((AT + 1000) * 1000)
 
 

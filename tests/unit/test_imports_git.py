@@ -1,4 +1,4 @@
-"""A history is taken in newest first, once, whatever happens in between: new commits, a kill, a revert, a rewrite."""
+"""A history is read oldest first, once, whatever happens in between: new commits, a kill, a revert, a rewrite."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def titles(batches: list[Batch]) -> list[str]:
 
 def one(repo: Repository, message: str, *names: str) -> Memory:
     repo.commit(message, *(names or ("a.py",)))
-    return read(repo)[0].memories[0]
+    return read(repo)[0].memories[-1]
 
 
 def test_a_history_is_read_once_on_every_branch(tmp_path_factory):
@@ -40,7 +40,7 @@ def test_a_history_is_read_once_on_every_branch(tmp_path_factory):
     for number in range(3):
         repo.commit(f"Commit {number}", "a.py")
     batches = read(repo)
-    assert titles(batches) == ["Commit 2", "Commit 1", "Commit 0"]
+    assert titles(batches) == ["Commit 0", "Commit 1", "Commit 2"]
     assert (batches[-1].done, batches[-1].total) == (3, 3)
     assert titles(read(repo, batches[-1].checkpoint)) == []
     # A larger limit reads what a smaller one left out.
@@ -48,7 +48,7 @@ def test_a_history_is_read_once_on_every_branch(tmp_path_factory):
     for number in range(5):
         repo.commit(f"Commit {number}")
     some = read(repo, commits=2)
-    assert titles(some) == ["Commit 4", "Commit 3"]
+    assert titles(some) == ["Commit 3", "Commit 4"]
     assert titles(read(repo, some[-1].checkpoint)) == []
     assert len(titles(read(repo, some[-1].checkpoint, commits=4))) == 4
     # Branches share what they share.
@@ -70,7 +70,7 @@ def test_a_history_is_read_once_on_every_branch(tmp_path_factory):
     repo.commit("Final", "a.py")
     repo.git("reflog", "expire", "--expire=now", "--all")
     repo.git("gc", "-q", "--prune=now")
-    assert titles(read(repo, mark)) == ["Final", "Base"]
+    assert titles(read(repo, mark)) == ["Base", "Final"]
 
 
 def test_an_interrupted_import_begins_again(repo: Repository):
@@ -92,17 +92,18 @@ def test_a_reverted_commit_is_superseded_and_no_other(tmp_path_factory):
     repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     bad = repo.commit("Cache everything", "a.py")
     repo.commit(f'Revert "Cache everything"\n\nThis reverts commit {bad}.\n', "a.py")
-    batch, *_ = read(repo)
-    revert, gone = batch.memories
+    first, *_, last = read(repo)
+    revert, (gone,) = first.memories[1], last.memories
     assert (gone.status, gone.superseded_by) == ("superseded", revert.uid)
-    assert [(link.source, link.relation, link.target) for link in batch.links] == [(revert.uid, "supersedes", gone.uid)]
+    assert [(link.source, link.relation, link.target) for link in last.links] == [(revert.uid, "supersedes", gone.uid)]
     # A revert that was itself reverted takes nothing back.
     repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     good = repo.commit("Cache everything", "a.py")
     revert = repo.commit(f'Revert "Cache everything"\n\nThis reverts commit {good}.\n', "a.py")
     repo.commit(f'Reapply "Cache everything"\n\nThis reverts commit {revert}.\n', "a.py")
-    batch, *_ = read(repo)
-    assert [memory.status for memory in batch.memories] == ["active", "superseded", "active"]
+    *_, last = read(repo)
+    assert [memory.title for memory in last.memories] == ['Revert "Cache everything"']
+    assert last.memories[0].status == "superseded"
     # A revert of something read long ago still counts.
     repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     bad = repo.commit("Cache everything", "a.py")
@@ -145,7 +146,7 @@ def test_functions_and_counts_come_with_commits(tmp_path_factory, tmp_path: Path
     (repo.folder / "a.py").write_text("def f(x):\n    return x + 1\n\n\ndef g(): ...\n")
     repo.commit("Add g")
     first, second, *_ = read(repo)
-    assert titles([first]) == ["Add g", "Add f"]
+    assert titles([first]) == ["Add f", "Add g"]
     assert not first.changes
     assert [(memory.kind, memory.title, memory.functions) for memory in second.memories] == [
         ("observation", "Add g", ("f", "g")),

@@ -1,4 +1,4 @@
-"""Sessions of this project, and of no other, become batches: newest first, each once, and an import can go on."""
+"""Sessions of this project, and of no other, become batches: oldest first, and each once."""
 
 from __future__ import annotations
 
@@ -81,17 +81,16 @@ def _made_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transcripts.time, "time", lambda: NOW)
 
 
-def test_the_newest_session_comes_first_with_what_it_was(world: World) -> None:
+def test_the_newest_session_comes_last_with_what_it_was(world: World) -> None:
     rooms = world.project("rooms")
     for day in (1, 3, 2):
         Claude(rooms.root, session=f"s-{day}", at=START + day * DAY).prompt(f"day {day}").answer("ok").into(
             world.claude
         )
     batches = world.read(rooms)
-    assert [batch.session.id for batch in batches if batch.session] == ["s-3", "s-2", "s-1"]
+    assert [batch.session.id for batch in batches if batch.session] == ["s-1", "s-2", "s-3"]
     assert [(batch.done, batch.total) for batch in batches] == [(1, 3), (2, 3), (3, 3)]
-    first = batches[0].session
-    assert first == Session(
+    assert batches[-1].session == Session(
         id="s-3",
         host="claude-code",
         project=rooms.key,
@@ -101,7 +100,7 @@ def test_the_newest_session_comes_first_with_what_it_was(world: World) -> None:
         ended=START + 3 * DAY + 2,
         events=4,
     )
-    assert [memory.title for memory in batches[0].memories] == ["day 3", "ok"]
+    assert [memory.title for memory in batches[-1].memories] == ["day 3", "ok"]
 
 
 def test_no_project_gets_the_sessions_of_another(tmp_path_factory):
@@ -151,8 +150,8 @@ def test_every_folder_and_clone_of_a_project_counts(tmp_path_factory):
     (tree / ".git").write_text(f"gitdir: {git}\n")
     Claude(str(tree), at=START + 2).prompt("in a tree").into(world.claude)
     Claude(f"{rooms.root}/web/src", at=START + 1).prompt("below").into(world.claude)
-    assert world.titles(rooms) == [["in a tree"], ["below"]]
-    assert world.titles(project_at(str(tree))) == [["in a tree"], ["below"]]
+    assert world.titles(rooms) == [["below"], ["in a tree"]]
+    assert world.titles(project_at(str(tree))) == [["below"], ["in a tree"]]
     # Another clone of the same repository counts.
     world = World(tmp_path_factory.mktemp("x"))
     here = world.project("rooms", git="git@example.com:me/rooms.git")
@@ -166,7 +165,7 @@ def test_every_folder_and_clone_of_a_project_counts(tmp_path_factory):
     Codex(rooms.root, at=START + 40 * DAY).prompt("three").into(world.codex)
     Codex(rooms.root, at=START + DAY).prompt("two").write(world.codex / "archived_sessions" / "rollout-two.jsonl")
     Codex(rooms.root, at=START + 9, source={"subagent": "review"}).prompt("inner").into(world.codex)
-    assert world.titles(rooms, "codex") == [["three"], ["two"], ["one"]]
+    assert world.titles(rooms, "codex") == [["one"], ["two"], ["three"]]
     assert world.read(rooms, "codex")[0].session.host == "codex"  # type: ignore[union-attr]
     # Homes that were moved are found.
     world = World(tmp_path_factory.mktemp("x"))
@@ -223,13 +222,13 @@ def test_an_import_tells_everything_once_and_goes_on(tmp_path_factory):
     fork.prompt("only in the fork").into(world.claude)
     origin.at += 2 * DAY
     origin.prompt("only in the origin").into(world.claude)
-    assert world.titles(rooms) == [["shared", "yes", "only in the origin"], ["only in the fork"]]
+    assert world.titles(rooms) == [["shared", "yes", "only in the fork"], ["only in the origin"]]
     again = Codex(rooms.root, session="c-1").prompt("shared").answer("yes")
     copy = Codex(rooms.root, session="c-2", at=START + DAY, forked_from_id="c-1")
     copy.lines += again.lines
     copy.prompt("new").into(world.codex)
     again.into(world.codex)
-    assert world.titles(rooms, "codex") == [["shared", "yes", "new"], []]
+    assert world.titles(rooms, "codex") == [["shared", "yes"], ["new"]]
     # An import goes on where it was left also after new sessions.
     world = World(tmp_path_factory.mktemp("x"))
     rooms = world.project("rooms")
@@ -238,7 +237,7 @@ def test_an_import_tells_everything_once_and_goes_on(tmp_path_factory):
     begun = world.read(rooms)
     Claude(rooms.root, session="s-9", at=START + 9 * DAY).prompt("9").into(world.claude)
     again = world.titles(rooms, mark=begun[1].checkpoint)  # interrupted: it begins again
-    assert again == [["9"], ["4"], ["3"], ["2"], ["1"], ["0"]]
+    assert again == [["0"], ["1"], ["2"], ["3"], ["4"], ["9"]]
     assert world.titles(rooms, mark=begun[-1].checkpoint) == [["9"]]
     assert world.titles(rooms, mark=world.read(rooms)[-1].checkpoint) == []
     # A session that went on is read again.

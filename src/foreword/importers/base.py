@@ -1,7 +1,7 @@
 """Define what an importer is, find one by name, and clean what it reads. The worker stores the batches.
 
-An importer reads newest first and gives each memory a uid that is the same at every reading, so that importing twice
-changes nothing.
+An importer reads oldest first, so that newer memories have later places. A memory has the same uid at every reading, so
+that importing twice changes nothing.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Source:
         raise NotImplementedError
 
     def read(self, project: Project, *, environ: Mapping[str, str], checkpoint: str) -> Iterator[Batch]:
-        """Read what is new since *checkpoint* (empty: everything), newest first, a few hundred rows at a time.
+        """Read what is new since *checkpoint* (empty: everything), oldest first, a few hundred rows at a time.
 
         The new checkpoint comes with the last batch: an import that was interrupted reads from the top again, and
         leaves alone what it knows.

@@ -35,10 +35,10 @@ CONFIDENCE = 0.7  # a model wrote it, and nobody has confirmed it here
 LASTING = frozenset(("gotcha", "pattern", "how-it-works", "why-it-exists", "trade-off"))
 TABLES = {"observations": ("observation", "observations"), "session_summaries": ("summary", "summaries")}
 ROWS = """SELECT t.*, s.content_session_id AS session, '{table}' AS "table" FROM {table} t
-    LEFT JOIN sdk_sessions s USING (memory_session_id) WHERE t.created_at_epoch >= ? ORDER BY t.created_at_epoch DESC"""
+    LEFT JOIN sdk_sessions s USING (memory_session_id) WHERE t.created_at_epoch >= ? ORDER BY t.created_at_epoch"""
 
 OPEN_MEM_ROWS = """SELECT t.*, s.project_path, s.id AS session, '{table}' AS "table" FROM {table} t
-    JOIN sessions s ON s.id = t.session_id WHERE t.created_at >= ? AND {shown} ORDER BY t.created_at DESC"""
+    JOIN sessions s ON s.id = t.session_id WHERE t.created_at >= ? AND {shown} ORDER BY t.created_at"""
 # Rows that open-mem itself still shows.
 OPEN_MEM_SHOWN = {"observations": "deleted_at IS NULL AND superseded_by IS NULL", "session_summaries": "true"}
 

@@ -1,4 +1,4 @@
-"""Read a repository's commits as memories, newest first, and list its changed files."""
+"""Read a repository's commits as memories, oldest first, and list its changed files."""
 
 from __future__ import annotations
 
@@ -87,16 +87,17 @@ class Git(Source):
         reverted: dict[str, str] = {}
         for start in range(0, len(hashes), RECENT):
             some = log(project.root, hashes[start : start + RECENT])
-            done = start + len(some)
-            memories, links = _memories(some, project=project, reverted=reverted)
-            yield Batch(memories, links, checkpoint=checkpoint, done=done, total=len(hashes))
-            if not start:  # after the first, which somebody waits for
-                yield replace(_functions(some, project), checkpoint=checkpoint, done=done, total=len(hashes))
-        # What was imported long ago and is reverted only now.
-        older = [commit for commit in log(project.root, _known(project.root, reverted)) if commit.hash not in hashes]
-        memories, links = _memories(older, project=project, reverted=reverted)
-        newest = hashes[0] if hashes else checkpoint
-        yield Batch(memories, links, checkpoint=newest, done=len(hashes), total=len(hashes))
+            reverted |= {found[1]: commit.hash for commit in some if (found := REVERTS.search(commit.body))}
+            memories = tuple(_ranked(commit, project=project) for commit in some)
+            yield Batch(memories, checkpoint=checkpoint, done=start + len(some), total=len(hashes))
+        if not hashes:
+            return
+        done = len(hashes)
+        functions = _functions(log(project.root, hashes[: -RECENT - 1 : -1]), project)
+        yield replace(functions, checkpoint=checkpoint, done=done, total=done)
+        undone = {hash: by for hash, by in reverted.items() if by not in reverted}  # else it was taken back itself
+        memories, links = _superseded(log(project.root, _known(project.root, undone)), undone, project=project)
+        yield Batch(memories, links, checkpoint=hashes[-1], done=done, total=done)
 
     def _most(self) -> int:
         most = self.options.get("commits") or COMMITS
@@ -128,11 +129,11 @@ def log(folder: str, hashes: Sequence[str]) -> list[Commit]:
 
 
 def _hashes(root: str, *, limit: int, since: str = "") -> list[str]:
-    """Return the newest commits without merges that *since* does not reach; none outside of git."""
+    """Return the newest commits without merges that *since* does not reach, oldest first; none outside of git."""
     known = [f"^{hash}" for hash in _known(root, [since] if since else [])]
     words = ("rev-list", "--no-merges", f"--max-count={limit}", "HEAD", *known, "--")
     try:
-        return git.text(git.run(root, words)).split()
+        return git.text(git.run(root, words)).split()[::-1]
     except git.NoRepository:
         return []
 
@@ -227,22 +228,17 @@ def _without_trailers(body: str) -> str:
     return "\n".join(lines).strip("\n")
 
 
-def _memories(
-    commits: Sequence[Commit], *, project: Project, reverted: dict[str, str]
+def _superseded(
+    commits: Sequence[Commit], reverted: Mapping[str, str], *, project: Project
 ) -> tuple[tuple[Memory, ...], tuple[Link, ...]]:
-    """Return the commits as memories; a commit that a later one reverts is superseded by it."""
-    memories, links = [], []
-    for commit in commits:
-        by = reverted.pop(commit.hash, "")
-        memory = _ranked(commit, project=project)
-        if by:
-            later = f"git:{project.key}:{by}"
-            memory = replace(memory, status="superseded", superseded_by=later)
-            links.append(Link(source=later, relation="supersedes", target=memory.uid))
-        elif found := REVERTS.search(commit.body):
-            reverted[found[1]] = commit.hash
-        memories.append(memory)
-    return tuple(memories), tuple(links)
+    """Return reverted commits as memories that the commits which took them back supersede."""
+    by = {commit.hash: f"git:{project.key}:{reverted[commit.hash]}" for commit in commits}
+    memories = tuple(
+        replace(_ranked(commit, project=project), status="superseded", superseded_by=by[commit.hash])
+        for commit in commits
+    )
+    links = tuple(Link(source=memory.superseded_by, relation="supersedes", target=memory.uid) for memory in memories)
+    return memories, links
 
 
 def _ranked(commit: Commit, *, project: Project) -> Memory:

@@ -61,7 +61,7 @@ class Transcripts(Source):
     def read(self, project: Project, *, environ: Mapping[str, str], checkpoint: str) -> Iterator[Batch]:
         """Yield one batch a session, without those that are still being written."""
         since = checkpoint if checkpoint[:1].isdigit() else ""
-        found = sorted(self._files(project, environ=environ, since=since), key=lambda each: each.key, reverse=True)
+        found = sorted(self._files(project, environ=environ, since=since), key=lambda each: each.key)
         todo = [each for each in found if not each.live]
         if waiting := len(found) - len(todo):
             problem = f"{plural(waiting, 'session')} still going on; import again when it has ended"
@@ -73,9 +73,9 @@ class Transcripts(Source):
             except OSError as exc:
                 batch = Batch(problems=(f"{file.path} cannot be read: {exc.strerror or exc}",))
             # What older sessions left open, the newest knows better.
-            kept = batch.memories if done == 1 else tuple(each for each in batch.memories if each.kind != "handoff")
-            reached = todo[0].key if done == len(todo) else since
-            yield replace(batch, memories=kept, checkpoint=reached, done=done, total=len(todo))
+            last = done == len(todo)
+            kept = batch.memories if last else tuple(each for each in batch.memories if each.kind != "handoff")
+            yield replace(batch, memories=kept, checkpoint=file.key if last else since, done=done, total=len(todo))
 
     def _batch(self, file: Transcript, project: Project, *, seen: set[str]) -> Batch:
         """Return what comes of one session."""

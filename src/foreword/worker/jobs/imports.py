@@ -93,7 +93,7 @@ class ImportJob:
 
     # -- in the job's thread ------------------------------------------------------------------------------------
     def _run(self) -> None:
-        """Import a batch of each source of each project in turn: the newest of everything before the oldest."""
+        """Import a batch of each source of each project in turn, so that none waits for another."""
         while not self._runner.closing and (imports := tuple(self._imports.values())):
             for one in imports:
                 for run in one.unfinished():
