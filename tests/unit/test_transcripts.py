@@ -123,11 +123,8 @@ def test_only_what_people_said_counts_and_once(tmp_path_factory):
     )
     session.prompt("wake up", promptSource="loop_wakeup")
     session.raw({"type": "summary", "summary": "Fixing rooms", "leafUuid": "x"})
-    session.prompt("<system-reminder>\nToday is Sunday.\n</system-reminder>\nadd a test")
+    session.prompt("<system-reminder>\nToday is Sunday.\n</system-reminder>").prompt("add a test")
     assert told(inner(session.write(tmp_path / "s.jsonl"))) == ["prompt: add a test"]
-    # A command keeps what was said to it.
-    assert own_words("<command-message>review</command-message>\n<command-name>/review</command-name>\n"
-                     "<command-args>the slots</command-args>") == "the slots"  # fmt: skip
     # Ours that was cut hides all that follows.
     assert own_words("--- foreword: 4 notes that may matter\n[failure] fai-1 | x") == ""
     # Lines that are told twice count once.
@@ -164,7 +161,7 @@ def test_only_what_people_said_counts_and_once(tmp_path_factory):
     ],
 )
 def test_what_we_injected_never_comes_back_as_the_users_words(injected: str) -> None:
-    assert own_words(f"{injected}\nrename it") == "rename it"
+    assert own_words(f"{injected}\nrename it").split() == ["[…]", "rename", "it"]
     assert own_words(injected) == ""
 
 

@@ -11,7 +11,7 @@ from foreword import projects
 from foreword.code import git
 from foreword.code.commits import changed_functions
 from foreword.errors import BadRequest
-from foreword.extract.changes import memory_of_change
+from foreword.extract.session import memory_of_change
 from foreword.importers.base import Batch, Offer, Source
 from foreword.models import Change, Link, Memory, Project
 
