@@ -43,6 +43,7 @@ from foreword.models import Edit
 NEAR = 10  # commands after a failure among which the one that worked is looked for
 LIKE = 0.3  # share of words that a similar command has in common
 MOSTLY = 0.6  # of two calls that differ in a word or two
+FEW = 3  # words or variables in which two calls differ
 
 
 @dataclass(frozen=True)
@@ -304,54 +305,40 @@ def _tool_failure(action: Action) -> Failure | None:
 
 def _hidden_error(commands: tuple[Command, ...], text: str) -> str:
     """Return the error in the output of a line whose end does not tell of it: `pytest | tail`, `a; b`."""
-    found = SHELL_ERROR.search(text)
-    if found:
+    if found := SHELL_ERROR.search(text):
         return " ".join(found[0].split())[:MESSAGE]
-    checks = [each for each in commands if each.kind in _CHECKS and not each.tells]
+    hidden = [each for each in commands if not each.tells]
+    checks = [each for each in hidden if each.kind in _CHECKS]
     ended = ended_badly(text) if checks else False
     lints = any(each.kind == "lint" for each in checks)
     if ended or (ended is None and lints and _FINDING.search(text)):  # some linters only list what they find
         return error_line(text)
-    names = {each.words[0].rpartition("/")[2] for each in commands if not each.tells}
-    option = next((each for each in _CALL_ERROR.finditer(text) if each["name"] in names), None)
-    if option:
-        return option[0][:MESSAGE]
-    words = {word for each in commands if not each.tells for word in each.words[1:]}
-    refused = next((each for each in _REFUSED.finditer(text) if each["flag"] in words), None)
-    if refused:
-        return refused[0][:MESSAGE]
+    names = {each.words[0].rpartition("/")[2] for each in hidden}
+    words = {word for each in hidden for word in each.words[1:]}
+    running = any(each.kind not in ("look", "git") for each in hidden)
+    for line in text.split("\n", FIRST_LINES)[:FIRST_LINES]:
+        found = _REFUSED.match(line)
+        if found and (found["name"] in names or found["flag"] in words or (running and not found["name"])):
+            return line.strip()[:MESSAGE]
     if any(_INTERPRETER.match(name) for name in names) and _SCRIPT_ERROR.search(text):
         return error_line(text)
-    running = [each for each in commands if each.kind not in ("look", "git") and not each.tells]
-    lines = [line.strip() for line in text.strip().split("\n", 5)[:5]]
-    if running and (found := _NO_MODULE.search("\n".join(lines))):
-        return found[0][:MESSAGE]
-    return lines[0][:MESSAGE] if running and commands[0] is running[0] and _USAGE_LINE.match(lines[0]) else ""
+    return ""
 
 
+FIRST_LINES = 5  # of an output, in which a program says that it was called in a wrong way
 _FINDING = re.compile(r"^(?:vet: )?[\w./\\-]+\.\w+:\d+:\d+: \S", re.MULTILINE)
-_CALL_ERROR = re.compile(
-    r"^(?P<name>[\w.-]{1,40}): (?:(?:illegal|invalid|unrecognized|unknown) option\b[^\n]*|[^\n]{0,200}: No such file or directory$)",
-    re.MULTILINE,
-)
 _REFUSED = re.compile(
-    r"^error: (?:unexpected|unrecognized|invalid|unknown) (?:argument|option|flag):? ['\"`]?(?P<flag>-[\w-]+)[^\n]*",
-    re.MULTILINE | re.IGNORECASE,
+    r"(?P<name>[\w.-]{1,40}): (?:(?:illegal|invalid|unrecognized|unknown) option\b|.{0,200}: No such file or directory$)"
+    r"|(?:error|fatal|usage error): (?:unrecognized|unexpected|unknown|invalid) (?:argument|option|flag):? ['\"`]?(?P<flag>-[\w-]+)"
+    r"|(?:error|fatal|usage error): (?:unrecognized|unexpected|unknown|invalid|script not found|could not find .cargo\.toml)"
+    r"|pattern \S+: directory prefix |go: cannot find main module",
+    re.IGNORECASE,
 )
 _GIT_ERROR = re.compile(
     r"fatal: |The following paths|error: (?:pathspec|the following|unknown|your local)", re.IGNORECASE
 )
-_VET = re.compile(
-    r"possible misuse of|\S+ composite literal uses unkeyed|.* copies lock|.*self-assignment of|unreachable code|struct field tag"
-    r"|.* format %|.*result of .* call not used|.* possible formatting directive|the cancel function|loop variable"
-)
 _INTERPRETER = re.compile(r"python|node|ruby|deno\b")
 _SCRIPT_ERROR = re.compile(r'^  File "<(?:string|stdin)>", line \d', re.MULTILINE)
-_USAGE_LINE = re.compile(
-    r"(?:\w+: )?(?:error|fatal|usage error): (?:unrecognized|unexpected|unknown|invalid|script not found|could not find .cargo\.toml)",
-    re.IGNORECASE,
-)
-_NO_MODULE = re.compile(r"pattern \S+: directory prefix [^\n]*|go: cannot find main module[^\n]*")
 
 
 def _failing(commands: tuple[Command, ...], error: str, text: str, *, tells: bool) -> int:
@@ -377,9 +364,6 @@ def _failing(commands: tuple[Command, ...], error: str, text: str, *, tells: boo
     commits = [place for place in able if commands[place].program == "git commit"]
     if commits and not _GIT_ERROR.match(error):  # what its hooks say
         return commits[-1]
-    vets = [place for place in able if commands[place].program == "go vet"]
-    if vets and _VET.match(error):  # it writes its findings as the compiler does, which stands before it in most lines
-        return vets[0]
     for kinds in (_CHECKS, ("install", "migrate", "deploy", "git", "other")):
         for place in able:
             if commands[place].kind in kinds:
@@ -434,9 +418,9 @@ def _with_fix(failure: Failure, place: int, steps: Sequence[Action], runs: Mappi
         return _with_steps(failure, [run for _, run in later[:NEAR]])
     own = runs[place]
     fine = [(at, run) for at, run in later if run.succeeded]
-    again = next((at for at, run in fine if is_hit(failure, run) or _is_retry(own, run)), None)
+    again = next((at for at, run in fine if is_hit(failure, run)), None)
     until = again if again is not None else later[:NEAR][-1][0] if later else place
-    near = [run for _, run in later[:NEAR] if run.succeeded and (_differs(own, run) or failure.cause == "folder")]
+    near = [run for _, run in later[:NEAR] if run.succeeded and (run.words != own.words or failure.cause == "folder")]
     edits = [each for at in range(place + 1, until + 1) if not steps[at].failed for each in steps[at].edits]
     if failure.cause != "content":
         return _with_alternative(failure, own, near, next_run=later[0][1] if later else None, again=again is not None)
@@ -502,18 +486,37 @@ def _is_called_otherwise(failed: Run, later: Run) -> bool:
 
 def _difference(failure: Failure, failed: Run, later: Run) -> str:
     """Return what made the later call work, where it is little: words left out or replaced, a variable that is set."""
-    missing = _blamed(failure, failed, later) or _left_out(failed, later)
-    if missing:
-        return f"worked without `{missing}`"
-    if replaced := _replaced(failure, failed, later):
-        return f"worked with `{replaced}`"
     one = failed.commands[failed.place]
-    before = _variables(one)
+    before, blamed = _tokens(one), _parts_of_values(failure.error) | set(_culprits(failure.error, one))
     for command in later.commands:
-        added = [each for each in _variables(command) if each not in before]
-        if command.words[0] == one.words[0] and 0 < len(added) <= 3:
+        after = _tokens(command)
+        compared = SequenceMatcher(None, before, after, autojunk=False)
+        if before == after or compared.ratio() < MOSTLY:
+            continue
+        changes = compared.get_opcodes()
+        gone = [word for kind, begin, end, _, _ in changes if kind == "delete" for word in before[begin:end]]
+        new = [word for kind, _, _, begin, end in changes if kind in ("insert", "replace") for word in after[begin:end]]
+        named = [name for word in gone for name in (word, word.partition(":")[0]) if name in blamed]
+        if failure.cause == "usage" and named and not any(word.startswith("-") for word in new):
+            return f"worked without `{named[-1]}`"
+        target = failure.cause == "content" and one.kind in _CHECKS  # to check less is no fix
+        if not new and not target and len(gone) <= FEW and FEW * len(gone) < len(before):
+            return f"worked without `{' '.join(gone)}`"
+        for kind, begin, end, to_begin, to_end in changes:
+            replaces = kind == "replace" and end - begin == to_end - to_begin
+            if replaces and failure.cause == "usage" and blamed.intersection(before[begin:end]):
+                return f"worked with `{after[to_begin]}`"
+    set_before = _variables(one)
+    for command in later.commands:
+        added = [each for each in _variables(command) if each not in set_before]
+        if command.words[0] == one.words[0] and 0 < len(added) <= FEW:
             return f"worked with `{' '.join(added)}` before it"
     return ""
+
+
+def _tokens(command: Command) -> list[str]:
+    """Return the words of a command, those inside of quotation marks and brackets too."""
+    return [word.strip(":") for word in _TOKEN.findall(" ".join(command.words))]
 
 
 def _variables(command: Command) -> list[str]:
@@ -522,25 +525,9 @@ def _variables(command: Command) -> list[str]:
     return found[1].split() if found else []
 
 
-def _replaced(failure: Failure, failed: Run, later: Run) -> str:
-    """Return the word that stands where the failed call had one that the error names: `main` for `master`."""
-    blamed = _parts_of_values(failure.error)
-    one = failed.commands[failed.place]
-    before = _TOKEN.findall(" ".join(one.words))
-    for command in later.commands if failure.cause == "usage" and blamed else ():
-        after = _TOKEN.findall(" ".join(command.words))
-        compared = SequenceMatcher(None, before, after, autojunk=False)
-        if command.words[0] != one.words[0] or compared.ratio() < MOSTLY:
-            continue
-        for kind, begin, end, to_begin, to_end in compared.get_opcodes():
-            if kind == "replace" and end - begin == to_end - to_begin and blamed.intersection(before[begin:end]):
-                return str(after[to_begin])
-    return ""
-
-
 def _blamed_words(run: Run, shape: str) -> tuple[str, ...]:
     """Return the words of a line that its error puts in quotation marks, without those that its shape has."""
-    own = {word.strip(":.") for word in _TOKEN.findall(run.line)} - set(shape.split())
+    own = set(_tokens(run.commands[run.place])) - set(shape.split())
     return tuple(sorted(_parts_of_values(run.error) & own))[:4]
 
 
@@ -550,26 +537,6 @@ def _parts_of_values(error: str) -> set[str]:
 
 
 _VALUE = re.compile(r"(?<!\w)['\"`‘“]([^'\"`’”\s]{2,60})['\"`’”]")
-
-
-def _blamed(failure: Failure, failed: Run, later: Run) -> str:
-    """Return the option or argument that the error blames, where the later line does without it."""
-    program, *words = failed.commands[failed.place].words
-    same = [each for each in later.commands if each.words[0] == program]
-    if failure.cause != "usage" or not _BLAMES.search(failure.error) or not same:
-        return ""
-    if any(_FLAG.fullmatch(word) and word not in words for each in same for word in each.words[1:]):
-        return ""  # it was told otherwise, and not only less
-    named = {word.strip("'\"`,.:;()") for found in _QUOTED.finditer(failure.error) for word in found.groups() if word}
-    named |= set(_culprits(failure.error, failed.commands[failed.place]))
-    named.discard(program)
-    one, other = (set(re.findall(r"-{0,2}\w[\w-]*", run.line)) for run in (failed, later))
-    missing = sorted(named & one - other, key=failure.error.find)
-    return missing[-1] if missing else ""
-
-
-_FLAG = re.compile(r"--?[A-Za-z][\w-]*")
-_BLAMES = re.compile(r"\b(?:option|argument|flag|switch|parameter|field)\b", re.IGNORECASE)
 
 
 def _with_edits(failure: Failure, edits: Sequence[Edit]) -> Failure:
@@ -656,32 +623,7 @@ def _name_parts(command: Command) -> set[str]:
 
 def _share(failed: Run, later: Run) -> float:
     """Return how much alike two lines are."""
-    return likeness(*_compared(failed, later))
-
-
-def _differs(failed: Run, later: Run) -> bool:
-    """Whether a later line is another one than the one that failed."""
-    one, other = _compared(failed, later)
-    return one != other
-
-
-def _compared(failed: Run, later: Run) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the words of two lines; with their filters where it was a filter that failed, or that only looks."""
-    one = failed.commands[failed.place]
-    if one.filters or one.kind == "look":
-        return word_set(failed.action.command), word_set(later.action.command)
-    return failed.words, later.words
-
-
-def _left_out(failed: Run, later: Run) -> str:
-    """Return the few words without which the same command worked; empty where it differs in more."""
-    one = _TOKEN.findall(" ".join(failed.commands[failed.place].words))
-    for command in later.commands:
-        other = set(_TOKEN.findall(" ".join(command.words)))
-        missing = [word for word in one if word not in other]
-        if 0 < len(missing) <= 3 and not other.difference(one) and len(one) > 3 * len(missing):
-            return " ".join(missing)
-    return ""
+    return likeness(failed.words, later.words)
 
 
 _TOKEN = re.compile(r"[^\s(){},;|&\"']+")
@@ -707,14 +649,6 @@ def _other_folder(failure: Failure, failed: Run, later: Run) -> str | None:
     places = [place for each, place in zip(later.commands, later.folders, strict=True) if each.words[0] == name]
     place = (places or later.folders)[-1]
     return place if place != failure.folder else None
-
-
-def _is_retry(failed: Run, later: Run) -> bool:
-    """Whether a later line runs the same tests or commits again, called in another way."""
-    one = failed.commands[failed.place]
-    if one.kind == "test":
-        return any(each.kind == "test" and each.words[0] == one.words[0] for each in later.commands)
-    return "commit" in one.words[:3] and any("commit" in each.words[:3] for each in later.commands)
 
 
 def _is_fixer(failed: Run, later: Run) -> bool:

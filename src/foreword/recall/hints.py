@@ -128,7 +128,13 @@ def _solved(known: KnownFailure, failure: Failure, ends: Sequence[str], *, now: 
 def _explained(failure: Failure, run: Run, known: Sequence[KnownFailure], *, now: float) -> Hint | None:
     """Return what an agent said of a failure of this kind, where this output names the very files it spoke of."""
     output = run.text.lower().replace("\\", "/")
-    kinds = {run.commands[run.place].kind, "test", "git"}  # a commit fails as the tests do that its hook runs
+    kinds = {
+        run.commands[run.place].kind,
+        "test",
+        "lint",
+        "build",
+        "git",
+    }  # a commit fails as the checks of its hook do
     found = []
     for each in known:
         same = failure_key(failure) == each.detail.get("key")
@@ -182,13 +188,11 @@ def _is_check(detail: Mapping[str, Any]) -> bool:
 
 def _has_own_fixer(detail: Mapping[str, Any]) -> bool:
     """Whether what works is the check's own way to set things right, `lint:fix` for `lint`: agents know that."""
-    names = [word for word in str(detail.get("command", "")).split() if not word.startswith("-")]
-    worked = (each for line in detail.get("worked") or () for each in commands_of(line))
-    return any(
-        (word.startswith(names[-1]) and FIXER.search(word[len(names[-1]) :])) or _FIX_FLAG.fullmatch(word)
-        for each in worked
-        for word in each.words
-    )
+    names = [word for word in str(detail.get("command", "")).split() if not word.startswith("-")][-1:]
+    names += re.findall(r"^script '(.+)' failed$", str(detail.get("error", "")))
+    words = {word for line in detail.get("worked") or () for each in commands_of(line) for word in each.words}
+    fixers = (word[len(name) :] for word in words for name in names if word.startswith(name))
+    return any(map(FIXER.search, fixers)) or any(map(_FIX_FLAG.fullmatch, words))
 
 
 _FIX_FLAG = re.compile(r"--(?:fix|write|apply)\b.*|-w")
