@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,6 +32,7 @@ from foreword.extract.failures import (
     names_file,
     run_of,
 )
+from foreword.recall.sanitize import ago
 
 MOST_CHARACTERS = 245  # of a hint: 70 tokens at 3.5 characters each
 QUOTE = 100  # characters of an error
@@ -87,7 +87,7 @@ def hint_before(
         if not _has_what_failed(detail, command):
             continue
         often = f"failed in {counted(sessions_seen(detail))}"
-        begin = f"{_call(detail)} {often}, last {age(detail.get('last'), now=now)}"
+        begin = f"{_call(detail)} {often}, last {_when(detail, now)}"
         if not is_path_shape(shape):  # of any program that is given such a path
             begin += f": {quote(detail.get('error'))}"
         return _hint([begin, *_instead(detail, command)], each, reason=often)
@@ -118,7 +118,7 @@ def hint_after(
 def _solved(known: KnownFailure, failure: Failure, ends: Sequence[str], *, now: float) -> Hint:
     """Return the hint after a failure that was solved before."""
     detail = known.detail
-    when = age(detail.get("last"), now=now)
+    when = _when(detail, now)
     begins = f"{when} the same with {_call(detail)}: {quote(detail.get('error'))}"
     if detail.get("error_key") != failure.key:
         begins = f"{_call(detail)} failed in {counted(sessions_seen(detail))} before, last {when}"
@@ -142,12 +142,14 @@ def _explained(failure: Failure, run: Run, known: Sequence[KnownFailure], *, now
         for sentence in (each.detail.get("explained") or ()) if same or alike else ():
             text = plain(sentence.replace("`", ""), most=EXPLANATION)
             names_place = any("/" in name and name in output for name in code_names(sentence))
-            if names_place and _without_advice(text) == text:
+            if names_place and is_safe(text) and _without_advice(text) == text:
                 found.append((same, not text.endswith("…"), float(each.detail.get("last") or 0.0), text, each))
     if not found:
         return None
-    _, _, last, text, each = max(found, key=lambda one: one[:3])
-    return _hint([f'{age(last, now=now)} an agent found of such a failure: "{text}"'], each, reason="an agent said why")
+    *_, text, each = max(found, key=lambda one: one[:3])
+    return _hint(
+        [f'{_when(each.detail, now)} an agent found of such a failure: "{text}"'], each, reason="an agent said why"
+    )
 
 
 def _same(failure: Failure, run: Run, known: Sequence[KnownFailure]) -> list[KnownFailure]:
@@ -215,26 +217,10 @@ def is_reliable(detail: Mapping[str, Any]) -> bool:
 def failure_line(detail: Mapping[str, Any], *, now: float) -> str:
     """Return the line for what comes back at a session's start: the call, its error, and what works."""
     detail = checked_detail(detail)
-    often = f"{counted(sessions_seen(detail))}, last {age(detail['last'], now=now)}"
+    often = f"{counted(sessions_seen(detail))}, last {_when(detail, now)}"
     line = f"{_call(detail)} fails ({often}): {quote(detail.get('error'))}"
     instead = _instead(detail, str(detail.get("text", ""))) or list(filter(None, [advice_for(detail)]))
     return "; ".join((line, *(instead or _fix(detail))))
-
-
-def age(at: Any, *, now: float) -> str:
-    """Return how long ago something was, in words."""
-    seconds = max(0.0, now - float(at or 0.0))
-    days = int(seconds // 86_400)
-    if seconds < 3_600:
-        minutes = int(seconds // 60)
-        return f"{minutes} min ago" if minutes else "just now"
-    if days == 0:
-        return f"{int(seconds // 3_600)} h ago"
-    if days == 1:
-        return "yesterday"
-    if days < 14:
-        return f"{days} days ago"
-    return f"{days // 7} weeks ago" if days < 60 else f"on {time.strftime('%Y-%m-%d', time.gmtime(float(at or 0.0)))}"
 
 
 def quote(error: Any) -> str:
@@ -372,6 +358,10 @@ def _without_paths(alternative: str, command: str) -> str:
 
 
 _PATH = re.compile(r"(?<![\w./@-])(?:[\w.@~-]*/)+[\w.@-]*\w|(?<![\w./@-])[\w-]+\.[a-z]{1,4}(?![\w.])")
+
+
+def _when(detail: Mapping[str, Any], now: float) -> str:
+    return ago(now - float(detail.get("last") or 0.0))
 
 
 def _hint(parts: Sequence[str], known: KnownFailure, *, reason: str) -> Hint:
