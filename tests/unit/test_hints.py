@@ -285,7 +285,7 @@ def test_what_an_agent_found_is_told_where_the_output_names_the_same_place():
     hint = hint_after("yarn test", output, some, now=NOW)
     assert hint is not None
     assert hint.text == (
-        "[foreword, history] yesterday an agent found of such a failure: "
+        "[foreword, history] yesterday of such a failure an agent found: "
         '"The failures are all from tmp/orders/, which an import left behind, not our code." [fai-2m7k1xq0]'
     )
     assert hint_after("yarn test", output.replace("tmp/orders", "src/orders"), some, now=NOW) is None

@@ -128,28 +128,25 @@ def _solved(known: KnownFailure, failure: Failure, ends: Sequence[str], *, now: 
 def _explained(failure: Failure, run: Run, known: Sequence[KnownFailure], *, now: float) -> Hint | None:
     """Return what an agent said of a failure of this kind, where this output names the very files it spoke of."""
     output = run.text.lower().replace("\\", "/")
-    kinds = {
-        run.commands[run.place].kind,
-        "test",
-        "lint",
-        "build",
-        "git",
-    }  # a commit fails as the checks of its hook do
+    kinds = (run.commands[run.place].kind, "test", "lint", "build", "git")  # a commit fails as its hook's checks do
     found = []
     for each in known:
         same = failure_key(failure) == each.detail.get("key")
-        alike = any(part.kind in kinds for part in commands_of(str(each.detail.get("command", ""))))
-        for sentence in (each.detail.get("explained") or ()) if same or alike else ():
-            text = plain(sentence.replace("`", ""), most=EXPLANATION)
-            names_place = any("/" in name and name in output for name in code_names(sentence))
-            if names_place and is_safe(text) and _without_advice(text) == text:
+        if not same and all(part.kind not in kinds for part in commands_of(str(each.detail.get("command", "")))):
+            continue
+        for sentence in each.detail.get("explained") or ():
+            if any("/" in name and name in output for name in code_names(sentence)) and (text := _finding(sentence)):
                 found.append((same, not text.endswith("…"), float(each.detail.get("last") or 0.0), text, each))
     if not found:
         return None
     *_, text, each = max(found, key=lambda one: one[:3])
-    return _hint(
-        [f'{_when(each.detail, now)} an agent found of such a failure: "{text}"'], each, reason="an agent said why"
-    )
+    return _hint([f"{_when(each.detail, now)} of such a failure {text}"], each, reason="an agent said why")
+
+
+def _finding(sentence: str) -> str:
+    """Return what an agent said as the end of a line; nothing where it holds what may not be named."""
+    text = plain(sentence.replace("`", ""), most=EXPLANATION)
+    return f'an agent found: "{text}"' if is_safe(text) else ""
 
 
 def _same(failure: Failure, run: Run, known: Sequence[KnownFailure]) -> list[KnownFailure]:
@@ -220,7 +217,8 @@ def failure_line(detail: Mapping[str, Any], *, now: float) -> str:
     often = f"{counted(sessions_seen(detail))}, last {_when(detail, now)}"
     line = f"{_call(detail)} fails ({often}): {quote(detail.get('error'))}"
     instead = _instead(detail, str(detail.get("text", ""))) or list(filter(None, [advice_for(detail)]))
-    return "; ".join((line, *(instead or _fix(detail))))
+    said = [text for sentence in list(detail["explained"])[:1] if (text := _finding(sentence))]
+    return "; ".join((line, *(instead or said or _fix(detail))))
 
 
 def quote(error: Any) -> str:
