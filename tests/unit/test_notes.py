@@ -262,8 +262,7 @@ def test_before_an_edit_the_newest_that_the_user_laid_down_is_quoted() -> None:
         ("Chosen: cards in two columns", 0.9, ("web/cards.py",)),
         ("the cards must branch off main, and the pull request is merged there", 0.9, ("web/cards.py",)),
         ("the cards should have two columns", 0.65, ("web/cards.py",)),
-        ("the total must stand below", 0.8, ("web/cards.py", "web/total.py")),
-        ("the cards should have two columns", 0.9, ("web/cards.py",)),
+        ("the total should stand below", 0.8, ("web/cards.py", "web/total.py")),
     ],
 )
 def test_an_answer_a_task_and_a_guess_are_not_told_at_an_edit(title: str, confidence: float, files) -> None:
@@ -273,7 +272,7 @@ def test_an_answer_a_task_and_a_guess_are_not_told_at_an_edit(title: str, confid
 
 @table("trap", TRAPS)
 def test_a_hint_before_an_edit_is_one_line_whatever_was_stored(trap: str) -> None:
-    hint = hint_for_edit(trap, [a_memory(f"never {trap}", kind="preference", id=trap)], now=NOW)
+    hint = hint_for_edit(trap, [a_memory(trap, kind="preference", id=trap)], now=NOW)
     assert hint is not None
     assert hint.text.isprintable()
     assert hint.text.lower().count("[foreword") == 1

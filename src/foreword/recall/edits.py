@@ -48,18 +48,13 @@ def _stem(file: str) -> str:
 
 
 def _stands_alone(title: str) -> bool:
-    """Whether a sentence says how a file is to be edited: it forbids or obliges, and is not about branches and commits.
+    """Whether a sentence says something about a file: no answer to a question, nothing about branches and commits.
 
-    Readers called a question with its chosen option noise at an edit, for it settled how to go on then, and a wish of
-    how something should behave neutral: the code behaves so since.
+    Readers called a question with its chosen option noise at an edit: it settled how to go on then.
     """
-    return bool(_OBLIGES.search(title)) and not _ANSWER.search(title) and not _PROCESS.search(title)
+    return not _ANSWER.search(title) and not _PROCESS.search(title)
 
 
-_OBLIGES = re.compile(
-    r"\b(?:never|always|must|do(?:es)? not|don't|no longer|instead of|forbidden|(?:should|may|can)(?: not|n't) be)\b",
-    re.IGNORECASE,
-)
 _ANSWER = re.compile(r"\?['\"”’)]*\s+\S|^Chosen: ")
 _PROCESS = re.compile(
     r"\b(?:branch(?:es|ing)?|commit(?:s|ted)?|rebase|merged?|push(?:ed)?|pull request|PRs?)\b", re.IGNORECASE
