@@ -147,10 +147,9 @@ def routes_of(app: App, *, leave: Callable[[], None]) -> Routes:
         "/api/use": {"GET": lambda r: handlers.count_usage(app, **_days_query(r, 0, most=36_500))},
         "/api/line": {"GET": lambda r: handlers.status_line(app, **words(r, "session_id", "project_path"))},
         "/api/stats": {
-            "GET": lambda r: {
-                **handlers.show_stats(app, project_key=word(r, "project"), **_days_query(r, 30, most=MOST_DAYS)),
-                "layer_names": live_page.LAYERS,
-            }
+            "GET": lambda r: handlers.show_stats(
+                app, project_key=word(r, "project"), **_days_query(r, 30, most=MOST_DAYS)
+            )
         },
         "/api/goals": {
             "GET": lambda r: handlers.list_goals(app, word(r, "project_path"), done=flag(r, "all")),
@@ -171,7 +170,7 @@ def routes_of(app: App, *, leave: Callable[[], None]) -> Routes:
             "GET": lambda r: handlers.list_imports(app, **words(r, "project_path")),
             "POST": with_body(handlers.start_import),
         },
-        "/api/tidy": {"GET": lambda _: app.tidy.status(), "POST": with_body(handlers.tidy)},
+        "/api/tidy": {"POST": with_body(handlers.tidy)},
         "/api/prune": {"POST": with_body(handlers.prune)},
         "/api/scrub": {"POST": with_body(handlers.scrub_store)},
         "/api/forget": {"POST": with_body(handlers.forget_memories)},
