@@ -182,17 +182,12 @@ def advice_for(detail: Mapping[str, Any]) -> str:
     """Return what helps against a failure whose cause is the shell's, whatever was run; empty where that is not known."""
     shape = str(detail.get("command", ""))
     if is_path_shape(shape):
-        return folder_advice(shape)
+        return f"the shell is still there: leave `{shape}` out or use absolute paths"
     if "(multi-line)" in shape and sessions_seen(detail) > 1:
         return "write the script to a file, or pass it as a here-document (EOF)"
     if is_glob_error(str(detail.get("error", ""))):
         return f"the shell stops before `{shape}` runs where a pattern matches no file: list the directory, or quote the pattern"
     return ""
-
-
-def folder_advice(shape: str) -> str:
-    """Return what helps where a path begins with the folder in which the shell already is."""
-    return f"the shell is still there: leave `{shape}` out or use absolute paths"
 
 
 def _call(detail: Mapping[str, Any]) -> str:

@@ -14,7 +14,6 @@ from foreword.extract.failure_memory import (
     advice_for,
     checked_detail,
     counted,
-    folder_advice,
     sessions_seen,
     sessions_succeeded,
     sessions_worked,
@@ -39,7 +38,6 @@ QUOTE = 100  # characters of an error
 EXPLANATION = 170  # characters of what an agent said of a failure
 ALTERNATIVE = 100  # characters of a command that worked
 ENOUGH = 2  # sessions in which an alternative must have succeeded, so that one odd session cannot choose it
-ALIKE = 0.3  # share of words that an alternative has in common with the command, to be named beside an advice
 SPECIFIC = 3  # words of a call that one failing session is enough to warn of
 RELIABLE = 4  # failing sessions for each one in which the same call succeeded
 
@@ -216,7 +214,7 @@ def failure_line(detail: Mapping[str, Any], *, now: float) -> str:
     detail = checked_detail(detail)
     often = f"{counted(sessions_seen(detail))}, last {_when(detail, now)}"
     line = f"{_call(detail)} fails ({often}): {quote(detail.get('error'))}"
-    instead = _instead(detail, str(detail.get("text", ""))) or list(filter(None, [advice_for(detail)]))
+    instead = _instead(detail, str(detail.get("text", "")))
     said = [text for sentence in list(detail["explained"])[:1] if (text := _finding(sentence))]
     return "; ".join((line, *(instead or said or _fix(detail))))
 
@@ -271,7 +269,8 @@ _SCRIPT = re.compile(r"^(?:\./|scripts?/|bin/|make\b|just\b|(?:npm|yarn|pnpm|bun
 
 def _instead(detail: Mapping[str, Any], command: str) -> list[str]:
     """Return what worked instead, as the end of a line: how it differs, and the alternative that is most like *command*."""
-    shape = str(detail.get("command", ""))
+    if advice := advice_for(detail):
+        return [advice]
     own = word_set(command)
     programs = {word for each in commands_of(command) for word in each.words}
     found = []
@@ -282,21 +281,13 @@ def _instead(detail: Mapping[str, Any], command: str) -> list[str]:
         if parts[0].words[0] in programs or _SCRIPT.match(each):
             place = where((detail.get("worked_in") or {}).get(each))
             found.append((likeness(own, word_set(each)), count, f"`{_without_paths(each, command)}`{place}"))
-    if "(multi-line)" in shape and (advice := advice_for(detail)):
-        return [plain(advice, most=ALTERNATIVE)]
-    if is_path_shape(shape):
-        alike = [f"{each} worked in {count}" for share, count, each in sorted(found)[-1:] if share >= ALIKE]
-        return [folder_advice(shape), *alike]
     form = (
         next(iter(_fix(detail)), "") if str(detail.get("fix")).startswith(("worked with ", "worked without ")) else ""
     )
     if found:
         _, count, each = max(found)
         return [f"{form}, as in {each} ({counted(count)})" if form else f"{each} worked in {count}"]
-    if form:
-        return [form]
-    places = (detail.get("worked_in") or {}).items()
-    return next(([f"it worked{where(place)}"] for each, place in places if sessions_worked(detail, each) >= ENOUGH), [])
+    return [form] if form else []
 
 
 def _has_what_failed(detail: Mapping[str, Any], command: str) -> bool:
