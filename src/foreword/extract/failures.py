@@ -59,7 +59,6 @@ class Failure:
     folder: str | None = None  # where it ran, relative to the project's root; None where that does not matter
     files: tuple[str, ...] = ()  # that the error names
     times: int = 1
-    first: float = 0.0
     last: float = 0.0
     worked: str = ""  # the similar command that succeeded next
     worked_in: str | None = None  # the folder where that ran, for a failure that depends on it
@@ -263,7 +262,6 @@ def failure_of(run: Run) -> Failure | None:
         blamed=_blamed_words(run, shape) if cause == "usage" else (),
         folder=folder if cause == "folder" else None,
         files=_named_files(run),
-        first=run.action.at,
         last=run.action.at,
         minor=minor,
     )
@@ -300,7 +298,7 @@ def _tool_failure(action: Action) -> Failure | None:
         return None
     error = " ".join(found[0].split())
     shape = f"{action.tool} {found[2]}"
-    return Failure(shape, shape, error, error_key(error), "usage", first=action.at, last=action.at)
+    return Failure(shape, shape, error, error_key(error), "usage", last=action.at)
 
 
 def _hidden_error(commands: tuple[Command, ...], text: str) -> str:
