@@ -134,7 +134,7 @@ def _explained(failure: Failure, run: Run, known: Sequence[KnownFailure], *, now
             continue
         for sentence in each.detail.get("explained") or ():
             if any("/" in name and name in output for name in code_names(sentence)) and (text := _finding(sentence)):
-                found.append((same, not text.endswith("…"), float(each.detail.get("last") or 0.0), text, each))
+                found.append((same, "…" not in text, float(each.detail.get("last") or 0.0), text, each))
     if not found:
         return None
     *_, text, each = max(found, key=lambda one: one[:3])
