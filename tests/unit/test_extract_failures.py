@@ -275,9 +275,9 @@ SUMS_UP = ("pytest", "unittest", "jest", "vitest", "mocha", "node test", "go ", 
 
 @table(("name", "error", "test", "output"), OUTPUTS)
 def test_every_runner_is_told_by_its_error_and_its_test(name, error, test, output):
-    told = error_line(output)
-    assert told
-    assert error.split(": ", 1)[-1][:40] in told or told in error
+    line = error_line(output)
+    assert line
+    assert error.split(": ", 1)[-1][:40] in line or line in error
     assert failed_test(output) == test or not test
     assert ended_badly(output) is True or not name.startswith(SUMS_UP)
 
@@ -289,10 +289,10 @@ def test_what_a_call_must_differ_in_is_what_fixed_it():
     )
     assert usage[0].fix == "worked without `--verbose`"
     query = "shopctl api -f query='{ order(id: 7) { lines { note(cut:80) price } } }'"
-    (asked,) = found(
+    (query_failure,) = found(
         run(query, "Field 'note' doesn't accept argument 'cut'", failed=True), run(query.replace("(cut:80)", ""))
     )
-    assert asked.fix == "worked without `cut`"
+    assert query_failure.fix == "worked without `cut`"
     (variable,) = found(
         run("shopctl sync -e bash", "shopctl: C:/shop/mnt: No such file or directory", failed=True),
         run("SHOP_NO_PATHS=1 shopctl sync -e bash"),
@@ -301,11 +301,11 @@ def test_what_a_call_must_differ_in_is_what_fixed_it():
 
 
 def test_a_word_that_the_error_names_is_replaced():
-    asked = 'shopctl api -f query=\'{ shop(owner: "anna", name: "cart") { orders } }\''
+    query = 'shopctl api -f query=\'{ shop(owner: "anna", name: "cart") { orders } }\''
     error = "Could not resolve to a shop with the name 'anna/cart'."
-    (failure,) = found(run(asked, error, failed=True), run(asked.replace("anna", "band")))
+    (failure,) = found(run(query, error, failed=True), run(query.replace("anna", "band")))
     assert (failure.fix, failure.blamed) == ("worked with `band`", ("anna", "cart"))
-    (other,) = found(run(asked.replace("anna", "mia"), error.replace("anna", "mia"), failed=True))
+    (other,) = found(run(query.replace("anna", "mia"), error.replace("anna", "mia"), failed=True))
     assert failure_key(other) == failure_key(failure)
 
 

@@ -545,12 +545,12 @@ def _with_edits(failure: Failure, edits: Sequence[Edit]) -> Failure:
 
 def explanation(failure: Failure, output: str, answer: str) -> str:
     """Return the sentence of an answer that says why this failed; empty where none speaks of just this."""
-    told = _spelled(f"{failure.error} {output}")
+    text = _spelled(f"{failure.error} {output}")
     best, most = "", 0
     for sentence in sentences(answer):
         if not SHORTEST < len(sentence) <= LONGEST or not _FAILED.search(sentence) or not _WHY.search(sentence):
             continue
-        named = [name for name in code_names(sentence) if name in told]
+        named = [name for name in code_names(sentence) if name in text]
         words = {word for word in re.findall(r"[a-z]{5,}", sentence.lower()) if word in failure.error.lower()}
         if (named or len(words) > 1) and len(named) * 2 + len(words) > most:
             best, most = sentence, len(named) * 2 + len(words)

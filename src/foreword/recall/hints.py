@@ -215,8 +215,8 @@ def failure_line(detail: Mapping[str, Any], *, now: float) -> str:
     often = f"{counted(sessions_seen(detail))}, last {_when(detail, now)}"
     line = f"{_call(detail)} fails ({often}): {quote(detail.get('error'))}"
     instead = _instead(detail, str(detail.get("text", "")))
-    said = [text for sentence in list(detail["explained"])[:1] if (text := _finding(sentence))]
-    return "; ".join((line, *(instead or said or _fix(detail))))
+    findings = [text for sentence in list(detail["explained"])[:1] if (text := _finding(sentence))]
+    return "; ".join((line, *(instead or findings or _fix(detail))))
 
 
 def quote(error: Any) -> str:
