@@ -93,6 +93,27 @@ def test_a_check_that_finds_something_is_not_warned_of(shape):
     assert hint_before(shape, known(shape, "ValueError: no cart", cause="content"), now=NOW) is None
 
 
+@table(
+    ("failed", "worked", "named"),
+    [
+        ("pytest", "uv run pytest", True),
+        ("pytest", ".venv/bin/pytest", True),
+        ("python -m pytest", ".venv/bin/python -m pytest", True),
+        ("python manage.py check", "python3 manage.py check", True),
+        ("pytest", "/tmp/x/pytest", False),
+        ("pytest", "../x/pytest", False),
+        ("pytest", "npx pytest", False),  # what is fetched under that name may be anything
+        ("pytest", "tox -e py", False),
+    ],
+)
+def test_a_check_that_works_through_another_program_is_told_so(failed, worked, named):
+    some = known(failed, "ModuleNotFoundError: No module named 'shop'", cause="content", worked={worked: ["s1", "s2"]})
+    hint = hint_before(failed, some, now=NOW)
+    check = "pytest" in failed
+    assert (hint is not None and "worked in 2" in hint.text) is named
+    assert (hint is None) is (check and not named)
+
+
 def test_a_failure_of_one_folder_is_told_only_there():
     some = known("yarn lint", NO_SCRIPT, cause="folder", folder="web", worked={"yarn lint": ["s1", "s2"]}, worked_in={"yarn lint": ""})  # fmt: skip
     hint = hint_before("yarn lint", some, now=NOW, cwd=f"{ROOT}/web", root=ROOT)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -157,6 +158,18 @@ def has_shape(command: Command, shape: str) -> bool:
     letters = {f"-{each}" for word in own if _LETTERS.fullmatch(word) for each in word[1:]}
     lines = {"(multi-line)"} if command.lines else set()
     return set(wanted[1:]) <= own | letters | lines
+
+
+def starts_same(command: Command, others: Sequence[Command]) -> bool:
+    """Whether a command starts a program of *others*: for `pytest`, `.venv/bin/pytest` and `uv run pytest` do as well."""
+    if _own_name(command.words[0]) in {_own_name(word) for each in others for word in each.words}:
+        return True
+    return command.words[:2] in _RUNNERS and command.program in {each.program for each in others}
+
+
+def _own_name(word: str) -> str:
+    """Return the name of a program; one that lies elsewhere than in the project or on the path is another program."""
+    return word if word.startswith(("/", "~", "..")) else _name(word.removeprefix("./"))
 
 
 def _first_bare(words: tuple[str, ...]) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from foreword.extract.actions import Action
-from foreword.extract.commands import commands_of, folders_of, likeness, word_set
+from foreword.extract.commands import commands_of, folders_of, likeness, starts_same, word_set
 from foreword.extract.failure_memory import (
     advice_for,
     checked_detail,
@@ -80,15 +80,16 @@ def hint_before(
     for each in hits:
         detail = each.detail
         shape = str(detail.get("command", ""))
-        if _only_looks(detail) or (detail.get("cause") == "content" and _is_check(detail)):
+        if _only_looks(detail) or not _has_what_failed(detail, command):
             continue
-        if not _has_what_failed(detail, command):
-            continue
+        instead = _instead(detail, command)
+        if detail.get("cause") == "content" and _is_check(detail) and (not instead or _has_own_fixer(detail)):
+            continue  # it is run to find something; another way to run it is worth telling
         often = f"failed in {counted(sessions_seen(detail))}"
         begin = f"{_call(detail)} {often}, last {_when(detail, now)}"
         if not is_path_shape(shape):  # of any program that is given such a path
             begin += f": {quote(detail.get('error'))}"
-        return _hint([begin, *_instead(detail, command)], each, reason=often)
+        return _hint([begin, *instead], each, reason=often)
     return None
 
 
@@ -272,13 +273,12 @@ def _instead(detail: Mapping[str, Any], command: str) -> list[str]:
     if advice := advice_for(detail):
         return [advice]
     own = word_set(command)
-    programs = {word for each in commands_of(command) for word in each.words}
     found = []
     for each in detail.get("worked") or ():
         parts, count = commands_of(each), sessions_worked(detail, each)
         if not parts or count < ENOUGH or not is_safe(each) or len(each) > ALTERNATIVE or each.endswith("…"):
             continue
-        if parts[0].words[0] in programs or _SCRIPT.match(each):
+        if starts_same(parts[0], commands_of(command)) or _SCRIPT.match(each):
             place = where((detail.get("worked_in") or {}).get(each))
             found.append((likeness(own, word_set(each)), count, f"`{_without_paths(each, command)}`{place}"))
     form = (
