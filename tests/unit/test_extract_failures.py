@@ -317,6 +317,23 @@ def test_the_same_tool_through_another_program_is_what_worked():
     assert narrower.worked == ""
 
 
+@table(
+    ("command", "output", "shape", "worked"),
+    [
+        ("python a.py", "bash: line 1: python: command not found", "python", "python3 a.py"),
+        ("timeout 60 make test", "zsh: command not found: timeout", "timeout", "make test"),  # not what it was put before
+        ("npm run tests", 'npm error Missing script: "tests"', "npm run tests", "npm run test:unit"),
+        ("go test ./...", 'cgo: C compiler "gcc" not found: exec: "gcc": executable file not found in $PATH', "go test", "CGO_ENABLED=0 go test ./..."),
+        ("git checkout master", "error: pathspec 'master' did not match any file(s) known to git", "git checkout master", "git checkout main"),
+    ],
+)  # fmt: skip
+def test_what_works_in_the_place_of_a_usual_mistake_is_kept(command, output, shape, worked):
+    (failure,) = found(run(command, output, failed=True), run(worked))
+    assert (failure.shape, failure.worked) == (shape, worked)
+    detail = failure_detail(failure, "s1")
+    assert confirm_failure_detail(detail, runs_of(session(run(worked))), "s2")["used_in"] == {worked: ["s2"]}
+
+
 def test_an_edit_after_which_the_same_error_came_again_did_not_fix_it():
     error = "src/cart.ts(3,5): error TS2322: Type 'string' is not assignable to type 'number'."
     fixed = (run("npx tsc", error, failed=True), edit("src/cart.ts", "a", "b"), run("npx tsc"))

@@ -329,6 +329,19 @@ def test_checks_that_passed_before_count_for_an_alternative():
     assert "`yarn test:unit` worked in 2" in hint.text
 
 
+def test_a_program_that_is_not_there_is_known_by_its_exact_name():
+    some = known("python", "python: command not found", worked={"python3 a.py": ["s1", "s2"]})
+    hint = hint_before("python b.py", some, now=NOW)
+    assert hint is not None
+    assert "`python3 …` worked in 2" in hint.text
+    assert hint_before("python3 b.py", some, now=NOW) is None
+    limited = known("timeout", "zsh: command not found: timeout", worked={"make test": ["s1", "s2"]})
+    assert hint_before("make test", limited, now=NOW) is None
+    hint = hint_before("timeout 30 make test", limited, now=NOW)
+    assert hint is not None
+    assert "`make test` worked in 2" in hint.text
+
+
 def test_a_script_of_several_lines_is_told_how_to_be_run():
     some = known("python -c (multi-line)", "IndentationError: unexpected indent", cause="content")
     hint = hint_before('python3 -c "\nimport a\nprint(a)\n"', some, now=NOW)

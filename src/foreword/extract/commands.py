@@ -140,13 +140,18 @@ def shape_of(command: Command, *, narrow: bool = False) -> str:
             skips = True
         elif len(head) == 1 and head[0] in _WITH_VERB and _VERB.fullmatch(word):  # `git -C x add`
             head.append(word)
-    return " ".join((*head, *flags[:4], *(("(multi-line)",) if command.lines else ())))
+    rest = [*head[1:], *flags[:4], *(("(multi-line)",) if command.lines else ())]
+    return " ".join((head[0], *rest)) if rest else words[0].rpartition("/")[2]
 
 
 def has_shape(command: Command, shape: str) -> bool:
     """Whether a command is of this shape: the same program, and all of its words."""
     wanted = shape.split()
-    if not wanted or not command.words or _name(command.words[0]) != wanted[0]:
+    if not wanted or not command.words:
+        return False
+    if len(wanted) == 1:  # a program by its exact name: where `python` is not found, `python3` may be
+        return wanted[0] in (command.words[0].rpartition("/")[2], command.text.split()[0])
+    if _name(command.words[0]) != wanted[0]:
         return False
     if len(wanted) > 1 and _VERB.fullmatch(wanted[1]) and _first_bare(command.words[1:]) != wanted[1]:
         return False  # `run x test` is not `run test`

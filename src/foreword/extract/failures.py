@@ -217,6 +217,7 @@ _FOLDER = re.compile(
     r"|no package\.json|no such file|cannot find path|enoent|no configuration file",
     re.IGNORECASE,
 )
+_MISSING = re.compile(r"command not found: (\S+)|([^\s:]+): (?:command )?not found$")
 _INLINE = frozenset(("-c", "-e", "-lc"))  # a script in the command looks for files of its own
 _QUOTED = re.compile(
     r"(?<!\w)['\"`‘“]([^'\"`’”\n]{1,60})['\"`’”]|(?:option|flag|switch|argument):? (?:-- )?(\S+)|not found: (\S+)|^(\S+): |cd: (\S+):|^pattern (\S+):"
@@ -244,8 +245,8 @@ def failure_of(run: Run) -> Failure | None:
         narrow = shape_of(command, narrow=True)
         cause = "usage" if narrow != shape or "script" in run.error else "content"
         shape = _shape_up_to(command, culprits) if culprits else narrow
-    elif "command not found" in run.error and name.rpartition("/")[2] in run.error:
-        cause, shape = "usage", name.rpartition("/")[2]
+    elif missing := _MISSING.search(run.error):  # the program, or what was put before it: `timeout 60 make`
+        cause, shape = "usage", (missing[1] or missing[2]).rpartition("/")[2]
     elif _USAGE.search(run.error):
         cause = "usage"
         shape = _shape_up_to(command, culprits) if culprits else shape
@@ -406,7 +407,9 @@ def _doubled_folder(error: str, folder: str | None) -> str:
 
 
 # -- what worked ---------------------------------------------------------------------------------------------------
-FIXER = re.compile(r"(?:^|[:_-])(?:fix|format|fmt|write|generate|codegen|install|sync|tidy|clean)(?:$|[:_-])")
+FIXER = re.compile(
+    r"(?:^|[:_-])(?:fix|format|fmt|write|generate|codegen|install|sync|tidy|clean|start|up|login|setup)(?:$|[:_-])"
+)
 
 
 def _with_fix(failure: Failure, place: int, steps: Sequence[Action], runs: Mapping[int, Run]) -> Failure:

@@ -213,7 +213,7 @@ _ERRORS = tuple(
 )  # fmt: skip
 # A line that speaks of an error somehow; a program that logs what it handles prints many.
 _VAGUE = re.compile(
-    r"^(?![^\n]*\bwarning:)(?P<message>[^\n]*\b(?:error|failed|failure|cannot|could not|unable to|refused|denied|invalid|unknown|missing)\b[^\n]*)",
+    r"^(?![^\n]*\bwarning:)(?P<message>[^\n]*\b(?:error|failed|failure|cannot|could not|unable to|refused|denied|invalid|unknown|missing|not found)\b[^\n]*)",
     re.MULTILINE | re.IGNORECASE,
 )
 FILE = re.compile(

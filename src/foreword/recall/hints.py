@@ -175,7 +175,8 @@ def _is_worth_telling(detail: Mapping[str, Any], command: str, output: str) -> b
 
 def _only_looks(detail: Mapping[str, Any]) -> bool:
     """Whether a call only looks around: its failure costs nothing, and readers called hints on it neutral."""
-    return all(part.kind == "look" for part in commands_of(str(detail.get("command", ""))))
+    parts = commands_of(str(detail.get("command", "")))
+    return bool(parts) and all(part.kind == "look" for part in parts)
 
 
 def _is_check(detail: Mapping[str, Any]) -> bool:
