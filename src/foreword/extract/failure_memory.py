@@ -39,7 +39,7 @@ def failure_detail(failure: Failure, session: str) -> dict[str, Any]:
         "explained": {failure.explained: [session]} if failure.explained else {},
         "at_once": [session] if failure.at_once else [],  # sessions whose very next command worked
         "seen_in": {session: failure.times},
-        "succeeded_in": {},  # the same call, in sessions since then
+        "succeeded_in": {session: 1} if failure.passed else {},  # the same call, later and in sessions since then
         "last": failure.last,
         "last_success": 0.0,
         "open": failure.open,

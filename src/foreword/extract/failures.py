@@ -66,6 +66,7 @@ class Failure:
     fixed_files: tuple[str, ...] = ()  # that the edit changed
     explained: str = ""  # the sentence of the agent's final message that says why it failed
     at_once: bool = False  # whether what worked was the very next command
+    passed: bool = False  # whether the same call succeeded later, so that it does not fail each time
     open: bool = False  # whether it still failed when the session ended
     minor: bool = False  # whether it is worth nothing unless it comes back: a file that is not there
 
@@ -220,7 +221,7 @@ _FOLDER = re.compile(
 _MISSING = re.compile(r"command not found: (\S+)|([^\s:]+): (?:command )?not found$")
 _INLINE = frozenset(("-c", "-e", "-lc"))  # a script in the command looks for files of its own
 _QUOTED = re.compile(
-    r"(?<!\w)['\"`‘“]([^'\"`’”\n]{1,60})['\"`’”]|(?:option|flag|switch|argument):? (?:-- )?(\S+)|not found: (\S+)|^(\S+): |cd: (\S+):|^pattern (\S+):"
+    r"(?<!\w)['\"`‘“]([^'\"`’”\n]{1,60})['\"`’”]|(?:option|flag|switch|argument)s?:? (?:-- )?(\S+)|not found: (\S+)|^(\S+): |cd: (\S+):|^pattern (\S+):"
 )
 
 
@@ -437,6 +438,7 @@ def _with_fix(failure: Failure, place: int, steps: Sequence[Action], runs: Mappi
         repeated = runs[again] if again is not None else other
         if repeated and (fix := _difference(failure, own, repeated)):
             return replace(failure, fix=fix, at_once=later[0][1] is repeated)
+        failure = replace(failure, passed=again is not None)
         if fixer is None and repeated and not repeated.words <= own.words and _stands_alone(repeated):
             fixer = repeated
     worked = shown(fixer.line) if fixer else ""
@@ -703,6 +705,7 @@ def _again(known: Failure, fresh: Failure) -> Failure:
         fix=fresh.fix or ("" if known.fixed_files else known.fix),
         fixed_files=fresh.fixed_files,
         explained=fresh.explained or known.explained,
+        passed=fresh.passed,
         at_once=fresh.at_once if fresh.worked or fresh.fix else known.at_once,
         open=fresh.open,
     )
