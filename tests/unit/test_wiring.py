@@ -213,7 +213,11 @@ def test_claude_is_told_of_the_events_it_knows_and_given_its_files():
 def test_a_new_claude_does_not_wait_for_what_is_only_captured(version):
     hooks = claude_hooks(setup("claude-code", version=version))
     aside = {event for event, hook in hooks.items() if hook.get("async") is True}
-    assert aside == {"PostToolUse", "SubagentStop", "PreCompact"}  # what is said after a failure must arrive
+    assert aside - {"PostCompact"} == {
+        "PostToolUse",
+        "SubagentStop",
+        "PreCompact",
+    }  # what is said after a failure must arrive
     assert {event for event, hook in hooks.items() if "async" in hook} == aside
 
 

@@ -163,7 +163,7 @@ def _server(place: Place) -> dict[str, Any]:
 def _hooks(place: Place) -> dict[str, dict[str, Any]]:
     """Return each event with what is run then; old versions drop a whole file that names an unknown event."""
     # Not waited for by the agent. At its exit Claude Code ends what still runs so: what comes last stays as it is.
-    in_background = ("PostToolUse", "SubagentStop", "PreCompact")
+    in_background = ("PostToolUse", "SubagentStop", "PreCompact", "PostCompact")
     behind = {"async": True} if _at_least(place.version, (2, 1, 197)) else {}
     # Before our own tools, because the id of the call shows the worker whose session it is; before commands and edits
     # for a hint. Versions that drop the answer are not made to wait for it.
@@ -179,6 +179,8 @@ def _hooks(place: Place) -> dict[str, dict[str, Any]]:
         "Stop": {},
         "SubagentStop": {},
         "PreCompact": {},
+        # It brings the summary; the oldest version that was seen to have it.
+        **({"PostCompact": {}} if _at_least(place.version, (2, 1, 325)) else {}),
         "SessionEnd": {},
     }
     hooks = {
@@ -210,6 +212,7 @@ ADAPTER = AgentAdapter(
         "PostToolUseFailure": "tool_failure",
         "Stop": "stop",
         "PreCompact": "compaction",
+        "PostCompact": "compaction",
         "SessionEnd": "session_end",
     },
     triggers={

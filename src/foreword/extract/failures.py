@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import cached_property
 
-from foreword.extract.actions import Action
+from foreword.extract.actions import Action, Turn
 from foreword.extract.commands import (
     Command,
     alters,
@@ -37,7 +37,6 @@ from foreword.extract.outputs import (
     plain_output,
 )
 from foreword.extract.text import sentences
-from foreword.extract.turns import Turn
 from foreword.models import Edit
 
 NEAR = 10  # commands after a failure among which the one that worked is looked for
