@@ -104,7 +104,7 @@ def shared_payload(name, kept):
             kept,
         )
     payload = kept.get("stdin") or kept.get("body")
-    if not isinstance(payload, dict):
+    if not isinstance(payload, dict) or client == "copilot-pascal":  # a spelling that we do not register
         return None
     host = {"claude": "claude-code", "copilot": "copilot"}.get(client.split("-")[0], client)
     return host, payload.get("hook_event_name") or name.split(".")[1], payload

@@ -5,7 +5,7 @@ Looking is no fetch: no memory ranks higher or lower for having been opened in t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from foreword.audit import PAST, REVISED, REVISES, AuditEntry, chronicle, is_undoable, version
@@ -114,17 +114,21 @@ def details(app: App, id: str) -> dict[str, Any]:
     if memory is None or memory.status == "forgotten":
         raise NotFound(f"there is no memory {id[:80]!r}", hint="look for it by its words")
     explained = show_memory(app, id, explain=True)
-    sessions = _sessions(app, [memory.session, *(each["session"] for each in explained["shown"])])
+    ids = [memory.session, *(each["session"] for each in explained["shown"])]
+    found = describe_sessions(app, store.sessions.get_many(list(dict.fromkeys(filter(None, ids)))))
+    sessions = {
+        each["id"]: {name: each[name] for name in ("id", "host", "started", "ended", "title")} for each in found
+    }
     shown = [{**each, "about": sessions.get(each["session"], {}).get("title", "")} for each in explained["shown"]]
+    is_note = memory.kind == "note" and memory.status == "active"
     return {
         "memory": {**serialize.memory(memory), "project_name": names(store.projects.all())(memory.project)},
         "version": version(memory),
         "session": sessions.get(memory.session),
         "links": _links(store, memory),
         "superseded_by": next(iter(_briefly(store, [memory.superseded_by])), None),
-        "proposes": _proposes(store, memory.detail),
-        "revises": _revises(store, memory.detail),
-        "waits": _waits(memory),
+        **_proposal(store, memory.detail),
+        "waits": "proposal" if memory.status == "proposed" else "note" if is_note else "",
         "history": _history(store, memory),
         **{name: explained[name] for name in ("score", "why", "use")},
         "shown": shown,
@@ -134,20 +138,16 @@ def details(app: App, id: str) -> dict[str, Any]:
 def waiting(app: App, *, project: str = "", limit: int = MAX_WAITING) -> dict[str, Any]:
     """Return the proposals and notes that wait for the user in a project, or in all, newest first, and how many."""
     found, name = list_review(app, project=project, most=limit), names(app.store.projects.all())
-    rows = {
-        sort: [
-            {
-                **each,
-                "project_name": name(each["project"]),
-                "proposes": _proposes(app.store, each["detail"]),
-                "revises": _revises(app.store, each["detail"]),
-                "waits": "proposal" if sort == "proposals" else "note",
-            }
-            for each in found[sort]
-        ]
-        for sort in ("proposals", "notes")
+
+    def row(each: Mapping[str, Any], waits: str) -> dict[str, Any]:
+        about = {"project_name": name(each["project"]), "waits": waits}
+        return {**each, **about, **_proposal(app.store, each["detail"])}
+
+    return {
+        **found,
+        "proposals": [row(each, "proposal") for each in found["proposals"]],
+        "notes": [row(each, "note") for each in found["notes"]],
     }
-    return {**found, **rows}
 
 
 def _links(store: Store, memory: Memory) -> list[dict[str, Any]]:
@@ -166,12 +166,6 @@ def _briefly(store: Store, ids: Sequence[str]) -> list[dict[str, Any]]:
     fields = ("id", "kind", "title", "status", "scope")
     known = store.memories.get(list(dict.fromkeys(filter(None, ids))))
     return [{name: getattr(each, name) for name in fields} for each in known if each.status != "forgotten"]
-
-
-def _sessions(app: App, ids: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return the known sessions of these ids, each with its title."""
-    known = describe_sessions(app, app.store.sessions.get_many(list(dict.fromkeys(filter(None, ids)))))
-    return {each["id"]: {name: each[name] for name in ("id", "host", "started", "ended", "title")} for each in known}
 
 
 def _history(store: Store, memory: Memory) -> list[dict[str, Any]]:
@@ -198,26 +192,13 @@ def _changes(entry: AuditEntry, id: str) -> list[dict[str, Any]]:
     return [{"field": name, "before": was, "after": now} for name, (was, now) in {**patch, **parts}.items()]
 
 
-def _proposes(store: Store, detail: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the fields that an agent's proposal would change of another memory, before and after."""
-    known = store.memories.get([text(detail, REVISES)]) if text(detail, REVISES) else ()
+def _proposal(store: Store, detail: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the memory that a proposal would change, and its fields before and after; empty for a new rule."""
+    known = next(iter(store.memories.get([text(detail, REVISES)])), None) if text(detail, REVISES) else None
     proposed = detail.get("changes")
-    if not known or not isinstance(proposed, Mapping):
-        return []
-    old = serialize.memory(known[0])
-    return [
+    old = serialize.memory(known) if known else {}
+    changes = [
         {"field": name, "before": old.get(name, old["detail"].get(name, "")), "after": new}
-        for name, new in proposed.items()
+        for name, new in (proposed.items() if old and isinstance(proposed, Mapping) else ())
     ]
-
-
-def _revises(store: Store, detail: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the memory that a proposal would change; None where it is gone, or where the proposal is a new rule."""
-    return next(iter(_briefly(store, [text(detail, REVISES)])), None)
-
-
-def _waits(memory: Memory) -> str:
-    """Return what the user may decide about: "proposal", "note" or nothing."""
-    if memory.status == "proposed":
-        return "proposal"
-    return "note" if memory.kind == "note" and memory.status == "active" else ""
+    return {"proposes": changes, "revises": next(iter(_briefly(store, [known.id])), None) if known else None}
