@@ -36,8 +36,9 @@ KIND_LIST = "  " + "\n  ".join(f"{kind:<12} {what}" for kind, what in KINDS.item
 DETAIL_NAMES = {"status": "goal", "user": "you typed", "author": "prompt", "next": "open", "done_since": "done since"}
 SESSION_COUNTS = ("seen_in", "against", "also", "succeeded_in")  # session -> how often
 MAX_SESSIONS = 4  # listed; of more, the newest
-FIXES = ("worked", "used_in", "fixes")  # what worked -> sessions
-INTERNAL = ("from", "key", "error_key", "minor", "last", "last_success", "worked_in", "fix", "folder", "routine_in")
+FIXES = ("worked", "used_in", "fixes", "explained")  # what worked, what an agent found -> sessions
+INTERNAL = ("from", "key", "error_key", "minor", "last", "last_success", "worked_in", "fix", "folder", "routine_in",
+            "at_once", "blamed")  # fmt: skip
 ASLEEP = " (dormant: not given until it is confirmed)"
 AUTHORS = {
     "typed": "typed by a person",
