@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from foreword.models import KINDS
 
@@ -14,19 +14,17 @@ MOST_ITEMS = 200
 UNCOUNTED = 1 << 30  # tokens; of a trigger that the window budget does not count
 
 
-@dataclass(frozen=True)
-class LayerRule:
+class LayerRule(NamedTuple):
     """One part of a block: at most `limit` memories of these kinds, in at most `cap` tokens."""
 
     name: str
     cap: int
     kinds: tuple[str, ...]
     limit: int
-    groups: Mapping[str, int] = field(default_factory=dict, hash=False)  # caps within the cap, by scope
+    groups: Mapping[str, int] = MappingProxyType({})  # caps within the cap, by scope
 
 
-@dataclass(frozen=True)
-class TriggerLayout:
+class TriggerLayout(NamedTuple):
     """What a trigger gets: at most `budget` tokens, frame included; what the caps leave is the frame's.
 
     The window budget: all its blocks in one context window have `total`, session start with questions `together`.
@@ -124,7 +122,7 @@ def merge_layout(overrides: object) -> tuple[Mapping[str, TriggerLayout], tuple[
         cap = number(found, path, "cap", cap)
         limit = number(found, path, "limit", ours.limit, MOST_ITEMS)
         groups = {name: number(found, path, name, tokens * cap // ours.cap) for name, tokens in ours.groups.items()}
-        return replace(ours, cap=cap, limit=limit, groups=groups)
+        return ours._replace(cap=cap, limit=limit, groups=groups)
 
     tables = table(overrides, "layout", (*LAYOUT, "window"))
     layout: dict[str, TriggerLayout] = {}
@@ -147,7 +145,7 @@ def merge_layout(overrides: object) -> tuple[Mapping[str, TriggerLayout], tuple[
     together = number(window, "layout.window", "together", both, MOST_TOTAL)
     for trigger, total in totals.items():
         shared = together if trigger in ("session_start", "question") else UNCOUNTED
-        layout[trigger] = replace(layout[trigger], total=total, together=shared)
+        layout[trigger] = layout[trigger]._replace(total=total, together=shared)
     return layout, tuple(problems)
 
 

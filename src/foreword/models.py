@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, cast
 
 Trust = Literal["user", "agent", "tool", "imported"]
 Status = Literal["active", "proposed", "superseded", "stale", "discarded", "forgotten"]
@@ -165,8 +166,7 @@ class Link:
     target: str
 
 
-@dataclass(frozen=True)
-class Vector:
+class Vector(NamedTuple):
     """The embedding of a text by one model: whole numbers, one a byte, that `scale` makes unit length."""
 
     model: str
@@ -226,8 +226,7 @@ def named(detail: Mapping[str, Any], name: str) -> dict[str, Any]:
 # ---- what is injected
 
 
-@dataclass(frozen=True)
-class Cap:
+class Cap(NamedTuple):
     """The longest answer that an agent takes whole."""
 
     most: int
@@ -294,8 +293,7 @@ class Query:
     plain: bool = False  # words alone: neither neighbours of a hit nor the code it is about
 
 
-@dataclass(frozen=True)
-class Near:
+class Near(NamedTuple):
     """A memory near a hit in its session: how many places later, which terms it holds, whether it is a question."""
 
     gap: int
@@ -364,8 +362,7 @@ class Injection:
     text: str = ""  # exactly what was injected; left out of lists
 
 
-@dataclass(frozen=True)
-class Rejected:
+class Rejected(NamedTuple):
     """A memory that was considered and is not shown, and why."""
 
     ranked: Ranked
@@ -435,8 +432,7 @@ class NoContextRecord:
 UNTOLD = "untold"  # `how` of an item of which nobody can tell: its window is closed, and nothing shows its use
 
 
-@dataclass(frozen=True)
-class UsageVerdict:
+class UsageVerdict(NamedTuple):
     """Whether an item of an injection was used, and what shows it; None: nobody can tell."""
 
     injection: str
@@ -476,8 +472,7 @@ class ModelCall:
     number: int = 0
 
 
-@dataclass(frozen=True)
-class KnownProject:
+class KnownProject(NamedTuple):
     """A project that was seen: under which name and where, and as which other one it counts."""
 
     key: str
@@ -489,11 +484,10 @@ class KnownProject:
     last: float = 0.0
 
 
-@dataclass(frozen=True)
-class ProjectContents:
+class ProjectContents(NamedTuple):
     """What is kept of a project: its active memories by kind, its sessions, and when the last of those was."""
 
-    kinds: Mapping[str, int] = field(default_factory=dict, hash=False)
+    kinds: Mapping[str, int] = MappingProxyType({})
     sessions: int = 0
     last: float = 0.0
 
@@ -502,8 +496,7 @@ class ProjectContents:
         return sum(self.kinds.values())
 
 
-@dataclass(frozen=True)
-class AgentActivity:
+class AgentActivity(NamedTuple):
     """What was seen of one agent; times are 0 where there was nothing."""
 
     host: str  # the agent

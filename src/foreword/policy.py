@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from foreword.errors import BadRequest
 from foreword.models import Project
@@ -17,8 +16,7 @@ CHOICES = (*BOTH, *LISTS)  # settings that decide here
 MOST = 4096  # bytes of that file; two words are all it can hold
 
 
-@dataclass(frozen=True)
-class Policy:
+class Policy(NamedTuple):
     """What is switched off in a project, each with the switch that does it; empty where it is on."""
 
     capture: str = ""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from foreword.agents import HookInput, find
 from foreword.capture.payload import CUT, HookCall, ends_of, payload_of
@@ -24,8 +24,7 @@ TEXT_CAP = 65_536  # characters of a text, where the setting `event_text_kb` is 
 UNREADABLE = "foreword_unreadable"  # the field that holds a payload which is no JSON object
 
 
-@dataclass(frozen=True)
-class ParsedHook:
+class ParsedHook(NamedTuple):
     """What a hook call says, redacted; unknown agents and events are of kind "other"."""
 
     payload: Mapping[str, Any]
@@ -144,8 +143,7 @@ def _tail(hook_call: HookCall, tail: str) -> str:
     return redact(tail, cut="tail")
 
 
-@dataclass(frozen=True)
-class CapturedEvent:
+class CapturedEvent(NamedTuple):
     """The event of a hook call, and whether it is to be kept."""
 
     event: Event

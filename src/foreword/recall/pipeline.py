@@ -763,11 +763,11 @@ def options_of(
     layout = settings.layout[trigger]
     if kinds:
         layers = [
-            replace(layer, kinds=only)
+            layer._replace(kinds=only)
             for layer in layout.layers
             if (only := tuple(kind for kind in layer.kinds if kind in kinds))
         ]
-        layout = replace(layout, layers=tuple(layers))
+        layout = layout._replace(layers=tuple(layers))
     return Options(
         layout=layout,
         threshold=thresholds(settings)[trigger],

@@ -178,7 +178,7 @@ class ContextBuilder:
         until = time.perf_counter() + (seconds or deadline / 1000 / 2)
         cap = cap_of(trigger.host, raised=caps(settings))
         if cap and beside:
-            cap = replace(cap, most=max(0, cap.most - cap.size(beside + BETWEEN)))
+            cap = cap._replace(most=max(0, cap.most - cap.size(beside + BETWEEN)))
         session, store = trigger.session, self._services.store
         return recall(
             store.search,
