@@ -55,10 +55,10 @@ NO_WORDS = {
 }  # fmt: skip
 WRITING = {
     "POST /api/events", "POST /api/memories", "POST /api/imports", "POST /api/goals", "POST /api/goals/",
-    "POST /api/links", "POST /api/project", "POST /api/project/alias", "POST /api/project/unalias",
+    "POST /api/project", "POST /api/project/alias",
     "POST /api/project/merge", "POST /api/model", "POST /api/index", "POST /api/scrub", "POST /api/stop",
     "POST /api/memories/", "POST /api/pin", "POST /api/supersede", "POST /api/undo", "POST /api/review",
-    "POST /api/forget", "POST /api/prune", "POST /api/discard", "POST /api/tags",
+    "POST /api/forget", "POST /api/prune", "POST /api/discard",
 }  # fmt: skip
 ASKING = {"memory_search", "memory_get", "memory_timeline", "memory_context"}
 SAYING = {"memory_remember", "memory_handoff", "memory_revise", "memory_forget"}

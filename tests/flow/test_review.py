@@ -10,7 +10,6 @@ import select
 import sys
 import termios
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -115,28 +114,6 @@ def test_refused_it_stays_away(client, home, project):
     assert "put aside" not in foreword(home, project, "review", "refuse", one["id"], code=1)
 
 
-def test_what_two_projects_have_is_shown_in_review_alone_until_the_yes(client, home, project, tmp_path):
-    other = tmp_path / "bars"
-    other.mkdir()
-    (other / "pyproject.toml").write_text("")
-    tell(client, project, "price", "always answer in plain short sentences")
-    tell(client, str(other), "calendar", "always answer in plain short sentences")
-    wait_for(lambda: proposed(client))
-    (one,) = proposed(client, project_path=str(other))  # said first in the shop
-    assert one["detail"]["scope"] == "universal"
-    third = tmp_path / "third"
-    third.mkdir()
-    (third / "pyproject.toml").write_text("")
-
-    def starts(folder: Path) -> str:
-        return client.get("/api/context", project_path=str(folder), source="startup", preview=1)["context"]
-
-    assert "plain short sentences" not in starts(third)
-    foreword(home, str(other), "review", "accept", one["id"])
-    for folder in (Path(project), other, third):
-        assert starts(folder).lower().count("always answer in plain short sentences") == 1
-
-
 def test_accepted_for_the_project_it_stays_there(client, home, project, tmp_path):
     one = twice(client, project)
     foreword(home, project, "review", "accept", one["id"], "--scope", "project")
@@ -223,13 +200,6 @@ def test_on_a_terminal_quitting_leaves_everything_as_it_is(client, home, project
     typed(home, project, ["s"])
     typed(home, project, ["q"])
     assert client.get("/api/review")["waiting"] == 1
-
-
-def test_on_a_terminal_other_words_stand_beside_those_that_they_would_replace(client, project, home):
-    memory = {"kind": "preference", "title": "Prices are whole cents", "project_path": project}
-    id = client.post("/api/memories", memory)["memories"][0]["id"]
-    client.post(f"/api/memories/{id}", {"title": "Prices are floats", "project_path": project, "by": "codex"})
-    assert "title: Prices are whole cents -> Prices are floats" in typed(home, project, ["q"])
 
 
 def typed(home: Home, folder: str, keys: list[str]) -> str:

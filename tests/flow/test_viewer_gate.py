@@ -113,7 +113,6 @@ class Open:
             "/api/memories/": {"title": "forged"},
             "/api/pin": {"id": self.id},
             "/api/discard": {"ids": [self.id]},
-            "/api/tags": {"ids": [self.id], "add": ["forged"]},
             "/api/supersede": {"old": self.id, "title": "forged", "kind": "note"},
             "/api/undo": {"project": self.project},
             "/api/forget": {"ids": [self.id], "yes": True},

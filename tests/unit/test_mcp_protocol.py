@@ -14,13 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import foreword
-from foreword.agents import FILES
 from foreword.encoding import dumps
 from foreword.errors import BadPayload
 from foreword.mcp import protocol
 from foreword.mcp.protocol import GREETED, STATELESS, Call, Cancelled, Peer, parse, reply_to
 from foreword.models import KINDS
-from foreword.worker.mcp_schema import CATEGORIES, INSTRUCTIONS, MOST_INSTRUCTIONS, TOOLS, WRITTEN
+from foreword.worker.mcp_schema import INSTRUCTIONS, MOST_INSTRUCTIONS, TOOLS, WRITTEN
 from foreword.worker.mcp_tools import TOOLS as DONE
 from tests.tables import table
 
@@ -86,9 +85,7 @@ def test_stateless_requests_are_judged_by_what_they_bring():
     stateless = ask("tools/list", {"_meta": MODERN}, peer=peer)["result"]
     greeted = ask("tools/list", {}, peer=peer)["result"]
     assert stateless["resultType"] == "complete"
-    assert "outputSchema" in stateless["tools"][0]
     assert "resultType" not in greeted
-    assert "outputSchema" not in greeted["tools"][0]
     # A version that nobody knows is reply which are known.
     reply = ask("tools/list", {"_meta": {**MODERN, protocol.VERSION_KEY: "2031-01-01"}})["error"]
     assert reply["code"] == protocol.UNSUPPORTED_VERSION
@@ -156,14 +153,6 @@ def test_calls_tools_and_instructions_are_what_they_say():
     reply = ask("tools/call", {"name": "memory_erase", "arguments": {}})["result"]
     assert reply["isError"]
     assert "memory_search" in reply["content"][0]["text"]
-    # Other clients get data where their version has a place for it.
-    for version in GREETED:
-        call = ask("tools/call", {"name": "memory_get", "arguments": {"ids": ["x"]}}, peer=greet(version)[1])
-        reply = protocol.result(call, text="text", structured={"memories": []}, failed=False)["result"]
-        assert ("structuredContent" in reply) == (version >= "2025-06-18")
-        failed = protocol.result(call, text="text", structured={"memories": []}, failed=True)["result"]
-        assert failed["isError"]
-        assert "structuredContent" not in failed
     # Instructions fit what claude code takes.
     assert len(INSTRUCTIONS) <= MOST_INSTRUCTIONS
     for tool in TOOLS:
@@ -171,7 +160,6 @@ def test_calls_tools_and_instructions_are_what_they_say():
     # What is offered is what there is.
     assert [tool["name"] for tool in TOOLS] == list(DONE)
     assert set(WRITTEN) < set(KINDS)
-    assert {kind for kinds in CATEGORIES.values() for kind in kinds} == set(KINDS) - {"goal"}
     directly = [tool["name"] for tool in TOOLS if tool.get("_meta", {}).get("anthropic/alwaysLoad")]
     assert directly == ["memory_search", "memory_get"]
 
@@ -206,21 +194,10 @@ def test_any_line_is_heard_or_refused(line: bytes):
         parse(line)
 
 
-@table("host", FILES)
-def test_agents_get_text_alone_for_some_show_their_model_the_data_instead(host: str):
-    _, peer = greet("2025-06-18", name=f"{host}-mcp-client")
-    assert not any("outputSchema" in tool for tool in ask("tools/list", peer=peer)["result"]["tools"])
-    call = ask("tools/call", {"name": "memory_search", "arguments": {"query": "x"}}, peer=peer)
-    reply = protocol.result(call, text="text", structured={"results": []}, failed=False)["result"]
-    assert reply["content"] == [{"type": "text", "text": "text"}]
-    assert "structuredContent" not in reply
-
-
 @table("tool", TOOLS)
-def test_every_tool_has_whole_schemas_and_says_when_to_use_it(tool: dict[str, Any]):
-    for schema in (tool["inputSchema"], tool["outputSchema"]):
-        jsonschema.Draft202012Validator.check_schema(schema)
-        assert schema["additionalProperties"] is False
+def test_every_tool_has_a_whole_schema_and_says_when_to_use_it(tool: dict[str, Any]):
+    jsonschema.Draft202012Validator.check_schema(tool["inputSchema"])
+    assert tool["inputSchema"]["additionalProperties"] is False
     assert all("description" in field for field in tool["inputSchema"]["properties"].values())
     assert "Example: {" in tool["description"]
     example = tool["description"].rpartition("Example: ")[2].partition(" or ")[0]

@@ -277,21 +277,16 @@ def _tags(memory: Memory) -> list[str]:
 
 
 def _governed(client: Client, projects: Mapping[str, str], ids: Mapping[str, str]) -> dict[str, str]:
-    """Pins, a successor, an agent's proposal, links, goals, and what is said of a project."""
+    """Pins, a successor, goals, and what is said of a project."""
     ids = client.get(
         "/api/search", q="money cents locks outbox trigram deadlock", project_path=projects["shop"], limit=50
     )
     by = {each["title"]: each["id"] for each in ids["results"]}
-    money, locks = by["Money is stored as integer cents"], by["Use PostgreSQL advisory locks for the picking queue"]
-    deadlock = by["psycopg.errors.DeadlockDetected in reserve_stock"]
+    money = by["Money is stored as integer cents"]
     search = by["Search uses trigram similarity instead of Elasticsearch"]
     client.post("/api/pin", {"id": money})
     became = client.post(
         "/api/supersede", {"old": search, "title": "Search uses Meilisearch", "body": "typos in German"}
-    )
-    client.post("/api/links", {"source": locks, "relation": "relates-to", "target": deadlock})
-    proposed = client.post(
-        f"/api/memories/{money}", {"title": "Money is stored as integer cents, in the tenant's currency", "by": "codex"}
     )
     shop = {"project_path": projects["shop"]}
     season = client.post("/api/goals", {"title": "Lisbon opens in October", **shop})["goal"]
@@ -301,7 +296,6 @@ def _governed(client: Client, projects: Mapping[str, str], ids: Mapping[str, str
         "pinned": money,
         "superseded": search,
         "successor": became["by"]["id"],
-        "proposal": proposed["memory"]["id"],
         "goal": season["id"],
         "reached": done["id"],
     }

@@ -71,7 +71,6 @@ RUN = """([within, rules]) => axe.run(within ? document.querySelector(within) : 
 MORE = {
     "superseded": lambda viewer: f"/memories/{viewer.ids['superseded']}",
     "note": lambda viewer: f"/memories/{viewer.ids['note']}",
-    "proposal": lambda viewer: f"/memories/{viewer.ids['proposal']}",
     "goal": lambda viewer: f"/memories/{viewer.ids['goal']}",
     "found": lambda _: "/memories?q=checkout",
     "nothing found": lambda _: "/memories?q=zzzz",

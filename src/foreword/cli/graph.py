@@ -8,29 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from foreword.cli import output
-from foreword.cli.connection import connect, folder, full_id, refuse_agents, route
+from foreword.cli.connection import connect, folder, full_id, route
 from foreword.cli.options import Json, Project
-from foreword.models import RELATIONS
 
 if TYPE_CHECKING:
-    from foreword.code.callgraph import Calls, Node, Place
+    from foreword.code.callgraph import Node
 
 
 def graph(
     id: Annotated[str, typer.Argument(metavar="[ID]", help="A memory's id, or enough of its beginning.")] = "",
     *,
     calls: Annotated[str, typer.Option(metavar="NAME", help="A function or Class.method, instead of a memory.")] = "",
-    link: Annotated[
-        tuple[str, str] | None,
-        typer.Option(metavar="RELATION TARGET", help=f"Link the memory to another: {', '.join(RELATIONS)}."),
-    ] = None,
-    unlink: Annotated[
-        tuple[str, str] | None, typer.Option(metavar="RELATION TARGET", help="Remove a link of the memory.")
-    ] = None,
     hops: Annotated[
         int | None, typer.Option(metavar="N", min=1, max=10, help="Steps to follow (default 2; calls 1).")
     ] = None,
-    seconds: Annotated[float, typer.Option(metavar="S", min=0.1, help="Time limit for reading files.")] = 30.0,
     json: Json = False,
     project: Project = "",
 ) -> None:
@@ -42,30 +33,14 @@ def graph(
     \b
     Examples:
       foreword graph dec-7k2m9qxw
-      foreword graph chg-2w9d4hqa --link resolves fai-m3x8apk2
       foreword graph --calls Store.append --hops 3
     """
     if bool(id) == bool(calls):
         raise typer.BadParameter("give either the id of a memory, or --calls NAME")
     if calls:
-        _calls(calls, folder(project), hops=hops or 1, seconds=seconds, json=json)
-    elif link or unlink:
-        _link(id, link or unlink or ("", ""), remove=link is None, json=json)
+        _calls(calls, folder(project), hops=hops or 1, json=json)
     else:
         _links(id, hops=hops, json=json)
-
-
-def _link(source: str, relation_and_target: tuple[str, str], *, remove: bool, json: bool) -> None:
-    refuse_agents()
-    client = connect()
-    relation, target = relation_and_target
-    request = {"source": full_id(client, source), "relation": relation, "target": full_id(client, target)}
-    answer = client.post("/api/links", {**request, "remove": True} if remove else request)
-    if json:
-        output.write_json(answer)
-        return
-    state = "removed" if remove else "linked" if answer["entry"] else "already linked"
-    output.write(f"{' '.join(answer['link'].values())}: {state}")
 
 
 def _links(id: str, *, hops: int | None, json: bool) -> None:
@@ -89,7 +64,7 @@ def _memory(node: dict[str, Any]) -> str:
     return f"[{node['kind']}] {node['id']}  {node['title']}{status}"
 
 
-def _calls(name: str, path: str, *, hops: int, seconds: float, json: bool) -> None:
+def _calls(name: str, path: str, *, hops: int, json: bool) -> None:
     from rich.progress import Progress
 
     from foreword.code.callgraph import read_calls
@@ -98,17 +73,20 @@ def _calls(name: str, path: str, *, hops: int, seconds: float, json: bool) -> No
     stderr = output.console(stderr=True)
     with Progress(console=stderr, transient=True, disable=not stderr.is_terminal) as bar:
         task = bar.add_task("reading files", total=None)
-        read = read_calls(
-            resolve(path).root,
-            seconds=seconds,
-            tick=lambda done, total: bar.update(task, completed=done, total=total),
-        )
+        root = resolve(path).root
+        read = read_calls(root, tick=lambda done, total: bar.update(task, completed=done, total=total))
     if not read.complete:
-        output.warn([f"only {read.files} files were read within the limits of time and size; --seconds gives more"])
+        output.warn([f"only {read.files} files were read within the limits of time and size"])
     places = read.named(name)
     callers, called = _unique(read.callers(places, hops=hops)), _unique(read.called(places, hops=hops))
     if json:
-        output.write_json(_calls_as_json(read, places, callers, called))
+        fields = ("function", "file", "line", "signature")
+        found = {
+            "definitions": [{name: getattr(each, name) for name in fields} for each in places],
+            "called_by": [_as_json(node, "called_by") for node in callers],
+            "calls": [_as_json(node, "calls") for node in called],
+        }
+        output.write_json({**found, "files": read.files, "bytes": read.size, "complete": read.complete})
         return
     for place in places:
         output.write(f"{place.signature or place.function}  {place.file}:{place.line}")
@@ -139,22 +117,6 @@ def _print_tree(nodes: Sequence[Any], *, line: Callable[[Any], str], children: C
         left += [(each, depth + 1) for each in reversed(children(node))]
 
 
-def _calls_as_json(
-    read: Calls, places: Sequence[Place], callers: Sequence[Node], called: Sequence[Node]
-) -> dict[str, Any]:
-    def tree(node: Node, name: str) -> dict[str, Any]:
-        further = [tree(each, name) for each in node.further]
-        fields = {"file": node.file, "line": node.line, "again": node.again, "several": node.several}
-        return {"function": node.place.function, **fields, name: further}
-
-    return {
-        "definitions": [
-            {"function": each.function, "file": each.file, "line": each.line, "signature": each.signature}
-            for each in places
-        ],
-        "called_by": [tree(node, "called_by") for node in callers],
-        "calls": [tree(node, "calls") for node in called],
-        "files": read.files,
-        "bytes": read.size,
-        "complete": read.complete,
-    }
+def _as_json(node: Node, name: str) -> dict[str, Any]:
+    fields = {"file": node.file, "line": node.line, "again": node.again, "several": node.several}
+    return {"function": node.place.function, **fields, name: [_as_json(each, name) for each in node.further]}

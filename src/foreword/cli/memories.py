@@ -322,8 +322,8 @@ def _detail_text(name: str, value: object) -> str:
     if name == "author" and isinstance(value, str):
         author, _, why = value.partition(": ")
         return f"{AUTHORS.get(author, author)}{f' ({why})' if why else ''}"
-    if name == "code_gone" and isinstance(value, dict):
-        return f"since {output.local_time(value['since'])}; its confidence was {value['confidence']:g}"
+    if name == "code_gone" and isinstance(value, float):
+        return f"since {output.local_time(value)}"
     return ("yes" if value else "no") if isinstance(value, bool) else _joined(value)
 
 

@@ -10,7 +10,7 @@ import typer
 
 from foreword.cli import output
 from foreword.cli.connection import LONG, connect, folder, refuse_agents, this_home
-from foreword.cli.options import DryRun, Json, Project, Yes
+from foreword.cli.options import Json, Project, Yes
 from foreword.errors import BadRequest
 from foreword.policy import FILE, opted_out
 
@@ -104,24 +104,21 @@ def set_facts(
     role: Annotated[str | None, typer.Option(metavar="TEXT", help="What the project is for, in a line.")] = None,
     contract: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="What others rely on; repeatable.")] = None,
     depends_on: Annotated[list[str] | None, typer.Option(metavar="NAME", help="What it needs; repeatable.")] = None,
-    related: Annotated[list[str] | None, typer.Option(metavar="KEY|PATH", help="Related project; repeatable.")] = None,
     name: Annotated[str, typer.Option(metavar="NAME", help="What people call it.")] = "",
     project: Project = "",
     json: Json = False,
 ) -> None:
     """Describe a project to agents. What you give replaces the old value; an empty text removes it.
 
-    Agents are given it at session start, and when a prompt asks for contracts or dependencies. Of a related project
-    they are given only its name.
+    Agents are given it at session start, and when a prompt asks for contracts or dependencies.
 
     \b
     Examples:
       foreword project set --role "the booking service" --contract "GET /rooms stays as it is"
-      foreword project set --depends-on payments --related ~/src/payments
+      foreword project set --depends-on payments
     """
     refuse_agents()
     facts = {"role": role, "contracts": contract, "depends_on": depends_on}
-    facts["related"] = [_name_or_folder(each) for each in related] if related is not None else None
     answer = connect().post("/api/project", {**facts, "name": name, "project_path": folder(project)})
     if json:
         output.write_json(answer)
@@ -131,23 +128,21 @@ def set_facts(
 
 
 @app.command()
-def alias(other: Other, project: Project = "", json: Json = False) -> None:
+def alias(
+    other: Other,
+    off: Annotated[bool, typer.Option("--off", help="Make it a project of its own again.")] = False,
+    project: Project = "",
+    json: Json = False,
+) -> None:
     """Treat another folder or key as this project from now on.
 
     Where it has memories of its own, use `merge`.
     """
     refuse_agents()
-    request = {"other": _name_or_folder(other), "project_path": folder(project)}
+    request = {"other": _name_or_folder(other), "off": off, "project_path": folder(project)}
     answer = connect().post("/api/project/alias", request)
-    output.write_json(answer) if json else output.write(f"{answer['alias']} belongs to {answer['of']}")
-
-
-@app.command()
-def unalias(other: Other, json: Json = False) -> None:
-    """Treat a folder or key as a project of its own again; memories stay where they are."""
-    refuse_agents()
-    answer = connect().post("/api/project/unalias", {"other": _name_or_folder(other)})
-    output.write_json(answer) if json else output.write(f"{answer['alias']} is a project of its own")
+    state = "is a project of its own" if off else f"belongs to {answer['of']}"
+    output.write_json(answer) if json else output.write(f"{answer['alias']} {state}")
 
 
 @app.command()
@@ -155,7 +150,6 @@ def merge(
     other: Other,
     *,
     into: Annotated[str, typer.Option(metavar="PATH", help="A folder of the target (default: this one).")] = "",
-    dry_run: DryRun = False,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
@@ -165,25 +159,21 @@ def merge(
 
     \b
     Examples:
-      foreword project merge ~/old/rooms --dry-run
+      foreword project merge ~/old/rooms
       foreword project merge dir:/home/me/old/rooms/.git --yes
     """
-    if not dry_run:
-        refuse_agents()
+    refuse_agents()
     client = connect(seconds=LONG)
-    request = {"other": _name_or_folder(other), "project_path": folder(into)}
-    plan = client.post("/api/project/merge", {**request, "dry_run": True})
-    if not (json and (dry_run or yes)):
-        rows = [f"{count:,} {table}" for table, count in plan["rows"].items() if count and table != "log"]
-        same = f"; {plan['united']:,} memories are in both, and become one" if plan["united"] else ""
-        output.write(f"{plan['from']} -> {plan['into']}\n  {', '.join(rows) or 'nothing is stored there'}{same}")
-    if dry_run:
-        output.write_json(plan) if json else None
-        return
     if not yes:
-        output.confirm("Move all of it? This cannot be undone.")
-    answer = client.post("/api/project/merge", request)
-    output.write_json(answer) if json else output.write(f"merged; entry {answer['entry']} of the log")
+        has = client.get("/api/project", of=_name_or_folder(other))
+        counts = f"{output.plural(has['memories'], 'memories')} and {output.plural(has['sessions'], 'sessions')}"
+        output.confirm(f"Move all of {has['key']} here ({counts})? This cannot be undone.")
+    answer = client.post("/api/project/merge", {"other": _name_or_folder(other), "project_path": folder(into)})
+    if json:
+        output.write_json(answer)
+        return
+    rows = ", ".join(f"{count:,} {table}" for table, count in answer["rows"].items() if count and table != "log")
+    output.write(f"{answer['from']} -> {answer['into']}: {rows or 'nothing was stored there'}")
 
 
 @app.command()

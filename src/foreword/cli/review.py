@@ -71,17 +71,16 @@ def review(
 def accept(
     id: Id,
     scope: Scope = "",
-    kind: Annotated[str, typer.Option("--as", metavar="KIND", help="Another kind than preference.")] = "",
     title: Title = "",
     json: Json = False,
 ) -> None:
     """Make a proposal a rule."""
-    _print_decision(_decide(connect(), "accept", id, scope=scope, kind=kind, title=title), json=json)
+    _print_decision(_decide(connect(), "accept", id, scope=scope, title=title), json=json)
 
 
 @app.command("refuse")
 def refuse(id: Id, json: Json = False) -> None:
-    """Refuse a proposal; it comes back only if you repeat the correction."""
+    """Refuse a proposal; it is not made again."""
     _print_decision(_decide(connect(), "refuse", id), json=json)
 
 
@@ -111,26 +110,10 @@ def _one_by_one(client: Client, answer: dict[str, Any]) -> None:
             output.write(memory["body"])
         output.write(f"  {_origin(memory)}")
         try:
-            _print_replaced(client, memory)
             if not _decide_by_key(client, what, memory):
                 return
         except ForewordError as exc:  # somebody else was quicker; the others remain
             output.error(str(exc), hint=exc.hint)
-
-
-def _print_replaced(client: Client, memory: dict[str, Any]) -> None:
-    """Print what a revision that an agent proposes would replace."""
-    old = memory["detail"].get("revises")
-    if not old:
-        return
-    known = client.get(f"/api/memories/{old}", explain=1)["memory"]
-    for name, new in memory["detail"].get("changes", {}).items():
-        before = known.get(name, known["detail"].get(name, ""))
-        output.write(f"  {name.replace('_', ' ')}: {_plain(before) or '(empty)'} -> {_plain(new) or '(empty)'}")
-
-
-def _plain(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _decide_by_key(client: Client, what: str, memory: dict[str, Any]) -> bool:
@@ -179,19 +162,13 @@ def _print_decision(answer: dict[str, Any], *, json: bool = False) -> None:
     memory = answer["memory"]
     active = memory["status"] == "active"
     output.write(output.memory_line(memory) if active else f"{memory['id']} {memory['status']}")
-    output.remark(
-        f"{'stored for ' + memory['scope'] + '; ' if active else ''}`foreword undo {answer['entry']}` undoes it"
-    )
+    stored = f"stored for {memory['scope']}; " if active else ""
+    output.remark(f"{stored}`foreword undo {answer['entry']['number']}` undoes it")
 
 
 def _origin(memory: dict[str, Any]) -> str:
     """Return where something to review comes from, in a line."""
-    detail = memory["detail"]
+    seen_in = memory["detail"].get("seen_in")
     parts = [output.age(max(memory["created"], memory["confirmed"]))]
-    if detail.get("revises"):
-        parts.append(f"a new wording for {detail['revises']}, by {memory['source']}")
-    elif detail.get("seen_in"):
-        parts.append(f"said {memory['seen']}x in {output.plural(len(detail['seen_in']), 'sessions')}")
-    if detail.get("scope"):
-        parts.append(f"found in {detail['projects']} projects: proposed for {detail['scope']}")
+    parts += [f"said {memory['seen']}x in {output.plural(len(seen_in), 'sessions')}"] if seen_in else []
     return "; ".join([*parts, memory["project"] or memory["scope"]])

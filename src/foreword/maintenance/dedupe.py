@@ -9,7 +9,7 @@ from math import ceil
 from typing import Any
 
 from foreword.audit import MemoryChange, PlanContext
-from foreword.extract.merge import ALSO, evidence_of, together
+from foreword.extract.merge import ALSO, EARLIER, evidence_of, together
 from foreword.extract.text import stem
 from foreword.models import Link, Memory, trust_rank
 from foreword.terms import GENERIC, MOST_TEXT, STOP_WORDS, broken, split, text_in
@@ -21,10 +21,8 @@ LASTING = ("decision", "pattern", "failure", "learning", "preference", "correcti
 # Where both have one of these, and not the same, they mean different things in the same words.
 DECIDING = ("choice", "solution", "fix", "fixed_by", "instead_of", "symptom", "problem", "category")
 MOST_NAMES = 40  # files, functions and tags of a merged memory
-CODE_GONE = "code_gone"  # in a detail: since when, and the confidence before
-# In the detail of a merged memory: into which, and the evidence that it gave.
-SAME_AS, COUNTED = "same_as", "told"
-OWN = ("seen_in", ALSO, COUNTED, SAME_AS, CODE_GONE)  # of a detail: about this memory and no other
+SAME_AS = "same_as"  # in the detail of a merged memory: into which
+OWN = ("seen_in", ALSO, SAME_AS)  # of a detail: about this memory and no other
 # Without these words a sentence says the same.
 LITTLE = frozenset(
     """a an and are be been i is it its just let ll my our please re s so that the then these this those ve was we were
@@ -46,21 +44,13 @@ def plan(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChang
     """Plan one merge for each memory that another repeats; never across scopes and kinds, or to a lower trust."""
     # Whoever undid a merge wants both memories to stay, whatever else says the same.
     apart = frozenset(id for what, ids in about.taken_back if what == "merge" for id in ids)
-    merged_into = _merged_into(memories)
-    merges = [each for some in _by_kind(memories) for each in _merges(some, apart, merged_into, about=about)]
-    return (*merges, *_confirmations(memories, merged={id for each in merges for id in each.about}))
+    merges = [each for some in _by_kind(memories) for each in _merges(some, apart, about=about)]
+    return (*merges, *_confirmations(memories, changed={id for each in merges for id in each.about}))
 
 
 def alike(one: Memory, other: Memory) -> float:
     """Return the share of words that both hold, from 0 to 1; 0 where a number, a name or a turn differs."""
     return _alike(_words_of(one), _words_of(other))
-
-
-def confidence_before(memory: Memory) -> float:
-    """Return the confidence of a memory as it is while its code is there."""
-    gone = memory.detail.get(CODE_GONE)
-    before = gone.get("confidence") if isinstance(gone, Mapping) else None
-    return before if isinstance(before, float) else memory.confidence
 
 
 # ---- which memories say the same
@@ -110,7 +100,7 @@ def _common_order(one: Sequence[str], other: Sequence[str]) -> float:
 def _words_of(memory: Memory) -> _Words:
     text = f"{memory.title}\n{memory.body}"
     if memory.kind not in LASTING:  # of an event everything must be the same, and the code that it is about
-        detail = {name: each for name, each in memory.detail.items() if name not in ("seen_in", ALSO, COUNTED, SAME_AS)}
+        detail = {name: each for name, each in memory.detail.items() if name not in OWN}
         text = " ".join((text, text_in(detail), *sorted(memory.files), *sorted(memory.functions)))
     in_order = tuple(_words(text))
     return _Words(in_order, frozenset(in_order))
@@ -168,9 +158,7 @@ class _Candidates:
 # ---- merge
 
 
-def _merges(
-    memories: Sequence[Memory], apart: frozenset[str], merged_into: dict[str, list[Memory]], *, about: PlanContext
-) -> list[MemoryChange]:
+def _merges(memories: Sequence[Memory], apart: frozenset[str], *, about: PlanContext) -> list[MemoryChange]:
     words = {}
     for number, memory in enumerate(memories):
         if number % EVERY == 0:
@@ -188,9 +176,17 @@ def _merges(
             kept[memory.id] = memory
             candidates.add(memory)
             continue
-        kept[winner.id] = _with_evidence(winner, memory)
-        planned.append(_merge(winner, kept[winner.id], memory, merged_into.get(memory.id, ())))
-        merged_into.setdefault(winner.id, []).extend(after for _, after in planned[-1].changed[1:])
+        after = kept[winner.id] = _with_evidence(winner, memory)
+        detail = {**memory.detail, SAME_AS: winner.id}
+        superseded = replace(memory, status="superseded", superseded_by=winner.id, detail=detail)
+        planned.append(
+            MemoryChange(
+                "merge",
+                f"{memory.id} says the same as {winner.id}",
+                changed=((winner, after), (memory, superseded)),
+                links=(Link(winner.id, "supersedes", memory.id),),
+            )
+        )
     return planned
 
 
@@ -221,9 +217,7 @@ def _with_evidence(winner: Memory, loser: Memory) -> Memory:
         seen=sum(seen_in.values()),
         created=min(winner.created, loser.created),
         confirmed=max(winner.confirmed, loser.confirmed),
-        confidence=winner.confidence
-        if CODE_GONE in winner.detail
-        else max(winner.confidence, confidence_before(loser)),
+        confidence=max(winner.confidence, loser.confidence),
         detail={**detail, ALSO: together(detail.get(ALSO), evidence), "seen_in": seen_in},
     )
 
@@ -232,60 +226,17 @@ def _union(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*one, *other)))[: max(MOST_NAMES, len(one))]
 
 
-def _merge(winner: Memory, after: Memory, loser: Memory, earlier: Sequence[Memory]) -> MemoryChange:
-    superseded = replace(
-        loser,
-        status="superseded",
-        superseded_by=winner.id,
-        detail={**loser.detail, SAME_AS: winner.id, COUNTED: evidence_of(loser)},
-    )
-    # What was merged into the loser before says the same as the winner now.
-    redirected = [
-        (each, replace(each, superseded_by=winner.id, detail={**each.detail, SAME_AS: winner.id})) for each in earlier
-    ]
-    return MemoryChange(
-        "merge",
-        f"{loser.id} says the same as {winner.id}",
-        changed=((winner, after), (loser, superseded), *redirected),
-        links=tuple(Link(winner.id, "supersedes", each.id) for each in (loser, *earlier)),
-        unlinked=tuple(Link(loser.id, "supersedes", each.id) for each in earlier),
-    )
-
-
-def _merged_into(memories: Sequence[Memory]) -> dict[str, list[Memory]]:
-    """Return the memories that were merged before, by the id that they were merged into."""
-    found: dict[str, list[Memory]] = {}
-    for memory in memories:
-        if _is_merged(memory):
-            found.setdefault(memory.superseded_by, []).append(memory)
-    return found
-
-
-def _is_merged(memory: Memory) -> bool:
-    return memory.status == "superseded" and memory.superseded_by == memory.detail.get(SAME_AS, "-")
-
-
-def _confirmations(memories: Sequence[Memory], *, merged: set[str]) -> Iterator[MemoryChange]:
-    """Count what sessions saw again of a merged memory for the one that it was merged into."""
+def _confirmations(memories: Sequence[Memory], *, changed: set[str]) -> Iterator[MemoryChange]:
+    """Count it for the winner when a session saw a memory again that was merged into it."""
     known = {memory.id: memory for memory in memories}
     for memory in memories:
         winner = known.get(memory.superseded_by)
-        if winner is None or not _is_merged(memory) or {memory.id, winner.id} & merged:
+        if winner is None or memory.status != "superseded" or memory.detail.get(SAME_AS) != winner.id:
             continue
-        now, before = evidence_of(memory), together(memory.detail.get(COUNTED), {})
-        more = {
-            session: now[session] - before.get(session, 0) for session in now if now[session] > before.get(session, 0)
-        }
-        # Evidence may move between sessions and the sum of earlier ones, which is nothing new.
-        if not more or sum(now.values()) <= sum(before.values()):
-            continue
-        merged |= {memory.id, winner.id}  # one at a time: the next is counted in the next round
-        seen_in = together(evidence_of(winner), more)
-        after = replace(
-            winner,
-            seen=sum(seen_in.values()),
-            confirmed=max(winner.confirmed, memory.confirmed),
-            detail={**winner.detail, ALSO: together(winner.detail.get(ALSO), more), "seen_in": seen_in},
-        )
-        counted = replace(memory, detail={**memory.detail, COUNTED: now})
-        yield MemoryChange("confirm", f"{memory.id} was seen again", changed=((winner, after), (memory, counted)))
+        if memory.confirmed > winner.confirmed and not {memory.id, winner.id} & changed:
+            changed |= {memory.id, winner.id}  # one at a time: the next is counted in the next round
+            more = {memory.session or EARLIER: 1}
+            seen_in = together(evidence_of(winner), more)
+            detail = {**winner.detail, ALSO: together(winner.detail.get(ALSO), more), "seen_in": seen_in}
+            after = replace(winner, seen=sum(seen_in.values()), confirmed=memory.confirmed, detail=detail)
+            yield MemoryChange("confirm", f"{memory.id} was seen again", changed=((winner, after), (memory, memory)))

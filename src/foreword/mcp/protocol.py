@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from foreword.agents import agent_of_client, text_of
+from foreword.agents import text_of
 from foreword.encoding import decoded, loads
 from foreword.worker.mcp_schema import BY_NAME, INSTRUCTIONS, SERVER, TOOLS, unknown
 
@@ -18,7 +18,6 @@ Message = Mapping[str, Any]
 
 GREETED = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")  # versions that begin with `initialize`
 STATELESS = ("2026-07-28",)  # versions that every request names itself
-STRUCTURED_SINCE = "2025-06-18"  # titles, output schemas and structured content; dates compare as texts
 
 PARSE_ERROR, INVALID_REQUEST, NO_METHOD, INVALID_PARAMS, INTERNAL = -32700, -32600, -32601, -32602, -32603
 UNSUPPORTED_VERSION = -32022
@@ -41,15 +40,6 @@ class Peer:
 
     version: str = GREETED[-1]
     client: Mapping[str, Any] = field(default_factory=dict, hash=False)
-
-    @property
-    def takes_data(self) -> bool:
-        """Tell whether answers come as data too.
-
-        Not for agents: Claude Code and Codex show their model the data instead of the text, and so lose the frame that
-        says what it is; Copilot shows both, at twice the price.
-        """
-        return self.version >= STRUCTURED_SINCE and not agent_of_client(self.client.get("name", ""))
 
 
 @dataclass(frozen=True)
@@ -97,12 +87,13 @@ def reply_to(message: Any, peer: Peer) -> tuple[Message | Call | Cancelled | Non
     return _reply_to_request(id, method, params or {}, peer)
 
 
-def result(call: Call, *, text: str, structured: Message | None, failed: bool) -> Message:
-    """Return the answer to a call; the model sees what went wrong in a tool, and can do better."""
-    content: dict[str, Any] = {"content": [{"type": "text", "text": text}], "isError": failed}
-    if structured is not None and not failed and call.peer.takes_data:
-        content["structuredContent"] = structured
-    return _result(call.id, content, version=call.peer.version)
+def result(call: Call, text: str, *, failed: bool) -> Message:
+    """Return the answer to a call; the model sees what went wrong in a tool, and can do better.
+
+    As text alone: Claude Code and Codex show their model structured content instead of the text, and so lose the frame
+    that says what it is; Copilot shows both, at twice the price.
+    """
+    return _result(call.id, {"content": [{"type": "text", "text": text}], "isError": failed}, version=call.peer.version)
 
 
 def error(id: str | int | None, code: int, message: str, data: Message | None = None) -> Message:
@@ -138,7 +129,7 @@ def _reply_to_request(id: str | int, method: str, params: Message, peer: Peer) -
         speaker = peer
     if method == "tools/call":
         return _called(id, params, meta, speaker), peer
-    return _listed(id, method, speaker), peer
+    return _listed(id, method, speaker.version), peer
 
 
 def _initialized(id: str | int, params: Message) -> tuple[Message, Peer]:
@@ -156,10 +147,9 @@ def _initialized(id: str | int, params: Message) -> tuple[Message, Peer]:
     return _result(id, content, version=peer.version), peer
 
 
-def _listed(id: str | int, method: str, speaker: Peer) -> Message:
-    version = speaker.version
+def _listed(id: str | int, method: str, version: str) -> Message:
     if method == "tools/list":
-        return _result(id, {"tools": _tools(speaker)}, version=version, lasting=True)
+        return _result(id, {"tools": list(TOOLS)}, version=version, lasting=True)
     if method == "server/discover":
         content = {"supportedVersions": list(STATELESS), "capabilities": CAPABILITIES, "instructions": INSTRUCTIONS}
         return _result(id, content, version=STATELESS[-1], lasting=True)
@@ -188,14 +178,7 @@ def _called(id: str | int, params: Message, meta: Message, speaker: Peer) -> Mes
         session=session,
         inner=text_of(codex, "thread_id") not in ("", session),
     )
-    return call if name in BY_NAME else result(call, text=unknown(name), structured=None, failed=True)
-
-
-def _tools(speaker: Peer) -> list[Message]:
-    without: tuple[str, ...] = () if speaker.takes_data else ("outputSchema",)
-    if speaker.version < STRUCTURED_SINCE:
-        without = ("title", "outputSchema", "_meta")
-    return [{name: value for name, value in tool.items() if name not in without} for tool in TOOLS]
+    return call if name in BY_NAME else result(call, unknown(name), failed=True)
 
 
 def _result(id: str | int, content: Message, *, version: str, lasting: bool = False) -> Message:

@@ -77,9 +77,6 @@ class Server:
         except BadPayload as exc:
             self._send(protocol.error(None, PARSE_ERROR, str(exc)))
             return
-        if isinstance(message, list) and message:
-            self._receive_batch(message)
-            return
         reply, self._peer = protocol.reply_to(message, self._peer)
         if isinstance(reply, Cancelled):
             self._wanted.pop(reply.id, None)
@@ -87,18 +84,6 @@ class Server:
             self._begin(reply)
         elif reply is not None:
             self._send(reply)
-
-    def _receive_batch(self, messages: list[Any]) -> None:
-        """Answer a batch, as older versions have them, in one line."""
-        answers = []
-        for message in messages:
-            reply, self._peer = protocol.reply_to(message, self._peer)
-            if isinstance(reply, Call):
-                answers.append(_answer(reply))
-            elif reply is not None and not isinstance(reply, Cancelled):
-                answers.append(reply)
-        if answers:
-            self._send(answers)
 
     def _begin(self, call: Call) -> None:
         with self._counting:
@@ -123,7 +108,7 @@ class Server:
             with self._counting:
                 self._running -= 1
 
-    def _send(self, message: Message | list[Message]) -> None:
+    def _send(self, message: Message) -> None:
         data = (dumps(message) + "\n").encode()
         with self._writing:
             while data:
@@ -156,10 +141,9 @@ def _answer(call: Call) -> Message:
     """Return the answer to a call; whatever happens, there is one."""
     try:
         answer = call_worker(call)
-        text, structured, failed = answer.get("text", ""), answer.get("structured"), bool(answer.get("failed"))
-        return protocol.result(call, text=str(text), structured=structured, failed=failed)
+        return protocol.result(call, str(answer.get("text", "")), failed=bool(answer.get("failed")))
     except ForewordError as exc:
-        return protocol.result(call, text=f"{exc}; {exc.hint}", structured=None, failed=True)
+        return protocol.result(call, f"{exc}; {exc.hint}", failed=True)
     except Exception as exc:  # noqa: BLE001 - a server that dies takes every tool with it
         return protocol.error(call.id, INTERNAL, f"the memory server failed: {type(exc).__name__}: {exc}"[:500])
 

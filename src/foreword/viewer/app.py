@@ -51,7 +51,6 @@ FORWARDED = {
     "/api/facets": ("GET",),
     "/api/pin": ("POST",),
     "/api/discard": ("POST",),
-    "/api/tags": ("POST",),
     "/api/supersede": ("POST",),
     "/api/undo": ("POST",),
     "/api/forget": ("POST",),

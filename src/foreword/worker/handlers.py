@@ -23,11 +23,9 @@ from foreword.importers.jsonl import export_rows as rows_of
 from foreword.maintenance.rescan import scrub
 from foreword.models import (
     FORMS,
-    RELATIONS,
     TRIGGERS,
     UNIVERSAL,
     Hit,
-    Link,
     Memory,
     NoContext,
     NoContextRecord,
@@ -106,20 +104,16 @@ def show_context(
     return serialize.context(*app.context.recall(wanted, preview=preview), trigger=wanted.name)
 
 
-def answer_question(
-    app: App, prompt: str, *, project: Project, session: str, host: str, scope: str = "", kinds: Sequence[str] = ()
-) -> dict[str, Any]:
-    """Return the context for an agent that asks, within its window's budget; *scope* and *kinds* narrow it."""
+def answer_question(app: App, prompt: str, *, project: Project, session: str, host: str) -> dict[str, Any]:
+    """Return the context for an agent that asks, within its window's budget."""
     prompt = redact(storable(prompt))
-    wanted = asked_trigger(
-        Trigger(name="question", project=project, session=session, prompt=prompt, host=host, scope=scope)
-    )
+    wanted = asked_trigger(Trigger(name="question", project=project, session=session, prompt=prompt, host=host))
     if app.projects.policy(project).inject:
         return serialize.context(NoContext("off"), "")
     app.capture.catch_up()
     if wanted.name == "session_start":
         app.extraction.settle(project.key)
-    return serialize.context(*app.context.recall(wanted, kinds=kinds), trigger=wanted.name)
+    return serialize.context(*app.context.recall(wanted), trigger=wanted.name)
 
 
 # ---- memories
@@ -421,38 +415,6 @@ def _node(memory: Memory) -> dict[str, Any]:
 
 def _may_see(start: Memory, other: Memory) -> bool:
     return other.scope in (start.scope, UNIVERSAL) or other.scope.startswith("language:")
-
-
-def change_link(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep a link between two memories, or with `remove` take it away."""
-    source, relation, target = (str(body.get(name) or "") for name in ("source", "relation", "target"))
-    if relation not in RELATIONS:
-        raise BadRequest(f"unknown relation {relation!r}", hint=f"one of {', '.join(RELATIONS)}")
-    one, other = (requests.known(app.store, id) for id in (source, target))
-    link = Link(one.id, relation, other.id)
-    text = f"{link.source} {link.relation} {link.target}"
-    unchanged = ((one, one), (other, other))  # the log names the memories that it is about
-    exists = link in app.store.memories.links(one.id)
-    if body.get("remove"):
-        if not exists:
-            raise NotFound(f"{source} {relation} {target} is no link", hint=f"`foreword graph {source}` shows them")
-        change = MemoryChange("unlink", text, unlinked=(link,), changed=unchanged)
-    else:
-        _refuse_link(one, other)
-        if exists:
-            return {"link": vars(link), "entry": 0}
-        change = MemoryChange("link", text, links=(link,), changed=unchanged)
-    [entry] = app.store.audit.apply([change], who="user", at=app.now())
-    return {"link": vars(link), "entry": entry.number}
-
-
-def _refuse_link(one: Memory, other: Memory) -> None:
-    if one.id == other.id:
-        raise BadRequest("a memory cannot be linked to itself", hint="give two ids")
-    if len({each.scope for each in (one, other) if each.scope.startswith("project:")}) > 1:
-        raise BadRequest(
-            f"{one.id} and {other.id} are of two projects", hint="links stay within one; `foreword project merge`"
-        )
 
 
 # ---- jobs and upkeep

@@ -152,11 +152,6 @@ def texts(body: Mapping[str, Any], name: str) -> tuple[str, ...]:
     return tuple(storable(each) for each in value)
 
 
-def tags(body: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """Return the tags that a caller names, each once, redacted."""
-    return tuple(dict.fromkeys(filter(None, (redact(each).strip() for each in texts(body, name)))))
-
-
 def beyond(scope: str) -> str:
     """Return a scope that is wider than a project; empty where the project's own is meant."""
     name = scope.lower()
@@ -170,7 +165,7 @@ def beyond(scope: str) -> str:
 def known(store: Store, id: str, *, hint: str = "`foreword search` finds ids") -> Memory:
     """Return the memory of an id, or raise NotFound."""
     found = store.memories.get([id])
-    if not found:
+    if not found or found[0].status == "forgotten":
         raise NotFound(f"there is no memory {id[:80]!r}", hint=hint)
     return found[0]
 

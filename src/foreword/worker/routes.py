@@ -114,7 +114,6 @@ def routes_of(app: App, *, leave: Callable[[], None]) -> Routes:
         "/api/ids": {"GET": lambda r: {"ids": handlers.ids_with_prefix(app, word(r, "prefix"))}},
         "/api/facets": {"GET": lambda r: memory_pages.facets(app, r)},
         "/api/discard": {"POST": with_body(edits.discard)},
-        "/api/tags": {"POST": with_body(edits.tag)},
         "/api/pin": {"POST": with_body(edits.pin)},
         "/api/supersede": {"POST": with_body(edits.supersede)},
         "/api/review": {
@@ -158,14 +157,12 @@ def routes_of(app: App, *, leave: Callable[[], None]) -> Routes:
         },
         "/api/goals/": {"POST": lambda r: handlers.finish_goal(app, last(r), body(r))},
         "/api/graph/": {"GET": lambda r: handlers.show_graph(app, last(r), hops=whole(r, "hops", most=MOST_HOPS))},
-        "/api/links": {"POST": with_body(handlers.change_link)},
         "/api/projects": {"GET": lambda _: memory_pages.projects(app)},
         "/api/project": {
             "GET": lambda r: projects.show_project(app, **words(r, "of", "project_path")),
             "POST": with_body(projects.describe_project),
         },
-        "/api/project/alias": {"POST": with_body(projects.add_alias)},
-        "/api/project/unalias": {"POST": with_body(projects.remove_alias)},
+        "/api/project/alias": {"POST": with_body(projects.alias_project)},
         "/api/project/merge": {"POST": with_body(projects.merge_project)},
         "/api/imports": {
             "GET": lambda r: handlers.list_imports(app, **words(r, "project_path")),

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from foreword.audit import PAST, AuditEntry, describe
 from foreword.extract.fixes import fate_of
 from foreword.models import Context, Injection, Memory, NoContext, Ranked, Session
 from foreword.recall import render
@@ -109,6 +110,12 @@ def memory(kept: Memory) -> dict[str, Any]:
         "detail": dict(kept.detail),
         **({"asleep": True} if kept.kind == "learning" and kept.confidence < CERTAIN else {}),
     }
+
+
+def entry(logged: AuditEntry) -> dict[str, Any]:
+    """Return an entry of the audit log as JSON, with its verb and memories in words."""
+    words = {"done": PAST.get(logged.what, logged.what), "about": describe(logged)}
+    return {**vars(logged), "memories": list(logged.memories), "patch": dict(logged.patch), **words}
 
 
 def seen_by(session: Session, kept: Memory, *, ended: Mapping[str, float]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import { doing } from "./memories/doing.js";
 import { fill, make } from "./dom.js";
 import { facets } from "./memories/facets.js";
 import { lastOpened, opened } from "./memories/opened.js";
-import { number, toast, toastTrouble, walkable } from "./parts.js";
+import { number, toastTrouble, walkable } from "./parts.js";
 import { results } from "./memories/results.js";
 import { selected } from "./memories/selected.js";
 import { several } from "./memories/several.js";
@@ -212,10 +212,6 @@ export async function show(root, page) {
     e: ["Edit", here.doing.edit],
     p: ["Pin or unpin it, or all that are selected", () => each("pin", "pin")],
     a: ["Set it aside or bring it back, or all that are selected", () => each("aside", "putAside")],
-    t: [
-      "Tags of all that are selected",
-      () => (here.selected.any() ? here.several.tag() : toast("Select some memories first (x)")),
-    ],
     s: ["Supersede", here.doing.supersede],
     f: ["Forget it, or all that are selected: shows what will go, and asks", () => each("forget", "forget")],
     u: ["Undo what was done last", here.doing.undoLast],

@@ -5,12 +5,12 @@ Looking is no fetch: no memory ranks higher or lower for having been opened in t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from foreword.audit import PAST, REVISED, REVISES, AuditEntry, chronicle, is_undoable, version
+from foreword.audit import REVISED, AuditEntry, is_undoable, version
 from foreword.errors import BadRequest, NotFound
-from foreword.models import STATUSES, UNIVERSAL, Memory, text
+from foreword.models import STATUSES, UNIVERSAL, Memory
 from foreword.store.browsing import MAX_PAGE, SHOWN_STATUSES, MemoryFilter
 from foreword.store.projects import names
 from foreword.worker import serialize
@@ -122,8 +122,6 @@ def details(app: App, id: str) -> dict[str, Any]:
         "session": sessions.get(memory.session),
         "links": _links(store, memory),
         "superseded_by": next(iter(_briefly(store, [memory.superseded_by])), None),
-        "proposes": _proposes(store, memory.detail),
-        "revises": _revises(store, memory.detail),
         "waits": _waits(memory),
         "history": _history(store, memory),
         **{name: explained[name] for name in ("score", "why", "use")},
@@ -139,8 +137,6 @@ def waiting(app: App, *, project: str = "", limit: int = MAX_WAITING) -> dict[st
             {
                 **each,
                 "project_name": name(each["project"]),
-                "proposes": _proposes(app.store, each["detail"]),
-                "revises": _revises(app.store, each["detail"]),
                 "waits": "proposal" if sort == "proposals" else "note",
             }
             for each in found[sort]
@@ -176,17 +172,9 @@ def _sessions(app: App, ids: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 def _history(store: Store, memory: Memory) -> list[dict[str, Any]]:
     """Return who did what to it, newest first, with the fields before and after, and whether it can be undone."""
-    entries = store.audit.list(memory=memory.id, limit=MAX_HISTORY)
-    by_number = {entry.number: entry for entry in entries}
     return [
-        {
-            **vars(each),
-            "memories": list(each.memories),
-            "done": PAST.get(each.what, each.what),
-            "changes": _changes(by_number[each.number], memory.id) if each.number else [],
-            "undo": bool(each.number) and is_undoable(by_number[each.number]),
-        }
-        for each in chronicle(entries, store.audit.created(memory=memory.id), limit=MAX_HISTORY)
+        {**serialize.entry(each), "changes": _changes(each, memory.id), "undo": is_undoable(each)}
+        for each in store.audit.list(memory=memory.id, limit=MAX_HISTORY)
     ]
 
 
@@ -196,24 +184,6 @@ def _changes(entry: AuditEntry, id: str) -> list[dict[str, Any]]:
     before, after = patch.pop("detail", ({}, {}))
     parts = {name: (before.get(name), after.get(name)) for name in (*before, *after) if name != REVISED}
     return [{"field": name, "before": was, "after": now} for name, (was, now) in {**patch, **parts}.items()]
-
-
-def _proposes(store: Store, detail: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the fields that an agent's proposal would change of another memory, before and after."""
-    known = store.memories.get([text(detail, REVISES)]) if text(detail, REVISES) else ()
-    proposed = detail.get("changes")
-    if not known or not isinstance(proposed, Mapping):
-        return []
-    old = serialize.memory(known[0])
-    return [
-        {"field": name, "before": old.get(name, old["detail"].get(name, "")), "after": new}
-        for name, new in proposed.items()
-    ]
-
-
-def _revises(store: Store, detail: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the memory that a proposal would change; None where it is gone, or where the proposal is a new rule."""
-    return next(iter(_briefly(store, [text(detail, REVISES)])), None)
 
 
 def _waits(memory: Memory) -> str:

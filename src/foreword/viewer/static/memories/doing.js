@@ -77,12 +77,12 @@ export function doing(here) {
       attempt(async () => {
         const got = await post("/api/review", { do: what, id: one.id, ...more });
         const [name, words] = {
-          accept: ["accepted", acceptedAs(one, got.memory)],
+          accept: ["accepted", acceptedAs(got.memory)],
           refuse: ["refused", "Refused."],
           promote: ["promoted", `Promoted: it is a ${got.memory.kind} now.`],
           discard: ["discarded", "Discarded."],
         }[what];
-        await after(words, { entry: got.entry, name: `${name} ${quoted(one)}` });
+        await after(words, { entry: got.entry.number, name: `${name} ${quoted(one)}` });
       }),
     facet: (name, text) => {
       if (here.narrow()) here.opened.reveal("", { push: true }); // first: what is left is noted as it was
@@ -98,8 +98,7 @@ export function doing(here) {
     pick((signal) => asking.successors(one, q, { signal: AbortSignal.any([signal, page.signal]) }));
 
   // What a proposal is after the user's yes.
-  function acceptedAs(proposal, became) {
-    if (proposal.detail.revises) return `Accepted: the ${became.kind} has these words now.`;
+  function acceptedAs(became) {
     const rule = ["preference", "correction"].includes(became.kind);
     return rule ? "Accepted: it is a rule now." : "Accepted: it may be shown now.";
   }

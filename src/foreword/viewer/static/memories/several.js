@@ -3,7 +3,6 @@
 import { post } from "../ask.js";
 import { make } from "../dom.js";
 import { ask, coded, full, many, sentence, toast } from "../parts.js";
-import { tagsIn } from "./tags.js";
 
 export function several(here) {
   const { attempt, after, forgetAll } = here.doing;
@@ -23,7 +22,6 @@ export function several(here) {
       { name: off ? "Unpin" : "Pin", key: "p", count: off ? pinned.length : all.length - pinned.length, fn: pin },
       shown.length ? { name: "Set aside", key: "a", count: shown.length, fn: putAside } : null,
       aside.length && !shown.length ? { name: "Bring back", key: "a", count: aside.length, fn: putAside } : null,
-      { name: "Tag", key: "t", count: all.length, fn: tag },
       { name: "Forget", key: "f", count: all.length, fn: forget, danger: true },
     ].filter(Boolean);
   }
@@ -45,31 +43,6 @@ export function several(here) {
     if (shown.length)
       return done("/api/discard", shown, {}, (some) => `${some} set aside`, ": kept, and no longer shown");
     return done("/api/discard", all, { off: true }, (some) => `${some} brought back`);
-  }
-
-  async function tag() {
-    const all = here.selected.all();
-    const has = [...new Set(all.flatMap((each) => each.tags ?? []))].sort();
-    const add = make("input", { name: "add", dir: "auto", autofocus: true, list: "mem-has-tags" });
-    const remove = make("input", { name: "remove", dir: "auto", list: "mem-has-tags" });
-    const yes = await ask({
-      title: `Tags of ${many(all.length, "memory", "memories")}`,
-      body: make(
-        "div",
-        { class: "fields" },
-        make("label", {}, make("span", { class: "dim" }, "Add, with commas between"), add),
-        make("label", {}, make("span", { class: "dim" }, "Remove"), remove),
-        make(
-          "datalist",
-          { id: "mem-has-tags" },
-          has.map((each) => make("option", { value: each })),
-        ),
-      ),
-      yes: "Change tags",
-      read: () => ({ add: tagsIn(add.value, has), remove: tagsIn(remove.value, has) }),
-    });
-    if (yes && yes.add.length + yes.remove.length)
-      return done("/api/tags", all, yes, (some) => `tags changed on ${some}`);
   }
 
   async function promote(notes) {
@@ -112,5 +85,5 @@ export function several(here) {
       here.selected.leave(got.changed.filter((id) => !listed.has(id)));
     });
 
-  return { of, pin, putAside, tag, forget };
+  return { of, pin, putAside, forget };
 }
