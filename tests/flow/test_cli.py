@@ -126,7 +126,7 @@ def test_a_mistyped_name_is_answered_with_the_right_one(shell: Shell, words: lis
 def test_the_beginning_of_an_id_is_enough_wherever_an_id_is_taken(fresh: Shell) -> None:
     old = fresh.add("decision", "Slots are stored in local time")
     new = fresh.add("learning", "Slots are stored in UTC")
-    goal = fresh.says("goal", "add", "Bookings survive a restart").split()[2]
+    goal = fresh.says("goal", "add", "Bookings survive a restart").split()[0]
     assert old in fresh.says("show", old[:6])
     assert old in fresh.says("explain", "dec-")
     assert "Slots are kept in local time" in fresh.says("revise", "dec", "--title", "Slots are kept in local time")

@@ -54,7 +54,7 @@ NO_WORDS = {
     "GET /api/changes",
 }  # fmt: skip
 WRITING = {
-    "POST /api/events", "POST /api/memories", "POST /api/imports", "POST /api/goals", "POST /api/goals/",
+    "POST /api/events", "POST /api/memories", "POST /api/imports", "POST /api/goals/",
     "POST /api/project", "POST /api/project/alias",
     "POST /api/project/merge", "POST /api/model", "POST /api/index", "POST /api/scrub", "POST /api/stop",
     "POST /api/memories/", "POST /api/pin", "POST /api/supersede", "POST /api/undo", "POST /api/review",

@@ -56,8 +56,8 @@ def keep(worker: Client, folder: str, title: str, kind: str = "decision", **more
 
 def test_open_goals_are_listed_and_those_that_are_done_on_request(home: Home, worker: Client, project: str, other: str):
     asked(home, other, "goal", "add", "Theirs")
-    first = asked(home, project, "goal", "add", "Ship the shop")["goal"]["id"]
-    second = asked(home, project, "goal", "add", "Pay by card")["goal"]["id"]
+    first = asked(home, project, "goal", "add", "Ship the shop")["id"]
+    second = asked(home, project, "goal", "add", "Pay by card")["id"]
     asked(home, project, "goal", "done", first, "--outcome", "since 2.1")
     assert run(home, project, "goal", "list") == f"[ ] {second}  Pay by card\n"
     assert run(home, project, "goal", "list", "--all") == (
@@ -69,7 +69,7 @@ def test_open_goals_are_listed_and_those_that_are_done_on_request(home: Home, wo
 
 def test_a_prompt_about_goals_is_told_the_open_ones(worker: Client, project: str):
     def add(title: str) -> str:
-        return str(worker.post("/api/goals", {"title": title, "project_path": project})["goal"]["id"])
+        return keep(worker, project, title, kind="goal", detail={"status": "open"})
 
     still_open, reached = add("Ship the shop"), add("Choose a name")
     worker.post(f"/api/goals/{reached}", {})
@@ -93,8 +93,6 @@ def test_links_are_walked_both_ways(home: Home, worker: Client, project: str):
         f"  supersedes -> [decision] {first}  zebra one (superseded)",
         f"  <- supersedes [decision] {third}  zebra three",
     }
-    assert third in run(home, project, "graph", first)
-    assert third not in run(home, project, "graph", first, "--hops", "1")
     assert "give either the id" in run(home, project, "graph", fails=True)
 
 

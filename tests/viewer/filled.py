@@ -141,7 +141,7 @@ def _do(agent: Claude, step: Step, product: Product, client: Client) -> None:
         told = {"kind": "note", "title": given[0], "project_path": str(product.root)}
         client.post("/api/memories", told)
     elif verb == "goal":
-        client.post("/api/goals", {"title": given[0], "project_path": str(product.root)})
+        client.post("/api/memories", {"kind": "goal", "title": given[0], "project_path": str(product.root)})
     elif verb == "remember":
         kind, title, *_ = given
         agent.memory("memory_remember", {"kind": kind, "title": title}, call=lambda told: client.post("/api/mcp", told))
@@ -289,8 +289,8 @@ def _governed(client: Client, projects: Mapping[str, str], ids: Mapping[str, str
         "/api/supersede", {"old": search, "title": "Search uses Meilisearch", "body": "typos in German"}
     )
     shop = {"project_path": projects["shop"]}
-    season = client.post("/api/goals", {"title": "Lisbon opens in October", **shop})["goal"]
-    done = client.post("/api/goals", {"title": "Magic links instead of passwords", **shop})["goal"]
+    goals = [{"kind": "goal", "title": title, **shop} for title in ("Lisbon opens in October", "Magic links")]
+    season, done = client.post("/api/memories", {"memories": goals})["memories"]
     client.post(f"/api/goals/{done['id']}", {"outcome": "live since May"})
     return {
         "pinned": money,

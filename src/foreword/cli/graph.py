@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,9 +19,7 @@ def graph(
     id: Annotated[str, typer.Argument(metavar="[ID]", help="A memory's id, or enough of its beginning.")] = "",
     *,
     calls: Annotated[str, typer.Option(metavar="NAME", help="A function or Class.method, instead of a memory.")] = "",
-    hops: Annotated[
-        int | None, typer.Option(metavar="N", min=1, max=10, help="Steps to follow (default 2; calls 1).")
-    ] = None,
+    hops: Annotated[int, typer.Option(metavar="N", min=1, max=10, help="Steps to follow, with --calls.")] = 1,
     json: Json = False,
     project: Project = "",
 ) -> None:
@@ -38,30 +36,26 @@ def graph(
     if bool(id) == bool(calls):
         raise typer.BadParameter("give either the id of a memory, or --calls NAME")
     if calls:
-        _calls(calls, folder(project), hops=hops or 1, json=json)
+        _calls(calls, folder(project), hops=hops, json=json)
     else:
-        _links(id, hops=hops, json=json)
+        _links(id, json=json)
 
 
-def _links(id: str, *, hops: int | None, json: bool) -> None:
+def _links(id: str, *, json: bool) -> None:
     client = connect()
-    answer = client.get(route("/api/graph", full_id(client, id)), hops=hops)
+    answer = client.get(route("/api/graph", full_id(client, id)))
     if json:
         output.write_json(answer)
         return
     output.write(_memory(answer))
-
-    def line(node: dict[str, Any]) -> str:
-        return f"{node['relation']} -> {_memory(node)}" if node["forth"] else f"<- {node['relation']} {_memory(node)}"
-
-    _print_tree(answer["beyond"], line=line, children=lambda node: node["beyond"])
-    if not answer["whole"]:
-        output.remark("there are more links further on; --hops follows them")
+    for link in answer["links"]:
+        arrow = f"{link['relation']} ->" if link["forth"] else f"<- {link['relation']}"
+        output.write(f"  {arrow} {_memory(link)}")
 
 
-def _memory(node: dict[str, Any]) -> str:
-    status = "" if node["status"] == "active" else f" ({node['status']})"
-    return f"[{node['kind']}] {node['id']}  {node['title']}{status}"
+def _memory(memory: dict[str, Any]) -> str:
+    status = "" if memory["status"] == "active" else f" ({memory['status']})"
+    return f"[{memory['kind']}] {memory['id']}  {memory['title']}{status}"
 
 
 def _calls(name: str, path: str, *, hops: int, json: bool) -> None:
@@ -92,13 +86,7 @@ def _calls(name: str, path: str, *, hops: int, json: bool) -> None:
         output.write(f"{place.signature or place.function}  {place.file}:{place.line}")
     for heading, nodes in (("called by", callers), ("calls", called)):
         output.write(f"\n{heading}:" if nodes else f"\n{heading}: nothing that is defined here")
-        _print_tree(nodes, line=_call, children=lambda node: node.further)
-
-
-def _call(node: Node) -> str:
-    name = node.place.function or "(the file itself)"
-    mark = "  (see above)" if node.again else f"  (one of {node.several})" if node.several else ""
-    return f"{name}  {node.file}:{node.line}{mark}"
+        _print_calls(nodes)
 
 
 def _unique(nodes: Sequence[Node]) -> list[Node]:
@@ -109,12 +97,12 @@ def _unique(nodes: Sequence[Node]) -> list[Node]:
     return list(seen.values())
 
 
-def _print_tree(nodes: Sequence[Any], *, line: Callable[[Any], str], children: Callable[[Any], Sequence[Any]]) -> None:
-    left = [(node, 1) for node in reversed(nodes)]
-    while left:
-        node, depth = left.pop()
-        output.write(f"{'  ' * depth}{line(node)}")
-        left += [(each, depth + 1) for each in reversed(children(node))]
+def _print_calls(nodes: Sequence[Node], *, depth: int = 1) -> None:
+    for node in nodes:
+        name = node.place.function or "(the file itself)"
+        mark = "  (see above)" if node.again else f"  (one of {node.several})" if node.several else ""
+        output.write(f"{'  ' * depth}{name}  {node.file}:{node.line}{mark}")
+        _print_calls(node.further, depth=depth + 1)
 
 
 def _as_json(node: Node, name: str) -> dict[str, Any]:

@@ -204,8 +204,7 @@ def add_goal(
 ) -> None:
     """Add a goal."""
     refuse_agents()
-    goal = {"title": " ".join(title), "project_path": folder(project)}
-    _print_goal(connect().post("/api/goals", goal), json=json)
+    _store({"kind": "goal", "title": " ".join(title), "detail": {"status": "open"}}, project=project, json=json)
 
 
 @goal_app.command("list")
@@ -220,12 +219,8 @@ def list_goals(
         output.write_json(answer)
         return
     for each in answer["goals"]:
-        _print_goal({"goal": each}, json=False)
-    if not answer["open"] + answer["done"]:
-        output.remark("no goals yet; `foreword goal add` adds one")
-        return
-    more = "" if everything or not answer["done"] else " (--all lists them)"
-    output.remark(f"{answer['open']} open, {answer['done']} done{more}")
+        _print_goal(each)
+    output.remark(f"{answer['open']} open, {answer['done']} done")
 
 
 @goal_app.command("done")
@@ -237,7 +232,8 @@ def finish_goal(
     """Mark a goal as reached; `foreword undo` opens it again."""
     refuse_agents()
     client = connect()
-    _print_goal(client.post(route("/api/goals", full_id(client, id)), {"outcome": outcome}), json=json)
+    answer = client.post(route("/api/goals", full_id(client, id)), {"outcome": outcome})
+    output.write_json(answer) if json else _print_goal(answer["memory"])
 
 
 def warn_of_secrets(texts: dict[str, Any]) -> None:
@@ -269,14 +265,11 @@ def _store(memory: dict[str, Any], *, project: str, json: bool, scope: str = "pr
     warn_of_secrets(memory)
 
 
-def _print_goal(answer: dict[str, Any], *, json: bool) -> None:
-    if json:
-        output.write_json(answer)
-        return
-    goal = answer["goal"]
-    output.write(f"[{'x' if goal['status'] == 'done' else ' '}] {goal['id']}  {goal['title']}")
-    if goal["outcome"]:
-        output.write(f"      = {goal['outcome']}")
+def _print_goal(goal: dict[str, Any]) -> None:
+    detail = goal["detail"]
+    output.write(f"[{'x' if detail.get('status') == 'done' else ' '}] {goal['id']}  {goal['title']}")
+    if detail.get("outcome"):
+        output.write(f"      = {detail['outcome']}")
 
 
 def _print_memory(memory: dict[str, Any], *, links: list[dict[str, str]]) -> None:

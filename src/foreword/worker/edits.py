@@ -178,15 +178,14 @@ def _ids(body: Mapping[str, Any]) -> tuple[str, ...]:
 # ---- what waits for the user
 
 
-def list_review(app: App, *, project_path: str = "", project: str = "", most: int | None = None) -> dict[str, Any]:
+def list_review(app: App, *, project_path: str = "", project: str = "", most: int = 1000) -> dict[str, Any]:
     """Return the proposals and notes that wait for the user in a project, or in all; at most so many of each."""
     key = project or (app.projects.at(project_path).key if project_path else "")
     scopes = (f"project:{key}",) if key else ()
     store = app.store
     proposals = [each for each in store.memories.proposed() if not scopes or each.scope in scopes]
     # A badge shows only a number, and there may be thousands of notes.
-    limit = {} if most is None else {"limit": most}
-    notes = store.memories.list(("note",), scopes=scopes, statuses=("active",), **limit) if most != 0 else ()
+    notes = store.memories.list(("note",), scopes=scopes, statuses=("active",), limit=most) if most else ()
     return {
         "proposals": [serialize.memory(each) for each in proposals[:most]],
         "notes": [serialize.memory(each) for each in notes],

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from inspect import Parameter, signature
 from typing import Any
 
 from foreword.errors import BadRequest
 from foreword.worker.http import Request
+
+MOST = {"limit": 1000, "budget": 100_000, "days": 36_500}  # of whole numbers in a query
 
 
 def body(request: Request) -> dict[str, Any]:
@@ -25,12 +29,28 @@ def last(request: Request) -> str:
     return "/".join(request.path.split("/")[3:])
 
 
+def arguments(handle: Callable[..., object], request: Request) -> dict[str, Any]:
+    """Return the query's values for the keyword parameters of *handle*, each of the type of its default."""
+    found: dict[str, Any] = {}
+    for name, parameter in signature(handle).parameters.items():
+        default = parameter.default
+        if parameter.kind is not Parameter.KEYWORD_ONLY:
+            continue
+        if isinstance(default, bool):
+            found[name] = flag(request, name)
+        elif isinstance(default, int):
+            found[name] = whole(request, name, default, most=MOST.get(name, 1 << 62))
+        elif isinstance(default, float):
+            found[name] = number(request, name, default)
+        elif isinstance(default, tuple):
+            found[name] = items(request, name)
+        else:
+            found[name] = word(request, name)
+    return found
+
+
 def word(request: Request, name: str) -> str:
     return request.query.get(name, "")
-
-
-def words(request: Request, *names: str) -> dict[str, Any]:
-    return {name: word(request, name) for name in names}
 
 
 def items(request: Request, name: str) -> tuple[str, ...]:
@@ -55,6 +75,6 @@ def number(request: Request, name: str, default: float = 0.0) -> float:
 
 def whole(request: Request, name: str, default: int = 0, *, most: int) -> int:
     value = number(request, name, default)
-    if not 0 <= value <= most or value != int(value):
+    if not min(0, default) <= value <= most or value != int(value):
         raise BadRequest(f"`{name}` must be a whole number from 0 to {most}", hint="leave it out for the default")
     return int(value)

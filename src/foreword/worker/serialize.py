@@ -91,15 +91,6 @@ def rejected(kept: Memory, why: str) -> dict[str, Any]:
     return {"memory": kept.id, "kind": kept.kind, "title": kept.title, "why": why}
 
 
-def goal(kept: Memory) -> dict[str, Any]:
-    """Return a goal as JSON."""
-    return {
-        **{name: getattr(kept, name) for name in ("id", "title", "body", "project", "created")},
-        "status": "done" if kept.detail.get("status") == "done" else "open",
-        "outcome": str(kept.detail.get("outcome") or ""),
-    }
-
-
 def memory(kept: Memory) -> dict[str, Any]:
     """Return a memory as JSON."""
     return {
