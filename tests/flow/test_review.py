@@ -4,11 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
-import pty
-import select
-import sys
-import termios
 import time
 from typing import Any
 
@@ -18,7 +13,7 @@ from foreword.errors import BadRequest, NotFound
 from foreword.paths import Home
 from foreword.worker.client import Client
 from tests.flow import forked
-from tests.flow.conftest import CLEAN, until, wait_for
+from tests.flow.conftest import CLEAN, wait_for
 
 clock = itertools.count()
 
@@ -123,7 +118,7 @@ def test_accepted_for_the_project_it_stays_there(client, home, project, tmp_path
 def test_a_note_becomes_what_it_is_or_goes(client, home, project):
     for text in ("Slots are kept in UTC", "buy milk"):
         foreword(home, project, "note", text)
-    listed = foreword(home, project, "review")  # in a pipe it is a list
+    listed = foreword(home, project, "review")
     milk, slots = (line.split()[0] for line in listed.splitlines() if "[note]" in line)
     made = foreword(home, project, "review", "promote", slots, "decision").split()[0]
     foreword(home, project, "review", "discard", milk)
@@ -143,7 +138,8 @@ def test_status_says_how_much_waits_and_the_agent_is_not_told(client, home, proj
 
 
 def test_a_learning_that_sleeps_says_so(client, home, project):
-    foreword(home, project, "add", "learning", "The sandbox drops mail at night", "--confidence", "0.3")
+    unsure = {"kind": "learning", "title": "The sandbox drops mail at night", "confidence": 0.3}
+    client.post("/api/memories", {**unsure, "project_path": project})
     found = foreword(home, project, "search", "sandbox", "mail")
     assert "dormant" in found
     [result] = json.loads(foreword(home, project, "search", "sandbox", "mail", "--json"))["results"]
@@ -176,54 +172,3 @@ def test_what_the_user_writes_there_is_redacted(client, project):
     secret = "ghp_" + "a1B2" * 9
     told = {"do": "promote", "id": note["id"], "as": "goal", "title": f"Rotate {secret}"}
     assert secret not in json.dumps(client.post("/api/review", told))
-
-
-def test_on_a_terminal_one_comes_after_the_other_with_a_key_each(client, home, project):
-    one = twice(client, project)
-    for text in ("Slots are kept in UTC", "buy milk"):
-        foreword(home, project, "note", text)
-    # accept; of the notes the newest first: discard one, promote the other to a decision
-    said = typed(home, project, ["a", "r", "a", "d"])
-    assert "1 of 3" in said
-    assert "3 of 3" in said
-    assert client.get("/api/review")["waiting"] == 0
-    assert client.get(f"/api/memories/{one['id']}")["memory"]["status"] == "active"
-    kinds = {
-        each["title"]: each["kind"]
-        for each in client.get("/api/search", q="slots UTC", project_path=project)["results"]
-    }
-    assert kinds["Slots are kept in UTC"] == "decision"
-
-
-def test_on_a_terminal_quitting_leaves_everything_as_it_is(client, home, project):
-    twice(client, project)
-    typed(home, project, ["s"])
-    typed(home, project, ["q"])
-    assert client.get("/api/review")["waiting"] == 1
-
-
-def typed(home: Home, folder: str, keys: list[str]) -> str:
-    """What `foreword review` says on a terminal to somebody who presses these keys, each when it is asked for."""
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.chdir(folder)
-        environ = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "FOREWORD_HOME": str(home.root), "TERM": "dumb"}
-        os.execve(sys.executable, [sys.executable, "-m", "foreword", "review"], environ)
-    said, heard = "", 0
-    for _ in until(60):
-        if select.select([terminal], [], [], 0.2)[0]:
-            try:
-                part = os.read(terminal, 4096)
-            except OSError:
-                break
-            said += part.decode("utf-8", "replace")
-        asked = said.count("s skip")
-        if keys and asked > heard:
-            wait_for(lambda: not termios.tcgetattr(terminal)[3] & termios.ICANON)  # it is set to give single keys
-            os.write(terminal, keys.pop(0).encode())
-            heard = asked
-    os.close(terminal)
-    _, status = os.waitpid(pid, 0)
-    assert status == 0, said
-    assert not keys, said
-    return said

@@ -62,18 +62,17 @@ def show(which: Which = "", json: Json = False) -> None:
         output.write_json(answer)
         return
     kinds = ", ".join(f"{count} {kind}" for kind, count in answer["kinds"].items())
-    switched = [STATES[name] for name, on in answer["switches"].items() if on] + _opted_out(which, answer)
     output.fields(
         [
             ("name", answer["name"]),
             ("key", answer["key"]),
-            ("folders", _lines(answer["roots"])),
+            ("folders", "\n".join(answer["roots"])),
             ("memories", f"{answer['memories']}{f' ({kinds})' if kinds else ''}"),
             ("sessions", str(answer["sessions"])),
             ("last seen", output.local_time(answer["last"])),
-            *((name.replace("_", " "), _lines(value)) for name, value in answer["facts"].items()),
-            ("aliases", _lines(answer["aliases"])),
-            ("switched", _lines(switched)),
+            *_facts(answer),
+            ("aliases", "\n".join(answer["aliases"])),
+            ("switched", "\n".join(_states(which, answer))),
         ]
     )
     for hint in answer["hints"]:
@@ -123,7 +122,7 @@ def set_facts(
     if json:
         output.write_json(answer)
         return
-    output.fields((name.replace("_", " "), _lines(value)) for name, value in answer["facts"].items())
+    output.fields(_facts(answer))
     output.remark(f"stored for {answer['name']} ({answer['key']})")
 
 
@@ -223,47 +222,36 @@ def _switch(which: str, names: Sequence[str], *, on: bool) -> None:
             raise BadRequest(f"{wrong[0]} has a comma in it", hint=f"write {name} into {home.config} by hand")
         if tuple(after) != tuple(getattr(before, name)):
             change(home, name, ",".join(after))
-    settings = load(home, os.environ).settings
-    refresh(home, settings)  # a hook that finds no worker obeys too
-    left = [name for name in STATES if _lists(getattr(settings, name, ()), [*keys, *about["roots"]])]
-    _wait_until_adopted(client, about["key"], {name: name in left for name in about["switches"]})
-    states = [*(STATES[name] for name in left), *_opted_out(which, about)]
-    output.write(f"{about['name'] or about['key']} is {'; '.join(states) or 'on: captured and injected'}")
-
-
-def _wait_until_adopted(client: Client, key: str, switches: dict[str, bool]) -> None:
-    """Return when the worker obeys: nothing is captured or injected after the command said so."""
-    until = time.monotonic() + ADOPT_SECONDS
-    while time.monotonic() < until:
-        if client.get("/api/project", of=key)["switches"] == switches:
-            return
+    refresh(home, load(home, os.environ).settings)  # a hook that finds no worker obeys too
+    until = time.monotonic() + ADOPT_SECONDS  # nothing is captured or injected after the command said so
+    while any(about["switches"][name] is on for name in names) and time.monotonic() < until:
         time.sleep(0.1)
+        about = _about(client, which)
+    states = _states(which, about)
+    output.write(f"{about['name'] or about['key']} is {'; '.join(states) or 'on: captured and injected'}")
 
 
 def _about(client: Client, which: str) -> dict[str, Any]:
     return client.get("/api/project", of=_name_or_folder(which), project_path=folder())
 
 
-def _opted_out(which: str, about: dict[str, Any]) -> list[str]:
-    """Return what a file in the repository itself switches off."""
+def _states(which: str, about: dict[str, Any]) -> list[str]:
+    """Return what is switched off by the settings, and by a file in the repository itself."""
     from foreword.projects import resolve
 
     path = _name_or_folder(which) or folder()
     root = about["root"] or (resolve(path).root if path.startswith("/") else "")
     switches = opted_out(root) if root else ()
-    return [f"{OPTED_OUT[switches]} by its own {FILE}"] if switches else []
+    by_file = [f"{OPTED_OUT[switches]} by its own {FILE}"] if switches else []
+    return [*(STATES[name] for name, is_off in about["switches"].items() if is_off), *by_file]
 
 
-def _lists(entries: Sequence[str], names: Sequence[str]) -> bool:
-    """Return whether one of *names* is, or is below, one of *entries*."""
-    return any(f"{name}/".startswith(f"{entry.rstrip('/')}/") for entry in entries for name in names if entry)
+def _facts(about: dict[str, Any]) -> list[tuple[str, str]]:
+    facts = about["facts"].items()
+    return [(name.replace("_", " "), value if name == "role" else "\n".join(value)) for name, value in facts]
 
 
 def _name_or_folder(name: str) -> str:
     """Return a folder as its absolute path, and a key or name as it is."""
     is_folder = name.startswith(("/", "~", ".")) or (name and os.path.isdir(name))
     return folder(name) if is_folder else name
-
-
-def _lines(value: object) -> str:
-    return "\n".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -61,27 +61,28 @@ def sessions(
 def _print_story(story: dict[str, Any]) -> None:
     session, memories = story["session"], story["memories"]
     active = [each for each in memories if each["status"] == "active"]
-    summary = next((each for each in memories if each["kind"] == "summary"), None)
+    empty: dict[str, Any] = {"body": "", "files": [], "detail": {}}
+    summary = next((each for each in memories if each["kind"] == "summary"), empty)
     lasted = output.duration(session["last"] - session["started"])
-    tokens = sum(each["tokens"] for each in story["injections"])
-    rows = [
-        ("session", session["id"]),
-        ("agent", session["host"]),
-        ("when", f"{output.local_time(session['started'])}, {lasted} ({output.age(session['last'])})"),
-        ("title", session["title"]),
-        ("outcome", summary["body"] if summary else ""),
-        ("work", _work(summary["detail"]) if summary else ""),
-        ("still open", "\n".join(story["open"])),
-        ("turns", "\n".join(_turn(each) for each in active if each["kind"] == "turn")),
-        ("changed", "\n".join(_change(each) for each in story["changes"])),
-        ("files", "\n".join(summary["files"]) if summary else ""),
-    ]
-    for kind, name in SECTIONS:
-        rows.append((name, "\n".join(_point(each) for each in active if each["kind"] == kind)))
-    blocks = len(story["injections"])
-    rows.append(("was given", f"{output.plural(blocks, 'blocks')}, {tokens} tokens" if blocks else ""))
-    rows.append(("was given nothing", _no_context(story["no_context"])))
-    output.fields(rows)
+    blocks, tokens = len(story["injections"]), sum(each["tokens"] for each in story["injections"])
+    reasons = Counter(each["says"] or each["why"] for each in story["no_context"])
+    output.fields(
+        [
+            ("session", session["id"]),
+            ("agent", session["host"]),
+            ("when", f"{output.local_time(session['started'])}, {lasted} ({output.age(session['last'])})"),
+            ("title", session["title"]),
+            ("outcome", summary["body"]),
+            ("work", _work(summary["detail"])),
+            ("still open", "\n".join(story["open"])),
+            ("turns", "\n".join(_turn(each) for each in active if each["kind"] == "turn")),
+            ("changed", "\n".join(map(_change, story["changes"]))),
+            ("files", "\n".join(summary["files"])),
+            *((name, "\n".join(_point(each) for each in active if each["kind"] == kind)) for kind, name in SECTIONS),
+            ("was given", f"{output.plural(blocks, 'blocks')}, {tokens} tokens" if blocks else ""),
+            ("was given nothing", "\n".join(f"{times} × {why}" for why, times in reasons.most_common())),
+        ]
+    )
 
 
 def _work(detail: dict[str, Any]) -> str:
@@ -94,20 +95,10 @@ def _work(detail: dict[str, Any]) -> str:
 def _turn(memory: dict[str, Any]) -> str:
     """Return a prompt in the user's words, and what came of it."""
     detail = memory["detail"]
-    author = str(detail.get("author", "")).partition(":")[0]
     words = str(detail.get("user") or "").split("\n")[0]
-    prompt = f'"{words}"' if words else f"({author or 'no'} prompt)"
+    prompt = f'"{words}"' if words else f"({str(detail.get('author', '')).partition(':')[0] or 'no'} prompt)"
     edited = f"edited {', '.join(memory['files'])}" if memory["files"] else ""
     return f"{memory['id']}  {prompt}\n  → {detail.get('outcome') or ', '.join(detail.get('commits', ())) or edited}"
-
-
-def _no_context(rows: list[dict[str, Any]]) -> str:
-    """Return how often nothing was injected, the most frequent reason first."""
-    if not rows:
-        return ""
-    reasons = Counter(each["says"] or each["why"] for each in rows)
-    times = "once" if len(rows) == 1 else f"{len(rows)} times"
-    return f"{times}: {'; '.join(f'{many} × {why}' for why, many in reasons.most_common())}"
 
 
 def _change(change: dict[str, Any]) -> str:
@@ -115,15 +106,12 @@ def _change(change: dict[str, Any]) -> str:
 
 
 def _point(memory: dict[str, Any]) -> str:
+    """Return a memory with its reason; of a failure, how often it came here and what fixed it, here or elsewhere."""
+    line = f"{memory['id']}  {memory['title']}"
+    if here := memory.get("here"):
+        line += f", {here['times']} times" if here["times"] > 1 else ""
+        where = f" {'later' if here['later'] else 'before'} in {here['by'][:8]}" if here["by"] else ""
+        back = "; it came back" if here["open"] else ""
+        return f"{line}; what worked{where}: {here['fix']}{back}" if here["fix"] else line
     why = str(memory["detail"].get("why") or "").removeprefix("because ")
-    why = "" if why in memory["title"] else why
-    more = _fix(memory["here"]) if "here" in memory else f", because {why}" if why else ""
-    return f"{memory['id']}  {memory['title']}{more}"
-
-
-def _fix(here: dict[str, Any]) -> str:
-    """Return how often a failure came in this session and what fixed it, here or in another session."""
-    times = f", {here['times']} times" if here["times"] > 1 else ""
-    where = f" later in {here['by'][:8]}" if here["later"] else f" before in {here['by'][:8]}" if here["by"] else ""
-    back = "; it came back" if here["open"] else ""
-    return f"{times}; what worked{where}: {here['fix']}{back}" if here["fix"] else times
+    return line if not why or why in memory["title"] else f"{line}, because {why}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil
 from typing import Any
 
@@ -56,54 +56,33 @@ def alike(one: Memory, other: Memory) -> float:
 # ---- which memories say the same
 
 
-@dataclass(frozen=True)
-class _Words:
-    in_order: tuple[str, ...]
-    all: frozenset[str]
-
-
-def _alike(one: _Words, other: _Words) -> float:
-    if one.in_order == other.in_order:
+def _alike(one: Sequence[str], other: Sequence[str]) -> float:
+    if one == other:
         return 1.0
-    both, either = one.all & other.all, one.all | other.all
-    if not both or _tells_apart(one.all - both, other.all - both):
+    words, more = frozenset(one), frozenset(other)
+    both, either = words & more, words | more
+    if not both or _tells_apart(words - both, more - both):
         return 0.0
-    share = len(both) / len(either)
-    if share >= ALIKE and not DIRECTED.isdisjoint(either):
-        share = min(share, _common_order(one.in_order, other.in_order))
-    return share
+    if not DIRECTED.isdisjoint(either) and [each for each in one if each in both] != [
+        each for each in other if each in both
+    ]:
+        return 0.0
+    return len(both) / len(either)
 
 
 def _tells_apart(one: frozenset[str], other: frozenset[str]) -> bool:
     """Return whether the words of only one make them different: a number, a turn, or a name for another name."""
-
-    def has_name(words: Iterable[str]) -> bool:
-        return any(word not in GENERIC and word not in STOP_WORDS for word in words)
-
     if any(word in TURNING or not word.isalpha() for word in (*one, *other)):
         return True
-    return has_name(one) and has_name(other)
+    return all(any(word not in GENERIC and word not in STOP_WORDS for word in words) for words in (one, other))
 
 
-def _common_order(one: Sequence[str], other: Sequence[str]) -> float:
-    """Return the share of two rows of words that is in the same order (their longest common subsequence)."""
-    best = [0] * (len(other) + 1)
-    for word in one:
-        before = 0
-        for place, against in enumerate(other, 1):
-            here = best[place]
-            best[place] = before + 1 if word == against else max(here, best[place - 1])
-            before = here
-    return 2 * best[-1] / (len(one) + len(other))
-
-
-def _words_of(memory: Memory) -> _Words:
+def _words_of(memory: Memory) -> tuple[str, ...]:
     text = f"{memory.title}\n{memory.body}"
     if memory.kind not in LASTING:  # of an event everything must be the same, and the code that it is about
         detail = {name: each for name, each in memory.detail.items() if name not in OWN}
         text = " ".join((text, text_in(detail), *sorted(memory.files), *sorted(memory.functions)))
-    in_order = tuple(_words(text))
-    return _Words(in_order, frozenset(in_order))
+    return tuple(_words(text))
 
 
 def _words(text: str) -> Iterator[str]:
@@ -130,51 +109,26 @@ def _rank(memory: Memory) -> tuple[Any, ...]:
     return not memory.pinned, trust_rank(memory.trust), -memory.confirmed, -memory.seen, memory.id
 
 
-class _Candidates:
-    """Memories that may be alike, found by their rarest words: two that share nine tenths share one of those."""
-
-    def __init__(self, words: Mapping[str, _Words]) -> None:
-        self._words = words
-        self._count = Counter(word for each in words.values() for word in each.all)
-        self._by_key: dict[object, list[str]] = {}
-
-    def add(self, memory: Memory) -> None:
-        for key in self._keys(memory):
-            self._by_key.setdefault(key, []).append(memory.id)
-
-    def near(self, memory: Memory) -> list[str]:
-        size = len(self._words[memory.id].all)
-        found = dict.fromkeys(id for key in self._keys(memory) for id in self._by_key.get(key, ()))
-        return [id for id in found if ALIKE * size <= len(self._words[id].all) <= size / ALIKE]
-
-    def _keys(self, memory: Memory) -> list[object]:
-        words = self._words[memory.id]
-        if memory.kind not in LASTING:
-            return [words.in_order]
-        rarest = sorted(words.all, key=lambda word: (self._count[word], word))
-        return [*rarest[: len(rarest) - ceil(ALIKE * len(rarest)) + 1]]
-
-
 # ---- merge
 
 
 def _merges(memories: Sequence[Memory], apart: frozenset[str], *, about: PlanContext) -> list[MemoryChange]:
-    words = {}
-    for number, memory in enumerate(memories):
-        if number % EVERY == 0:
-            about.give_way()
-        words[memory.id] = _words_of(memory)
-    candidates = _Candidates(words)
+    words = {memory.id: _words_of(memory) for memory in memories}
+    count = Counter(word for each in words.values() for word in frozenset(each))
+    by_key: dict[object, list[str]] = {}
     kept: dict[str, Memory] = {}  # as they are after the merges so far
     planned: list[MemoryChange] = []
     for number, memory in enumerate(memories):
         if number % EVERY == 0:
             about.give_way()
-        near = [kept[id] for id in candidates.near(memory) if _may_merge(kept[id], memory, apart=apart)]
+        keys = _keys(memory, words[memory.id], count)
+        near = [kept[id] for id in dict.fromkeys(id for key in keys for id in by_key.get(key, ()))]
+        near = [each for each in near if _may_merge(each, memory, apart=apart)]
         winner = max(near, key=lambda each: _alike(words[each.id], words[memory.id]), default=None)
         if winner is None or _alike(words[winner.id], words[memory.id]) < ALIKE:
             kept[memory.id] = memory
-            candidates.add(memory)
+            for key in keys:
+                by_key.setdefault(key, []).append(memory.id)
             continue
         after = kept[winner.id] = _with_evidence(winner, memory)
         detail = {**memory.detail, SAME_AS: winner.id}
@@ -188,6 +142,14 @@ def _merges(memories: Sequence[Memory], apart: frozenset[str], *, about: PlanCon
             )
         )
     return planned
+
+
+def _keys(memory: Memory, words: tuple[str, ...], count: Mapping[str, int]) -> list[object]:
+    """Return the rarest words of a memory: two memories that share nine tenths of their words share one of these."""
+    if memory.kind not in LASTING:
+        return [words]
+    rarest = sorted(frozenset(words), key=lambda word: (count[word], word))
+    return [*rarest[: len(rarest) - ceil(ALIKE * len(rarest)) + 1]]
 
 
 def _may_merge(winner: Memory, loser: Memory, *, apart: frozenset[str]) -> bool:

@@ -75,13 +75,6 @@ class ProjectRegistry:
         self.saw(project)
         return project
 
-    def writable_at(self, folder: str) -> Project:
-        """Return the project of a folder, or raise BadRequest where nothing may be kept."""
-        project = self.at(folder)
-        self.refuse_to_write(project)
-        self.saw(project)
-        return project
-
     def counted(self, project: Project) -> Project:
         """Return the project that this one counts as, under the name that people gave it."""
         known = self.known()

@@ -51,21 +51,18 @@ def memory(body: Any, *, find_project: Callable[[str], Project], now: float) -> 
     """Return the memory that a caller wrote, redacted; raise BadRequest for what makes no sense."""
     if not isinstance(body, dict):
         raise BadRequest("a memory is a JSON object", hint="send {kind, title, …}")
-    kind, title = _kind(body.get("kind")), body.get("title")
-    if not isinstance(title, str) or not title.strip():
-        raise BadRequest("a memory needs a title", hint="say in one line what is worth knowing")
-    source = redact(storable(str(body.get("source") or "user")))
-    trust = _trust(body, source)
-    confidence = _confidence(body.get("confidence", 1.0))
-    scope, project = _scope(body, find_project=find_project)
     clean = redact_all({name: body.get(name) for name in ("title", "body", "tags", "files", "functions", "detail")})
-    when = _when(body, "created") or now
-    seen = body.get("seen", 1)
+    source = redact(storable(str(body.get("source") or "user")))
+    scope, project = _scope(body, find_project=find_project)
+    created = _when(body, "created") or now
+    seen, detail = body.get("seen", 1), clean.get("detail") or {}
     if not isinstance(seen, int) or isinstance(seen, bool) or not 1 <= seen <= 1_000_000:
         raise BadRequest("`seen` must be a whole number from 1 on", hint="leave it out for 1")
+    if not isinstance(detail, dict):
+        raise BadRequest("`detail` must be an object", hint="send {…}, or leave it out")
     return Memory(
-        kind=kind,
-        title=text(clean, "title").strip(),
+        kind=_kind(body.get("kind")),
+        title=_title(clean),
         body=text(clean, "body"),
         uid=redact(str(body.get("uid") or "")),
         scope=scope,
@@ -75,12 +72,12 @@ def memory(body: Any, *, find_project: Callable[[str], Project], now: float) -> 
         functions=texts(clean, "functions"),
         session=redact(str(body.get("session") or "")),
         source=source,
-        trust=trust,
-        confidence=confidence,
+        trust=_trust(body, source),
+        confidence=_confidence(body.get("confidence", 1.0)),
         seen=seen,
-        created=when,
-        confirmed=_when(body, "confirmed") or when,
-        detail=_detail(clean),
+        created=created,
+        confirmed=_when(body, "confirmed") or created,
+        detail=detail,
     )
 
 
@@ -94,9 +91,7 @@ def changes(body: Mapping[str, Any]) -> dict[str, Any]:
     lists = ("tags", "files", "functions")
     changed: dict[str, Any] = {name: (texts if name in lists else text)(clean, name) for name in clean}
     if "title" in changed:
-        changed["title"] = changed["title"].strip()
-        if not changed["title"]:
-            raise BadRequest("a memory needs a title", hint="say in one line what is worth knowing")
+        changed["title"] = _title(clean)
     if "kind" in value:
         changed["kind"] = _kind(value["kind"])
     if "confidence" in value:
@@ -170,6 +165,13 @@ def known(store: Store, id: str, *, hint: str = "`foreword search` finds ids") -
     return found[0]
 
 
+def _title(body: Mapping[str, Any]) -> str:
+    title = text(body, "title").strip()
+    if not title:
+        raise BadRequest("a memory needs a title", hint="say in one line what is worth knowing")
+    return title
+
+
 def _kind(kind: Any) -> str:
     if not isinstance(kind, str) or kind not in KINDS:
         raise BadRequest(f"unknown kind {kind!r}", hint=f"one of {', '.join(KINDS)}")
@@ -190,13 +192,6 @@ def _confidence(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
         raise BadRequest("`confidence` must be a number from 0 to 1", hint="leave it out for 1")
     return float(value)
-
-
-def _detail(body: Mapping[str, Any]) -> dict[str, Any]:
-    value = body.get("detail") or {}
-    if not isinstance(value, dict):
-        raise BadRequest("`detail` must be an object", hint="send {…}, or leave it out")
-    return value
 
 
 def _when(body: Mapping[str, Any], name: str) -> float:
