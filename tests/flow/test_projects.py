@@ -231,7 +231,7 @@ def test_what_is_switched_differently_is_not_made_one(home: Home, worker: Client
 
 
 def test_an_unknown_memory_is_told(worker: Client):
-    for ask in (lambda: worker.get("/api/graph/dec-00000000"), lambda: worker.post("/api/goals/x", {})):
+    for ask in (lambda: worker.get("/api/memories/dec-00000000", full=1), lambda: worker.post("/api/goals/x", {})):
         with pytest.raises(NotFound):
             ask()
 

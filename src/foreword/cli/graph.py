@@ -43,12 +43,12 @@ def graph(
 
 def _links(id: str, *, json: bool) -> None:
     client = connect()
-    answer = client.get(route("/api/graph", full_id(client, id)))
+    found = client.get(route("/api/memories", full_id(client, id)), full=1)
     if json:
-        output.write_json(answer)
+        output.write_json({name: found[name] for name in ("memory", "links")})
         return
-    output.write(_memory(answer))
-    for link in answer["links"]:
+    output.write(_memory(found["memory"]))
+    for link in found["links"]:
         arrow = f"{link['relation']} ->" if link["forth"] else f"<- {link['relation']}"
         output.write(f"  {arrow} {_memory(link)}")
 

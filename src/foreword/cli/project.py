@@ -117,8 +117,17 @@ def set_facts(
       foreword project set --depends-on payments
     """
     refuse_agents()
+    client, path = connect(), folder(project)
     facts = {"role": role, "contracts": contract, "depends_on": depends_on}
-    answer = connect().post("/api/project", {**facts, "name": name, "project_path": folder(project)})
+    facts = {name: value for name, value in facts.items() if value is not None}
+    about = client.get("/api/project", project_path=path) if facts else {}
+    if facts:
+        detail = {name: value for name, value in {**about["facts"], **facts}.items() if value not in ("", [""])}
+        memory = {"kind": "project", "title": detail.get("role") or about["name"], "uid": about["uid"]}
+        client.post("/api/memories", {**memory, "detail": detail, "project_path": path})
+    if name or not facts:
+        client.post("/api/project", {"name": name, "project_path": path})
+    answer = client.get("/api/project", project_path=path)
     if json:
         output.write_json(answer)
         return

@@ -24,9 +24,7 @@ from foreword.maintenance.rescan import scrub
 from foreword.models import (
     FORMS,
     TRIGGERS,
-    UNIVERSAL,
     Hit,
-    Memory,
     NoContext,
     NoContextRecord,
     Project,
@@ -357,27 +355,6 @@ def finish_goal(app: App, id: str, body: Mapping[str, Any]) -> dict[str, Any]:
     change = MemoryChange("goal", f"done: {before.title}", changed=((before, after),))
     app.store.audit.apply([change], who="user", at=app.now())
     return {"memory": serialize.memory(requests.known(app.store, id))}
-
-
-# ---- links between memories
-
-
-def show_links(app: App, id: str) -> dict[str, Any]:
-    """Return a memory with the memories that its links lead to, none of another project."""
-    memory, store = requests.known(app.store, id), app.store
-    links = store.memories.links(id)
-    ends = {each.id: each for each in store.memories.get([end for link in links for end in (link.source, link.target)])}
-    rows = []
-    for link in links:
-        forth = link.source == id
-        other = ends.get(link.target if forth else link.source)
-        if other and other.status != "forgotten" and other.scope in (memory.scope, UNIVERSAL):
-            rows.append({"relation": link.relation, "forth": forth, **_brief(other)})
-    return {**_brief(memory), "links": rows}
-
-
-def _brief(memory: Memory) -> dict[str, Any]:
-    return {name: getattr(memory, name) for name in ("id", "kind", "title", "status", "scope")}
 
 
 # ---- jobs and upkeep

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from foreword import policy
-from foreword.audit import MemoryChange
 from foreword.capture.parse import project_at
 from foreword.capture.payload import HookCall
 from foreword.errors import BadRequest, NotFound, StoreError
@@ -41,7 +40,6 @@ FRESH = 2.0  # seconds: a new remote or `git init` counts after this
 MOST_FOLDERS = 1000  # folders whose project is kept in memory
 SEEN_EVERY = 3600.0  # seconds until it is stored again that a project was seen
 FACTS = ("role", "contracts", "depends_on")
-MOST_FACTS = 20  # of one kind
 LIST_HINT = "`foreword project list` shows all of them"
 
 
@@ -182,7 +180,8 @@ def show_project(app: App, *, of: str = "", project_path: str = "") -> dict[str,
     aliases = sorted(key for key, each in known.items() if each.alias_of == project.key)
     row = _row(project.key, known, held)
     roots = [root for key in (project.key, *aliases) if key in known for root in known[key].roots]
-    same = app.store.memories.get_by_uid([f"prj:{project.key}"])
+    uid = f"prj:{project.key}"  # of the memory that describes it
+    same = app.store.memories.get_by_uid([uid])
     facts = next((each for each in same if (each.status, each.scope) == ("active", project.scope)), None)
     # Other keys of the same folder: a remote that came or changed, a repository that was made.
     hints = [
@@ -198,25 +197,20 @@ def show_project(app: App, *, of: str = "", project_path: str = "") -> dict[str,
         "kinds": dict(held[project.key].kinds) if project.key in held else {},
         "aliases": aliases,
         "facts": {name: facts.detail[name] for name in FACTS if facts and facts.detail.get(name)},
-        "memory": facts.id if facts else "",
+        "uid": uid,
         "switches": _switches(app, project, aliases),
         "hints": hints,
     }
 
 
-def describe_project(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Set a project's role, contracts and dependencies, kept as one memory; or its name."""
+def rename_project(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a project the name that people call it by."""
     project = app.projects.at(requests.text(body, "project_path"))
-    facts = {name: _fact(name, body) for name in FACTS if body.get(name) is not None}
     name = redact(requests.text(body, "name")).strip()
-    if not facts and not name:
+    if not name:
         raise BadRequest("nothing is to be set", hint="give --role, --contract, --depends-on or --name")
-    if name:
-        _see(app, project)
-        app.store.projects.rename(project.key, name)
-    if facts:
-        app.projects.refuse_to_write(project)
-        _keep_facts(app, project, facts)
+    _see(app, project)
+    app.store.projects.rename(project.key, name)
     return show_project(app, of=project.key)
 
 
@@ -343,27 +337,3 @@ def _switches(app: App, project: Project, aliases: Sequence[str]) -> dict[str, b
 
 def _listed(switches: Mapping[str, bool]) -> str:
     return ", ".join(name for name, on in switches.items() if on) or "nothing is off"
-
-
-def _fact(name: str, body: Mapping[str, Any]) -> str | list[str]:
-    if name == "role":
-        return redact(requests.text(body, "role")).strip()
-    items = [redact(each).strip() for each in requests.texts(body, name) if each.strip()]
-    if len(items) > MOST_FACTS:
-        raise BadRequest(f"`{name}` must be a list of at most {MOST_FACTS} texts", hint="give the most important")
-    return items
-
-
-def _keep_facts(app: App, project: Project, facts: Mapping[str, Any]) -> None:
-    uid, now = f"prj:{project.key}", app.now()
-    before = next(iter(app.store.memories.get_by_uid([uid])), None)
-    old = before.detail if before and before.status == "active" else {}
-    detail = {name: item for name, item in {**old, **facts}.items() if item}
-    title, why = str(detail.get("role") or project.name or project.key), f"facts of {project.key}"
-    if before is not None:
-        after = replace(before, title=title, detail=detail, status="active", confirmed=now, superseded_by="")
-        change = MemoryChange("project", why, changed=((before, after),))
-    else:
-        new = Memory("project", title, uid=uid, scope=project.scope, project=project.key, detail=detail)
-        change = MemoryChange("project", why, new=(replace(new, created=now, confirmed=now),))
-    app.store.audit.apply([change], who="user", at=now)

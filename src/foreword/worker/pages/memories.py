@@ -147,14 +147,14 @@ def waiting(app: App, *, project: str = "", limit: int = MAX_WAITING) -> dict[st
 
 
 def _links(store: Store, memory: Memory) -> list[dict[str, Any]]:
-    """Return each link with the memory at its other end, and whether it leads there."""
+    """Return each link with the memory at its other end, none of another project, and whether it leads there."""
     linked = store.memories.links(memory.id)
     others = [link.target if link.source == memory.id else link.source for link in linked]
     ends = {each["id"]: each for each in _briefly(store, others)}
     return [
         {"relation": link.relation, "forth": link.source == memory.id, **ends[other]}
         for link, other in zip(linked, others, strict=True)
-        if other in ends
+        if other in ends and ends[other]["scope"] in (memory.scope, UNIVERSAL)
     ]
 
 
