@@ -170,28 +170,6 @@ def test_what_waits_is_counted_shown_and_decided(client, page, add, project):
     assert page.get("/api/review", project=key, full=1)["waiting"] == 0
 
 
-# -- several at once ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("path", ["/api/pin", "/api/discard", "/api/review"])
-def test_a_list_that_makes_no_sense_changes_nothing_and_is_told(page, add, path):
-    id = add("decision", f"Lights are green for {path}")
-    more = {"do": "refuse"}
-    for ids, words in (
-        ([], "must name 1 to 500 memories, not 0"),
-        (id, "must be a list of texts"),
-        ([id, 7], "must be a list of texts"),
-        ([id, None], "must be a list of texts"),
-        ([id, *(f"dec-{n:08}" for n in range(500))], "must name 1 to 500 memories, not 501"),
-    ):
-        with pytest.raises(Refused, match=words) as told:
-            page.post(path, {"ids": ids, **more})
-        assert told.value.status == 400
-        assert told.value.told["hint"]
-    assert page.get(f"/api/memories/{id}", full=1)["history"] == []
-    assert len(page.post(path, {"ids": [f"dec-{n:08}" for n in range(500)], **more})["refused"]) == 500
-
-
 def test_an_edit_of_what_somebody_changed_meanwhile_is_refused(client, page, add):
     id = add("decision", "The ferry leaves at nine")
     read = page.get(f"/api/memories/{id}", full=1)
@@ -212,22 +190,6 @@ def test_what_holds_everywhere_is_not_ended_by_what_holds_in_one_project(page, a
     with pytest.raises(Refused, match="holds beyond"):
         page.post("/api/supersede", {"old": everywhere, "new": here})
     page.post("/api/supersede", {"old": here, "new": everywhere})
-
-
-def test_several_are_pinned_in_one_run_that_is_taken_back_and_done_again_as_one(client, page, add):
-    ids = [add("decision", f"Berth {n} is free") for n in range(4)]
-    page.post("/api/pin", {"id": ids[0]})
-    got = page.post("/api/pin", {"ids": [*ids, ids[1], "dec-00000000"]})
-    assert got["changed"] == ids[1:]
-    assert sorted(got["refused"]) == sorted([ids[0], "dec-00000000"])
-    assert "pinned already" in got["refused"][ids[0]]
-    assert "no memory" in got["refused"]["dec-00000000"]
-    assert len(got["entries"]) == 3
-    back = page.post("/api/undo", {"run": got["run"]})
-    assert (len(back["undone"]), back["refused"]) == (3, {})
-    assert [page.get(f"/api/memories/{id}", full=1)["memory"]["pinned"] for id in ids] == [True, False, False, False]
-    page.post("/api/undo", {"run": back["undone"][0]["run"]})
-    assert all(page.get(f"/api/memories/{id}", full=1)["memory"]["pinned"] for id in ids)
 
 
 def fetches(home: Home) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.viewer.conftest import LOOKS, settled, still, visit
-from tests.viewer.steps import ROW, bar, focused, keep, memory, open_list, rows, shows, toast, until, until_rows
+from tests.viewer.steps import ROW, focused, keep, memory, open_list, shows, toast, until, until_rows
 
 pytestmark = pytest.mark.long
 
@@ -88,7 +88,7 @@ def test_the_way_back_and_a_reload_lead_to_the_same_lines_of_the_list(page, view
     until(page, f"document.querySelectorAll('{ROW}').length > 40 && Math.abs({SCROLLED} - {before}) < 100")
 
 
-def test_a_long_list_keeps_its_rows_its_place_and_its_selection_and_says_where_it_ends(page, viewer):
+def test_a_long_list_keeps_its_rows_and_its_place_and_says_where_it_ends(page, viewer):
     ids = keep(viewer, "ballast", 510)
     open_list(page, viewer, "?q=ballast")
     page.locator("#mem-q").press("ArrowDown")
@@ -97,18 +97,14 @@ def test_a_long_list_keeps_its_rows_its_place_and_its_selection_and_says_where_i
         until(page, f"document.querySelectorAll('{ROW}').length >= {min(count, 500)}")
     page.locator(".mem-ends", has_text="The first 500 are listed.").wait_for()
     page.locator(f"[data-id='{ids[300]}']").focus()
-    for key in ("x", "Shift+J"):
-        page.keyboard.press(key)
-    bar(page, 2)
     held = focused(page)
     page.keyboard.press("p")
-    toast(page, "2 memories pinned")
-    bar(page, 2)
+    toast(page, "Pinned")
     assert page.locator(ROW).count() == 500
     assert focused(page) == held
     page.keyboard.press("Enter")
-    shows(page, "ballast 301")
-    viewer.client.post(f"/api/memories/{ids[301]}", {"title": "ballast of lead"})
+    shows(page, "ballast 300")
+    viewer.client.post(f"/api/memories/{ids[300]}", {"title": "ballast of lead"})
     shows(page, "ballast of lead")  # it is followed, though the list is too long to be
 
 
@@ -167,75 +163,15 @@ def test_undo_twice_in_a_row_takes_back_two_things(page, viewer):
 # -- several at once, and what waits ---------------------------------------------------------------------------------
 
 
-def test_rows_are_selected_by_keys_and_pinned_and_taken_back_as_one(page, viewer):
-    ids = keep(viewer, "quayside", 5)
-    open_list(page, viewer, "?q=quayside")
-    for key in ("ArrowDown", "x", "Shift+J", "Shift+ArrowDown", "Shift+ArrowDown", "Shift+K"):  # one too far, and back
-        page.keyboard.press(key)
-    bar(page, 3)
-    assert page.locator("#said").inner_text() == "3 selected"
-    keep(viewer, "quayside late", 1, created=2e9)  # what comes meanwhile takes nothing away
-    page.locator(ROW, has_text="quayside late 0").wait_for()
-    bar(page, 3)
-    assert focused(page) == ids[2]
-    page.keyboard.press("p")
-    toast(page, "3 memories pinned").get_by_role("button", name="Undo").click()
-    toast(page, "Taken back")
-    assert not any(memory(viewer, id)["pinned"] for id in ids)
-    page.get_by_label("Select: quayside 4").click(modifiers=["Shift"])  # from where the last range began
-    bar(page, 5)
-    page.locator("#mem-q").fill("quayside 4")  # another choice: what it lists stays selected
-    until_rows(page, 1)
-    bar(page, 1)
-    page.locator(ROW).focus()
-    page.keyboard.press("Escape")
-    until(page, "document.querySelector('.mem-bar').hidden")
-
-
-def test_several_are_unpinned_brought_back_and_forgotten(page, viewer):
-    ids = keep(viewer, "scupper", 3)
-    open_list(page, viewer, "?q=scupper")
-    for box in page.locator(".mem-tick input").all():
-        box.check()
-    bar(page, 3)
-    for words, pinned in (("3 memories pinned", True), ("3 memories no longer pinned", False)):
-        page.keyboard.press("p")
-        toast(page, words)
-        assert {memory(viewer, id)["pinned"] for id in ids} == {pinned}
-    page.keyboard.press("a")
-    toast(page, "3 memories set aside")
-    open_list(page, viewer, "?q=scupper&status=discarded")
-    for box in page.locator(".mem-tick input").all():
-        box.check()
-    bar(page, 3).get_by_role("button", name="Bring back").click()
-    toast(page, "3 memories brought back")
-    open_list(page, viewer, "?q=scupper")
-    for n in range(2):
-        page.get_by_label(f"Select: scupper {n}").check()
-    bar(page, 2)
-    page.keyboard.press("f")
-    dialog = page.get_by_role("dialog", name="Forget these 2 for good?")
-    dialog.get_by_role("button", name="Forget 2 for good").click()
-    page.locator(".mem-receipt", has_text="Forgotten for good").wait_for()
-    until_rows(page, 1)
-    assert rows(page) == ["scupper 2"]
-
-
-def test_what_waits_is_decided_one_by_one_together_and_for_everywhere(page, viewer):
-    notes = keep(viewer, "capstan", 3, kind="note")
+def test_what_waits_is_decided_and_for_everywhere(page, viewer):
+    notes = keep(viewer, "capstan", 1, kind="note")
     open_list(page, viewer, "?view=waiting")
-    note = page.locator(".mem-row", has_text="capstan 2")
+    note = page.locator(".mem-row", has_text="capstan 0")
     note.get_by_role("button", name="Discard").click()
     toast(page, "Discarded").get_by_role("button", name="Undo").click()
     note.get_by_label("What the note becomes").select_option("goal")
     note.get_by_role("button", name="Promote").click()
     toast(page, "it is a goal now")
-    for n in range(2):
-        page.get_by_label(f"Select: capstan {n}").check()
-    bar(page, 2).get_by_role("button", name="Promote").click()
-    page.get_by_role("dialog").get_by_label("What they become").select_option("goal")
-    page.get_by_role("dialog").get_by_role("button", name="Promote").click()
-    toast(page, "2 memories promoted: each is a goal now")
     assert {memory(viewer, id)["status"] for id in notes} == {"superseded"}
     rule = page.locator(".mem-row", has=page.get_by_role("button", name="Accept everywhere")).first
     id = rule.get_attribute("data-of")
@@ -273,15 +209,13 @@ def test_an_edit_that_makes_no_sense_is_told_and_nothing_is_lost(page, viewer, w
     assert memory(viewer, id)["confidence"] == before
 
 
-def test_a_half_written_edit_is_not_lost_by_leaving_or_forgetting_others(page, viewer, watch):
+def test_a_half_written_edit_is_not_lost_by_leaving(page, viewer, watch):
     watch.expects("^dialog")
     id, *_ = keep(viewer, "halyard", 3)
     open_list(page, viewer, "?q=halyard")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     shows(page, "halyard 0")
-    for n in (1, 2):
-        page.get_by_label(f"Select: halyard {n}").check()
     page.locator("[data-do=edit]").click()
     title = page.get_by_role("form", name="Edit").get_by_label("Title")
     title.fill("halyard 0 of hemp")
@@ -291,7 +225,6 @@ def test_a_half_written_edit_is_not_lost_by_leaving_or_forgetting_others(page, v
         lambda: page.locator(ROW, has_text="halyard 1").click(),
         lambda: page.get_by_role("link", name="Health").click(),
         lambda: page.evaluate("history.back()"),
-        lambda: bar(page, 2).get_by_role("button", name="Forget").click(),
     ):
         leave()
         question.get_by_role("button", name="Cancel").click()
@@ -416,23 +349,6 @@ def test_what_somebody_else_keeps_comes_by_itself_and_takes_neither_focus_nor_ch
 
 
 # -- phones ----------------------------------------------------------------------------------------------------------
-
-
-@on_a_phone
-def test_on_a_phone_a_button_lets_rows_be_selected(page, viewer, look, shot):
-    keep(viewer, "fender", 4)
-    open_list(page, viewer, "?q=fender")
-    assert not page.locator(".mem-tick").first.is_visible()
-    page.get_by_role("button", name="Select", exact=True).tap()
-    page.locator(ROW).nth(0).tap()
-    page.locator(ROW).nth(2).tap()
-    shot(page, "memories-selected")
-    bar(page, 2).get_by_role("button", name="Set aside").tap()
-    toast(page, "2 memories set aside")
-    until_rows(page, 2)
-    page.get_by_role("button", name="Done").tap()
-    page.locator(ROW).first.tap()
-    shows(page, "fender")
 
 
 @on_a_phone

@@ -1,7 +1,6 @@
 """Change memories on the user's word: revise, pin, discard, supersede, review, undo; and list the audit log.
 
-Every change is a MemoryChange: one entry of the audit log that can be undone. Several memories at once are one run of
-the log in one transaction; where a change makes no sense for one of them, it stays as it is.
+Every change is a MemoryChange: one entry of the audit log that can be undone.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from foreword.worker import requests, serialize
 from foreword.worker.app import App
 
 MOST_UNDONE = 100_000  # entries of one run
-MOST_AT_ONCE = 500  # memories: what a list shows
 MOST_TITLE = 1_000  # characters
 # What a note may become: what happens by itself in sessions is none of it.
 BECOMES = ("decision", "pattern", "learning", "preference", "correction", "goal", "handoff", "failure", "project")
@@ -109,11 +107,8 @@ def _embedded(app: App, uid: str) -> dict[str, Any]:
     return serialize.memory(memory)
 
 
-# ---- one memory (`id`) or several (`ids`)
-
-
 def pin(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Pin memories, or with `off` unpin them."""
+    """Pin a memory, or with `off` unpin it."""
     pinned = not body.get("off")
 
     def plan(memory: Memory) -> MemoryChange:
@@ -126,7 +121,7 @@ def pin(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def discard(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep memories without showing them any more, or with `off` show them again."""
+    """Keep a memory without showing it any more, or with `off` show it again."""
     off = bool(body.get("off"))
 
     def plan(memory: Memory) -> MemoryChange:
@@ -139,40 +134,12 @@ def discard(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _change(app: App, body: Mapping[str, Any], plan: Callable[[Memory], MemoryChange]) -> dict[str, Any]:
-    """Plan and apply the user's change of one memory, or of each of several that it makes sense for."""
-    store, at = app.store, app.now()
-    if "ids" not in body:
-        change = plan(requests.known(store, requests.text(body, "id")))
-        (entry,) = store.audit.apply([change], who="user", at=at)
-        became = change.new[0] if change.new else change.changed[0][1]
-        (memory,) = store.memories.get_by_uid([became.uid])
-        return {"memory": serialize.memory(memory), "entry": serialize.entry(entry)}
-    planned: list[MemoryChange] = []
-    changed: dict[str, str] = {}  # id of a memory -> the one for whose sake it changes
-    refused: dict[str, str] = {}
-    for id in _ids(body):
-        try:
-            change = plan(requests.known(store, id))
-        except (BadRequest, NotFound) as exc:
-            refused[id] = str(exc)
-            continue
-        # One transaction, but planned from what was there before it: nothing is changed twice.
-        if twice := [each for each in change.about if each in changed]:
-            refused[id] = f"{twice[0]} was changed with {changed[twice[0]]} just now"
-            continue
-        planned.append(change)
-        changed |= dict.fromkeys(change.about, id)
-    run = f"together-{secrets.token_hex(6)}" if planned else ""
-    entries = store.audit.apply(planned, who="user", at=at, run=run)
-    done = list(dict.fromkeys(changed.values()))
-    return {"run": run, "entries": [each.number for each in entries], "changed": done, "refused": refused}
-
-
-def _ids(body: Mapping[str, Any]) -> tuple[str, ...]:
-    ids = requests.texts(body, "ids")
-    if not 0 < len(ids) <= MOST_AT_ONCE:
-        raise BadRequest(f"`ids` must name 1 to {MOST_AT_ONCE} memories, not {len(ids)}", hint='send {"ids": ["…"]}')
-    return tuple(dict.fromkeys(ids))
+    """Plan and apply the user's change of a memory; return what it became, and its entry in the log."""
+    change = plan(requests.known(app.store, requests.text(body, "id")))
+    (entry,) = app.store.audit.apply([change], who="user", at=app.now())
+    became = change.new[0] if change.new else change.changed[0][1]
+    (memory,) = app.store.memories.get_by_uid([became.uid])
+    return {"memory": serialize.memory(memory), "entry": serialize.entry(entry)}
 
 
 # ---- what waits for the user
@@ -195,14 +162,14 @@ def list_review(app: App, *, project_path: str = "", project: str = "", most: in
 
 
 def decide_review(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Accept, refuse, promote or discard what waits: `{do, id or ids, scope?, as?, title?}`."""
+    """Accept, refuse, promote or discard what waits: `{do, id, scope?, as?, title?}`."""
     decision = str(body.get("do") or "")
     if decision not in DECISIONS:
         raise BadRequest(f"unknown answer {decision!r}", hint=f"one of {', '.join(DECISIONS)}")
     scope, kind = requests.beyond(requests.text(body, "scope")), requests.text(body, "as")
     if (kind or decision == "promote") and kind not in BECOMES:
         raise BadRequest(f"nothing becomes a {kind!r} in review", hint=f"one of {', '.join(BECOMES)}")
-    title = "" if "ids" in body else redact(requests.text(body, "title")).strip()[:MOST_TITLE]  # several have several
+    title = redact(requests.text(body, "title")).strip()[:MOST_TITLE]
 
     def plan(memory: Memory) -> MemoryChange:
         is_note = memory.kind == "note" and memory.status == "active"
@@ -292,8 +259,6 @@ def _entries_to_undo(app: App, body: Mapping[str, Any]) -> tuple[AuditEntry, ...
         if not key:  # the last change of all projects may be somebody else's
             key = app.projects.at(requests.text(body, "project_path")).key
         found, missing = audit.list(project=key, standing=True, limit=1), "there is nothing to undo"
-        if found and found[0].who == "user" and found[0].run:  # what was chosen together is undone together
-            found = audit.list(run=found[0].run, standing=True, limit=MOST_UNDONE)
     if not found:
         raise NotFound(missing, hint="`foreword log` lists the changes")
     return found
