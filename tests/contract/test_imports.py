@@ -37,7 +37,7 @@ def test_ids_uids_and_marks_come_with_the_rows(make_store):
     assert (store.checkpoint("git:p"), store.memories.get_by_uid(["u-new"])) == ("half", ())
 
 
-def test_sessions_changes_and_order_are_kept(make_store):
+def test_sessions_and_changes_are_kept(make_store):
     # A session that was distilled elsewhere is so here.
     store = make_store()
     event = Event(key="k", host="h", name="n", kind="prompt", session="s", project="p", cwd="/", at=3.0, payload={})
@@ -53,24 +53,3 @@ def test_sessions_changes_and_order_are_kept(make_store):
     store.sessions.put_changes([newer])
     store.put_import([], changes=[replace(newer, what="NEW", at=8.0)])
     assert store.sessions.changes("p", limit=5) == (newer,)
-    # What is brought newest first stands in the order of time all the same.
-    store = make_store()
-
-    def commit(number: int) -> Memory:
-        return Memory(kind="note", title=f"{number}", uid=f"c{number}", project="p", created=float(number))
-
-    def brought(*numbers: int, left: int, row: str = "walk") -> None:
-        store.put_import([commit(number) for number in numbers], row=(row, left))
-
-    brought(9, 8, 7, left=6)
-    store.memories.put([commit(10)])  # somebody works meanwhile
-    brought(6, 5, left=4)
-    brought(12, 11, left=0, row="a later walk")
-    brought(4, 3, 2, left=1)
-    brought(1, left=0)
-    assert [memory.title for _, memory in store.memories.page()] == [str(number) for number in range(1, 13)]
-    # A row that is longer than was said goes on above.
-    store = make_store()
-    store.put_import([replace(NEW, uid=f"a{number}") for number in range(3)], row=("walk", 1))
-    store.put_import([replace(OLD, uid=f"b{number}") for number in range(3)], row=("walk", 0))
-    assert len(store.memories.page()) == 6

@@ -72,14 +72,6 @@ def test_silences_are_kept_once_and_not_beside_what_was_given(make_store):
     store.injections.record(an_injection("j", away=True, text="by the hook itself"))
     assert store.injections.list_no_context() == ()
     assert store.injections.get("j").text == "by the hook itself"
-    # A lost table costs no injection.
-    store = make_store()
-    store.database.write(lambda: store.database.connection.execute("DROP TABLE no_context"))
-    store.injections.record(an_injection("i", away=True, text="given"), at_once=True)
-    assert store.injections.get("i").text == "given"
-    store.reindex()
-    store.injections.record_no_context([a_silence("j")])
-    assert [each.id for each in store.injections.list_no_context()] == ["j"]
 
 
 def test_silences_go_with_their_session_and_their_project_and_name_no_memory_that_went(store):

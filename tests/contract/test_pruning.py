@@ -1,4 +1,4 @@
-"""What pruning promises of any store: it is told before, what is protected stays, and no clock removes anything."""
+"""What pruning promises of any store: what is protected stays, and no clock removes anything."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tests.tables import table
 
 from foreword.audit import MemoryChange
 from foreword.models import KINDS, Change, Event, Injection, Item, Link, Memory, NoContextRecord, Query
-from foreword.store.maintenance import CLASSES, PARTS, Limits
+from foreword.store.maintenance import PRUNABLE
 
 DAY = 86_400
 FIRST = datetime(2026, 1, 1, 12)
 KEEP = 10
-SOON = Limits(dict.fromkeys(CLASSES, KEEP))
-FOR_EVER = dict.fromkeys(CLASSES, 0)
+SOON = {each.setting: KEEP for each in PRUNABLE}
+NONE = {each.name: 0 for each in PRUNABLE}
 NOISE = "lorem ipsum " * 300
 
 
@@ -68,23 +68,18 @@ def live(store, day: int, *, label: int | None = None, project: str = "here") ->
     )
 
 
-def carried_out(store, plan, *, now, stop: int = 10**9) -> dict[str, int]:
-    """The plan carried out as a worker does, up to so many transactions."""
-    rows = dict.fromkeys(CLASSES, 0)
-    noted = 0
-    for place, part in enumerate(PARTS):
-        after = 0
-        while stop > 0:
-            batch = store.maintenance.prune(plan, place, after=after, who="worker", now=now, removed=rows, noted=noted)
-            rows[part.name] += batch.rows
-            noted, after, stop = batch.noted, batch.after, stop - 1
-            if not after:
-                break
+def pruned(store, *, now, days=SOON, most=0, stop: int = 10**9) -> dict[str, int]:
+    """Prune, up to so many transactions; return how many rows of each class went."""
+    rows = dict(NONE)
+    for number, (name, count) in enumerate(store.maintenance.prune(days, most_bytes=most, now=now), start=1):
+        rows[name] += count
+        if number >= stop:
+            break
     return rows
 
 
-def told(plan) -> dict[str, int]:
-    return {each.name: each.rows for each in plan.classes}
+def old(store, *, now) -> dict[str, int]:
+    return store.maintenance.old_rows(SOON, now=now)
 
 
 def all_of(store):
@@ -103,32 +98,25 @@ def month(store):
     return store
 
 
-def test_what_is_shown_is_what_goes_and_the_second_time_nothing_does(month):
+def test_what_is_counted_is_what_goes_and_the_second_time_nothing_does(month):
     now = at(29)
-    plan = month.maintenance.plan_pruning(SOON, now=now)
     before = month.stats.row_counts()
-    expected = dict.fromkeys(CLASSES, 19) | {"events": 57, "changes": 38}
-    assert told(plan) == expected
-    assert all(each.by_age == each.rows and each.size > 0 for each in plan.classes)
-    assert {each.name: (each.oldest, each.newest) for each in plan.classes}["aside"] == (at(0), at(18))
-    assert carried_out(month, plan, now=now) == expected
+    expected = dict.fromkeys(NONE, 19) | {"events": 57}
+    assert old(month, now=now) == expected
+    assert month.stats.row_counts() == before
+    assert pruned(month, now=now) == expected | {"access": 0}  # these went with their memories
     after = month.stats.row_counts()
     assert before["events"] - after["events"] == 57
     assert before["memories"] - after["memories"] == 3 * 19
-    assert told(month.maintenance.plan_pruning(SOON, now=now)) == dict.fromkeys(CLASSES, 0)
+    assert before["access"] - after["access"] == 19
+    assert old(month, now=now) == NONE
     assert month.reindex() == after["memories"]
     assert month.problems() == ()
 
 
-def test_a_preview_removes_nothing(month):
-    before = month.stats.row_counts()
-    month.maintenance.plan_pruning(replace(SOON, most_bytes=1), now=at(29))
-    assert month.stats.row_counts() == before
-
-
 def test_what_is_removed_leaves_nothing_behind_that_points_to_it(month):
     gone = next(each for each in all_of(month) if each.title == "observed 3")
-    carried_out(month, month.maintenance.plan_pruning(SOON, now=at(29)), now=at(29))
+    pruned(month, now=at(29))
     assert month.memories.get([gone.id]) == ()
     assert month.memories.links(gone.id) == ()
     assert month.stats.row_counts()["sightings"] == len(month.memories.of_session("before")) == 11
@@ -141,7 +129,7 @@ def test_what_is_removed_leaves_nothing_behind_that_points_to_it(month):
 
 
 def test_the_log_tells_counts_alone_and_cannot_undo_it(month):
-    carried_out(month, month.maintenance.plan_pruning(SOON, now=at(29)), now=at(29))
+    month.maintenance.note_pruned(pruned(month, now=at(29)), who="worker", at=at(29))
     entries = [entry for entry in month.audit.list(limit=1000) if entry.what == "prune"]
     assert [(entry.who, entry.memories) for entry in entries] == [("worker", ())]
     assert entries[0].patch["pruned"]["events"] == 57
@@ -154,7 +142,7 @@ def test_the_log_tells_counts_alone_and_cannot_undo_it(month):
     assert month.audit.undo([new], who="user", at=at(29)).entries
 
 
-@table("limits", [SOON, Limits(FOR_EVER, 1)])
+@table("limits", [(SOON, 0), ({}, 1)])
 def test_what_is_protected_stays(month, limits):
     statuses = ("active", "proposed", "superseded", "stale", "discarded")
     rules = ("preference", "correction", "decision", "pattern", "goal", "learning")
@@ -171,7 +159,7 @@ def test_what_is_protected_stays(month, limits):
         month.stats.start_day(name(day))
         month.events.append([replace(waiting, key=f"k{day}", session="later", at=at(day))])
     now = at(60)
-    carried_out(month, month.maintenance.plan_pruning(limits, now=now), now=now)
+    pruned(month, now=now, days=limits[0], most=limits[1])
     present = {memory.id for memory in all_of(month)}
     assert {memory.id for memory in kept} <= present
     assert [event.key for event in month.events.list("waiting")] == ["k"]
@@ -182,34 +170,25 @@ def test_what_is_protected_stays(month, limits):
 def test_by_size_the_oldest_goes_first_and_raw_events_before_memories(month):
     month.maintenance.vacuum()
     now = at(40)
-    limits = Limits(FOR_EVER, used(month) - 100_000)
-    plan = month.maintenance.plan_pruning(limits, now=now)
-    going = told(plan)
-    assert going["events"] > 0
-    assert sum(going.values()) == going["events"]
-    assert {each.name: each.by_age for each in plan.classes}["events"] == 0
-    assert carried_out(month, plan, now=now) == going
+    most = used(month) - 100_000
+    gone = pruned(month, now=now, days={}, most=most)
+    assert gone["events"] > 0
+    assert sum(gone.values()) == gone["events"]
     left = [day for day in range(30) if month.events.list(f"s{day}")]
     assert left == list(range(left[0], 30))
-    month.maintenance.vacuum()
-    assert used(month) <= limits.most_bytes
-    assert told(month.maintenance.plan_pruning(limits, now=now)) == dict.fromkeys(CLASSES, 0)
+    assert used(month) <= most
+    assert pruned(month, now=now, days={}, most=most) == NONE
 
 
-def test_a_cap_that_cannot_be_reached_is_told_and_takes_what_may_go(month):
-    now = at(40)
-    plan = month.maintenance.plan_pruning(Limits(FOR_EVER, 1), now=now)
-    assert plan.short > 0
-    gone = carried_out(month, plan, now=now)
-    assert gone == told(plan)
+def test_a_cap_that_cannot_be_reached_takes_what_may_go(month):
+    gone = pruned(month, now=at(40), days={}, most=1)
     assert gone["events"] == 3 * 30 - 1  # the highest number is not given again
     assert month.stats.row_counts()["events"] == 1
     assert all(memory.kind == "summary" for memory in all_of(month))
 
 
 def test_a_session_that_may_go_on_keeps_its_events_and_texts_whatever_the_size(month):
-    now = at(29)
-    carried_out(month, month.maintenance.plan_pruning(Limits(FOR_EVER, 1), now=now), now=now)
+    pruned(month, now=at(29), days={}, most=1)
     assert [day for day in range(30) if month.events.list(f"s{day}")] == list(range(22, 30))
     assert [day for day in range(30) if month.injections.get(f"inj-{day}").text] == list(range(22, 30))
 
@@ -221,7 +200,7 @@ def test_a_clock_that_jumps_removes_nothing(store, jump):
     live(store, 9, label=9 + jump)
     live(store, 10, label=10 + jump)
     for now in (at(10), at(10 + jump), at(11 + jump), at(20_000)):
-        assert told(store.maintenance.plan_pruning(SOON, now=now)) == dict.fromkeys(CLASSES, 0)
+        assert pruned(store, now=now) == old(store, now=now) == NONE
 
 
 def test_what_was_recorded_while_a_clock_was_years_behind_stays(store):
@@ -229,7 +208,7 @@ def test_what_was_recorded_while_a_clock_was_years_behind_stays(store):
     live(store, 1, label=-3650)
     for day in range(2, 30):
         live(store, day)
-    carried_out(store, store.maintenance.plan_pruning(SOON, now=at(29)), now=at(29))
+    pruned(store, now=at(29))
     assert store.events.list("s0") == ()
     assert store.events.list("s1")
 
@@ -238,7 +217,7 @@ def test_a_holiday_removes_nothing(store):
     for day in range(5):
         live(store, day)
     live(store, 100)
-    assert told(store.maintenance.plan_pruning(SOON, now=at(100))) == dict.fromkeys(CLASSES, 0)
+    assert old(store, now=at(100)) == NONE
 
 
 def test_what_is_imported_does_not_go_by_age(month):
@@ -253,8 +232,8 @@ def test_what_is_imported_does_not_go_by_age(month):
             changes=[Change("here", "old.py", f"f{created}", "NEW", at=created)],
             at=at(29),
         )
-    gone = carried_out(month, month.maintenance.plan_pruning(SOON, now=at(29)), now=at(29))
-    assert (gone["observations"], gone["aside"], gone["changes"]) == (19, 19, 38)
+    gone = pruned(month, now=at(29))
+    assert (gone["observations"], gone["inactive"], gone["functions"]) == (19, 19, 19)
     assert month.stats.row_counts()["memories"] == before["memories"] - 3 * 19 + 4
     assert len([each for each in month.sessions.changes("here", limit=100) if each.file == "old.py"]) == 2
 
@@ -262,43 +241,28 @@ def test_what_is_imported_does_not_go_by_age(month):
 def test_what_was_put_aside_lately_stays_however_old_it_is(month):
     (old,) = [each for each in all_of(month) if each.title == "summed up 2"]
     month.audit.apply([MemoryChange("stale", changed=((old, replace(old, status="stale")),))], who="tidy", at=at(28))
-    carried_out(month, month.maintenance.plan_pruning(SOON, now=at(29)), now=at(29))
+    pruned(month, now=at(29))
     assert month.memories.get([old.id])[0].status == "stale"
 
 
-@table("stop", (0, 3, 8))
+@table("stop", (1, 3, 6))
 def test_stopped_anywhere_it_is_whole_and_the_next_run_does_the_rest(make_store, tmp_path, stop):
     store = make_store(tmp_path)
     for day in range(30):
         live(store, day)
-    plan = store.maintenance.plan_pruning(SOON, now=at(29))
-    first = carried_out(store, plan, now=at(29), stop=stop)
+    expected = old(store, now=at(29))
+    first = pruned(store, now=at(29), stop=stop)
     store.close()
     store = make_store(tmp_path)
-    rest = store.maintenance.plan_pruning(SOON, now=at(29))
-    assert {each: first[each] + told(rest)[each] for each in CLASSES} == told(plan)
-    carried_out(store, rest, now=at(29))
-    assert told(store.maintenance.plan_pruning(SOON, now=at(29))) == dict.fromkeys(CLASSES, 0)
+    rest = pruned(store, now=at(29))
+    assert {each: first[each] + rest[each] for each in NONE} == expected | {"access": 0}
+    assert old(store, now=at(29)) == NONE
     assert store.reindex() == store.stats.row_counts()["memories"]
     store.close()
 
 
-def test_what_changed_between_plan_and_deed_stays(month):
-    plan = month.maintenance.plan_pruning(SOON, now=at(29))
-    (memory,) = [each for each in all_of(month) if each.title == "observed 3"]
-    month.audit.apply([MemoryChange("pin", changed=((memory, replace(memory, pinned=True)),))], who="user", at=at(29))
-    month.events.append(
-        [Event("again", "codex", "Prompt", "prompt", "s4", "here", "/here", at(29), {"prompt": "go on"})]
-    )
-    carried_out(month, plan, now=at(29))
-    assert month.memories.get([memory.id])
-    assert len(month.events.list("s4")) == 4
-    assert month.events.list("s3") == ()
-
-
 def test_the_file_gets_smaller(month):
-    now = at(40)
-    carried_out(month, month.maintenance.plan_pruning(Limits(FOR_EVER, 1), now=now), now=now)
+    pruned(month, now=at(40), days={}, most=1)
     before = month.stats.size()
     assert before.used < before.total
     month.maintenance.vacuum()

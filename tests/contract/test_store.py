@@ -629,15 +629,16 @@ def test_injections_come_back_with_their_items(make_store):
     def items(*ids):
         return tuple(Item(id, "index", 0.5, 3, {}) for id in ids)
 
-    assert store.injections.totals("s") == (0, 0)
+    assert store.injections.totals("s")["items"] == 0
     store.injections.record(an_injection("inj-1", items=items("dec-1", "dec-2"), tokens=30))
     store.injections.record(
         an_injection("inj-2", at=1001.0, trigger="session_start", source="clear", items=items("dec-2"), tokens=12)
     )
     store.injections.record(an_injection("inj-3", at=1002.0, tokens=0))  # a kept silence
     store.injections.record(an_injection("inj-4", session="other", items=items("dec-3"), tokens=400))
-    assert store.injections.totals("s") == (2, 42)
-    assert store.injections.totals("nobody") == (0, 0)
+    totals = store.injections.totals("s")
+    assert (totals["items"], totals["tokens"]) == (2, 42)
+    assert not any(store.injections.totals("nobody").values())
     # Injections come back with their items.
     store = make_store()
     items = tuple(Item(f"not-{n}", "index", 0.5, 3, {"match": 0.25, "recency": 1.0}) for n in range(12))
@@ -991,25 +992,16 @@ def test_a_full_disk_fails_those_that_were_not_stored_and_nobody_else(sqlite):
     assert sqlite.problems() == ()
 
 
-def test_what_was_left_for_later_waits_for_a_store_that_takes_it(sqlite):
+def test_what_was_left_for_later_is_given_up_and_reported_where_it_does_not_fit(sqlite):
     pages = int(sqlite.database.connection.pragma("page_count"))
     sqlite.database.write(lambda: sqlite.database.connection.pragma("max_page_count", pages + 5))
     sqlite.injections.record(an_injection("late", text="x" * 100_000))
+    assert sqlite.events.append([an_event("small")]) == (True,)  # it fits, whatever the rest does
     assert sqlite.injections.get("late") is None
     assert "full" in " ".join(sqlite.problems())
-    assert sqlite.events.append([an_event("small")]) == (True,)  # it fits, whatever waits does not
     sqlite.database.write(lambda: sqlite.database.connection.pragma("max_page_count", 10_000))
-    assert settled(sqlite).injections.get("late").id == "late"
-    assert sqlite.problems() == ()
-
-
-def test_what_is_left_for_later_has_an_end(sqlite, monkeypatch):
-    monkeypatch.setattr("foreword.store.database.MOST_WAITING", 3)
-    with sqlite.database.turn:  # nothing is written meanwhile
-        for n in range(5):
-            sqlite.injections.record(an_injection(f"i{n}"))
-        assert "let go" in " ".join(sqlite.problems())
-    assert [sqlite.injections.get(f"i{n}") is not None for n in range(5)] == [True, True, True, False, False]
+    sqlite.injections.record(an_injection("later"))
+    assert settled(sqlite).injections.get("later").id == "later"
     assert sqlite.problems() == ()
 
 
@@ -1079,14 +1071,6 @@ def test_what_append_has_returned_from_survives_kill_9(tmp_path, lines):
     assert len(keys) == len(set(keys)) == store.sessions.list()[0].events
     assert store.database.connection.pragma("integrity_check") == "ok"
     store.close()
-
-
-def test_a_lost_table_of_injections_is_made_anew_with_every_column(sqlite):
-    sqlite.database.write(lambda: sqlite.database.connection.execute("DROP TABLE injections"))
-    sqlite.reindex()
-    given = an_injection("i", text="x", terms=("a",), source="clear")
-    sqlite.injections.record(given, at_once=True)
-    assert sqlite.injections.get("i") == given
 
 
 @settings(max_examples=25, deadline=None)

@@ -8,8 +8,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.models import Change, Injection, Item, Memory, Query, Session, UsageVerdict
-from foreword.store.timeline import InjectionTotals
+from foreword.models import Injection, Item, Memory, Query, Session, UsageVerdict
 
 fresh = itertools.count()
 
@@ -21,10 +20,6 @@ def session(id: str, *, last: float = 10.0, project: str = "p") -> Session:
 def memory(title: str, *, kind: str = "decision", of: str = "a", at: float = 1.0, **more: object) -> Memory:
     about = {"uid": f"{kind}:{of}:{title}", "scope": "project:p", "project": "p", "session": of, "created": at}
     return Memory(kind=kind, title=title, **{**about, **more})
-
-
-def change(function: str, *, of: str = "a", at: float = 1.0, project: str = "p") -> Change:
-    return Change(project=project, file="app.py", function=function, what="NEW", session=of, at=at)
 
 
 def injection(id: str, *memories: str, of: str = "a", tokens: int = 10) -> Injection:
@@ -47,7 +42,7 @@ def test_page_by_page_every_session_comes_once_newest_first_also_those_of_one_mo
     for number, last in enumerate(times):
         shared_store.sessions.save_extraction(session(f"{project}-{number}", last=last, project=project))
     found: list[Session] = []
-    while page := shared_store.timeline.sessions_before(
+    while page := shared_store.sessions.before(
         found[-1].last if found else 0.0, found[-1].id if found else "", projects=projects, limit=limit
     ):
         assert len(page) <= limit
@@ -65,36 +60,14 @@ def test_the_beginning_of_an_id_finds_the_newest_session_that_begins_so(store):
     assert store.sessions.find("") is None
 
 
-def test_what_came_of_sessions_is_what_each_alone_came_to_and_no_more_of_a_kind_than_asked_for(store):
-    store.memories.put([memory(f"choice {number}", of=of, at=number) for number in range(4) for of in ("a", "b")])
-    store.memories.put(
-        [memory("it broke", kind="failure"), memory("other", of="c"), memory("seen", kind="observation")]
-    )
-    store.memories.put([memory("no longer", status="superseded", at=9.0), memory("nobody's", of="")])
-    found = store.timeline.came_of(["a", "b", ""], kinds=["decision", "failure"], each=3)
-    assert {of: sorted(each.title for each in some) for of, some in found.items()} == {
-        "a": ["choice 0", "choice 1", "choice 2", "it broke"],
-        "b": ["choice 0", "choice 1", "choice 2"],
-        "": [],
-    }
-    for some in found.values():
-        assert [each.created for each in some] == sorted(each.created for each in some)
-    whole = store.timeline.came_of(["a"], kinds=["decision"], each=99)["a"]
-    assert [each.title for each in whole][-1] == "no longer"
-    assert whole == tuple(each for each in store.memories.of_session("a") if each.kind == "decision")
-
-
 def seen_by(*sessions: str, of: str, title: str = "it broke", **more: object) -> Memory:
     counted = {"seen_in": dict.fromkeys(sessions, 1)}
     return replace(memory(title, kind="failure", of="", detail=counted, **more), session=of)
 
 
 def told_by(store, *sessions: str) -> dict[str, list[str]]:
-    """What each session tells, by both ways to ask for it."""
-    came = store.timeline.came_of(sessions, kinds=["failure", "decision"], each=9)
-    told = {session: [each.id for each in some] for session, some in came.items()}
-    assert told == {session: [each.id for each in store.memories.of_session(session)] for session in sessions}
-    return told
+    """Return the ids of what each session came to."""
+    return {session: [each.id for each in store.memories.of_session(session)] for session in sessions}
 
 
 def test_every_session_tells_what_it_saw_also_what_later_ones_saw_again(store):
@@ -158,25 +131,13 @@ def test_who_saw_what_is_made_anew_with_the_index_and_goes_with_the_memory(store
     assert store.stats.row_counts()["sightings"] == 1
 
 
-def test_what_sessions_changed_comes_newest_first_with_how_much_there_is_in_all(store):
-    store.sessions.put_changes([change(f"f{number}", at=number) for number in range(5)])
-    store.sessions.put_changes([change("elsewhere", project="q", at=9.0), change("g", of="b"), change("h", of="c")])
-    found = store.timeline.changed_in([("p", "a"), ("p", "b"), ("p", "nobody"), ("p", "a")], each=2)
-    assert {id: ([each.function for each in of.changes], of.count) for id, of in found.items()} == {
-        "a": (["f4", "f3"], 5),
-        "b": (["g"], 1),
-    }
-    both = store.timeline.changed_in([("p", "a"), ("q", "a")], each=2)["a"]
-    assert ([each.function for each in both.changes], both.count) == (["elsewhere", "f4"], 6)
-
-
-def test_what_sessions_were_given_counts_every_memory_once_and_no_silence(store):
+def test_what_a_session_was_given_counts_every_memory_once_and_nothing_where_nothing_was(store):
     store.injections.record(injection("one", "dec-1", "dec-2"))
     store.injections.record(injection("two", "dec-1", "fai-1"))
-    store.injections.record(injection("silence", tokens=0))
+    store.injections.record(injection("nothing", tokens=0))
     store.injections.record(injection("three", "dec-9", of="b"))
     store.injections.record_usage(
         [UsageVerdict("two", "dec-1", used=True, how="words"), UsageVerdict("one", "dec-2", used=False)]
     )
-    found = store.timeline.injected(["a", "b", "nobody"])
-    assert found == {"a": InjectionTotals(injections=2, tokens=20, items=3, used=1), "b": InjectionTotals(1, 10, 1, 0)}
+    assert store.injections.totals("a") == {"injections": 2, "tokens": 20, "items": 3, "used": 1}
+    assert store.injections.totals("b") == {"injections": 1, "tokens": 10, "items": 1, "used": 0}

@@ -88,20 +88,6 @@ def test_counts_are_always_those_of_the_items(shared_store, said):
     assert shared_store.injections.usage(memory=one.id) == Usage(2, *counts(shared_store, one))
 
 
-def test_an_injection_that_a_hook_tells_itself_keeps_the_verdicts_of_what_it_still_holds(store):
-    one, two, three = kept(store, "one", "two", "three")
-    first = given_to(store, one, two)
-    store.injections.record_usage(
-        [UsageVerdict("inj-1", one.id, used=True, how="file"), UsageVerdict("inj-1", two.id, used=False)]
-    )
-    items = (first.items[0], Item(three.id, "index", 0.4, 9, {}))
-    store.injections.record(replace(first, away=True, items=items), at_once=True)
-    assert [counts(store, each) for each in (one, two, three)] == [(1, 0), (0, 0), (0, 0)]
-    assert [(item.used, item.how) for item in store.injections.get("inj-1").items] == [(True, "file"), (None, "")]
-    store.injections.record(first)  # of a worker that was late: what the hook says was seen
-    assert [counts(store, each) for each in (one, two, three)] == [(1, 0), (0, 0), (0, 0)]
-
-
 def test_what_waits_for_a_verdict_is_told_until_it_has_one(make_store):
     # What waits for a verdict comes with its text oldest first.
     store = make_store()

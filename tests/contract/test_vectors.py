@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import apsw
@@ -10,10 +9,8 @@ import numpy as np
 import pytest
 
 from foreword.embeddings.embedder import empty_vector, quantize
-from foreword.errors import StoreError
 from foreword.models import Memory, Query, Vector
 from foreword.store import Store
-from foreword.store import vectors as stored
 
 DIM = 16
 
@@ -174,7 +171,7 @@ def test_what_lacks_a_vector_is_given_one(make_store):
 # -- SQLite alone -----------------------------------------------------------------------------------------------------
 
 
-def test_vectors_go_with_their_memory_and_come_back_with_their_table(tmp_path_factory):
+def test_vectors_go_with_their_memory(tmp_path_factory):
     # Whoever removes a memory removes its vector.
     tmp_path = tmp_path_factory.mktemp("x")
     store = Store(tmp_path / "memory.db", backups=tmp_path / "backups")
@@ -186,34 +183,3 @@ def test_vectors_go_with_their_memory_and_come_back_with_their_table(tmp_path_fa
     other.close()
     assert near(store, pointing(1)) == ["penguin"]
     store.close()
-    # Without its table memories are kept without vectors until it is made anew.
-    tmp_path = tmp_path_factory.mktemp("x")
-    path = tmp_path / "memory.db"
-    Store(path, backups=tmp_path / "backups").close()
-    other = apsw.Connection(str(path))
-    other.execute("DROP TABLE vectors")
-    other.close()
-    store = Store(path, backups=tmp_path / "backups")
-    (kept,) = store.memories.put([a_memory("walrus")], vectors=[pointing(1)])
-    assert store.memories.get([kept.id])
-    with pytest.raises(StoreError, match="vectors"):
-        near(store, pointing(1))
-    store.reindex()
-    assert [memory.title for memory in store.memories.without_vectors("m")] == ["walrus"]
-    store.memories.add_vectors([kept], [pointing(1)])
-    assert near(store, pointing(1)) == ["walrus"]
-    store.memories.put([replace(kept, title="penguin")])  # the trigger is there again
-    assert near(store, pointing(1)) == []
-    store.close()
-
-
-def test_an_owner_with_very_many_is_loaded_aside_and_nobody_waits(store, monkeypatch):
-    monkeypatch.setattr(stored, "AT_ONCE", 10)
-    store.memories.put([a_memory(f"t{n}") for n in range(11)], vectors=[pointing(1)] * 11)
-    near(store, pointing(1))
-    until = time.monotonic() + 30
-    while not near(store, pointing(1)) and time.monotonic() < until:
-        time.sleep(0.01)
-    assert len(near(store, pointing(1))) == 11
-    store.memories.put([a_memory("fresh")], vectors=[pointing(1)])
-    assert len(near(store, pointing(1))) == 12

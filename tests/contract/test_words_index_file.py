@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-import re
 import shutil
 import sqlite3
 import subprocess
@@ -15,9 +14,8 @@ import apsw
 import pytest
 
 from foreword.errors import DamagedIndex, NewerStore, StoreError
-from foreword.models import Change, Event, Memory, Query
+from foreword.models import Memory, Query
 from foreword.store import SCHEMA, Store
-from foreword.store.sql import TABLES
 from foreword.terms import terms
 
 
@@ -198,50 +196,6 @@ def test_a_passing_failure_is_not_taken_for_a_damaged_index(open_store, database
     assert store.problems() == ()
 
 
-# -- tables are missing -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("tables", [TABLES, *(TABLES[start::4] for start in range(4))])
-def test_missing_tables_are_named_and_created_again(open_store, database, tables):
-    store = open_store()
-    store.memories.put([a_memory("walrus")])
-    store.events.append([an_event("k")])
-    store.close()
-    tampered(database, *(f"DROP TABLE {table}" for table in tables))
-    store = open_store()
-    assert {each for each in TABLES if each in re.findall(r"\w+", store.problems()[0])} == set(tables)
-    assert "foreword index" in " ".join(store.problems())
-    assert store.stats.row_counts().keys() == set(TABLES) - set(tables)
-    store.reindex()
-    assert store.problems() == ()
-    assert store.stats.row_counts().keys() == set(TABLES)
-    store.memories.put([a_memory("penguin")])
-    store.events.append([an_event("other")])
-    store.sessions.put_changes([Change("here", "a.py", "f", "NEW")])
-    assert found(store, "penguin") == ["penguin"]
-
-
-def an_event(key):
-    return Event(key, "h", "n", "prompt", "s", "here", "/", 1000.0, {})
-
-
-def test_a_table_that_is_missing_costs_only_what_needs_it(open_store, database):
-    store = open_store()
-    store.memories.put([a_memory("walrus")])
-    store.close()
-    tampered(database, "DROP TABLE links", "DROP TABLE events")
-    store = open_store()
-    assert found(store, "walrus") == ["walrus"]
-    for ask in (
-        lambda: store.memories.links("x"),
-        lambda: store.events.list("s"),
-        lambda: store.events.append([an_event("k")]),
-    ):
-        with pytest.raises(StoreError) as failed:
-            ask()
-        assert "foreword index" in failed.value.hint
-
-
 def test_no_scope_inherits_the_memories_of_one_that_was_lost(open_store, database):
     store = open_store()
     store.memories.put([a_memory(f"walrus {project} {n}", project=project) for project in "abc" for n in range(3)])
@@ -309,25 +263,6 @@ def test_an_empty_file_is_a_new_store(open_store, database):
     store = open_store()
     store.memories.put([a_memory("walrus")])
     assert (found(store, "walrus"), store.problems()) == (["walrus"], ())
-
-
-def test_a_missing_index_of_code_vectors_or_sightings_costs_no_memory(open_store, database):
-    store = open_store()
-    (one,) = store.memories.put([Memory("note", "one", project="p", files=("a.py",))])
-    store.close()
-    tampered(database, *(f"DROP TABLE {table}" for table in ("code", "units", "vectors", "sightings")))
-    store = open_store()
-    seen = {"session": "b", "detail": {"seen_in": {"a": 1, "b": 1}}}
-    store.memories.put([replace(one, title="first"), Memory("note", "two", project="p", files=("a.py",), **seen)])
-    query = Query(scopes=("project:p",), terms=("first", "two"))
-    assert {hit.memory.title for hit in store.search.by_words(query)} == {"first", "two"}
-    assert [hit.memory.title for hit in store.search.by_recency(replace(query, session="b"))] == ["two"]
-    assert len(store.injections.shown("b")) == 1
-    assert store.problems()
-    store.reindex()
-    assert store.problems() == ()
-    assert {hit.memory.title for hit in store.search.by_code(query, {"a.py": 1.0})} == {"first", "two"}
-    assert [memory.title for memory in store.memories.of_session("a")] == ["two"]
 
 
 def test_rows_of_another_hand_do_not_stop_the_index(open_store, database):

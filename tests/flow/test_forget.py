@@ -178,13 +178,8 @@ def test_a_memory_leaves_its_session_too_and_the_rest_of_the_session_stays(
     receipt = forget(home, doomed["id"], "--why", f"we take {gone} for it no more")
     assert standing(home.root, [gone]) == {}
     assert receipt["left"] == []
-    # What a prompt was searched for goes with the prompt's own words, before its table is come to.
-    assert {**receipt["cut"], "injections": 1} == {**would["cut"], "injections": 1}
-    assert (would["tables"], would["cut_memories"]) == (
-        {name: count for name, count in receipt["removed"].items() if name in would["tables"]},
-        receipt["cut_memories"],
-    )
-    assert would["cut"]["log"] == would["tables"]["injection_texts"] == 1
+    assert would["tables"] == {name: n for name, n in receipt["removed"].items() if name in would["tables"]}
+    assert would["tables"]["injection_texts"] == 1
     assert any(kept in json.dumps(each) for each in host.stored())
     assert any("[forgotten]" in each.get("prompt", "") for each in host.stored())
     left = client.get("/api/search", q=kept, project_path=project)["results"]
@@ -243,12 +238,12 @@ def test_without_a_yes_nothing_goes_and_what_is_unknown_is_told(
     assert "not a terminal" in run(home, "forget", kept["id"], code=1)
     assert "say what to forget" in run(home, "forget", code=1)
     assert "there is no memory not-00000000" in run(home, "forget", "not-00000000", "--yes", code=1)
-    assert "nothing here is like that" in run(home, "forget", "--match", "ostrich", "--project", project, code=1)
-    told = run(home, "forget", "--match", "WALRUS here", "--project", project, "--dry-run")
+    assert "there is no session" in run(home, "forget", "--session", "ostrich", code=1)
+    told = run(home, "forget", kept["id"], "--dry-run")
     assert kept["id"] in told
     assert "cannot be undone" in told
     assert client.get(f"/api/memories/{kept['id']}")["memory"]["status"] == "active"
-    assert forget(home, "--match", "WALRUS here", "--project", project)["ids"] == [kept["id"]]
+    assert forget(home, kept["id"])["ids"] == [kept["id"]]
 
 
 KILLED = """
@@ -256,16 +251,17 @@ import os, sys, time
 from pathlib import Path
 from foreword.paths import Home
 from foreword.store import forget as rows
+from foreword.store.maintenance import Maintenance
 from foreword.worker import forget
 from foreword.worker.app import App
 from foreword.worker.handlers import forget_memories
 home, id, step = Home(Path(sys.argv[1])), sys.argv[2], sys.argv[3]
 def killed(*_, **__):
     os._exit(9)
-if step in ("_cut", "_cut_files", "scan"):
+if step in ("rewrite_files", "scan"):
     setattr(forget, step, killed)
 else:
-    setattr(rows.Copy if step == "forget" else rows.Forgetter, step, killed)
+    setattr({"rewrite": Maintenance, "forget": rows.Copy}.get(step, rows.Forgetter), step, killed)
 app = App(home)
 if id:
     forget_memories(app, {"ids": [id]})
@@ -298,9 +294,9 @@ def test_killed_at_every_step_it_is_finished_by_the_next_worker(
         ("active",),
         ("active",),
     ]  # nothing was promised
-    assert killed("_cut", id=kept.id)
+    assert killed("rewrite", id=kept.id)
     assert rows(home, "SELECT status FROM memories ORDER BY place") == [("forgotten",), ("active",)]
-    for step in ("bury_cut", "_cut_files", "forget", "remove", "scan", "end"):
+    for step in ("bury_cut", "rewrite_files", "forget", "remove", "scan", "end"):
         assert killed(step)
         assert rows(home, "SELECT count(*) FROM marks WHERE name = 'forgetting'") == [(1,)]
     client = start()

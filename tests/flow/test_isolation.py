@@ -50,8 +50,7 @@ BY_HAND |= {
     "GET /api/preview", "POST /api/preview",
 }  # fmt: skip
 NO_WORDS = {
-    "GET /api/health", "GET /api/hosts", "GET /api/projects", "GET /api/model", "GET /api/tidy",
-    "GET /api/changes",
+    "GET /api/health", "GET /api/hosts", "GET /api/projects", "GET /api/model", "GET /api/changes",
 }  # fmt: skip
 WRITING = {
     "POST /api/events", "POST /api/memories", "POST /api/imports", "POST /api/goals/",

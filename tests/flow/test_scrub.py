@@ -15,12 +15,12 @@ import pytest
 
 from foreword.capture.payload import HookCall
 from foreword.hook.spool import append
-from foreword.maintenance.rescan import files
+from foreword.maintenance.rescan import rewrite_files
 from foreword.models import Change, Event, Injection, Memory, Vector
 from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.store import Store
-from foreword.store.maintenance import Cleaner
+from foreword.store.scrub import Cleaner, batches
 from tests.flow.conftest import CLEAN, end_worker
 from tests.planted import ALNUM, chars
 
@@ -147,19 +147,13 @@ def search(home: Home, project: str, *words: str) -> str:
     ).stdout
 
 
-def test_it_goes_on_where_it_was_stopped(leaky: Home) -> None:
+def test_a_scrub_that_was_stopped_is_finished_by_the_next(leaky: Home) -> None:
     store = Store(leaky.database, backups=leaky.backups)
-    steps, after = 0, ()
-    while True:
-        found = store.maintenance.scrub(Cleaner(), after=after)
-        steps += 1
-        after = found.after
-        if not after:
-            break
-    assert steps > 5
+    for _, batch in zip(range(6), batches(store.database.query, Cleaner()), strict=False):
+        store.database.write(batch.apply, store.database.query)
+    assert store.maintenance.rewrite(Cleaner()).changed.total() > 0
     assert store.memories.without_vectors("m", limit=10_000)
-    clean = [store.maintenance.scrub(Cleaner(), after=after).changed for after in [()]]
-    assert clean == [0]
+    assert store.maintenance.rewrite(Cleaner()).changed.total() == 0
     store.close()
 
 
@@ -169,7 +163,6 @@ def test_a_look_that_changes_nothing_leaves_alone_what_another_is_writing(home: 
     half.parent.mkdir()
     half.write_bytes(b"half")
     home.log.write_text(f"saw {TOKEN}\n")
-    found = list(files(home, cleaner=Cleaner(), dry_run=True))
-    assert [each.changed for each in found if each.seen] == [1, 1]
+    assert rewrite_files(home, Cleaner(), dry_run=True).changed.total() == 2
     assert half.read_bytes() == b"half"
     assert TOKEN in home.log.read_text()

@@ -106,12 +106,8 @@ def test_killed_at_any_point_it_ends_as_if_it_had_not_been(home, project, start,
             shutil.rmtree(home.root)
             shutil.copytree(undisturbed.root, home.root)
     assert killed == kills
-    last = _up(start).post("/api/tidy", {"project_path": project, "dry_run": False})
+    _up(start).post("/api/tidy", {"project_path": project, "dry_run": False})
     end_worker(home)
-    with closing(Store(home.database, backups=home.backups)) as store:
-        runs = {entry.run for entry in store.audit.list(limit=10_000)}
-    assert len(runs) == 1, "one run, which can be undone together"
-    assert last["run"] in ("", *runs)
     wanted = _tidied(undisturbed, project)
     assert as_it_is(home, project) == wanted
     assert sum(memory["status"] == "active" for memory in wanted[0].values()) == 60

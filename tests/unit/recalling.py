@@ -86,7 +86,7 @@ class InMemory:
     def by_words(self, query: Query) -> Sequence[Hit]:
         return self._found(query, "words")
 
-    def by_code(self, query: Query, votes: Mapping[str, float], *, known: Mapping[str, Memory]) -> Sequence[Hit]:
+    def by_code(self, query: Query, votes: Mapping[str, float]) -> Sequence[Hit]:
         return [hit for hit in self._found(query, "structure") if set(hit.memory.files) & set(votes)]
 
     def holders(self, terms: Sequence[str], scopes: Sequence[str]) -> tuple[Mapping[str, int], int]:

@@ -189,7 +189,8 @@ def test_a_long_output_keeps_its_ends_and_how_it_ended(path):
     if short is None or short.act != "run" or not short.output.strip():
         return
     some = short.output.strip().splitlines()[0]
-    long = json.loads(json.dumps(payload).replace(json.dumps(some)[1:-1], json.dumps(some + "\n" + "x" * CAP)[1:-1]))
+    longer = some + "\n" + "x " * (CAP // 2)
+    long = json.loads(json.dumps(payload).replace(json.dumps(some)[1:-1], json.dumps(longer)[1:-1]))
     capped = read_of(host, event, long, cap=4096).event
     assert len(json.dumps(capped.payload)) < 20_000
     action = action_of(capped, root=ROOT)

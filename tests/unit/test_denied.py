@@ -18,7 +18,11 @@ CANARY = "canary-wombat"
     store.pfx a.jks b.keystore c.kdbx /home/ada/.aws/credentials .kube/config .docker/config.json secrets.yaml
     config/secrets.json service-account.json service-account-prod.json my-service-account.json client_secret_1.json
     .config/gcloud/application_default_credentials.json terraform.tfstate C:\\Users\\ada\\.ssh\\id_rsa .ENV
-    /proc/self/environ ~/.aws/credentials""".split(),  # noqa: SIM905 - data, read as text
+    /proc/self/environ ~/.aws/credentials .env-prod .env_local .flaskenv .dev.vars prod.tfvars x.auto.tfvars.json
+    terraform.tfstate.backup .m2/settings.xml /home/ada/.m2/settings-security.xml .gradle/gradle.properties pip.conf
+    .config/pip/pip.conf .s3cfg kubeconfig staging.kubeconfig .vault_pass.txt vault-password .bash_history
+    /root/.zsh_history .psql_history fish_history /etc/shadow .gemini/oauth_creds.json .codex/auth.json
+    .claude/.credentials.json .local/share/opencode/auth.json .config/github-copilot/apps.json""".split(),  # noqa: SIM905 - data, read as text
 )
 def test_files_that_hold_secrets_are_denied(path: str) -> None:
     assert denied(path)
@@ -32,7 +36,8 @@ def test_files_that_hold_secrets_are_denied(path: str) -> None:
         "x" * 3000 + ".env",
         *""".env.example .env.sample .env.template id_rsa.pub .ssh/known_hosts env.py environment.md keys.py key.ts
     src/secrets_of_success.md docs/pem.md config.json .docker/daemon.json .kube/cache/x account.json environ.py
-    README.md a/b/c .envelope sshd_config package.json""".split(),  # noqa: SIM905 - data, read as text
+    README.md a/b/c .envelope sshd_config package.json variables.tf main.tf prod.tfvars.example settings.xml
+    gradle.properties history.py shadow.css pip.md docs/kubeconfig.md vault.py auth.json""".split(),  # noqa: SIM905 - data, read as text
     ],
 )
 def test_other_files_are_not(path: str) -> None:
@@ -126,6 +131,27 @@ def test_the_contents_go_and_the_path_stays(name: str) -> None:
         "openssl rsa -in server.pem",
         "source .env && run",
         'grep KEY "/srv/app/.env"',
+        "cat .env*",
+        "cat .en?",
+        "head -n 3 config/*.pem",
+        "cat {.env,README.md}",
+        "find . -name '.env*' | xargs cat",
+        "git show HEAD:.env",
+        "docker exec app env",
+        "docker compose exec -T web printenv",
+        "docker run --rm -e A=1 image env",
+        "kubectl exec -n shop pod/web -- env",
+        "kubectl exec web -- sh -c 'env | sort'",
+        "ssh deploy@host env",
+        'ssh host "printenv DATABASE_URL"',
+        "export",
+        "set | grep -i key",
+        "declare -p",
+        'python -c "import os; print(os.environ)"',
+        "python3 -c 'import os; print(dict(os.environ))'",
+        """python -c 'import os; print(os.environ["API_TOKEN"])'""",
+        "node -e 'console.log(process.env)'",
+        "ruby -e 'p ENV.to_h'",
     ],
 )
 def test_what_a_command_prints_of_secrets_goes_and_the_command_stays(command: str) -> None:
@@ -150,10 +176,84 @@ def test_a_command_that_writes_keeps_the_path_alone(command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["make test", "env FOO=1 make test", "cat README.md", "ls .env.example", "git status", "export PATH=x"]
+    "command",
+    [
+        "make test",
+        "env FOO=1 make test",
+        "cat README.md",
+        "ls .env.example",
+        "git status",
+        "export PATH=x",
+        "set -euo pipefail; make",
+        "ls env",
+        "docker exec app ls",
+        "grep -rn 'os.environ' src",
+        "rg process.env",
+        """python -c 'import os; os.environ[\"LANG\"] = \"C\"; print(1)'""",
+        "ls *.py",
+        "cat src/*",
+        "history.py --help",
+        "node -e 'console.log(process.env.NODE_ENV)'",
+        "ssh host uptime",
+        "kubectl get pods",
+    ],
 )
 def test_ordinary_calls_are_not_touched(command: str) -> None:
     payload = {"tool_name": "Bash", "tool_input": {"command": command}, "tool_response": {"stdout": CANARY}}
+    assert without_denied(payload) == payload
+
+
+OUTPUTS = {
+    "grep": f"src/a.py:3:x = 1\n./.env:2:KEY={CANARY}\nsrc/b.py:9:y = 2",
+    "context": f"src/a.py-3-x = 1\nconfig/.env-2-KEY={CANARY}\nconfig/.env:3:B={CANARY}\nsrc/b.py:9:y = 2",
+    "without numbers": f"src/a.py:x = 1\n.env.local:KEY={CANARY}\nsrc/b.py:y = 2",
+    "of a commit": f"HEAD:src/a.py:x = 1\nHEAD:.env:KEY={CANARY}\nHEAD:src/b.py:y = 2",
+    "headings": f"src/a.py\n3:x = 1\n\n.env\n2:KEY={CANARY}\n7:B={CANARY}\n\nsrc/b.py\n9:y = 2",
+    "tails": f"==> a.py <==\nx = 1\n\n==> .env <==\nKEY={CANARY}\n\nB={CANARY}\n\n==> b.py <==\ny = 2",
+    "files": f"File: src/a.py\nL3: x = 1\n---\nFile: .env\nL2: KEY={CANARY}\n---\nFile: src/b.py\nL9: y = 2",
+    "colons": f"/p/a.py:\n  Line 3: x = 1\n\n/p/.env:\n  Line 2: KEY={CANARY}\n\n/p/b.py:\n  Line 9: y = 2",
+}
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"tool_name": "Bash", "tool_input": {"command": "grep -rn KEY ."}, "tool_response": {"stdout": ""}},
+        {"tool_name": "Grep", "tool_input": {"pattern": "KEY"}, "tool_response": {"content": ""}},
+        {"toolName": "rg", "toolArgs": {"pattern": "KEY"}, "toolResult": {"textResultForLlm": ""}},
+        {"tool": "grep", "args": {"pattern": "KEY"}, "output": ""},
+    ],
+    ids=["bash", "claude", "copilot", "opencode"],
+)
+def test_a_search_over_a_folder_loses_the_lines_of_denied_files_alone(name: str, call: dict[str, object]) -> None:
+    output = OUTPUTS[name]
+    payload = json.loads(json.dumps(call).replace('""', json.dumps(output)))
+    shown = json.dumps(clean := without_denied(payload))
+    assert CANARY not in shown
+    assert ".env" in shown
+    assert "x = 1" in shown
+    assert "y = 2" in shown
+    assert without_denied(clean) == clean
+
+
+@pytest.mark.parametrize("field", ["glob", "include"])
+@pytest.mark.parametrize("glob", [".env*", "**/.env", "*.pem", "**/*.{pem,key}", "config/.env.*"])
+def test_a_search_limited_to_denied_files_is_hidden_whole(field: str, glob: str) -> None:
+    payload = {"tool_name": "Grep", "tool_input": {"pattern": "KEY", field: glob}, "tool_response": {"content": CANARY}}
+    assert CANARY not in json.dumps(without_denied(payload))
+
+
+@pytest.mark.parametrize("command", ["git ls-files | grep env | xargs cat", "for f in conf/*; do cat $f; done"])
+def test_variables_lose_their_values_where_the_file_is_not_named(command: str) -> None:
+    output = f"DEBUG=1\nKEY={CANARY}\nexport TOKEN={CANARY}\nplain text"
+    clean = without_denied({"tool_input": {"command": command}, "tool_response": {"stdout": output}})
+    assert clean["tool_response"]["stdout"] == f"DEBUG={MARK}\nKEY={MARK}\nexport TOKEN={MARK}\nplain text"
+    assert without_denied(clean) == clean
+
+
+def test_a_listing_of_files_is_kept() -> None:
+    payload = {"tool_input": {"command": "ls -a"}, "tool_response": {"stdout": ".\n.env\nsrc\nREADME.md"}}
     assert without_denied(payload) == payload
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.redact import CUT, DEEPEST, EDGE, keywords, patterns, private_tags, redact, redact_all
+from foreword.redact import CUT, DEEPEST, EDGE, keywords, patterns, private_tags, redact, redact_all, shorten
 from tests.planted import ALNUM, CARRIERS, FORMATS, chars, secrets_of
 
 MODULE = sys.modules["foreword.redact"]
@@ -570,3 +570,45 @@ def test_what_one_part_opens_hides_the_parts_behind_it(parts):
     assert redact_all({"first": "stays", "content": parts})["first"] == "stays"
     once = redact_all(parts)
     assert redact_all(once) == once
+
+
+# --- long texts are cut before they are read, so that every payload takes a bounded time ---
+
+
+def test_a_long_text_keeps_its_head_and_its_tail_and_twice_is_once() -> None:
+    item = {"out": "first " + "word " * 50_000 + "last", "short": "as it was"}
+    clean = shorten(item, most=4096)
+    assert len(clean["out"]) <= 4096
+    assert clean["out"].startswith("first word")
+    assert clean["out"].endswith("word last")
+    assert "characters left out" in clean["out"]
+    assert clean["short"] == "as it was"
+    assert shorten(clean, most=4096) == clean
+
+
+def test_no_secret_survives_at_any_place_of_the_cut() -> None:
+    [(known, body)] = secrets_of("github ghp", 1)
+    secret = known + body
+    for at in range(1900, 2100):
+        text = "x " * (at // 2) + secret + " y" * 4000
+        assert body[:20] not in json.dumps(redact_all(shorten({"a": text, "b": text[::-1]}, most=4096)))
+        assert body[-20:] not in json.dumps(
+            redact_all(shorten({"a": "y " * 4000 + secret + " x" * (at // 2)}, most=4096))
+        )
+
+
+@pytest.mark.parametrize("at", [0, 1000, 2000, 3000, 30_000, 57_000, 58_500])
+def test_a_private_block_across_the_cut_is_hidden_whole(at: int) -> None:
+    text = "open " * 12_000
+    for opens, closes in (("<private>", "</private>"), ("<private>", ""), ("", "</private>")):
+        secret = f"{opens}{'wombat ' * 800}{closes}"
+        clean = json.dumps(redact_all(shorten([text[:at] + secret + text[at:]], most=4096)))
+        assert "wombat" not in clean
+
+
+def test_the_part_that_is_read_is_bounded() -> None:
+    huge = {"many": ["line of a list"] * 100_000, "long": ["x " * 40_000] * 20, "deep": {"a": {"b": "y " * 900_000}}}
+    clean = shorten(huge, most=65_536)
+    texts = json.dumps(clean)
+    assert len(texts) < 8 * 65_536
+    assert "items left out" in texts

@@ -9,16 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.config import SETTINGS as KNOWN
-from foreword.store.maintenance import (
-    BY_SIZE,
-    CLASSES,
-    LONGEST_GAP,
-    STEADY_DAYS,
-    Day,
-    Limits,
-    excess,
-    trusted_since,
-)
+from foreword.store.maintenance import LONGEST_GAP, PRUNABLE, STEADY_DAYS, trusted_since
 
 START = date(2026, 1, 1)
 BEGAN = datetime(2026, 1, 1).timestamp()
@@ -26,9 +17,7 @@ BEGAN = datetime(2026, 1, 1).timestamp()
 
 def since(*offsets: int, today: int) -> float | None:
     """Ask on the day that is *today* days after the start, after days that came in the order of *offsets*."""
-    days = [
-        Day(place, (START + timedelta(days=offset)).isoformat(), 0) for place, offset in enumerate(offsets, start=1)
-    ]
+    days = [(START + timedelta(days=offset)).isoformat() for offset in offsets]
     now = datetime.combine(START, datetime.min.time()) + timedelta(days=today, hours=12)
     return trusted_since(days, now=now.timestamp())
 
@@ -73,17 +62,8 @@ def test_whatever_came_before_a_jump_makes_nothing_old(offsets, jump):
 
 @pytest.mark.parametrize("now", [-1e13, 1e13, 4e11])
 def test_a_clock_beyond_all_calendars_makes_nothing_old(now):
-    assert trusted_since([Day(1, "12345-01-01", 0)] * 9, now=now) is None
-
-
-@given(st.integers(0, 10**9), st.integers(0, 10**9), st.integers(1, 10**9))
-def test_what_goes_by_size_brings_a_store_below_its_cap_and_only_one_that_passed_it(used, going, most):
-    more = excess(used, removed=going, limits=Limits({}, most))
-    assert (more == 0) == (used - going <= most)
-    assert used - going - more <= most
-    assert excess(used, removed=going, limits=Limits({}, 0)) == 0
+    assert trusted_since(["12345-01-01"] * 9, now=now) is None
 
 
 def test_every_class_has_its_setting():
-    assert {setting for setting, _ in CLASSES.values()} <= {setting.name for setting in KNOWN}
-    assert set(BY_SIZE) <= set(CLASSES)
+    assert {each.setting for each in PRUNABLE} <= {setting.name for setting in KNOWN}

@@ -6,13 +6,14 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from foreword.capture.payload import HookCall
-from foreword.hook.spool import RESERVED, SpoolFull, _record, append, hook_calls, naming, reserve, take
+from foreword.hook.spool import RESERVED, SpoolFull, SpoolWriter, _record, append, hook_calls, naming, reserve, take
 from tests.tables import table
 
 MUCH = 1 << 30
@@ -51,27 +52,22 @@ def test_what_is_appended_is_taken_once_and_read_before(tmp_path_factory):
     assert take(folder, "again") == ""
     append(folder, told[0], most=MUCH)
     assert taken(tmp_path, "again") == told[:1]
-    # What comes behind a delivery is there when it returns and the delivery is there before.
+    # The first record is there before the second, and nobody takes the file in between.
     tmp_path = tmp_path_factory.mktemp("x")
     first, second = a_delivery(b"event"), a_delivery(b"answer", injection=True)
-
-    def then():
+    with SpoolWriter(str(tmp_path), most=MUCH) as writer:
+        writer.write(first)
         assert list(hook_calls((tmp_path / "current").read_bytes())) == [first]
         assert list(naming(str(tmp_path), "even")) == [first]
-        assert take(str(tmp_path), "too early") == "", "it is not taken away in between"
-        return second
-
-    append(str(tmp_path), first, most=MUCH, then=then)
+        assert take(str(tmp_path), "too early") == ""
+        writer.write(second)
     assert taken(tmp_path) == [first, second]
-    # Whatever goes wrong behind a delivery does not lose it.
+    # Whatever goes wrong behind a record does not lose it.
     tmp_path = tmp_path_factory.mktemp("x")
-
-    def then():
+    with suppress(ValueError), SpoolWriter(str(tmp_path), most=MUCH) as writer:
+        writer.write(first)
         raise ValueError("no context today")
-
-    with pytest.raises(ValueError, match="no context"):
-        append(str(tmp_path), a_delivery(b"event"), most=MUCH, then=then)
-    assert taken(tmp_path) == [a_delivery(b"event")]
+    assert taken(tmp_path) == [first]
     # The newest that name a session are read without taking them.
     tmp_path = tmp_path_factory.mktemp("x")
     assert list(naming(str(tmp_path), "s1")) == []

@@ -76,6 +76,41 @@ FORMS = {
     "log": "2026-11-16 connecting with {name}={value} to db",
     "escaped lines": "A=1\\n{name}={value}\\nB=2",
     "said": "the {name} is {value} for now",
+    "make, if unset": "{name} ?= {value}",
+    "make, at once": "{name} := {value}",
+    "php, appended": "${name} .= '{value}';",
+    "javascript, if null": "config.{name} ??= '{value}'",
+    "ruby, if nil": '{name} ||= "{value}"',
+    "go typed": 'var {name} string = "{value}"',
+    "typescript typed": 'let {name}: string = "{value}";',
+    "rust typed": 'const {name}: &str = "{value}";',
+    "c pointer": 'static const char *{name} = "{value}";',
+    "c array": 'char {name}[] = "{value}";',
+    "c macro": '#define {name} "{value}"',
+    "php constant": "define( '{name}', '{value}' );",
+    "dockerfile": "ENV {name} {value}",
+    "dockerfile argument": "ARG {name}={value}",
+    "default of a variable": 'os.getenv("{name}", "{value}")',
+    "default of a setting": "env('{name}', '{value}')",
+    "set as a default": 'os.environ.setdefault("{name}", "{value}")',
+    "property": 'props.setProperty("{name}", "{value}");',
+    "header": 'req.Header.Set("{name}", "{value}")',
+    "list": '["{name}", "{value}"]',
+    "multipart": 'Content-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n--x',
+    "html": '<input name="{name}" type="hidden" value="{value}">',
+    "yaml, next line": "{name}: >-\n  {value}",
+    "fish": "set -x {name} {value}",
+    "windows": 'setx {name} "{value}"',
+    "powershell": '$env:{name} = "{value}"',
+    "cmake": 'set({name} "{value}")',
+    "lisp": '(setq {name} "{value}")',
+    "clojure": '{{:{name} "{value}"}}',
+    "perl": '$config{{{name}}} = "{value}";',
+    "bold": "**{name}**: {value}",
+    "arrow": "{name} -> {value}",
+    "table": "| id | {name} | {value} |",
+    "table of code": "| `{name}` | `{value}` |",
+    "tabs": "a\t{name}\t{value}",
 }
 BY_THEMSELVES = [
     "PGPASSWORD={value} psql -h db",
@@ -109,11 +144,11 @@ def corpus() -> list[tuple[str, str, str]]:
     return made
 
 
-def test_95_of_100_passwords_are_found_by_their_place() -> None:
+def test_98_of_100_passwords_are_found_by_their_place() -> None:
     made = corpus()
     missed = [(form, text) for form, text, value in made if value in redact(text)]
     assert len(made) > 900
-    assert len(missed) <= len(made) * 0.05, missed
+    assert len(missed) <= len(made) * 0.02, missed
     for _, text, _ in made:
         once = redact(text)
         assert redact(once) == once
@@ -165,6 +200,8 @@ KEY_FORMS = [
     "<{name}>{value}</{name}>",
     '{{"name": "{name}", "value": "{value}"}}',
     "{name} == '{value}'",
+    *(FORMS[form] for form in list(FORMS)[list(FORMS).index("make, if unset") :]),
+    "Your {name} is: {value}",
 ]
 
 
@@ -176,6 +213,8 @@ def test_random_values_beside_telling_names_are_gone() -> None:
         lambda: chars(rng, BASE64, 40),
         lambda: chars(rng, BASE64, 86) + "==",
         lambda: uuid(rng),
+        lambda: chars(rng, string.ascii_lowercase + string.digits, rng.randint(16, 40)),
+        lambda: chars(rng, string.ascii_uppercase + "234567", rng.choice((16, 32, 52))),
     ]
     made = []
     for form in KEY_FORMS:
@@ -183,7 +222,7 @@ def test_random_values_beside_telling_names_are_gone() -> None:
             value = rng.choice(makes)()
             made.append((form.format(name=name, value=value), value))
     missed = [text for text, value in made if value in redact(text)]
-    assert len(missed) <= len(made) * 0.05, missed
+    assert len(missed) <= len(made) * 0.02, missed
 
 
 HEADERS = [

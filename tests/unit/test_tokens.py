@@ -1,6 +1,8 @@
 """tokens: near the truth in every family, and able to count anything."""
 
+import base64
 import json
+import random
 from pathlib import Path
 
 import pytest
@@ -29,6 +31,41 @@ def test_is_near_the_truth_for_lines_like_ours(place):
     errors = [count(text, family=FAMILIES[place]) / true[place] - 1 for text, *true in KNOWN]
     assert sum(map(abs, errors)) / len(errors) < 0.12  # single lines scatter more than blocks do
     assert min(errors) > -0.2
+
+
+# What no vocabulary holds, made up, with its true count as above.
+RANDOM = (
+    ("base64", (386, 362, 265)),
+    ("base32", (465, 379, 306)),
+    ("cherokee", (691, 727, 639)),
+    ("ethiopic", (455, 451, 439)),
+    ("yi", (691, 687, 596)),
+    ("syriac", (491, 487, 439)),
+    ("tibetan", (484, 472, 432)),
+)
+SCRIPTS = {
+    "cherokee": (0x13A0, 0x13F4),
+    "ethiopic": (0x1200, 0x1246),
+    "yi": (0xA000, 0xA48C),
+    "syriac": (0x710, 0x72F),
+    "tibetan": (0xF49, 0xF6C),
+}
+
+
+def random_text(name):
+    rng = random.Random(name)
+    if name in SCRIPTS:
+        return " ".join("".join(chr(rng.randint(*SCRIPTS[name])) for _ in range(5)) for _ in range(40))
+    return {"base64": base64.b64encode, "base32": base64.b32encode}[name](rng.randbytes(300)).decode()
+
+
+@table("place", range(3))
+def test_random_keys_and_rare_scripts_are_not_cheap(place):
+    for name, true in RANDOM:
+        error = count(random_text(name), family=FAMILIES[place]) / true[place] - 1
+        assert -0.12 < error < 0.75, (name, error)
+    errors = [count(random_text(name), family=FAMILIES[place]) / true[place] - 1 for name, true in RANDOM]
+    assert sum(errors) >= 0
 
 
 @table(("family", "column"), [(CLAUDE_4_7, "claude_4_7"), (CLAUDE_3, "claude_3")])

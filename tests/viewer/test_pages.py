@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from pathlib import Path
 from typing import Any
@@ -314,34 +313,6 @@ def test_of_two_projects_that_are_chosen_in_a_row_the_latter_is_offered(viewer, 
 
 # -- Health ----------------------------------------------------------------------------------------------------------
 
-# Whether the line below a plot says what the last row of its table does: the worker may still be judging.
-TODAY = """(plot) => {
-    const cells = [...plot.querySelectorAll("tbody tr:last-child td")];
-    const [used, ignored, unjudged] = cells.map((each) => each.textContent);
-    const says = `: ${used} used, ${ignored} not used, ${unjudged} not judged`;
-    return plot.querySelector(".plot-told").textContent.endsWith(says);
-}"""
-
-
-def test_a_plot_is_walked_by_keys_and_says_what_its_table_says(page, viewer):
-    visit(page, f"{viewer.origin}/health?days=30")
-    plot = page.locator("figure", has=page.get_by_role("heading", name="What became of items", exact=True))
-    rows, told = plot.locator("tbody tr"), plot.locator(".plot-told")
-    plot.get_by_text("as a table").click()
-    playwright.expect(rows).to_have_count(30)
-    plot.get_by_role("group", name="day by day").focus()
-    page.keyboard.press("ArrowLeft")  # from nowhere to today
-    page.wait_for_function(TODAY, arg=plot.element_handle())
-    page.keyboard.press("Home")
-    playwright.expect(told).to_have_text(re.compile(": 0 used, 0 not used, 0 not judged$"))
-    press(page, "End", "7")  # fewer days, and still the last one
-    playwright.expect(rows).to_have_count(7)
-    page.wait_for_function(TODAY, arg=plot.element_handle())
-    page.get_by_label("Project").select_option(label="tern")
-    page.wait_for_url("**project=*")
-    page.go_back()
-    page.wait_for_url("**/health?days=7")
-
 
 def test_a_table_that_is_read_keeps_the_focus_when_its_figures_change(page, viewer):
     visit(page, f"{viewer.origin}/health")
@@ -378,7 +349,7 @@ def test_a_broken_store_is_told_with_the_way_out(fresh_page, fresh, watch):
         ("/timeline", "**/api/timeline*", ".session"),
         ("/timeline/{live}", "**/api/sessions/*", ".step"),
         ("/health", "**/api/health?*", ".verdict-line"),
-        ("/health", "**/api/stats*", "figure svg"),
+        ("/health", "**/api/stats*", ".rates table"),
         ("/memories", "**/api/memories?*", ROW),
         ("/memories", "**/api/facets*", "[data-facet=kind]"),
         ("/memories/{pinned}", "**/api/memories/*", "#mem-title"),

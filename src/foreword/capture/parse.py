@@ -13,13 +13,14 @@ from foreword.encoding import storable
 from foreword.errors import BadPayload, BadRequest
 from foreword.models import BASE32, TOOL_BEGIN, Event, Project, Trigger, is_resent
 from foreword.projects import resolve
-from foreword.redact import PRIVATE, each_text, leaves_open, mark, redact, redact_all
+from foreword.redact import PRIVATE, each_text, leaves_open, mark, redact, redact_all, shorten
 
 if TYPE_CHECKING:
     from foreword.store import Store
 
 # Signs that a payload holds a tool's call or a diff.
 _CALLS = (b'"tool', b'"args"', b'"arguments"', b'"input"', b'"parameters"', b"+++ ")
+TEXT_CAP = 65_536  # characters of a text, where the setting `event_text_kb` is not known
 UNREADABLE = "foreword_unreadable"  # the field that holds a payload which is no JSON object
 
 
@@ -53,10 +54,12 @@ def parse_hook(
     find_project: Callable[[str], Project] = project_at,
     deny: Sequence[str] = (),
     hide: Callable[[str], str] | None = None,
+    text_cap: int = TEXT_CAP,
 ) -> ParsedHook:
     """Parse and redact a hook call; doing so twice changes nothing, so the key of an event stays the same.
 
-    What denied files hold goes first, then what *hide* knows of the environment, then what looks like a secret.
+    What denied files hold goes first, then what *hide* knows of the environment, then what looks like a secret. Texts
+    are cut to *text_cap* characters before that, so that redaction takes a bounded time for every payload.
     """
     try:
         raw = payload_of(hook_call)
@@ -69,7 +72,7 @@ def parse_hook(
         from foreword.redact.files import without_denied  # 0.1 ms that a prompt need not pay
 
         shown = without_denied(raw, more=deny)
-    payload: dict[str, Any] = redact_all(each_text(shown, hide) if hide else shown)
+    payload: dict[str, Any] = redact_all(shorten(each_text(shown, hide) if hide else shown, most=text_cap))
     if cut is not None:
         tail = mark("path") if shown != raw else _tail(hook_call, (hide or str)(cut["tail"]))
         payload[CUT] = {"total": cut["total"], "tail": tail}
@@ -167,7 +170,7 @@ def capture_event(
     find_project: Callable[[str], Project] = project_at,
 ) -> CapturedEvent:
     """Return the event of a hook call, redacted and capped; unknown ones are kept, those of sub-agents are not."""
-    parsed = parse_hook(hook_call, find_project=find_project, deny=deny, hide=hide)
+    parsed = parse_hook(hook_call, find_project=find_project, deny=deny, hide=hide, text_cap=text_cap)
     fields, project = parsed.input, parsed.project
     known = parsed.kind != "other"  # then agent and event need no redaction
     payload = parsed.payload
@@ -184,7 +187,7 @@ def capture_event(
         project=project.key if project else "",
         cwd=fields.cwd,
         at=hook_call.at,
-        payload=_capped(payload, text_cap),
+        payload=payload,
         lasting=bool(fields.id),
     )
     passing = fields.inner or parsed.kind == TOOL_BEGIN
@@ -197,15 +200,3 @@ def _key(hook_call: HookCall, payload: Mapping[str, Any]) -> str:
     import hashlib
 
     return hashlib.blake2b(canonical.encode(), digest_size=16).hexdigest()
-
-
-def _capped(item: Any, most: int) -> Any:
-    """Cut texts longer than *most* characters down to their head and their tail."""
-    if isinstance(item, str) and len(item) > most:
-        half = most // 2
-        return f"{item[:half]}\n[{len(item) - 2 * half} characters left out]\n{item[-half:]}"
-    if isinstance(item, dict):
-        return {name: _capped(each, most) for name, each in item.items()}
-    if isinstance(item, list):
-        return [_capped(each, most) for each in item]
-    return item

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -12,9 +12,6 @@ from foreword.cli.options import DryRun, Json, Yes
 from foreword.errors import BadRequest
 from foreword.units import sized
 
-if TYPE_CHECKING:
-    from foreword.worker.client import Client
-
 MAX_TITLES = 20
 
 
@@ -22,8 +19,7 @@ def forget(
     ids: Annotated[list[str] | None, typer.Argument(metavar="[ID…]", help="Memories, by id.")] = None,
     *,
     session: Annotated[str, typer.Option(metavar="ID", help="All of a session: memories, events, changes.")] = "",
-    project: Annotated[str, typer.Option(metavar="PATH|KEY", help="All of a project; with --match, in it.")] = "",
-    match: Annotated[str, typer.Option(metavar="WORDS", help="Memories here that contain all these words.")] = "",
+    project: Annotated[str, typer.Option(metavar="PATH|KEY", help="All of a project.")] = "",
     why: Annotated[str, typer.Option(metavar="TEXT", help="The reason, for the log.")] = "",
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -38,17 +34,17 @@ def forget(
     \b
     Examples:
       foreword forget dec-7k2m9qxw --dry-run
-      foreword forget --match "zanzibar"
       foreword forget --session 0f3c --yes
       foreword forget --project ~/src/old-customer
     """
-    if sum(map(bool, (ids, session, match))) + bool(project and not match) != 1:
-        hint = "foreword forget ID…, --session ID, --project PATH, or --match WORDS"
-        raise BadRequest("say what to forget, in one way", hint=hint)
+    if sum(map(bool, (ids, session, project))) != 1:
+        raise BadRequest("say what to forget, in one way", hint="foreword forget ID…, --session ID or --project PATH")
     if not dry_run:
         refuse_agents()
     client = connect(seconds=LONG)
-    request = _request(client, ids or [], session=session, project=project, match=match)
+    request: dict[str, Any] = {"session": session} if session else {"ids": [full_id(client, id) for id in ids or ()]}
+    if project:
+        [request["project"]] = project_query(project).values()
     plan = client.post("/api/forget", {**request, "dry_run": True})
     if dry_run:
         output.write_json(plan) if json else _print_plan(plan)
@@ -65,26 +61,17 @@ def forget(
         raise typer.Exit(1)
 
 
-def _request(client: Client, ids: list[str], *, session: str, project: str, match: str) -> dict[str, Any]:
-    [where] = project_query(project).values() if project or match else [""]
-    fields = {"ids": [full_id(client, id) for id in ids], "session": session, "project": where, "match": match}
-    return {name: value for name, value in fields.items() if value}
-
-
 def _print_plan(plan: dict[str, Any]) -> None:
     lines = [[table, f"{count:,} to delete"] for table, count in sorted(plan["tables"].items())]
-    lines += [[table, f"{count:,} with copies to remove"] for table, count in sorted(plan["cut"].items())]
-    lines += [[name, f"{count:,} lines with copies to remove"] for name, count in sorted(plan["files"].items())]
     output.table(lines, headings=("where", "what"))
     for each in plan["memories"][:MAX_TITLES]:
         output.write(f"  {output.memory_line(each)}")
     more = plan["more"] + len(plan["memories"][MAX_TITLES:])
     if more:
         output.write(f"  … and {more:,} more memories")
-    if plan["cut_memories"]:
-        output.write(f"These stay, without the sentences they quote: {', '.join(plan['cut_memories'])}")
-    if plan["copies"]:
-        output.write(f"Also removed from these backups: {', '.join(plan['copies'])}")
+    output.write("Verbatim copies of their sentences become [forgotten] everywhere else.")
+    if plan["backups"]:
+        output.write(f"Also removed from these backups: {', '.join(plan['backups'])}")
     _print_remaining(plan)
 
 

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import sys
-import threading
-import time
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from foreword.cli import output
 from foreword.cli.connection import LONG, connect, folder, this_home
 from foreword.cli.options import AllProjects, DryRun, Json, Project, Yes
-from foreword.errors import ForewordError
 from foreword.units import sized
 
 if TYPE_CHECKING:
     from foreword.paths import Home
 
-POLL_SECONDS = 0.2
 MAX_LINES = 40  # of a plan that is printed; --json has all
 # What was done to memories, where the past tense of the verb is not clear by itself.
 DONE = {
@@ -49,10 +44,9 @@ def tidy(
       foreword tidy --dry-run
       foreword tidy --yes --all
     """
-    home = this_home()
     where: dict[str, Any] = {"all": True} if everything else {"project_path": folder(project)}
     if not yes or dry_run:
-        plan = _tidy(home, {**where, "dry_run": True})
+        plan = _tidy({**where, "dry_run": True})
         _print_tidied(plan, json=json)
         if dry_run or json or not plan["by"]:
             return
@@ -60,7 +54,7 @@ def tidy(
             output.remark("nothing was changed; `foreword tidy --yes` does it")
             return
         output.confirm("Do this?")
-    _print_tidied(_tidy(home, {**where, "dry_run": False}), json=json)
+    _print_tidied(_tidy({**where, "dry_run": False}), json=json)
 
 
 def prune(dry_run: DryRun = False, yes: Yes = False, json: Json = False) -> None:
@@ -75,22 +69,15 @@ def prune(dry_run: DryRun = False, yes: Yes = False, json: Json = False) -> None
       foreword prune --yes
     """
     client = connect(seconds=LONG)
-    answer = client.post("/api/prune", {"dry_run": True})
-    ask = not (dry_run or yes)
-    if json and (dry_run or ask):
-        output.write_json(answer)
+    if dry_run or not yes:
+        plan = client.post("/api/prune", {"dry_run": True})
+        output.write_json(plan) if json else _print_prune_plan(plan)
+    if dry_run:
         return
-    if not json:
-        _print_prune_plan(answer)
-    if dry_run or not answer["rows"]:
-        if json:
-            output.write_json({**answer, "dry_run": False, "done": True, "pruned": {}, "freed": 0})
-        return
-    if ask:
+    if not yes:
         output.confirm("Delete it? This cannot be undone.")
-    with output.console(stderr=True).status("deleting") as progress:
-        while not (answer := client.post("/api/prune", {}))["done"]:
-            progress.update(f"{sum(answer['pruned'].values()):,} of {answer['rows']:,} deleted")
+    with output.console(stderr=True).status("deleting"):
+        answer = client.post("/api/prune", {})
     if json:
         output.write_json(answer)
         return
@@ -113,32 +100,17 @@ def scrub(dry_run: DryRun = False, json: Json = False) -> None:
     """
     home = this_home()
     client = connect(home, seconds=LONG)
-    hidden = _hidden_values(home)
-    after: list[object] = []
-    found: dict[str, Counter[str]] = {}
-    kinds: Counter[str] = Counter()
-    with output.console(stderr=True).status("searching") as progress:
-        while True:
-            answer = client.post("/api/scrub", {"after": after, "dry_run": dry_run, "hidden": hidden})
-            for table, each in answer["tables"].items():
-                found.setdefault(table, Counter()).update(seen=each["seen"], changed=each["changed"])
-                kinds.update(each["kinds"])
-            after = answer["after"]
-            if not after:
-                break
-            rows = sum(found.values(), Counter())
-            progress.update(f"{after[0]}: {rows['seen']:,} searched, {rows['changed']:,} changed")
-    tables = {
-        table: {"seen": each["seen"], "changed": each["changed"]} for table, each in found.items() if each["seen"]
-    }
+    with output.console(stderr=True).status("searching"):
+        answer = client.post("/api/scrub", {"dry_run": dry_run, "hidden": _hidden_values(home)})
     if json:
-        output.write_json({"dry_run": dry_run, "tables": tables, "kinds": dict(sorted(kinds.items()))})
+        output.write_json(answer)
         return
-    lines = [[table, f"{each['seen']:,}", f"{each['changed']:,}"] for table, each in sorted(tables.items())]
+    rows = sorted(answer["tables"].items())
+    lines = [[table, f"{each['seen']:,}", f"{each['changed']:,}"] for table, each in rows]
     output.table(lines, headings=("where", "searched", "would change" if dry_run else "changed"))
-    for kind, times in sorted(kinds.items()):
+    for kind, times in answer["kinds"].items():
         output.write(f"{times:,} x {kind}")
-    if not kinds:
+    if not answer["kinds"]:
         output.write("no secrets were found")
 
 
@@ -157,36 +129,9 @@ def index(json: Json = False) -> None:
     output.write_json({"indexed": count}) if json else output.write(f"{output.plural(count, 'memories')} indexed")
 
 
-def _tidy(home: Home, request: dict[str, Any]) -> dict[str, Any]:
-    """Send a request to tidy, and show its progress until the answer comes."""
-    from foreword.worker.client import Client
-
-    client = connect(home, seconds=LONG)
-    answer: dict[str, Any] = {}
-    failed: list[ForewordError] = []
-
-    def post() -> None:
-        try:
-            answer.update(client.post("/api/tidy", request))
-        except ForewordError as exc:
-            failed.append(exc)
-
-    posting = threading.Thread(target=post, daemon=True)
-    posting.start()
-    with output.console(stderr=True).status("searching") as progress:
-        while posting.is_alive():
-            posting.join(POLL_SECONDS)
-            try:
-                state = Client(home).get("/api/tidy") if posting.is_alive() else {}
-            except ForewordError:
-                time.sleep(POLL_SECONDS)
-                continue
-            if state.get("project"):
-                of = f" of {state['planned']:,}" if state.get("planned") else ""
-                progress.update(f"{state['project']}: {state['state']}, {state.get('done', 0):,}{of}")
-    if failed:
-        raise failed[0]
-    return answer
+def _tidy(request: dict[str, Any]) -> dict[str, Any]:
+    with output.console(stderr=True).status("tidying"):
+        return connect(seconds=LONG).post("/api/tidy", request)
 
 
 def _print_tidied(answer: dict[str, Any], *, json: bool) -> None:
@@ -229,24 +174,16 @@ def _print_prune_plan(plan: dict[str, Any]) -> None:
     cap = f" of {sized(size['most'])}" if size["most"] else ", without a limit"
     output.write(f"the store holds {sized(size['used'])}{cap}")
     lines = [
-        [
-            each["name"],
-            f"{each['rows']:,}",
-            sized(each["bytes"]),
-            f"{each['by_age']:,}",
-            f"{each['by_size']:,}",
-            *(output.local_time(each[name])[:10] for name in ("oldest", "newest")),
-            each["what"],
-        ]
+        [each["name"], f"{each['rows']:,}", f"{each['keep_days']} days", each["what"]]
         for each in plan["classes"]
         if each["rows"]
     ]
     if lines:
-        output.table(lines, headings=("class", "rows", "about", "by age", "by size", "from", "to", "what"))
+        output.table(lines, headings=("class", "rows", "kept for", "what"))
     else:
         output.write("nothing is old enough to delete")
-    if plan["short"]:
-        output.warn([f"the store stays {sized(plan['short'])} over its limit: what is left is never deleted by itself"])
+    if 0 < size["most"] < size["used"]:
+        output.write("it is over its limit: the oldest events, texts and observations go until it fits")
 
 
 def _hidden_values(home: Home) -> str:

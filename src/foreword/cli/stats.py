@@ -1,4 +1,4 @@
-"""`stats`: what was given, whether it was used and what it cost, in tables and bars."""
+"""`stats`: what was given, whether it was used and what it cost."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ from foreword.cli.options import AllProjects, Json, Project
 from foreword.errors import BadRequest
 from foreword.units import sized
 
-BAR = 24  # characters of the longest bar
-MAX_DAYS = 14  # with more days, a bar stands for a week
-
 
 def stats(
     project: Project = "",
@@ -24,8 +21,8 @@ def stats(
 ) -> None:
     """Show what was given, whether it was used, and what it cost.
 
-    Injections and their tokens, items used and ignored, how often nothing was given, build times, memories, the size
-    of the store, sessions, and calls of the optional model.
+    Injections and their tokens, items used and ignored, why nothing was given, build times, memories by kind, and the
+    size of the store.
 
     \b
     Examples:
@@ -42,102 +39,54 @@ def stats(
     name = answer["name"] or answer["project"] or "all projects"
     output.write(f"{name}, {answer['from']} to {answer['to']} (local days)\n")
     output.fields(_summary(answer))
-    for title, lines in (
-        ("injections a day" if days <= MAX_DAYS else "injections a week", _by_day(answer)),
-        ("injections by trigger", _bars(answer["injections"]["by_trigger"])),
-        ("used / (used + ignored), by kind", _hit_rates(answer["items"]["by_kind"])),
-        ("used / (used + ignored), by layer", _hit_rates(answer["items"]["by_layer"])),
-        ("nothing given, of all times that context was wanted", _silences(answer["silence"])),
+    for title, rows in (
+        ("injections by trigger", [(name, f"{n:,}") for name, n in answer["injections"]["by_trigger"].items()]),
+        ("used of used and ignored, by kind", _usage(answer["items"]["by_kind"])),
+        ("nothing given, by reason", _reasons(answer["no_context"])),
         ("build time", _build_times(answer["build_ms"])),
-        ("memories by kind", _bars(answer["memories"]["by_kind"])),
-        ("sessions by agent", _bars(answer["sessions"]["by_host"])),
+        ("memories by kind", [(name, f"{n:,}") for name, n in answer["memories"]["by_kind"].items()]),
     ):
-        if lines:
+        if rows:
             output.write(f"\n{title}")
-            output.table(lines, headings=())
-    output.write("")
-    for note in answer["notes"]:
-        output.remark(note)
+            output.table([[f"  {first}", *rest] for first, *rest in rows], headings=())
 
 
 def _summary(answer: dict[str, Any]) -> list[tuple[str, str]]:
-    injections, tokens, items, model = (answer[name] for name in ("injections", "tokens", "items", "model"))
-    count = f"{injections['total']:,}"
-    count += f", {injections['away']:,} of them by hooks without the worker" if injections["away"] else ""
-    count += f"; {injections['dated_ahead']:,} more have a date in the future" if injections["dated_ahead"] else ""
+    injections, tokens, items = (answer[name] for name in ("injections", "tokens", "items"))
+    away = f", {injections['away']:,} of them by hooks without the worker" if injections["away"] else ""
+    each = f", {tokens['per_injection']:,.0f} each" if injections["total"] else ""
     usage = f"{items['used']:,} used, {items['ignored']:,} ignored, {items['unjudged']:,} unknown"
-    size, sizes = answer["store"]["bytes"], answer["store"]["bytes_by_day"]
-    grown = ""
-    if sizes:
-        more = size - sizes[0]["bytes"]
-        grown = f", {'+' if more >= 0 else '-'}{sized(abs(more))} since {sizes[0]['day']}"
-    per_injection = f", {tokens['per_injection']:,.0f} each" if injections["total"] else ""
-    refused = f", {model['refused']:,} refused" if model["refused"] else ""
-    calls = f"{model['calls']:,} calls, {model['tokens_in']:,} tokens in, {model['tokens_out']:,} out{refused}"
     return [
-        ("injections", count),
-        ("tokens", f"{tokens['given']:,}{per_injection}"),
+        ("injections", f"{injections['total']:,}{away}"),
+        ("tokens", f"{tokens['given']:,}{each}"),
         ("items", f"{items['shown']:,} shown: {usage}"),
         ("hit rate", _percent(items["hit_rate"])),
         ("per used item", f"{tokens['per_used_item']:,.0f} tokens" if items["used"] else "-"),
-        ("memories", f"{answer['memories']['total']:,}, {answer['memories']['new']:,} of them new"),
-        ("store", f"{sized(size)} for all projects{grown}"),
-        ("sessions", f"{answer['sessions']['total']:,}"),
-        ("model", calls if model["calls"] or model["refused"] else ""),
+        ("memories", f"{answer['memories']['total']:,}"),
+        ("store", f"{sized(answer['store']['bytes'])} for all projects"),
     ]
 
 
-def _by_day(answer: dict[str, Any]) -> list[list[str]]:
-    days = answer["injections"]["by_day"]
-    if not answer["injections"]["total"]:
-        return []
-    step = 1 if len(days) <= MAX_DAYS else 7
-    parts = [days[max(0, end - step) : end] for end in range(len(days), 0, -step)]
-    return _bars({part[0]["day"]: sum(day["injections"] for day in part) for part in reversed(parts)})
-
-
-def _bars(numbers: dict[str, int]) -> list[list[str]]:
-    most = max(numbers.values(), default=0)
-    return [[f"  {name}", f"{number:,}", _bar(number, most)] for name, number in numbers.items()]
-
-
-def _hit_rates(groups: dict[str, dict[str, Any]]) -> list[list[str]]:
-    lines = []
-    for name, each in groups.items():
-        known = each["used"] + each["ignored"]
-        of = f"{each['used']:,} of {known:,}, " if known else ""
-        lines.append(
-            [f"  {name}", _percent(each["hit_rate"]), _bar(each["hit_rate"] or 0, 1), f"{of}{each['shown']:,} shown"]
+def _usage(kinds: dict[str, dict[str, Any]]) -> list[tuple[str, ...]]:
+    return [
+        (
+            name,
+            _percent(each["hit_rate"]),
+            f"{each['used']:,} used, {each['ignored']:,} ignored, {each['shown']:,} shown",
         )
-    return lines
-
-
-def _silences(groups: dict[str, dict[str, Any]]) -> list[list[str]]:
-    return [
-        [
-            f"  {name}",
-            _percent(each["rate"]),
-            _bar(each["rate"] or 0, 1),
-            f"{each['silences']:,} of {each['recalls']:,}",
-        ]
-        for name, each in groups.items()
+        for name, each in kinds.items()
     ]
 
 
-def _build_times(triggers: dict[str, dict[str, float]]) -> list[list[str]]:
-    most = max((each["p95"] for each in triggers.values()), default=0)
+def _reasons(triggers: dict[str, dict[str, int]]) -> list[tuple[str, ...]]:
+    return [(trigger, why, f"{count:,}") for trigger, reasons in triggers.items() for why, count in reasons.items()]
+
+
+def _build_times(triggers: dict[str, dict[str, float]]) -> list[tuple[str, ...]]:
     return [
-        [
-            f"  {name}",
-            f"median {each['median']:.1f} ms, p95 {each['p95']:.1f}, max {each['max']:.1f}",
-            _bar(each["p95"], most),
-        ]
+        (name, f"median {each['median']:.1f} ms, p95 {each['p95']:.1f}, max {each['max']:.1f}")
         for name, each in triggers.items()
     ]
-
-
-def _bar(number: float, most: float) -> str:
-    return "#" * (max(1, round(number / most * BAR)) if number > 0 and most > 0 else 0)
 
 
 def _percent(rate: float | None) -> str:

@@ -24,7 +24,8 @@ START_EVERY = 10.0  # seconds between two tries to start a worker: a crash loop 
 KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "USER")  # of the agent's environment, for the worker
 
 
-SETTINGS = (*policy.CHOICES, "deny_paths", "spool_max_mb")  # those that decide whether and how an event is kept
+# Those that decide whether and how an event is kept.
+SETTINGS = (*policy.CHOICES, "deny_paths", "event_text_kb", "spool_max_mb")
 
 
 class Offline:
@@ -59,43 +60,51 @@ def answer(
     if hook_call.raw.strip():
         settings = capture_settings(config)
         try:
-            parsed = parse_hook(hook_call, deny=settings["deny_paths"], hide=_hider(secrets, hook_call.raw))
+            parsed = parse_hook(
+                hook_call,
+                deny=settings["deny_paths"],
+                hide=_hider(secrets, hook_call.raw),
+                text_cap=int(settings["event_text_kb"]) * 1024,
+            )
             off = policy.off(parsed.project, settings)
         except Exception as exc:  # noqa: BLE001 - the hook's own rule: memory must never break the agent
             here.log("redact", exc)  # what cannot be redacted is neither kept nor looked at
-    replies: list[bytes] = []
-
-    def after_write() -> HookCall | None:
-        if replies:
-            return None  # the spool tries again; there is one answer
-        replies.append(b"")
-        if why and not _just_started(config["stamp"]):
-            here.log("worker", why)
-        try:
-            start_worker(config["home"], config["worker"], stamp=config["stamp"], log=config["start_log"])
-        except Exception as exc:  # noqa: BLE001
-            here.log("start", exc)
-        try:
-            trigger = trigger_for(hook_call, parsed) if parsed else None
-            hinted = trigger is not None and trigger.name == "tool"  # hints come from the worker alone
-            if trigger is not None and not hinted and not off.inject and time.monotonic() < until:
-                from foreword.hook.context import context_for
-
-                replies[0], record = context_for(here, hook_call, trigger, until=until, worker_asked=bool(why))
-                return record
-        except Exception as exc:  # noqa: BLE001
-            here.log("context", exc)
-        return None
-
+    writer = None
     try:
         if parsed and not off.capture and not parsed.input.inner and parsed.kind != TOOL_BEGIN:
-            spool.append(config["spool"], _record(hook_call, parsed), most=_most_bytes(settings), then=after_write)
-        elif record := after_write():
-            spool.append(config["spool"], record, most=_most_bytes(settings))
+            writer = _spool(config, settings)
+            writer.write(_record(hook_call, parsed))
     except Exception as exc:  # noqa: BLE001
         here.log("spool", exc)
-    after_write()  # where the spool failed before it came to that
-    return replies[0]
+    if why and not _just_started(config["stamp"]):
+        here.log("worker", why)
+    try:
+        start_worker(config["home"], config["worker"], stamp=config["stamp"], log=config["start_log"])
+    except Exception as exc:  # noqa: BLE001
+        here.log("start", exc)
+    reply = b""
+    try:
+        trigger = trigger_for(hook_call, parsed) if parsed else None
+        hinted = trigger is not None and trigger.name == "tool"  # hints come from the worker alone
+        if trigger is not None and not hinted and not off.inject and time.monotonic() < until:
+            from foreword.hook.context import context_for
+
+            reply, record = context_for(here, hook_call, trigger, until=until, worker_asked=bool(why))
+            if record is not None:
+                writer = writer or _spool(config, settings)
+                writer.write(record)
+    except Exception as exc:  # noqa: BLE001
+        here.log("context", exc)
+    try:
+        if writer is not None:
+            writer.close()
+    except Exception as exc:  # noqa: BLE001
+        here.log("spool", exc)
+    return reply
+
+
+def _spool(config: Mapping[str, Any], settings: Mapping[str, Any]) -> spool.SpoolWriter:
+    return spool.SpoolWriter(config["spool"], most=int(settings["spool_max_mb"]) * 1024 * 1024)
 
 
 def capture_settings(config: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -120,10 +129,6 @@ def file_stamp(path: str) -> list[int]:
     except OSError:
         return []
     return [found.st_ino, found.st_size, found.st_mtime_ns]
-
-
-def _most_bytes(settings: Mapping[str, Any]) -> int:
-    return int(settings["spool_max_mb"]) * 1024 * 1024
 
 
 def _record(hook_call: HookCall, parsed: ParsedHook) -> HookCall:

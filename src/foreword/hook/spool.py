@@ -7,7 +7,7 @@ by a crash was never acknowledged and is passed over.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from foreword.capture.payload import HookCall
 from foreword.encoding import decoded, dumps, loads
@@ -25,46 +25,75 @@ class SpoolFull(OSError):
     """The spool has reached its cap; the worker has been away for long."""
 
 
-def append(folder: str, hook_call: HookCall, *, most: int, then: Callable[[], HookCall | None] = lambda: None) -> None:
-    """Put a *redacted* delivery on the disk, and what *then* brings behind it; when this returns, they survive a crash.
+def append(folder: str, hook_call: HookCall, *, most: int) -> None:
+    """Put a *redacted* hook call on the disk; when this returns, it survives a crash."""
+    with SpoolWriter(folder, most=most) as writer:
+        writer.write(hook_call)
 
-    The first is written before *then* is called, so that nothing which happens there can lose it; both are synced once.
+
+class SpoolWriter:
+    """Append redacted hook calls under one shared lock; they are synced once, when the writer is closed.
+
+    So a hook can write its event first, then build its answer, then write the record of that, and pay for one sync.
     """
-    record = _record(hook_call)
-    try:
-        _append(folder, record, most=most, then=then)
-    except FileNotFoundError:
-        os.mkdir(folder, 0o700)
-        _append(folder, record, most=most, then=then)
-    except SpoolFull:
-        raise
-    except OSError:
-        os.unlink(folder + RESERVE)  # the disk is full: this is what the reserve is for
-        _append(folder, record, most=most, then=then)
+
+    def __init__(self, folder: str, *, most: int) -> None:
+        self._folder, self._most = folder, most
+        try:
+            self._fd = _open(folder)
+        except FileNotFoundError:
+            os.mkdir(folder, 0o700)
+            self._fd = _open(folder)
+        except OSError:
+            self._use_reserve()
+            self._fd = _open(folder)
+        self._size = os.fstat(self._fd).st_size
+        self._new = not self._size
+
+    def __enter__(self) -> SpoolWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def write(self, hook_call: HookCall) -> None:
+        record = _record(hook_call)
+        if self._size + len(record) > self._most:
+            raise SpoolFull(f"the spool holds {self._size} bytes")
+        try:
+            _write(self._fd, record)
+        except OSError:
+            self._use_reserve()
+            _write(self._fd, record)  # behind a torn record, which readers pass over
+        self._size += len(record)
+
+    def close(self) -> None:
+        """Put what was written on the disk; when this returns, it survives a crash."""
+        try:
+            getattr(os, "fdatasync", os.fsync)(self._fd)  # macOS has no fdatasync
+            if self._new:
+                _sync_folder(self._folder)
+        finally:
+            os.close(self._fd)
+
+    def _use_reserve(self) -> None:
+        os.unlink(self._folder + RESERVE)  # the disk is full: this is what the reserve is for
 
 
-def _append(folder: str, record: bytes, *, most: int, then: Callable[[], HookCall | None]) -> None:
+def _open(folder: str) -> int:
+    """Open the current file under a shared lock; a worker may have taken it away in between."""
     import fcntl
 
     for _ in range(_REOPEN):
         fd = os.open(f"{folder}/current", _APPENDING, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_SH)
-            here = os.fstat(fd)
-            if not _is_current(folder, here):
-                continue
-            if here.st_size + len(record) > most:
-                raise SpoolFull(f"the spool holds {here.st_size} bytes")
-            _write(fd, record)
-            more = then()
-            if more is not None:
-                _write(fd, _record(more))
-            _sync(fd)
-            if not here.st_size:
-                _sync_folder(folder)
-            return
-        finally:
+            if _is_current(folder, os.fstat(fd)):
+                return fd
+        except OSError:
             os.close(fd)
+            raise
+        os.close(fd)
     raise OSError("the spool was taken away again and again")
 
 
@@ -184,10 +213,6 @@ def _is_current(folder: str, here: os.stat_result) -> bool:
     except FileNotFoundError:
         return False
     return (here.st_ino, here.st_dev) == (there.st_ino, there.st_dev)
-
-
-def _sync(fd: int) -> None:
-    getattr(os, "fdatasync", os.fsync)(fd)  # macOS has no fdatasync
 
 
 def _sync_folder(folder: str) -> None:

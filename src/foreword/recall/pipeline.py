@@ -319,7 +319,7 @@ class _Recall:
     def _about(self, files: Collection[str], kinds: tuple[str, ...]) -> list[Memory]:
         """Return memories that name these files, those of the user first, then the newest."""
         query = replace(self.query, kinds=kinds, limit=POOL)
-        hits = self.store.by_code(query, dict.fromkeys(files, 1.0), known={}) if files else ()
+        hits = self.store.by_code(query, dict.fromkeys(files, 1.0)) if files else ()
         return sorted((hit.memory for hit in hits), key=lambda each: (each.trust != "user", -each.created))
 
     def _rank_recent(self, memories: Sequence[Memory]) -> Sequence[Ranked]:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from foreword.errors import ForewordError
-from foreword.models import Hit, Memory, Query
+from foreword.models import Hit, Query
 
 
 class Searchable(Protocol):
     def by_words(self, query: Query) -> Sequence[Hit]: ...
-    def by_code(self, query: Query, votes: Mapping[str, float], *, known: Mapping[str, Memory]) -> Sequence[Hit]: ...
+    def by_code(self, query: Query, votes: Mapping[str, float]) -> Sequence[Hit]: ...
     def holders(self, terms: Sequence[str], scopes: Sequence[str]) -> tuple[Mapping[str, int], int]: ...
     def by_recency(self, query: Query) -> Sequence[Hit]: ...
     def by_meaning(self, query: Query) -> Sequence[Hit]: ...
@@ -45,6 +45,5 @@ def search(
     if query.vector is not None:
         ask("meaning", lambda: store.by_meaning(query))
     if not query.plain and (weights := votes(found.get("words", ()))):
-        known = {hit.memory.id: hit.memory for hits in found.values() for hit in hits}
-        ask("structure", lambda: store.by_code(query, weights, known=known))
+        ask("structure", lambda: store.by_code(query, weights))
     return found, tuple(wrong)

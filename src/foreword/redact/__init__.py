@@ -16,12 +16,14 @@ from foreword.redact.keywords import find_secrets, is_secret, is_telling
 from foreword.redact.patterns import find_tokens, mark, replace_spans
 from foreword.redact.private_tags import PRIVATE, hide_blocks, leaves_open
 
-__all__ = ["CUT", "DEEPEST", "EDGE", "PRIVATE", "each_text", "leaves_open", "mark", "redact", "redact_all"]
+__all__ = ["CUT", "DEEPEST", "EDGE", "PRIVATE", "each_text", "leaves_open", "mark", "redact", "redact_all", "shorten"]
 
 Cut = Literal["", "head", "tail"]
 CUT = "[cut]"
 EDGE = 4096  # characters; longer than any token we know, and a longer run is data that must not be lost whole
 DEEPEST = 100  # levels of a JSON value; no agent nests past 20, and json itself gives up near 1,000
+_TEXTS = 4  # times the most of one text, in all texts of a value together
+_ITEMS = 2_000  # of a list or an object; a longer one keeps its head and its tail
 _ROUNDS = 8  # a mark may make a value of what stands beside it; two rounds are the most that was seen
 
 
@@ -45,6 +47,43 @@ def redact_all(item: Any) -> Any:
         if hide_blocks(together) == together == _redact_once(together):
             return item  # one look at everything: a payload without any secret is the ordinary case
     return _redact_nested(item, room=DEEPEST)
+
+
+def shorten(item: Any, *, most: int) -> Any:
+    """Return a JSON value whose texts hold *most* characters, and whose lists _ITEMS items: head and tail of each.
+
+    Blocks are hidden before, because one of them may begin or end in what is left out; half a token is dropped. So
+    redaction reads a bounded part of any value. Twice is the same as once.
+    """
+    total = sum(map(len, _texts_in(item) or ()))
+    if total > _TEXTS * most:
+        most = max(1024, _TEXTS * most * most // total)
+    return _shortened(item, most=most, room=DEEPEST) if total > most else item
+
+
+def _shortened(item: Any, *, most: int, room: int) -> Any:
+    if isinstance(item, str):
+        return _shortened_text(item, most=most) if len(item) > most else item
+    if not isinstance(item, dict | list | tuple) or not room:
+        return item
+    if isinstance(item, dict):
+        keys = list(item)
+        left_out = frozenset(keys[_ITEMS // 2 : -_ITEMS // 2]) if len(keys) > _ITEMS else ()
+        fields = (name for name in keys if name not in left_out)
+        return {name: _shortened(item[name], most=most, room=room - 1) for name in fields}
+    if len(item) > _ITEMS:
+        half = _ITEMS // 2 - 1
+        item = [*item[:half], f"[{len(item) - 2 * half} items left out]", *item[-half:]]
+    return [_shortened(inner, most=most, room=room - 1) for inner in item]
+
+
+def _shortened_text(text: str, *, most: int) -> str:
+    text = hide_blocks(text)
+    if len(text) <= most:
+        return text
+    half = (most - 64) // 2  # the note between them counts, too
+    head, tail = _drop_edge(text[:half], "head"), _drop_edge(text[-half:], "tail")
+    return f"{head}\n[{len(text) - 2 * half} characters left out]\n{tail}"
 
 
 def each_text(item: Any, change: Callable[[str], str], *, room: int = DEEPEST) -> Any:

@@ -2,26 +2,46 @@
 
 A tool's call is a part of a payload that holds a tool's input. Where one names such a file, or runs a command that
 prints secrets, every text in that part becomes a mark but for names, ids and the path: an unknown field is hidden.
+A search over a folder names no file; there the output tells, line by line, where it was found.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any
+
+from foreword.redact.keywords import is_telling
 
 MARK = "[redacted:path]"
 # Patterns, in which `*` stands for any part of a name, and at the end of a folder for all that lies in it.
 _FILES = """
-    .env *.env .env.* .envrc .netrc _netrc .pgpass .my.cnf .npmrc .pypirc .git-credentials .htpasswd .dockercfg
-    .vault-token credentials.json *.credentials.json credentials.tfrc.json rclone.conf secrets.* *.pem *.key *.ppk *.p12
-    *.pfx *.jks *.keystore *.kdbx *.tfstate *.ovpn id_rsa* id_dsa* id_ecdsa* id_ed25519* .ssh/* .gnupg/* .azure/*
-    .config/gcloud/* .password-store/* .aws/credentials .aws/sso/* .kube/config .docker/config.json .gem/credentials
-    .cargo/credentials* .config/gh/hosts.yml .codex/auth.json .composer/auth.json proc/*/environ service-account*.json
-    service_account*.json *-service-account.json client_secret*.json
+    .env *.env .env.* .env-* .env_* .envrc .flaskenv .dev.vars .dev.vars.* .netrc _netrc .pgpass .my.cnf .mylogin.cnf
+    .npmrc .pypirc pip.conf pip.ini .git-credentials .htpasswd .dockercfg .s3cfg .boto .databrickscfg .terraformrc
+    .vault-token .vault_pass* .vault-pass* vault_pass* vault-pass* credentials.json *.credentials.json
+    credentials.tfrc.json rclone.conf secrets.* *.pem *.key *.ppk *.p12 *.pfx *.jks *.keystore *.kdbx *.tfvars
+    *.tfvars.json *.tfstate *.tfstate.* *.ovpn kubeconfig *.kubeconfig id_rsa* id_dsa* id_ecdsa*
+    id_ed25519* .ssh/* .gnupg/* .azure/* .oci/* .snowsql/config .config/gcloud/* .password-store/* .aws/credentials
+    .aws/sso/* .kube/config .docker/config.json .gem/credentials .cargo/credentials* .config/gh/hosts.yml
+    .config/hub .config/glab-cli/* .config/doctl/* .config/op/* .fly/config.yml .m2/settings*.xml
+    .gradle/gradle.properties .codex/auth.json .composer/auth.json .gemini/oauth_creds.json .gemini/*accounts.json
+    opencode/auth.json github-copilot/* .cursor/auth.json cursor/auth.json .*_history fish_history .history
+    etc/shadow etc/shadow- etc/gshadow proc/*/environ service-account*.json service_account*.json
+    *-service-account.json client_secret*.json
 """.split()  # noqa: SIM905 - data, read as text
-_SAMPLES = (".example", ".sample", ".template", ".dist", ".schema", ".pub", "known_hosts")  # made to be shown
+_SAMPLES = (
+    ".example",
+    ".sample",
+    ".template",
+    ".dist",
+    ".schema",
+    ".pub",
+    "known_hosts",
+    "process.env",
+    "meta.env",
+)  # made to be shown, and code
 # Commands that print secrets, each as the words it begins with.
 _PRINTS = tuple(
     """printenv, export -p, declare -x, declare -p, typeset -x, aws configure, aws sts, aws secretsmanager,
@@ -30,7 +50,31 @@ _PRINTS = tuple(
     kubectl get secret, kubectl describe secret, kubectl config view --raw, oc whoami -t, vault read, vault kv get,
     vault print token, vault token, op read, op item get, pass show, security find-, heroku config, doppler secrets,
     git credential, gpg --export-secret, docker compose config, helm get, npm config get, secret-tool lookup,
-    terraform output, terraform show, stripe config, bw get, sops -d""".replace("\n   ", "").split(", ")
+    terraform output, terraform show, stripe config, bw get, sops -d, get-childitem env:, gci env:, dir env:,
+    ls env:""".replace("\n   ", "").split(", ")
+)
+_DUMPS = (
+    "env",
+    "env -0",
+    "set",
+    "export",
+    "declare",
+    "typeset",
+    "compgen -v",
+    "history",
+)  # these alone print all variables
+_WRAPPERS = frozenset(  # programs that run the command behind their own arguments
+    """sudo doas su docker podman nerdctl docker-compose podman-compose kubectl oc crictl ssh xargs nsenter chroot
+    lxc vagrant heroku fly flyctl railway gcloud az time nohup watch devcontainer wsl distrobox sh bash zsh
+    cmd powershell pwsh""".split()  # noqa: SIM905
+)
+_SEARCHES = ("grep", "egrep", "fgrep", "rg", "ag", "ack", "git grep", "sed", "awk")  # they look for words in sources
+# A program's whole environment, or one variable by its name.
+_ENVIRONMENT = re.compile(
+    r"os\.environb?(?!\w)(?!\s*[\[.])|os\.environ\.(?:items|values|copy)|process\.env(?![\w.\[])"
+    r"|Deno\.env\.toObject|\bENV\.(?:to_h|each|inspect|map|sort)|%ENV|\$_ENV\b(?!\[)|System\.getenv\(\)"
+    r"|(?<![\w.])getenv\(\)|GetEnvironmentVariables|os\.Environ\(\)"
+    r"|(?:environ(?:\.get)?|getenv|process\.env|ENV|_ENV)\s*[\[(.]\s*[\"']?(?P<name>\w{3,64})"
 )
 _INPUTS = ("tool_input", "toolInput", "toolArgs", "args", "arguments", "input", "parameters")
 _COMMANDS = ("command", "cmd", "script", "shell_command", "code")
@@ -43,6 +87,7 @@ _KEPT = frozenset(
 # The fields in which tools get their file, over all agents; other names (originalFile) may hold what is in it.
 _PATHS = ("file_path", "filePath", "notebook_path", "absolute_path", "target_file", "path", "paths", "uri", "filename")
 _MOST = 1024  # characters of a path
+_LOOKED_AT = 65_536  # characters of a command
 _DEEPEST = 20
 
 
@@ -55,8 +100,14 @@ def _without(item: Any, more: tuple[str, ...], *, room: int) -> Any:
     if not room:
         return item
     if isinstance(item, dict):
-        if any(name in item for name in _INPUTS) and _touches_secrets(item, more):
-            return _hidden(item, more, room=room)
+        if any(name in item for name in _INPUTS):
+            if _touches_secrets(item, more):
+                return _hidden(item, more, room=room)
+            unnamed = any(_UNNAMED.search(command) for command in _commands(item))
+            return {
+                name: inner if name in _INPUTS else _each_output(inner, more, unnamed=unnamed, room=room - 1)
+                for name, inner in ((name, _without(inner, more, room=room - 1)) for name, inner in item.items())
+            }
         return {name: _without(inner, more, room=room - 1) for name, inner in item.items()}
     if isinstance(item, list):
         return [_without(inner, more, room=room - 1) for inner in item]
@@ -91,9 +142,34 @@ _DENIED = _compile(tuple(_FILES))
 
 def _touches_secrets(call: dict[str, Any], more: tuple[str, ...]) -> bool:
     """Tell whether a tool's call names a denied file, or runs a command that prints secrets."""
-    return any(denied(path, more) for path in _paths(call)) or any(
-        _prints(command) or any(denied(word, more) for word in _words(command)) for command in _commands(call)
+    return any(_may_name(path, more) for path in _paths(call)) or any(
+        _prints(command) or any(_may_name(word, more) for word in _words(command)) for command in _commands(call)
     )
+
+
+def _may_name(path: str, more: tuple[str, ...]) -> bool:
+    """Tell whether a path, or a pattern such as `.env*` or `**/*.{pem,key}`, stands for a denied file."""
+    if denied(path, more):
+        return True
+    if not any(sign in path for sign in "*?[{") or len(path) > _MOST:
+        return False
+    patterns = [path.lower()]
+    if braces := re.search(r"\{([^{}]*)\}", path):
+        patterns = [f"{path[: braces.start()]}{each}{path[braces.end() :]}".lower() for each in braces[1].split(",")]
+    return any(
+        denied(each, more) or any(fnmatchcase(name, each.rpartition("/")[2]) for name in _names(more))
+        for each in patterns
+        if not any(fnmatchcase(name, each.rpartition("/")[2]) for name in _ORDINARY)
+    )
+
+
+_ORDINARY = ("readme.md", "main.py", "package.json", "config.yaml", ".gitignore", "x.xml", "x.txt", "x.properties")
+
+
+@lru_cache(maxsize=8)
+def _names(more: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a name for each pattern of denied files; a glob that fits one of them may find such a file."""
+    return tuple(each.rpartition("/")[2].replace("*", "x") for each in (*_FILES, ".env", *more) if each[-2:] != "/*")
 
 
 def _paths(item: Any, name: str = "", room: int = _DEEPEST) -> Iterator[str]:
@@ -114,7 +190,8 @@ def _paths(item: Any, name: str = "", room: int = _DEEPEST) -> Iterator[str]:
 
 def _is_path(name: str, text: str) -> bool:
     low = name.lower()
-    return ("path" in low or "file" in low or "uri" in low) and len(text) <= _MOST and "\n" not in text
+    named = "path" in low or "file" in low or "uri" in low or low in ("glob", "include", "includes")
+    return named and len(text) <= _MOST and "\n" not in text
 
 
 def _commands(item: Any, room: int = _DEEPEST) -> Iterator[str]:
@@ -136,12 +213,18 @@ def _words(command: str) -> list[str]:
 
 
 def _prints(command: str) -> bool:
+    """Tell whether a command prints variables or secrets, also in a container, on another machine or by a script."""
     for part in re.split(r"&&|[|;\n`(\"']", command):
-        words = part.replace("sudo ", "").split(">")[0].split()
-        start = " ".join(words[:5])
-        if start in ("env", "set", "env -0") or start.startswith(_PRINTS) or "-lc env" in start:
-            return True
-    return False
+        words = part.split(">")[0].split()
+        # A wrapper's own arguments are not known here, so what it runs may begin with any word.
+        starts = range(min(len(words), 24)) if words and words[0] in _WRAPPERS else range(min(len(words), 1))
+        for at in starts:
+            run = " ".join(words[at : at + 5]).lower()
+            if run.startswith(_PRINTS) or (run in _DUMPS and (at == 0 or run != "set")):
+                return True
+    if command.lstrip().startswith(_SEARCHES):
+        return False
+    return any(not found["name"] or is_telling(found["name"]) for found in _ENVIRONMENT.finditer(command[:_LOOKED_AT]))
 
 
 def _hidden(item: Any, more: tuple[str, ...], *, room: int, name: str = "") -> Any:
@@ -164,6 +247,63 @@ def _shown(command: str, more: tuple[str, ...]) -> str:
     if not any(sign in command for sign in (">", "<<", "tee ", "sed ", "\n")):
         return command
     return " ".join((MARK, *dict.fromkeys(word for word in _words(command) if denied(word, more))))
+
+
+# Commands that read files which they do not name; then lines that look like those of a .env file lose their values.
+_UNNAMED = re.compile(r"\bxargs\b|\s-exec\b|\bwhile\s+read\b|\bfor\s+\w+\s+in\b")
+_VARIABLE = re.compile(r"(?m)^((?:export )?[A-Z][A-Z0-9_]{2,}=)(?!\[redacted:)\S.*$")
+
+
+def _each_output(item: Any, more: tuple[str, ...], *, unnamed: bool, room: int) -> Any:
+    if isinstance(item, str):
+        text = _without_lines(item, more)
+        return _VARIABLE.sub(rf"\1{MARK}", text) if unnamed else text
+    if isinstance(item, dict) and room:
+        return {name: _each_output(inner, more, unnamed=unnamed, room=room - 1) for name, inner in item.items()}
+    if isinstance(item, list) and room:
+        return [_each_output(inner, more, unnamed=unnamed, room=room - 1) for inner in item]
+    return item
+
+
+# Above the lines of a file; a bare path is one where a numbered line follows.
+_HEADING = re.compile(r"==> (?P<tail>.+) <==$|File: (?P<file>.+)|(?P<colon>.*/.*):$|(?!\d+[:-])(?P<bare>\S.*)")
+_NUMBERED = re.compile(r"\d+[:-]")
+_CONTEXT = re.compile(r"(.{1,300}?)-\d+-")
+
+
+def _without_lines(text: str, more: tuple[str, ...]) -> str:
+    """Return a tool's output with a mark in place of the lines that it says are from a denied file.
+
+    A search names the file before each line (`path:12:text`, `path-12-text`, `HEAD:path:text`), others above them all.
+    """
+    lines = text.split("\n")
+    kept: list[str] = []
+    hiding = ""  # the form of the heading, which ends at the next of its form
+    for line, following in zip(lines, (*lines[1:], ""), strict=True):
+        if not line and not hiding:
+            kept.append(line)
+            continue
+        heading = _HEADING.match(line) if len(line) <= _MOST else None
+        form = (heading.lastgroup or "") if heading else ""
+        if form == "bare" and not _NUMBERED.match(following):
+            form = ""
+        if heading and form and hiding in ("", form):
+            hiding = form if denied(heading[form], more) else ""
+            kept.append(line)
+        elif not hiding:
+            path = _named_before(line, more)
+            kept.append(f"{path}: {MARK}" if path else line)
+        elif kept[-1] != MARK:
+            kept.append(MARK)
+    return "\n".join(kept)
+
+
+def _named_before(line: str, more: tuple[str, ...]) -> str:
+    """Return the denied file that a line of a search begins with, if any."""
+    places = line[: 2 * _MOST].split(":", 2)[:-1]
+    if context := _CONTEXT.match(line):
+        places.append(context[1])
+    return next((each for each in places if denied(each, more)), "")
 
 
 def _without_patches(text: str, more: tuple[str, ...]) -> str:

@@ -58,19 +58,35 @@ _TELLING = re.compile("pass|pwd|secret|token|key|cred|auth|cookie", re.IGNORECAS
 _REST = rf"(?P<rest>(?>(?:{_NAME}{{0,39}}[0-9a-z_])?))"  # of the name
 _SPACE = r"[ \t]{0,16}+"
 _GAP = r"[ \t]{1,16}+"
-_QUOTE = r"(?>(?:\\{0,8}[\"'`]\]?|&quot;)?)"
+_QUOTE = r"(?>(?:\\{0,8}[\"'`]|&quot;)?)[\]})*]{0,2}+"
+_BEGINS_QUOTED = r"(?=[bru@]?\\{0,8}[\"'`])"
+_LINES = r"(?:\r?\n|\\r\\n|\\n)"
 _ASSIGNED = (
-    rf"(?P<tag>>)|{_QUOTE}{_SPACE}(?:(?P<sign>[=:])[=>:]{{0,2}}+|!=){_SPACE}|%3[da]"  # <name>, name = , name%3D
+    # var name string = "x", const name: &str = "x", char name[] = "x"
+    rf"(?P<typed>(?:\[[0-9]{{0,6}}\]|{_SPACE}:?{_SPACE}[&*]{{0,2}}+[a-z_][0-9a-z_.<>\[\]&]{{0,40}}+){_SPACE}=(?!=)"
+    rf"{_SPACE}{_BEGINS_QUOTED})"
+    # <name>, name = , name ??= , name -> , name: >- with the value on the next line, name%3D
+    rf"|(?P<tag>>)|{_QUOTE}{_SPACE}(?:[?.|+&-]{{0,2}}+(?P<sign>[=:]|(?<=-)>)[=>:]{{0,2}}+|!=){_SPACE}"
+    rf"(?>(?:[|>][+-]?[ \t]{{0,8}}{_LINES}{_GAP})?)|%3[da]"
     # {"name": "DB_PASSWORD", "value": "x"}, <add key="password" value="x"/>, and the same as lines of YAML
-    rf"|(?P<beside>{_QUOTE}[ \t\r\n,;\"'\\n]{{1,35}}+value{_QUOTE}{_SPACE}[=:]{_SPACE})"
+    rf"|(?P<beside>{_QUOTE}(?>(?:[ \t]{{1,8}}(?!value)[a-z\-]{{1,20}}=[\"'][^\"'\n]{{0,60}}[\"']){{0,4}})"
+    rf"[ \t\r\n,;\"'\\n]{{1,35}}+value{_QUOTE}{_SPACE}[=:]{_SPACE})"
+    # define("name", "x"), getenv("name", "x"), ["name", "x"]; | name | x |; a field of a form; "the name is x"
+    rf"|(?P<pair>\\{{0,8}}[\"'`]\s{{0,16}}+,\s{{0,16}}+{_BEGINS_QUOTED})"
+    rf"|(?P<cell>[`*]{{0,2}}[ \t]{{0,16}}+\|[ \t]{{0,16}}+`?|\t{{1,4}}+)"
+    rf"|(?P<form>\\{{0,8}}\"{_LINES}{{2}})"
+    rf"|(?P<prose>{_GAP}(?:is:?|was:?|to) {_SPACE})"
 )
-# SET PASSWORD 'x', PASSWORD('x'), "the password is x"
-_IN_PROSE = rf"|(?P<call>\()(?=[\"'])|(?P<said>{_GAP}(?:(?=')|(?:is:?|was|to) {_SPACE}))"
+_IN_SQL = rf"|(?P<call>\()(?=[\"'])|(?P<sql>{_GAP}(?='))"  # PASSWORD('x'), SET PASSWORD 'x'
+_DECLARED = rf"|(?P<declared>{_GAP})"  # ENV name x, set -x name x, #define name "x", (setq name "x"), :name "x"
 _MARKED = r"(?=\S)(?![\"'`\\]{0,9}\[redacted:)"  # and neither nothing nor a mark of ours follows
 
 
 _TYPE = r"[a-z_][0-9a-z_]{0,63} [ \t]{0,15}=(?!=)[ \t]{0,16}"  # password: str = "x"
-_LONG = rf"(?=(?>(?:{_TYPE})?)[bru@]?\\{{0,8}}(?:[\"'`]|&quot;)?[{CLASSES['any']}#^*|]{{16}})"  # as a key is
+_SIGNS = r"&()?;<>{}\[\]"  # in quotes, a key may hold these too
+_LONG = (  # as a key is
+    rf"(?=(?>(?:{_TYPE})?)[bru@]?\\{{0,8}}(?:(?:[\"'`]|&quot;)[{CLASSES['any']}#^*|{_SIGNS}]{{16}}|[{CLASSES['any']}#^*|]{{16}}))"
+)
 
 
 def _behind_names(names: dict[str, str], kind: str, between: str, word: str = "") -> list[tuple[str, str, str]]:
@@ -84,8 +100,8 @@ def _behind_flags(*names: str, kind: str) -> tuple[str, str, str]:
 
 # A word that must be there, the kind of the value, and what finds the place where it begins; compiled when first used.
 _PLACES = (
-    *_behind_names(_PASSWORD_NAMES, PASSWORD, _ASSIGNED + _IN_PROSE),
-    *_behind_names(_SECRET_NAMES, SECRET, f"(?:{_ASSIGNED}){_LONG}"),
+    *_behind_names(_PASSWORD_NAMES, PASSWORD, _ASSIGNED + _IN_SQL + _DECLARED),
+    *_behind_names(_SECRET_NAMES, SECRET, f"(?:{_ASSIGNED}{_DECLARED}){_LONG}"),
     _behind_flags(*_PASSWORD_NAMES.values(), kind=PASSWORD),
     _behind_flags(_SECRET_NAMES["key"], kind=SECRET),
     _behind_flags(*(name for word, name in _SECRET_NAMES.items() if word != "key"), kind=SECRET),
@@ -100,6 +116,13 @@ _NAME_BEGINS = re.compile(r"(?>(?s:.*[^0-9a-z_.\-])?)")
 # Nothing but spaces, a diff's sign, a list's dash, quotes or `export` stands before it on its line.
 _LINE_BEGINS = re.compile(
     r"(?:(?s:.*)(?:\n|\\n)|\A)(?>(?:[\s\"'\\]++|(?:[+>#$-]|-x|export|set|env|ENV|ARG|declare)(?![^\s\"'\\]))*)\Z"
+)
+
+
+_CELL_BEGINS = re.compile(r"(?s:.*)\|[ \t*`]*+\Z")
+_DECLARATION_BEGINS = re.compile(
+    r"(?:(?s:.*)[\n({;&]|\A)\s*+(?:(?:env|arg|setx|#[ \t]*+define|set -[a-z]+)[ \t]++|set\(|setq[ \t]++|:)\Z"
+    r"|(?s:.*)[ \t({]:\Z"
 )
 
 
@@ -181,7 +204,7 @@ def _read_value(text: str, low: str, match: re.Match[str], kind: str) -> Span | 
     # `NAME=x` on a line of its own and <name>x</name> are sure: any word is a value. `name: x` on a line of its own: a
     # word of some length is one. `name=x`, `--name x` are tight: a short one, or a number.
     sure = in_tag = how == "tag"
-    line = whole = how == "beside"
+    line = whole = how in ("beside", "form")
     tight = how in ("flag", "login")
     if how == "sign" and match.start("sign") == name_end:
         tight = low[name_end] == "=" and low[at - 1] not in " \t"
@@ -192,7 +215,10 @@ def _read_value(text: str, low: str, match: re.Match[str], kind: str) -> Span | 
         (in_tag and text[begin - 1 : begin] != "<")
         or (how == "call" and low[begin:name_end] not in ("password", "setpassword", "set_password"))
         or (how == "login" and "login " not in low[max(0, begin - 80) : begin])
-        or (how == "said" and name_end - match.start() <= 4 and low[name_end:at].strip() not in ("is", "is:", "was"))
+        or (name_end - match.start() <= 4 and (how == "sql" or low[name_end:at].strip() == "to"))  # "pass 'x' to"
+        or (how == "cell" and name_end - begin <= 4)  # of a table of tests
+        or (how == "cell" and low[at - 1] != "\t" and not _CELL_BEGINS.match(text, max(0, begin - 40), begin))
+        or (how == "declared" and not _DECLARATION_BEGINS.match(low, max(0, begin - 40), begin))
     ):
         return None
     start, end, quoted = _value_bounds(text, at, whole=whole, in_tag=in_tag, most=512 if kind == PASSWORD else LONGEST)
@@ -201,11 +227,14 @@ def _read_value(text: str, low: str, match: re.Match[str], kind: str) -> Span | 
         start, end, quoted = _value_bounds(text, typed.end())
     value = text[start:end]
     if kind == SECRET:
-        return (start, end, SECRET) if is_key(value) else None
+        return (start, end, SECRET) if is_key(value, quoted=quoted) else None
     if not quoted and text[end : end + 1] in ("(", "["):
         return None
+    if how == "pair":  # a list may hold words that are no values: ["password", "email"]
+        quoted = False
     phrase = "phrase" in low[begin:name_end]
-    hide = is_password(value, quoted=quoted, sure=sure, line=line, tight=tight, phrase=phrase)
+    number = how in ("pair", "declared", "cell", "prose", "sign")
+    hide = is_password(value, quoted=quoted, sure=sure, line=line, tight=tight, number=number, phrase=phrase)
     return (start, end, PASSWORD) if hide else None
 
 
@@ -278,10 +307,13 @@ _CODE = re.compile(r"[(\[{<|]|->|::|=>|//|==|\A[A-Za-z_][0-9A-Za-z_]*(?:\.[A-Za-
 _DIGIT_OR_SIGN = re.compile("[0-9!@#$%^&*+?~]")
 _PLAIN = re.compile(r"[0-9A-Za-z_.\-]*\Z")
 _KEY = re.compile(rf"[{CLASSES['any']}#^*|]{{16,}}+\Z")
+_KEY_IN_QUOTES = re.compile(rf"[{CLASSES['any']}#^*|{_SIGNS}]{{16,}}+\Z")
+_ONE_CASE = re.compile(r"(?:[0-9a-z]+|[0-9A-Z]+)\Z")
+_SIGN_BYTES = b"_-./:=%!@#$^&*()+?,;<>{}[]|~"
 _KINDS = bytes.maketrans(
     b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", b"l" * 26 + b"u" * 26 + b"d" * 10
 )
-PIECE = 3.6  # characters; random letters and digits change their kind after 2.1 on average, names after 5
+PIECE = 4.2  # characters; random letters and digits change their kind after 2.1 on average, names after 5
 
 
 def stands_for_one(value: str) -> bool:
@@ -295,12 +327,12 @@ def _size(value: str) -> int:
     return len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass"))
 
 
-def is_password(value: str, *, quoted: bool, sure: bool, line: bool, tight: bool, phrase: bool) -> bool:
+def is_password(value: str, *, quoted: bool, sure: bool, line: bool, tight: bool, number: bool, phrase: bool) -> bool:
     """Tell whether a value next to `password` is one.
 
     Without quotes a plain word is one only where the place is *sure* (`NAME=x` on a line of its own, an element), or
-    where name and word are the whole *line*; a number or a short one only there, or where both stand *tight* together.
-    A *phrase* may hold spaces.
+    where name and word are the whole *line*; a short one only there, or where both stand *tight* together. A *number*
+    of six digits is one where the place may hold numbers. A *phrase* may hold spaces.
     """
     if not 4 <= _size(value) <= 256 or stands_for_one(value):
         return False
@@ -312,7 +344,7 @@ def is_password(value: str, *, quoted: bool, sure: bool, line: bool, tight: bool
             return False  # the name of a field or a variable: new_password, DB_PASS, password2
         bare = re.sub("[_.-]", "", value)
         if bare.isdigit():
-            return len(bare) >= 6 and (quoted or sure or line or tight)
+            return len(bare) >= 6 and (quoted or sure or line or tight or number)
         if bare.isalpha():
             if quoted:
                 return "." not in value and "_" not in value.strip("_") and len(value) >= 5
@@ -326,14 +358,15 @@ def is_password(value: str, *, quoted: bool, sure: bool, line: bool, tight: bool
     )
 
 
-def is_key(value: str) -> bool:
+def is_key(value: str, *, quoted: bool = False) -> bool:
     """Tell whether a value looks random: 16 characters or more, digits and letters, in pieces shorter than words."""
     head = value[:256]
-    if not _KEY.match(head):
+    if not (_KEY_IN_QUOTES if quoted else _KEY).match(head):
         return False
     kinds = head.encode().translate(_KINDS)
     pieces = 1 + sum(kinds.count(change) for change in (b"ld", b"dl", b"ud", b"du", b"lu"))
-    if pieces * PIECE < len(kinds.translate(None, b"_-./:=%")):
+    # One case without any sign is no name; of 16 such random characters, one in 200 has fewer than three digits.
+    if not (_ONE_CASE.match(head) and pieces >= 3) and pieces * PIECE < len(kinds.translate(None, _SIGN_BYTES)):
         return False
     if "://" in head or (head.startswith(("/", "./", "~/")) and head.count("/") > 1):
         return False

@@ -23,7 +23,6 @@ from foreword.store.search import Search, SearchReader
 from foreword.store.sessions import Sessions
 from foreword.store.sql import SCHEMA, ReadOnly, transaction
 from foreword.store.stats import Stats
-from foreword.store.timeline import Timeline
 
 if TYPE_CHECKING:
     from foreword.store.forget import Forgetter
@@ -42,7 +41,7 @@ class Store:
         from foreword.store.maintenance import Maintenance
 
         self.database = self._db = Database(path, backups=backups, backups_keep=backups_keep)
-        tombstones = Tombstones(self.database.query, failures=self.database.failures)
+        tombstones = Tombstones(self.database.query)
         self.memories = Memories(self.database, tombstones, choose=choose)
         self.search = Search(self.database)
         self.events = Events(self.database, tombstones)
@@ -51,9 +50,10 @@ class Store:
         self.audit = Audit(self.database, self.memories)
         self.projects = Projects(self.database, self.memories, self.audit)
         self.stats = Stats(self.database)
-        self.timeline = Timeline(self.database)
         self.browsing = Browsing(self.database)
-        self.maintenance = Maintenance(self.database, memories=self.memories, search=self.search, audit=self.audit)
+        self.maintenance = Maintenance(
+            self.database, memories=self.memories, search=self.search, audit=self.audit, stats=self.stats
+        )
         self._tombstones = tombstones
 
     @transaction
@@ -66,17 +66,15 @@ class Store:
         session: Session | None = None,
         events: Sequence[Event] = (),
         checkpoint: tuple[str, str] = ("", ""),
-        row: tuple[str, int] = ("", 0),
         at: float = 0.0,
     ) -> tuple[Memory, ...]:
         """Store what an import read, and under its name how far it came, all or nothing; return it oldest first.
 
-        Ids that are free are kept; ends of links and `superseded_by` may be uids of anything known by then. A *row*
-        that is read from its newest end has a name, and so many older ones to come: they find their place below.
+        Ids that are free are kept; ends of links and `superseded_by` may be uids of anything known by then.
         """
         self.events.append(events)
         whole = [memory for memory in memories if not self._tombstones.is_cut(memory)]
-        kept = self.memories.put_imported(whole, links, row=row, at=at)
+        kept = self.memories.put_imported(whole, links, at=at)
         self.sessions.put_changes(changes)
         if session:
             self.sessions.save_extraction(session)
@@ -124,7 +122,7 @@ class Store:
         return self.database.is_current_file()
 
     def reindex(self) -> int:
-        """Create tables that are missing, derive all indexes anew from the memories, and return their number."""
+        """Derive all indexes anew from the memories, and return their number."""
         return self.maintenance.reindex()
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ import apsw
 
 from foreword.errors import StoreError
 from foreword.store.migrations import check_version, migrate
-from foreword.store.sql import TABLES, bound
+from foreword.store.sql import bound
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -34,11 +34,7 @@ READERS = 8  # connections kept open for reading; more threads than that take tu
 DAMAGED = (apsw.SQLError, apsw.CorruptError, apsw.ConstraintError, apsw.NoMemError)
 HINTS = {
     "index": "run `foreword index`",
-    "tables": "run `foreword index`",
-    "code": "run `foreword index`",
-    "sightings": "run `foreword index`",
     "write": "hooks keep what they can in the spool; free some space, or run `foreword doctor`",
-    "notes": "free some space, or run `foreword doctor`",
     "later": "run `foreword doctor`",
 }
 
@@ -66,7 +62,6 @@ class Database:
         self._committed = threading.Condition()
         self._pool: queue.LifoQueue[apsw.Connection] = queue.LifoQueue()
         self._read_slots = threading.BoundedSemaphore(READERS)
-        self.connection.set_update_hook(self._note)
         self._writer = threading.Thread(target=self._write_loop, name="writer", daemon=True)
         self._writer.start()
 
@@ -111,12 +106,9 @@ class Database:
         return cast("T", change.done.result())
 
     def write_later(self, work: Callable[P, object], *args: P.args, **named: P.kwargs) -> None:
-        """Do *work* with the next commit, or within a second: nobody waits for it, so it takes nobody's time."""
+        """Do *work* with the next commit, or within a second; where that fails it is given up, and reported."""
         self.check_open()
-        if len(self._later) < MOST_WAITING:
-            self._later.append(_Change(partial(work, *args, **named), awaited=False))
-        else:
-            self.trouble["notes"] = f"{self.path} takes nothing: more than {MOST_WAITING:,} notes were let go"
+        self._later.append(_Change(partial(work, *args, **named), awaited=False))
 
     def execute(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> apsw.Cursor:
         """Run a statement on the writing connection, inside a change."""
@@ -137,21 +129,12 @@ class Database:
         return ""
 
     def flush(self) -> None:
-        """Write what was left for later, before somebody asks for it; a store that takes nothing lets nobody wait."""
+        """Write what was left for later, before somebody asks for it."""
         if getattr(self._used, "connection", None) is not None:
             return  # inside a change or a read, which began with it
-        if self._later and "write" not in self.trouble:
+        if self._later:
             with self.turn:
-                if "write" not in self.trouble:  # of many who came at once, one waits for a store that is locked
-                    self._commit([])
-
-    def let_go(self) -> None:
-        """Write what was left for later, or give it up: what is forgotten now must not be written behind it."""
-        with self.turn:
-            self._commit([])
-            if self._later and "write" in self.trouble:
-                self.trouble["notes"] = f"{self.path} took nothing: {len(self._later):,} notes were let go"
-                self._later.clear()
+                self._commit([])
 
     @contextmanager
     def exclusive(self) -> Iterator[apsw.Connection]:
@@ -205,13 +188,8 @@ class Database:
 
     # -- the writer ---------------------------------------------------------------------------------------------
     def changed(self, table: str) -> None:
-        """Count the next commit as one that changed *table*; of memories that is done by SQLite's hook."""
+        """Count the next commit as one that changed *table*."""
         self._touched.add(table)
-
-    def _note(self, _what: int, _database: str, table: str, _row: int) -> None:
-        """Note that memories changed; SQLite calls this for every row of any table, for 0.4 us."""
-        if table == "memories":
-            self._touched.add(table)
 
     def _written_at_once(self, change: _Change) -> bool:
         """Let the caller write where nobody writes and nobody waits: handing over costs two switches of threads."""
@@ -232,7 +210,7 @@ class Database:
             try:
                 batch = [self._waiting.get(timeout=LATER_SECONDS)]
             except queue.Empty:
-                self._catch_up()
+                self.flush()
                 continue
             while len(batch) < MOST_IN_A_COMMIT and not self._waiting.empty():
                 batch.append(self._waiting.get())
@@ -240,29 +218,14 @@ class Database:
             with self.turn:
                 self._commit([change for change in batch if change is not None])
 
-    def _catch_up(self) -> None:
-        if not self._later:
-            return
-        with self.turn:
-            if "write" in self.trouble:  # it is only tried: others would stand in line behind who waits for a lock
-                self.connection.set_busy_timeout(0)
-            try:
-                self._commit([])
-            finally:
-                self.connection.set_busy_timeout(BUSY_MS)
-
     def _commit(self, changes: Sequence[_Change]) -> None:
-        """Commit *changes* and what was left for later, which waits for the next commit where this one fails."""
-        if "write" in self.trouble and changes:  # what somebody waits for is not held up by the rest
-            if not self._commit_all(changes):
-                return
-            changes = ()
+        """Commit *changes* and what was left for later."""
         later = tuple(self._later)  # they stay in sight until they are written: `flush` must not miss them
-        if self._commit_all([*later, *changes]) and later:
-            self.trouble.pop("notes", None)
+        self._commit_all([*later, *changes])
+        if later and not any(each.done.exception() for each in later):
+            self.trouble.pop("later", None)
         for _ in later:
             self._later.popleft()
-        self._later.extendleft(change for change in reversed(later) if not change.done.done())
 
     def _commit_all(self, changes: Sequence[_Change]) -> bool:
         """Return whether there was a commit; a change that fails is undone alone and reported to its own caller."""
@@ -289,10 +252,13 @@ class Database:
             if indexed and "index" in self.trouble:
                 return self._commit_all([change for change in changes if not change.done.done()])
             self.trouble["write"] = f"the last write to {self.path} failed: {exc}"
-            for change in changes:
-                if change.awaited and not change.done.done():
+            left = [change for change in changes if not change.done.done()]
+            awaited = [change for change in left if change.awaited]
+            again = len(awaited) < len(left)  # what somebody waits for is tried again without the rest
+            for change in left:
+                if not (again and change.awaited):
                     self._fail(change, exc)
-            return False
+            return again and self._commit_all(awaited)
         finally:
             self._used.connection = before
         self.trouble.pop("write", None)
@@ -346,8 +312,6 @@ def in_words(exc: Exception, path: Path) -> Exception:
     hint = "run `foreword doctor`"
     if isinstance(exc, apsw.FullError):
         hint = "the disk is full: free some space; hooks keep what they can in the spool"
-    elif "no such table" in str(exc):
-        hint = "run `foreword index`"
     error = StoreError(f"{path}: {exc}", hint=hint)
     error.__cause__ = exc
     return error
@@ -366,7 +330,7 @@ def _open(path: Path, *, backups: Path, keep: int) -> tuple[apsw.Connection, dic
         db = open_connection(path, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
         try:
             _prepare(db, path, backups=backups, keep=keep)
-            return db, _check(db, path)
+            return db, _check(db)
         except BaseException:
             db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # its files stay as they are, -wal too
             db.close()
@@ -387,18 +351,11 @@ def _prepare(db: apsw.Connection, path: Path, *, backups: Path, keep: int) -> No
     migrate(db, backups=backups, keep=keep)
 
 
-def _check(db: apsw.Connection, path: Path) -> dict[str, str]:
-    """Return what the database lacks, by what it is about; the rest goes on working."""
-    trouble: dict[str, str] = {}
-    present = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    missing = [table for table in TABLES if table not in present]
-    if missing:
-        trouble["tables"] = f"missing in {path}: {', '.join(missing)}"
+def _check(db: apsw.Connection) -> dict[str, str]:
+    """Return what is wrong with the index, which the rest does not need."""
     try:
-        behind = "meta" in present and db.execute("SELECT value FROM meta WHERE key = 'index'").get
-        if behind:
-            trouble["index"] = behind
+        behind = db.execute("SELECT value FROM meta WHERE key = 'index'").get
         db.execute("SELECT rowid FROM words WHERE words MATCH 'a' LIMIT 1").fetchall()
     except DAMAGED as exc:
-        trouble["index"] = f"the words index cannot be read: {exc}"
-    return trouble
+        behind = f"the words index cannot be read: {exc}"
+    return {"index": behind} if behind else {}

@@ -64,7 +64,7 @@ class Events(Reader):
         return bool(rows)
 
     def _append(self, event: Event) -> bool:
-        if self._tombstones.refuses_event(event):
+        if self._tombstones.refuses_part(event.session, at=event.at, event=event.key):
             return False
         near = () if event.lasting else (event.at - SAME_EVENT_SECONDS, event.at + SAME_EVENT_SECONDS)
         same = f"SELECT 1 FROM events WHERE key = ? {'AND at BETWEEN ? AND ?' if near else ''} LIMIT 1"

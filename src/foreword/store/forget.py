@@ -22,36 +22,36 @@ from typing import Any
 import apsw
 
 from foreword.errors import StoreError
-from foreword.models import EMPTY, Change, Event, Memory, moved
+from foreword.models import Memory, moved
 from foreword.store.audit import Audit
 from foreword.store.database import Database
-from foreword.store.maintenance import plan_all, sweep
 from foreword.store.memories import MemoryReader, as_json
 from foreword.store.migrations import check_version, upgrade
+from foreword.store.scrub import Execute, batches, sweep
 from foreword.store.sql import ReadOnly, transaction
-from foreword.terms import text_in
 
-Execute = Callable[..., Any]
 Stones = tuple[str, list[tuple[bytes, str, float]]]
 
 PAGE = 64 * 1024
 UNFINISHED = "forgetting"  # the mark that the next worker finds where one was killed
 LIST = "(SELECT value FROM json_each(?))"  # a list as one parameter: `as_list`
-MOST_PROMPTS = 64 * 1024  # characters of a session's prompts that are looked for elsewhere
+LONGEST_PROMPT = 64 * 1024  # characters of a session's prompt that are looked for elsewhere
 # Bytes from which on a text is looked for in the rows of the session that it came from: the prompt that a short memory
 # was made of stands there.
 SHORTEST_NEAR = 8
 TEXTS = ("title", "body", "tags", "detail")  # of a memory; files and functions belong to the repository
-# Names that a detail holds: of commands, code and other memories. They stand in many sessions for their own sake.
+# Names that a detail holds: of commands, code and other memories. They occur in many sessions for their own sake.
 NAMES = ("command", "commands", "signature", "fingerprint", "failure", "from", "same_as")
-# Texts of other rows in which copies are replaced; all other columns hold ids, keys, paths and numbers.
-CUT = frozenset(
-    [
-        *(("events", "payload"), ("injection_texts", "text"), ("injections", "terms"), ("injections", "files")),
-        *(("injections", "skipped"), ("injections", "layers"), ("log", "why"), ("log", "patch"), ("marks", "text")),
-        *(("ledger", "outcome"), ("ledger", "purpose")),
-    ]
-)
+# Texts in which copies are replaced; all other columns hold ids, keys, paths and numbers.
+CUT: Mapping[str, tuple[str, ...]] = {
+    "memories": TEXTS,
+    "events": ("payload",),
+    "injection_texts": ("text",),
+    "injections": ("terms", "files", "skipped", "layers"),
+    "log": ("why", "patch"),
+    "marks": ("text",),
+    "ledger": ("outcome", "purpose"),
+}
 
 
 # ---- copies of sentences in other texts
@@ -179,8 +179,8 @@ def _walk(item: Any, change: Callable[[str], str]) -> Any:
     if isinstance(item, str):
         return change(item)
     if isinstance(item, dict):
-        return {change(name): _walk(each, change) for name, each in item.items()}
-    if isinstance(item, list):  # what is nothing but a copy leaves no item behind
+        return {name: _walk(each, change) for key, each in item.items() if (name := change(key)) != MARK}
+    if isinstance(item, list):  # what is nothing but a copy leaves nothing behind
         return [changed for each in item if (changed := _walk(each, change)) != MARK]
     return item
 
@@ -244,23 +244,19 @@ class Tombstones:
     """Keyed hashes of what was forgotten in one database, so that nothing brings it back.
 
     The key lies in the database, so that it goes with every backup: one that is put back refuses the same. Without a
-    key, whoever has a list of likely texts could ask the hashes of any copied file. *failures* are what the connection
-    raises.
+    key, whoever has a list of likely texts could ask the hashes of any copied file.
     """
 
-    def __init__(self, execute: Callable[..., Any], *, failures: tuple[type[Exception], ...]) -> None:
+    def __init__(self, execute: Execute) -> None:
         self._execute = execute
-        self._failures = failures
         self._key: bytes | None = None
 
-    def bury(self, what: str, names: Iterable[str], *, at: float) -> int:
-        """Let nothing of these names come back that is not newer than *at*; how many there are."""
+    def bury(self, what: str, names: Iterable[str], *, at: float) -> None:
+        """Let nothing of these names come back that is not newer than *at*."""
         self._execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (KEY, secrets.token_hex(32)))
         self._key = None  # what was known of it may have been taken back with its transaction
-        rows = [(self._hash(what, name), what, at) for name in dict.fromkeys(names) if name]
-        for row in rows:
-            self._execute("INSERT OR REPLACE INTO tombstones VALUES (?, ?, ?)", row)
-        return len(rows)
+        for name in filter(None, dict.fromkeys(names)):
+            self._execute("INSERT OR REPLACE INTO tombstones VALUES (?, ?, ?)", (self._hash(what, name), what, at))
 
     def refuses(self, memory: Memory, *, imported: bool) -> bool:
         """Return whether a new memory was forgotten; one that is newer than that, and not *imported*, was not."""
@@ -278,23 +274,15 @@ class Tombstones:
         """Return whether a passage was cut from a memory: what an import knows of it is from before."""
         return self._load() and self._at("cut", memory.uid) > 0
 
-    def refuses_event(self, event: Event) -> bool:
-        if not self._load():
-            return False
-        return event.at <= max(self._at("event", event.key), self._at("session", event.session))
-
-    def refuses_session(self, session: str, *, last: float) -> bool:
-        return self._load() and last <= self._at("session", session)
-
-    def refuses_change(self, change: Change) -> bool:
-        return self._load() and change.at <= self._at("session", change.session)
+    def refuses_part(self, session: str, *, at: float, event: str = "") -> bool:
+        """Return whether what is from then was forgotten with its session, or as the event of this key."""
+        return self._load() and at <= max(self._at("event", event), self._at("session", session))
 
     def _uids(self, memory: Memory) -> Iterator[str]:
         """Yield its uid, and those that it had under the keys that count as its project by now."""
         yield memory.uid
-        with suppress(*self._failures):
-            for (key,) in list(self._execute("SELECT key FROM projects WHERE alias_of = ?", (memory.project,))):
-                yield moved(memory.uid, old=memory.project, new=key, kind=memory.kind, title=memory.title)
+        for (key,) in list(self._execute("SELECT key FROM projects WHERE alias_of = ?", (memory.project,))):
+            yield moved(memory.uid, old=memory.project, new=key, kind=memory.kind, title=memory.title)
 
     def _at(self, what: str, name: str) -> float:
         if not name:
@@ -310,11 +298,8 @@ class Tombstones:
     def _load(self) -> bool:
         """Load the key, and return whether anything was ever forgotten here."""
         if self._key is None:
-            self._key = b""
-            with suppress(*self._failures):  # a table that is missing is told by the store
-                found = list(self._execute("SELECT value FROM meta WHERE key = ?", (KEY,)))
-                list(self._execute("SELECT 1 FROM tombstones LIMIT 1"))
-                self._key = bytes.fromhex(found[0][0]) if found else b""
+            found = list(self._execute("SELECT value FROM meta WHERE key = ?", (KEY,)))
+            self._key = bytes.fromhex(found[0][0]) if found else b""
         return bool(self._key)
 
 
@@ -340,7 +325,6 @@ class Target:
     projects and those of the user stay as they are.
     """
 
-    uids: tuple[str, ...] = ()
     ids: tuple[str, ...] = ()
     sessions: tuple[str, ...] = ()
     projects: tuple[str, ...] = ()
@@ -351,153 +335,82 @@ class Target:
         """Return whether a memory stays as it is, because it is not the agent's who asks."""
         return bool(self.only) and (row["trust"] == "user" or row["project"] != self.only)
 
-    def with_memories(self, rows: Iterable[Sequence[str]]) -> Target:
-        """Return the same with more memories, each given as (uid, id, session)."""
-        more = list(rows)
+    def with_memories(self, rows: Iterable[tuple[str, str]]) -> Target:
+        """Return the same with more memories, each given as (id, session)."""
+        more = dict(rows)
         return replace(
             self,
-            uids=tuple(dict.fromkeys((*self.uids, *(uid for uid, _, _ in more)))),
-            ids=tuple(dict.fromkeys((*self.ids, *(id for _, id, _ in more)))),
-            near=tuple(sorted({*self.near, *(session for _, _, session in more if session)})),
+            ids=tuple(dict.fromkeys((*self.ids, *more))),
+            near=tuple(sorted({*self.near, *filter(None, more.values())})),
         )
-
-
-@dataclass(frozen=True)
-class Preview:
-    """What forgetting would come to: rows by table, memories, and the agents' own transcripts that tell it, too."""
-
-    tables: Mapping[str, int]
-    entries: int  # of the log, which stay without its texts
-    memories: tuple[Memory, ...]
-    transcripts: tuple[str, ...]
-
-
-# ---- copies of its texts in what stays
 
 
 class Cutter:
-    """Replaces verbatim copies of *texts* in rows that stay, and notes which memories that changes.
+    """Replaces verbatim copies of *texts* in rows that stay, and notes which memories that changes."""
 
-    *injections* are the ids of those whose texts go.
-    """
-
-    def __init__(self, target: Target, texts: Sequence[str], *, injections: Set[str] = frozenset()) -> None:
+    def __init__(self, target: Target, texts: Sequence[str]) -> None:
         self.target = target
         self.sentences = Sentences(texts)
         self.cut: set[str] = set()  # uids of memories that stay without a passage
-        self.hide = self.text
         self._short = Sentences(texts, shortest=SHORTEST_NEAR, whole_words=True)
-        self._uids, self._sessions, self._near = (
-            frozenset(target.uids),
-            frozenset(target.sessions),
-            frozenset(target.near),
-        )
-        self._injections = injections
 
     def text(self, text: str) -> str:
         """Clean a line of a log, of a file, or of what was set aside."""
         return self.sentences.cut_json(text)
 
-    def cell(self, table: str, name: str, text: str, *, row: Mapping[str, Any]) -> str:
+    def cell(self, table: str, column: str, text: str, *, row: Mapping[str, Any]) -> str:
         """Clean a text of a row; one that goes is left as it is."""
-        if table == "memories":
-            return self._memory(name, text, row=row)
-        if (table, name) not in CUT or (table == "marks" and row.get("name") == UNFINISHED):
+        is_memory, is_near = table == "memories", row.get("session") in self.target.near
+        goes = row.get("status") == "forgotten" or (not is_memory and row.get("session") in self.target.sessions)
+        if goes or column not in CUT.get(table, ()) or row.get("name") == UNFINISHED:
             return text
-        if row.get("session") in self._sessions or row.get("injection") in self._injections:
+        if is_memory and self.target.spares(row):
             return text
         clean = self.sentences.cut_json(text)
-        return self._short.cut_json(clean) if row.get("session") in self._near else clean
-
-    def _memory(self, name: str, text: str, *, row: Mapping[str, Any]) -> str:
-        if name not in TEXTS or row["uid"] in self._uids or self.target.spares(row):
-            return text
-        clean = _without_sessions(text, self._sessions) if name == "detail" else text
-        if name == "body" and row["kind"] == "failure":
-            clean = _without_texts(clean, _known_by(_as_object(row["detail"]), self._sessions))
-        clean = self.sentences.cut_json(clean)
-        if name == "detail" and row["session"] in self._near:
+        if is_near and not is_memory:
+            clean = self._short.cut_json(clean)
+        elif is_near and column == "detail":  # a summary names the decisions of its session
             clean = each_string(clean, lambda each: MARK if each in self._short else each)
-        if clean != text:
+        if column == "detail":  # a fix that is nothing but a copy is none
+            clean = each_string(clean, lambda each: "" if each == MARK else each)
+        if is_memory and clean != text:
             self.cut.add(row["uid"])
         return clean
-
-
-def cutter(sources: Sequence[Source], target: Target, texts: Sequence[str]) -> Cutter:
-    """Make the cutter for these databases."""
-    injections = (source.injections(target) for source in sources)
-    return Cutter(target, texts, injections=frozenset[str]().union(*injections))
-
-
-def _without_sessions(detail: str, sessions: Set[str]) -> str:
-    """Return a memory's detail without what these sessions saw and fixed; another's fix takes the place of theirs."""
-    fields = _as_object(detail) if sessions else {}
-    gone = _known_by(fields, sessions)
-    kept = {
-        name: {
-            key: [each for each in some if each not in sessions] if isinstance(some, list) else some
-            for key, some in value.items()
-            if key not in sessions and key not in gone
-        }
-        if isinstance(value, dict)
-        else value
-        for name, value in fields.items()
-    }
-    if kept.get("fix") in gone:
-        kept |= {"fix": next(iter(kept["fixes"]), ""), "fixed_files": []}
-    return detail if kept == fields else as_json(kept)
-
-
-def _without_texts(body: str, gone: Sequence[str]) -> str:
-    """Return the body of a failure without the lines that say what only forgotten sessions knew."""
-    return "\n".join(line for line in body.split("\n") if not any(each in line for each in gone)) if gone else body
-
-
-def _rekey(execute: Execute, tombstones: Tombstones, *, at: float) -> None:
-    """Give events that were cut another key: theirs is a hash of what they said, and a tombstone keeps it."""
-    sql = "SELECT number, key FROM events WHERE instr(payload, ?) AND key NOT LIKE 'cut:%'"
-    rows = list(execute(sql, (MARK,)))
-    tombstones.bury("event", (key for _, key in rows), at=at)
-    for number, _ in rows:
-        execute("UPDATE events SET key = ? WHERE number = ?", (f"cut:{number}", number))
 
 
 # ---- its rows
 
 
 def remove(execute: Execute, target: Target) -> Counter[str]:
-    """Delete its rows, inside the transaction of whoever calls; return how many, by table."""
+    """Delete its rows, inside the transaction of whoever calls; return how many, by table. `sweep` has to follow."""
     ids = as_list(target.ids)
     removed: Counter[str] = Counter()
-    _unindex(execute, target)
-    removed["changes"] += _remove_changes(execute, target)
     telling_them = f"SELECT injection FROM injection_items WHERE memory IN {LIST}"
     execute(f"UPDATE injections SET terms = '[]' WHERE id IN ({telling_them})", (ids,))
-    unused = {"vectors": (_PLACELESS, ()), "code": (_PLACELESS, ()), "units": (_UNNAMED, ())}
+    placeless = ("place NOT IN (SELECT place FROM memories)", ())
+    unused = {"code": placeless, "units": ("NOT EXISTS (SELECT 1 FROM code WHERE unit = number)", ())}
     for table, (where, parameters) in {**_conditions(target), **unused}.items():
         removed[table] += _count(execute, table, where, parameters)
         execute(f"DELETE FROM {table} WHERE {where}", parameters)
-    _strip_log(execute, target)
+    # Of entries of the log that name it, who did what to which memory stays, and when.
+    named = f"number IN (SELECT number FROM log_memories WHERE memory IN {LIST}) OR project IN {LIST}"
+    execute(f"UPDATE log SET why = '', patch = '{{}}' WHERE {named}", (ids, as_list(target.projects)))
+    execute(f"UPDATE log SET project = '' WHERE project IN {LIST}", (as_list(target.projects),))
     execute(f"UPDATE no_context SET nearest = '', score = 0 WHERE nearest IN {LIST}", (ids,))
     execute(f"UPDATE memories SET superseded_by = '' WHERE superseded_by IN {LIST}", (ids,))
     return +removed
 
 
-_PLACELESS = "place NOT IN (SELECT place FROM memories)"
-_UNNAMED = "NOT EXISTS (SELECT 1 FROM code WHERE unit = number)"
-
-
 def _conditions(target: Target) -> dict[str, tuple[str, tuple[Any, ...]]]:
     """Return which rows of which table go; what names others comes first."""
     ids, sessions, projects = as_list(target.ids), as_list(target.sessions), as_list(target.projects)
-    here = f"(session IN {LIST} OR project IN {LIST})"
+    here, both = f"(session IN {LIST} OR project IN {LIST})", (sessions, projects)
     theirs = f"injection IN (SELECT id FROM injections WHERE {here})"
-    both, scopes = (sessions, projects), as_list([f"project:{each}" for each in target.projects])
-    named = as_list([*target.sessions, *target.projects])
+    telling = f"injection IN (SELECT injection FROM injection_items WHERE memory IN {LIST}) OR {theirs}"
     # As the last part of a name, or between two others: /src/foobar is another than /src/foo.
     naming = """EXISTS (SELECT 1 FROM json_each(?) WHERE instr(name || ':', ':' || value || ':')
       OR substr(name, -length(value) - 1) = ' ' || value)"""
-    telling = f"injection IN (SELECT injection FROM injection_items WHERE memory IN {LIST}) OR {theirs}"
+    scopes = as_list([f"project:{each}" for each in target.projects])
     return {
         "links": (f"source IN {LIST} OR target IN {LIST}", (ids, ids)),
         "access": (f"memory IN {LIST} OR session IN {LIST}", (ids, sessions)),
@@ -510,52 +423,12 @@ def _conditions(target: Target) -> dict[str, tuple[str, tuple[Any, ...]]]:
         "changes": (here, both),
         "ledger": (f"session IN {LIST}", (sessions,)),
         "sessions": (f"id IN {LIST} OR project IN {LIST}", both),
-        "memories": (f"uid IN {LIST}", (as_list(target.uids),)),
+        "memories": (f"id IN {LIST}", (ids,)),
         "owners": (f"scope IN {LIST} AND number NOT IN (SELECT owner FROM memories)", (scopes,)),
         "projects": (f"key IN {LIST}", (projects,)),
         "tallies": (f"project IN {LIST}", (projects,)),
-        "marks": (naming, (named,)),
+        "marks": (naming, (as_list([*target.sessions, *target.projects]),)),
     }
-
-
-def _unindex(execute: Execute, target: Target) -> None:
-    """Delete it from the words index, which is rebuilt afterwards; a damaged index keeps nothing from target."""
-    columns = "title, body, tags, files, split"
-    with suppress(apsw.Error):
-        for row in list(execute(f"SELECT place, {columns} FROM memories WHERE uid IN {LIST}", (as_list(target.uids),))):
-            execute(f"INSERT INTO words (words, rowid, {columns}) VALUES ('delete', ?, ?, ?, ?, ?, ?)", row)
-
-
-def _remove_changes(execute: Execute, target: Target) -> int:
-    """Delete the changes that the memories of changes tell of."""
-    sql = f"SELECT project, session, files, functions FROM memories WHERE kind = 'change' AND uid IN {LIST}"
-    count = 0
-    for row in list(execute(sql, (as_list(target.uids),))):
-        where = f"project = ? AND session = ? AND file IN {LIST} AND function IN {LIST}"
-        with suppress(apsw.SQLError):  # what some other program wrote as no list names nothing
-            count += _count(execute, "changes", where, row)
-            execute(f"DELETE FROM changes WHERE {where}", row)
-    return count
-
-
-def _log_entries(execute: Execute, target: Target) -> list[tuple[int, str, str, str]]:
-    sql = f"""SELECT DISTINCT number, why, patch, project FROM log LEFT JOIN log_memories USING (number)
-        WHERE memory IN {LIST} OR project IN {LIST}"""
-    return list(execute(sql, (as_list(target.ids), as_list(target.projects))))
-
-
-def _strip_log(execute: Execute, target: Target) -> None:
-    """Leave of entries of the log who did what to which memory, and when."""
-    ids = frozenset(target.ids)
-    for number, why, patch, project in _log_entries(execute, target):
-        gone = project in target.projects
-        whole = json.loads(patch)
-        kept = {id: each for id, each in whole.get("changed", {}).items() if id not in ids}
-        less = {} if gone or (whole.get("changed") and not kept) else {**whole, "changed": kept}
-        execute(
-            "UPDATE log SET why = ?, patch = ?, project = ? WHERE number = ?",
-            (why if kept and not gone else "", as_json(less), "" if gone else project, number),
-        )
 
 
 # ---- databases
@@ -567,50 +440,26 @@ class Source:
     def __init__(self, execute: Execute) -> None:
         self._execute = execute
 
-    def find(
-        self, *, ids: Sequence[str] = (), session: str = "", projects: Sequence[str] = (), match: str = ""
-    ) -> Target:
-        """Find the memories of these ids, of a session, of projects, or of projects and with these words."""
-        words = match.casefold().split()
-        sql = """SELECT m.uid, m.id, m.session, m.title, m.body, m.tags, m.detail
-            FROM memories m LEFT JOIN owners o ON o.number = m.owner WHERE"""
-        scopes = as_list([f"project:{each}" for each in projects])
-        if words:
-            found = [row for row in self._execute(f"{sql} o.scope IN {LIST}", (scopes,)) if _has(row[3:], words)]
-        elif session:
-            found = list(self._execute(f"{sql} m.session = ?", (session,)))
-        elif projects:
-            found = list(self._execute(f"{sql} m.project IN {LIST} OR o.scope IN {LIST}", (as_list(projects), scopes)))
-        else:
-            found = list(self._execute(f"{sql} m.id IN {LIST}", (as_list(ids),)))
-        whole = () if words else tuple(projects)
-        sessions = {session} if session else set()
-        if whole:
-            sessions |= {
-                id for (id,) in self._execute(f"SELECT id FROM sessions WHERE project IN {LIST}", (as_list(whole),))
-            }
-        target = Target(sessions=tuple(sorted(sessions)), projects=whole, near=tuple(sorted(sessions)))
-        target = target.with_memories(row[:3] for row in found)
-        return target.with_memories(self._merged(target))
-
-    def _merged(self, target: Target) -> list[Sequence[str]]:
-        """Find what tidying merged into these memories: the same, in its own words."""
-        sql = f"""SELECT uid, id, session, superseded_by, detail FROM memories
-            WHERE superseded_by IN {LIST} AND detail LIKE '%"same_as"%'"""
-        rows = list(self._execute(sql, (as_list(target.ids),)))
-        return [row[:3] for row in rows if _as_object(row[4]).get("same_as") == row[3]]
-
-    def known_as(self, target: Target) -> Target:
-        """Return *target* with the uids and ids that its memories have here: a merge of projects changes them."""
-        sql = f"SELECT uid, id, session FROM memories WHERE uid IN {LIST} OR id IN {LIST}"
-        return target.with_memories(self._execute(sql, (as_list(target.uids), as_list(target.ids))))
+    def find(self, *, ids: Sequence[str] = (), session: str = "", projects: Sequence[str] = ()) -> Target:
+        """Find the memories of these ids, of a session, or of projects, and the sessions that go with them."""
+        sql = f"""SELECT m.id, m.session FROM memories m LEFT JOIN owners o ON o.number = m.owner
+            WHERE m.id IN {LIST} OR (m.session = ? AND m.session <> '') OR m.project IN {LIST} OR o.scope IN {LIST}"""
+        scopes = as_list(f"project:{each}" for each in projects)
+        found = list(self._execute(sql, (as_list(ids), session, as_list(projects), scopes)))
+        of_projects = self._execute(f"SELECT id FROM sessions WHERE project IN {LIST}", (as_list(projects),))
+        sessions = tuple(sorted({*filter(None, [session]), *(id for (id,) in of_projects)}))
+        target = Target(sessions=sessions, projects=tuple(projects), near=sessions).with_memories(found)
+        # What tidying merged into these memories is the same, in its own words.
+        sql = f"""SELECT id, session FROM memories WHERE superseded_by IN {LIST}
+            AND json_valid(detail) AND detail ->> 'same_as' = superseded_by"""
+        return target.with_memories(self._execute(sql, (as_list(target.ids),)))
 
     def with_copies(self, target: Target, sentences: Sentences) -> Target:
         """Return *target* with the memories whose title and body are nothing but verbatim copies of its texts."""
-        sql = f"SELECT uid, id, session, title, body, trust, project FROM memories WHERE uid NOT IN {LIST}"
+        sql = f"SELECT id, session, title, body, trust, project FROM memories WHERE id NOT IN {LIST}"
         return target.with_memories(
-            (uid, id, session)
-            for uid, id, session, title, body, trust, project in self._execute(sql, (as_list(target.uids),))
+            (id, session)
+            for id, session, title, body, trust, project in self._execute(sql, (as_list(target.ids),))
             if title in sentences and (not body.strip() or body in sentences)
             if not target.spares({"trust": trust, "project": project})
         )
@@ -628,49 +477,34 @@ class Source:
     def texts(self, target: Target) -> Iterator[str]:
         """Yield every text of what goes: as it is, as the log knows it from before, and its sessions' prompts."""
         # What a change is called, its file and its signature are the repository's words.
-        sql = f"SELECT {', '.join(TEXTS)} FROM memories WHERE kind <> 'change' AND uid IN {LIST}"
-        for row in self._execute(sql, (as_list(target.uids),)):
-            yield from _strings_of(row)
+        sql = f"SELECT {', '.join(TEXTS)} FROM memories WHERE kind <> 'change' AND id IN {LIST}"
+        for title, body, *lists in self._execute(sql, (as_list(target.ids),)):
+            yield from (title, body)
+            for each in lists:
+                with suppress(ValueError):
+                    yield from _strings(json.loads(each))
         named = f"SELECT DISTINCT l.patch FROM log l JOIN log_memories USING (number) WHERE memory IN {LIST}"
         for (patch,) in self._execute(named, (as_list(target.ids),)):
             changed = json.loads(patch).get("changed", {})
             for id in set(changed) & set(target.ids):
                 for name in set(changed[id]) & set(TEXTS):
                     yield from _strings(changed[id][name])
-        for session in target.sessions:
-            room = MOST_PROMPTS
-            for (payload,) in self._execute(
-                "SELECT payload FROM events WHERE session = ? AND kind = 'prompt'", (session,)
-            ):
-                prompt = _as_object(payload).get("prompt")
-                if isinstance(prompt, str) and room > 0:
-                    yield prompt[:room]
-                    room -= len(prompt)
-        if target.sessions:
-            for (detail,) in self._execute("SELECT detail FROM memories WHERE kind = 'failure'"):
-                yield from _known_by(_as_object(detail), frozenset(target.sessions))
+        prompts = "SELECT payload FROM events WHERE session IN (SELECT value FROM json_each(?)) AND kind = 'prompt'"
+        for (payload,) in self._execute(prompts, (as_list(target.sessions),)):
+            with suppress(ValueError, AttributeError):
+                yield str(json.loads(payload).get("prompt", ""))[:LONGEST_PROMPT]
 
-    def preview(self, target: Target) -> Preview:
-        """Count what would go, by table, and name whose own files tell it too."""
+    def row_counts(self, target: Target) -> dict[str, int]:
+        """Count what would go, by table."""
         counts = {table: _count(self._execute, table, *each) for table, each in _conditions(target).items()}
+        return {table: count for table, count in counts.items() if count}
+
+    def transcripts(self, target: Target) -> list[str]:
+        """Return the agents' own files that tell of it, too."""
         sql = f"""SELECT DISTINCT json_extract(payload, '$.transcript_path') FROM events
             WHERE session IN {LIST} AND json_valid(payload)"""
-        paths = [path for (path,) in self._execute(sql, (as_list(target.near),)) if isinstance(path, str) and path]
-        return Preview(
-            tables={table: count for table, count in counts.items() if count},
-            entries=len(_log_entries(self._execute, target)),
-            memories=MemoryReader(ReadOnly(self._execute, failures=(apsw.Error,))).get_by_uid(list(target.uids)),
-            transcripts=tuple(sorted(paths)),
-        )
-
-    def injections(self, target: Target) -> frozenset[str]:
-        """Return the injections whose texts go: those of its sessions, and those that told its memories."""
-        sql = f"""SELECT id FROM injections WHERE session IN {LIST} OR project IN {LIST}
-            UNION SELECT injection FROM injection_items WHERE memory IN {LIST}"""
-        return frozenset(
-            id
-            for (id,) in self._execute(sql, (as_list(target.sessions), as_list(target.projects), as_list(target.ids)))
-        )
+        rows = self._execute(sql, (as_list(target.near),))
+        return sorted(path for (path,) in rows if isinstance(path, str) and path)
 
 
 class Forgetter(Source):
@@ -683,45 +517,33 @@ class Forgetter(Source):
     def begin(self, target: Target, *, at: float) -> None:
         """Note what is to go, hide it and bury it, all or nothing; from here on it is never shown again."""
         self._hide(target, at=at)
-        self._db.let_go()  # what waits to be written may tell of it
+        self._db.flush()  # what waits to be written may tell of it
 
     @transaction
     def _hide(self, target: Target, *, at: float) -> None:
-        named = {"ids": target.ids, "sessions": target.sessions, "projects": target.projects}
-        note = json.dumps({**named, "only": target.only, "at": at})
+        note = json.dumps({"target": vars(target), "at": at})
         self._execute("INSERT OR REPLACE INTO marks VALUES (?, ?, ?)", (UNFINISHED, note, at))
-        self._execute(f"UPDATE memories SET status = 'forgotten' WHERE uid IN {LIST}", (as_list(target.uids),))
         _bury(self._execute, self._tombstones, target, at=at)
 
-    def unfinished(self) -> Mapping[str, Any]:
-        """Return what an earlier worker was about to forget; nothing where all is done."""
-        noted = self._db.query("SELECT text FROM marks WHERE name = ?", (UNFINISHED,))
-        unfinished: Mapping[str, Any] = json.loads(noted[0][0]) if noted else EMPTY
-        return unfinished
-
-    def again(self, note: Mapping[str, Any]) -> Target:
-        """Return what a note of an earlier worker names."""
-        by_ids = self.find(ids=note["ids"])
-        return replace(
-            by_ids,
-            sessions=tuple(note["sessions"]),
-            projects=tuple(note["projects"]),
-            near=tuple(sorted({*by_ids.near, *note["sessions"]})),
-            only=note["only"],
-        )
+    def unfinished(self) -> tuple[Target | None, float] | None:
+        """Return what an earlier worker was about to forget, and since when; no target where only the sweep is left."""
+        noted = self._db.query("SELECT text, at FROM marks WHERE name = ?", (UNFINISHED,))
+        if not noted:
+            return None
+        target = json.loads(noted[0][0]).get("target")
+        return Target(**{name: _frozen(each) for name, each in target.items()}) if target else None, noted[0][1]
 
     @transaction
     def bury_cut(self, cut: Set[str], *, at: float) -> None:
         """Keep imports from bringing back what was cut from memories and events."""
-        self._tombstones.bury("cut", sorted(cut), at=at)
-        _rekey(self._execute, self._tombstones, at=at)
+        _bury_cut(self._execute, self._tombstones, cut, at=at)
 
     @transaction
     def remove(self, target: Target) -> Counter[str]:
         """Delete the rows at last, and the names in the note: only sweeping is left."""
         removed = remove(self._execute, target)
         self._db.changed("projects")
-        self._execute("UPDATE marks SET text = ? WHERE name = ?", (json.dumps({"sweep": True}), UNFINISHED))
+        self._execute("UPDATE marks SET text = '{}' WHERE name = ?", (UNFINISHED,))
         return removed
 
     @transaction
@@ -730,9 +552,8 @@ class Forgetter(Source):
     ) -> int:
         """Keep the receipt in the log, and drop the note."""
         self._execute("DELETE FROM marks WHERE name = ?", (UNFINISHED,))
-        return self._audit.note(
-            "forget", why, {"receipt": dict(receipt)}, who=who, at=at, project=project, ids=ids
-        ).number
+        patch = {"receipt": dict(receipt)}
+        return self._audit.note("forget", why, patch, who=who, at=at, project=project, ids=ids).number
 
     def stones(self) -> Stones:
         """Return the key of the tombstones, and all of them, for the copies of this database."""
@@ -756,47 +577,53 @@ class Copy(Source):
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-            self._db.set_busy_timeout(1000)
-            check_version(self._db)
-            self._db.execute("SELECT 1 FROM memories, meta LIMIT 1").fetchall()  # else it is none of ours
+            self.db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+            self.db.set_busy_timeout(1000)
+            check_version(self.db)
+            self.db.execute("SELECT 1 FROM memories, meta LIMIT 1").fetchall()  # else it is none of ours
         except (apsw.Error, StoreError) as exc:
             raise StoreError(f"no backup that can be changed: {exc}", hint="remove it by hand") from exc
-        super().__init__(self._db.execute)
+        super().__init__(self.db.execute)
 
     def forget(self, cutter: Cutter, *, stones: Stones, at: float) -> int:
         """Remove its rows and copies, and take over the tombstones, all or nothing; return how many rows changed."""
-        db = self._db
+        db = self.db
         db.pragma("journal_mode", "delete")
         upgrade(db)
-        tombstones = Tombstones(db.execute, failures=(apsw.Error,))
+        tombstones = Tombstones(db.execute)
         with db:
             db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (KEY, stones[0]))
             db.executemany("INSERT OR REPLACE INTO tombstones VALUES (?, ?, ?)", stones[1])
             _bury(db.execute, tombstones, cutter.target, at=at)
             changed = 0
-            for planned in plan_all(db.execute, cleaner=cutter):
-                planned.apply(db.execute)
-                changed += planned.found.changed
-            tombstones.bury("cut", sorted(cutter.cut), at=at)
-            _rekey(db.execute, tombstones, at=at)
+            for batch in batches(db.execute, cutter):
+                batch.apply(db.execute)
+                changed += batch.changed
+            _bury_cut(db.execute, tombstones, cutter.cut, at=at)
             changed += remove(db.execute, cutter.target).total()
             db.execute("DELETE FROM marks WHERE name = ?", (UNFINISHED,))
         sweep(db)
         return changed
 
-    def close(self) -> None:
-        self._db.close()
-
 
 def _bury(execute: Execute, tombstones: Tombstones, target: Target, *, at: float) -> None:
-    """Write a tombstone for everything that goes."""
-    memories = MemoryReader(ReadOnly(execute, failures=(apsw.Error,))).get_by_uid(list(target.uids))
+    """Hide everything that goes, and write a tombstone for it."""
+    execute(f"UPDATE memories SET status = 'forgotten' WHERE id IN {LIST}", (as_list(target.ids),))
+    memories = MemoryReader(ReadOnly(execute, failures=(apsw.Error,))).by_id(list(target.ids))
     loose = f"SELECT key FROM events WHERE session = '' AND project IN {LIST}"
-    tombstones.bury("memory", target.uids, at=at)
+    tombstones.bury("memory", (memory.uid for memory in memories), at=at)
     tombstones.bury("text", (text for memory in memories for text in identity_texts(memory)), at=at)
     tombstones.bury("session", target.sessions, at=at)
     tombstones.bury("event", [key for (key,) in execute(loose, (as_list(target.projects),))], at=at)
+
+
+def _bury_cut(execute: Execute, tombstones: Tombstones, cut: Set[str], *, at: float) -> None:
+    """Bury what was cut. Events get another key, because theirs is a hash of what they said."""
+    tombstones.bury("cut", sorted(cut), at=at)
+    rows = list(execute("SELECT number, key FROM events WHERE instr(payload, ?) AND key NOT LIKE 'cut:%'", (MARK,)))
+    tombstones.bury("event", (key for _, key in rows), at=at)
+    for number, _ in rows:
+        execute("UPDATE events SET key = ? WHERE number = ?", (f"cut:{number}", number))
 
 
 # ---- parts of rows
@@ -806,40 +633,12 @@ def as_list(names: Iterable[str]) -> str:
     return json.dumps(list(names))
 
 
-def _known_by(detail: Mapping[str, Any], sessions: Set[str]) -> list[str]:
-    """Return what worked against a failure, or fixed it, in these sessions and in no other."""
-    known: dict[str, set[str]] = {}
-    for name in ("worked", "used_in", "fixes"):
-        for text, some in detail[name].items() if isinstance(detail.get(name), dict) else ():
-            known.setdefault(text, set()).update(each for each in some if isinstance(each, str))
-    return [text for text, some in known.items() if some and some <= sessions]
-
-
-def _as_object(text: str) -> dict[str, Any]:
-    """Return what a text of JSON says, if that is an object."""
-    with suppress(ValueError):
-        parsed = json.loads(text)
-        return parsed if isinstance(parsed, dict) else {}
-    return {}
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _count(execute: Execute, table: str, where: str, parameters: Sequence[Any]) -> int:
     return int(next(iter(execute(f"SELECT count(*) FROM {table} WHERE {where}", parameters)))[0])
-
-
-def _has(row: Sequence[str], words: Sequence[str]) -> bool:
-    """Return whether all of *words* stand in title, body, tags and detail."""
-    text = "\n".join([*row[:2], *(text_in(json.loads(each)) for each in row[2:])]).casefold()
-    return all(word in text for word in words)
-
-
-def _strings_of(row: Sequence[str]) -> Iterator[str]:
-    """Yield title, body, each tag, and each text of the detail."""
-    title, body, tags, detail = row
-    yield from (title, body)
-    for each in (tags, detail):
-        with suppress(ValueError):
-            yield from _strings(json.loads(each))
 
 
 def _strings(item: Any) -> Iterator[str]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from foreword.encoding import dumps, loads
 from foreword.models import Injection, Item, NoContextRecord, Session, Usage, UsageVerdict
-from foreword.store.sql import IN_WINDOW, SESSION, WINDOW, Reader, chunks, marks, texts, transaction, where
+from foreword.store.sql import IN_WINDOW, SESSION, WINDOW, Reader, chunks, marks, transaction, where
 
 if TYPE_CHECKING:
     from foreword.store.database import Database
@@ -15,10 +16,11 @@ if TYPE_CHECKING:
 
 # Layers that mention a memory in a line: what stood there is not told in full.
 _MENTIONS = "'standing', 'sessions', 'failures', 'commands', 'changes', 'files'"
-_INJECTION = """j.id, j.trigger, j.session, j.project, j.host, j.at, j.tokens, j.budget, j.build_ms, j.layers,
- j.skipped, j.source, j.form, j.terms, j.files, j.away"""
-_NO_CONTEXT = """id, trigger, source, session, project, host, at, why, budget, build_ms, nearest, score, needed, spent,
- allowed, away"""
+# Fields of the dataclasses are columns of the same names; items and text have tables of their own.
+_FIELDS = tuple(each.name for each in fields(Injection) if each.name not in ("items", "text"))
+_JSON = ("layers", "skipped", "terms", "files")
+_INJECTION = ", ".join(f"j.{name}" for name in _FIELDS)
+_NO_CONTEXT = ", ".join(each.name for each in fields(NoContextRecord))
 
 
 class InjectionReader(Reader):
@@ -118,14 +120,17 @@ class Injections(InjectionReader):
         else:
             self._db.write_later(self._record, injection)
 
-    def totals(self, session: str) -> tuple[int, int]:
-        """Return how many memories a session was given since it began, each counted once, and for how many tokens."""
-        ((items, tokens),) = self._all(
-            """SELECT count(DISTINCT i.memory), (SELECT ifnull(sum(tokens), 0) FROM injections WHERE session = ?1)
-            FROM injections j JOIN injection_items i ON i.injection = j.id WHERE j.session = ?1""",
+    def totals(self, session: str) -> dict[str, int]:
+        """Count a session's injections, their tokens, the memories in them, each once, and those that it used."""
+        ((injections, tokens),) = self._all(
+            "SELECT count(*), ifnull(sum(tokens), 0) FROM injections WHERE session = ? AND tokens > 0", (session,)
+        )
+        ((items, used),) = self._all(
+            """SELECT count(DISTINCT i.memory), count(DISTINCT CASE WHEN i.used = 1 THEN i.memory END)
+            FROM injections j JOIN injection_items i ON i.injection = j.id WHERE j.session = ?""",
             (session,),
         )
-        return items, tokens
+        return {"injections": injections, "tokens": tokens, "items": items, "used": used}
 
     # -- usage --------------------------------------------------------------------------------------------------
     @transaction
@@ -159,15 +164,6 @@ class Injections(InjectionReader):
             (since, before, limit),
         )
         return tuple(Session(*row) for row in rows)
-
-    def sessions_shown(self, memory: str) -> frozenset[str]:
-        """Return the sessions that were given a memory, whenever that was."""
-        rows = self._all(
-            """SELECT DISTINCT j.session FROM injection_items i JOIN injections j ON j.id = i.injection
-            WHERE i.memory = ? AND j.session <> ''""",
-            (memory,),
-        )
-        return frozenset(session for (session,) in rows)
 
     def sessions_using(self, memories: Sequence[str]) -> dict[str, frozenset[str]]:
         """Return the sessions that used each of these memories; those that nobody used are left out."""
@@ -213,23 +209,13 @@ class Injections(InjectionReader):
         if known and not injection.away:
             return
         if injection.away:  # then a late worker may have recorded that there was none
-            self._db.attempt(self._db.execute, "DELETE FROM no_context WHERE id = ?", (injection.id,))
-        verdicts = self._withdraw_usage(injection.id)
+            self._db.execute("DELETE FROM no_context WHERE id = ?", (injection.id,))
         self._db.execute("DELETE FROM injection_items WHERE injection = ?", (injection.id,))
-        self._db.execute(
-            """INSERT OR REPLACE INTO injections (id, trigger, session, project, host, at, tokens, budget, build_ms,
-            layers, skipped, source, form, terms, files, away)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-            (
-                *(injection.id, injection.trigger, injection.session, injection.project, injection.host, injection.at),
-                *(injection.tokens, injection.budget, injection.build_ms),
-                *(dumps(injection.layers), dumps(injection.skipped), injection.source, injection.form),
-                *(dumps(injection.terms), dumps(injection.files), injection.away),
-            ),
-        )
-        # The text is for people; that a memory was given must be known even where its table is damaged.
-        sql = "INSERT OR REPLACE INTO injection_texts VALUES (?, ?)"
-        self._db.attempt(self._db.execute, sql, (injection.id, injection.text))
+        row = {name: getattr(injection, name) for name in _FIELDS}
+        row |= {name: dumps(row[name]) for name in _JSON}
+        sql = f"INSERT OR REPLACE INTO injections ({', '.join(row)}) VALUES (:{', :'.join(row)})"
+        self._db.execute(sql, row)
+        self._db.execute("INSERT OR REPLACE INTO injection_texts VALUES (?, ?)", (injection.id, injection.text))
         self._db.execute_many(
             """INSERT OR REPLACE INTO injection_items (injection, number, memory, layer, score, tokens, why)
             VALUES (?, ?, ?, ?, ?, ?, ?)""",
@@ -238,7 +224,6 @@ class Injections(InjectionReader):
                 for number, item in enumerate(injection.items)
             ],
         )
-        self.record_usage(verdicts)
 
     def _record_verdict(self, verdict: UsageVerdict) -> int:
         items = self._all(
@@ -256,18 +241,6 @@ class Injections(InjectionReader):
             self._count(verdict.memory, before=before, after=used)
         return len(changed)
 
-    def _withdraw_usage(self, injection: str) -> Sequence[UsageVerdict]:
-        """Return the verdicts on an injection that is about to be recorded anew, and take back what they counted."""
-        rows = self._all(
-            """SELECT memory, layer, used, how FROM injection_items
-            WHERE injection = ? AND how || ifnull(used, '') <> ''""",
-            (injection,),
-        )
-        for memory, _, used, _ in rows:
-            self._count(memory, before=used, after=None)
-        known = {None: None, 0: False, 1: True}
-        return [UsageVerdict(injection, memory, known.get(used), how, layer) for memory, layer, used, how in rows]
-
     def _count(self, memory: str, *, before: int | None, after: int | None) -> None:
         used, ignored = ((after == what) - (before == what) for what in (1, 0))
         if used or ignored:
@@ -278,7 +251,7 @@ class Injections(InjectionReader):
 
     def _record_no_context(self, records: Sequence[NoContextRecord]) -> None:
         for each in records:
-            if self._tombstones.refuses_session(each.session, last=each.at):
+            if self._tombstones.refuses_part(each.session, at=each.at):
                 continue
             row = tuple(vars(each).values())
             # What was given after all is recorded as such; and what a hook says of itself counts more than what a
@@ -294,9 +267,10 @@ class Injections(InjectionReader):
 
 
 def _injection_of(row: Sequence[Any], items: tuple[Item, ...]) -> Injection:
-    question = (*row[11:13], texts(row[13]), texts(row[14]), bool(row[15]), row[16])
-    values: tuple[Any, ...] = (*row[:9], loads(row[9]), loads(row[10]), items, *question)
-    return Injection(*values)
+    values = dict(zip((*_FIELDS, "text"), row, strict=True))
+    values |= {name: loads(values[name]) for name in _JSON} | {"away": bool(values["away"]), "items": items}
+    values |= {name: tuple(values[name]) for name in ("terms", "files")}
+    return Injection(**values)
 
 
 def _item_of(row: Sequence[Any]) -> Item:

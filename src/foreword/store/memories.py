@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from foreword.encoding import dumps, storable
 from foreword.errors import BadRequest
 from foreword.models import BASE32, KINDS, Link, Memory, Vector, named
-from foreword.store.sql import FROM, MEMORY, SEQUENCE_BITS, Reader, chunks, marks, memory_of, transaction
+from foreword.store.sql import FIELDS, FROM, MEMORY, SEQUENCE_BITS, Reader, chunks, marks, memory_of, transaction
 from foreword.terms import split, text_in
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ OF_SESSIONS = """SELECT m.session, m.place, m.kind, m.created, m.id FROM memorie
  UNION ALL SELECT s.session, m.place, m.kind, m.created, m.id FROM sightings s CROSS JOIN memories m ON m.id = s.memory
  WHERE s.session IN (SELECT value FROM json_each(?1)) AND s.session <> m.session AND +m.status <> 'forgotten'"""
 # Which memory names which file or function. What some other program wrote as no list names nothing.
-_NAMED = " UNION ".join(
+NAMED = " UNION ".join(
     f"""SELECT m.place, n.value AS name FROM memories m,
     json_each(CASE WHEN json_valid(m.{column}) AND json_type(m.{column}) = 'array' THEN m.{column} ELSE '[]' END) n
     WHERE n.type = 'text'"""
@@ -43,11 +42,18 @@ _ALL_SIGHTINGS = f"""INSERT OR IGNORE INTO sightings (session, memory)
     AND json_type(m.detail, '$.seen_in') = 'object' THEN m.detail -> '$.seen_in' ELSE '{{}}' END) s
   WHERE m.session <> '' AND s.key NOT IN {(*NO_SESSION,)!r} AND s.key <> m.session"""
 _BY_UID = "(SELECT id FROM memories WHERE uid = ?)"
-_WORDS = "title, body, tags, files, split"  # the columns of the words index
-COLUMNS = """place, id, uid, owner, kind, title, body, tags, files, functions, split, project, session, source,
- trust, confidence, seen, created, confirmed, status, superseded_by, pinned, used, ignored, detail"""
+WORDS = "title, body, tags, files, split"  # the columns of the words index
 
-Words = tuple[int, Sequence[str], Sequence[Any] | None]  # a memory's place, its texts, and its place and texts before
+
+class Written(NamedTuple):
+    """A memory whose row was written, and what its indexes need: also the place, words and functions it had before."""
+
+    memory: Memory
+    place: int
+    words: tuple[str, ...]
+    vector: Vector | None
+    before: Sequence[Any]
+    functions_before: tuple[str, ...]
 
 
 class MemoryReader(Reader):
@@ -79,21 +85,15 @@ class MemoryReader(Reader):
 
     def neighbours(self, memory: Memory, *, scope: str, limit: int) -> tuple[tuple[Memory, ...], tuple[Memory, ...]]:
         """Return what came just before and just after a memory in a scope, active ones only, each side oldest first."""
-        sides = []
-        for beyond, order in (("<", "DESC"), (">", "ASC")):
-            rows: list[Any] = []
-            for owner, _ in self.owners((scope,)):
-                for kind in KINDS:  # one walk along the index for each, as for recency
-                    rows += self._all(
-                        f"""SELECT created, id, place FROM memories WHERE owner = ?1 AND kind = ?2 AND status = 'active'
-                        AND created {beyond}= ?3 AND (created {beyond} ?3 OR id {beyond} ?4)
-                        ORDER BY created {order}, id {order} LIMIT ?5""",
-                        (owner, kind, memory.created, memory.id, limit),
-                    )
-            nearest = sorted(rows, reverse=order == "DESC")[:limit]
-            read = self._memories_at([place for _, _, place in nearest])
-            sides.append(tuple(read[place] for _, _, place in sorted(nearest)))
-        return sides[0], sides[1]
+        before, after = (
+            self._all(
+                f"""SELECT {MEMORY} {FROM} WHERE o.scope = ? AND m.status = 'active'
+                AND (m.created, m.id) {beyond} (?, ?) ORDER BY m.created {order}, m.id {order} LIMIT ?""",
+                (scope, memory.created, memory.id, limit),
+            )
+            for beyond, order in (("<", "DESC"), (">", "ASC"))
+        )
+        return tuple(map(memory_of, before[::-1])), tuple(map(memory_of, after))
 
     def proposed(self, *, limit: int = MOST) -> tuple[Memory, ...]:
         """Return what waits for the user's yes, in whatever scope, newest first."""
@@ -106,32 +106,22 @@ class MemoryReader(Reader):
         self, kinds: Sequence[str], *, scopes: Sequence[str] = (), statuses: Sequence[str] = (), limit: int = MOST
     ) -> tuple[Memory, ...]:
         """Return the memories of these kinds, newest first; of all scopes if none, and of any status if none."""
-        others = [status for status in statuses if status != "active"]
-        conditions: dict[str, tuple[str, ...]] = {}
-        if not statuses or "active" in statuses:
-            conditions["m.status = 'active'"] = ()
-        if others or not statuses:
-            # The first condition lets the partial index be used; SQLite does not see that it follows.
-            only = f"AND m.status IN ({marks(others)})" if others else "AND m.status <> 'forgotten'"
-            conditions[f"m.status <> 'active' {only}"] = tuple(others)
-        rows = [
-            row
-            for owner in self._owner_numbers(scopes)
-            for kind in kinds
-            for condition, parameters in conditions.items()
-            for row in self._all(
-                f"""SELECT {MEMORY} {FROM} WHERE m.owner = ? AND m.kind = ? AND {condition}
-                ORDER BY m.created DESC LIMIT ?""",
-                (owner, kind, *parameters, limit),
-            )
-        ]
-        found = sorted(map(memory_of, rows), key=lambda memory: (memory.created, memory.id), reverse=True)
-        return tuple(found[:limit])
+        # Spelt out for the partial index, which a parameter would not let SQLite use.
+        status = "m.status = 'active'" if tuple(statuses) == ("active",) else "m.status <> 'forgotten'"
+        of_statuses = f"AND m.status IN ({marks(statuses)})" if statuses else ""
+        of_scopes = f"AND o.scope IN ({marks(scopes)})" if scopes else ""
+        rows = self._all(
+            f"""SELECT {MEMORY} {FROM} WHERE {status} {of_statuses} {of_scopes} AND m.kind IN ({marks(kinds)})
+            ORDER BY m.created DESC, m.id DESC LIMIT ?""",
+            (*statuses, *scopes, *kinds, limit),
+        )
+        return tuple(map(memory_of, rows))
 
     def count(self, kind: str, *, scopes: Sequence[str] = ()) -> int:
         """Return how many active memories there are of a kind; of all scopes if none."""
-        sql = "SELECT count(*) FROM memories m WHERE m.owner = ? AND m.kind = ? AND m.status = 'active'"
-        return sum(self._all(sql, (owner, kind))[0][0] for owner in self._owner_numbers(scopes))
+        of_scopes = f"AND o.scope IN ({marks(scopes)})" if scopes else ""
+        sql = f"SELECT count(*) {FROM} WHERE m.status = 'active' AND m.kind = ? {of_scopes}"
+        return int(self._all(sql, (kind, *scopes))[0][0])
 
     def of_session(self, session: str, *, limit: int = 500) -> tuple[Memory, ...]:
         """Return what a session has come to or seen, of any status, oldest first; also what later ones saw again."""
@@ -157,10 +147,6 @@ class MemoryReader(Reader):
         )
         return tuple((memory, at) for memory, at in rows)
 
-    def _owner_numbers(self, scopes: Sequence[str]) -> Sequence[int]:
-        owners = self.owners(scopes) if scopes else self._all("SELECT number, scope FROM owners ORDER BY number")
-        return [number for number, _ in owners]
-
     def by_id(self, ids: Sequence[str]) -> tuple[Memory, ...]:
         """Return the same with those that are being forgotten."""
         found = {memory.id: memory for memory in self._named("id", ids)}
@@ -172,7 +158,7 @@ class MemoryReader(Reader):
 
 
 class Memories(MemoryReader):
-    """The memories, read and written. Methods with an underscore run inside a change."""
+    """The memories, read and written."""
 
     def __init__(self, db: Database, tombstones: Tombstones, *, choose: Callable[[str], str] = secrets.choice) -> None:
         super().__init__(db)
@@ -188,22 +174,29 @@ class Memories(MemoryReader):
         *,
         links: Sequence[Link] = (),
         vectors: Sequence[Vector | None] = (),
-        places: Iterable[int] = (),
         imported: bool = False,
     ) -> tuple[Memory, ...]:
         """Write *memories*, new or changed (by uid), with the vectors of their texts, and return them with their ids.
 
         Those that were forgotten are left out. Ends of links may be uids.
         """
-        free = iter(places)
-        tried = (
-            self._put_one(memory, vector, free, imported=imported)
-            for memory, vector in zip(memories, vectors or (None,) * len(memories), strict=True)
-        )
-        put = [each for each in tried if each is not None]
-        self.index_words([words for _, words in put])
-        kept = tuple(memory for memory, _ in put)
+        written = []
+        for memory, vector in zip(memories, vectors or (None,) * len(memories), strict=True):
+            each = self._put_one(memory, vector, imported=imported)
+            written += [each] if each else []
+        self.index(written)
+        kept = tuple(each.memory for each in written)
         self._link(links, at=kept[0].confirmed if kept else 0.0)
+        return kept
+
+    @transaction
+    def put_imported(self, memories: Sequence[Memory], links: Sequence[Link], *, at: float) -> tuple[Memory, ...]:
+        """Write memories that may name others by their uids, also those that were kept long ago."""
+        kept = self.put(sorted(memories, key=lambda memory: memory.created), imported=True)
+        self._link(links, at=at)
+        superseded = [(each.superseded_by, each.id) for each in kept if each.superseded_by]
+        sql = f"UPDATE memories SET superseded_by = ifnull({_BY_UID}, superseded_by) WHERE id = ?"
+        self._db.execute_many(sql, superseded)
         return kept
 
     @transaction
@@ -211,7 +204,7 @@ class Memories(MemoryReader):
         """Give vectors to memories that have none, unless a text has changed since; return how many were given."""
         added = 0
         for memory, vector in zip(memories, vectors, strict=True):
-            sql = f"SELECT place, {_WORDS} FROM memories WHERE id = ?"
+            sql = f"SELECT place, {WORDS} FROM memories WHERE id = ?"
             row = self._db.execute(sql, (memory.id,)).fetchone()
             if row is not None and tuple(row[1:]) == indexed_texts(memory):
                 self._put_vector(row[0], vector)
@@ -240,129 +233,86 @@ class Memories(MemoryReader):
         self._db.write_later(self._db.execute_many, "INSERT INTO access VALUES (?, ?, ?, ?)", rows)
 
     # -- inside a change ----------------------------------------------------------------------------------------
-    def put_imported(
-        self, memories: Sequence[Memory], links: Sequence[Link], *, row: tuple[str, int], at: float
-    ) -> tuple[Memory, ...]:
-        """Write memories that may name others by their uids, also those that were kept long ago, as part of a change.
-
-        A *row* that is read from its newest end has a name and so many older memories to come, which are given their
-        places below.
-        """
-        memories = sorted(memories, key=lambda memory: memory.created)  # a higher place is a newer memory
-        kept = self.put(memories, places=self._places_in(row, memories, at=at), imported=True)
-        self._link(links, at=at)
-        superseded = [(each.superseded_by, each.id) for each in kept if each.superseded_by]
-        sql = f"UPDATE memories SET superseded_by = ifnull({_BY_UID}, superseded_by) WHERE id = ?"
-        self._db.execute_many(sql, superseded)
-        return kept
-
     def _link(self, links: Sequence[Link], *, at: float) -> None:
         ends = [(link.source, link.source, link.relation, link.target, link.target, at) for link in links]
         sql = f"INSERT OR IGNORE INTO links VALUES (ifnull({_BY_UID}, ?), ?, ifnull({_BY_UID}, ?), ?)"
         self._db.execute_many(sql, ends)
 
-    def _put_one(
-        self, memory: Memory, vector: Vector | None, places: Iterator[int], *, imported: bool
-    ) -> tuple[Memory, Words] | None:
+    def _put_one(self, memory: Memory, vector: Vector | None, *, imported: bool) -> Written | None:
+        """Write the row of a memory; what is derived from it follows in `index`."""
+        if memory.kind not in KINDS:
+            raise BadRequest(f"unknown kind {memory.kind!r}", hint=f"one of {', '.join(KINDS)}")
         memory = replace(
             memory, scope=memory.scope or f"project:{memory.project}", uid=storable(memory.uid) or secrets.token_hex(16)
         )
-        if memory.kind not in KINDS:
-            raise BadRequest(f"unknown kind {memory.kind!r}", hint=f"one of {', '.join(KINDS)}")
         old = self._db.execute(
-            f"""SELECT place, {_WORDS}, owner, id, functions, pinned, used, ignored
-            FROM memories WHERE uid = ?""",
+            f"SELECT place, {WORDS}, owner, id, functions, pinned, used, ignored FROM memories WHERE uid = ?",
             (memory.uid,),
         ).fetchone()
         if old is None and self._tombstones.refuses(memory, imported=imported):
             return None
-        owner, texts = self.owner(memory.scope), indexed_texts(memory)
+        owner, words = self.owner(memory.scope), indexed_texts(memory)
         if old is None:
-            memory, place = replace(memory, id=self._free_id(memory)), next(places, 0) or self._new_place(owner)
+            memory, place = replace(memory, id=self._free_id(memory)), self._new_place(owner)
         else:
             # A memory that moves to another scope moves to that scope's range.
             place = old[0] if old[6] == owner else self._new_place(owner)
             # Whoever writes it again does not say whether it is pinned and used.
             memory = replace(memory, id=old[7], pinned=old[9] == 1, used=old[10], ignored=old[11])
-            if vector is None and tuple(old[1:6]) == texts:
-                vector = self._vector_at(old[0])  # the same text means the same
-            self._remove(old[0])
-        row = row_of(memory, place=place, owner=owner, texts=texts)
-        self._db.execute(f"INSERT INTO memories ({COLUMNS}) VALUES ({marks(row)})", row)
-        before = (old[0], old[4], old[8]) if old else None
-        if why := self._db.attempt(self._index_code, memory, place, before=before):
-            self._db.trouble["code"] = f"the index of code cannot be written: {why}"
-        noted = old is not None or _seen_elsewhere(memory)
-        if noted and (why := self._db.attempt(self._note_sightings, memory, known=old is not None)):
-            self._db.trouble["sightings"] = f"which session saw what cannot be written: {why}"
-        self._put_vector(place, vector)
-        return memory, (place, texts, old[:6] if old else None)
+            if vector is None and tuple(old[1:6]) == words:  # the same text means the same
+                kept = self._db.execute("SELECT model, scale, blob FROM vectors WHERE place = ?", old[:1]).fetchone()
+                vector = Vector(*kept) if kept else None
+            self._db.execute("DELETE FROM memories WHERE place = ?", old[:1])
+        row = {name: _encoded(getattr(memory, name)) for name in FIELDS if name != "scope"}
+        row |= {"place": place, "owner": owner, "split": words[4]}
+        sql = f"INSERT INTO memories ({', '.join(row)}) VALUES (:{', :'.join(row)})"
+        self._db.execute(sql, row)
+        return Written(memory, place, words, vector, old[:6] if old else (), stored_texts(old[8]) if old else ())
 
-    def _remove(self, place: int) -> None:
-        """Delete a memory and its vector; a broken table of vectors must not keep it from changing."""
-        sql = "DELETE FROM memories WHERE place = ?"
-        if self._db.attempt(self._db.execute, sql, (place,)):
-            self._db.execute("DROP TRIGGER IF EXISTS vectors_gone")
-            self._db.execute(sql, (place,))
-
-    def _index_code(self, memory: Memory, place: int, *, before: tuple[int, str, str] | None) -> None:
-        """Put a memory's names in the place of those it had *before*: where it was, its files, its functions."""
-        was, *lists = before or (0,)
-        gone = [name for each in lists for name in stored_texts(each)]
-        names = [*memory.files, *memory.functions]
-        by_name = "(SELECT number FROM units WHERE name = ?)"
-        many = self._db.execute_many
-        many(f"DELETE FROM code WHERE unit = {by_name} AND place = ?", [(name, was) for name in gone])
-        many("INSERT OR IGNORE INTO units (name) VALUES (?)", [(name,) for name in names])
-        many(f"INSERT OR IGNORE INTO code VALUES ({by_name}, ?)", [(name, place) for name in names])
-        # A name goes with the last memory that has it.
-        unused = "NOT EXISTS (SELECT 1 FROM code WHERE unit = number)"
-        many(f"DELETE FROM units WHERE name = ? AND {unused}", [(name,) for name in gone])
-
-    def _note_sightings(self, memory: Memory, *, known: bool) -> None:
-        """Note which other sessions saw a memory, in the place of what is noted where it is *known*."""
-        if known:
-            self._db.execute("DELETE FROM sightings WHERE memory = ?", (memory.id,))
-        rows = [(session, memory.id) for session in _seen_elsewhere(memory)]
-        self._db.execute_many("INSERT OR IGNORE INTO sightings VALUES (?, ?)", rows)
-
-    def _vector_at(self, place: int) -> Vector | None:
-        with suppress(*self._db.damaged):
-            row = self._db.execute("SELECT model, scale, blob FROM vectors WHERE place = ?", (place,)).fetchone()
-            return Vector(*row) if row else None
-        return None
-
-    def _put_vector(self, place: int, vector: Vector | None) -> None:
-        """Write a vector beside its memory; where there is none, or no table, the memory is kept all the same."""
-        sql = "INSERT OR REPLACE INTO vectors (place, model, scale, blob) VALUES (?, ?, ?, ?)"
-        row = (place, vector.model, vector.scale, vector.data) if vector is not None else ()
-        if not row or self._db.attempt(self._db.execute, sql, row):
-            self._without_vector += 1
-
-    def index_words(self, changes: Sequence[Words]) -> None:
-        """Put the words of memories into the index, as part of a change; a damaged index must not cost the memories."""
+    def index(self, written: Sequence[Written]) -> None:
+        """Derive words, code, sightings and vectors, as part of a change; damage there must not cost the memories."""
+        self._without_vector += sum(each.vector is None for each in written)
         if "index" not in self._db.trouble:
             try:
-                why = self._db.attempt(self._change_words, changes)
+                why = self._db.attempt(self._index, written)
             except self._db.damaged as exc:
                 # The whole of it is gone; the commit is tried again, now without the index.
-                self._db.trouble["index"] = f"the words index cannot be written: {exc}"
+                self._db.trouble["index"] = f"the search index cannot be written: {exc}"
                 raise
             if not why:
                 return
-            self._db.trouble["index"] = f"the words index cannot be written: {why}"
+            self._db.trouble["index"] = f"the search index cannot be written: {why}"
         # Noted in the database, for after a restart the index would not show what it lacks. `meta` may be missing too.
         sql = "INSERT OR REPLACE INTO meta VALUES ('index', ?)"
         self._db.attempt(self._db.execute, sql, (self._db.trouble["index"],))
 
-    def _change_words(self, changes: Sequence[Words]) -> None:
-        for place, texts, old in changes:
-            if old is not None:
-                sql = f"INSERT INTO words (words, rowid, {_WORDS}) VALUES ('delete', ?, ?, ?, ?, ?, ?)"
-                self._db.execute(sql, old)
-            self._db.execute(f"INSERT INTO words (rowid, {_WORDS}) VALUES (?, ?, ?, ?, ?, ?)", (place, *texts))
+    def _index(self, written: Sequence[Written]) -> None:
+        many, unit = self._db.execute_many, "(SELECT number FROM units WHERE name = ?)"
+        for each in written:
+            if each.before:
+                sql = f"INSERT INTO words (words, rowid, {WORDS}) VALUES ('delete', ?, ?, ?, ?, ?, ?)"
+                self._db.execute(sql, each.before)
+                self._db.execute("DELETE FROM sightings WHERE memory = ?", (each.memory.id,))
+            sql = f"INSERT INTO words (rowid, {WORDS}) VALUES (?, ?, ?, ?, ?, ?)"
+            self._db.execute(sql, (each.place, *each.words))
+            gone = [*stored_texts(each.before[4]), *each.functions_before] if each.before else []
+            names = [*each.memory.files, *each.memory.functions]
+            many(f"DELETE FROM code WHERE unit = {unit} AND place = ?", [(name, each.before[0]) for name in gone])
+            many("INSERT OR IGNORE INTO units (name) VALUES (?)", [(name,) for name in names])
+            many(f"INSERT OR IGNORE INTO code VALUES ({unit}, ?)", [(name, each.place) for name in names])
+            # A name goes with the last memory that has it.
+            unused = "NOT EXISTS (SELECT 1 FROM code WHERE unit = number)"
+            many(f"DELETE FROM units WHERE name = ? AND {unused}", [(name,) for name in gone])
+            sightings = [(session, each.memory.id) for session in _seen_elsewhere(each.memory)]
+            many("INSERT OR IGNORE INTO sightings VALUES (?, ?)", sightings)
+            if each.vector is not None:
+                self._put_vector(each.place, each.vector)
         # Here a damage can still be undone; at the end of the savepoint, FTS5 would find it too late.
         self._db.execute("INSERT INTO words (words) VALUES ('flush')")
+
+    def _put_vector(self, place: int, vector: Vector) -> None:
+        sql = "INSERT OR REPLACE INTO vectors (place, model, scale, blob) VALUES (?, ?, ?, ?)"
+        self._db.execute(sql, (place, vector.model, vector.scale, vector.data))
 
     def owner(self, scope: str) -> int:
         """Return the number of a scope, which it is given where it has none, as part of a change."""
@@ -370,10 +320,8 @@ class Memories(MemoryReader):
         return int(self._db.execute("SELECT number FROM owners WHERE scope = ?", (scope,)).get)
 
     def _new_place(self, owner: int) -> int:
-        newest = self._db.execute(
-            "UPDATE owners SET newest = newest + 1 WHERE number = ? RETURNING newest", (owner,)
-        ).get
-        return int(owner << SEQUENCE_BITS | newest)
+        sql = "UPDATE owners SET newest = newest + 1 WHERE number = ? RETURNING newest"
+        return owner << SEQUENCE_BITS | int(self._db.execute(sql, (owner,)).get)
 
     def _free_id(self, memory: Memory) -> str:
         """Return the id that an imported memory brings where it is free, else a new one."""
@@ -382,32 +330,12 @@ class Memories(MemoryReader):
             id = f"{KINDS[memory.kind]}-{''.join(self._choose(BASE32) for _ in range(8))}"
         return id
 
-    def _places_in(self, row: tuple[str, int], memories: Sequence[Memory], *, at: float) -> Sequence[int]:
-        """Return places below those that this row had before; it is given room for all that is to come at first."""
-        name, left = f"places:{row[0]}", row[1]
-        scopes = {memory.scope or f"project:{memory.project}" for memory in memories}
-        if not row[0] or len(scopes) != 1:
-            return ()
-        held = self._db.execute("SELECT text FROM marks WHERE name = ?", (name,)).get
-        lowest, room = map(int, held.split()) if held else (0, 0)
-        if room < len(memories):
-            owner, room = self.owner(scopes.pop()), len(memories) + left
-            grown = "UPDATE owners SET newest = newest + ? WHERE number = ? RETURNING newest"
-            lowest = (owner << SEQUENCE_BITS | int(self._db.execute(grown, (room, owner)).get)) + 1
-        lowest, room = lowest - len(memories), room - len(memories)
-        if left:
-            self._db.execute("INSERT OR REPLACE INTO marks VALUES (?, ?, ?)", (name, f"{lowest} {room}", at))
-        else:
-            self._db.execute("DELETE FROM marks WHERE name = ?", (name,))
-        return range(lowest, lowest + len(memories))
-
     def rebuild(self) -> int:
         """Derive everything anew that is derived from memories, as part of a change, and return how many there are."""
         self._adopt_orphans()
-        self._rebuild_split()
         self._db.execute("INSERT INTO words (words) VALUES ('rebuild')")
-        self._db.execute(f"INSERT INTO units (name) SELECT DISTINCT name FROM ({_NAMED})")
-        self._db.execute(f"INSERT INTO code SELECT u.number, n.place FROM ({_NAMED}) n JOIN units u ON u.name = n.name")
+        self._db.execute(f"INSERT INTO units (name) SELECT DISTINCT name FROM ({NAMED})")
+        self._db.execute(f"INSERT INTO code SELECT u.number, n.place FROM ({NAMED}) n JOIN units u ON u.name = n.name")
         self._db.execute("DELETE FROM sightings")
         self._db.execute(_ALL_SIGHTINGS)
         self._db.execute("DELETE FROM meta WHERE key = 'index'")
@@ -422,15 +350,6 @@ class Memories(MemoryReader):
                 SELECT owner, {scope}, max(place & {(1 << SEQUENCE_BITS) - 1}) FROM memories
                 WHERE owner NOT IN (SELECT number FROM owners) GROUP BY owner ORDER BY count(*) DESC"""
             )
-
-    def _rebuild_split(self) -> None:
-        """Index the details too, also of memories that were written before details were indexed."""
-        for place, title, body, tags, files, functions, detail, split_now in self._all(
-            "SELECT place, title, body, tags, files, functions, detail, split FROM memories WHERE detail <> '{}'"
-        ):
-            row = {"title": title, "body": body, "tags": tags, "files": files, "functions": functions}
-            if (rebuilt := split_of({**row, "detail": detail})) != split_now:
-                self._db.execute("UPDATE memories SET split = ? WHERE place = ?", (rebuilt, place))
 
 
 def indexed_texts(memory: Memory) -> tuple[str, str, str, str, str]:
@@ -473,12 +392,8 @@ def _seen_elsewhere(memory: Memory) -> tuple[str, ...]:
     return tuple(each for each in seen_in if each not in (*NO_SESSION, memory.session))
 
 
-def row_of(memory: Memory, *, place: int, owner: int, texts: Sequence[str]) -> tuple[Any, ...]:
-    """Return the row of a memory, in the order of COLUMNS."""
-    title, body, tags, files, words = texts
-    return (
-        *(place, memory.id, memory.uid, owner, memory.kind, title, body, tags, files, as_json(memory.functions)),
-        *(words, memory.project, memory.session, memory.source, memory.trust),
-        *(memory.confidence, memory.seen, memory.created, memory.confirmed, memory.status, memory.superseded_by),
-        *(int(memory.pinned), memory.used, memory.ignored, as_json(dict(memory.detail))),
-    )
+def _encoded(value: Any) -> Any:
+    """Return a field of a memory as its column holds it."""
+    if isinstance(value, (tuple, Mapping)):
+        return as_json(dict(value) if isinstance(value, Mapping) else value)
+    return int(value) if isinstance(value, bool) else value

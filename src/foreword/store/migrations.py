@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -40,15 +40,6 @@ MIGRATIONS: tuple[Migration, ...] = (
         may_change=("injections", "silences", "moved"),
     ),
 )
-
-
-@dataclass(frozen=True)
-class _Content:
-    """What a table holds: its rows in *columns*, counted and hashed in any order."""
-
-    columns: tuple[str, ...]
-    rows: int
-    hash: int
 
 
 def migrate(db: apsw.Connection, *, backups: Path, keep: int = 5, migrations: Sequence[Migration] = MIGRATIONS) -> int:
@@ -107,16 +98,20 @@ def execute_all(db: apsw.Connection, sql: str) -> None:
 
 
 def _apply(db: apsw.Connection, step: Migration) -> None:
+    """Take a step, all or nothing; tables that it does not name must keep their rows, in the columns they had."""
     try:
         db.execute("BEGIN IMMEDIATE")
-        before = {table: _content(db, table, _columns(db, table)) for table in _tables(db)}
+        before = {table: columns for table, columns in _tables(db).items() if table not in step.may_change}
+        content = {table: _content(db, table, columns) for table, columns in before.items()}
         execute_all(db, step.sql)
         db.pragma("user_version", step.version)
-        _compare(db, before, step=step)
-        db.execute("COMMIT")
-    except StoreError:
-        db.execute("ROLLBACK")
-        raise
+        after = _tables(db)
+        changed = [
+            table
+            for table, columns in before.items()
+            if not set(columns) <= set(after.get(table, ())) or _content(db, table, columns) != content[table]
+        ]
+        db.execute("ROLLBACK" if changed else "COMMIT")
     except apsw.Error as exc:
         if db.in_transaction:  # SQLite itself rolls back when the disk is full
             db.execute("ROLLBACK")
@@ -124,41 +119,28 @@ def _apply(db: apsw.Connection, step: Migration) -> None:
             f"migration {step.version} failed and was undone: {exc}",
             hint="your memory is as it was; free some disk space or run `foreword doctor`",
         ) from exc
+    if changed:
+        raise StoreError(
+            f"migration {step.version} changed {', '.join(changed)}, which it must not; it was undone",
+            hint="your memory is as it was; please report this, a copy lies in the backups folder",
+        )
 
 
-def _compare(db: apsw.Connection, before: Mapping[str, _Content], *, step: Migration) -> None:
-    """Raise StoreError if a table that must not change lost or changed rows, in the columns it had."""
-    tables = set(_tables(db))
-    for table, was in before.items():
-        if table in step.may_change:
-            continue
-        whole = table in tables and set(was.columns) <= set(_columns(db, table))
-        if not whole or _content(db, table, was.columns) != was:
-            raise StoreError(
-                f"migration {step.version} changed {table}, which it must not; it was undone",
-                hint="your memory is as it was; please report this, a copy lies in the backups folder",
-            )
+def _tables(db: apsw.Connection) -> dict[str, tuple[str, ...]]:
+    """Return the columns of all tables but those of the words index, which can be rebuilt, and SQLite's own."""
+    rows = db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'")
+    names = [name for (name,) in rows if not name.startswith(("sqlite_", "words"))]
+    return {name: tuple(row[1] for row in db.execute(f'PRAGMA table_info("{name}")')) for name in names}
 
 
-def _tables(db: apsw.Connection) -> list[str]:
-    """Return the names of all tables but those of the words index, which can be rebuilt, and SQLite's own."""
-    rows: Iterable[tuple[str]] = db.execute(
-        """SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"""
-    )
-    return [name for (name,) in rows if not name.startswith(("sqlite_", "words"))]
-
-
-def _columns(db: apsw.Connection, table: str) -> tuple[str, ...]:
-    return tuple(row[1] for row in db.execute(f'PRAGMA table_info("{table}")'))
-
-
-def _content(db: apsw.Connection, table: str, columns: Sequence[str]) -> _Content:
+def _content(db: apsw.Connection, table: str, columns: Sequence[str]) -> tuple[int, int]:
+    """Return how many rows a table has, and a hash of them in any order."""
     rows = total = 0
     listed = ", ".join(f'"{column}"' for column in columns)
     for row in db.execute(f'SELECT {listed} FROM "{table}"'):
         rows += 1
         total += int.from_bytes(hashlib.blake2b(repr(row).encode(), digest_size=16).digest())
-    return _Content(tuple(columns), rows, total)
+    return rows, total
 
 
 def _back_up(db: apsw.Connection, path: Path, *, keep: int) -> None:

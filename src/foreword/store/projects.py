@@ -12,15 +12,13 @@ from foreword.errors import BadRequest
 from foreword.models import KnownProject, Memory, Project, ProjectContents, moved
 from foreword.store.audit import ALIAS, MERGE, Audit
 from foreword.store.memories import Memories
-from foreword.store.sql import SEQUENCE_BITS, Reader, chunks, marks, transaction
+from foreword.store.sql import Reader, transaction
 
 if TYPE_CHECKING:
     from foreword.store.database import Database
 
 MOST_ROOTS = 20  # folders of one project; whoever has more clones has forgotten the first
-ROWS = 2_000  # memories whose words are moved at a time: some megabytes
 TABLES = ("sessions", "events", "changes", "injections", "no_context", "log")  # that name a project, besides memories
-LOW = (1 << SEQUENCE_BITS) - 1
 _OWNER = "(SELECT number FROM owners WHERE scope = ?)"
 
 
@@ -146,7 +144,6 @@ class Projects(ProjectReader):
         pairs = self._move(key, into)
         for winner, loser in pairs:
             self._unite(winner, loser, unite)
-        self._add_up(key, into)
         for other, known in self._read().items():
             if known.alias_of == key:
                 self._point(other, into)
@@ -158,28 +155,21 @@ class Projects(ProjectReader):
 
     def _move(self, key: str, into: str) -> list[tuple[str, str]]:
         """Give every row of a project to another; return the memories that exist there already, in pairs."""
-        sql = f"SELECT id FROM memories WHERE owner = {_OWNER} ORDER BY place"
-        ids = [id for (id,) in self._all(sql, (f"project:{key}",))]
-        pairs = self._rename_uids(ids, old=key, new=into)
-        if ids:
-            self._carry(ids, scope=f"project:{into}")
+        pairs: list[tuple[str, str]] = []
+        after = 0
+        while page := self._memories.page(after=after, scopes=(f"project:{key}",)):
+            for _, memory in page:
+                uid = moved(memory.uid, old=key, new=into, kind=memory.kind, title=memory.title)
+                taken = self._all("SELECT id FROM memories WHERE uid = ?", (uid,)) if uid != memory.uid else []
+                if taken:
+                    pairs += [(taken[0][0], memory.id)] if memory.status == "active" else []
+                    uid = memory.uid
+                self._db.execute("UPDATE memories SET uid = ? WHERE id = ?", (uid, memory.id))
+                self._memories.put([replace(memory, uid=uid, scope=f"project:{into}")])
+            after = page[-1][0]
         for table in ("memories", *TABLES):
             # Of a function that one session changed in both, the other's row stays where nobody looks.
             self._db.execute(f"UPDATE OR IGNORE {table} SET project = ? WHERE project = ?", (into, key))
-        return pairs
-
-    def _rename_uids(self, ids: Sequence[str], *, old: str, new: str) -> list[tuple[str, str]]:
-        """Give memories the uids that they have in their new project; those that exist there already, in pairs."""
-        pairs: list[tuple[str, str]] = []
-        sql = "SELECT uid, kind, title, status FROM memories WHERE id = ?"
-        for id in ids:
-            [(uid, kind, title, status)] = self._all(sql, (id,))
-            there = moved(uid, old=old, new=new, kind=kind, title=title)
-            taken = self._all("SELECT id FROM memories WHERE uid = ?", (there,)) if there != uid else []
-            if taken and status == "active":
-                pairs.append((taken[0][0], id))
-            elif not taken and there != uid:
-                self._db.execute("UPDATE memories SET uid = ? WHERE id = ?", (there, id))
         return pairs
 
     def _unite(self, winner: str, loser: str, unite: Callable[[Memory, Memory], Memory]) -> None:
@@ -191,42 +181,6 @@ class Projects(ProjectReader):
             "UPDATE memories SET used = used + ?, ignored = ignored + ?, pinned = max(pinned, ?) WHERE id = ?",
             (other.used, other.ignored, int(other.pinned), winner),
         )
-
-    def _carry(self, ids: Sequence[str], *, scope: str) -> None:
-        """Give memories places in another scope's range, in the order they had, with words, vectors and code."""
-        owner = self._memories.owner(scope)
-        [(above,)] = self._all("SELECT newest FROM owners WHERE number = ?", (owner,))
-        highest = above
-        for some in chunks(ids, size=ROWS):
-            sql = f"SELECT place, title, body, tags, files, split FROM memories WHERE id IN ({marks(some)})"
-            rows = self._all(sql, some)
-            places = {row[0]: owner << SEQUENCE_BITS | above + (row[0] & LOW) for row in rows}
-            highest = max(highest, *(place & LOW for place in places.values()))
-            for row in rows:
-                sql = "UPDATE memories SET place = ?, owner = ? WHERE place = ?"
-                self._db.execute(sql, (places[row[0]], owner, row[0]))
-            self._memories.index_words([(places[row[0]], row[1:], row) for row in rows])
-            self._db.attempt(self._carry_vectors, places)  # a damaged table of vectors or code costs itself alone
-            self._db.attempt(self._carry_code, places)
-        self._db.execute("UPDATE owners SET newest = ? WHERE number = ?", (highest, owner))
-
-    def _carry_vectors(self, places: Mapping[int, int]) -> None:
-        for old, new in places.items():  # with a new number: an index in memory reads what is new
-            sql = "INSERT INTO vectors (place, model, scale, blob) SELECT ?, model, scale, blob FROM vectors"
-            self._db.execute(f"{sql} WHERE place = ?", (new, old))
-            self._db.execute("DELETE FROM vectors WHERE place = ?", (old,))
-
-    def _carry_code(self, places: Mapping[int, int]) -> None:
-        sql = "SELECT unit, place FROM code WHERE place BETWEEN ? AND ?"
-        for unit, place in self._all(sql, (min(places), max(places))):
-            if place in places:
-                self._db.execute("UPDATE code SET place = ? WHERE unit = ? AND place = ?", (places[place], unit, place))
-
-    def _add_up(self, key: str, into: str) -> None:
-        sql = """INSERT INTO tallies SELECT day, ?, what, number FROM tallies WHERE project = ?
-            ON CONFLICT (day, project, what) DO UPDATE SET number = number + excluded.number"""
-        self._db.execute(sql, (into, key))
-        self._db.execute("DELETE FROM tallies WHERE project = ?", (key,))
 
     def _point(self, key: str, of: str) -> None:
         sql = "INSERT INTO projects (key, alias_of) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET alias_of = ?2"
@@ -245,7 +199,7 @@ def counts_as(key: str, known: Mapping[str, KnownProject]) -> str:
 
 
 def names(known: Mapping[str, KnownProject], *, also: Iterable[str] = ()) -> Callable[[str], str]:
-    """Return what people call each project, by its key; of several with one name, also how their keys differ.
+    """Return what people call each project, by its key; of several with one name, also how their keys end.
 
     *also* are keys of which something is kept, though nobody has noted yet that they were seen.
     """
@@ -256,8 +210,8 @@ def names(known: Mapping[str, KnownProject], *, also: Iterable[str] = ()) -> Cal
 
     def name(key: str) -> str:
         own = _called(key, known)
-        others = [other for other in same.get(own, ()) if other != key]
-        return f"{own} ({_apart(key, others)})" if others else own
+        end = "/".join(key.split("/")[-2:])
+        return f"{own} ({end})" if any(other != key for other in same.get(own, ())) else own
 
     return name
 
@@ -265,9 +219,3 @@ def names(known: Mapping[str, KnownProject], *, also: Iterable[str] = ()) -> Cal
 def _called(key: str, known: Mapping[str, KnownProject]) -> str:
     """Return a project's name; of one that nobody named yet, how its key ends."""
     return (known[key].name if key in known else "") or key.rpartition("/")[2] or key
-
-
-def _apart(key: str, others: Sequence[str]) -> str:
-    parts = key.split("/")
-    ends = ("/".join(parts[-length:]) for length in range(2, len(parts)))
-    return next((end for end in ends if not any(other.endswith(f"/{end}") for other in others)), key)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.encoding import dumps, storable
 from foreword.errors import DamagedIndex, StoreError
-from foreword.models import EMPTY, Hit, Memory, Near, Query
+from foreword.models import Hit, Memory, Near, Query
 from foreword.store.sql import (
     EACH,
     FOREVER,
@@ -81,7 +81,7 @@ class SearchReader(Reader):
         holders.update(self._side_by_side(query.pairs, first, owners))
         weight.update({pair: rarity(len(places), size) for pair, places in holders.items() if pair not in weight})
         score = _sums(holders, weight)
-        found = {place: memory_of(row[3:]) for place, row in self._best(score, query, columns=MEMORY)}
+        found = self._best(score, query)
         around = {} if query.plain else self._around(found)
         held = _held(holders, {*found, *around})
         near = _near(found, around, held)
@@ -118,21 +118,11 @@ class SearchReader(Reader):
             if not places or len(chosen) >= query.most_terms or (chosen and len(places) > left):
                 continue
             if len(places) >= COMMON:
-                places = self._whole(term, places, spans, most=max(COMMON, left) + 1)
+                places = self._holding(term, spans, most=max(COMMON, left) + 1)
             if not chosen or len(places) <= left:
                 chosen[term] = places
                 left -= len(places)
         return chosen
-
-    def _whole(self, term: str, places: Sequence[int], spans: Sequence[tuple[int, int]], *, most: int) -> list[int]:
-        """Return the newest places of a common word, with those after them in each of *spans* that has more."""
-        found: list[int] = []
-        for first, last in spans:
-            newest = [place for place in places if first <= place <= last]
-            found += newest
-            if len(newest) == COMMON:
-                found += self._holding(term, ((first, newest[-1] - 1),), most=most - COMMON)
-        return found
 
     def _side_by_side(
         self, pairs: Sequence[str], first: Mapping[str, Sequence[int]], owners: Sequence[Any]
@@ -178,32 +168,24 @@ class SearchReader(Reader):
         return {row[0]: row[1:] for row in rows}
 
     # -- code ---------------------------------------------------------------------------------------------------
-    def by_code(
-        self, query: Query, votes: Mapping[str, float], *, known: Mapping[str, Memory] = EMPTY
-    ) -> tuple[Hit, ...]:
-        """Return what names these files and functions, best first: the sum of the *votes*, each by its rarity.
-
-        What is *known* by its id is not read again.
-        """
+    def by_code(self, query: Query, votes: Mapping[str, float]) -> tuple[Hit, ...]:
+        """Return what names these files and functions, best first: the sum of the *votes*, each by its rarity."""
         owners = self.owners(query.scopes)
         size = sum(newest for _, newest in owners)
         holders = self._naming(votes, owners)
         weight = {name: rarity(len(places), size) for name, places in holders.items()}
         score = _sums(holders, {name: votes[name] * rare for name, rare in weight.items()})
-        best = [(place, row[2]) for place, row in self._best(score, query)]
-        found = self._memories_at([place for place, id in best if id not in known])
-        found.update({place: known[id] for place, id in best if id in known})
+        found = self._best(score, query)
         held = _held(holders, set(found))
         return tuple(
             Hit(
-                memory=found[place],
+                memory=memory,
                 source="structure",
                 score=score[place],
                 held={name: weight[name] for name in held[place]},
                 size=size,
             )
-            for place, _ in best
-            if place in found  # another connection may have taken it away since
+            for place, memory in found.items()
         )
 
     def _naming(self, names: Iterable[str], owners: Sequence[Any]) -> dict[str, list[int]]:
@@ -265,31 +247,27 @@ class SearchReader(Reader):
         return tuple(Hit(memory=memory, source="recency", score=memory.created) for memory in found)
 
     # -- rows ---------------------------------------------------------------------------------------------------
-    def _best(self, score: Mapping[int, float], query: Query, *, columns: str = "m.kind") -> list[tuple[int, Any]]:
-        """Return the best places that pass the query's filters, each with its row: place, time, id, *columns*."""
-        best = sorted(
-            score, key=score.__getitem__, reverse=True
-        )  # of equals those of the first word, from the newest on
-        rows: list[Any] = []
+    def _best(self, score: Mapping[int, float], query: Query) -> dict[int, Memory]:
+        """Return the best memories that pass the query's filters, best first, by their places."""
+        best = sorted(score, key=score.__getitem__, reverse=True)  # of equals those of the first word, newest first
+        found: list[tuple[Memory, int]] = []
         # A few more than wanted, because some may be filtered out; where many are, the rest follows.
         at, step = 0, query.limit + query.limit // 4 + 1
-        while at < len(best) and len(rows) < query.limit:
-            rows += self._passing(best[at : at + step], query, columns=columns)
+        while at < len(best) and len(found) < query.limit:
+            found += self.at_places(best[at : at + step], query)
             at, step = at + step, MOST_AT_ONCE
-        rows.sort(key=lambda row: (-score[row[0]], -row[1], row[2]))
-        return [(row[0], row) for row in rows[: query.limit]]
+        found.sort(key=lambda each: (-score[each[1]], -each[0].created, each[0].id))
+        return {place: memory for memory, place in found[: query.limit]}
 
     def at_places(self, places: Sequence[int], query: Query) -> list[tuple[Memory, int]]:
         """Return the memories at these places that pass the query's filters, each with its place."""
-        return [(memory_of(row[3:]), row[0]) for row in self._passing(places, query, columns=MEMORY)]
-
-    def _passing(self, places: Sequence[int], query: Query, *, columns: str) -> list[Any]:
         of_kinds = f"AND m.kind IN ({marks(query.kinds)})" if query.kinds else ""
-        return self._all(
-            f"""SELECT m.place, m.created, m.id, {columns} {FROM} WHERE m.place IN {EACH} AND m.status = 'active'
+        rows = self._all(
+            f"""SELECT {MEMORY}, m.place {FROM} WHERE m.place IN {EACH} AND m.status = 'active'
             {of_kinds} AND m.created BETWEEN ? AND ?""",
             (json_list(places), *query.kinds, query.since, query.at or FOREVER),
         )
+        return [(memory_of(row), row[-1]) for row in rows]
 
 
 class Search(SearchReader):

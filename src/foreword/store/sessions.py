@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from foreword.encoding import dumps
 from foreword.models import Change, Link, Memory, Session
 from foreword.store.memories import Memories
-from foreword.store.sql import CHANGE, SESSION, Reader, transaction, where
+from foreword.store.sql import CHANGE, FOREVER, SESSION, Reader, marks, transaction, where
 
 if TYPE_CHECKING:
     from foreword.store.database import Database
@@ -32,6 +33,21 @@ class Sessions(Reader):
         """Return one session."""
         rows = self._all(f"SELECT {SESSION} FROM sessions WHERE id = ?", (id,))
         return Session(*rows[0]) if rows else None
+
+    def get_many(self, ids: Sequence[str]) -> tuple[Session, ...]:
+        """Return the sessions of these ids, as far as they are known."""
+        sql = f"SELECT {SESSION} FROM sessions WHERE id IN (SELECT value FROM json_each(?))"
+        return tuple(Session(*row) for row in self._all(sql, (dumps(ids),)))
+
+    def before(self, last: float, id: str = "", *, projects: Sequence[str] = (), limit: int) -> tuple[Session, ...]:
+        """Return the sessions behind one in the list of all, newest first; with 0 for its time, the first ones."""
+        of_projects = f"project IN ({marks(projects)}) AND" if projects else ""
+        rows = self._all(
+            f"""SELECT {SESSION} FROM sessions WHERE {of_projects} last <= ? AND (last < ? OR id > ?)
+            ORDER BY last DESC, id LIMIT ?""",
+            (*projects, last or FOREVER, last or FOREVER, id, limit),
+        )
+        return tuple(Session(*row) for row in rows)
 
     def find(self, prefix: str) -> Session | None:
         """Return the newest session whose id begins so."""
@@ -67,7 +83,11 @@ class Sessions(Reader):
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (project, session, file, function) DO UPDATE SET
             what = excluded.what, signature = excluded.signature, line = excluded.line, end_line = excluded.end_line,
             at = excluded.at WHERE excluded.at >= changes.at""",
-            [tuple(vars(change).values()) for change in changes if not self._tombstones.refuses_change(change)],
+            [
+                tuple(vars(each).values())
+                for each in changes
+                if not self._tombstones.refuses_part(each.session, at=each.at)
+            ],
         )
 
     @transaction
@@ -86,7 +106,7 @@ class Sessions(Reader):
         """
         kept = self._memories.put(memories, links=links)
         self.put_changes(changes)
-        if self._tombstones.refuses_session(session.id, last=session.last):
+        if self._tombstones.refuses_part(session.id, at=session.last):
             return kept
         who = (session.id, session.host, session.project, session.cwd)
         self._db.execute(

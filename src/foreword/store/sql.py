@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import fields
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
@@ -17,19 +18,14 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 SCHEMA = 9  # the version of store/schema.sql, and the newest that this code can read
-TABLES = (
-    *("memories", "vectors", "links", "sessions", "events", "changes", "injections", "injection_items"),
-    *("injection_texts", "no_context", "access", "owners", "units", "code", "sightings", "marks", "ledger", "log"),
-    *("log_memories", "tombstones", "projects", "tallies", "meta"),
-)
 FOREVER = float("inf")
 SEQUENCE_BITS = 32  # place = owner << 32 | sequence
 MOST_PARAMETERS = 500  # in one statement
 EACH = "(SELECT value FROM json_each(?1))"  # any number of values as one parameter: the statement is prepared once
 
-MEMORY = """m.kind, m.title, m.body, m.id, m.uid, o.scope, m.project, m.tags, m.files, m.functions, m.session,
- m.source, m.trust, m.confidence, m.seen, m.created, m.confirmed, m.status, m.superseded_by,
- m.pinned, m.used, m.ignored, m.detail"""
+# A field of `Memory` is a column of the same name, but for the scope, which `owners` has.
+FIELDS = tuple(field.name for field in fields(Memory))
+MEMORY = ", ".join("o.scope" if name == "scope" else f"m.{name}" for name in FIELDS)
 FROM = "FROM memories m JOIN owners o ON o.number = m.owner"
 EVENT = "key, host, name, kind, session, project, cwd, at, number, payload"
 SESSION = "id, host, project, cwd, started, last, ended, events, newest, distilled"
@@ -99,11 +95,8 @@ class Reader:
         return {row[-1]: memory_of(row) for row in self._all(sql, (listed,))} if listed != "[]" else {}
 
     def _seen_again(self, session: str) -> str:
-        """Return the ids, as JSON, of what later sessions saw again; of nothing where the table is missing."""
-        try:
-            return dumps([id for (id,) in self._all("SELECT memory FROM sightings WHERE session = ?", (session,))])
-        except self._reads.failures:
-            return "[]"
+        """Return the ids, as JSON, of what later sessions saw again."""
+        return dumps([id for (id,) in self._all("SELECT memory FROM sightings WHERE session = ?", (session,))])
 
 
 class Writes(Protocol):
@@ -163,11 +156,23 @@ def texts(stored: str) -> tuple[str, ...]:
     return tuple(loads(stored)) if stored != "[]" else ()
 
 
+def _object(stored: str) -> Any:
+    return loads(stored) if stored != "{}" else {}
+
+
+_DECODE: dict[str, Callable[[Any], Any]] = {
+    "tags": texts,
+    "files": texts,
+    "functions": texts,
+    "detail": _object,
+    "pinned": bool,
+}
+_DECODERS = tuple(_DECODE.get(name) for name in FIELDS)
+
+
 def memory_of(row: Sequence[Any]) -> Memory:
     """Return the memory of a row that begins with the columns of MEMORY."""
-    lists = (texts(stored) for stored in row[7:10])
-    detail = loads(row[22]) if row[22] != "{}" else {}
-    values: tuple[Any, ...] = (*row[:7], *lists, *row[10:19], row[19] == 1, *row[20:22], detail)
+    values: Any = (decode(value) if decode else value for decode, value in zip(_DECODERS, row, strict=False))
     return Memory(*values)
 
 

@@ -51,7 +51,7 @@ class App:
         self.working_set = WorkingSet(services)
         self.embeddings = Embeddings(services, runner)
         self.context = ContextBuilder(services, self.stats, self.working_set, self.embeddings)
-        self.hints = Hints(services, self.stats, self.working_set)
+        self.hints = Hints(services, self.working_set)
         self.refine = RefineJob(services, runner)
         caches = (self.context, self.hints)
         self.extraction = ExtractionJob(services, runner, projects, self.refine, caches=caches)
@@ -126,7 +126,7 @@ class App:
             services.report("spool", f"what hooks spooled waits: {exc}")
         for problem in services.store_problems():
             services.report("store", problem)
-        self.stats.flush()
+        self.stats.note_day()
         self.runner.tick()
 
     def upgraded(self) -> bool:
@@ -149,5 +149,4 @@ class App:
         self.imports.close()
         self.working_set.close()
         self.hooks.close()
-        self.stats.close()
         self.services.close()

@@ -144,7 +144,6 @@ class ContextBuilder:
                 self._services.report("recall", problem)
             if preview:
                 return got, ""
-            self._stats.recalled(trigger.project.key, trigger.name, silent=isinstance(got, NoContext))
             # Of a hook's call the time is the event's own, so that the window which it begins holds its answer.
             id, at = id or _new_id(), at or self._services.now()
             self._note_rejected(id, got.rejected)

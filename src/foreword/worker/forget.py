@@ -10,9 +10,8 @@ from __future__ import annotations
 import codecs
 import os
 import stat
-import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,13 +20,12 @@ from foreword.capture.parse import project_at
 from foreword.encoding import storable
 from foreword.errors import BadRequest, ForewordError, NotFound, StoreError
 from foreword.extract.summary import without_opening
-from foreword.maintenance.rescan import files
+from foreword.maintenance.rescan import rewrite_files
 from foreword.maintenance.similarity import alike
 from foreword.models import Memory, Query
 from foreword.paths import Home
 from foreword.redact import redact
 from foreword.store import Store
-from foreword.store import forget as rows
 from foreword.store.forget import Copy, Cutter, Forgetter, Sentences, Source, Target, is_long, split
 from foreword.store.projects import counts_as
 from foreword.terms import terms
@@ -58,7 +56,7 @@ NOT_OURS = (
 
 
 class Forgetting:
-    """Forgets, one thing after another, while no session is distilled."""
+    """Forgets, one thing after another, while no session is extracted."""
 
     def __init__(
         self,
@@ -75,7 +73,7 @@ class Forgetting:
 
     def forget(self, request: Mapping[str, Any], *, who: str = "user") -> dict[str, Any]:
         """Forget what a caller names, or only tell what would go; what was left unfinished comes first."""
-        selection = _wish(request, store=self._services.store)
+        selection = _selection(request, store=self._services.store)
         if request.get("dry_run"):
             return self._preview(selection)  # it only reads, and a session's start would wait in line behind it
         why = redact(str(request.get("why") or ""))[:MOST_WHY]
@@ -93,120 +91,92 @@ class Forgetting:
             return
 
     def _preview(self, selection: Mapping[str, Any]) -> dict[str, Any]:
-        store, live = self._services.store, self._services.store.forgetter
-        target, texts = _all_of([live], self._doomed(live, selection))
-        about = live.preview(target)
-        cutter = rows.cutter([live], target, _with_titles(texts))
-        cut, in_files = _cut(store, cutter, dry_run=True), _cut_files(self._services.home, cutter, dry_run=True)
+        live = self._services.store.forgetter
+        target, _ = _all_of([live], _found(live, selection))
+        memories = self._services.store.memories.by_id(target.ids)
         return {
             "dry_run": True,
-            "tables": dict(about.tables),
-            "memories": [_named_memory(each) for each in about.memories[:MOST_TITLES]],
-            "more": len(about.memories[MOST_TITLES:]),
-            **self._changed(cut, in_files, cutter=cutter, about=about),
-            "similar": self._similar(about.memories, target),
-            "sessions": list(target.sessions),
-            "projects": list(target.projects),
-            "copies": [_name(path, self._services.home) for path in _backups(self._services.home)],
+            "tables": live.row_counts(target),
+            "memories": [_named(each) for each in memories[:MOST_TITLES]],
+            "more": len(memories[MOST_TITLES:]),
+            "similar": self._similar(memories, target),
+            "backups": [path.name for path in _backups(self._services.home)],
             "undo": FOR_EVER,
-            "not_ours": _not_ours(about),
+            "not_ours": _not_ours(live, target),
         }
 
     def _forget(self, selection: Mapping[str, Any], *, who: str, why: str) -> dict[str, Any]:
-        live = self._services.store.forgetter
-        if left := live.unfinished():
-            self._finish(left)
-        target = self._doomed(live, selection)
+        self._finish()
+        store = self._services.store
+        target = _found(store.forgetter, selection)
         if who == "agent":
-            [of_agent, *_] = self._services.store.memories.get(target.ids[:1])
+            [of_agent, *_] = store.memories.get(target.ids[:1])
             target = replace(target, only=of_agent.project)
         return self._carry_out(target, who=who, why=why, at=self._services.now())
 
     def _finish_quietly(self) -> None:
         try:
-            if left := self._services.store.forgetter.unfinished():
-                self._finish(left)
+            self._finish()
         except Exception as exc:  # noqa: BLE001 - nobody waits for this, so it must say what went wrong
             self._services.report("forget", f"an unfinished forget failed, and is tried again: {exc}")
 
-    def _finish(self, left: Mapping[str, Any]) -> None:
+    def _finish(self) -> None:
         """Do what a killed worker was about to do."""
         store = self._services.store
-        live = store.forgetter
-        if left.get("sweep"):  # the rows are gone, and with them what to look for
+        if not (left := store.forgetter.unfinished()):
+            return
+        target, at = left
+        if target:
+            self._carry_out(target, who="worker", why="finished after an interruption", at=at)
+        else:  # the rows are gone, and with them what to look for
             store.maintenance.sweep()
-            receipt = {"interrupted": True, "sentences": None, "left": None, "undo": FOR_EVER}
-            live.end(receipt, who="worker", why="finished", at=self._services.now(), ids=())
-        else:
-            why = "finished after an interruption"
-            self._carry_out(live.again(left), who="worker", why=why, at=float(left["at"]))
-
-    def _doomed(self, live: Forgetter, selection: Mapping[str, Any]) -> Target:
-        target = live.find(**selection)
-        missing = [id for id in selection["ids"] if id not in target.ids]
-        if missing:
-            raise NotFound(f"there is no memory {', '.join(missing[:5])}", hint="`foreword search` finds ids")
-        if not target.ids and not target.sessions and not target.projects:
-            raise NotFound("nothing here is like that", hint="`foreword search` and `foreword sessions` tell what is")
-        return target
+            store.forgetter.end({"interrupted": True, "undo": FOR_EVER}, who="worker", why="finished", at=at, ids=())
 
     def _carry_out(self, target: Target, *, who: str, why: str, at: float) -> dict[str, Any]:
-        began = time.perf_counter()
         store, home = self._services.store, self._services.home
         live = store.forgetter
-        copies, unread = _opened(home)
-        try:
-            sources = [live, *copies]
-            target, texts = _all_of(sources, target)
-            cutter = rows.cutter(sources, target, _with_titles(texts))
-            about = live.preview(target)
-            similar = self._similar(about.memories, target)
+        with ExitStack() as opened:
+            copies, unread = _open_backups(home, opened)
+            target, texts = _all_of([live, *copies], target)
+            cutter = Cutter(target, _with_titles(texts))
+            memories = store.memories.by_id(target.ids)
+            similar, not_ours = self._similar(memories, target), _not_ours(live, target)
             live.begin(target, at=at)
             self._refine.drop()
             self._working_set.forget(target.near)
-            cut = _cut(store, cutter)
+            cut = store.maintenance.rewrite(cutter).changed
             live.bury_cut(cutter.cut, at=at)
-            in_files = _cut_files(home, cutter)
+            cut_memories = [memory.id for memory in store.memories.get_by_uid(sorted(cutter.cut))]
+            files = rewrite_files(home, cutter).changed
             stones = live.stones()
             for copy in copies:
-                in_files[_name(copy.path, home)] = copy.forget(cutter, stones=stones, at=at)
+                files[f"backups/{copy.path.name}"] = copy.forget(cutter, stones=stones, at=at)
             removed = live.remove(target)
-        finally:
-            for copy in copies:
-                copy.close()
         store.maintenance.sweep()
         found = scan(home, live, cutter.sentences)
         for _ in range(SWEEPS if found["left"] else 0):
             store.maintenance.vacuum()
             found = scan(home, live, cutter.sentences)
+        too_short = [text for text in set(texts) if text.strip() and not any(map(is_long, split(text)))]
         receipt = {
             "memories": len(target.ids),
             "sessions": len(target.sessions),
             "projects": len(target.projects),
             "removed": dict(removed),
-            **self._changed(cut, in_files, cutter=cutter, about=about),
-            "similar": [each["id"] for each in similar],
-            "tombstones": len(stones[1]),
-            "sentences": {"looked_for": len(cutter.sentences.all), "too_short": sum(map(_is_short, set(texts)))},
+            "cut": dict(+cut),
+            "files": dict(+files),
+            "cut_memories": cut_memories,
+            "sentences": {"looked_for": len(cutter.sentences.all), "too_short": len(too_short)},
             **found,
             "not_looked_into": [*unread, *found["not_looked_into"]],
             "undo": FOR_EVER,
-            "seconds": round(time.perf_counter() - began, 2),
         }
-        own = {memory.project for memory in about.memories}  # of a whole project not even its name is kept
+        own = {memory.project for memory in memories}  # of a whole project not even its name is kept
         project = "".join(own) if len(own) == 1 and not target.projects else ""
-        named = cutter.text(redact(why))[:MOST_WHY]
-        entry = live.end(receipt, who=who, why=named, at=at, ids=target.ids[:MOST_NAMED], project=project)
-        more = {"ids": list(target.ids), "entry": entry, "not_ours": _not_ours(about), "dry_run": False}
-        return {**receipt, **more, "similar": similar}
-
-    def _changed(
-        self, cut: Counter[str], in_files: Counter[str], *, cutter: Cutter, about: rows.Preview
-    ) -> dict[str, Any]:
-        """Return what stays without copies: rows by table, lines by file, and the ids of memories."""
-        memories = self._services.store.memories.get_by_uid(sorted(cutter.cut))
-        cut["log"] = max(cut["log"], about.entries)
-        return {"cut": dict(+cut), "files": dict(+in_files), "cut_memories": [memory.id for memory in memories]}
+        reason = cutter.text(redact(why))[:MOST_WHY]
+        entry = live.end(receipt, who=who, why=reason, at=at, ids=target.ids[:MOST_NAMED], project=project)
+        more = {"ids": list(target.ids), "entry": entry, "not_ours": not_ours, "similar": similar}
+        return {**receipt, **more, "dry_run": False}
 
     def _similar(self, memories: Sequence[Memory], target: Target) -> list[dict[str, str]]:
         """Return the memories that stay and say the same in other words: whoever asked decides about them."""
@@ -215,60 +185,61 @@ class Forgetting:
             text = f"{memory.title}. {memory.body}"
             query = Query(scopes=(memory.scope, "universal"), terms=terms(text), plain=True)
             for other in (hit.memory for hit in self._services.store.search.by_words(query)):
-                if other.uid not in target.uids and alike(text, f"{other.title}. {other.body}"):
-                    found[other.id] = _named_memory(other)
+                if other.id not in target.ids and alike(text, f"{other.title}. {other.body}"):
+                    found[other.id] = _named(other)
         return list(found.values())
 
 
-# ---- what is asked
+# ---- what is to be forgotten
 
 
-def _wish(request: Mapping[str, Any], *, store: Store) -> dict[str, Any]:
-    """Return what is to be forgotten, one of memories, a session, projects, or words in projects, as `doomed` asks."""
-    ids, session, project, match = (request.get(name) or "" for name in ("ids", "session", "project", "match"))
-    named = [name for name in ("ids", "session", "match") if request.get(name)]
-    if len(named) > 1 or not (named or project):
-        hint = "one of {ids: […]}, {session}, {project}, {match, project}"
-        raise BadRequest("say one thing that is to be forgotten", hint=hint)
-    if ids and (not isinstance(ids, list) or not all(isinstance(each, str) for each in ids) or len(ids) > MOST_IDS):
+def _selection(request: Mapping[str, Any], *, store: Store) -> dict[str, Any]:
+    """Return what is to be forgotten: memories, a session, or a project with its aliases."""
+    ids = request.get("ids") or []
+    session, project = (str(request.get(name) or "") for name in ("session", "project"))
+    if sum(map(bool, (ids, session, project))) != 1:
+        raise BadRequest("say one thing that is to be forgotten", hint="one of {ids: […]}, {session}, {project}")
+    if not isinstance(ids, list) or not all(isinstance(each, str) for each in ids) or len(ids) > MOST_IDS:
         raise BadRequest(f"`ids` must be a list of at most {MOST_IDS:,} ids", hint='send {"ids": ["dec-…"]}')
-    if not all(isinstance(each, str) for each in (session, project, match)) or (named and project and not match):
-        raise BadRequest("`session`, `project` and `match` must be texts", hint="a project goes with `match` alone")
-    if match and (not str(match).strip() or not project):
-        raise BadRequest("`match` needs words, and the project they stand in", hint="send {match, project}")
     return {
-        "ids": tuple(dict.fromkeys(ids or ())),
-        "session": _session(str(session), store=store) if session else "",
-        "projects": _projects(str(project), store=store) if project else (),
-        "match": str(match),
+        "ids": tuple(dict.fromkeys(ids)),
+        "session": _session(session, store=store) if session else "",
+        "projects": _projects(project, store=store) if project else (),
     }
 
 
-def _session(named: str, *, store: Store) -> str:
+def _session(prefix: str, *, store: Store) -> str:
     """Find a session by its id, or by how that begins where it is the only one."""
-    if store.sessions.get(named):
-        return named
-    found = [each.id for each in store.sessions.list(limit=100_000) if each.id.startswith(named)]
+    if store.sessions.get(prefix):
+        return prefix
+    found = [each.id for each in store.sessions.list(limit=100_000) if each.id.startswith(prefix)]
     if len(found) != 1:
         many = f"{len(found)} sessions begin with" if found else "there is no session"
-        raise NotFound(f"{many} {named!r}", hint="`foreword sessions` lists them")
+        raise NotFound(f"{many} {prefix!r}", hint="`foreword sessions` lists them")
     return found[0]
 
 
 def _projects(named: str, *, store: Store) -> tuple[str, ...]:
     """Find a folder's project, or the one of that key, with those that are its aliases."""
-    key = storable(project_at(named).key if named.startswith("/") else named)
-    key = counts_as(key, store.projects.all())
+    key = counts_as(storable(project_at(named).key if named.startswith("/") else named), store.projects.all())
     found = store.forgetter.projects(key)
     if not found:
         raise NotFound(f"nothing is known of the project {key!r}", hint="give a folder of it, or its key")
     return found
 
 
+def _found(live: Forgetter, selection: Mapping[str, Any]) -> Target:
+    target = live.find(**selection)
+    missing = [id for id in selection["ids"] if id not in target.ids]
+    if missing:
+        raise NotFound(f"there is no memory {', '.join(missing[:5])}", hint="`foreword search` finds ids")
+    if not target.ids and not target.sessions and not target.projects:
+        raise NotFound("nothing here is like that", hint="`foreword search` and `foreword sessions` tell what is")
+    return target
+
+
 def _all_of(sources: Sequence[Source], target: Target) -> tuple[Target, list[str]]:
     """Return all that goes, and its texts in every wording that any of these databases has."""
-    for source in sources:
-        target = source.known_as(target)
     texts = [text for source in sources for text in source.texts(target)]
     sentences = Sentences(_with_titles(texts))
     for source in sources:
@@ -281,41 +252,13 @@ def _with_titles(texts: Sequence[str]) -> list[str]:
     return [*texts, *(title for text in texts if (title := without_opening(text)) != text)]
 
 
-def _is_short(text: str) -> bool:
-    """Return whether a text has no sentence that is looked for outside of its session."""
-    return bool(text.strip()) and not any(map(is_long, split(text)))
-
-
-def _cut(store: Store, cutter: Cutter, *, dry_run: bool = False) -> Counter[str]:
-    """Replace copies in every row that stays; return how many rows change, by table."""
-    changed: Counter[str] = Counter()
-    after: Sequence[object] = ()
-    while True:
-        found = store.maintenance.scrub(cutter, after=after, dry_run=dry_run)
-        changed[found.table] += found.changed
-        after = found.after
-        if not after:
-            return changed
-
-
-def _cut_files(home: Home, cutter: Cutter, *, dry_run: bool = False) -> Counter[str]:
-    """Replace copies in logs and in what was set aside; return how many lines change."""
-    changed: Counter[str] = Counter()
-    for each in files(home, cleaner=cutter, dry_run=dry_run):
-        changed[each.table] += each.changed
-    return changed
-
-
-# ---- what is told
-
-
-def _named_memory(memory: Memory) -> dict[str, str]:
+def _named(memory: Memory) -> dict[str, str]:
     return {"id": memory.id, "kind": memory.kind, "title": memory.title, "project": memory.project}
 
 
-def _not_ours(about: rows.Preview) -> list[str]:
+def _not_ours(live: Forgetter, target: Target) -> list[str]:
     """Return what is not ours to remove."""
-    return [*(f"the agent's own transcript {path}" for path in about.transcripts), *NOT_OURS]
+    return [*(f"the agent's own transcript {path}" for path in live.transcripts(target)), *NOT_OURS]
 
 
 # ---- the files of the home
@@ -326,8 +269,8 @@ def scan(home: Home, live: Forgetter, sentences: Sentences) -> dict[str, Any]:
     count = size = 0
     left: list[dict[str, Any]] = []
     unread: list[str] = []
-    for path in _every(home):
-        name = _name(path, home)
+    for path in _every_file(home):
+        name = path.relative_to(home.root).as_posix()
         if name == f"{home.database.name}-shm":
             continue  # page numbers alone; and to open it besides would drop SQLite's locks
         found: set[str] = set()
@@ -360,8 +303,7 @@ def _why_left(name: str, home: Home) -> str:
     return "a file that is not ours: remove it yourself"
 
 
-def _every(home: Home) -> Iterator[Path]:
-    """Yield every ordinary file of the home."""
+def _every_file(home: Home) -> Iterator[Path]:
     for folder, _, names in os.walk(home.root):
         for name in sorted(names):
             path = Path(folder, name)
@@ -379,16 +321,13 @@ def _backups(home: Home) -> list[Path]:
     return sorted(home.backups.glob("*.db"))
 
 
-def _opened(home: Home) -> tuple[list[Copy], list[str]]:
-    """Open the backups; return those that can be, and what is wrong with the others."""
+def _open_backups(home: Home, opened: ExitStack) -> tuple[list[Copy], list[str]]:
+    """Open the backups until *opened* is closed; return those that can be, and what is wrong with the others."""
     copies, unread = [], []
     for path in _backups(home):
         try:
-            copies.append(Copy(path))
+            copies.append(copy := Copy(path))
+            opened.callback(copy.db.close)
         except StoreError as exc:
-            unread.append(f"{_name(path, home)}: {exc}")
+            unread.append(f"backups/{path.name}: {exc}")
     return copies, unread
-
-
-def _name(path: Path, home: Home) -> str:
-    return path.relative_to(home.root).as_posix()

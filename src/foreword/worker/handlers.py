@@ -37,7 +37,7 @@ from foreword.recall.rank import rank
 from foreword.recall.resume import resume
 from foreword.redact import redact
 from foreword.redact.env import hiding
-from foreword.store.maintenance import Cleaner
+from foreword.store.scrub import Cleaner
 from foreword.worker import requests, serialize
 from foreword.worker.app import App
 from foreword.worker.jobs.maintenance import settle_choices
@@ -212,7 +212,7 @@ def show_session(app: App, id: str) -> dict[str, Any]:
     session, store = settled_session(app, id), app.store
     injections = store.injections.list(session=session.id, limit=MOST_INJECTIONS)
     memories = store.memories.of_session(session.id)
-    ended = {each.id: each.last for each in store.timeline.sessions_with(elsewhere({session.id: memories}))}
+    ended = {each.id: each.last for each in store.sessions.get_many(elsewhere({session.id: memories}))}
     active = [each for each in memories if each.status == "active"]
     return {
         "session": describe_sessions(app, [session])[0],
@@ -273,7 +273,6 @@ def show_injection(app: App, id: str) -> dict[str, Any]:
     app.capture.catch_up()
     found = app.store.injections.get(id)
     if found is None:
-        app.stats.flush()
         if silent := _no_context_rows(app, app.store.injections.list_no_context(id=id)):
             return {"silence": silent[0]}
         raise NotFound(f"there is no injection {id!r}", hint="`foreword explain` shows the last one")
@@ -294,7 +293,6 @@ def rejected_memories(app: App, id: str) -> list[dict[str, Any]]:
 def list_no_context(app: App, *, session_id: str = "", project_path: str = "", limit: int = 20) -> dict[str, Any]:
     """Return the triggers at which nothing was injected, newest first, each with the reason."""
     app.capture.catch_up()
-    app.stats.flush()  # with those of the last second
     session, project = redact(storable(session_id)), project_key(app, project_path)
     return {
         "no_context": _no_context_rows(
@@ -370,8 +368,8 @@ def list_imports(app: App, *, project_path: str = "") -> dict[str, Any]:
 
 
 def prune(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Remove what is old or too much, a second's work at a time, until it is `done`; with `dry_run` only list it."""
-    return app.prune.preview() if body.get("dry_run") else app.prune.work(who="user")
+    """Remove what is old or too much; with `dry_run` only count it."""
+    return app.prune.preview() if body.get("dry_run") else app.prune.run(who="user")
 
 
 def tidy(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -383,13 +381,12 @@ def tidy(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def scrub_store(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Remove from the store what is now known to be secret, a second's work; with `after` it goes on there."""
-    if not body.get("after"):
-        app.capture.drain()
+    """Remove from all files what is now known to be secret; with `dry_run` only count it."""
+    app.capture.drain()
     hide = hiding(str(body.get("hidden") or ""), key=key_of(app.home)) or str
     cleaner = Cleaner(deny=app.settings.deny_paths, hide=hide)
     dry_run = bool(body.get("dry_run"))
-    answer = scrub(app.store, app.home, cleaner=cleaner, after=body.get("after") or (), dry_run=dry_run)
+    answer = scrub(app.store, app.home, cleaner=cleaner, dry_run=dry_run)
     if not dry_run:
         log_to(app.home, app.settings)  # the log may be another file now
     return answer
@@ -397,7 +394,6 @@ def scrub_store(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
 
 def forget_memories(app: App, body: Mapping[str, Any], *, who: str = "user") -> dict[str, Any]:
     """Remove something for good, and prove it; with `dry_run` only list what would be removed."""
-    app.stats.flush()  # what is written with the next commit may name it
     return app.forgetting.forget(body, who=who)
 
 

@@ -22,7 +22,6 @@ from foreword.recall.hints import Hint, KnownFailure, hint_after, hint_before
 from foreword.recall.tokens import count
 from foreword.redact import redact
 from foreword.worker.services import Services
-from foreword.worker.stats import StatsRecorder
 from foreword.worker.working_set import WorkingSet
 
 FAILURES = 300  # of a project, the newest, that a command is compared with
@@ -46,8 +45,8 @@ class _Call:
 class Hints:
     """Keeps the known failures of projects at hand, and which files each session has edited."""
 
-    def __init__(self, services: Services, stats: StatsRecorder, working_set: WorkingSet) -> None:
-        self._services, self._stats, self._working_set = services, stats, working_set
+    def __init__(self, services: Services, working_set: WorkingSet) -> None:
+        self._services, self._working_set = services, working_set
         self._lock = threading.Lock()
         self._recording = threading.Lock()  # of two tool uses at once, the second must know the hint of the first
         self._failures: dict[str, tuple[KnownFailure, ...]] = {}
@@ -202,7 +201,6 @@ class Hints:
             if store.injections.window_tokens(call.session).get("tool", 0) + tokens > layout.total:
                 return ""
             store.injections.record(injection)
-        self._stats.recalled(call.project.key, "tool", silent=False)
         return text
 
 

@@ -212,7 +212,8 @@ class HookHandler:
 
     def status_line(self, session: str, project: Project | None) -> dict[str, Any]:
         """Return what was injected into a session, in a line for people."""
-        items, tokens = self._services.store.injections.totals(session) if session else (0, 0)
+        totals = self._services.store.injections.totals(session)
+        items, tokens = totals["items"], totals["tokens"]
         text = f"{items} item{'' if items == 1 else 's'}, {tokens:,} tokens" if tokens else "quiet"
         if (policy := self._projects.policy(project)).inject:
             text = "off" if policy.capture else "silent"

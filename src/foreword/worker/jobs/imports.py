@@ -178,7 +178,7 @@ class ImportJob:
             place += len(rows)
             last = place >= len(fresh)  # what points at others comes when they are there, and the checkpoint with it
             more = rest | {"checkpoint": (run.checkpoint, batch.checkpoint)} if last else {}
-            kept = self._write(rows, run, row=(batch.sequence, batch.remaining + len(fresh) - place), **more)
+            kept = self._write(rows, run, **more)
             run.kept += len(kept)
             run.forgotten += len(rows) - len(kept)
             run.count(kept)

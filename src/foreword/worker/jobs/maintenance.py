@@ -1,8 +1,7 @@
 """Keep memory in order: propose rules after a session, tidy a project that rests, prune what is old.
 
 A tidy is planned on what is there and carried out one change at a time: each is a commit and an entry of the audit log.
-What changed meanwhile is skipped, and seen the next time. A run that was killed goes on under its own name, so that all
-of it can be undone together.
+What changed meanwhile is skipped, and seen the next time.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from foreword.maintenance import contradictions, dedupe, proposals, stale
 from foreword.maintenance.stale import Present, roots_of
 from foreword.models import BASE32, Memory, Project, Query, named, text, texts
 from foreword.store import Store
-from foreword.store.maintenance import CLASSES, PARTS, Limits, Prunable, PrunePlan
+from foreword.store.maintenance import PRUNABLE
 from foreword.worker.jobs import Job, JobRunner
 from foreword.worker.projects import ProjectRegistry
 from foreword.worker.services import Services
@@ -56,19 +55,16 @@ MOST_RULES = 2_000  # of a project, the newest
 TEACHING = ("correction", "preference")  # what a session must hold before rules are proposed
 REPLACED = "Replaced since: "  # before the title of a summary: where titles are cut, the end is not read
 LESS_SURE = 0.5  # times the confidence of such a summary: it comes after what holds
-UNFINISHED = "tidying"  # checkpoints in the store: the run that was not finished,
-TIDIED = "tidied: "  # when a project was tidied,
+TIDIED = "tidied: "  # checkpoints in the store: when a project was tidied,
 MISSING = "code gone: "  # since when its files are missing,
 PRUNED = "pruned"  # and the last day on which it was pruned
 
-SLICE = 1.0  # seconds of one prune request: so often a person sees how far it is
 BREATH = 0.01  # seconds between two commits while hooks come in
 QUIET = 120.0  # seconds without a request, after which the daily prune begins
 SIZE_EVERY = 60.0  # seconds between two checks of the size, which do not wait for quiet
 TOO_LARGE_RETRY = 3600.0  # seconds until a store that could not be brought below its limit is tried again
 WORTH = 1 << 20  # bytes of free pages, and ...
 WORTH_SHARE = 0.05  # ... their share of the file, from which on it is written again without them
-TRIES = 4  # times that a quiet moment is waited for; without one, the file stays large until the next time
 
 
 # ---- after a session
@@ -162,26 +158,17 @@ class TidyJob:
         self._services, self._runner, self._projects = services, runner, projects
         self._running = threading.Lock()
         self._not_before = 0.0
-        self._state: dict[str, Any] = {"state": "idle"}
         problem = "memory could not be tidied"
         runner.add(Job(TIDY, self._tidy_next, due=self._is_time, lane=LANE, problem=problem, retry=RETRY))
 
     def run(self, projects: Sequence[Project], *, dry_run: bool = False) -> dict[str, Any]:
         """Tidy these projects now, or only list the changes."""
+        run = "tidy-" + "".join(secrets.choice(BASE32) for _ in range(8))
         with self._running:
-            done = []
-            run = "" if dry_run else self._run_id(projects)
-            try:
-                for project in projects:
-                    done.append(self._tidy(project, run=run, dry_run=dry_run))
-            finally:
-                self._state = {"state": "idle"}
+            done = [self._tidy(project, run=run, dry_run=dry_run) for project in projects]
         by = sum((Counter(each["by"]) for each in done), Counter[str]())
-        return {"run": run if by else "", "dry_run": dry_run, "by": dict(sorted(by.items())), "projects": done}
-
-    def status(self) -> dict[str, Any]:
-        """Return how far the present run is."""
-        return dict(self._state)
+        name = "" if dry_run or not by else run
+        return {"run": name, "dry_run": dry_run, "by": dict(sorted(by.items())), "projects": done}
 
     def projects(self) -> tuple[Project, ...]:
         """Return the projects of all sessions that are not switched off, the last first."""
@@ -204,26 +191,11 @@ class TidyJob:
             self.run([project])
 
     def _is_due(self, project: Project) -> bool:
-        if self._unfinished().get("project") == project.key:
-            return True
         at = float(self._services.store.checkpoint(f"{TIDIED}{project.key}") or 0.0)
         return not 0 <= self._services.now() - at < DAY  # a clock that jumped must not put it off for ever
 
-    def _unfinished(self) -> dict[str, Any]:
-        return _json_object(self._services.store.checkpoint(UNFINISHED))
-
-    def _run_id(self, projects: Sequence[Project]) -> str:
-        left = self._unfinished()
-        if left.get("project") in {project.key for project in projects}:
-            return str(left["run"])
-        return "tidy-" + "".join(secrets.choice(BASE32) for _ in range(8))
-
     def _tidy(self, project: Project, *, run: str, dry_run: bool) -> dict[str, Any]:
-        began = time.monotonic()
         store, now = self._services.store, self._services.now()
-        self._state = {"state": "reading", "project": project.key, "done": 0}
-        if not dry_run:
-            store.set_checkpoint(UNFINISHED, json.dumps({"run": run, "project": project.key}), at=now)
         known = self._known(project)
         present = self._present(project, known.values())
         about = PlanContext(
@@ -238,7 +210,6 @@ class TidyJob:
             now = self._services.now()
             store.set_checkpoint(f"{MISSING}{project.key}", json.dumps(present.missing), at=now)
             store.set_checkpoint(f"{TIDIED}{project.key}", str(now), at=now)
-            store.set_checkpoint(UNFINISHED, "{}", at=now)
         return {
             "project": project.key,
             "name": project.name,
@@ -246,7 +217,6 @@ class TidyJob:
             "by": dict(sorted(Counter(each["what"] for each in done).items())),
             "amendments": done[:MOST_LISTED],
             "left_out": len(done[MOST_LISTED:]),
-            "seconds": round(time.monotonic() - began, 3),
         }
 
     def _rounds(self, known: dict[str, Memory], *, about: PlanContext, run: str, dry_run: bool) -> list[dict[str, Any]]:
@@ -254,11 +224,9 @@ class TidyJob:
         for _ in range(ROUNDS):
             before = len(done)
             for who, planner in PLANNERS:
-                self._state = {**self._state, "state": "planning", "done": len(done)}
                 changes = planner(tuple(known.values()), about=about)
                 planned = [each for each in changes if not self._services.store.was_forgotten(each.new)]
-                for number, change in enumerate(planned):
-                    self._state = {**self._state, "state": "working", "done": number, "planned": len(planned)}
+                for change in planned:
                     row = _change_row(change, known)
                     if dry_run:
                         known.update((after.id, after) for _, after in change.changed)
@@ -291,7 +259,6 @@ class TidyJob:
             self._runner.give_way()
             found.extend(memory for _, memory in page if memory.status != "forgotten")
             after = page[-1][0]
-            self._state = {**self._state, "done": len(found)}
         return {memory.id: memory for memory in found}
 
     def _present(self, project: Project, memories: Iterable[Memory]) -> Present:
@@ -323,79 +290,60 @@ def _change_row(change: MemoryChange, known: dict[str, Memory]) -> dict[str, Any
 
 
 class PruneJob:
-    """Removes what is older or larger than the settings allow, in small commits; one run at a time."""
+    """Deletes what is older or larger than the settings allow, in small commits; one run at a time."""
 
     def __init__(self, services: Services, runner: JobRunner) -> None:
         self._services, self._runner = services, runner
-        self._working = threading.Lock()
-        self._run: _PruneRun | None = None  # planned again by the next worker where this one ends
+        self._running = threading.Lock()
         self._sized = self._tried = 0.0
-        self._day = ""
+        self._day = ""  # the last on which it ran
         problem = "what is old could not be removed"
         runner.add(Job("prune", self._prune, due=self._is_due, lane=LANE, problem=problem))
 
     def preview(self) -> dict[str, Any]:
-        """Return what would be removed now, by class."""
-        plan = self._services.store.maintenance.plan_pruning(self._limits(), now=self._services.now())
-        return self._report(plan, dry_run=True)
+        """Count what is too old, by class; what goes by size is only known when it goes."""
+        keep_days, now = self._keep_days(), self._services.now()
+        rows = self._services.store.maintenance.old_rows(keep_days, now=now)
+        classes = [
+            {"name": each.name, "what": each.what, "keep_days": keep_days[each.setting], "rows": rows[each.name]}
+            for each in PRUNABLE
+        ]
+        return {"dry_run": True, "classes": classes, "rows": sum(rows.values()), "size": self._size()}
 
-    def work(self, *, who: str) -> dict[str, Any]:
-        """Do a second's work of the present run, or of a new one; `done` says whether that was all."""
-        until = time.monotonic() + SLICE
-        with self._working:
-            run = self._run = self._run or self._begin()
-            while run.place < len(PARTS) and time.monotonic() < until and not self._runner.closing:
-                self._step(run, who=who)
-            done = run.place == len(PARTS)
-            if done:
-                self._run = None
-                self._end(run)
-            rows = dict(run.rows)
-            return {**self._report(run.plan, dry_run=False), "done": done, "pruned": rows, "freed": run.freed}
-
-    def _begin(self) -> _PruneRun:
-        now = self._services.now()
-        return _PruneRun(self._services.store.maintenance.plan_pruning(self._limits(), now=now), now=now)
-
-    def _step(self, run: _PruneRun, *, who: str) -> None:
-        hooks_came = self._runner.give_way()
-        batch = self._services.store.maintenance.prune(
-            run.plan, run.place, after=run.after, who=who, now=run.now, removed=run.rows, noted=run.noted
-        )
-        run.rows[PARTS[run.place].name] += batch.rows
-        run.noted, run.after = batch.noted, batch.after
-        if not batch.after:
-            run.place += 1
-        if hooks_came:
-            time.sleep(BREATH)
-
-    def _end(self, run: _PruneRun) -> None:
-        self._day = self._today()
-        self._services.store.set_checkpoint(PRUNED, self._day, at=self._services.now())
-        run.rows = +run.rows
-        run.freed = self._shrink_file()
-        if run.rows:
-            log.info("pruned: %s", ", ".join(f"{rows} {name}" for name, rows in run.rows.items()))
-        if run.plan.short:
-            most = self._services.settings.store_max_mb
+    def run(self, *, who: str) -> dict[str, Any]:
+        """Delete it, and return how many rows of each class went, and by how many bytes the file is smaller."""
+        store, now = self._services.store, self._services.now()
+        rows: Counter[str] = Counter()
+        with self._running:
+            try:
+                for name, count in store.maintenance.prune(self._keep_days(), most_bytes=self._most_bytes(), now=now):
+                    rows[name] += count
+                    if self._runner.give_way():
+                        time.sleep(BREATH)
+            finally:
+                if rows:
+                    log.info("pruned: %s", ", ".join(f"{count} {name}" for name, count in rows.items()))
+                    store.maintenance.note_pruned(rows, who=who, at=now)
+            self._day = self._today()
+            store.set_checkpoint(PRUNED, self._day, at=now)
+            freed = self._shrink_file()
+        size = self._size()
+        if 0 < size["most"] < size["used"]:
             self._services.report(
                 "store",
-                f"the store is larger than the {most} MB of `store_max_mb`, and nothing more may be removed by itself; "
-                "raise it, or `foreword forget` what you do not need",
+                f"the store is larger than the {self._services.settings.store_max_mb} MB of `store_max_mb`, and "
+                "nothing more may be removed by itself; raise it, or `foreword forget` what you do not need",
             )
+        return {"dry_run": False, "pruned": dict(rows), "freed": freed, "size": size}
 
     def _shrink_file(self) -> int:
         """Write the file without its free pages where that is worth it and nobody waits; return the bytes saved."""
         store = self._services.store
         size = store.stats.size()
-        if size.total - size.used < max(WORTH, size.total * WORTH_SHARE):
+        if size.total - size.used < max(WORTH, size.total * WORTH_SHARE) or self._runner.give_way():
             return 0
-        for _ in range(TRIES):
-            if not self._runner.give_way():
-                store.maintenance.vacuum()
-                return size.total - store.stats.size().total
-            self._runner.sleep(SLICE / 2)
-        return 0
+        store.maintenance.vacuum()
+        return size.total - store.stats.size().total
 
     def _is_due(self) -> bool:
         """Return whether it is time: once a day when it is quiet, and soon where the store is too large."""
@@ -408,51 +356,25 @@ class PruneJob:
         if now - self._sized < SIZE_EVERY:
             return False
         self._sized = now
-        most = self._limits().most_bytes
-        too_large = 0 < most < self._services.store.stats.size().used
+        too_large = 0 < self._most_bytes() < self._services.store.stats.size().used
         return too_large and (not self._tried or now - self._tried > TOO_LARGE_RETRY)
 
     def _prune(self) -> None:
         self._tried = time.monotonic()
         try:
-            while not self._runner.closing and not self.work(who="worker")["done"]:
-                pass
-        except BaseException:
-            self._run = None
-            raise
+            self.run(who="worker")
         finally:
             self._day = self._today()  # what failed is tried again tomorrow, or on request
 
     def _today(self) -> str:
         return time.strftime("%Y-%m-%d", time.localtime(self._services.now()))
 
-    def _limits(self) -> Limits:
-        settings = self._services.settings
-        days = {name: int(getattr(settings, setting)) for name, (setting, _) in CLASSES.items()}
-        return Limits(days, settings.store_max_mb * 1024 * 1024)
+    def _keep_days(self) -> dict[str, int]:
+        return {each.setting: int(getattr(self._services.settings, each.setting)) for each in PRUNABLE}
 
-    def _report(self, plan: PrunePlan, *, dry_run: bool) -> dict[str, Any]:
-        size, limits = self._services.store.stats.size(), self._limits()
-        return {
-            "dry_run": dry_run,
-            "classes": [_prunable_row(each, keep=limits.days[each.name]) for each in plan.classes],
-            "rows": sum(each.rows for each in plan.classes),
-            "size": {"bytes": size.total, "used": size.used, "most": limits.most_bytes},
-            "short": plan.short,
-        }
+    def _most_bytes(self) -> int:
+        return self._services.settings.store_max_mb * 1024 * 1024
 
-
-class _PruneRun:
-    """A plan, and how far it was carried out."""
-
-    def __init__(self, plan: PrunePlan, *, now: float) -> None:
-        self.plan, self.now = plan, now
-        self.place = self.noted = self.freed = 0
-        self.after = 0  # rows of the part that were done
-        self.rows: Counter[str] = Counter()
-
-
-def _prunable_row(each: Prunable, *, keep: int) -> dict[str, Any]:
-    row = {"name": each.name, "what": CLASSES[each.name][1], "keep_days": keep, "rows": each.rows, "bytes": each.size}
-    dates = {"oldest": each.oldest, "newest": each.newest} if each.rows else {"oldest": None, "newest": None}
-    return {**row, "by_age": each.by_age, "by_size": each.rows - each.by_age, **dates}
+    def _size(self) -> dict[str, int]:
+        size = self._services.store.stats.size()
+        return {"bytes": size.total, "used": size.used, "most": self._most_bytes()}

@@ -149,10 +149,10 @@ def _off(app: App, about: Mapping[str, Any]) -> str:
 
 
 def _totals(app: App, id: str) -> dict[str, int]:
-    items, tokens = app.store.injections.totals(id)
+    totals = app.store.injections.totals(id)
     use = app.store.injections.usage(session=id)
     unjudged = use.shown - use.used - use.ignored
-    return {"memories": items, "tokens": tokens, **vars(use), "unjudged": unjudged}
+    return {"memories": totals["items"], "tokens": totals["tokens"], **vars(use), "unjudged": unjudged}
 
 
 def _window(app: App, id: str) -> list[dict[str, Any]]:

@@ -166,7 +166,7 @@ def _briefly(store: Store, ids: Sequence[str]) -> list[dict[str, Any]]:
 
 def _sessions(app: App, ids: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Return the known sessions of these ids, each with its title."""
-    known = describe_sessions(app, app.store.timeline.sessions_with(list(dict.fromkeys(filter(None, ids)))))
+    known = describe_sessions(app, app.store.sessions.get_many(list(dict.fromkeys(filter(None, ids)))))
     return {each["id"]: {name: each[name] for name in ("id", "host", "started", "ended", "title")} for each in known}
 
 

@@ -12,9 +12,18 @@ from foreword.extract.merge import fixes_of, open_items
 from foreword.extract.session import failure_uid
 from foreword.models import KINDS, Change, Injection, Memory, Session, text, texts
 from foreword.store.projects import names
-from foreword.store.timeline import InjectionTotals
 from foreword.worker.handlers import settled_session
-from foreword.worker.pages.timeline import CAME, change, failure, fixing, head, named, places, summary_of, work_of
+from foreword.worker.pages.timeline import (
+    MOST_CAME,
+    change,
+    changes_of,
+    failure,
+    fixing,
+    head,
+    named,
+    summary_of,
+    work_of,
+)
 
 if TYPE_CHECKING:
     from foreword.worker.app import App
@@ -36,10 +45,10 @@ def story(app: App, id: str) -> dict[str, Any]:
     session = settled_session(app, id)
     store = app.store
     registry = store.projects.all()
-    came = store.timeline.came_of([session.id], kinds=(*KEPT_KINDS, "summary"), each=CAME)[session.id]
-    changed = store.timeline.changed_in(places([session], {session.id: came}), each=CHANGES).get(session.id)
+    came = [each for each in store.memories.of_session(session.id, limit=MOST_CAME) if each.kind != "change"]
+    changes = changes_of(app, session, came)[:CHANGES]
     injections = store.injections.list(session=session.id, limit=INJECTIONS)
-    prompts = store.timeline.began_with([session.id])
+    prompts = store.events.prompts(session.id, limit=1, oldest=True)
     newest = store.events.list(session.id, limit=EVENTS, newest=True)
     events = sorted(newest, key=lambda event: (event.at, event.number))
     unread = max(0, session.events - len(events)) if len(events) == EVENTS else 0
@@ -48,17 +57,17 @@ def story(app: App, id: str) -> dict[str, Any]:
     builder = _StepBuilder(app, session, came)
     steps = [
         *builder.actions(actions),
-        *builder.edits(actions, changed.changes if changed else ()),
+        *builder.edits(actions, changes),
         *builder.injections(injections),
         *builder.kept(),
     ]
     steps.sort(key=lambda each: (each["at"], ORDER.get(each["what"], len(ORDER))))
     steps = _joined(steps)
     return {
-        "session": head(session, came, name=names(registry), now=app.now(), prompt=prompts.get(session.id)),
+        "session": head(session, came, name=names(registry), now=app.now(), prompt=prompts[0] if prompts else None),
         "about": _about(session, came),
         "handoff": _handoff(came),
-        "injected": vars(store.timeline.injected([session.id]).get(session.id, InjectionTotals())),
+        "injected": store.injections.totals(session.id),
         "steps": steps[-MOST:],
         "left_out": max(0, len(steps) - MOST) + unread,
         "without_events": not events,  # it was imported, or its events were pruned

@@ -13,7 +13,6 @@ from foreword.extract.merge import fixes_of, open_items
 from foreword.extract.text import cut
 from foreword.models import Change, Event, Memory, Session, text
 from foreword.store.projects import counts_as, names
-from foreword.store.timeline import Changed, InjectionTotals
 from foreword.worker.handlers import describe_sessions
 
 if TYPE_CHECKING:
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
     from foreword.worker.app import App
 
 FEW = 5  # of one sort, in a row of the list; its story has all
-LOOKED_AT = 40  # changes of a session of which the few are chosen
-CAME = 200  # memories of one kind that a session may have come to
+MOST_CHANGES, MOST_CAME = 300, 1_000  # of a session, that are looked at
 TITLE, SUMMARY, FIX, BY = 160, 320, 150, 60  # characters
 QUIET = 30 * 60.0  # seconds: an agent that works tells something within minutes
 KINDS = ("summary", "handoff", "decision", "failure", "learning", "preference", "correction")
@@ -35,27 +33,27 @@ def timeline(app: App, *, project: str = "", before: str = "", limit: int = 30) 
     registry = store.projects.all()
     name = names(registry)
     limit = max(1, limit)
-    found = store.timeline.sessions_before(*_place(before), projects=_counting_as(project, registry), limit=limit + 1)
+    found = store.sessions.before(*_place(before), projects=_counting_as(project, registry), limit=limit + 1)
     shown = found[:limit]
-    ids = [each.id for each in shown]
     came = {
-        id: [memory for memory in memories if memory.status not in UNACCEPTED]
-        for id, memories in store.timeline.came_of(ids, kinds=KINDS, each=CAME).items()
-    }
-    fixed = fixing(app, came)
-    changed = store.timeline.changed_in(places(shown, came), each=LOOKED_AT)
-    injected = store.timeline.injected(ids)
-    unsummed = [id for id in ids if not any(memory.kind == "summary" for memory in came[id])]
-    prompts = store.timeline.began_with(unsummed) if unsummed else {}
-    now = app.now()
-    sessions = [
-        {
-            **head(each, came[each.id], name=name, now=now, prompt=prompts.get(each.id)),
-            **_row(each, came[each.id], changed.get(each.id, Changed((), 0)), fixed=fixed),
-            "injected": vars(injected.get(each.id, InjectionTotals())),
-        }
+        each.id: [
+            memory
+            for memory in store.memories.of_session(each.id, limit=MOST_CAME)
+            if memory.kind in KINDS and memory.status not in UNACCEPTED
+        ]
         for each in shown
-    ]
+    }
+    fixed, now = fixing(app, came), app.now()
+    sessions = []
+    for each in shown:
+        prompts = () if summary_of(each, came[each.id]) else store.events.prompts(each.id, limit=1, oldest=True)
+        sessions.append(
+            {
+                **head(each, came[each.id], name=name, now=now, prompt=prompts[0] if prompts else None),
+                **_row(each, came[each.id], changes_of(app, each, came[each.id]), fixed=fixed),
+                "injected": store.injections.totals(each.id),
+            }
+        )
     return {"sessions": sessions, "next": f"{shown[-1].last!r}/{shown[-1].id}" if len(found) > limit else ""}
 
 
@@ -90,19 +88,17 @@ def summary_of(session: Session, came: Iterable[Memory]) -> Memory | None:
     return next((memory for memory in found if memory.project == session.project), found[0] if found else None)
 
 
-def places(sessions: Iterable[Session], came: Mapping[str, Sequence[Memory]]) -> list[tuple[str, str]]:
-    """Return each session with every project that it is known to have been in."""
-    return [
-        (project, each.id)
-        for each in sessions
-        for project in dict.fromkeys((each.project, *(memory.project for memory in came[each.id])))
-    ]
+def changes_of(app: App, session: Session, came: Iterable[Memory]) -> list[Change]:
+    """Return the functions that a session changed in every project that it is known to have been in, newest first."""
+    projects = dict.fromkeys((session.project, *(memory.project for memory in came)))
+    found = [app.store.sessions.changes(each, session=session.id, limit=MOST_CHANGES) for each in projects]
+    return sorted((each for some in found for each in some), key=lambda each: -each.at)
 
 
 def fixing(app: App, came: Mapping[str, Sequence[Memory]]) -> dict[str, dict[str, Any]]:
     """Return by id the sessions that fixed what others left broken, each with its title."""
     ids = elsewhere(came)
-    found = app.store.timeline.sessions_with(ids) if ids else ()
+    found = app.store.sessions.get_many(ids) if ids else ()
     return {each["id"]: each for each in describe_sessions(app, found)}
 
 
@@ -132,7 +128,7 @@ def change(each: Change) -> dict[str, Any]:
 
 
 def _row(
-    session: Session, came: Sequence[Memory], changed: Changed, *, fixed: Mapping[str, Mapping[str, Any]]
+    session: Session, came: Sequence[Memory], changed: Sequence[Change], *, fixed: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
     """Return the first few of each sort, and how many more there are."""
     summary = summary_of(session, came)
@@ -143,9 +139,9 @@ def _row(
     left = [*of["handoff"], *([summary] if summary else [])]
     steps = [step for memory in left for step in open_items(memory)]
     # A function says more than the name of its test.
-    code = sorted(changed.changes, key=lambda each: is_test(each.file))
+    code = sorted(changed, key=lambda each: is_test(each.file))
     several: dict[str, tuple[list[Any], int]] = {
-        "changed": ([change(each) for each in code], changed.count),
+        "changed": ([change(each) for each in code], len(code)),
         "failures": (failures, len(of["failure"])),
         "decisions": ([named(memory) for memory in of["decision"]], len(of["decision"])),
         "rules": (rules, len(rules)),

@@ -1,8 +1,8 @@
-// What was given, what became of it and how the store grew -> plots and tables, over a span of days that is chosen.
+// What was given, what became of it and why nothing was: totals and tables, over a span of days that is chosen.
 
 import { fill, make } from "../dom.js";
-import { many, triggerIn, number, projects, renew, stale, tokens, totals, trouble } from "../parts.js";
-import { formats, plot, sized, spark } from "../plots.js";
+import { triggerIn, number, projects, renew, stale, totals, trouble } from "../parts.js";
+import { formats } from "../plots.js";
 
 export const DAYS = [7, 30, 90];
 
@@ -31,42 +31,17 @@ export function choices(page, chosen, change) {
 }
 
 export function figuresIn(root, { node: choice, choose }) {
-  const of = {
-    tokens: plot("Tokens given a day", { stacked: true }),
-    items: plot("What became of items", { stacked: true, hint: "Judged from what the agent did afterwards." }),
-    build: plot("Time to build a context"),
-    bytes: plot("Size of the store", { hint: "As each day began, and now; of all projects." }),
-    memories: plot("Memories", { hint: "Active ones, by the day each is from." }),
-    events: plot("Events a day", { stacked: true, hint: "As they arrived; of all projects." }),
-    model: plot("Tokens of the model a day", { stacked: true }),
-  };
   const sums = make("div", {});
   const rates = make("div", { class: "rates" });
-  const drawn = make(
-    "div",
-    { class: "plots", hidden: true },
-    Object.values(of).map((each) => each.node),
-  );
-  fill(root, choice, sums, drawn, rates);
+  fill(root, choice, sums, rates);
 
-  let turn = 0;
-  async function show(told) {
-    const mine = ++turn;
-    drawn.hidden = rates.hidden = false;
+  function show(told) {
+    rates.hidden = false;
     renew(sums, [told.tokens, told.items, told.injections], () => summed(told));
-    for (const [name, figures] of Object.entries(drawings(told))) {
-      await new Promise((next) => setTimeout(next)); // one plot at a time: a key that was pressed does not wait for all
-      if (mine !== turn) return;
-      of[name].node.hidden = !figures;
-      if (figures) of[name].show(figures);
-    }
-    renew(rates, [told.items, told.silence, told.build_ms, told.memories.by_kind, told.memories.by_status], () =>
-      tables(told),
-    );
+    renew(rates, [told.items, told.no_context, told.build_ms, told.memories], () => tables(told));
   }
   function fail(error) {
-    turn += 1;
-    drawn.hidden = rates.hidden = true;
+    rates.hidden = true;
     stale(sums);
     fill(
       sums,
@@ -76,80 +51,13 @@ export function figuresIn(root, { node: choice, choose }) {
   return { show, fail, choose };
 }
 
-// What each plot shows.
-function drawings(told) {
-  const given = told.injections.by_day;
-  const days = given.map((each) => each.day);
-  const span = many(told.days, "day");
-  const triggers = Object.keys(told.injections.by_trigger);
-  const items = told.items.by_day;
-  const became = { used: "used", ignored: "not used", unjudged: "not judged" };
-  const built = new Map(told.build_ms_by_day.map((each) => [each.day, each]));
-  const slowest = Math.max(0, ...told.build_ms_by_day.map((each) => each.p95));
-  const grown = told.growth;
-  const sizes = grown.map((each, day) => (day === grown.length - 1 ? told.store.bytes : each.bytes));
-  const first = sizes.findIndex((n) => n !== null);
-  const paid = new Map(told.model.by_day.map((each) => [each.day, each]));
-  return {
-    tokens: {
-      days,
-      series: triggers.map((name) => ({
-        name: triggerIn("at", name),
-        values: given.map((each) => each.tokens_by_trigger[name] ?? 0),
-      })),
-      says: `${tokens(told.tokens.given)} in ${many(told.injections.total, "injection")} over ${span}.`,
-    },
-    items: {
-      days,
-      series: Object.entries(became).map(([name, words]) => ({ name: words, values: items.map((each) => each[name]) })),
-      says: `${many(told.items.shown, "item")}: ${number(told.items.used)} used, ${number(told.items.ignored)} not used, ${number(told.items.unjudged)} not judged.`,
-    },
-    build: {
-      days,
-      format: formats.ms,
-      series: [
-        ["half of them within", "median"],
-        ["95 of 100 within", "p95"],
-      ].map(([name, which]) => ({ name, values: days.map((day) => built.get(day)?.[which] ?? null) })),
-      says: `On the slowest day 95 of 100 took ${formats.ms.told(slowest)} at most.`,
-    },
-    bytes: {
-      days,
-      format: formats.bytes,
-      series: [{ name: "in all", values: sizes }],
-      says: `${first < sizes.length - 1 ? `${sized(sizes[first])} at first, ` : ""}${sized(told.store.bytes)} now.`,
-    },
-    memories: {
-      days,
-      series: [{ name: "memories", values: grown.map((each) => each.memories) }],
-      says: `${many(told.memories.total, "memory", "memories")}, of which ${number(told.memories.new)} are of the last ${span}.`,
-    },
-    events: {
-      days,
-      series: [{ name: "events", values: grown.map((each) => each.events) }],
-      says: `${many(
-        grown.reduce((sum, each) => sum + (each.events ?? 0), 0),
-        "event",
-      )} in ${span}.`,
-    },
-    model: paid.size && {
-      days,
-      series: [
-        ["in", "tokens_in"],
-        ["out", "tokens_out"],
-      ].map(([name, which]) => ({ name, values: days.map((day) => paid.get(day)?.[which] ?? 0) })),
-      says: `${many(told.model.calls, "call")}, ${number(told.model.refused)} more refused.`,
-    },
-  };
-}
-
 function summed(told) {
   const hit = told.items.hit_rate;
   const cost = told.tokens.per_used_item;
   const away = told.injections.away;
   return [
     totals({
-      "tokens given": [number(told.tokens.given), " ", spark(told.injections.by_day.map((each) => each.tokens))],
+      "tokens given": number(told.tokens.given),
       injections: number(told.injections.total),
       "items shown": number(told.items.shown),
       "used, of those judged": hit === null ? "–" : `${Math.round(hit * 100)} %`,
@@ -170,34 +78,23 @@ function tables(told) {
       share(each.hit_rate),
     ]);
   const columns = ["shown", "used", "not used", "used of judged"];
-  const called = (name, groups) => Object.fromEntries(Object.entries(groups).map(([key, each]) => [name(key), each]));
-  const layer = (name) => told.layer_names[name] ?? name;
   const trigger = (name) => triggerIn("at", name);
-  const silences = Object.entries(called(trigger, told.silence));
-  const built = Object.entries(called(trigger, told.build_ms));
+  const reasons = Object.entries(told.no_context).flatMap(([name, each]) =>
+    Object.entries(each).map(([why, n]) => [trigger(name), why, number(n)]),
+  );
   const took = (each) => ["median", "p95", "max"].map((which) => formats.ms.told(each[which]));
   return [
     grid("Items by kind", ["kind", ...columns], hits(told.items.by_kind)),
-    grid("Items by part of the context", ["part", ...columns], hits(called(layer, told.items.by_layer))),
-    grid(
-      "When nothing was worth saying",
-      ["trigger", "asked", "silent", "share"],
-      silences.map(([name, each]) => [name, number(each.recalls), number(each.silences), share(each.rate)]),
-    ),
+    grid("When nothing was given", ["trigger", "reason", "times"], reasons),
     grid(
       "Time to build a context",
       ["trigger", "times", "median", "p95", "longest"],
-      built.map(([name, each]) => [name, number(each.count), ...took(each)]),
+      Object.entries(told.build_ms).map(([name, each]) => [trigger(name), number(each.count), ...took(each)]),
     ),
     grid(
       "Memories by kind",
       ["kind", "active"],
       Object.entries(told.memories.by_kind).map(([name, n]) => [name, number(n)]),
-    ),
-    grid(
-      "Memories by status",
-      ["status", "memories"],
-      Object.entries(told.memories.by_status).map(([name, n]) => [name, number(n)]),
     ),
   ];
 }

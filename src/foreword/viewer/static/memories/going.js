@@ -10,13 +10,8 @@ export function wouldGo(would) {
     titles(would.memories),
     more ? make("p", {}, `… and ${many(more, "more memory", "more memories")}`) : null,
     counts("Rows that go", would.tables),
-    counts("Rows that lose copies of its sentences", would.cut),
-    counts("Lines of files that lose them", would.files),
-    would.cut_memories.length
-      ? make("p", {}, `These stay, without the sentences that they quote: ${would.cut_memories.join(", ")}`)
-      : null,
     similar(would),
-    would.copies.length ? make("p", {}, `It goes from these backups, too: ${would.copies.join(", ")}`) : null,
+    would.backups.length ? make("p", {}, `It goes from these backups, too: ${would.backups.join(", ")}`) : null,
     make(
       "details",
       {},
