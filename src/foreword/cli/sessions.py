@@ -11,16 +11,6 @@ from foreword.cli import output
 from foreword.cli.connection import connect, folder, route
 from foreword.cli.options import AllProjects, Json, Project
 
-SECTIONS = (  # kinds in the order in which a session is told, with their headings
-    ("decision", "decided"),
-    ("preference", "rules"),
-    ("correction", "corrected"),
-    ("learning", "learned"),
-    ("failure", "failures"),
-    ("observation", "also"),
-    ("handoff", "handed over"),
-)
-
 
 def sessions(
     id: Annotated[str, typer.Argument(metavar="[ID]", help="A session, or the beginning of its id.")] = "",
@@ -32,8 +22,8 @@ def sessions(
 ) -> None:
     """List this project's sessions, or tell one in full.
 
-    A session in full: its outcome, what came of each prompt, the functions it changed, what failed and what worked
-    instead, what was learned and decided, and what is still open.
+    A session in full: its outcome, what is still open, its memories by kind, the functions it changed, and what it
+    was given. `foreword show ID` has more of each memory.
 
     \b
     Examples:
@@ -60,12 +50,11 @@ def sessions(
 
 def _print_story(story: dict[str, Any]) -> None:
     session, memories = story["session"], story["memories"]
-    active = [each for each in memories if each["status"] == "active"]
-    empty: dict[str, Any] = {"body": "", "files": [], "detail": {}}
-    summary = next((each for each in memories if each["kind"] == "summary"), empty)
+    summary = next((each for each in memories if each["kind"] == "summary"), {"body": ""})
     lasted = output.duration(session["last"] - session["started"])
     blocks, tokens = len(story["injections"]), sum(each["tokens"] for each in story["injections"])
     reasons = Counter(each["says"] or each["why"] for each in story["no_context"])
+    kinds = {each["kind"]: None for each in memories if each["kind"] != "summary"}
     output.fields(
         [
             ("session", session["id"]),
@@ -73,45 +62,23 @@ def _print_story(story: dict[str, Any]) -> None:
             ("when", f"{output.local_time(session['started'])}, {lasted} ({output.age(session['last'])})"),
             ("title", session["title"]),
             ("outcome", summary["body"]),
-            ("work", _work(summary["detail"])),
             ("still open", "\n".join(story["open"])),
-            ("turns", "\n".join(_turn(each) for each in active if each["kind"] == "turn")),
-            ("changed", "\n".join(map(_change, story["changes"]))),
-            ("files", "\n".join(summary["files"])),
-            *((name, "\n".join(_point(each) for each in active if each["kind"] == kind)) for kind, name in SECTIONS),
+            *((kind, "\n".join(_line(each) for each in memories if each["kind"] == kind)) for kind in kinds),
+            ("code", "\n".join(map(_change, story["changes"]))),
             ("was given", f"{output.plural(blocks, 'blocks')}, {tokens} tokens" if blocks else ""),
             ("was given nothing", "\n".join(f"{times} × {why}" for why, times in reasons.most_common())),
         ]
     )
 
 
-def _work(detail: dict[str, Any]) -> str:
-    """Return branch, pull request, whether it was merged, and commits."""
-    branch, pull, fate = (detail.get(name, "") for name in ("branch", "pull_request", "fate"))
-    parts = (f"branch {branch}" if branch else "", f"pull request {pull}" if pull else "", fate)
-    return "\n".join(filter(None, (", ".join(filter(None, parts)), *detail.get("commits", ()))))
-
-
-def _turn(memory: dict[str, Any]) -> str:
-    """Return a prompt in the user's words, and what came of it."""
+def _line(memory: dict[str, Any]) -> str:
+    """Return a memory's id and title, and the most important of its detail."""
     detail = memory["detail"]
-    words = str(detail.get("user") or "").split("\n")[0]
-    prompt = f'"{words}"' if words else f"({str(detail.get('author', '')).partition(':')[0] or 'no'} prompt)"
-    edited = f"edited {', '.join(memory['files'])}" if memory["files"] else ""
-    return f"{memory['id']}  {prompt}\n  → {detail.get('outcome') or ', '.join(detail.get('commits', ())) or edited}"
+    worked = memory["here"]["fix"] if memory.get("here") else ""
+    more = worked or detail.get("outcome") or detail.get("why") or ""
+    status = "" if memory["status"] == "active" else f" ({memory['status']})"
+    return "\n  → ".join(filter(None, (f"{memory['id']}  {memory['title']}{status}", str(more))))
 
 
 def _change(change: dict[str, Any]) -> str:
     return f"{change['file']}:{change['line']}  {change['signature'] or change['function']}  [{change['what']}]"
-
-
-def _point(memory: dict[str, Any]) -> str:
-    """Return a memory with its reason; of a failure, how often it came here and what fixed it, here or elsewhere."""
-    line = f"{memory['id']}  {memory['title']}"
-    if here := memory.get("here"):
-        line += f", {here['times']} times" if here["times"] > 1 else ""
-        where = f" {'later' if here['later'] else 'before'} in {here['by'][:8]}" if here["by"] else ""
-        back = "; it came back" if here["open"] else ""
-        return f"{line}; what worked{where}: {here['fix']}{back}" if here["fix"] else line
-    why = str(memory["detail"].get("why") or "").removeprefix("because ")
-    return line if not why or why in memory["title"] else f"{line}, because {why}"

@@ -15,8 +15,8 @@ from foreword.models import Link, Memory, trust_rank
 from foreword.terms import GENERIC, MOST_TEXT, STOP_WORDS, broken, split, text_in
 
 ALIKE = 0.9  # share of the words of two memories that both hold, from which on they say the same
-# What holds for longer is repeated in other words. All other kinds are events (what happened once: change, observation,
-# summary, handoff) or somebody's own lines (goal, note, project): a little different, they are two.
+# What holds for longer is repeated in other words. All other kinds are events (change, observation, summary, handoff)
+# or somebody's own lines (goal, note, project): they stay as they are.
 LASTING = ("decision", "pattern", "failure", "learning", "preference", "correction")
 # Where both have one of these, and not the same, they mean different things in the same words.
 DECIDING = ("choice", "solution", "fix", "fixed_by", "instead_of", "symptom", "problem", "category")
@@ -78,11 +78,7 @@ def _tells_apart(one: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def _words_of(memory: Memory) -> tuple[str, ...]:
-    text = f"{memory.title}\n{memory.body}"
-    if memory.kind not in LASTING:  # of an event everything must be the same, and the code that it is about
-        detail = {name: each for name, each in memory.detail.items() if name not in OWN}
-        text = " ".join((text, text_in(detail), *sorted(memory.files), *sorted(memory.functions)))
-    return tuple(_words(text))
+    return tuple(_words(f"{memory.title}\n{memory.body}"))
 
 
 def _words(text: str) -> Iterator[str]:
@@ -97,10 +93,10 @@ def _words(text: str) -> Iterator[str]:
 
 
 def _by_kind(memories: Sequence[Memory]) -> Iterable[list[Memory]]:
-    """Group active memories by scope and kind, in each group the better first: it takes in the others."""
+    """Group active memories of lasting kinds by scope and kind, the better first: it takes in the others."""
     groups: dict[tuple[str, str, str], list[Memory]] = {}
     for memory in memories:
-        if memory.status == "active":
+        if memory.status == "active" and memory.kind in LASTING:
             groups.setdefault((memory.scope, memory.project, memory.kind), []).append(memory)
     return (sorted(groups[name], key=_rank) for name in sorted(groups))
 
@@ -115,20 +111,20 @@ def _rank(memory: Memory) -> tuple[Any, ...]:
 def _merges(memories: Sequence[Memory], apart: frozenset[str], *, about: PlanContext) -> list[MemoryChange]:
     words = {memory.id: _words_of(memory) for memory in memories}
     count = Counter(word for each in words.values() for word in frozenset(each))
-    by_key: dict[object, list[str]] = {}
+    by_word: dict[str, list[str]] = {}
     kept: dict[str, Memory] = {}  # as they are after the merges so far
     planned: list[MemoryChange] = []
     for number, memory in enumerate(memories):
         if number % EVERY == 0:
             about.give_way()
-        keys = _keys(memory, words[memory.id], count)
-        near = [kept[id] for id in dict.fromkeys(id for key in keys for id in by_key.get(key, ()))]
+        keys = _rarest(words[memory.id], count)
+        near = [kept[id] for id in dict.fromkeys(id for key in keys for id in by_word.get(key, ()))]
         near = [each for each in near if _may_merge(each, memory, apart=apart)]
         winner = max(near, key=lambda each: _alike(words[each.id], words[memory.id]), default=None)
         if winner is None or _alike(words[winner.id], words[memory.id]) < ALIKE:
             kept[memory.id] = memory
             for key in keys:
-                by_key.setdefault(key, []).append(memory.id)
+                by_word.setdefault(key, []).append(memory.id)
             continue
         after = kept[winner.id] = _with_evidence(winner, memory)
         detail = {**memory.detail, SAME_AS: winner.id}
@@ -144,12 +140,10 @@ def _merges(memories: Sequence[Memory], apart: frozenset[str], *, about: PlanCon
     return planned
 
 
-def _keys(memory: Memory, words: tuple[str, ...], count: Mapping[str, int]) -> list[object]:
+def _rarest(words: tuple[str, ...], count: Mapping[str, int]) -> list[str]:
     """Return the rarest words of a memory: two memories that share nine tenths of their words share one of these."""
-    if memory.kind not in LASTING:
-        return [words]
     rarest = sorted(frozenset(words), key=lambda word: (count[word], word))
-    return [*rarest[: len(rarest) - ceil(ALIKE * len(rarest)) + 1]]
+    return rarest[: len(rarest) - ceil(ALIKE * len(rarest)) + 1]
 
 
 def _may_merge(winner: Memory, loser: Memory, *, apart: frozenset[str]) -> bool:

@@ -52,17 +52,11 @@ def _sentence(trigger: str, got: NoContext) -> str:
 
 def again(record: Injection) -> dict[str, Any]:
     """Return context that was injected before, byte for byte."""
-    return {
-        "context": record.text,
-        "tokens": record.tokens,
-        "budget": record.budget,
-        "layers": dict(record.layers),
-        "skipped": dict(record.skipped),
-        "build_ms": record.build_ms,
-        "injection": record.id if record.text else "",
-        "why": "" if record.text else "nothing was worth injecting when this was first asked in this context window",
-        "reason": "",
-    }
+    same = {name: getattr(record, name) for name in ("tokens", "budget", "build_ms")}
+    why = "" if record.text else "nothing was worth injecting when this was first asked in this context window"
+    layers = {"layers": dict(record.layers), "skipped": dict(record.skipped)}
+    id = record.id if record.text else ""
+    return {"context": record.text, **same, **layers, "injection": id, "why": why, "reason": ""}
 
 
 def injection(record: Injection, *, text: bool) -> dict[str, Any]:
