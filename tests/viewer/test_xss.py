@@ -254,7 +254,6 @@ def revised(client: Any, id: str, texts: Sequence[str]) -> None:
     """What history tells as before and after."""
     joined = "\n".join(texts)
     client.post(f"/api/memories/{id}", {"why": f"{joined} "})
-    client.post(f"/api/memories/{id}", {"body": f"{joined} "})
 
 
 @pytest.fixture
