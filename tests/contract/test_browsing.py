@@ -225,20 +225,3 @@ def _of(memory, name):
     return {"tag": memory.tags, "file": memory.files}.get(
         name, (str(int(memory.pinned)),) if name == "pinned" else (getattr(memory, name, ""),)
     )
-
-
-def test_what_was_asked_before_a_change_is_looked_for_again_after_it(store):
-    [memory] = store.memories.put([Memory("note", "Walrus", tags=("arctic",), files=("sea/ice.py",), project="here")])
-    asked = (
-        MemoryFilter(words="walrus"),
-        MemoryFilter(tag="arctic"),
-        MemoryFilter(file="sea/"),
-        MemoryFilter(project="here"),
-    )
-    for wanted in asked:
-        assert [each.id for each in store.browsing.page(wanted).memories] == [memory.id]
-        assert dict(store.browsing.facets(wanted)["kind"]) == {"note": 1}
-    store.memories.put([replace(memory, title="Seal", tags=(), files=(), status="discarded")])
-    for wanted in asked:
-        assert store.browsing.page(wanted).memories == ()
-        assert store.browsing.facets(wanted)["kind"] == ()

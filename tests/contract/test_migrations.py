@@ -15,17 +15,11 @@ from dataclasses import asdict
 import apsw
 import pytest
 from tests.fixtures.make_store import FIXTURES, HERE, ROOMS, content, rows
-from tests.flow.conftest import wait_for
-from tests.services import Reports
 
 from foreword.errors import NewerStore, StoreError
 from foreword.models import KINDS, Memory, Query, Vector
 from foreword.store import SCHEMA, Store
 from foreword.store.migrations import MIGRATIONS, OLDEST, Migration, migrate
-from foreword.worker.jobs import JobRunner
-from foreword.worker.jobs.extract import ExtractionJob
-from foreword.worker.jobs.refine import RefineJob
-from foreword.worker.projects import ProjectRegistry
 
 SCOPE = f"project:dir:{ROOMS}"
 
@@ -92,45 +86,6 @@ def test_an_old_store_is_searched_and_read(old):
         assert {"forget", "supersede", "merge project"} <= {entry.what for entry in store.audit.list()}
         forgotten = Memory("note", "The spare key lies under the flowerpot", project=f"dir:{ROOMS}", scope=SCOPE)
         assert store.put_import([forgotten]) == ()
-
-
-def test_every_event_of_an_old_store_is_read(old):
-    with closing(opened(old)) as store:
-        sessions = store.sessions.list()
-        assert len(sessions) == 6
-        for session in sessions:
-            events = store.events.list(session.id)
-            assert (len(events), events[-1].number) == (session.events, session.newest)
-            assert all(event.payload for event in events)
-        prompts = [event.payload for session in sessions for event in store.events.prompts(session.id)]
-        assert sum("book the hour right after somebody else" in json.dumps(payload) for payload in prompts) == 5
-
-
-def test_the_sessions_of_an_old_store_can_be_extracted_again(old):
-    """Without the memories that came of them, and with all events unread, memories of the same kinds come of them.
-
-    What a session has one of has the same uid again; statements and failures are known by their words, which differ.
-    """
-    db = apsw.Connection(str(old))
-    made = "FROM memories WHERE session IN (SELECT id FROM sessions) AND session <> 'made-up-1'"
-    before = {uid for (uid,) in db.execute(f"SELECT uid {made}")}
-    assert len(before) > 10
-    db.execute(f"DELETE {made}")
-    db.execute("UPDATE sessions SET distilled = 0, last = last - 60")  # a store made just now would not be due
-    db.close()
-    with closing(opened(old)) as store:
-        store.reindex()
-        services = Reports(store)
-        with closing(JobRunner(services)) as runner:
-            ExtractionJob(services, runner, ProjectRegistry(services), RefineJob(services, runner))
-            runner.tick()
-            wait_for(lambda: not store.sessions.pending())
-        assert services.reports == []
-        same = {uid for uid in before if uid.startswith(("sum:", "han:", "chg:"))}
-        assert same
-        assert {memory.uid for memory in store.memories.get_by_uid(sorted(same))} == same
-        kinds = {uid[:3] for uid in before} | {"trn"}
-        assert {memory.uid[:3] for _, memory in store.memories.page(limit=1000) if memory.session} >= kinds
 
 
 def test_what_is_derived_is_rebuilt_as_it_was(old):

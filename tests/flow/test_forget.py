@@ -213,23 +213,6 @@ def decided(client: Client, project: str, count: int) -> list[dict[str, Any]]:
     return found
 
 
-def test_a_session_that_was_forgotten_may_go_on_and_tells_nothing_of_before(
-    home: Home, host: HookRunner, start: Callable[[], Client], project: str
-) -> None:
-    client = start()
-    gone = noise(30)
-    prompts(client, project, "goes-on", [f"let's use {gone} because it is quick"])
-    decided(client, project, 1)
-    before = host.stored()
-    receipt = forget(home, "--session", "goes-")
-    assert receipt["sessions"] == 1
-    assert standing(home.root, [gone]) == {}
-    told = [{"host": "claude-code", "event": "UserPromptSubmit", "payload": each, "at": 5.0} for each in before]
-    assert client.post("/api/events", {"events": told})["stored"] == 0
-    host.tell("UserPromptSubmit", {"session_id": "goes-on", "cwd": project, "prompt": "and now something else"})
-    assert [each["prompt"] for each in host.stored()] == ["and now something else"]
-
-
 def test_without_a_yes_nothing_goes_and_what_is_unknown_is_told(
     home: Home, start: Callable[[], Client], project: str
 ) -> None:

@@ -87,7 +87,6 @@ def test_a_store_past_its_cap_is_brought_below_and_what_cannot_is_told_once(fill
     change(filled, "events_keep_days", "0")
     change(filled, "store_max_mb", "1")
     client = start()
-    wait_for(lambda: client.get("/api/health")["counts"]["events"] < 9 * OLD)  # by itself, and at once
     done = client.post("/api/prune", {})
     assert done["size"]["used"] <= 1 << 20
     assert client.get("/api/health")["counts"]["events"] > 0

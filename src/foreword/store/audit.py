@@ -115,27 +115,35 @@ class Audit(Reader):
             raise Conflict("what it would make was forgotten", hint="say it anew, if it is to be known again")
         ids = {memory.uid: memory.id for memory in new}  # by which the others can be superseded
         patches = {
-            before.uid: patch_of(
-                before, replace(after, superseded_by=ids.get(after.superseded_by, after.superseded_by))
-            )
+            before.id: patch_of(before, replace(after, superseded_by=ids.get(after.superseded_by, after.superseded_by)))
             for before, after in one.changed
         }
-        present = {memory.uid: memory for memory in self._memories.get_by_uid(list(patches))}
-        after = [self._patched(present.get(uid), patch, uid=uid) for uid, patch in patches.items()]
-        kept = (*self._memories.put(after, links=one.links), *new)
-        pinned = [memory for memory in after if "pinned" in patches[memory.uid]]
-        self._pin(pinned)
-        self._unlink(one.unlinked)
-        changed = {present[uid].id: patch for uid, patch in patches.items()}
-        patch = {
-            "changed": changed,
-            "new": list(ids.values()),
-            "links": [list(vars(link).values()) for link in self._by_ids(one.links)],
-            "unlinked": [list(vars(link).values()) for link in one.unlinked],
-        }
+        changed, patch = self._change(patches, links=self._by_ids(one.links), unlinked=one.unlinked)
+        kept = (*changed, *new)
+        patch["new"] = list(ids.values())
         project = next((memory.project for memory in kept), "")
         about = [memory.id for memory in kept]
         return self.note(one.what, one.why, patch, who=who, run=run, at=at, project=project, ids=about)
+
+    def _change(
+        self, patches: Mapping[str, Any], *, links: Sequence[Link], unlinked: Sequence[Link]
+    ) -> tuple[tuple[Memory, ...], dict[str, Any]]:
+        """Apply patches to memories, by id, and to links; return the memories, and the patch of the entry."""
+        present = {memory.id: memory for memory in self._memories.get(list(patches))}
+        after = [self._patched(present.get(id), patch, id=id) for id, patch in patches.items()]
+        kept = self._memories.put(after, links=links)
+        for memory in after:
+            if "pinned" in patches[memory.id]:  # which `put` leaves as it is
+                self._db.execute("UPDATE memories SET pinned = ? WHERE id = ?", (int(memory.pinned), memory.id))
+        for link in unlinked:
+            sql = "DELETE FROM links WHERE source = ? AND relation = ? AND target = ?"
+            self._db.execute(sql, tuple(vars(link).values()))
+        return kept, {
+            "changed": dict(patches),
+            "new": [],
+            "links": [list(vars(link).values()) for link in links],
+            "unlinked": [list(vars(link).values()) for link in unlinked],
+        }
 
     def _undo(self, entry: AuditEntry, *, who: str, run: str, at: float) -> AuditEntry:
         if entry.what == "forget":
@@ -156,30 +164,15 @@ class Audit(Reader):
         if not is_undoable(entry):
             raise Conflict(f"entry {entry.number} ({entry.what}) cannot be taken back")
         changed: Mapping[str, Any] = entry.patch.get("changed", {})
-        present = {memory.id: memory for memory in self._memories.get([*changed, *entry.patch.get("new", ())])}
-        before = [
-            (present.get(id), {name: [new, old] for name, (old, new) in patch.items()}, id)
-            for id, patch in changed.items()
-        ]
-        # What was made is put aside, not removed: nothing is lost by taking something back.
-        for id in entry.patch.get("new", ()):
-            made = present.get(id)
-            if made is not None:
-                other_status = "active" if made.status == "discarded" else "discarded"
-                before.append((made, {"status": [made.status, other_status]}, id))
-        after = [self._patched(memory, patch, uid=id) for memory, patch, id in before]
         self._refuse_gone(changed)
+        patches = {id: {name: [new, old] for name, (old, new) in patch.items()} for id, patch in changed.items()}
+        # What was made is put aside, not removed: nothing is lost by taking something back.
+        for made in self._memories.get(entry.patch.get("new", ())):
+            other_status = "active" if made.status == "discarded" else "discarded"
+            patches[made.id] = {"status": [made.status, other_status]}
         links = self._between([Link(*link) for link in entry.patch.get("unlinked", ())])
         unlinked = [Link(*link) for link in entry.patch.get("links", ())]
-        self._memories.put(after, links=links)
-        self._pin([memory for memory, (_, patch, _) in zip(after, before, strict=True) if "pinned" in patch])
-        self._unlink(unlinked)
-        patch = {
-            "changed": {memory.id: patch for memory, (_, patch, _) in zip(after, before, strict=True)},
-            "new": [],
-            "links": [list(vars(link).values()) for link in links],
-            "unlinked": [list(vars(link).values()) for link in unlinked],
-        }
+        after, patch = self._change(patches, links=links, unlinked=unlinked)
         return self._note_undo(entry, patch, who=who, run=run, at=at, ids=[memory.id for memory in after])
 
     def _note_undo(
@@ -190,9 +183,9 @@ class Audit(Reader):
         self._db.execute("UPDATE log SET undone = ? WHERE number = ?", (written.number, entry.number))
         return written
 
-    def _patched(self, present: Memory | None, patch: Mapping[str, Any], *, uid: str) -> Memory:
+    def _patched(self, present: Memory | None, patch: Mapping[str, Any], *, id: str) -> Memory:
         if present is None:
-            raise Conflict(f"{uid} is no longer there")
+            raise Conflict(f"{id} is no longer there")
         wanted = {name: each[1] for name, each in patch.items()}
         if "detail" in patch:
             wanted["detail"] = detail_after(present.detail, patch["detail"])
@@ -217,16 +210,6 @@ class Audit(Reader):
         ends = [end for link in links for end in (link.source, link.target)]
         there = {memory.id for memory in self._memories.get(ends)}
         return [link for link in links if {link.source, link.target} <= there]
-
-    def _pin(self, memories: Sequence[Memory]) -> None:
-        for memory in memories:
-            self._db.execute("UPDATE memories SET pinned = ? WHERE uid = ?", (int(memory.pinned), memory.uid))
-
-    def _unlink(self, links: Sequence[Link]) -> None:
-        for link in links:
-            self._db.execute(
-                "DELETE FROM links WHERE source = ? AND relation = ? AND target = ?", tuple(vars(link).values())
-            )
 
     def _by_ids(self, links: Sequence[Link]) -> Sequence[Link]:
         """Links whose ends are ids, whatever they were given as."""

@@ -129,12 +129,13 @@ class Database:
         return ""
 
     def flush(self) -> None:
-        """Write what was left for later, before somebody asks for it."""
+        """Write what was left for later, before somebody asks for it; a store that takes nothing lets nobody wait."""
         if getattr(self._used, "connection", None) is not None:
             return  # inside a change or a read, which began with it
-        if self._later:
+        if self._later and "write" not in self.trouble:
             with self.turn:
-                self._commit([])
+                if "write" not in self.trouble:  # of many who came at once, one waits for a store that is locked
+                    self._commit([])
 
     @contextmanager
     def exclusive(self) -> Iterator[apsw.Connection]:
@@ -210,7 +211,8 @@ class Database:
             try:
                 batch = [self._waiting.get(timeout=LATER_SECONDS)]
             except queue.Empty:
-                self.flush()
+                with self.turn:
+                    self._commit([])
                 continue
             while len(batch) < MOST_IN_A_COMMIT and not self._waiting.empty():
                 batch.append(self._waiting.get())

@@ -17,7 +17,7 @@ from foreword.store.memories import NAMED, WORDS, Memories
 from foreword.store.migrations import execute_all, schema_sql
 from foreword.store.scrub import Cleans, Rewritten, batches, sweep, vacuum
 from foreword.store.search import Search
-from foreword.store.sql import Reader, marks, transaction
+from foreword.store.sql import EACH, Reader, json_list, marks, transaction
 from foreword.store.stats import Stats
 
 # What is well again when the indexes were made anew: what was left for later may have met a missing table.
@@ -175,7 +175,7 @@ class Maintenance(Reader):
             return
         for each in PRUNABLE:
             while each.by_size and self._stats.size().used > most_bytes * ENOUGH:
-                rows = self._delete(each, each.may, {"rest": now - REST})
+                rows = self._delete(each, f"{each.may} ORDER BY {each.at}", {"rest": now - REST})
                 if not rows:
                     break
                 yield each.name, rows
@@ -196,8 +196,8 @@ class Maintenance(Reader):
 
     @transaction
     def _delete(self, each: Prunable, where: str, values: Mapping[str, float]) -> int:
-        """Delete the oldest rows that a condition holds of, as many as one transaction should; return how many."""
-        sql = f"SELECT {each.key} FROM {each.rows} WHERE {where} ORDER BY {each.at}, {each.key} LIMIT {ROWS}"
+        """Delete the first rows that a condition holds of, as many as one transaction should; return how many."""
+        sql = f"SELECT {each.key} FROM {each.rows} WHERE {where} LIMIT {ROWS}"
         keys = [key for (key,) in self._all(sql, values)]
         if each.rows == "memories m":
             self._delete_memories(keys)
@@ -214,10 +214,10 @@ class Maintenance(Reader):
         for table, column in (("links", "source"), ("links", "target"), ("access", "memory"), ("sightings", "memory")):
             execute(f"DELETE FROM {table} WHERE {column} {these}", ids)
         named = f"SELECT number FROM units WHERE name IN (SELECT name FROM ({NAMED}) WHERE place {these})"
-        units = [number for (number,) in self._all(named, places)]
-        execute(f"DELETE FROM code WHERE place {these} AND unit IN ({marks(units)})", (*places, *units))
-        unused = f"number IN ({marks(units)}) AND NOT EXISTS (SELECT 1 FROM code WHERE unit = number)"
-        execute(f"DELETE FROM units WHERE {unused}", units)
+        units = json_list(number for (number,) in self._all(named, places))
+        execute(f"DELETE FROM code WHERE unit IN {EACH} AND place {these}", (units, *places))
+        unused = f"number IN {EACH} AND NOT EXISTS (SELECT 1 FROM code WHERE unit = number)"
+        execute(f"DELETE FROM units WHERE {unused}", (units,))
         execute(f"DELETE FROM memories WHERE place {these}", places)
         execute("INSERT INTO words (words) VALUES ('flush')")  # a damage is found while it can be undone
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import fields
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from foreword.encoding import dumps, loads, storable
 from foreword.models import GOING_ON, Event, Memory
@@ -39,25 +39,8 @@ WINDOW = f"""max(coalesce((SELECT window FROM sessions WHERE id = ?1), 0), coale
 IN_WINDOW = f"(j.at >= {WINDOW} OR (j.trigger = 'session_start' AND j.form = 'xml'))"
 
 
-class Reads(Protocol):
-    """What a repository reads from: the `Database` of a worker, or a `ReadOnly` connection of the standard library."""
-
-    @property
-    def failures(self) -> tuple[type[Exception], ...]:
-        """The exceptions that a query may raise."""
-
-    def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
-        """Return the rows of a statement."""
-
-    def flush(self) -> None:
-        """Write what was left for later, so that it can be read."""
-
-    def same_connection(self) -> AbstractContextManager[object]:
-        """Let all queries of a block use one connection, instead of taking one for each."""
-
-
 class ReadOnly:
-    """A read-only connection of the standard library, for a hook without a worker."""
+    """What a `Database` has for reading, on a connection of the standard library: for a hook without a worker."""
 
     def __init__(self, execute: Callable[..., Iterable[Any]], *, failures: tuple[type[Exception], ...]) -> None:
         self._execute = execute
@@ -79,7 +62,7 @@ class ReadOnly:
 class Reader:
     """A repository as far as it reads."""
 
-    def __init__(self, db: Reads) -> None:
+    def __init__(self, db: Database | ReadOnly) -> None:
         self._reads = db
 
     def _all(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
@@ -99,14 +82,7 @@ class Reader:
         return dumps([id for (id,) in self._all("SELECT memory FROM sightings WHERE session = ?", (session,))])
 
 
-class Writes(Protocol):
-    """A repository that writes."""
-
-    @property
-    def _db(self) -> Database: ...
-
-
-W = TypeVar("W", bound=Writes)
+W = TypeVar("W", bound=Any)  # a repository with a Database as `_db`
 
 
 def transaction(method: Callable[Concatenate[W, P], T]) -> Callable[Concatenate[W, P], T]:
@@ -114,7 +90,8 @@ def transaction(method: Callable[Concatenate[W, P], T]) -> Callable[Concatenate[
 
     @wraps(method)
     def in_transaction(self: W, /, *args: P.args, **named: P.kwargs) -> T:
-        return self._db.write(method, self, *args, **named)
+        db: Database = self._db
+        return db.write(method, self, *args, **named)
 
     return in_transaction
 

@@ -61,8 +61,6 @@ PRUNED = "pruned"  # and the last day on which it was pruned
 
 BREATH = 0.01  # seconds between two commits while hooks come in
 QUIET = 120.0  # seconds without a request, after which the daily prune begins
-SIZE_EVERY = 60.0  # seconds between two checks of the size, which do not wait for quiet
-TOO_LARGE_RETRY = 3600.0  # seconds until a store that could not be brought below its limit is tried again
 WORTH = 1 << 20  # bytes of free pages, and ...
 WORTH_SHARE = 0.05  # ... their share of the file, from which on it is written again without them
 
@@ -295,7 +293,6 @@ class PruneJob:
     def __init__(self, services: Services, runner: JobRunner) -> None:
         self._services, self._runner = services, runner
         self._running = threading.Lock()
-        self._sized = self._tried = 0.0
         self._day = ""  # the last on which it ran
         problem = "what is old could not be removed"
         runner.add(Job("prune", self._prune, due=self._is_due, lane=LANE, problem=problem))
@@ -346,25 +343,16 @@ class PruneJob:
         return size.total - store.stats.size().total
 
     def _is_due(self) -> bool:
-        """Return whether it is time: once a day when it is quiet, and soon where the store is too large."""
-        now = time.monotonic()
+        """Return whether it is time: once a day, when it is quiet."""
         quiet = min(QUIET, self._services.settings.worker_idle_minutes * 60 / 2)  # before the worker leaves
-        today = self._today()
-        if self._day != today and self._services.idle_seconds > quiet:
-            self._day = self._day or self._services.store.checkpoint(PRUNED)
-            return self._day != today
-        if now - self._sized < SIZE_EVERY:
+        if self._day == self._today() or self._services.idle_seconds <= quiet:
             return False
-        self._sized = now
-        too_large = 0 < self._most_bytes() < self._services.store.stats.size().used
-        return too_large and (not self._tried or now - self._tried > TOO_LARGE_RETRY)
+        self._day = self._day or self._services.store.checkpoint(PRUNED)
+        return self._day != self._today()
 
     def _prune(self) -> None:
-        self._tried = time.monotonic()
-        try:
-            self.run(who="worker")
-        finally:
-            self._day = self._today()  # what failed is tried again tomorrow, or on request
+        self._day = self._today()  # what fails is tried again tomorrow, or on request
+        self.run(who="worker")
 
     def _today(self) -> str:
         return time.strftime("%Y-%m-%d", time.localtime(self._services.now()))
