@@ -50,8 +50,8 @@ def test_a_memory_is_revised_found_by_its_new_words_and_taken_back(shell: Shell)
 
 def test_secrets_in_other_words_are_not_written(shell: Shell):
     id = shell.add("note", "plain")
-    told = shell.run("revise", id, "--body", f"the token is {SECRET}")
-    assert "a secret" in told.stderr
+    answer = shell.run("revise", id, "--body", f"the token is {SECRET}")
+    assert "a secret" in answer.stderr
     assert SECRET not in shell.says("show", id)
     assert SECRET not in shell.says("log", "--json")
 
@@ -164,9 +164,9 @@ def test_the_log_says_who_changed_what(fresh_shell: Shell):
 def test_in_an_agents_shell_the_agent_speaks_and_not_the_user(fresh_shell: Shell):
     shell = fresh_shell
     mine = shell.add("preference", "tabs, never spaces")
-    told = shell.run("add", "preference", "spaces, never tabs", CLAUDECODE="1")
-    assert "as written by claude-code" in told.stderr
-    theirs = told.stdout.split()[0]
+    answer = shell.run("add", "preference", "spaces, never tabs", CLAUDECODE="1")
+    assert "as written by claude-code" in answer.stderr
+    theirs = answer.stdout.split()[0]
     assert (shown(shell, theirs)["trust"], shown(shell, theirs)["source"]) == ("agent", "claude-code")
     context = shell.says("context")
     assert "tabs, never spaces" in context
@@ -206,8 +206,8 @@ def test_show_tells_a_pin_and_nothing_as_python_writes_it(fresh_shell: Shell):
     shell.run("pin", id)
     assert re.search(r"^pinned +yes$", shell.says("show", id), re.M)
     shell.run("goal", "add", "wallabies everywhere")
-    told = shell.says("show", shell.json("goal", "list")["goals"][0]["id"])
-    assert re.search(r"^goal +open$", told, re.M)
+    answer = shell.says("show", shell.json("goal", "list")["goals"][0]["id"])
+    assert re.search(r"^goal +open$", answer, re.M)
 
 
 # ---- agents
@@ -216,8 +216,8 @@ def test_show_tells_a_pin_and_nothing_as_python_writes_it(fresh_shell: Shell):
 def test_an_agent_revises_what_agents_wrote(home: Home, project: str, start):
     client, agent = start(), Agent(home, project)
     id = keep(client, project, "Slots are stored in local time", source="codex")
-    told = agent.call("memory_revise", {"id": id, "title": "Slots are stored in UTC", "why": "two zones"})
-    assert told == f"{id} is revised; its old text is in the log."
+    answer = agent.call("memory_revise", {"id": id, "title": "Slots are stored in UTC", "why": "two zones"})
+    assert answer == f"{id} is revised; its old text is in the log."
     memory = client.get(f"/api/memories/{id}")["memory"]
     assert (memory["title"], memory["detail"]["why"], memory["trust"]) == (
         "Slots are stored in UTC",
@@ -258,8 +258,8 @@ def test_an_agent_reaches_no_other_project_and_nothing_that_counts_elsewhere(
     assert "has no argument 'scope'" in agent.call("memory_revise", {"id": mine, "scope": "universal"})
     client.post("/api/supersede", {"old": mine, "title": "still there"})
     assert "is superseded" in agent.call("memory_revise", {"id": mine, "title": "back again"})
-    told = agent.call("memory_revise", {"id": keep(client, project, "x", source="codex"), "body": f"key {SECRET}"})
-    assert "a secret was taken out" in told
+    answer = agent.call("memory_revise", {"id": keep(client, project, "x", source="codex"), "body": f"key {SECRET}"})
+    assert "a secret was taken out" in answer
 
 
 # ---- who may say what, and what stays

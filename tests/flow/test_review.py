@@ -50,11 +50,11 @@ def proposed(client: Client, **more: str) -> list[dict[str, Any]]:
 
 def agent_sees(client: Client, project: str) -> str:
     start = client.get("/api/context", project_path=project, source="startup", preview=1)["context"]
-    asked = client.get("/api/context", project_path=project, prompt="npm or pnpm for the packages?", preview=1)[
+    request = client.get("/api/context", project_path=project, prompt="npm or pnpm for the packages?", preview=1)[
         "context"
     ]
     found = client.get("/api/search", q="pnpm npm", project_path=project, kinds="preference")["results"]
-    return f"{start}\n{asked}\n{json.dumps(found)}"
+    return f"{start}\n{request}\n{json.dumps(found)}"
 
 
 SAYS = "don't use npm for packages, ever"
@@ -89,8 +89,8 @@ def test_a_correction_made_again_waits_and_no_agent_sees_it(client, project):
 
 def test_accepted_it_is_a_rule_and_takes_the_place_of_the_correction(client, home, project):
     one = twice(client, project)
-    said = foreword(home, project, "review", "accept", one["id"], "--title", "Use pnpm for packages, never npm")
-    assert said.startswith(f"{one['id']}  [preference] Use pnpm for packages, never npm")
+    printed = foreword(home, project, "review", "accept", one["id"], "--title", "Use pnpm for packages, never npm")
+    assert printed.startswith(f"{one['id']}  [preference] Use pnpm for packages, never npm")
     start = client.get("/api/context", project_path=project, source="startup", preview=1)["context"]
     assert "Use pnpm for packages, never npm" in start
     assert "use npm for packages, ever" not in start

@@ -14,8 +14,8 @@ ABOUT = PlanContext(HERE, now=100.0)
 
 
 def memory(title: str, id: str = "dec-1", kind: str = "decision", **more: object) -> Memory:
-    given = Memory(kind, title, id=id, uid=id, scope=HERE.scope, project=HERE.key, created=1.0, confirmed=1.0)
-    return replace(given, **more)
+    made = Memory(kind, title, id=id, uid=id, scope=HERE.scope, project=HERE.key, created=1.0, confirmed=1.0)
+    return replace(made, **more)
 
 
 def after(memories: list[Memory], about: PlanContext = ABOUT) -> dict[str, Memory]:

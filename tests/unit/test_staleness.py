@@ -14,8 +14,8 @@ NOW = 30 * 86_400.0
 
 
 def memory(kind: str, id: str = "x", **more: object) -> Memory:
-    given = Memory(kind, "about it", id=id, uid=id, scope=HERE.scope, project=HERE.key, trust="tool", confidence=0.8)
-    return replace(given, **{"files": ("a.py",), **more})
+    made = Memory(kind, "about it", id=id, uid=id, scope=HERE.scope, project=HERE.key, trust="tool", confidence=0.8)
+    return replace(made, **{"files": ("a.py",), **more})
 
 
 def about(there: dict[str, tuple[str, ...]] | None, **more: object) -> PlanContext:
