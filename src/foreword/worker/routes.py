@@ -24,7 +24,7 @@ from foreword.worker.pages import memories as memory_pages
 from foreword.worker.pages import preview as preview_page
 from foreword.worker.pages.story import story
 from foreword.worker.pages.timeline import timeline
-from foreword.worker.query import arguments, body, flag, last, number, word
+from foreword.worker.requests import arguments, body, flag, last, number, word
 from foreword.worker.services import Services
 
 log = logging.getLogger("foreword")

@@ -18,7 +18,7 @@ from foreword.worker.edits import list_review
 from foreword.worker.handlers import describe_sessions, show_memory
 from foreword.worker.http import Request
 from foreword.worker.projects import list_projects
-from foreword.worker.query import flag, items, whole, word
+from foreword.worker.requests import flag, items, whole, word
 
 if TYPE_CHECKING:
     from foreword.store import Store
