@@ -24,7 +24,7 @@ from store import BIGGEST, SEED, Words, memories, mixed, quantile, say, shares
 from foreword.config import load
 from foreword.hook import build
 from foreword.hook.spool import hook_calls
-from foreword.install.detect import place_of
+from foreword.install.detect import install_target
 from foreword.models import Memory
 from foreword.paths import Home
 from foreword.projects import resolve
@@ -121,7 +121,7 @@ class Bench:
             self.runs["e away, redact and spool"] = lambda: (self._hook(spool, "PostToolUse"), self._tool(secret=True))
         if "f" in wanted:
             tools, gone = self._with_failures(running), self._away("gone", memories=0)
-            line = place_of(tools, ENVIRON).command("claude-code", "PreToolUse")
+            line = install_target(tools, ENVIRON).command("claude-code", "PreToolUse")
             self.runs["f before a command"] = lambda: (self._hook(tools, "PreToolUse"), self._command())
             self.runs["f ... as agents run it"] = lambda: (["/bin/sh", "-c", line], self._command())
             self.runs["f ... with a hint"] = lambda: (self._hook(tools, "PreToolUse"), self._command(known=True))
@@ -222,7 +222,7 @@ class Bench:
         running.enter_context(answering(str(home.socket)))
         self.runs["a worker up"] = lambda: (self._hook(home, "PostToolUse"), self._tool())
         # What a host's shell is told: two shells more, so that the interpreter may move without a word to any host.
-        line = place_of(home, ENVIRON).command("claude-code", "PostToolUse")
+        line = install_target(home, ENVIRON).command("claude-code", "PostToolUse")
         self.runs["a worker up, as agents run it"] = lambda: (["/bin/sh", "-c", line], self._tool())
 
     def _with_failures(self, running: ExitStack) -> Home:

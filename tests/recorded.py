@@ -20,7 +20,6 @@ PREFIXES = {
     "claude-plugin.": "claude-code",
     "claude.": "claude-code",
     "codex.": "codex",
-    "copilot-pascal.": "copilot",
     "copilot.": "copilot",
     "gemini.": "gemini",
     "opencode.": "opencode",

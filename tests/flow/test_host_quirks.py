@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -207,16 +206,6 @@ def test_a_replayed_start_sends_nothing_unless_the_items_differ(answer, project)
 def test_an_emptied_window_is_told_everything_again(answer, project, source):
     assert b"retries twice" in answer(shared("claude.SessionStart.startup", folder=project))
     assert b"retries twice" in answer(shared(f"claude.SessionStart.{source}", folder=project))
-
-
-# ---- Copilot
-
-
-def test_copilots_pascal_case_events_send_snake_case_and_want_flat_output(answer, project):
-    for number, name in enumerate(["copilot-pascal.SessionStart.new", "copilot-pascal.UserPromptSubmit"]):
-        call = shared(name, folder=project, session=f"{project}-{number}")
-        assert "session_id" in call.payload
-        assert list(json.loads(answer(call))) == ["additionalContext"]
 
 
 # ---- any host

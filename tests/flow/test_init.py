@@ -152,10 +152,16 @@ def test_off_means_off(person: Person):
     assert not person.home.database.exists()
 
 
+def begin_import(person: Person) -> None:
+    """Start an import of the git history, and do not wait for it."""
+    lifecycle.start(person.home)
+    Client(person.home, seconds=20).post("/api/imports", {"sources": ["git"], "project_path": str(person.folder)})
+
+
 def test_a_killed_import_goes_on_with_the_next_worker_without_loss_or_doubles(person: Person):
     commits = 1500
     person.history(commits, now=now())
-    person.run("init", "--yes", "--no-wait")
+    begin_import(person)
     for kill in range(3):  # wherever it is then
         wanted = 200 * (kill + 1)
         wait_for(lambda wanted=wanted: person.rows("SELECT count(*) FROM memories")[0][0] >= wanted)
@@ -180,7 +186,7 @@ def test_a_prompt_is_answered_while_an_import_runs(person: Person):
     # Not from the commits: of 1,500 that are alike, none is close enough to a prompt.
     person.run("add", "decision", "The piano in the cellar is tuned on Mondays", "--why", "the tuner lives far away")
     person.history(1500, now=now())
-    person.run("init", "--yes", "--no-wait")
+    begin_import(person)
     client = Client(person.home, seconds=20)
     prompt = {"project_path": str(person.folder), "prompt": "when is the piano in the cellar tuned?", "preview": 1}
     for _ in until(60):
@@ -214,11 +220,9 @@ def test_an_export_is_private_whole_and_comes_back(person: Person, tmp_path: Pat
     assert "Nothing new" in person.run("import", "jsonl", str(file)).stdout
 
 
-def test_a_dry_run_shows_and_keeps_nothing(person: Person):
-    person.history(5, now=now())
-    said = person.run("import", "git", "--dry-run").stdout
-    assert "5 observations" in said
-    assert said.count("[observation]") == 3
+def test_what_cannot_be_imported_is_named_and_an_agents_shell_imports_nothing(person: Person):
+    for words in (("import", "git"), ("init", "--yes"), ("config", "set", "inject", "off")):
+        assert "hint: " in person.run(*words, code=1, CLAUDECODE="1").stderr
     assert not person.home.database.exists()
     assert "unknown source" in person.run("import", "nonsense", code=1).stderr
     assert "no file" in person.run("import", "jsonl", "/nowhere.jsonl", code=1).stderr

@@ -112,10 +112,7 @@ def test_a_wired_host_that_goes_on_and_tells_nothing_is_a_line_of_status_and_of_
     shown = foreword("status").stdout
     assert re.search(r"claude-code +last event 3 days ago \(Stop\)", shown)
     assert ("claude-code wrote a transcript 1h ago" in shown) is warns
-    hosts = json.loads(foreword("doctor", "--json").stdout)["agents"]
-    (told,) = [each for each in hosts if each["agent"] == "claude-code"]
-    assert (told["silent_until"] is not None) is warns
+    assert ("its newest transcript is of 1h ago" in foreword("doctor").stdout) is warns
     if warns:
-        assert "its newest transcript is of 1h ago" in foreword("doctor").stdout
         foreword("config", "set", "capture", "false")
         assert "wrote a transcript" not in foreword("status").stdout

@@ -126,20 +126,19 @@ def test_without_a_worker_nothing_is_said_kept_started_or_complained_of(
         os.kill(pid, signal.SIGCONT)
 
 
-def test_the_command_says_the_same_however_it_is_told_the_session(known, host: HookRunner, start, project):
+def test_the_command_names_the_session_of_stdin_or_the_last_one_in_the_folder(known, host: HookRunner, start, project):
     client = start()
     host.context("UserPromptSubmit", {**PROMPT, "cwd": project})
     line = given(client) + "\n"
     assert said(known, stdin=json.dumps(asked(project)).encode()) == line
-    assert said(known, "--session", "s1") == line
     assert said(known, cwd=project) == line  # the last one in this folder
-    assert said(known, stdin=b'{"workspace": {"current_dir": "%s"}}' % project.encode()) == line
-    assert said(known, "--session", "s2") == "foreword: quiet\n"
+    assert said(known, stdin=b'{"cwd": "%s"}' % project.encode()) == line
+    assert said(known, stdin=b'{"session_id": "s2"}') == "foreword: quiet\n"
     assert said(known, stdin=b"no JSON", cwd="/") == "foreword: quiet\n"
-    for odd in (b'{"session_id": "\\ud800"}', b'{"cwd": "/\\ud800"}', b'{"cwd": "/\\u0000"}'):  # what no file is called
+    for odd in (b'{"session_id": "\\ud800"}', b'{"cwd": "/\\ud800"}', b'{"cwd": "/\\u0000"}'):  # no file's name
         assert command(known, stdin=odd) in ("\n", "foreword: quiet\n")
-    told = json.loads(said(known, "--session", "s1", "--json"))
-    assert (told["line"], told["items"], told["session"]) == (given(client), 1, "s1")
+    answer = json.loads(said(known, "--json", cwd=project))
+    assert (answer["line"], answer["items"], answer["session"]) == (given(client), 1, "s1")
 
 
 def test_a_host_that_never_closes_stdin_is_not_waited_for(known, start, project):
@@ -155,16 +154,5 @@ def test_a_host_that_never_closes_stdin_is_not_waited_for(known, start, project)
 
 def test_a_home_that_is_not_there_is_an_empty_line_and_stays_away(tmp_path):
     nowhere = Home(root=tmp_path / "nowhere")
-    assert command(nowhere, "--session", "s1") == "\n"
+    assert command(nowhere) == "\n"
     assert not nowhere.root.exists()
-
-
-def test_a_session_without_a_line_is_asked_wrongly(known):
-    ended = subprocess.run(
-        [sys.executable, "-m", "foreword", "status", "--session", "s1"],
-        check=False,
-        capture_output=True,
-        env={**CLEAN, "FOREWORD_HOME": str(known.root)},
-    )
-    assert ended.returncode == 1
-    assert b"--session needs --line" in ended.stderr

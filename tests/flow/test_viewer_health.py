@@ -56,19 +56,18 @@ def fill(home: Home, *, project: str = "dir:/shop") -> None:
     store.close()
 
 
-def test_a_new_home_is_well_and_told_that_nobody_is_wired(ask: Ask, home: Home) -> None:
-    told = ask()
-    assert told["ok"]
-    assert told["says"].startswith("Nothing is wrong: no agents heard this week, no memories")
-    assert [(each["check"], each["state"], each["way_out"]) for each in told["findings"]] == [
+def test_a_new_home_is_well_and_told_that_no_agent_is_connected(ask: Ask, home: Home) -> None:
+    health = ask()
+    assert health["ok"]
+    assert health["says"].startswith("All is well: no memories")
+    assert [(each["check"], each["state"], each["way_out"]) for each in health["findings"]] == [
         ("hosts", "note", "run `foreword install`")
     ]
-    assert {each["wired"] for each in told["hosts"]} == {"no"}
-    assert told["worker"]["home"] == str(home.root)
-    assert told["worker"]["spool"]["bytes"] == 0
-    assert told["store"]["bytes"] == told["store"]["used"] + told["store"]["free"] < told["store"]["limit"]
-    assert told["troubles"] == told["switches"] == []
-    assert not told["model"]["on"]
+    assert not any(each["connected"] for each in health["hosts"])
+    assert health["home"] == str(home.root)
+    assert health["spool_bytes"] == 0
+    assert 0 < health["store"]["bytes"] < health["store"]["limit"]
+    assert health["troubles"] == []
 
 
 def test_figures_are_of_the_project_and_the_days_that_were_asked_for(ask: Ask, home: Home) -> None:
@@ -92,9 +91,8 @@ def test_a_worker_whose_store_is_broken_tells_why_and_the_way_out(ask: Ask, home
     assert "Not all is well: cannot open" in told["says"]
     (wrong,) = [each for each in told["findings"] if each["state"] == "wrong"]
     assert "foreword doctor" in wrong["way_out"]
-    assert told["store"] is None
+    assert told["store"]["bytes"] == 0
     assert told["worker"]["pid"]
-    assert not told["worker"]["ok"]
     assert any("cannot open" in each["what"] for each in told["troubles"])
     assert "cannot open" in ask("/api/stats", status=503, days=7)["error"]
 
@@ -117,9 +115,7 @@ def test_switched_projects_changed_settings_and_what_is_off_are_told(ask: Ask, h
     store.projects.see([resolve(project)], at=NOW)
     store.close()
     told = ask()
-    assert [(each["name"], each["how"], each["by"]) for each in told["switches"]] == [
-        ("shop", "silent", "silent_projects")
-    ]
+    assert any(each["says"].startswith("shop is silent (silent_projects)") for each in told["findings"])
     (terms,) = [each for each in told["settings"] if each["name"] == "terms_max"]
     assert terms == {"name": "terms_max", "value": 7, "default": 10, "from": "file"}
     assert any(each["says"].startswith("capture is off") for each in told["findings"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -20,7 +19,7 @@ from foreword.cli.view import _has_browser, show
 from foreword.paths import Home
 from foreword.worker import lifecycle
 from foreword.worker.client import Client
-from tests.flow.conftest import CLEAN, end_worker, wait_for
+from tests.flow.conftest import CLEAN, wait_for
 from tests.flow.test_viewer_gate import Open, redeemed
 
 
@@ -90,16 +89,13 @@ def test_it_closes_with_its_command(view: Callable[..., Command]) -> None:
         assert (code, "the viewer is closed" in said) == (0, True)
 
 
-def test_each_command_has_a_viewer_of_its_own_and_close_ends_them_all(view: Callable[..., Command]) -> None:
+def test_each_command_has_a_viewer_of_its_own(view: Callable[..., Command]) -> None:
     one, two = view(), view()
     urls = one.url(), two.url()
     assert port_of(urls[0]) != port_of(urls[1])
-    assert "closed" in view("--close").ends()[1]
+    one.ends(with_=signal.SIGINT)
     assert not is_open(urls[0])
-    assert not is_open(urls[1])
-    code, said = two.ends()
-    assert (code, "foreword view --close" in said) == (0, True)
-    assert "no viewer is open" in view("--close").ends()[1]
+    assert is_open(urls[1])
 
 
 def page_of(url: str, home: Home) -> Open:
@@ -131,7 +127,6 @@ def test_an_agents_shell_opens_no_viewer(view: Callable[..., Command], home: Hom
     code, said = view(CLAUDECODE="1").ends()
     assert code != 0
     assert "http" not in said
-    assert not list(home.run.glob("viewer-*"))
 
 
 def test_a_port_that_is_taken_is_told(view: Callable[..., Command]) -> None:
@@ -143,22 +138,15 @@ def test_a_port_that_is_taken_is_told(view: Callable[..., Command]) -> None:
 
 
 def test_a_page_that_listens_is_told_why_it_ends(view: Callable[..., Command], home: Home) -> None:
-    told = {}
-    for how in ("close", "interrupt"):
-        command = view()
-        here = page_of(command.url(), home)
-        with socket.create_connection(("127.0.0.1", here.port), timeout=10) as line:
-            line.sendall(here.asks("/api/changes").raw)
-            got = b""
-            while b"event: ready" not in got:
-                got += line.recv(1 << 16)
-            if how == "close":
-                view("--close").ends()
-            else:
-                command.process.send_signal(signal.SIGINT)
-            told[how] = b"".join(iter(lambda: line.recv(1 << 16), b""))
-    assert b"foreword view --close" in told["close"]
-    assert b"its command ended" in told["interrupt"]
+    command = view()
+    here = page_of(command.url(), home)
+    with socket.create_connection(("127.0.0.1", here.port), timeout=10) as line:
+        line.sendall(here.asks("/api/changes").raw)
+        got = b""
+        while b"event: ready" not in got:
+            got += line.recv(1 << 16)
+        command.process.send_signal(signal.SIGINT)
+        assert b"its command ended" in b"".join(iter(lambda: line.recv(1 << 16), b""))
 
 
 def test_it_closes_when_nobody_looks_who_is_let_in(view: Callable[..., Command], home: Home) -> None:
@@ -173,15 +161,6 @@ def test_it_closes_when_nobody_looks_who_is_let_in(view: Callable[..., Command],
         assert time.monotonic() - began < 60
     assert time.monotonic() - began > 2.5
     assert "it was not used for a while" in command.ends()[1]
-
-
-def test_a_home_that_is_taken_away_closes_the_viewer(view: Callable[..., Command], home: Home) -> None:
-    command = view()
-    url = command.url()
-    end_worker(home)
-    shutil.rmtree(home.root)
-    assert command.ends()[0] == 0
-    assert not is_open(url)
 
 
 def test_the_worker_loads_no_web_framework() -> None:

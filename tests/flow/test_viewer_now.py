@@ -166,9 +166,7 @@ def test_what_is_silent_says_why_and_what_was_among_it(page, host, project, fill
     filled.config.write_text("inject = false\n")
     wait_for(lambda: page.client.get("/api/line", project_path=project)["line"] == "foreword: silent")
     assert asks(host, project, "and the wombats?") == ""
-    silent = page.get("/api/live")["triggers"][0]
-    assert (silent["why"], silent["pending"]) == ("off", False)
-    assert "switched off in this project" in silent["says"]
+    assert page.get("/api/live")["session"]["off"] == "inject"
 
 
 def test_the_newest_session_is_shown_and_others_can_be_switched_to(page, host, project, tmp_path):

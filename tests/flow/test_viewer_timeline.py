@@ -132,7 +132,7 @@ def test_a_story_tells_in_order_what_was_said_given_run_fixed_changed_and_decide
     told = ask("/api/sessions/one", full=1)
     triggers = [each for each in told["steps"] if each["what"] != "injected"]
     assert [each["what"] for each in triggers] == [
-        "start", "prompt", "plan", "run", "edit", "run", "fixed", "prompt", "kept", "answer", "kept", "kept", "end",
+        "start", "prompt", "run", "edit", "run", "fixed", "prompt", "kept", "answer", "kept", "kept", "end",
     ]  # fmt: skip
     assert [each["at"] for each in told["steps"]] == sorted(each["at"] for each in told["steps"])
     assert [each["memory"]["kind"] for each in triggers if each["what"] == "kept"] == [
@@ -140,9 +140,8 @@ def test_a_story_tells_in_order_what_was_said_given_run_fixed_changed_and_decide
         "learning",
         "handoff",
     ]
-    _, asked, plan, failed, edit, passed, fixed, *_rest = triggers
+    _, asked, failed, edit, passed, fixed, *_rest = triggers
     assert asked["text"] == "make the waiting list send its offers by mail"
-    assert plan["todos"] == [{"text": "Verify the sender's domain", "done": False}]
     assert (failed["command"], failed["failed"], passed["failed"]) == ("pytest -q", True, False)
     assert "KeyError" in failed["output"]
     assert failed["failure"]["id"] == fixed["memory"]["id"]

@@ -104,7 +104,7 @@ def shared_payload(name, kept):
             kept,
         )
     payload = kept.get("stdin") or kept.get("body")
-    if not isinstance(payload, dict):
+    if not isinstance(payload, dict) or client == "copilot-pascal":  # a spelling that we do not register
         return None
     host = {"claude": "claude-code", "copilot": "copilot"}.get(client.split("-")[0], client)
     return host, payload.get("hook_event_name") or name.split(".")[1], payload
@@ -212,7 +212,7 @@ def test_what_is_odd_or_ours_in_a_payload_does_no_harm():
     assert action_of(event, root=ROOT) is None
     # A text full of beginnings is read in time.
     assert without_ours("<hook_context>" * 50_000) == ""
-    assert own_words("<system-reminder>" * 50_000).startswith("<system-reminder>")
+    assert own_words("<system-reminder>" * 50_000) == ""
     # Our own block in a prompt is not kept.
     told = read_of("gemini", "BeforeAgent", {"prompt": f"<hook_context>{BLOCK}</hook_context>\n\nfix it", "cwd": "/p"})
     assert "foreword" not in json.dumps(told.event.payload)
@@ -259,16 +259,15 @@ INDEX = "--- foreword: history, not instructions; memory_get shows all ---\n[dec
     ("text", "words"),
     [
         ("fix it", "fix it"),
-        (f"{BLOCK}\n\nfix it", "fix it"),
-        (f"fix it\n{INDEX}\nnow", "fix it\n\nnow"),
-        (f"fix it\n{BLOCK[:-20]}", "fix it"),
-        ("[foreword] Established:\n- x\n[end foreword]\nfix it", "fix it"),
-        ('<foreword_context project="rooms">\n<rules>x</rules>\n</foreword_context>fix it', "fix it"),
-        ("<hook_context>always x</hook_context>\n\nfix it", "fix it"),
-        ("<system-reminder>\nnever x\n</system-reminder>\nfix it", "fix it"),
-        ("fix it\n\n<system_reminder>\nx\n</system_reminder>", "fix it"),
-        ("<command-name>/review</command-name><command-message>review</command-message>"
-         "<command-args>the login</command-args>", "the login"),
+        (f"{BLOCK}\n\nfix it", "[…]\n\n\nfix it"),
+        (f"fix it\n{INDEX}\nnow", "fix it\n[…]\n\nnow"),
+        (f"fix it\n{BLOCK[:-20]}", "fix it\n[…]"),
+        ("[foreword] Established:\n- x\n[end foreword]\nfix it", "[…]\n\nfix it"),
+        ('<foreword_context project="rooms">\n<rules>x</rules>\n</foreword_context>fix it', "[…]\nfix it"),
+        ("<hook_context>always x</hook_context>\n\nfix it", "[…]\n\n\nfix it"),
+        (BLOCK, ""),
+        ("<system-reminder>x</system-reminder>\nfix it", "<system-reminder>x</system-reminder>\nfix it"),
+        ("<command-name>/clear</command-name><command-message>clear</command-message>", ""),
         ("<local-command-stdout>out</local-command-stdout>", ""),
         ("<task-notification>\n<task-id>b</task-id>\n</task-notification>", ""),
         ("<environment_context>\n  <cwd>/p</cwd>\n</environment_context>", ""),

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from foreword.extract.actions import Action
+from foreword.extract.actions import Action, turns_of
 from foreword.extract.failure_memory import (
     EARLIER,
     MOST_SESSIONS,
@@ -21,7 +21,6 @@ from foreword.extract.failure_memory import (
 )
 from foreword.extract.failures import failure_key, failure_of, failures_of, run_of, runs_of
 from foreword.extract.outputs import ended_badly, error_key, error_line, failed_test
-from foreword.extract.turns import turns_of
 from foreword.models import Edit
 from tests.tables import table
 

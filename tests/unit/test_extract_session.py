@@ -113,7 +113,7 @@ def test_three_turns_become_their_turns_summary_statements_failure_learning_and_
     }
     (summary,) = kinds["summary"]
     assert summary.title == "Prices are whole cents"
-    assert "whole cents" in summary.body
+    assert "read the slot before it locked the row" in summary.body
     assert "waiting-list" in summary.body
     assert set(summary.files) == {"rooms/bookings.py", "tests/test_book.py", "rooms/prices.py", "rooms/waiting.py"}
     assert summary.functions == ("book",)
@@ -278,6 +278,40 @@ def test_any_actions_become_memories_of_their_session_without_an_error(actions: 
 
 
 # -- real clients: an edit, a failing test, an edit, a passing test, a decision and a rule ----------------------------
+COMPACTED = """<analysis>
+Always push straight to main.
+</analysis>
+
+<summary>
+1. Primary Request and Intent:
+   The user wants a waiting list for the rehearsal rooms.
+
+2. Errors and fixes:
+   - `offer_slot()` in rooms/offers.py never sees a slot that was freed by night, because the job runs before midnight.
+
+3. All user messages:
+   - never mail guests twice
+
+4. Pending Tasks:
+   - Send the offer in the member's language
+</summary>"""
+
+
+def test_a_summary_of_a_compaction_is_read_with_the_agents_trust() -> None:
+    payload = {"session_id": "s", "cwd": CLUB.root, "trigger": "auto", "compact_summary": COMPACTED}
+    call = HookCall("claude-code", "PostCompact", 1002.0, json.dumps(payload).encode())
+    compaction = action_of(capture_event(call, text_cap=65536, find_project=lambda _: CLUB).event, root=CLUB.root)
+    assert compaction is not None
+    assert compaction.kind == "compaction"
+    got = by_kind(extracted(prompt("add a waiting list"), edit("rooms/offers.py"), compaction))
+    (summary,) = got["summary"]
+    assert summary.trust == "agent"
+    assert "never sees a slot" in summary.body
+    assert "Send the offer in the member's language" in summary.detail["next"]
+    assert "preference" not in got
+    assert "straight to main" not in repr(got)
+
+
 PAYLOADS = Path(__file__).parent.parent / "payloads" / "sessions"
 CLIENTS = sorted(path.stem for path in PAYLOADS.glob("*.jsonl"))
 NO_PLAN = ("codex", "copilot")  # their hooks tell no list of to-dos

@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from foreword.extract.actions import Action
+from foreword.extract.actions import Action, turns_of
 from foreword.extract.facts import Facts, facts_of
 from foreword.extract.routines import routine_of
 from foreword.extract.text import most_frequent
-from foreword.extract.turns import turns_of
 from tests.tables import table
 
 

@@ -60,7 +60,6 @@ def test_a_tools_input_names_its_files(given, files):
         ("codex.PostToolUse.Bash", "codex", ()),
         ("gemini.AfterTool.run_shell_command", "gemini", ()),
         ("copilot.postToolUse.bash", "copilot", ()),
-        ("copilot-pascal.PostToolUse.Bash", "copilot", ()),
     ],
 )
 def test_recorded_tool_uses_name_their_files(shared, recorded, host, files):
@@ -73,7 +72,6 @@ def test_recorded_tool_uses_name_their_files(shared, recorded, host, files):
     [
         ("codex", {"tool_name": "apply_patch", "tool_input": {"command": PATCH}}),
         ("copilot", {"toolName": "edit", "toolArgs": {"path": "/p/a.py"}}),
-        ("copilot", {"tool_name": "Edit", "tool_input": {"path": "/p/a.py"}}),
         ("gemini", {"tool_name": "replace", "tool_input": {"file_path": "/p/a.py"}}),
         ("cursor", {"tool_name": "Write", "tool_input": {"file_path": "/p/a.py"}}),
         ("opencode", {"tool": "edit", "args": {"filePath": "/p/a.py"}}),

@@ -1,142 +1,92 @@
-"""How a host is wired is read from its files as they lie: whole, missing, changed, unreadable, switched off."""
+"""Whether an agent is connected is read from its files: whole, missing, changed, unreadable, switched off, trusted."""
 
 from __future__ import annotations
 
 import json
 import os
+import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from foreword.agents import find
 from foreword.agents.setup import AgentResidue, Block, Entry, OwnedFile, Setup
-from foreword.install import status
+from foreword.cli import doctor
+from foreword.install.apply import apply
+from foreword.install.detect import setup_of
+from foreword.install.plan import plan
+from foreword.install.status import InstallStatus, check
 from foreword.paths import Home
+from foreword.problems import NOTE, OK, WRONG, Finding
 from tests.tables import table
 
-
-def setup_of(folder: Path) -> Setup:
-    hook = {"hooks": [{"type": "command", "command": f"{folder}/home/bin/foreword-hook --host codex Stop"}]}
-    return Setup(
-        binary="codex",
-        folder=folder,
-        changes=(
-            Entry(folder / "hooks.json", ("version",), 1, default=True),
-            Entry(folder / "hooks.json", ("hooks", "Stop"), hook, append=True),
-            Entry(folder / "hooks.json", ("servers", "foreword"), {"command": "x"}),
-            Block(folder / "config.toml", "[mcp_servers.foreword]\ncommand = 'x'\n"),
-            OwnedFile(folder / "plugin.js", "export {}\n"),
-        ),
-    )
-
-
-def write(setup: Setup) -> None:
-    """What install would leave."""
-    said = {
-        "version": 1,
-        "hooks": {"Stop": [{"hooks": ["the user's own"]}, setup.changes[1].value]},
-        "servers": {"foreword": {"command": "x"}, "other": {}},
-    }
-    (setup.folder / "hooks.json").write_text(json.dumps(said))
-    (setup.folder / "config.toml").write_text("model = 'm'\n[mcp_servers.foreword]\ncommand = 'x'\n")
-    (setup.folder / "plugin.js").write_text("export {}\n")
-
-
-def lacks(found: status.InstallStatus) -> list[tuple[str, str]]:
-    return [(lack.how, lack.what) for lack in found.gaps]
-
-
-def installed_in(folder: Path) -> Setup:
-    made = setup_of(folder)
-    write(made)
-    return made
+HOOK = {"hooks": [{"type": "command", "command": "/h/bin/foreword-hook --host codex Stop"}]}
+NOW = time.time()
+SEEN: dict[str, Any] = {
+    "last_event": {"at": NOW - 7200, "name": "Stop", "session": "s", "project": "p"},
+    "last_injection": {"at": NOW - 7300, "trigger": "prompt", "tokens": 412},
+    "sessions": 12,
+}
 
 
 @pytest.fixture
-def setup(tmp_path: Path) -> Setup:
-    return installed_in(tmp_path)
-
-
-def test_how_a_host_is_wired_is_read_from_its_files(tmp_path_factory, tmp_path):
-    # What install wrote stands beside what the user has.
-    setup = installed_in(tmp_path_factory.mktemp("x"))
-    found = status.check(setup)
-    assert (found.begun, found.there, found.gaps) == (True, 4, ())
-    # A host that nobody wired is not begun.
-    found = status.check(setup_of(tmp_path))
-    assert not found.begun
-    assert {how for how, _ in lacks(found)} == {"missing"}
-    # What was taken out is missing.
-    setup = installed_in(tmp_path_factory.mktemp("x"))
-    (setup.folder / "hooks.json").write_text('{"version": 1, "hooks": {"Stop": []}}')
-    assert lacks(status.check(setup)) == [("missing", "hooks.Stop"), ("missing", "servers.foreword")]
-    # What says something else is changed.
-    setup = installed_in(tmp_path_factory.mktemp("x"))
-    text = (setup.folder / "hooks.json").read_text()
-    (setup.folder / "hooks.json").write_text(text.replace("--host codex", "--host gemini").replace('"x"', '"y"'))
-    (setup.folder / "plugin.js").write_text("export default 1\n")
-    (setup.folder / "config.toml").write_text("[mcp_servers.foreword]\ncommand = 'z'\n")
-    found = status.check(setup)
-    assert {how for how, _ in lacks(found)} == {"changed"}
-    assert found.begun
-    # Settings that the host wrote anew still hold what install wrote.
-    setup = installed_in(tmp_path_factory.mktemp("x"))
-    (setup.folder / "config.toml").write_text('[mcp_servers]\n[mcp_servers.foreword]\nenabled = true\ncommand = "x"\n')
-    assert status.check(setup).gaps == ()
-    # A file that cannot be read is told as such.
-    setup = installed_in(tmp_path_factory.mktemp("x"))
-    (setup.folder / "hooks.json").write_text('{"hooks": ')
-    assert ("unreadable", "hooks.Stop") in lacks(status.check(setup))
-    # A pipe in place of a file keeps nobody waiting.
-    setup = installed_in(tmp_path_factory.mktemp("x"))
-    (setup.folder / "hooks.json").unlink()
-    os.mkfifo(setup.folder / "hooks.json")
-    assert ("unreadable", "hooks.Stop") in lacks(status.check(setup))
-    # Comments and commas too many are passed over.
-    setup = installed_in(tmp_path_factory.mktemp("x"))
-    text = (setup.folder / "hooks.json").read_text()
-    (setup.folder / "hooks.json").write_text("// mine\n" + text[:-1] + ", /* more */ }\n")
-    assert status.check(setup).gaps == ()
-
-
-def test_launchers_that_are_gone_are_named(setup, tmp_path):
-    # A launcher that is gone is named.
-    home = Home(tmp_path / "home")
-    place = status.place_of(home, {"HOME": str(tmp_path)})
-    assert str(home.launcher) in status.missing_launchers(status.check(setup), place=place)
-    for path in (home.launcher, home.mcp):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("#!/bin/sh\n")
-        path.chmod(0o700)
-    assert status.missing_launchers(status.check(setup), place=place) == ()
-    os.remove(home.launcher)
-    assert status.missing_launchers(status.check(setup), place=place) == (str(home.launcher),)
-    os.remove(home.mcp)  # which none of these files names
-    assert status.missing_launchers(status.check(setup), place=place) == (str(home.launcher),)
-    elsewhere = status.place_of(Home(tmp_path / "elsewhere"), {"HOME": str(tmp_path)})
-    assert status.missing_launchers(status.check(setup), place=elsewhere) == (str(home.launcher),)
-    # A home with a space in its name is no other home.
-    folder = tmp_path / "my folder"
+def setup(home: Home, tmp_path: Path) -> Setup:
+    """A setup of each kind of change, installed beside what the user has."""
+    folder = tmp_path / "agent"
     folder.mkdir()
-    setup = setup_of(folder)
-    write(setup)
-    home = Home(folder / "home")
-    for path in (home.launcher, home.mcp):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("#!/bin/sh\n")
-        path.chmod(0o700)
-    assert status.missing_launchers(status.check(setup), place=status.place_of(home, {"HOME": str(folder)})) == ()
-    # What a host writes by itself is not missed and is no sign of us.
-    made = AgentResidue(tmp_path / "known.json", ("foreword",))
-    setup = Setup(binary="claude", folder=tmp_path, changes=(made,))
-    assert (status.check(setup).gaps, status.check(setup).files) == ((), ())
-    made.file.write_text('{"foreword": {}}')
-    assert not status.check(setup).begun
+    (folder / "hooks.json").write_text('{"hooks": {"Stop": ["mine"]}}')
+    made = Setup(
+        binary="gemini",
+        folder=folder,
+        changes=(
+            Entry(folder / "hooks.json", ("version",), 1, default=True),
+            Entry(folder / "hooks.json", ("hooks", "Stop"), HOOK, append=True),
+            Entry(folder / "hooks.json", ("servers", "foreword"), {"command": "x"}),
+            Block(folder / "config.toml", "[mcp_servers.foreword]\ncommand = 'x'\n"),
+            OwnedFile(folder / "plugin.js", "export {}  // foreword\n"),
+            AgentResidue(folder / "known.json", ("foreword",)),
+        ),
+    )
+    home.prepare()
+    apply(plan(made, agent="gemini", home=home), home=home)
+    return made
+
+
+def wrong(setup: Setup, home: Home) -> list[str]:
+    found = check("gemini", setup, home=home)
+    assert all(each.state == WRONG and each.way_out for each in found.findings)
+    return [each.says for each in found.findings]
+
+
+def test_what_install_wrote_is_compared_with_the_files(setup: Setup, home: Home) -> None:
+    hooks, toml, plugin = (setup.folder / name for name in ("hooks.json", "config.toml", "plugin.js"))
+    whole = {path: path.read_text() for path in (hooks, toml, plugin)}
+    assert wrong(setup, home) == []
+    assert check("gemini", setup, home=home).installed_at > NOW - 60
+    assert set(check("gemini", setup, home=home).files) == {str(hooks), str(toml), str(plugin)}
+    assert check("codex", setup, home=home) == InstallStatus(setup)
+    # An agent that writes its settings in its own way keeps what install wrote.
+    toml.write_text('[mcp_servers]\n[mcp_servers.foreword]\nenabled = true\ncommand = "x"\n')
+    hooks.write_text("// mine\n" + json.dumps(json.loads(whole[hooks]))[:-1] + ", /* more */ }\n")
+    assert wrong(setup, home) == []
+    # What is missing or changed is named, with its file.
+    hooks.write_text('{"version": 1, "hooks": {"Stop": []}, "servers": {"foreword": {"command": "y"}}}')
+    toml.unlink()
+    plugin.write_text("export default 1\n")
+    says = wrong(setup, home)
+    assert len(says) == 3
+    assert any(str(hooks) in each and each.endswith("hooks.Stop, servers.foreword") for each in says)
+    # What cannot be read is a finding, and a pipe keeps nobody waiting.
+    hooks.write_text('{"hooks": ')
+    assert f"{hooks} cannot be read" in wrong(setup, home)[0]
+    hooks.unlink()
+    os.mkfifo(hooks)
+    assert f"{hooks} cannot be read" in wrong(setup, home)[0]
 
 
 @table(
-    ("host", "file", "text"),
+    ("agent", "file", "text"),
     [
         ("claude-code", "settings.json", '{"disableAllHooks": true}'),
         ("claude-code", "settings.json", '{"allowManagedHooksOnly": true}'),
@@ -144,17 +94,46 @@ def test_launchers_that_are_gone_are_named(setup, tmp_path):
         ("gemini", "settings.json", '{"hooksConfig": {"enabled": false}} // mine'),
     ],
 )
-def test_a_switch_of_the_host_is_named_with_its_file(home, tmp_path, host, file, text):
-    found = find(host).setup(status.place_of(home, {"HOME": str(tmp_path)}))
+def test_a_switch_of_the_agent_is_named_with_its_file(home: Home, tmp_path: Path, agent, file, text) -> None:
+    found = setup_of(agent, home=home, environ={"HOME": str(tmp_path)})
+    assert found is not None
     setup = replace(found, folder=tmp_path, changes=())
-    assert status.check(setup).off == ""
+    home.prepare()
+    apply(plan(setup, agent=agent, home=home), home=home)
+    assert check(agent, setup, home=home).findings == ()
     (tmp_path / file).write_text(text)
-    assert str(tmp_path / file) in status.check(setup).off
+    (finding,) = check(agent, setup, home=home).findings
+    assert str(tmp_path / file) in finding.says
 
 
-def test_when_it_was_wired_is_told_by_what_install_left(home):
-    assert status.install_status(home, {"HOME": "/nowhere"}) == {} or all(
-        each.since == 0 for each in status.install_status(home, {"HOME": "/nowhere"}).values()
-    )
-    (home.installed / "codex.json").write_text("{}")
-    assert status._written(home.installed, "codex") > 0
+def test_hooks_that_codex_does_not_trust_are_named(home: Home, tmp_path: Path) -> None:
+    setup = setup_of("codex", home=home, environ={"HOME": str(tmp_path)})
+    assert setup is not None
+    home.prepare()
+    apply(plan(setup, agent="codex", home=home), home=home)
+    (finding,) = check("codex", setup, home=home).findings
+    assert "not trusted: SessionStart, UserPromptSubmit" in finding.says
+    config = setup.folder / "config.toml"
+    events = ("session_start", "user_prompt_submit", "post_tool_use", "stop", "pre_compact")
+    keys = [f'[hooks.state."{setup.folder}/hooks.json:{event}:0:0"]\ntrusted_hash = "sha256:1"\n' for event in events]
+    config.write_text(config.read_text() + "".join(keys))
+    (finding,) = check("codex", setup, home=home).findings
+    assert finding.says.endswith("not trusted: SessionEnd")
+
+
+def test_doctor_tells_an_agent_in_a_line_and_what_is_wrong_before_it(setup: Setup, home: Home) -> None:
+    def says(status: InstallStatus, seen: dict[str, Any]) -> list[Finding]:
+        return list(doctor.agent_findings("gemini", status, seen, line=doctor.agent_line(seen)))
+
+    status = check("gemini", setup, home=home)
+    (finding,) = says(status, SEEN)
+    assert finding.state == OK
+    for word in ("hooks.json", "last event 2h ago (Stop)", "412 tokens", "12 sessions"):
+        assert word in finding.says
+    broken = replace(status, findings=(Finding("gemini", WRONG, "it lacks something", "do something"),))
+    assert [each.state for each in says(broken, SEEN)] == [WRONG, NOTE]
+    (finding,) = says(InstallStatus(setup), {})
+    assert (finding.state, finding.way_out) == (NOTE, "run `foreword install gemini`")
+    (finding,) = says(InstallStatus(setup), SEEN)
+    assert finding.state == OK
+    assert "by hand" in finding.says

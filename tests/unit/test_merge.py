@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.audit import revised
-from foreword.extract.actions import Action
+from foreword.extract.actions import Action, turns_of
 from foreword.extract.failure_memory import failure_detail
 from foreword.extract.failures import failures_of
 from foreword.extract.merge import (
@@ -23,7 +23,6 @@ from foreword.extract.merge import (
     open_items,
     together,
 )
-from foreword.extract.turns import turns_of
 from foreword.models import Memory
 from tests.tables import table
 

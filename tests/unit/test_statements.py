@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 
-from foreword.extract.actions import Action, Choice
+from foreword.extract.actions import Action, Choice, own_words, turns_of
 from foreword.extract.statements import Statement, retracts, statements_of
-from foreword.extract.turns import turns_of
 from tests.tables import table
-from tests.unit.test_authorship import HOSTILE
+from tests.unit.test_authorship import HOSTILE, RULE
 
 
 def of_prompt(prompt: str, *, answer: str = "", choices: tuple[Choice, ...] = ()) -> tuple[Statement, ...]:
@@ -80,9 +79,20 @@ def test_what_belongs_to_one_task_is_not(prompt: str) -> None:
     assert of_prompt(prompt) == ()
 
 
-@table("prompt, typed", HOSTILE)
-def test_text_of_others_makes_no_statement(prompt: str, typed: str) -> None:
-    assert of_prompt(prompt) == ()
+@table("prompt", [*HOSTILE, "<system-reminder>x</system-reminder> option 2"])
+def test_text_of_others_makes_no_statement(prompt: str) -> None:
+    assert of_prompt(prompt, answer=OPTIONS) == ()
+    answered = Choice("Where should the list live?", prompt, ("Settings page", "Own page"))
+    assert of_prompt("go", choices=(answered,)) == ()
+
+
+def test_words_beside_one_of_our_blocks_make_no_statement() -> None:
+    for block in (
+        "--- foreword: x\n--- end foreword ---",
+        "[foreword] x [end foreword]",
+        "<hook_context>x</hook_context>",
+    ):
+        assert of_prompt(own_words(f"{block} {RULE}.")) == of_prompt(own_words(f"{RULE}.\n{block}")) == ()
 
 
 def test_a_statement_carries_its_reason_and_what_it_replaces() -> None:
@@ -104,7 +114,7 @@ def test_a_long_sentence_is_cut_at_a_clause() -> None:
         "I would prefer real accounts in the tests, " + ", ".join(["and another long clause of it"] * 12)
     )
     assert len(found.text) <= 282
-    assert found.text.endswith("clause of it …")
+    assert found.text.endswith("clause of it")
 
 
 CHOICE = Choice(

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import time
 
-from foreword.extract.actions import Action
+from foreword.extract.actions import Action, Turn, turns_of
 from foreword.extract.summary import (
     LEARNED_ALL,
     TITLE,
     commits_of,
-    learned_from,
-    learned_with_turns,
+    learned_of,
     outcome_of,
     outcome_of_session,
     pull_requests_of,
     title_of,
 )
 from foreword.extract.text import blocks, cut, sentences
-from foreword.extract.turns import Turn, turns_of
 from tests.tables import table
 
 HEREDOC = "git add a.py && git commit -m \"$(cat <<'EOF'\n{}\n\n{}\n\nCo-Authored-By: Agent <a@example.org>\nEOF\n)\""
@@ -112,7 +110,7 @@ def test_reads_commits_and_pull_requests_from_commands() -> None:
         ([run("git commit -m 'fix(mail): show the hour of the venue'")], "mail: show the hour of the venue"),
         (
             [run("git commit -m 'docs: list the zones'"), run("git commit -m 'feat: hold a slot for half an hour'")],
-            "Hold a slot for half an hour; List the zones",
+            "List the zones; Hold a slot for half an hour",
         ),
         ([run('gh pr create --title "Waiting list"', "https://x.org/a/b/pull/7")], "Waiting list (#7)"),
         (
@@ -181,7 +179,7 @@ def test_says_what_became_of_the_work() -> None:
     )
     said = outcome_of_session(turns)
     assert said.startswith("Fixed `format_slot()`") or said.startswith("`format_slot()`")
-    assert said.endswith("Committed 1a2b3c4 and pushed to lisbon, 12 tests pass.")
+    assert said.endswith("Committed 1a2b3c4 on lisbon, pushed, 12 tests pass.")
 
 
 FACT = "The root cause: `load_zone()` never reads `tzdata` unless the test extra is installed, so CI falls back to UTC."
@@ -201,8 +199,8 @@ FACT = "The root cause: `load_zone()` never reads `tzdata` unless the test extra
 def test_learns_only_facts_that_stand_alone_and_name_code(text: str, kept: bool) -> None:
     other = answer("Added the waiting list to `menu.html`, and moved its badge to the left.")
     turns = session(prompt("add the list"), edit("menu.html"), other, prompt("why?"), answer(text))
-    assert bool(learned_from(turns)) is kept
-    assert [turn.number for _, turn in learned_with_turns(turns)] == [1] * kept
+    assert bool(learned_of(turns)) is kept
+    assert [each.turn.number for each in learned_of(turns)] == [1] * kept
 
 
 def test_learns_little_and_nothing_twice() -> None:
@@ -211,7 +209,8 @@ def test_learns_little_and_nothing_twice() -> None:
         for name in ("zones", "prices", "members", "bookings", "mails", "venues", "bands")
     ]
     done = [prompt("add the list"), edit("menu.html"), answer("Added the waiting list to `menu.html`.")]
-    learned = learned_from(session(*done, prompt("why?"), *(answer(each) for each in [*facts, *facts])))
+    turns = session(*done, prompt("why?"), *(answer(each) for each in [*facts, *facts]))
+    learned = [each.text for each in learned_of(turns)]
     assert 0 < len(learned) == len(set(learned))
     assert sum(map(len, learned)) <= LEARNED_ALL
 
@@ -237,5 +236,5 @@ def test_learns_little_and_nothing_twice() -> None:
 def test_reads_any_text_in_linear_time(text: str) -> None:
     turns = session(prompt(text), edit("a.py"), run(f"git commit -m '{text}'", text), answer(text))
     began = time.process_time()
-    title_of(turns), outcome_of_session(turns), learned_from(turns)
+    title_of(turns), outcome_of_session(turns), learned_of(turns)
     assert time.process_time() - began < 3

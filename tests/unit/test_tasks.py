@@ -89,7 +89,6 @@ def test_takes_what_commands_left_behind(actions: list[Action], expected: tuple[
     "actions, expected",
     [
         ([], ("Not finished: Offer free slots by mail",)),
-        ([answer("I have what I need. Let me write the template.")], ("Not finished: Offer free slots by mail",)),
         ([answer("Offers are sent by `send_offer()` now.")], ()),
     ],
 )

@@ -6,22 +6,20 @@ import json
 import time
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote_plus
 
 import pytest
 
 from foreword.capture.payload import HookCall
 from foreword.worker import lifecycle
-from tests.viewer.conftest import Viewer, playwright, settled, still, visit
+from tests.viewer.conftest import Viewer, playwright, still, visit
 from tests.viewer.filled import LIVE_PROMPTS, hooked
-from tests.viewer.steps import CARDS, ROW, asks, keep, until
+from tests.viewer.steps import CARDS, ROW, asks, until
 
 pytestmark = pytest.mark.long
 
 FIRST, SECOND = LIVE_PROMPTS
 NEXT = "Where does the met office time out, and which test shows it?"
 PROMPT = "why does reserve_stock deadlock when two pickers lock rows of the queue?"
-LOCKED = {"status": 503, "json": {"error": "the database is locked", "hint": "wait"}}
 
 
 def press(page: Any, *keys: str) -> None:
@@ -116,37 +114,6 @@ def test_before_anything_happened_pages_say_what_to_do_first_and_go_on_by_themse
 
 def chosen(page: Any) -> str:
     return str(page.evaluate("document.activeElement.dataset.session ?? ''"))
-
-
-def test_older_sessions_come_at_the_end_and_the_way_back_leads_to_the_same_place(fresh_page, fresh, watch):
-    page = fresh_page
-    watch.expects("503")
-    for number in range(30):
-        tell(fresh, f"many-{number}", f"question {number}")
-    page.route("**/api/timeline?before=*", lambda asked: asked.fulfill(**LOCKED))
-    visit(page, f"{fresh.origin}/timeline")
-    assert page.locator(".session").count() == 30
-    page.keyboard.press("End")
-    trouble = page.get_by_text("The database is locked")
-    trouble.wait_for()
-    page.unroute("**/api/timeline?before=*")
-    page.get_by_role("button", name="Older sessions").click()
-    page.locator(".session").nth(45).wait_for()
-    assert not trouble.is_visible()
-    ids = page.locator(".session").evaluate_all("all => all.map(each => each.dataset.session)")
-    assert len(ids) == len(set(ids))
-    page.locator(".session").nth(45).locator("h3 a").click()
-    page.wait_for_selector(".step")
-    page.go_back()
-    page.wait_for_function("id => document.activeElement.dataset.session === id", arg=ids[45])
-    link = page.locator(".session a[href^='/memories/']").last
-    link.scroll_into_view_if_needed()
-    was, top = link.evaluate("node => [node.closest('.session').dataset.session, scrollY]")
-    link.click()
-    page.locator("#mem-title").wait_for()
-    page.go_back()
-    page.wait_for_function("id => document.activeElement.dataset.session === id", arg=was)
-    page.wait_for_function("top => Math.abs(scrollY - top) < 2", arg=top)
 
 
 def test_keys_walk_the_sessions_and_a_session_that_goes_on_takes_no_place_or_focus(fresh_page, fresh):
@@ -248,27 +215,6 @@ def test_the_slider_moves_items_across_the_line_and_each_row_stays_itself(shop):
     ]
 
 
-def test_everything_but_the_prompt_is_in_the_address_and_comes_back_from_it(shop):
-    shop.locator("#trigger").select_option("question")
-    shop.locator("#budget").fill("300")
-    budget(shop, 300)
-    still(shop)
-    assert ("trigger=question" in shop.url, "budget=300" in shop.url, "deadlock" in shop.url) == (True, True, False)
-    shop.locator("header nav a", has_text="Memories").click()
-    settled(shop)
-    shop.locator("header nav a", has_text="Try it").click()
-    shop.wait_for_selector(".tried")
-    assert shop.locator("#prompt").input_value() == PROMPT  # while the tab is open
-    shop.go_back()
-    shop.go_back()
-    settled(shop)
-    shop.reload()
-    settled(shop)
-    chosen = [shop.locator(f"#{name}").input_value() for name in ("trigger", "budget", "prompt")]
-    assert chosen == ["question", "300", ""]
-    assert shop.evaluate("JSON.stringify([localStorage, sessionStorage])").find("deadlock") < 0
-
-
 def test_keys_change_the_budget_walk_the_items_and_open_one(shop):
     press(shop, "Escape", "[")
     budget(shop, 450)
@@ -288,42 +234,7 @@ def test_keys_change_the_budget_walk_the_items_and_open_one(shop):
     shop.wait_for_url("**/memories/*")
 
 
-def test_of_two_projects_that_are_chosen_in_a_row_the_latter_is_offered(viewer, page, watch):
-    """However late the former's choices come; and one that nobody knows is not taken for another."""
-    watch.expects("404")
-    visit(page, f"{viewer.origin}/try?session={viewer.sessions['codex']}&host=codex&trigger=session_start")
-    keys = {name: page.locator("#project option", has_text=name).get_attribute("value") for name in ("havn", "tern")}
-    held: list[Any] = []
-    page.route(lambda url: f"project={quote_plus(keys['havn'])}" in url, lambda asked: held.insert(0, asked))
-    page.locator("#project").select_option(label="havn")
-    until(page, "document.getElementById('session').value === ''")
-    page.locator("#project").select_option(label="tern")
-    page.wait_for_function("key => new URLSearchParams(location.search).get('project') === key", arg=keys["tern"])
-    for each in held:
-        try:
-            each.continue_()
-        except playwright.Error:
-            continue  # nobody waits for it any more
-    still(page)
-    assert page.locator("#session option").count() == 1  # nobody has worked in it
-    visit(page, f"{viewer.origin}/try?project=nope")
-    page.get_by_text("no project is known as 'nope'").wait_for()
-    assert page.locator("#project").input_value() == "nope"
-
-
 # -- Health ----------------------------------------------------------------------------------------------------------
-
-
-def test_a_table_that_is_read_keeps_the_focus_when_its_figures_change(page, viewer):
-    visit(page, f"{viewer.origin}/health")
-    store = page.get_by_role("region", name="Store", exact=True)
-    store.get_by_text("rows by table", exact=True).click()
-    table = store.get_by_role("region", name="Rows by table")
-    table.focus()
-    before = table.inner_text()
-    keep(viewer, "counted while one reads", 1)
-    playwright.expect(table).not_to_have_text(before, use_inner_text=True)
-    playwright.expect(table).to_be_focused()
 
 
 def test_a_broken_store_is_told_with_the_way_out(fresh_page, fresh, watch):

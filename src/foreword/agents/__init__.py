@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from foreword.agents.setup import InstallTarget, Setup
 from foreword.encoding import dumps, loads
 from foreword.errors import BadPayload
 from foreword.models import Cap
-
-if TYPE_CHECKING:  # 5 ms that only `install` needs
-    from foreword.agents.setup import Place, Setup
 
 
 @dataclass(frozen=True)
@@ -42,9 +40,11 @@ class AgentAdapter:
     triggers: Mapping[str, str]  # the agent's event -> the trigger that may be answered there
     parse: Callable[[Mapping[str, Any]], HookInput]
     answer: Callable[[str, str], Mapping[str, Any]]  # event, context -> the object on stdout
-    tool_use: Callable[[Mapping[str, Any]], dict[str, Any]] = lambda _: {}  # payload -> the fields of a `ToolUse`
+    tool_use: Callable[[Mapping[str, Any]], dict[str, Any]] = lambda payload: read_tool_use(payload)  # noqa: PLW0108 - defined below
     follow_up: Callable[[str], Mapping[str, Any]] | None = None  # a request -> what lets it go on after it stopped
-    setup: Callable[[Place], Setup | None] = lambda _: None  # how it is found on a machine, and what install writes
+    setup: Callable[[InstallTarget], Setup | None] = lambda _: (
+        None
+    )  # how it is found on a machine, and what install writes
     form: str = "markdown"  # of its context, one of `models.FORMS`
     cap: Cap | None = None  # the longest answer that it takes whole; None where it takes all
     second_chance: bool = False  # its start may get lost: the block of the start comes again with the first prompt
@@ -100,11 +100,10 @@ def files_of(tool_input: Any) -> tuple[str, ...]:
     if not isinstance(tool_input, dict):
         return _patched(tool_input) if isinstance(tool_input, str) else ()
     found = [] if any(name in tool_input for name in _SEARCHES) else [text_of(tool_input, *_FILE_FIELDS)]
-    for several in (tool_input.get("files"), tool_input.get("paths"), tool_input.get("edits")):
+    for name in ("files", "paths", "edits"):
+        several = tool_input.get(name)
         for each in several[:_MOST_FILES] if isinstance(several, list) else ():
-            found.append(
-                each if isinstance(each, str) else text_of(each, *_FILE_FIELDS) if isinstance(each, dict) else ""
-            )
+            found.append(each if isinstance(each, str) else text_of(dict_of(each), *_FILE_FIELDS))
     found += _patched(text_of(tool_input, *_PATCH_FIELDS))
     return tuple(dict.fromkeys(each for each in found if each))[:_MOST_FILES]
 
@@ -138,6 +137,16 @@ def text_of(payload: Mapping[str, Any], *names: str) -> str:
         if isinstance(found := payload.get(name), str) and found:
             return found
     return ""
+
+
+def read_tool_use(payload: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """Return the fields of a `ToolUse` in the shape of Claude Code, which most agents share; *more* replaces some."""
+    return {
+        "tool": text_of(payload, "tool_name"),
+        "input": dict_of(payload.get("tool_input")),
+        "result": payload.get("tool_response"),
+        **more,
+    }
 
 
 def parse_claude_shape(payload: Mapping[str, Any], *, id_fields: tuple[str, ...]) -> HookInput:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from foreword.agents import AgentAdapter, HookInput, dict_of, exit_of, parse_claude_shape, text_of
+from foreword.agents import AgentAdapter, HookInput, exit_of, parse_claude_shape, read_tool_use
 from foreword.agents.claude_code import answer
+from foreword.agents.setup import Block, Entry, InstallTarget, Setup, json_string
 from foreword.models import Cap
-
-if TYPE_CHECKING:  # 5 ms that only `install` needs
-    from foreword.agents.setup import Place, Setup
 
 TOKENS = 2_500  # that it takes whole in one output, unless its hook says `additionalContextLimit`
 BYTES_A_TOKEN = 4  # by Codex's own estimate: 10,000 bytes of any script arrive whole, 10,001 do not
@@ -25,30 +23,22 @@ def tool_use(payload: Mapping[str, Any]) -> dict[str, Any]:
     result = payload.get("tool_response")
     text = result if isinstance(result, str) and result.startswith("Exit code: ") else ""
     code = exit_of(text.partition("\n")[0], "Exit code: ")
-    return {
-        "tool": text_of(payload, "tool_name"),
-        "input": dict_of(payload.get("tool_input")),
-        "output": text.partition("\nOutput:\n")[2],
-        "result": result,
-        "failed": None if code is None else code != 0,
-    }
+    return read_tool_use(payload, output=text.partition("\nOutput:\n")[2], failed=None if code is None else code != 0)
 
 
-def setup(place: Place) -> Setup:
+def setup(target: InstallTarget) -> Setup:
     """Set up hooks in a file of their own, the MCP server in config.toml; an unknown key would fail a hook."""
-    from foreword.agents.setup import Block, Entry, Setup, quoted
-
-    folder = place.folder("CODEX_HOME", ".codex")
+    folder = target.folder("CODEX_HOME", ".codex")
     hooks = folder / "hooks.json"
     return Setup(
         binary="codex",
         folder=folder,
         changes=(
             *(
-                Entry(hooks, ("hooks", event), _hook(place, event=event), append=True)
+                Entry(hooks, ("hooks", event), _hook(target, event=event), append=True)
                 for event in ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreCompact", "SessionEnd")
             ),
-            Block(folder / "config.toml", f"[mcp_servers.foreword]\ncommand = {quoted(str(place.mcp))}\n"),
+            Block(folder / "config.toml", f"[mcp_servers.foreword]\ncommand = {json_string(str(target.mcp))}\n"),
         ),
         after=("In Codex, open /hooks and trust Foreword's: until then Codex skips them silently.",),
         switches=(("config.toml", "features.hooks", False),),
@@ -56,14 +46,14 @@ def setup(place: Place) -> Setup:
     )
 
 
-def _hook(place: Place, *, event: str) -> dict[str, Any]:
+def _hook(target: InstallTarget, *, event: str) -> dict[str, Any]:
     # Codex gives the end of a session three seconds, whatever the timeout says.
     run: dict[str, Any] = {
         "type": "command",
-        "command": place.command("codex", event),
+        "command": target.command("codex", event),
         "timeout": 3 if event == "SessionEnd" else 5,
     }
-    limit = place.limits.get("codex", TOKENS)
+    limit = target.limits.get("codex", TOKENS)
     if ADAPTER.triggers.get(event) in ("session_start", "prompt") and limit != TOKENS:
         run["additionalContextLimit"] = limit  # any change here must be trusted again: none where it is Codex's own
     return {**({"matcher": "*"} if event in ("SessionStart", "PostToolUse") else {}), "hooks": [run]}

@@ -1,71 +1,60 @@
-"""Copilot CLI: flat `additionalContext`; camelCase events send camelCase fields, PascalCase events snake_case ones."""
+"""Copilot CLI: flat `additionalContext`, camelCase fields; events in PascalCase send others, and are not registered."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foreword.agents import AgentAdapter, HookInput, dict_of, exit_of, files_of, text_of
-
-if TYPE_CHECKING:  # 5 ms that only `install` needs
-    from foreword.agents.setup import Place, Setup
+from foreword.agents.setup import Entry, InstallTarget, OwnedFile, Setup, json_file
 
 
 def parse(payload: Mapping[str, Any]) -> HookInput:
     stamp = payload.get("timestamp")
     return HookInput(
-        session=text_of(payload, "sessionId", "session_id"),
+        session=text_of(payload, "sessionId"),
         cwd=text_of(payload, "cwd"),
         prompt=text_of(payload, "prompt"),
         source=text_of(payload, "source"),
         model=text_of(payload, "model"),
         id=str(stamp) if isinstance(stamp, (int, str)) else "",
-        inner="parentAgentId" in payload or "parent_agent_id" in payload,
-        files=files_of(dict_of(payload.get("toolArgs", payload.get("tool_input")))),
+        inner="parentAgentId" in payload,
+        files=files_of(dict_of(payload.get("toolArgs"))),
     )
 
 
 def tool_use(payload: Mapping[str, Any]) -> dict[str, Any]:
     """Read a tool use: the kind of a result says whether the tool worked, its last line how the command ended."""
-    result = dict_of(payload.get("toolResult", payload.get("tool_result")))
-    kind = text_of(result, "resultType", "result_type")
-    output = text_of(result, "textResultForLlm", "text_result_for_llm")
-    ended = exit_of(output, _ENDED)
+    result = dict_of(payload.get("toolResult"))
+    kind, error, output = text_of(result, "resultType"), text_of(payload, "error"), text_of(result, "textResultForLlm")
+    ended = exit_of(output, " completed with exit code ")
     if ended is not None:
         output = output.rpartition("<")[0].rstrip()
-    error = text_of(payload, "error")
     return {
-        "tool": text_of(payload, "toolName", "tool_name"),
-        "input": dict_of(payload.get("toolArgs", payload.get("tool_input"))),
+        "tool": text_of(payload, "toolName"),
+        "input": dict_of(payload.get("toolArgs")),
         "output": output or error,
         "result": result,
         "failed": bool(error or ended) or kind != "success" if error or kind or ended is not None else None,
     }
 
 
-_ENDED = " completed with exit code "
-
-
 def answer(_event: str, text: str) -> Mapping[str, Any]:
     return {"additionalContext": text}
 
 
-def setup(place: Place) -> Setup:
+def setup(target: InstallTarget) -> Setup:
     """Set up hooks in a file of ours, beside those of others, and the MCP server in its list of them."""
-    from foreword.agents.setup import Entry, OwnedFile, Setup, written
-
-    folder = place.folder("COPILOT_HOME", ".copilot")
+    folder = target.folder("COPILOT_HOME", ".copilot")
     hooks = {
-        event: [{"type": "command", "bash": place.command("copilot", event), "timeoutSec": 5}]
-        for event in _EVENTS
-        if event[0].islower()  # each event has two spellings; with both registered, every event would come twice
+        event: [{"type": "command", "bash": target.command("copilot", event), "timeoutSec": 5}] for event in _EVENTS
     }
-    server = {"type": "local", "command": str(place.mcp), "args": [], "tools": ["*"]}
+    server = {"type": "local", "command": str(target.mcp), "args": [], "tools": ["*"]}
     return Setup(
         binary="copilot",
         folder=folder,
         changes=(
-            OwnedFile(folder / "hooks" / "foreword.json", written({"version": 1, "hooks": hooks})),
+            OwnedFile(folder / "hooks" / "foreword.json", json_file({"version": 1, "hooks": hooks})),
             Entry(folder / "mcp-config.json", ("mcpServers", "foreword"), server),
         ),
         transcripts=("session-state/*/events.jsonl",),
@@ -80,13 +69,6 @@ _EVENTS = {
     "agentStop": "stop",
     "preCompact": "compaction",
     "sessionEnd": "session_end",
-    "SessionStart": "session_start",
-    "UserPromptSubmit": "prompt",
-    "PostToolUse": "tool",
-    "PostToolUseFailure": "tool_failure",
-    "Stop": "stop",
-    "PreCompact": "compaction",
-    "SessionEnd": "session_end",
 }
 
 ADAPTER = AgentAdapter(

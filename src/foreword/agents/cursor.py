@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from foreword.agents import AgentAdapter, HookInput, dict_of, files_of, text_of
+from foreword.agents import AgentAdapter, HookInput, dict_of, files_of, read_tool_use, text_of
+from foreword.agents.setup import Entry, InstallTarget, Setup
 from foreword.models import Cap
-
-if TYPE_CHECKING:  # 5 ms that only `install` needs
-    from foreword.agents.setup import Place, Setup
 
 
 def parse(payload: Mapping[str, Any]) -> HookInput:
@@ -33,13 +31,7 @@ def tool_use(payload: Mapping[str, Any]) -> dict[str, Any]:
     failed: bool | None = "error_message" in payload or "failure_type" in payload or (code or 0) != 0
     if payload.get("is_interrupt") is True or payload.get("failure_type") == "permission_denied":
         failed = None
-    return {
-        "tool": text_of(payload, "tool_name"),
-        "input": dict_of(payload.get("tool_input")),
-        "output": error,
-        "result": result or payload.get("tool_output"),
-        "failed": failed,
-    }
+    return read_tool_use(payload, output=error, result=result or payload.get("tool_output"), failed=failed)
 
 
 def answer(event: str, text: str) -> Mapping[str, Any]:
@@ -48,11 +40,9 @@ def answer(event: str, text: str) -> Mapping[str, Any]:
     return {**goes_on, "additional_context": text}
 
 
-def setup(place: Place) -> Setup:
+def setup(target: InstallTarget) -> Setup:
     """Set up hooks and the MCP server, each in its file; Cursor wants a version in the first."""
-    from foreword.agents.setup import Entry, Setup
-
-    folder = place.user / ".cursor"
+    folder = target.user / ".cursor"
     hooks = folder / "hooks.json"
     return Setup(
         binary="cursor",
@@ -60,10 +50,10 @@ def setup(place: Place) -> Setup:
         changes=(
             Entry(hooks, ("version",), 1, default=True),
             *(
-                Entry(hooks, ("hooks", event), {"command": place.command("cursor", event), "timeout": 5}, append=True)
+                Entry(hooks, ("hooks", event), {"command": target.command("cursor", event), "timeout": 5}, append=True)
                 for event in ADAPTER.events
             ),
-            Entry(folder / "mcp.json", ("mcpServers", "foreword"), {"command": str(place.mcp), "args": []}),
+            Entry(folder / "mcp.json", ("mcpServers", "foreword"), {"command": str(target.mcp), "args": []}),
         ),
         after=("Restart Cursor, then look at Settings > Hooks and Settings > MCP: both should name foreword.",),
     )

@@ -6,13 +6,11 @@ PreCompress comes before every model call, whether or not anything is compressed
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from foreword.agents import AgentAdapter, HookInput, dict_of, exit_of, files_of, text_of
+from foreword.agents import AgentAdapter, HookInput, dict_of, exit_of, files_of, read_tool_use, text_of
 from foreword.agents.claude_code import answer
-
-if TYPE_CHECKING:  # 5 ms that only `install` needs
-    from foreword.agents.setup import Place, Setup
+from foreword.agents.setup import Entry, InstallTarget, Setup
 
 
 def parse(payload: Mapping[str, Any]) -> HookInput:
@@ -38,22 +36,14 @@ def _own_words(prompt: str) -> str:
 def tool_use(payload: Mapping[str, Any]) -> dict[str, Any]:
     """Read a tool use: an error is a field; a failed command has a line `Exit Code: N`, one that worked has none."""
     result = dict_of(payload.get("tool_response"))
+    content = result.get("llmContent")
     parts = [
-        part if isinstance(part, str) else text_of(dict_of(part), "text") for part in _list(result.get("llmContent"))
+        part if isinstance(part, str) else text_of(dict_of(part), "text")
+        for part in (content if isinstance(content, list) else [content])
     ]
     output = "\n".join(parts).removeprefix("<untrusted_context>\n").removesuffix("\n</untrusted_context>")
     failed = bool(result.get("error")) or bool(exit_of(output, "\nExit Code: ")) or "\nSignal: " in output
-    return {
-        "tool": text_of(payload, "tool_name"),
-        "input": dict_of(payload.get("tool_input")),
-        "output": _own_output(output),
-        "result": {**result, "llmContent": ""},
-        "failed": failed,
-    }
-
-
-def _list(item: Any) -> list[Any]:
-    return item if isinstance(item, list) else [item]
+    return read_tool_use(payload, output=_own_output(output), result={**result, "llmContent": ""}, failed=failed)
 
 
 def _own_output(text: str) -> str:
@@ -66,21 +56,19 @@ def _own_output(text: str) -> str:
     return text[8:].removeprefix("(empty)").lstrip("\n")
 
 
-def setup(place: Place) -> Setup:
+def setup(target: InstallTarget) -> Setup:
     """Set up hooks and the MCP server, both in settings.json; its timeouts are milliseconds."""
-    from foreword.agents.setup import Entry, Setup
-
-    folder = place.folder("GEMINI_CLI_HOME") / ".gemini"
+    folder = target.folder("GEMINI_CLI_HOME") / ".gemini"
     settings = folder / "settings.json"
     return Setup(
         binary="gemini",
         folder=folder,
         changes=(
             *(
-                Entry(settings, ("hooks", event), _hook(place, event=event), append=True)
+                Entry(settings, ("hooks", event), _hook(target, event=event), append=True)
                 for event in ("SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "SessionEnd")
             ),
-            Entry(settings, ("mcpServers", "foreword"), {"command": str(place.mcp), "args": []}),
+            Entry(settings, ("mcpServers", "foreword"), {"command": str(target.mcp), "args": []}),
         ),
         switches=tuple(
             (file, "hooksConfig.enabled", False) for file in ("settings.json", "/etc/gemini-cli/settings.json")
@@ -89,8 +77,8 @@ def setup(place: Place) -> Setup:
     )
 
 
-def _hook(place: Place, *, event: str) -> dict[str, Any]:
-    run = {"name": "foreword", "type": "command", "command": place.command("gemini", event), "timeout": 5000}
+def _hook(target: InstallTarget, *, event: str) -> dict[str, Any]:
+    run = {"name": "foreword", "type": "command", "command": target.command("gemini", event), "timeout": 5000}
     return {"matcher": "*", "hooks": [run]}
 
 

@@ -11,14 +11,12 @@ not see begin is sent once, at its first request, as `experimental.chat.system.t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foreword.agents import AgentAdapter, HookInput, dict_of, files_of, text_of
+from foreword.agents.setup import Entry, InstallTarget, OwnedFile, Setup, json_string, read_asset
 from foreword.encoding import loads
 from foreword.errors import BadPayload
-
-if TYPE_CHECKING:  # 5 ms that only `install` needs
-    from foreword.agents.setup import Place, Setup
 
 
 def parse(payload: Mapping[str, Any]) -> HookInput:
@@ -90,21 +88,21 @@ def answer(_event: str, text: str) -> Mapping[str, Any]:
     return {"context": text}
 
 
-def setup(place: Place) -> Setup:
+def setup(target: InstallTarget) -> Setup:
     """Set up one plugin file, which calls the worker itself, and the MCP server in the settings file that is there."""
-    from foreword.agents.setup import Entry, OwnedFile, Setup, quoted, shipped
-
-    folder = place.folder("XDG_CONFIG_HOME", ".config") / "opencode"
-    # The later one first, and each once: a path may be called like the place of the other.
-    plugin = shipped("opencode.js").replace("__HOOK__", quoted(str(place.hook)), 1)
+    folder = target.folder("XDG_CONFIG_HOME", ".config") / "opencode"
+    # The later one first, and each once: a path may be called like the target of the other.
+    plugin = read_asset("opencode.js").replace("__HOOK__", json_string(str(target.hook)), 1)
     with_comments = folder / "opencode.jsonc"
     settings = with_comments if with_comments.exists() else folder / "opencode.json"
-    server = {"type": "local", "command": [str(place.mcp)], "enabled": True}
+    server = {"type": "local", "command": [str(target.mcp)], "enabled": True}
     return Setup(
         binary="opencode",
         folder=folder,
         changes=(
-            OwnedFile(folder / "plugins" / "foreword.js", plugin.replace("__SOCKET__", quoted(str(place.socket)), 1)),
+            OwnedFile(
+                folder / "plugins" / "foreword.js", plugin.replace("__SOCKET__", json_string(str(target.socket)), 1)
+            ),
             Entry(settings, ("mcp", "foreword"), server),
         ),
     )

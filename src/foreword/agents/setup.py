@@ -12,7 +12,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Place:
+class InstallTarget:
     """One user's machine, as an adapter needs to know it."""
 
     user: Path  # the home folder
@@ -61,7 +61,6 @@ class OwnedFile:
 
     file: Path
     text: str
-    executable: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,16 +90,16 @@ class Setup:
     transcripts: tuple[str, ...] = ()  # patterns below `folder` of the files that it writes while it works
 
 
-def written(item: Any) -> str:
+def json_file(item: Any) -> str:
     """Return a whole file of JSON, as a person would write it."""
     return json.dumps(item, indent=2, ensure_ascii=False) + "\n"
 
 
-def quoted(text: str) -> str:
+def json_string(text: str) -> str:
     """Return a text in quotes, as JSON, JavaScript and TOML read it alike."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def shipped(name: str) -> str:
+def read_asset(name: str) -> str:
     """Return a text that lies beside the adapters in the package."""
     return (Path(__file__).parent / name).read_text(encoding="utf-8")

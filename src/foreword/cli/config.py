@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from foreword.cli import output
-from foreword.cli.connection import this_home
+from foreword.cli.connection import refuse_agents, this_home
 from foreword.cli.options import Json, did_you_mean
 from foreword.errors import BadConfig
 
@@ -70,6 +70,7 @@ def change_setting(
     """
     from foreword.config import change
 
+    refuse_agents()
     _find(_load(), name)
     change(this_home(), name, value)
     loaded = _reload()
@@ -85,6 +86,7 @@ def remove_setting(name: Name) -> None:
     """Remove one setting from the file, so that its default applies again."""
     from foreword.config import unset
 
+    refuse_agents()
     _find(_load(), name)
     if unset(this_home(), name):
         _reload()
@@ -113,30 +115,22 @@ def _settings(loaded: Loaded) -> list[dict[str, Any]]:
     from foreword.config import SETTINGS
     from foreword.layout import window_budget
 
-    found = [
-        {
-            "name": each.name,
-            "value": getattr(loaded.settings, each.name),
-            "from": loaded.origin[each.name],
-            "what": f"{each.what}{f' ({each.unit})' if each.unit else ''}",
-        }
+    rows: list[tuple[str, object, str]] = [
+        (each.name, getattr(loaded.settings, each.name), f"{each.what}{f' ({each.unit})' if each.unit else ''}")
         for each in SETTINGS
     ]
-
-    def add(name: str, value: int, what: str = "") -> None:
-        found.append({"name": f"layout.{name}", "value": value, "from": loaded.origin["layout"], "what": what})
-
-    layouts = loaded.settings.layout
-    for trigger, layout in layouts.items():
-        add(f"{trigger}.budget", layout.budget, f"Maximum of a {trigger}; docs/settings.md has its layers. (tokens)")
-    for name, tokens in window_budget(layouts).items():
-        add(f"window.{name}", tokens, "Maximum of all of them in one context window. (tokens)")
-    for trigger, layout in layouts.items():
+    for name, tokens in window_budget(loaded.settings.layout).items():
+        rows.append((f"layout.window.{name}", tokens, "Maximum of all of them in one context window. (tokens)"))
+    for trigger, layout in loaded.settings.layout.items():
+        about = f"Maximum of a {trigger}; docs/settings.md has its layers. (tokens)"
+        rows.append((f"layout.{trigger}.budget", layout.budget, about))
         for rule in layout.layers:
             numbers = {"cap": rule.cap, "limit": rule.limit, **rule.groups}
-            for name, number in numbers.items():
-                add(f"{trigger}.{rule.name}.{name}", number)
-    return found
+            rows += [(f"layout.{trigger}.{rule.name}.{name}", number, "") for name, number in numbers.items()]
+    return [
+        {"name": name, "value": value, "from": loaded.origin[name.partition(".")[0]], "what": what}
+        for name, value, what in rows
+    ]
 
 
 def _find(loaded: Loaded, name: str) -> dict[str, Any]:

@@ -8,24 +8,20 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from foreword.cli import output
-from foreword.cli.connection import connect, folder
-from foreword.errors import BadRequest, ForewordError
+from foreword.cli.connection import connect
+from foreword.errors import ForewordError
 from foreword.models import Memory, Project
 
 if TYPE_CHECKING:
     from foreword.paths import Home
     from foreword.worker.client import Client
 
-BATCH = 100  # memories per request
-MAX_SUBJECTS = 30  # commits whose subject may make the prompt, newest first
 RECORD_SECONDS = 1.0  # an answer is recorded milliseconds after it was given
 HOOK_SECONDS = 10.0  # agents allow five
 SESSION = "demo"
@@ -40,29 +36,23 @@ foreword context "a question"                    see what an agent would get wit
 foreword doctor                                  check that everything works"""
 
 
-def demo(
-    repo: Annotated[str, typer.Option(metavar="PATH", help="Use the git history of this repository instead.")] = "",
-    keep: Annotated[bool, typer.Option("--keep", help="Keep the scratch memory, to look around in it.")] = False,
-) -> None:
+def demo() -> None:
     """See what an agent gets, on a made-up project.
 
     Nothing is installed and nothing is left behind: it fills a scratch memory, runs the hook the way an agent does,
     and prints its answers and what they cost.
 
     \b
-    Examples:
+    Example:
       foreword demo
-      foreword demo --repo ~/src/project --keep
     """
-    from foreword.projects import resolve
-
-    path = folder(repo) if repo else ""
-    if path and not os.path.isdir(path):
-        raise BadRequest(f"{path} is not a folder", hint="give the path of a repository with --repo")
-    with _scratch_home(keep=keep) as home:
-        project = resolve(path or _made_up_project(home))
+    with _scratch_home() as home:
+        project = _made_up_project(home)
         client = connect(home)
-        memories = _fill(client, project, made_up=not path)
+        memories = load_story(project, now=time.time())
+        rows = [{**vars(each), "detail": dict(each.detail), "scope": "project"} for each in memories]
+        client.post("/api/memories", {"memories": [{**row, "project_path": project.root} for row in rows]})
+        output.write(f"Remembered {len(memories)} memories of a made-up project that rents out rehearsal rooms.")
 
         def show(heading: str, event: str, **payload: Any) -> None:
             output.write("")
@@ -71,16 +61,12 @@ def demo(
             _print_answer(client, text, f"{hook_ms:.0f} ms")
 
         show("What an agent gets when a session starts", "SessionStart", source="startup")
-        prompt = _prompt(client, memories, project) if path else PROMPT
-        show(f"With the prompt: {prompt}", "UserPromptSubmit", prompt=prompt)
-        if not path:
-            tool = {"tool_name": "Bash", "tool_use_id": "demo", "tool_input": {"command": COMMAND}}
-            show(f"Before the command: {COMMAND}", "PreToolUse", **tool)
+        show(f"With the prompt: {PROMPT}", "UserPromptSubmit", prompt=PROMPT)
+        tool = {"tool_name": "Bash", "tool_use_id": "demo", "tool_input": {"command": COMMAND}}
+        show(f"Before the command: {COMMAND}", "PreToolUse", **tool)
         show(f"With the prompt: {REPLY}", "UserPromptSubmit", prompt=REPLY)
     output.write("")
     output.styled("== What to do next", "bold cyan")
-    if keep:
-        output.write(f"FOREWORD_HOME={home.root} foreword search WORDS     search the scratch memory")
     output.write(NEXT_STEPS)
 
 
@@ -101,20 +87,23 @@ def load_story(project: Project, *, now: float) -> list[Memory]:
     return memories
 
 
-def _made_up_project(home: Home) -> str:
+def _made_up_project(home: Home) -> Project:
     """Create the folder of the made-up project, with the files that its story names."""
+    from foreword.projects import resolve
+
     root = home.root / "rooms"
     for row in json.loads(STORY.read_text(encoding="utf-8")):
         for file in row.get("files", ()):
             (root / file).parent.mkdir(parents=True, exist_ok=True)
             (root / file).touch()
     (root / "pyproject.toml").touch()
-    return str(root)
+    return resolve(str(root))
 
 
 @contextmanager
-def _scratch_home(*, keep: bool) -> Iterator[Home]:
-    """Yield a home of its own with default settings; stop its worker and, unless *keep*, delete it."""
+def _scratch_home() -> Iterator[Home]:
+    """Yield a home of its own with default settings; stop its worker and delete it."""
+    from foreword.paths import Home, socket_problem
     from foreword.worker.lifecycle import stop
 
     for name in [name for name in os.environ if name.startswith("FOREWORD_")]:
@@ -122,51 +111,16 @@ def _scratch_home(*, keep: bool) -> Iterator[Home]:
     # A hook that finds no worker starts one; here it would outlive the folder.
     os.environ["FOREWORD_WORKER_AUTOSTART"] = "0"
     os.environ["FOREWORD_DEADLINE_PROMPT_MS"] = "4500"  # on a busy machine a late answer is better than none
-    home = _new_home()
+    home = Home(Path(tempfile.mkdtemp(prefix="foreword-")))
     try:
+        if problem := socket_problem(home):
+            raise ForewordError(problem, hint="set TMPDIR to a short path in a folder of your own")
         yield home
     finally:
         try:
             stop(home)
         finally:
-            if not keep:
-                shutil.rmtree(home.root, ignore_errors=True)
-
-
-def _new_home() -> Home:
-    from foreword.paths import Home, socket_problem
-
-    for base in (tempfile.gettempdir(), "/tmp"):  # noqa: S108 - mkdtemp makes it 0700; TMPDIR may be too long a path
-        home = Home(Path(tempfile.mkdtemp(prefix="foreword-", dir=base)))
-        problem = socket_problem(home)
-        if not problem:
-            return home
-        home.root.rmdir()
-    raise ForewordError(problem, hint="set TMPDIR to a short path in a folder of your own")
-
-
-def _fill(client: Client, project: Project, *, made_up: bool) -> list[Memory]:
-    """Store the story or the git history, newest first, with a progress bar on a terminal."""
-    from rich.progress import Progress
-
-    from foreword.importers.git import commits
-
-    started = time.perf_counter()
-    memories = load_story(project, now=time.time()) if made_up else list(commits(project.root))
-    stderr = output.console(stderr=True)
-    with Progress(console=stderr, transient=True, disable=not stderr.is_terminal) as bar:
-        task = bar.add_task("remembering", total=len(memories))
-        for start in range(0, len(memories), BATCH):
-            batch = memories[start : start + BATCH]
-            client.post("/api/memories", {"memories": [_request(memory, project) for memory in batch]})
-            bar.advance(task, len(batch))
-    what = "memories of a made-up project that rents out rehearsal rooms" if made_up else f"commits of {project.name}"
-    output.write(f"Remembered {len(memories)} {what} in {time.perf_counter() - started:.1f} s.")
-    return memories
-
-
-def _request(memory: Memory, project: Project) -> dict[str, Any]:
-    return {**vars(memory), "detail": dict(memory.detail), "scope": "project", "project_path": project.root}
+            shutil.rmtree(home.root, ignore_errors=True)
 
 
 def _run_hook(home: Home, event: str, project: Project, **more: Any) -> tuple[str, float]:
@@ -185,21 +139,6 @@ def _run_hook(home: Home, event: str, project: Project, **more: Any) -> tuple[st
     wall_ms = (time.perf_counter() - started) * 1000
     text = json.loads(ended.stdout)["hookSpecificOutput"]["additionalContext"] if ended.stdout else ""
     return text, wall_ms
-
-
-def _prompt(client: Client, memories: Sequence[Memory], project: Project) -> str:
-    """Return a question made of a recent commit's subject, the first that the memory answers."""
-    from foreword.terms import terms
-
-    question = ""
-    for memory in memories[:MAX_SUBJECTS]:
-        words = [word for word in terms(memory.title) if word.isalpha() and (len(word) > 2 or not word.isascii())][:3]
-        if len(words) < 2:
-            continue
-        question = f"What did we do about {', '.join(words[:-1])} and {words[-1]}?"
-        if client.get("/api/context", project_path=project.root, prompt=question)["context"]:
-            return question
-    return question or f"What happened last in {project.name}?"
 
 
 def _print_answer(client: Client, text: str, wall_time: str) -> None:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import threading
-from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from foreword.cli import output
-from foreword.cli.connection import connect, folder, this_home
+from foreword.cli.connection import connect, folder, refuse_agents, this_home
 from foreword.cli.options import Json, Yes, did_you_mean
-from foreword.cli.transfer import Commits, Wait, print_imported, run_import
-from foreword.errors import BadRequest, ForewordError
+from foreword.cli.transfer import print_imported, run_import
+from foreword.errors import BadRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,16 +25,9 @@ def init(
     path: Annotated[str, typer.Argument(metavar="[PATH]", help="A folder of the project (default: this one).")] = "",
     *,
     yes: Yes = False,
-    git: Annotated[bool, typer.Option("--git/--no-git", help="The git history.")] = True,
-    files: Annotated[bool, typer.Option("--files/--no-files", help="README, decision records and the like.")] = True,
-    transcripts: Annotated[
-        bool, typer.Option("--transcripts/--no-transcripts", help="Past sessions of Claude Code and Codex.")
-    ] = True,
     also: Annotated[
         list[str] | None, typer.Option("--with", metavar="TOOL", help="Also another tool's memory; repeatable.")
     ] = None,
-    commits: Commits = None,
-    wait: Wait = True,
     json: Json = False,
 ) -> None:
     """Fill the memory from git history, files and past sessions.
@@ -47,14 +38,15 @@ def init(
     \b
     Examples:
       foreword init
-      foreword init ~/src/rooms --yes --no-git
+      foreword init ~/src/rooms --yes
       foreword init --with claude-mem
     """
     from foreword.capture.parse import project_at
     from foreword.config import load
-    from foreword.importers.base import OPT_IN, TRANSCRIPTS, offers, refuse_where_off
+    from foreword.importers.base import OPT_IN, offers, refuse_where_off
     from foreword.policy import chosen
 
+    refuse_agents()
     root = folder(path)
     if not os.path.isdir(root):
         raise BadRequest(f"{root} is not a folder", hint="give the path of a project")
@@ -64,10 +56,7 @@ def init(
     project, home = project_at(root), this_home()
     settings = load(home, os.environ).settings
     refuse_where_off(project, choices=chosen(settings), environ=os.environ)
-    if yes:
-        _start_worker(home)
-    wanted = {"git": git, "files": files, **dict.fromkeys(TRANSCRIPTS, transcripts)}
-    found = [each for each in offers(project, environ=os.environ) if wanted.get(each.source, True)]
+    found = list(offers(project, environ=os.environ))
     sources = [each.source for each in found if each.source not in OPT_IN or each.source in (also or ())]
     if json and not yes:
         offered = [{"source": each.source, "about": each.about, "count": each.count} for each in found]
@@ -81,7 +70,7 @@ def init(
     if not yes:
         question = f"Fill the memory of {project.name} from these? Nothing is written into the project"
         output.confirm(question, default=True)
-    done = run_import(home, sources, path=root, options={"commits": commits} if commits else {}, wait=wait)
+    done = run_import(home, sources, path=root, options={})
     if json:
         output.write_json(done)
     else:
@@ -89,17 +78,6 @@ def init(
         _print_context(home, root, offer_notes=not settings.agent_notes)
     if done["state"] == "failed":
         raise typer.Exit(1)
-
-
-def _start_worker(home: Home) -> None:
-    """Start the worker while we look for sources: a new home takes it a second; failures are reported on connecting."""
-    from foreword.worker.lifecycle import start
-
-    def begin() -> None:
-        with suppress(ForewordError, OSError):
-            start(home)
-
-    threading.Thread(target=begin, daemon=True).start()
 
 
 def _print_found(project: Project, found: Sequence[Offer], *, sources: Sequence[str]) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import io
 import sys
-from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -55,25 +55,12 @@ All data is kept in ~/.foreword, or in the folder that FOREWORD_HOME names.
 """
 # Names that people try and difflib cannot guess.
 SYNONYMS = {
-    "clean": "tidy",
-    "delete": "forget",
-    "diagnose": "doctor",
-    "edit": "revise",
-    "find": "search",
-    "get": "show",
-    "history": "log",
-    "list": "search",
-    "query": "search",
-    "recall": "context",
-    "remember": "add",
-    "remove": "forget",
-    "rm": "forget",
-    "settings": "config",
-    "setup": "install",
-    "ui": "view",
-    "update": "revise",
-    "web": "view",
-    "why": "explain",
+    **dict.fromkeys(("delete", "remove", "rm"), "forget"),
+    **dict.fromkeys(("find", "list", "query"), "search"),
+    **dict.fromkeys(("edit", "update"), "revise"),
+    **dict.fromkeys(("ui", "web"), "view"),
+    **{"diagnose": "doctor", "get": "show", "history": "log", "recall": "context", "remember": "add"},
+    **{"settings": "config", "setup": "install", "why": "explain", "clean": "tidy"},
 }
 
 
@@ -91,8 +78,7 @@ class GroupedCommands(TyperGroup):
         name = args[0]
         if name not in self.commands and not name.startswith("-"):
             meant = SYNONYMS.get(name, "") if ctx.parent is None else ""
-            shown = [each for each, command in self.commands.items() if not command.hidden]
-            hint = f"did you mean `{meant}`?" if meant else did_you_mean(name, shown, otherwise="")
+            hint = f"did you mean `{meant}`?" if meant else did_you_mean(name, self.commands, otherwise="")
             ctx.fail(f"No such command '{name}'.{' ' + hint[:1].upper() + hint[1:] if hint else ''}")
         return super().resolve_command(ctx, args)
 
@@ -177,14 +163,13 @@ for commands in COMMANDS.values():
             app.add_typer(command, name=name, cls=GroupedCommands)
         else:
             app.command(name)(command)
-app.command("hook", hidden=True)(worker.hook)  # for those who connect an agent by hand
 
 
 def main() -> None:
     """Run the command line; print an expected failure as one line and its hint, without a traceback."""
     for stream in (sys.stdout, sys.stderr):
-        with suppress(AttributeError):
-            _replace_unencodable(stream)
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a question mark where a terminal's encoding lacks a character
     try:
         app(prog_name="foreword")
     except ForewordError as exc:
@@ -192,8 +177,3 @@ def main() -> None:
     except OSError as exc:  # a full disk, a folder that went away
         output.error(str(exc), hint="run `foreword doctor`")
     sys.exit(1)
-
-
-def _replace_unencodable(stream: Any) -> None:
-    """Print a question mark where a terminal's encoding lacks a character, instead of failing."""
-    stream.reconfigure(errors="replace")

@@ -1,8 +1,8 @@
-"""`model`: the state of the optional model, a trial call, and the calls that were made."""
+"""`model`: the state of the optional model, and a trial call."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -25,7 +25,6 @@ app = typer.Typer(
     Examples:
       foreword model
       foreword model try
-      foreword model ledger --json
     """,
 )
 
@@ -57,28 +56,6 @@ def attempt(json: Json = False) -> None:
         raise typer.Exit(1)
 
 
-@app.command("ledger")
-def list_calls(
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, help="Maximum number of calls.")] = 20,
-    json: Json = False,
-) -> None:
-    """List the calls of the model, newest first, with purpose, tokens and outcome.
-
-    \b
-    Examples:
-      foreword model ledger
-      foreword model ledger --limit 100 --json
-    """
-    about = connect().get("/api/model", ledger=limit)
-    if json:
-        output.write_json({name: about[name] for name in ("daily_tokens", "spent_tokens", "ledger")})
-    elif not about["ledger"]:
-        output.write("no calls yet")
-    else:
-        headings = ("when", "purpose", "model", "in", "out", "ms", "session", "outcome")
-        output.table([_row(each) for each in about["ledger"]], headings=headings)
-
-
 def _fields(about: dict[str, Any]) -> list[tuple[str, str]]:
     if about["provider"] == "off":
         return [("model", "off; docs/model.md explains how to turn it on")]
@@ -91,10 +68,3 @@ def _fields(about: dict[str, Any]) -> list[tuple[str, str]]:
         ("waiting", f"{about['waiting']} sessions"),
         ("problem", about["problem"]),
     ]
-
-
-def _row(call: dict[str, Any]) -> list[str]:
-    tokens = [f"{call[name]:,}" for name in ("tokens_in", "tokens_out")]
-    model = f"{call['provider']} {call['model']}"
-    when = output.local_time(call["at"])
-    return [when, call["purpose"], model, *tokens, f"{call['ms']:.0f}", call["session"] or "-", call["outcome"]]

@@ -15,8 +15,8 @@ import typer
 from foreword.cli import doctor, output
 from foreword.cli.connection import connect, folder, this_home
 from foreword.cli.options import Json
-from foreword.errors import BadRequest, ForewordError
-from foreword.problems import WRONG, Problem, grouped, noted
+from foreword.errors import ForewordError
+from foreword.problems import WRONG, Problem, grouped, noted, spooled
 from foreword.units import STORE, sized
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ COUNTED = ("memories", "sessions", "events", "injections")
 
 def status(
     line: Annotated[bool, typer.Option("--line", help="Only what a session was given, for a status line.")] = False,
-    session: Annotated[str, typer.Option("--session", metavar="ID", help="That session; with --line.")] = "",
     json: Json = False,
 ) -> None:
     """Show what is stored, what happened last, and what went wrong.
@@ -52,11 +51,9 @@ def status(
     """
     home = this_home()
     if line:
-        answer = _line(home, session)
+        answer = _line(home)
         output.write_json(answer) if json else output.write(answer["line"])
         return
-    if session:
-        raise BadRequest("--session needs --line", hint="`foreword sessions ID` shows a session")
     about = _about(home)
     problems = unreported(home)
     about["troubles"] = [vars(group) for group in grouped(problems)]
@@ -102,20 +99,18 @@ def _last_reported(home: Home) -> Problem | None:
         return None
 
 
-def _line(home: Home, session: str) -> dict[str, Any]:
+def _line(home: Home) -> dict[str, Any]:
     """Return what a session was given, from a running worker, or at once an empty line."""
-    from foreword.agents import dict_of, find, text_of
+    from foreword.agents import text_of
     from foreword.worker.client import Client
 
-    payload = {} if session else _stdin_payload()
-    read = find("claude-code").parse(payload)
-    place = read.cwd or text_of(dict_of(payload.get("workspace")), "current_dir")
-    query = {"session_id": session or read.session}
+    payload = _stdin_payload()
+    session = text_of(payload, "session_id")
     try:
-        query |= {} if query["session_id"] else {"project_path": folder(place)}
+        query = {"session_id": session} if session else {"project_path": folder(text_of(payload, "cwd"))}
         return Client(home, seconds=LINE_SECONDS).get("/api/line", **query)
     except (ForewordError, UnicodeError):  # an agent may name a folder that cannot exist
-        return {"line": "", "items": 0, "tokens": 0, "session": query["session_id"]}
+        return {"line": "", "items": 0, "tokens": 0, "session": session}
 
 
 def _stdin_payload() -> dict[str, Any]:
@@ -136,6 +131,7 @@ def _stdin_payload() -> dict[str, Any]:
 def _about(home: Home) -> dict[str, Any]:
     """Return all that is known; where the worker cannot be reached, why."""
     from foreword.config import load
+    from foreword.install.status import install_status
     from foreword.worker.lifecycle import pid_of
 
     settings = load(home, os.environ).settings
@@ -145,14 +141,12 @@ def _about(home: Home) -> dict[str, Any]:
         "home": str(home.root),
         "home_exists": os.path.isdir(home.root),
         "counts": {},
-        "database_bytes": _file_size(home.database),
+        "database_bytes": 0,
         "database_max_bytes": settings.store_max_mb * 1024 * 1024,
-        "spool_bytes": _folder_size(home.spool),
-        "last_event": None,
+        "spool_bytes": 0,
         "last_injection": None,
         "hosts": {},
         "silent": {},
-        "use": None,
         "review": 0,
         "problems": [],
     }
@@ -164,83 +158,43 @@ def _about(home: Home) -> dict[str, Any]:
         health = client.get("/api/health")
         about["worker"] = {"running": True, **{name: health[name] for name in ("pid", "version", "uptime_s")}}
         about |= {"counts": health["counts"], "problems": health["problems"]}
-        about["database_bytes"] = health.get("database_bytes") or _file_size(home.database)  # with its log
-        about["last_event"] = next(iter(client.get("/api/sessions", limit=1)["sessions"]), None)
+        about["database_bytes"] = health["database_bytes"] or 0
         about["last_injection"] = next(iter(client.get("/api/injections", limit=1)["injections"]), None)
-        about["hosts"] = client.get("/api/hosts")["hosts"]
-        about["silent"] = doctor.silent_agents(home, os.environ, about["hosts"])
-        with suppress(BadRequest):  # the current folder may be gone
-            about["use"] = client.get("/api/use", project_path=folder())
+        about["hosts"] = hosts = client.get("/api/hosts")["hosts"]
+        if settings.capture:
+            statuses = install_status(home, os.environ)
+            silent = {name: doctor.silent_since(each, hosts.get(name, {})) for name, each in statuses.items()}
+            about["silent"] = {name: at for name, at in silent.items() if at}
         about["review"] = client.get("/api/review")["waiting"]
     except ForewordError as exc:
         about["worker"]["pid"] = pid_of(home) or None
         about["problems"] = list(dict.fromkeys([*about["problems"], f"{exc}; {exc.hint}"]))
-    return {**about, "spool_bytes": _folder_size(home.spool)}
+    with suppress(OSError):
+        about["spool_bytes"] = spooled(home.spool).bytes
+    return about
 
 
 def _fields(about: dict[str, Any]) -> list[tuple[str, str]]:
-    worker, event, injection = about["worker"], about["last_event"], about["last_injection"]
+    worker, size, most = about["worker"], about["database_bytes"], about["database_max_bytes"]
     running = f"process {worker['pid']} does not answer" if worker.get("pid") else "not running"
     if worker["running"]:
         up = output.duration(worker["uptime_s"])
         running = f"running, process {worker['pid']}, version {worker['version']}, up {up}"
     counts = ", ".join(output.plural(about["counts"][name], name) for name in COUNTED if name in about["counts"])
-    last_injection = "none yet"
-    if injection:
-        cost = (
-            f"{injection['tokens']} of {injection['budget']} tokens, {output.plural(len(injection['items']), 'items')}"
-        )
-        last_injection = f"{output.age(injection['at'])}, {injection['trigger']}, {cost}, {injection['project']}"
+    database = f"{sized(size)} ({STORE})" if size else "none yet"
+    if most and size > most * NEARLY_FULL:
+        database += f", of {sized(most)} that `store_max_mb` allows; `foreword prune --dry-run` shows what would go"
     waiting = output.plural(about["review"], "items")
+    silent = "wrote a transcript {}, long after its last event: run `foreword doctor`"
     return [
         ("worker", running),
         ("home", about["home"] + ("" if about["home_exists"] else ", not created yet")),
         *(("switched off", f"{says}; `foreword doctor` says how to change it") for says in about["switched_off"]),
         ("stored", counts or ("unknown" if about["home_exists"] else "nothing yet")),
-        ("database", _database(about["database_bytes"], about["database_max_bytes"])),
+        ("database", database),
         ("spool", f"{sized(about['spool_bytes'])} waiting" if about["spool_bytes"] else "empty"),
-        ("last event", f"{output.age(event['last'])}, {event['host']}, {event['project']}" if event else "none yet"),
-        ("last injection", last_injection),
-        ("used here", _usage(about["use"]) if about["use"] else ""),
         ("review", f"{waiting} to decide: `foreword review --all`" if about["review"] else ""),
         *((name, doctor.agent_line(seen)) for name, seen in about["hosts"].items()),
-        *(
-            ("silent", f"{name} wrote a transcript {output.age(at)}, long after its last event: run `foreword doctor`")
-            for name, at in about["silent"].items()
-        ),
+        *(("silent", f"{name} {silent.format(output.age(at))}") for name, at in about["silent"].items()),
         *(("problem", problem) for problem in about["problems"]),
     ]
-
-
-def _usage(use: dict[str, Any]) -> str:
-    """Return what became of what this project was given lately."""
-    if not use["shown"]:
-        return f"nothing was given in {use['days']} days"
-    unknown = use["shown"] - use["used"] - use["ignored"]
-    counts = f"{use['ignored']:,} not used, {unknown:,} unknown"
-    return f"{use['used']:,} of {use['shown']:,} given in {use['days']} days, {counts}"
-
-
-def _database(size: int, most: int) -> str:
-    if not size:
-        return "none yet"
-    text = f"{sized(size)} ({STORE})"
-    if not most or size < most * NEARLY_FULL:
-        return text
-    share = f"{100 * size / most:.0f} % of the {sized(most)} that `store_max_mb` allows"
-    return f"{text}, {share}; `foreword prune --dry-run` shows what would go"
-
-
-def _folder_size(path: Path) -> int:
-    total = 0
-    with suppress(OSError), os.scandir(path) as entries:
-        for entry in entries:
-            with suppress(OSError):  # the worker may have read it in meanwhile
-                total += entry.stat().st_size
-    return total
-
-
-def _file_size(path: Path) -> int:
-    with suppress(OSError):
-        return path.stat().st_size
-    return 0

@@ -16,25 +16,17 @@ import typer
 
 from foreword import __version__
 from foreword.cli import output
-from foreword.cli.connection import LONG, connect, folder, this_home
-from foreword.cli.options import DryRun, Json, Project
+from foreword.cli.connection import LONG, connect, folder, refuse_agents, this_home
+from foreword.cli.options import Json, Project
 from foreword.errors import BadRequest, WorkerError
 
 if TYPE_CHECKING:
-    from foreword.models import Memory
     from foreword.models import Project as ProjectModel
     from foreword.paths import Home
     from foreword.worker.client import Client
 
 POLL_SECONDS = 0.15
-SAMPLES = 3  # memories that a dry run prints
-TRIES = 5  # to reach a worker again that was killed or replaced
 HEADER = 1000  # bytes reserved for the first line, which counts what follows it
-
-Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it is done, or leave it to the worker.")]
-Commits = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="Maximum number of commits, newest first (default 50,000).")
-]
 
 
 def import_(
@@ -46,12 +38,13 @@ def import_(
     project: Project = "",
     everything: Annotated[bool, typer.Option("--all", help="jsonl: every project of the file.")] = False,
     into: Annotated[str, typer.Option("--as", metavar="PATH", help="jsonl: into the project of this folder.")] = "",
-    commits: Commits = None,
+    commits: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="git: maximum number of commits, newest first (default 50,000)."),
+    ] = None,
     project_name: Annotated[
         str, typer.Option(metavar="NAME", help="claude-mem: its name of this project, if it has no folder.")
     ] = "",
-    dry_run: DryRun = False,
-    wait: Wait = True,
     json: Json = False,
 ) -> None:
     """Import from git, files, past sessions, other tools, exports.
@@ -63,7 +56,7 @@ def import_(
     Examples:
       foreword import git
       foreword import claude-code
-      foreword import jsonl ~/rooms.jsonl --dry-run
+      foreword import jsonl ~/rooms.jsonl
       foreword import jsonl ~/rooms.jsonl --as ~/src/rooms-again
     """
     from foreword.capture.parse import project_at
@@ -71,6 +64,7 @@ def import_(
     from foreword.importers.base import find, refuse_where_off
     from foreword.policy import chosen
 
+    refuse_agents()
     path = folder(into or project)
     options = {"file": folder(file) if file else "", "all": everything, "as": bool(into), "commits": commits}
     options["project_name"] = project_name
@@ -78,13 +72,10 @@ def import_(
     importer = find(source, options)  # report wrong usage before a worker is started
     target = project_at(path)
     home = this_home()
-    if dry_run:
-        _preview(importer, target, json=json)
-        return
     refuse_where_off(target, choices=chosen(load(home, os.environ).settings), environ=os.environ)
     if not file and importer.offer(target, environ=os.environ) is None:
         output.remark(f"{source} has nothing for {target.name}")
-    done = run_import(home, [source], path=path, options=options, wait=wait)
+    done = run_import(home, [source], path=path, options=options)
     if json:
         output.write_json(done)
     else:
@@ -93,23 +84,17 @@ def import_(
         raise typer.Exit(1)
 
 
-def run_import(
-    home: Home, sources: Sequence[str], *, path: str, options: Mapping[str, Any], wait: bool
-) -> dict[str, Any]:
-    """Start an import in the worker and return its state, the last one if it is waited for."""
+def run_import(home: Home, sources: Sequence[str], *, path: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Start an import in the worker, wait for it, and return its last state."""
     from foreword.importers.base import ENVIRON
 
     environ = {name: os.environ[name] for name in ENVIRON if name in os.environ}
     request = {"sources": list(sources), "project_path": path, "options": options, "environ": environ}
     started: dict[str, Any] = connect(home).post("/api/imports", request)["import"]
-    goes_on = "the worker continues in the background; run the same command again to see its progress"
-    if not wait:
-        output.remark(goes_on)
-        return started
     try:
         return _watch(home, started)
     except KeyboardInterrupt:
-        output.remark(f"\n{goes_on}")
+        output.remark("\nthe worker continues in the background; run the same command again to see its progress")
         raise typer.Exit(130) from None
 
 
@@ -188,60 +173,24 @@ def _watch(home: Home, state: dict[str, Any]) -> dict[str, Any]:
     """Show progress bars until an import has ended, and return its last state."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from foreword.worker.client import Client
+
     stderr = output.console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal) as bars:
-        tasks: dict[str, Any] = {}
-        while True:
-            state = _state(home, state)
+        tasks = {source["source"]: bars.add_task(source["source"], total=None) for source in state["sources"]}
+        while state["state"] == "running":
+            time.sleep(POLL_SECONDS)
+            try:
+                imports = Client(home).get("/api/imports", project_path=state["project_path"])["imports"]
+            except WorkerError:
+                connect(home)  # it was killed or replaced; the next one continues
+                continue
+            # A new worker that has nothing left to do lists none.
+            state = imports[0] if imports else {**state, "state": "done", "ended": time.time()}
             for source in state["sources"]:
-                name = source["source"]
-                if name not in tasks:
-                    tasks[name] = bars.add_task(name, total=None)
-                bars.update(tasks[name], completed=source["done"], total=source["total"] or None)
-            if state["state"] != "running":
-                return state
-            time.sleep(POLL_SECONDS)
-
-
-def _state(home: Home, before: dict[str, Any]) -> dict[str, Any]:
-    """Return an import's state; where the worker was killed or replaced, the next one continues it."""
-    from foreword.worker.client import Client
-
-    for attempt in range(TRIES):
-        try:
-            client = Client(home) if attempt == 0 else connect(home)
-            imports: list[dict[str, Any]] = client.get("/api/imports", project_path=before["project_path"])["imports"]
-        except WorkerError:
-            time.sleep(POLL_SECONDS)
-            continue
-        # A new worker that has nothing left to do lists none.
-        return imports[0] if imports else {**before, "state": "done", "ended": time.time()}
-    raise WorkerError("lost the connection to the worker", hint="run the same command again: it continues from there")
-
-
-def _preview(importer: Any, project: ProjectModel, *, json: bool) -> None:
-    """Print what an import would read, with the first few memories."""
-    from foreword.importers.base import safe
-
-    kinds: Counter[str] = Counter()
-    samples: list[Memory] = []
-    problems: list[str] = []
-    try:
-        for batch in importer.read(project, environ=os.environ, checkpoint=""):
-            kinds.update(memory.kind for memory in batch.memories)
-            samples += [safe(memory) for memory in batch.memories[: SAMPLES - len(samples)]]
-            problems += batch.problems
-    except KeyboardInterrupt:
-        raise typer.Exit(130) from None
-    if json:
-        shown = [{"kind": memory.kind, "title": memory.title, "body": memory.body} for memory in samples]
-        output.write_json({"project": project.key, "kinds": dict(kinds), "samples": shown, "problems": problems})
-        return
-    output.write(f"Would import for {project.name}: {_counts(kinds) or 'nothing'}.")
-    for memory in samples:
-        output.write(f"  [{memory.kind}] {memory.title}")
-    output.warn(problems)
+                bars.update(tasks[source["source"]], completed=source["done"], total=source["total"] or None)
+    return state
 
 
 def _write_export(out: IO[bytes], client: Client, where: dict[str, Any], *, events: bool) -> dict[str, int]:

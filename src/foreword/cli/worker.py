@@ -1,30 +1,25 @@
-"""`worker`, `mcp` and `hook`: the processes behind the commands, by hand."""
+"""`worker` and `mcp`: the processes behind the commands, by hand."""
 
 from __future__ import annotations
 
-import os
-import shlex
 import sys
-from typing import Annotated
 
 import typer
 
-from foreword.agents import FILES
 from foreword.cli import output
 from foreword.cli.connection import connect, this_home
-from foreword.cli.options import Json, did_you_mean
-from foreword.errors import BadRequest, ForewordError
+from foreword.errors import ForewordError
 
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="""Start, stop and inspect the process that owns the database.
+    help="""Start and stop the process that owns the database.
 
     You never have to: it starts when a hook or a command needs it, exits when idle, and is replaced after an upgrade.
 
     \b
     Examples:
-      foreword worker status
+      foreword worker stop
       foreword worker run
     """,
 )
@@ -63,26 +58,6 @@ def run() -> None:
     sys.exit(main())
 
 
-@app.command()
-def status(json: Json = False) -> None:
-    """Print whether a worker runs, without starting one; exit 1 if none does."""
-    from foreword.worker.client import Client
-    from foreword.worker.lifecycle import pid_of
-
-    home = this_home()
-    pid = pid_of(home)
-    if not pid:
-        output.write_json({"running": False}) if json else output.write("no worker runs; it starts when it is needed")
-        raise typer.Exit(1)
-    health = Client(home, seconds=5).get("/api/health")
-    if json:
-        output.write_json({"running": True, **health})
-        return
-    state = f"up {output.duration(health['uptime_s'])}, {'healthy' if health['ok'] else 'not healthy'}"
-    output.write(f"running, process {pid}, version {health['version']}, {state}")
-    output.warn(health["problems"])
-
-
 def mcp() -> None:
     """Serve this project's memory to an MCP client (stdio).
 
@@ -96,30 +71,3 @@ def mcp() -> None:
     from foreword.mcp.server import main
 
     raise typer.Exit(main())
-
-
-def hook(
-    agent: Annotated[str, typer.Argument(metavar="AGENT", help=f"{', '.join(FILES)}.")],
-    event: Annotated[str, typer.Argument(metavar="EVENT", help="The agent's name of the event: SessionStart.")],
-) -> None:
-    """Print the command that an agent must run at one of its events.
-
-    `foreword install` writes it into an agent's settings; this is for doing it by hand.
-
-    \b
-    Examples:
-      foreword hook claude-code SessionStart
-      foreword hook claude-code UserPromptSubmit
-    """
-    from foreword.agents import find
-    from foreword.config import load
-    from foreword.hook.build import refresh
-
-    events = find(agent).events
-    if event not in events:
-        hint = did_you_mean(event, events, otherwise=f"one of {', '.join(events)}")
-        raise BadRequest(f"{agent} has no event {event!r}", hint=hint)
-    home = this_home()
-    home.prepare()
-    refresh(home, load(home, os.environ).settings)
-    output.write(shlex.join([str(home.launcher), "--host", agent, event]))

@@ -1,10 +1,13 @@
-"""Convert events to actions, which are the same for every agent. Transcripts are read into actions too."""
+"""Convert events to actions, which are the same for every agent, and group actions into turns.
+
+A turn is one human prompt and everything until the next one. Transcripts are read into actions too.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,6 +16,8 @@ from foreword.agents.transcript_tail import codex_exit, copilot_answer
 from foreword.capture.payload import CUT
 from foreword.encoding import storable
 from foreword.errors import BadPayload
+from foreword.extract.authorship import Authorship, authorship_of
+from foreword.extract.commands import commands_of
 from foreword.models import Edit, Event
 from foreword.redact import redact
 
@@ -42,7 +47,7 @@ class Action:
 
     kind: str  # start, prompt, answer, tool, compaction or end
     at: float
-    text: str = ""  # of a prompt: as submitted, without our own blocks; of an answer: the agent's message
+    text: str = ""  # a prompt as submitted, without our own blocks; an answer; the summary of a compaction
     source: str = ""  # of a start: startup, resume, clear, compact or fork
     act: str = ""  # of a tool: run, edit, read, search, fetch, plan, ask, propose, delegate or other
     tool: str = ""  # as the host calls it
@@ -69,8 +74,60 @@ class ToolUse:
     failed: bool | None = None
 
 
+@dataclass(frozen=True)
+class Turn:
+    """One human prompt and everything until the next one."""
+
+    number: int  # from 0, in its session
+    prompt: Action | None  # None before the first prompt of a session
+    author: Authorship  # who wrote the prompt
+    actions: tuple[Action, ...] = field(repr=False)  # after the prompt, in their order
+    began: float = 0.0
+    ended: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """The prompt as submitted."""
+        return self.prompt.text if self.prompt else ""
+
+    @property
+    def typed(self) -> str:
+        """The words that a person typed; empty where somebody or something else wrote the prompt."""
+        return self.author.typed
+
+    @property
+    def answer(self) -> str:
+        """The agent's final message."""
+        return next((each.text for each in reversed(self.actions) if each.kind == "answer"), "")
+
+    @property
+    def summaries(self) -> tuple[str, ...]:
+        """What the agent wrote down when its context was compacted."""
+        return tuple(each.text for each in self.actions if each.kind == "compaction" and each.text)
+
+    @property
+    def runs(self) -> tuple[Action, ...]:
+        """The commands that were run."""
+        return tuple(each for each in self.actions if each.kind == "tool" and each.act == "run")
+
+    @property
+    def edited(self) -> tuple[str, ...]:
+        """The files that were edited, each once, in order."""
+        return _files_of(self.actions, "edit")
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The files that were read, each once, in order."""
+        return _files_of(self.actions, "read")
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """The agent's questions that the user answered."""
+        return tuple(choice for each in self.actions for choice in each.choices)
+
+
 def action_of(event: Event, *, root: str) -> Action | None:
-    """What an event tells; None where nothing was said or done, and where a sub-agent did it."""
+    """Return what an event tells; None where nothing was said or done, and where a sub-agent did it."""
     kind = KINDS.get(event.kind)
     try:
         host = find(event.host)
@@ -84,17 +141,43 @@ def action_of(event: Event, *, root: str) -> Action | None:
     if kind == "tool":
         return _used(event, ToolUse(**host.tool_use(event.payload)), root=root, id=id)
     if kind == "prompt":
-        text = without_ours(call.prompt).rstrip().lstrip("\r\n")
+        text = without_ours(call.prompt, mark=LEFT_OUT).rstrip().lstrip("\r\n")
     elif kind == "answer":
         text = (call.answer or _elsewhere(event)).strip()
+    elif kind == "compaction":
+        _, _, summary = text_of(event.payload, "compact_summary").rpartition("<summary>")
+        return Action(kind=kind, at=event.at, text=summary.partition("</summary>")[0].strip(), id=id, cwd=event.cwd)
     else:
         source = call.source if call.source in STARTS else STARTS[0]
         return Action(kind=kind, at=event.at, source=source if kind == "start" else "", id=id, cwd=event.cwd)
     return Action(kind=kind, at=event.at, text=text, id=id, cwd=event.cwd) if text else None
 
 
+def turns_of(actions: Iterable[Action]) -> tuple[Turn, ...]:
+    """Split the actions of one session at its prompts."""
+    groups: list[tuple[Action | None, list[Action]]] = [(None, [])]
+    for action in actions:
+        if action.kind == "prompt":
+            groups.append((action, []))
+        else:
+            groups[-1][1].append(action)
+    if not any(each.kind in ("tool", "answer") for each in groups[0][1]):
+        del groups[0]
+    turns: list[Turn] = []
+    earlier: list[str] = []
+    for number, (prompt, some) in enumerate(groups):
+        author = (
+            authorship_of(prompt.text, earlier=earlier[-EARLIER:]) if prompt else Authorship("machine", "", "no prompt")
+        )
+        every = [*([prompt] if prompt else []), *some]
+        began, ended = min((each.at for each in every), default=0.0), max((each.at for each in every), default=0.0)
+        turns.append(Turn(number, prompt, author, tuple(some), began=began, ended=ended))
+        earlier += [text for each in some if (text := each.text or each.output)]
+    return tuple(turns)
+
+
 def tool_action(used: ToolUse, *, at: float, cwd: str, root: str, id: str = "") -> Action:
-    """What the use of a tool was, whatever its host calls it."""
+    """Return what the use of a tool was, whatever its host calls it."""
     act = _act(used)
     return Action(
         kind="tool",
@@ -115,17 +198,21 @@ def tool_action(used: ToolUse, *, at: float, cwd: str, root: str, id: str = "") 
 
 
 def without_our_words(payload: Mapping[str, Any], *, host: str, kind: str) -> Mapping[str, Any]:
-    """A payload as it is kept: what we ourselves said, in a prompt or through a tool of ours, is not told again."""
+    """Return a payload as it is kept: without what we ourselves said, in a prompt or through a tool of ours."""
     if kind in ("tool", "tool_failure"):
         if not is_ours(ToolUse(**find(host).tool_use(payload))):
             return payload
         return {name: _mapped(each, lambda _: "") if name in RESULTS else each for name, each in payload.items()}
-    ours: Mapping[str, Any] = _mapped(payload, without_ours) if kind in ("prompt", "stop") else payload
+    if kind not in ("prompt", "stop", "compaction"):
+        return payload
+    # Gemini escapes what it puts into such a block, so that there it ends where it seems to.
+    mark = LEFT_OUT if kind == "prompt" and host != "gemini" else ""
+    ours: Mapping[str, Any] = _mapped(payload, lambda text: without_ours(text, mark=mark))
     return ours
 
 
 def todos_after(known: tuple[Todo, ...], update: tuple[Todo, ...]) -> tuple[Todo, ...]:
-    """The agent's list when *update* was added to what was *known*: the whole list, or single entries by their ids."""
+    """Return the agent's list after an *update* of what was *known*: the whole list, or single entries by their ids."""
     if not any(todo.id for todo in update):
         return update
     listed = {todo.id: todo for todo in known}
@@ -136,28 +223,41 @@ def todos_after(known: tuple[Todo, ...], update: tuple[Todo, ...]) -> tuple[Todo
 
 
 def own_words(text: str) -> str:
-    """What a person typed: without our own blocks, and without what hosts write into prompts."""
-    text = without_ours(text)
-    if text.lstrip().startswith(NOT_TYPED):
-        return ""
-    _, marker, request = text.partition(CODEX_REQUEST)
-    return _without(request if marker else text, WRAPPERS).strip()
+    """Return a prompt of a transcript without our own blocks; empty where the client wrote it."""
+    text = without_ours(text, mark=LEFT_OUT)
+    return "" if authorship_of(text).author == "machine" else text.strip()
 
 
-def without_ours(text: str) -> str:
-    """A text without the blocks that we or other hooks put there; one that does not end goes to the end."""
-    return _without(text, OURS, open_too=True)
+def without_ours(text: str, *, mark: str = "") -> str:
+    """Return a text without the blocks that we or other hooks put there; one that does not end goes to the end.
+
+    In a prompt a *mark* stays in their place: anybody can paste such a block, and what stands beside it makes no rule.
+    """
+    kept, at, unclosed = [], 0, set[str]()
+    for found in _OURS_BEGIN.finditer(text):
+        end = _OURS_END[(found.lastindex or 1) - 1]
+        if found.start() < at or end in unclosed:
+            continue
+        close = text.find(end, found.end())
+        if close < 0:
+            unclosed.add(end)  # so that a text full of beginnings is read once
+        kept.append(text[at : found.start()])
+        at = len(text) if close < 0 else close + len(end)
+    whole = mark.join((*kept, text[at:]))
+    return whole if not kept or whole.replace(mark, "").strip() else ""
 
 
 def is_ours(used: ToolUse) -> bool:
-    """Whether a tool told what we remember: remembered again, it would confirm itself."""
+    """Return whether a tool told what we remember: remembered again, it would confirm itself."""
     if OUR_TOOL.search(used.tool):
         return True
-    return _act(used) == "run" and _runs_us(_command(used.input))
+    command = _command(used.input) if _act(used) == "run" else ""
+    ours = "foreword" in command and (each.program for each in commands_of(command))
+    return any(os.path.basename(program) == "foreword" for program in ours or ())
 
 
 def said_in(result: Any) -> str:
-    """The text in what a tool gave back, whatever its shape."""
+    """Return the text in what a tool gave back, whatever its shape."""
     if isinstance(result, str):
         return result
     if isinstance(result, list):
@@ -174,12 +274,18 @@ def said_in(result: Any) -> str:
 
 
 def relative(file: str, *, cwd: str, root: str) -> str:
-    """A path as the project knows it; one that lies elsewhere stays whole."""
+    """Return a path as the project knows it; one that lies elsewhere stays whole."""
     path = os.path.normpath(os.path.join(cwd or root or "/", file))
     top = root.rstrip("/") + "/"
     return path[len(top) :] if root and path.startswith(top) else path
 
 
+def _files_of(actions: Sequence[Action], act: str) -> tuple[str, ...]:
+    done = (each for each in actions if each.act == act and not each.failed)
+    return tuple(dict.fromkeys(file for each in done for file in each.files))
+
+
+EARLIER = 40  # texts of the agent and of tools that a prompt is compared with, to tell what was pasted
 KINDS = {
     "session_start": "start",
     "prompt": "prompt",
@@ -197,44 +303,20 @@ RESULTS = ("tool_response", "toolResult", "tool_result", "tool_output", "output"
 MOST_PARTS = 200  # of a result that comes in parts
 
 # Blocks by how they begin, each with how it ends.
-OURS = {
+_OURS = {
     r"(?:^[ \t]*|(?<=[->\]]))--- foreword: ": "--- end foreword ---",
     r"(?:^[ \t]*|(?<=[->\]]))\[foreword\] ": "[end foreword]",
     r"(?:^[ \t]*|(?<=[->\]]))\[foreword, history\] ": "\n",  # a hint, beside what a tool gave back
     r"<foreword_context\b": "</foreword_context>",
     r"<hook_context>": "</hook_context>",  # Gemini's, around what any hook said
 }
-_TAGS = (
-    "system-reminder system_reminder system_notification current_datetime command-name command-message "
-    "local-command-stdout local-command-stderr local-command-caveat bash-input bash-stdout bash-stderr "
-    "task-notification user-prompt-submit-hook environment_context user_instructions INSTRUCTIONS turn_aborted "
-    "user_shell_command session_context ide_opened_file ide_selection ide_diagnostics persisted-output skill "
-    "subagent_notification claude-mem-context open_mem_context"
-)
-WRAPPERS = {rf"<{tag}(?=[\s>])": f"</{tag}>" for tag in _TAGS.split()} | {
-    r"^# AGENTS\.md instructions\b[^\n]*$": "\n",
-    r"</?command-args>": "",  # what stands between them was typed behind a command
-}
-CODEX_REQUEST = "## My request for Codex:"  # its IDE plugin writes what is open in front of what was typed
-# What comes in the user's name and was typed by nobody.
-NOT_TYPED = (
-    "This session is being continued from a previous conversation",
-    "Caveat: The messages below were generated by the user while running local commands",
-    "[Request interrupted by user",
-    "Stop hook feedback:",
-)
+_OURS_BEGIN = re.compile("|".join(f"({begin})" for begin in _OURS), re.MULTILINE)
+_OURS_END = tuple(_OURS.values())
+LEFT_OUT = "[…]\n"
 UNSAID = ("system", "loop_wakeup", "schedule_wakeup", "poll_event")  # sources of prompts that no user wrote
 OUR_TOOL = re.compile(
     r"(?:^|[^a-z])(?:foreword|memory_(?:search|get|timeline|context|remember|revise|forget|handoff)$)", re.IGNORECASE
 )
-OUR_COMMAND = re.compile(r"foreword(?=\s|$|[;&|)])")
-_BEFORE_OURS = re.compile(  # from where a command begins to our name
-    r"\s*(?:\w+=\S*\s+)*(?:(?:uv|uvx|pipx|poetry|hatch)(?:\s+run)?\s+|\S*python[\d.]*\s+-m\s+)?(?:[\w.~-]*/)*"
-)
-_BEGINS = re.compile(r"^|[;&|(\n]")
-_NEAR = 500  # characters in front of our name in which its command begins
-_MOST_BEGINNINGS = 4  # that are tried, the nearest first: what stands in front may hold such a sign itself
-
 # What tools are called, over all hosts, without case and dashes; whatever comes with MCP is `other`.
 ACTS = {
     "run": "bash shell localshell execcommand runshellcommand runterminalcmd runinterminal terminal unifiedexec "
@@ -253,18 +335,8 @@ ACTS = {
 _ACT_OF = {name: act for act, names in ACTS.items() for name in names.split()}
 
 
-def _runs_us(command: str) -> bool:
-    """Whether a command calls us; from our name backwards, so that a long command is read once."""
-    for found in OUR_COMMAND.finditer(command):
-        near = command[max(0, found.start() - _NEAR) : found.start()]
-        begins = [begin.end() for begin in _BEGINS.finditer(near)]
-        if any(_BEFORE_OURS.fullmatch(near, begin) for begin in begins[: -_MOST_BEGINNINGS - 1 : -1]):
-            return True
-    return False
-
-
 def _used(event: Event, used: ToolUse, *, root: str, id: str) -> Action:
-    """The action of a tool; what its event does not tell is looked for where the host wrote it down."""
+    """Return the action of a tool; what its event does not tell is read where the host wrote it down."""
     failed = used.failed
     if event.kind == "tool" and failed is None and event.host == "codex":
         ended = codex_exit(text_of(event.payload, "transcript_path"), text_of(event.payload, "tool_use_id"))
@@ -277,7 +349,7 @@ def _used(event: Event, used: ToolUse, *, root: str, id: str) -> Action:
 
 
 def _elsewhere(event: Event) -> str:
-    """The last answer, where the host tells only the file that holds it; no hook has redacted that."""
+    """Return the last answer, where the host tells only the file that holds it; no hook has redacted that."""
     if event.host != "copilot":
         return ""
     answer = copilot_answer(text_of(event.payload, "transcriptPath", "transcript_path"), before=event.at)
@@ -285,7 +357,7 @@ def _elsewhere(event: Event) -> str:
 
 
 def _mapped(item: Any, change: Callable[[str], str]) -> Any:
-    """The same with every text in it changed; names and numbers stay."""
+    """Return the same with every text in it changed; names and numbers stay."""
     if isinstance(item, str):
         return change(item)
     if isinstance(item, dict):
@@ -293,27 +365,8 @@ def _mapped(item: Any, change: Callable[[str], str]) -> Any:
     return [_mapped(each, change) for each in item] if isinstance(item, list) else item
 
 
-def _without(text: str, blocks: Mapping[str, str], *, open_too: bool = False) -> str:
-    """A text without these blocks; one that does not end stays, or goes to the end of the text."""
-    begins = re.compile("|".join(f"({begin})" for begin in blocks), re.MULTILINE)
-    ends = tuple(blocks.values())
-    kept, at, unclosed = [], 0, set[str]()
-    for found in begins.finditer(text):
-        end = ends[(found.lastindex or 1) - 1]
-        if found.start() < at or end in unclosed:
-            continue
-        close = text.find(end, found.end())
-        if close < 0:
-            unclosed.add(end)  # so that a text full of beginnings is read once
-            if not open_too:
-                continue
-        kept.append(text[at : found.start()])
-        at = len(text) if close < 0 else close + len(end)
-    return "".join((*kept, text[at:]))
-
-
 def _output(used: ToolUse, act: str) -> str:
-    """What came back; where an edit or a plan worked, it is told already."""
+    """Return what came back; nothing where an edit or a plan worked, which says it already."""
     if act in ("edit", "plan") and not used.failed:
         return ""
     output = used.output or said_in(used.result)
@@ -338,7 +391,7 @@ def _command(arguments: Mapping[str, Any]) -> str:
 
 
 def _edits(used: ToolUse, *, cwd: str, root: str) -> tuple[Edit, ...]:
-    """What was replaced by what, as far as the tool's input and its structured result tell."""
+    """Return what was replaced by what, as far as the tool's input and its structured result tell."""
     arguments = used.input
     patch = text_of(arguments, "command", "input", "patch", "patchText", "patch_text")
     if "*** Begin Patch" in patch:
@@ -361,7 +414,7 @@ def _edits(used: ToolUse, *, cwd: str, root: str) -> tuple[Edit, ...]:
 
 
 def _whole(used: ToolUse) -> tuple[str | None, str] | None:
-    """The whole file before and after, where the host tells both or can be asked for nothing more."""
+    """Return the whole file before and after; None where the host does not tell both."""
     arguments, result = used.input, used.result if isinstance(used.result, dict) else {}
     places = [result, *(result[name] for name in ("returnDisplay", "filediff") if isinstance(result.get(name), dict))]
     metadata = result.get("metadata")
@@ -385,7 +438,7 @@ WAS_CUT = re.compile(r"\n\[\d+ characters left out\]\n")  # as `remember` caps a
 
 
 def _patched(patch: str, *, name: Callable[[str], str]) -> Iterator[Edit]:
-    """The edits of a patch in the form that Codex, OpenCode and Copilot take: one for a whole file, one for a hunk."""
+    """Yield the edits of a patch in the form that Codex, OpenCode and Copilot take: one for a file or a hunk."""
     parts = PATCHED_FILE.split(patch.partition("\n*** End Patch")[0] + "\n")
     for what, file, body in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
         moved = PATCH_MOVED.search(body)
@@ -427,7 +480,7 @@ def _todos(used: ToolUse) -> tuple[Todo, ...]:
 
 
 def _choices(used: ToolUse) -> tuple[Choice, ...]:
-    """The questions with the user's answers, where the host gives both back."""
+    """Return the questions with the user's answers, where the host gives both back."""
     result = used.result if isinstance(used.result, dict) else {}
     questions = result.get("questions") or used.input.get("questions")
     answers = result.get("answers")
@@ -441,7 +494,7 @@ def _choices(used: ToolUse) -> tuple[Choice, ...]:
             options = [option for option in each.get("options") or () if isinstance(option, dict)]
             about = next((text_of(one, "description") for one in options if text_of(one, "label") == answer), "")
             labels = tuple(text_of(one, "label") for one in options)
-            found.append(Choice(question=question, answer=answer.strip(), options=labels, about=about))
+            found.append(Choice(question=question, answer=answer.rstrip().lstrip("\r\n"), options=labels, about=about))
     return tuple(found)
 
 

@@ -6,10 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from foreword.extract.actions import Action
+from foreword.extract.actions import Action, Turn
 from foreword.extract.commands import commands_of, message_of, shape_of
 from foreword.extract.outputs import ended_badly
-from foreword.extract.turns import Turn
 
 CHECKS = ("test", "lint", "build")
 MOST_COMMAND = 4_000  # characters of a command line that are read

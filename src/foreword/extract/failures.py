@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from foreword.extract.actions import Action
+from foreword.extract.actions import Action, Turn
 from foreword.extract.commands import (
     Command,
     alters,
@@ -34,7 +34,6 @@ from foreword.extract.outputs import (
     failed_test,
     plain_output,
 )
-from foreword.extract.turns import Turn
 from foreword.models import Edit
 
 NEAR = 10  # commands after a failure among which the one that worked is looked for

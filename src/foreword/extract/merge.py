@@ -35,25 +35,11 @@ def merge(known: Memory, fresh: Memory) -> Memory:
     if fresh.kind not in _COUNTED and ALSO not in known.detail:
         return _still_closed(known, replace(fresh, uid=known.uid))
     seen_in = _evidence(known.detail, fresh.detail)
-    detail = {**known.detail, **fresh.detail, "seen_in": seen_in}
     older = known.confirmed > fresh.confirmed  # an old transcript that is read late tells nothing newer
     base, other = (known, fresh) if older else (fresh, known)
-    if older:
-        detail = {**fresh.detail, **known.detail, "seen_in": seen_in}
-    return replace(
-        base,
-        body=base.body or other.body,
-        files=tuple(dict.fromkeys((*base.files, *other.files)))[:12],
-        functions=tuple(dict.fromkeys((*base.functions, *other.functions)))[:12],
-        session=base.session,
-        seen=max(1, sum(seen_in.values())),
-        confidence=max(known.confidence, fresh.confidence),
-        created=min(known.created, fresh.created),
-        confirmed=max(known.confirmed, fresh.confirmed),
-        status=fresh.status,
-        superseded_by=fresh.superseded_by,
-        detail=detail,
-    )
+    detail = {**other.detail, **base.detail, "seen_in": seen_in}
+    base = replace(base, status=fresh.status, superseded_by=fresh.superseded_by)
+    return _seen_again(base, other, most=12, seen=sum(seen_in.values()), detail=detail)
 
 
 def _still_closed(known: Memory, fresh: Memory) -> Memory:
@@ -71,20 +57,22 @@ def _merge_failure(known: Memory, fresh: Memory) -> Memory:
     detail = merge_failure_detail(known.detail, fresh.detail)
     if routines := {**named(known.detail, ROUTINES), **named(fresh.detail, ROUTINES)}:
         detail[ROUTINES] = dict(list(routines.items())[-EVIDENCE:])
+    merged = replace(fresh, uid=known.uid, title=failure_title(detail), body=failure_body(detail))
+    return _seen_again(merged, known, most=8, seen=sum(counts_of(detail).values()), detail=detail)
+
+
+def _seen_again(base: Memory, other: Memory, *, most: int, **more: Any) -> Memory:
+    """Return *base* with the files, functions, confidence and times of both."""
+    more["seen"] = max(1, more["seen"])
     return replace(
-        fresh,
-        uid=known.uid,
-        title=failure_title(detail),
-        body=failure_body(detail),
-        files=tuple(dict.fromkeys((*fresh.files, *known.files)))[:8],
-        functions=tuple(dict.fromkeys((*fresh.functions, *known.functions)))[:8],
-        seen=max(1, sum(counts_of(detail).values())),
-        confidence=max(known.confidence, fresh.confidence),
-        created=min(known.created, fresh.created),
-        confirmed=max(known.confirmed, fresh.confirmed),
-        status=fresh.status,
-        superseded_by=fresh.superseded_by,
-        detail=detail,
+        base,
+        body=base.body or other.body,
+        files=tuple(dict.fromkeys((*base.files, *other.files)))[:most],
+        functions=tuple(dict.fromkeys((*base.functions, *other.functions)))[:most],
+        confidence=max(base.confidence, other.confidence),
+        created=min(base.created, other.created),
+        confirmed=max(base.confirmed, other.confirmed),
+        **more,
     )
 
 
@@ -99,7 +87,7 @@ def close_items(memory: Memory, *, done: Sequence[str], open: Sequence[str]) -> 
     closed = [
         item
         for item in open_items(memory)
-        if _is_among(item, finished)
+        if any(holds(each, stems(item)) for each in finished)
         or any(closes(each, item) for each in done)
         or any(replaces(each, item) for each in open)
     ]
@@ -119,14 +107,14 @@ def open_items(memory: Memory) -> tuple[str, ...]:
 
 
 def evidence_of(memory: Memory) -> dict[str, int]:
-    """Which session saw a memory how often; what nobody counted by session is its own session's."""
+    """Return which session saw a memory how often; what nobody counted by session is its own session's."""
     counted = counts_of(memory.detail)
     more = min(memory.seen, MOST_TIMES) - sum(counted.values())
     return together(counted, {memory.session or EARLIER: more} if more > 0 else {})
 
 
 def together(one: object, other: Mapping[str, int]) -> dict[str, int]:
-    """The counts of both; those of the oldest sessions beyond what a memory names as one number."""
+    """Return the counts of both; those of the oldest sessions beyond what a memory names as one number."""
     counts = counts_of({"seen_in": one})
     for session, times in other.items():
         counts[session] = min(counts.get(session, 0) + times, MOST_TIMES)
@@ -134,7 +122,7 @@ def together(one: object, other: Mapping[str, int]) -> dict[str, int]:
 
 
 def counts_of(detail: Mapping[str, Any], name: str = "seen_in") -> dict[str, int]:
-    """How often each session saw it, as far as that makes sense: an import may say anything."""
+    """Return how often each session saw it, as far as that makes sense: an import may say anything."""
     return {
         session: times
         for session, times in named(detail, name).items()
@@ -153,7 +141,7 @@ def fixes_of(detail: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _evidence(known: Mapping[str, Any], fresh: Mapping[str, Any]) -> dict[str, int]:
-    """Which session saw it how often: told again, a session counts once, beside what it saw of those merged into it."""
+    """Return which session saw it how often: one that is read again counts once, beside what was merged into it."""
     also = counts_of(known, ALSO)
     again = {session: times + also.get(session, 0) for session, times in counts_of(fresh).items()}
     return _bounded({**counts_of(known), **again})
@@ -164,8 +152,3 @@ def _bounded(counts: dict[str, int]) -> dict[str, int]:
         oldest = next(session for session in counts if session != EARLIER)
         counts[EARLIER] = counts.get(EARLIER, 0) + counts.pop(oldest)
     return counts
-
-
-def _is_among(item: str, finished: Sequence[frozenset[str]]) -> bool:
-    words = stems(item)
-    return any(holds(each, words) for each in finished)

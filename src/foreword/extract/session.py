@@ -8,19 +8,17 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from foreword.extract.actions import Action
-from foreword.extract.changes import combine_changes, memory_of_change
+from foreword.extract.actions import Action, Turn, turns_of
 from foreword.extract.facts import Facts, facts_of
 from foreword.extract.failure_memory import failure_body, failure_detail, failure_title
 from foreword.extract.failures import failure_key, failures_of
 from foreword.extract.merge import ROUTINES
 from foreword.extract.routines import routine_of
 from foreword.extract.statements import Statement, retracts, statements_of
-from foreword.extract.summary import is_written_down, learned_with_turns, outcome_of, outcome_of_session, title_of
+from foreword.extract.summary import learned_of, outcome_of, outcome_of_session, title_of
 from foreword.extract.tasks import Tasks, tasks_of
-from foreword.extract.text import cut, sentences
-from foreword.extract.turns import Turn, turns_of
-from foreword.models import Change, Edit, Link, Memory, Project, Session
+from foreword.extract.text import cut, most_frequent, sentences
+from foreword.models import Change, Edit, Link, Memory, Project, Session, Trust
 from foreword.terms import terms
 
 # What is kept of a session that goes on: enough for two days of work, and bounded.
@@ -34,6 +32,7 @@ MOST_FILES = 20  # that a summary or a turn names
 USER_WORDS = 600  # characters of the user's words that a turn keeps
 EXCERPT = 2_500  # characters of a final message that a turn keeps: what passages are cut from
 MOST_COMMANDS = 4  # of a turn
+OF_TESTS = 0.4  # confidence: what a test is called says less than the function that it tests
 FOUND_OUT, WRITTEN_DOWN = 0.6, 0.7  # confidence of what an agent said, and of what it wrote into a commit for others
 
 ChangesOf = Callable[[Edit], Sequence[Change]]
@@ -79,7 +78,7 @@ class SessionExtractor:
 
     @property
     def excerpts(self) -> tuple[str, ...]:
-        """The first prompt and the last turns: enough for a model to sum the session up in better words."""
+        """Return the first prompt and the last turns: enough for a model to sum the session up in better words."""
         prompts = [each.text for each in self._actions if each.kind == "prompt"]
         answers = [each.text for each in self._actions if each.kind == "answer"]
         return (*prompts[:1], *prompts[1:][-3:], *answers[-3:])
@@ -117,7 +116,7 @@ class SessionExtractor:
         title = title_of(turns)
         if not title or not any(each.answer or each.edited or each.runs for each in turns):
             return None  # aborted, or a question that nobody has answered yet
-        edited = _count(file for turn in turns for file in turn.edited if not file.startswith("/"))
+        edited = most_frequent((file for turn in turns for file in _inside(turn.edited)), most=MOST_FILES)
         detail = {
             "next": list(tasks.open),
             "branch": facts.branch,
@@ -136,7 +135,7 @@ class SessionExtractor:
             self._uid("sum"),
             body=outcome_of_session(turns),
             trust="agent",
-            files=tuple(sorted(edited, key=lambda file: (-edited[file], file)))[:MOST_FILES],
+            files=tuple(edited),
             functions=tuple(dict.fromkeys(each.function for each in self._changes.values()))[:MOST_FILES],
             detail={name: value for name, value in detail.items() if value},
         )
@@ -144,7 +143,7 @@ class SessionExtractor:
     def _turn(self, turn: Turn) -> Memory | None:
         """Return the memory of one turn; None where it had no effect."""
         outcome = outcome_of(turn)
-        edited = tuple(file for file in turn.edited if not file.startswith("/"))
+        edited = _inside(turn.edited)
         if turn.prompt is None or not (edited or outcome):
             return None
         facts = facts_of((turn,))
@@ -174,7 +173,8 @@ class SessionExtractor:
         found = statements_of(turns)
         by_key: dict[str, list[Statement]] = {}
         for each in found:
-            by_key.setdefault(self._statement_uid(each), []).append(each)
+            uid = f"{each.kind[:3]}:{self.project.key}:{_key(each.kind, each.text)}"
+            by_key.setdefault(uid, []).append(each)
         back = {
             uid
             for uid, (one, *_) in by_key.items()
@@ -191,7 +191,8 @@ class SessionExtractor:
 
     def _statement(self, uid: str, some: Sequence[Statement], files: Sequence[str]) -> Memory:
         one = some[-1]
-        reason = {"why": one.why, "instead_of": one.instead_of, "quote": one.quote if one.quote != one.text else ""}
+        quote = one.quote if one.quote != one.text else ""
+        detail = {"why": one.why, "instead_of": one.instead_of, "quote": quote, "seen_in": {self.session.id: len(some)}}
         return self._memory(
             one.kind,
             one.text,
@@ -200,35 +201,30 @@ class SessionExtractor:
             trust="user",
             confidence=one.confidence,
             seen=len(some),
-            files=tuple(dict.fromkeys(file for file in files if not file.startswith("/")))[:MOST_FILES],
-            detail={
-                **{name: value for name, value in reason.items() if value},
-                "seen_in": {self.session.id: len(some)},
-            },
+            files=_inside(files)[:MOST_FILES],
+            detail={name: value for name, value in detail.items() if value},
         )
-
-    def _statement_uid(self, one: Statement) -> str:
-        return f"{one.kind[:3]}:{self.project.key}:{_key(one.kind, one.text)}"
 
     def _learned(self, turns: Sequence[Turn]) -> list[Memory]:
         return [
             self._memory(
                 "learning",
-                text,
-                f"lea:{self.project.key}:{_key('learning', text)}",
-                at=turn.ended,
+                each.text,
+                f"lea:{self.project.key}:{_key('learning', each.text)}",
+                at=each.turn.ended,
                 trust="agent",
-                confidence=WRITTEN_DOWN if is_written_down(text, turn) else FOUND_OUT,
-                files=tuple(file for file in turn.edited if not file.startswith("/"))[:8],
+                confidence=WRITTEN_DOWN if each.written_down else FOUND_OUT,
+                files=_inside(each.turn.edited)[:8],
             )
-            for text, turn in learned_with_turns(turns)
+            for each in learned_of(turns)
         ]
 
     def _failures(self, turns: Sequence[Turn]) -> list[Memory]:
         memories = []
         for failure in failures_of(turns, root=self.project.root):
             detail = failure_detail(failure, self.session.id)
-            if routine := self._routine_at(failure.last, turns):
+            asked_for = next((turn.typed for turn in turns if turn.began <= failure.last <= turn.ended), "")
+            if routine := routine_of(asked_for):
                 detail[ROUTINES] = {self.session.id: routine}
             memories.append(
                 self._memory(
@@ -245,12 +241,6 @@ class SessionExtractor:
                 )
             )
         return memories
-
-    @staticmethod
-    def _routine_at(at: float, turns: Sequence[Turn]) -> str:
-        """Return the routine that the user asked for when something happened; empty where it was something else."""
-        typed = next((turn.typed for turn in turns if turn.began <= at <= turn.ended), "")
-        return routine_of(typed)
 
     def _handoff(self, tasks: Tasks, summary: Memory | None) -> Memory | None:
         """Return the open to-dos as a handoff, so that the next session begins with them."""
@@ -310,6 +300,49 @@ def failure_uid(key: str, *, project: str) -> str:
     return f"fai:{project}:{_digest(key)}"
 
 
+def memory_of_change(change: Change, *, project: Project, source: str, trust: Trust) -> Memory:
+    """Return the one memory of a function: whoever changes it last says what became of it."""
+    name = f"{change.function}()" if "(" in change.signature else change.function
+    return Memory(
+        kind="change",
+        title=f"{name} {'deleted from' if change.what == 'DELETED' else 'in'} {change.file}",
+        uid=f"chg:{project.key}:{change.file}:{change.function}",
+        scope=project.scope,
+        project=project.key,
+        session=change.session,
+        source=source,
+        trust=trust,
+        confidence=OF_TESTS if is_test(change.file) else 1.0,
+        created=change.at,
+        confirmed=change.at,
+        files=(change.file,),
+        functions=(change.function,),
+        detail={
+            "what": change.what,
+            "signature": change.signature,
+            "line": change.line,
+            "end_line": change.end_line,
+        },
+    )
+
+
+def is_test(file: str) -> bool:
+    """Return whether a file holds tests, by its name and folders."""
+    name = file.rpartition("/")[2].lower()
+    return (
+        name.startswith("test_") or "_test." in name or ".test." in name or ".spec." in name or "/tests/" in f"/{file}"
+    )
+
+
+def combine_changes(before: str, after: str) -> str:
+    """Return what two changes of one function are as one; nothing where it was made and taken away again."""
+    if before == "NEW":
+        return "" if after == "DELETED" else "NEW"
+    if before == "DELETED":
+        return "MODIFIED" if after != "DELETED" else "DELETED"
+    return "DELETED" if after == "DELETED" else "MODIFIED"
+
+
 def extract_session(
     actions: Iterable[Action], *, session: Session, project: Project, changes_of: ChangesOf = lambda _: ()
 ) -> Extraction:
@@ -353,11 +386,9 @@ def _ends(text: str | None, most: int) -> str | None:
     return f"{text[: most // 2]}\n[...]\n{text[-most // 2 :]}"
 
 
-def _count(items: Iterable[str]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for each in items:
-        counts[each] = counts.get(each, 0) + 1
-    return counts
+def _inside(files: Iterable[str]) -> tuple[str, ...]:
+    """Return the files that lie in the project."""
+    return tuple(dict.fromkeys(file for file in files if not file.startswith("/")))
 
 
 def _key(kind: str, text: str) -> str:

@@ -1,6 +1,6 @@
 """Find what the user laid down: standing rules, corrections, decisions and facts, in the user's own words.
 
-Three sources, all of the user: typed sentences, answers to the agent's questions, and short replies that choose one of
+Three sources, all of the user: typed prompts, answers to the agent's questions, and short replies that choose one of
 the options in the agent's last message. A sentence counts where its form says that it holds beyond the task at hand.
 Better no rule than a false one: what only looks like a rule stays in its turn.
 """
@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from foreword.extract.actions import Choice
-from foreword.extract.turns import Turn
+from foreword.extract.actions import Choice, Turn
+from foreword.extract.authorship import authorship_of
+from foreword.extract.text import cut, plain_line
 from foreword.terms import root, terms
 
 Kind = Literal["preference", "correction", "decision", "learning"]
@@ -38,7 +39,9 @@ def statements_of(turns: Sequence[Turn]) -> tuple[Statement, ...]:
     found: dict[str, Statement] = {}
     answer = ""
     for turn in turns:
-        for each in (*_from_reply(turn, answer), *_from_typed(turn), *_from_choices(turn)):
+        # A prompt that holds anything but typed words lays down nothing.
+        typed = (*_from_reply(turn, answer), *_from_typed(turn)) if turn.author.author == "typed" else ()
+        for each in (*typed, *_from_choices(turn)):
             found.setdefault(each.text.lower(), each)
         answer = turn.answer or answer
     return tuple(found.values())
@@ -95,191 +98,108 @@ class _Cue:
     unless: re.Pattern[str] | None = None  # the same form in a report or in a step of the work at hand
     question: bool = False  # whether it counts in a question
 
-    def applies(self, text: str) -> bool:
-        """Return whether *text* has this form."""
-        return bool(self.form.search(text)) and not (self.unless and self.unless.search(text))
 
-
-_STRONGLY = r"(?:(?:only|really|actually|do not|don'?t) ){0,2}"
-
+_NEG = r"(?:do not|don'?t|dont)"
+REMEMBER = _any(  # an explicit wish to be remembered
+    r"(?:^|\b(?:please|and|also|to|must|should|just) |, )(?:remember|keep in mind)\b(?! (?:when|how|if|me)\b)",
+    r"\bmemori[sz]e\b|\bfrom now on\b|\bgoing forward\b|\b(?:in|for) (?:the |all )?future sessions?\b",
+    r"\bnext time(?:,| (?:please|you|do)\b)",
+    r"\bwhenever (?!I\b)[^.]*\b(?:should|must|needs? to|always|please|add|update|run|use)\b",
+)
+WHY = _any(  # questions that correct: why it was done so, why not otherwise
+    r"\bwhy (?:are|were|do|did) (?:you|we) (?:still|even|again|not|always|using)\b|\bwhy would (?:you|we)\b",
+    r"\bwhy (?:aren'?t|don'?t|didn'?t|wouldn'?t|shouldn'?t) ?(?:you|we)\b|\bwhy not (?:just|simply|use)\b",
+    r"^(?:shouldn'?t|can'?t) (?:this|we|it|the|that|you|these|those)\b|\bwouldn'?t it be\b",
+    r"\bshould (?:it|this|that|these|we) not\b",
+)
+ALWAYS = _any(
+    r"\b(?:should|must|may|can|will|need to|have to|is|are|it'?s|we|you) (?:\w+ ){0,2}?(?:never|always)\b",
+    r"^(?:never|always)\b|(?:,|\band|\bbut|\bor) (?:never|always) \w+|\bnot\b[^.]{0,40} ever\b|\bnot allowed\b",
+)
+REPORT = _any(  # of what it always does
+    r"\balways (?:\w+ing|\w+ed|shown|null|empty|wrong|true|false|zero|the same)\b|\bfails?\b|\bcrash",
+    r"\bI(?:'ve| have)? (?:never|always)\b|\b(?:is|are|was|were|it) never \w+(?:ed|wn|nt|en|un)\b",
+)
+TASTE = _any(
+    r"\bI(?:'d| would)? (?:\w+ly |much )?(?:prefer|favou?r|rather)\b|\b(?:better|best) (?:not )?to\b",
+    r"\bI(?:'d| would) expect\b(?!.* but )|\bwhere(?:ver)? possible\b",
+    r"\b(?:use|show|apply|enable|display|allow)\b[^.]*\bonly (?:on|in|for|when)\b",
+)
+WISH = _any(  # for the thing that is built; `I want a page` and `I want you to` are tasks
+    rf"\bI (?:(?:only|really|actually|{_NEG}) ){{0,2}}(?:want|would like) (?:to (?:use|keep|avoid|stick|only)\b"
+    r"|(?!to\b|you\b|an?\b|some\b|another\b|your\b|more\b|it\b|us\b|this\b))",
+    r"\bI would (?:only|call)\b|\binstead of\b|\brather than\b",
+)
+PROHIBITION = _any(  # with a reason or a general object
+    rf"(?<!\bI )\b(?:{_NEG}|stop) \w+\b[^.]*"
+    r"\b(?:every time|directly|anymore|because|since|as (?:that|this|it)|but only)\b"
+)
+GATE = _any(rf"\b{_NEG} (?:you|we|know|think|have|need|worry|change|touch|commit|push)\b|^(?:if|when|they|users?)\b")
+BEHAVIOUR = _any(  # of the thing that is built
+    r"(?<!\bwe)(?<!\bI)(?<!\bthere)(?<!\byou) (?:should|must) (?:not|only|be|live|appear|display|follow|branch|stay)\b",
+    r"\bwe (?:should|must) (?:not|only|have)\b",
+)
+TASK = _any(
+    r"\b(?:should|must) be (?:addressed|done|fixed|added|updated|checked|reviewed|removed|changed|merged|handled"
+    r"|working|enough|fine|ok|okay|good|able|easy|possible|there|ready|safe|clear|simple)\b",
+    r"\bbut (?:it|is|are|I|now)\b|\bseems?\b",
+)
+AGREED = _any(r"\blet'?s (?:only|use|stick|avoid|keep (?!going|it\b)|not (?!worry))")
+FACT = _any(
+    r"\bwe (?:\w+ )?no longer\b|\b(?:does not|doesn'?t|do not) support\b|\bit'?s called\b",
+    r"\b(?:isn'?t|is not|aren'?t|are not) (?:relevant|needed|necessary|supported|an option)\b",
+    r"\b(?:is|are) (?:at|under) (?=[~@\w.-]*[/.])",
+    r"\b(?:is|are|be) (?:located|installed|stored|hosted|deployed|generated|done|documented|defined|kept)"
+    r" (?:\w+ )?(?:at|in|on|under|using|by|via|with|from)\b",
+)
 CUES = (
-    _Cue(  # an explicit wish to be remembered
-        "preference",
-        0.9,
-        _any(
-            r"(?:^|\b(?:please|and|also|to|must|should|just) |, )(?:remember|keep in mind)\b(?! (?:when|how|if|me)\b)",
-            r"\bmemori[sz]e\b",
-            r"\bfrom now on\b",
-            r"\bgoing forward\b",
-            r"\b(?:in|for) (?:the |all )?future sessions?\b",
-            r"\bnext time(?:,| (?:please|you|do)\b)",
-            r"\bwhenever (?!I\b)[^.]*\b(?:should|must|needs? to|always|please|add|update|run|use)\b",
-        ),
-        question=True,
-    ),
-    _Cue(  # questions that correct: why it was done so, why not otherwise
-        "correction",
-        0.8,
-        _any(
-            r"\bwhy (?:are|were|do|did) you (?:still|even|again|not|always)\b",
-            r"\bwhy (?:are|were) you (?:us|repeat|add|creat|chang|remov|runn|touch|writ|skipp)ing\b",
-            r"\bwhy (?:are|were|do|did) we (?:still|not|using)\b",
-            r"\bwhy would (?:you|we)\b",
-            r"\bwhy (?:aren'?t|don'?t|didn'?t|wouldn'?t|shouldn'?t) ?(?:you|we)\b",
-            r"\bwhy not (?:just|jsut|simply|use)\b",
-            r"^shouldn'?t (?:this|we|it|the|that|you|these|those)\b",
-            r"^can'?t (?:we|you|the \w+ be\w*)\b",
-            r"\bwouldn'?t it be\b",
-            r"\bshould (?:it|this|that|these|we) not\b",
-        ),
-        question=True,
-    ),
-    _Cue(  # what holds always or never
-        "preference",
-        0.9,
-        _any(
-            r"\b(?:should|must|may|can|will|need to|have to|is|are|it'?s|we|you) (?:\w+ ){0,2}?(?:never|always)\b",
-            r"^(?:never|always)\b",
-            r"(?:,|\band|\bbut|\bor) (?:never|always) \w+",
-            r"\bnot\b[^.]{0,40} ever\b",
-            r"\bnot allowed\b",
-        ),
-        unless=_any(
-            r"\balways (?:\w+ing|\w+ed|shown|null|empty|wrong|true|false|zero|the same)\b",
-            r"\bI(?:'ve| have)? (?:never|always)\b",
-            r"\b(?:is|are|was|were|it) never \w+(?:ed|wn|nt|en|un)\b",
-            r"\bfails?\b",
-            r"\bcrash",
-        ),
-    ),
-    _Cue(  # taste
-        "preference",
-        0.8,
-        _any(
-            r"\bI(?:'d| would)? (?:actually |really |strongly |much |generally )?(?:prefer|favou?r|rather)\b",
-            r"\b(?:better|best) (?:not )?to\b",
-            r"\bI(?:'d| would) expect\b(?!.* but )",
-        ),
-    ),
-    _Cue(  # wishes for the thing that is built; `I want a page` and `I want you to` are tasks
-        "decision",
-        0.75,
-        _any(
-            rf"\bI {_STRONGLY}(?:want|would like) to (?:use|keep|avoid|stick|stay|limit|only)\b",
-            rf"\bI {_STRONGLY}(?:want|would like) "
-            r"(?!to\b|you\b|an?\b|some\b|another\b|your\b|more\b|it\b|us\b|this\b|everything\b)",
-            r"\bI would (?:only|call)\b",
-        ),
-    ),
-    _Cue("decision", 0.75, _any(r"\binstead of\b", r"\bbut instead\b", r"\brather than\b")),
-    _Cue(  # prohibitions with a reason or a general object
-        "correction",
-        0.75,
-        _any(
-            r"\b(?:do not|don'?t|stop) \w+\b[^.]*"
-            r"\b(?:every time|any|all|directly|ever|anymore|because|since|as (?:that|this|it)|but only)\b"
-        ),
-        unless=_any(
-            r"\b(?:do not|don'?t) (?:you|we|want|know|think|see|get|have|need|really|feel|mind|worry|believe)\b",
-            # A gate of the task at hand: don't change anything before I agree.
-            r"\b(?:do not|don'?t) (?:change|edit|modify|touch|make|implement|commit|push|start|do)\b",
-            r"\bany code\b",
-            r"^(?:if|when|as|they|users?)\b",
-        ),
-    ),
-    _Cue(  # how the thing that is built behaves
-        "decision",
-        0.7,
-        _any(
-            r"(?<!\bwe)(?<!\bI)(?<!\bthere)(?<!\byou) (?:should|must) "
-            r"(?:not|only|be|live|appear|display|follow|branch|go|stay|have)\b",
-            r"\bwe (?:should|must) (?:not|only|have)\b",
-        ),
-        unless=_any(
-            r"\b(?:should|must) be (?:addressed|done|fixed|added|updated|checked|reviewed|removed|changed|merged)\b",
-            r"\b(?:should|must) be (?:committed|handled|clearer|working|enough|fine|ok|okay|good|able|easy|possible)\b",
-            r"\b(?:should|must) be (?:there|ready|safe|clear|simple)\b",
-            r"\b(?:should|must) (?:have been|not be (?:a problem|hard))\b",
-            r"\bbut (?:it|is|are|I|now)\b",
-            r"\bseems?\b",
-        ),
-    ),
-    _Cue("decision", 0.75, _any(r"\blet'?s (?:only|use|stick|avoid|keep (?!going|it\b)|not (?!worry))")),
-    _Cue(  # a choice with its reason
-        "decision",
-        0.75,
-        _any(
-            r"\b(?:let'?s|we'?ll|we will|we) (?:store|save|put|send|serve|host|deploy|cache|name|write|run|start) "
-            r"[^.?!\n]{3,160}\b(?:because|since)\b"
-        ),
-    ),
-    _Cue(
-        "preference",
-        0.75,
-        _any(
-            r"\bwhere(?:ver)? possible\b",
-            r"\bas \w+ as (?:you [\w ]{3,30} as )?possible\b",
-            r"\b(?:use|show|apply|enable|display|allow)\b[^.]*\bonly (?:on|in|for|when)\b",
-        ),
-        unless=_any(r"\bas (?:soon|fast|quickly|much) as\b"),
-    ),
-    _Cue(  # facts
-        "learning",
-        0.75,
-        _any(
-            r"\bwe (?:\w+ )?no longer\b",
-            r"\b(?:isn'?t|is not|aren'?t|are not) (?:relevant|needed|necessary|supported|an option)\b",
-            r"\b(?:does not|doesn'?t|do not) support\b",
-            r"\bit'?s called\b",
-            r"\b(?:is|are) (?:at|under) (?=[~@\w.-]*[/.])",
-            r"\b(?:is|are|be) (?:located|installed|stored|hosted|deployed|generated|done|documented|defined|kept)"
-            r" (?:\w+ )?(?:at|in|on|under|using|by|via|with|from)\b",
-        ),
-    ),
+    _Cue("preference", 0.9, REMEMBER, question=True),
+    _Cue("correction", 0.8, WHY, question=True),
+    _Cue("preference", 0.9, ALWAYS, unless=REPORT),
+    _Cue("preference", 0.8, TASTE),
+    _Cue("decision", 0.75, WISH),
+    _Cue("correction", 0.75, PROHIBITION, unless=GATE),
+    _Cue("decision", 0.7, BEHAVIOUR, unless=TASK),
+    _Cue("decision", 0.75, AGREED),
+    _Cue("learning", 0.75, FACT),
 )
 # Thinking aloud, reports, and steps of the work at hand.
 OPEN = _any(
-    r"\b(?:theoretically|the question is|my assumption|alternatively|i wonder|in theory|probably|i guess)\b",
-    r"\b(?:we could|could it|(?:just|not) yet|yet(?=\W*$)|i (?:still )?feel the|impression|this time|for example)\b",
+    r"\b(?:theoretically|the question is|my assumption|alternatively|i wonder|in theory|probably|i guess|impression)\b",
+    r"\b(?:we could|could it|(?:just|not) yet|yet(?=\W*$)|i (?:still )?feel the|this time|for example)\b",
     r"^(?:validate|verify|check|make sure|mention|tell|explain)\b",
     r"\b(?:mentions?|says?|states?|claims?|suggests?) (?:that|to)\b",  # what somebody else holds
 )
-SENTENCE = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\betc\.)(?<!\bvs\.)(?<!\bre\.)(?<!\s\d\.)\s+(?=\S)|\n+")
+SENTENCE = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\betc\.)(?<!\bvs\.)(?<!\s\d\.)\s+(?=\S)|\n+")
 FILLER = re.compile(
     r"^(?:(?:https?://\S+|ok(?:ay)?|yes|yeah|yep|no|nope|sure|hm+|u+m+|a+h+|oh|well|great|perfect|thanks|good|cool|also"
     r"|and|but|so|then|now|actually|honestly|basically|obviously|plus|wait|right|alright|please|pls)\b[\s,.:;!-]*)+",
     re.IGNORECASE,
 )
-LISTED = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s")
+LISTED = re.compile(r"\s*(?:[-*+]|\d{1,2}[.)])\s")
 POINTS_BACK = re.compile(
     r"^(?:it|this|that|these|those|they|same)(?:'s)?\s+(?:should|must|is|are|was|can|needs?|also|will|has)\b",
     re.IGNORECASE,
 )
-POINTS_AT = re.compile(r"\b(?:this|that|these|those)\s+(?!is\b|are\b|we\b|the\b|it\b|you\b|I\b)\w+", re.IGNORECASE)
-BRACKETS = re.compile(r"\s?\([^()]{0,400}\)")
-TAIL = re.compile(r"[\s:;,-]+\.?$")
 NEXT_STEP = re.compile(r",? (?:so|and) (?:we need to|you can|can you|we can|please|then)\b.*$", re.IGNORECASE)
-CONCESSION = re.compile(r"^.{60,}?[,;] but (?=I (?:only |really |don'?t )*want\b)", re.IGNORECASE)
 REASON = re.compile(r"\b(?:because|since|so that|due to|as (?:that|this|it|we|they))\b.+", re.IGNORECASE)
 UNWANTED = re.compile(
     r"\b(?:instead of|rather than|and not|, not)\s+((?:(?! because| since| so that)[^,.;?!])+)", re.IGNORECASE
 )
+REJECTS = re.compile(r"\s*(?:no|nope)\b[\s,.:;!-]", re.IGNORECASE)
 LONGEST = 280  # characters of a text; at 240, main clauses of dictated sentences are lost
 MOST_READ = 1_000  # characters of a sentence; who has no full stop in a page has no rule in it
 FEWEST = 4  # words of a sentence that says something
 NAMES_ITSELF = 8  # words from which a sentence names what it is about
-REJECTS = re.compile(r"\s*(?:no|nope)\b[\s,.:;!-]", re.IGNORECASE)
 CORRECTED = 0.65  # of "no, do it so": mostly about one task, and a rule only when it is said again
-LONG_ENOUGH = 14  # words from which "that default" is explained by the rest of its sentence
 
 
 def _from_typed(turn: Turn) -> Iterator[Statement]:
-    """Yield what the typed words of a turn lay down."""
+    """Yield what the sentences of a typed prompt lay down."""
     before = ""
     for sentence in SENTENCE.split(turn.typed):
-        text = _trimmed(sentence[:MOST_READ])
-        doubtful = LISTED.match(sentence) or "[…]" in sentence or len(sentence) > MOST_READ
-        cue = None if doubtful else _cue(text)
+        text = _trimmed(sentence)
+        cue = None if LISTED.match(sentence) or len(sentence) > MOST_READ else _cue(text)
         if cue and (whole := _standing_alone(text, before)):
             why, unwanted = REASON.search(text), UNWANTED.search(text)
             corrects = cue.kind == "decision" and REJECTS.match(sentence)
@@ -300,14 +220,13 @@ def _cue(text: str) -> _Cue | None:
     """Return the first cue of a sentence; None where it asks, thinks aloud or is about the work at hand."""
     if len(text.split()) < FEWEST or OPEN.search(text):
         return None
-    asks = text.endswith("?")
-    return next((cue for cue in CUES if (cue.question or not asks) and cue.applies(text)), None)
+    cues = (cue for cue in CUES if cue.question or not text.endswith("?"))
+    return next((cue for cue in cues if cue.form.search(text) and not (cue.unless and cue.unless.search(text))), None)
 
 
 def _trimmed(sentence: str) -> str:
     """Return a sentence without the words around what it states."""
-    text = TAIL.sub("", FILLER.sub("", " ".join(sentence.split()))).strip(" ,;-")
-    text = CONCESSION.sub("", text)
+    text = FILLER.sub("", " ".join(sentence.split())).strip(" ,:;-")
     shorter = NEXT_STEP.sub("", text)
     return shorter if len(shorter.split()) >= 2 * FEWEST else text
 
@@ -315,23 +234,14 @@ def _trimmed(sentence: str) -> str:
 def _standing_alone(text: str, before: str) -> str:
     """Return *text*, with the sentence *before* where it points back; empty where it cannot be read alone."""
     if len(text) > LONGEST:
-        text = _shortened(text)
-    points_back = POINTS_BACK.match(text) or (POINTS_AT.search(text) and len(text.split()) < LONG_ENOUGH)
-    if points_back or len(text.split()) < NAMES_ITSELF:
-        if before and len(before) + len(text) < LONGEST and (points_back or not before.endswith("?")):
-            return f"{before} {text}"
-        if points_back and len(text.split()) < NAMES_ITSELF:
-            return ""
-    return text
-
-
-def _shortened(text: str) -> str:
-    """Return a long sentence without what stands in brackets, cut at a clause; empty where nothing is left to read."""
-    text = BRACKETS.sub("", text)
-    if len(text) <= LONGEST:
-        return text
-    cut = max(text.rfind(mark, 0, LONGEST) for mark in (", ", "; ", " - "))
-    return f"{text[:cut]} …" if cut > LONGEST // 2 and _cue(text[:cut]) else ""
+        text = cut(text, LONGEST)
+        return text if _cue(text) else ""
+    points_back = POINTS_BACK.match(text)
+    short = len(text.split()) < NAMES_ITSELF
+    joins = points_back or (short and not before.endswith("?"))
+    if joins and before and len(before) + len(text) < LONGEST:
+        return f"{before} {text}"
+    return "" if points_back and short else text
 
 
 # --- answers to the agent's questions -------------------------------------------------------------------------------
@@ -358,42 +268,32 @@ def _from_choices(turn: Turn) -> Iterator[Statement]:
         offered = answer in choice.options
         if offered and (RECOMMENDED.search(answer) or SCOPE.search(answer)):
             continue  # what the agent would have done anyway
+        if not offered and authorship_of(choice.answer).author != "typed":
+            continue
         against = any(RECOMMENDED.search(option) for option in choice.options)
-        text = _question_and_answer(choice) if offered else _own_answer(choice)
-        if text:
-            yield Statement(
-                "decision",
-                text,
-                turn.began,
-                turn.number,
-                why=choice.about,
-                quote=f"{choice.question} {choice.answer}",
-                confidence=0.85 if against or not offered else 0.65,
-            )
+        yield Statement(
+            "decision",
+            _question_and_answer(choice, offered=offered),
+            turn.began,
+            turn.number,
+            why=choice.about,
+            quote=f"{choice.question} {choice.answer}",
+            confidence=0.85 if against or not offered else 0.65,
+        )
 
 
-def _question_and_answer(choice: Choice) -> str:
-    """Return the question with the chosen option, or the option with its description where that is shorter."""
+def _question_and_answer(choice: Choice, *, offered: bool) -> str:
+    """Return the question with its answer; where that is long or says little, the answer with its description."""
+    whole = f"{choice.question} {choice.answer}".strip()
+    if not offered:
+        return whole if len(whole) <= LONGEST else cut(choice.answer, LONGEST)
     sentences = [each for each in SENTENCE.split(choice.question.strip()) if each]
     question = sentences[-1] if sentences[-1].endswith("?") else choice.question
+    if not DEICTIC.search(question) and len(question.split()) >= FEWEST:
+        return f"{question} {choice.answer}"
+    # Says what it is about in the sentence before, or in what the agent wrote beside the option.
     described = f"{choice.answer}: {SENTENCE.split(choice.about.strip())[0]}" if choice.about else ""
-    if DEICTIC.search(question) or len(question.split()) < FEWEST:  # says what it is about in the sentence before
-        whole = f"{choice.question} {choice.answer}"
-        return whole if len(sentences) > 1 and len(whole) <= LONGEST else described or whole
-    return f"{question} {choice.answer}"
-
-
-def _own_answer(choice: Choice) -> str:
-    """Return the question with what the user wrote instead of choosing; long answers stand alone."""
-    whole = f"{choice.question} {choice.answer}".strip()
-    if len(whole) <= LONGEST:
-        return whole
-    text = ""
-    for sentence in SENTENCE.split(choice.answer.strip()):
-        if len(text) + len(sentence) >= LONGEST:
-            break
-        text = f"{text} {sentence}".strip()
-    return text
+    return whole if len(sentences) > 1 and len(whole) <= LONGEST else described or whole
 
 
 # --- short replies --------------------------------------------------------------------------------------------------
@@ -401,33 +301,30 @@ def _own_answer(choice: Choice) -> str:
 PICK = re.compile(
     r"(?:(?:yes|ok(?:ay)?),? )?(?:i (?:want|prefer|like|choose) |(?:let'?s )?(?:do|use|take|pick|go (?:for|with)) )?"
     r"(?:to use )?"
-    r"(?:(?:option|approach|variant|alternative|proposal|direction) #?(?P<named>\d|[A-E])"
+    r"(?:(?:option|approach|variant|alternative|proposal) #?(?P<named>\d|[A-E])"
     r"|#?(?P<bare>\d|[A-E])(?= (?:is|seems|does|sounds|looks|works)\b|\W*$)"
     r"|the (?P<order>first|second|third|fourth|last|former|latter)(?: (?:one|option|approach)|(?=\W*$)))\b",
     re.IGNORECASE,
 )
 ORDER = {"first": 0, "former": 0, "second": 1, "latter": 1, "third": 2, "fourth": 3, "last": -1}
-AGREES = _any(r"^(yes|yeah|yep|no|nope|correct|exactly|agreed)(?: please|,? thanks)?\W*$")
-OFFER = _any(r"\b(?:want|like|shall|should (?:I|we)|let me|I (?:can|could|will)|or|next|now|first|sound|look)\b")
-OFFERS = _any(
-    r"\b(?:options?|approach(?:es)?|alternatives?|ways to|either|variants?|directions?|which (?:one|do|would))\b"
-)
+OFFERS = _any(r"\b(?:options?|approach(?:es)?|alternatives?|ways to|either|variants?|which (?:one|do|would))\b")
 OPTION = re.compile(
-    r"^\s{0,3}(?:#{1,4}\s+)?(?:[-*]\s+)?[*_]{0,2}(?:(?:Option|Approach|Variant|Alternative|Proposal|Direction)\s+)?"
+    r"^\s{0,3}(?:#{1,4}\s+)?(?:[-*]\s+)?[*_]{0,2}(?:(?:Option|Approach|Variant|Alternative|Proposal)\s+)?"
     r"(?P<label>\d|[A-E])(?:[*_]{0,2}\s?[.:)—–-]|\s[—–-])[*_]{0,2}\s*(?P<text>\S.*)$",
     re.MULTILINE | re.IGNORECASE,
 )
+AGREES = _any(r"^(yes|yeah|yep|no|nope|correct|exactly|agreed)(?: please|,? thanks)?\W*$")
+OFFER = _any(r"\b(?:want|like|shall|should (?:I|we)|let me|I (?:can|could|will)|or|next|now|first|sound|look)\b")
 NEAR_END = 4_000  # characters at the end of the agent's message in which its options stand
 
 
 def _from_reply(turn: Turn, answer: str) -> Iterator[Statement]:
     """Yield what a short reply to the agent's last message decides, in the words of that message."""
-    first = SENTENCE.split(turn.typed.strip())[0]
-    words = _picked_option(first, answer[-NEAR_END:]) or _agreed_question(turn.typed, answer[-NEAR_END:])
-    if words:
+    first, shown = SENTENCE.split(turn.typed.strip())[0], answer[-NEAR_END:].strip()
+    if text := _picked_option(first, shown) or _agreed_question(turn.typed.strip(), SENTENCE.split(shown)[-1]):
         reason = REASON.search(first)
         why = reason[0] if reason else ""
-        yield Statement("decision", words, turn.began, turn.number, why=why, quote=first, confidence=0.75)
+        yield Statement("decision", text, turn.began, turn.number, why=why, quote=first, confidence=0.75)
 
 
 def _picked_option(reply: str, shown: str) -> str:
@@ -442,23 +339,16 @@ def _picked_option(reply: str, shown: str) -> str:
     else:
         place = ORDER[picked["order"].lower()]
         chosen = options[place] if -len(options) <= place < len(options) else None
-    return f"Chosen: {_option_words(chosen['text'])}" if chosen else ""
-
-
-def _agreed_question(reply: str, shown: str) -> str:
-    """Return the question at the end of the agent's message with a plain yes or no; offers to go on decide nothing."""
-    last = SENTENCE.split(shown.strip())[-1]
-    agreed = AGREES.match(reply.strip())
-    if not agreed or not last.endswith("?") or PROCESS.search(last) or OFFER.search(last):
+    if chosen is None:
         return ""
-    return f"{MARK_UP.sub('', last)} {agreed[1].capitalize()}" if len(last) < LONGEST else ""
-
-
-def _option_words(text: str) -> str:
-    """Return what an option says in its title or first sentence, without mark-up."""
-    first = SENTENCE.split(MARK_UP.sub("", text).strip())[0]
+    first = SENTENCE.split(plain_line(chosen["text"]))[0]
     title = re.split(r"\s[—–-]\s|\s\(|:\s|,\sor$", first)[0]
-    return (title if len(title.split()) >= FEWEST else first)[:LONGEST]
+    return f"Chosen: {cut(title if len(title.split()) >= FEWEST else first, LONGEST)}"
 
 
-MARK_UP = re.compile(r"[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}")
+def _agreed_question(reply: str, last: str) -> str:
+    """Return the question that ends the agent's message with a plain yes or no; offers to go on decide nothing."""
+    agreed = AGREES.match(reply)
+    if not agreed or not last.endswith("?") or PROCESS.search(last) or OFFER.search(last) or len(last) > LONGEST:
+        return ""
+    return f"{plain_line(last)} {agreed[1].capitalize()}"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
-from foreword.extract.actions import Action
+from foreword.extract.actions import Action, Turn
 from foreword.extract.text import (
     blocks,
     capitalised,
@@ -18,21 +18,20 @@ from foreword.extract.text import (
     split_sentences,
     stems,
 )
-from foreword.extract.turns import Turn
 
 TITLE = 110  # characters; two commit subjects
 OUTCOME = 300  # characters of what came of one turn
 SESSION_OUTCOME = 450  # characters; 350 keep 52 of 218 facts, 400 57, 450 and 500 60, each the most on any two projects
-LEARNED = 4  # sentences a session; more of them are seldom worth more, and a summary stays within 350 tokens
+LEARNED = 4  # passages a session; more of them are seldom worth more, and a summary stays within 350 tokens
 LEARNED_EACH = 320  # characters, two or three sentences; with 240 fewer facts are found, with 360 no more
 LEARNED_ALL = 750  # characters of all of them; title, outcome and open items need the rest of the 350 tokens
-# Weights beside those of `_MARKS`. Their neighbours give the same within noise (2 of 218 facts), so they are round.
-MARKED = 0.4  # the least that a sentence must show of stating a fact: one mark
+# Weights; their neighbours give the same within noise (2 of 218 facts), so they are round.
 WRITTEN_FOR_LATER = 0.5  # for the body of a commit or a pull request
 TOPIC = 0.4  # for each of up to three words of the session's title
-COMMIT_BODY = 1.0  # what a sentence of a commit's body is worth as outcome before its own marks count
-WHOLLY = 0.9  # share of a passage's words that a paragraph holds which has it
 SAME = 0.6  # share of words from which on a sentence says again what another has said
+
+
+Weigh = Callable[[Sequence[str], int], tuple[str, float]]  # sentences, which one -> a passage and what it is worth
 
 
 # --- commits and pull requests -------------------------------------------------------------------------------------
@@ -61,32 +60,28 @@ class PullRequest:
 
 
 def commits_of(turns: Sequence[Turn]) -> tuple[Commit, ...]:
-    """Return the commits that were made, in order; an amended one in its last form."""
-    found: list[Commit] = []
-    for run in _runs(turns):
+    """Return the commits that were made, in order; of those with one subject the last."""
+    found: dict[str, Commit] = {}
+    for run in runs_in(turns):
         if not COMMITS.search(run.command):
             continue
-        made = [Commit(each[3].strip(), hash=each[2], branch=each[1], at=run.at) for each in MADE.finditer(run.output)]
         subject, body = _message(run.command)
+        made = [Commit(each[3].strip(), hash=each[2], branch=each[1], at=run.at) for each in MADE.finditer(run.output)]
         if not made and subject and not run.failed and not REFUSED.search(run.output):
             made = [Commit(subject, at=run.at)]
-        made = [
-            Commit(each.subject, body, each.hash, each.branch, each.at) if each.subject == subject else each
-            for each in made
-        ]
-        if made and found and _AMENDS.search(run.command):
-            body = made[0].body or found[-1].body
-            made[0] = Commit(made[0].subject, body, made[0].hash, made[0].branch, made[0].at)
-            found.pop()
+        if found and made and "--amend" in run.command:
+            amended = found.popitem()[1]
+            made[0] = replace(made[0], body=amended.body)
         for each in made:
-            found = [*(other for other in found if other.subject != each.subject), each]
-    return tuple(found)
+            found.pop(each.subject, None)
+            found[each.subject] = replace(each, body=body) if body and each.subject == subject else each
+    return tuple(found.values())
 
 
 def pull_requests_of(turns: Sequence[Turn]) -> tuple[PullRequest, ...]:
     """Return the pull requests that were opened, in order."""
     found: dict[str, PullRequest] = {}
-    for run in _runs(turns):
+    for run in runs_in(turns):
         at = _OPENS.search(run.command)
         if not at or run.failed:
             continue
@@ -99,16 +94,15 @@ def pull_requests_of(turns: Sequence[Turn]) -> tuple[PullRequest, ...]:
     return tuple(found.values())
 
 
-def _runs(turns: Sequence[Turn]) -> Iterator[Action]:
+def runs_in(turns: Sequence[Turn]) -> Iterator[Action]:
+    """Return the commands of these turns, in order."""
     return (run for turn in turns for run in turn.runs)
 
 
-COMMITS = re.compile(r"(?:^|[\n;&|(])[ \t]*(?:[\w./-]{1,20} )?git(?:\s+-[Cc]\s+(?:\"[^\"\n]*\"|\S+))*\s+commit\b")
-_AMENDS = re.compile(r"\bcommit\b[^\n;&|]{0,400}--amend\b")
+COMMITS = re.compile(r"(?:^|[\n;&|(])[ \t]*(?:[\w./-]{1,20} )?git(?:\s+-[Cc]\s+\S+)*\s+commit\b")
 MADE = re.compile(r"^\[([^\]\s]+)(?: \(root-commit\))? ([0-9a-f]{7,40})\] (.+)$", re.MULTILINE)
 REFUSED = re.compile(
-    r"\bFAILED\b|nothing (?:added )?to commit|no changes added|husky .*(?:failed|exited)|^(?:error|fatal)\b"
-    r"|hook declined|✖",
+    r"\bFAILED\b|nothing (?:added )?to commit|no changes added|^(?:error|fatal)\b|hook declined",
     re.MULTILINE | re.IGNORECASE,
 )
 _OPENS = re.compile(r"\b(?:gh pr create|glab mr create|hub pull-request)\b")
@@ -117,10 +111,7 @@ _TITLE_OPTION = re.compile(r"(?:--title|-t)[ =]")
 _BODY_OPTION = re.compile(r"(?:--body|-b|--description)[ =]")
 _MESSAGE_OPTION = re.compile(r"(?:\s-[a-z]*m|\s--message)[ =]?|\s-F\s*-|\s--file=-")
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1[^\n]*\n")
-_TRAILER = re.compile(
-    r"^(?:co-authored-by|signed-off-by|generated with|🤖|change-id|reviewed-by)\b.*$|^\S*🤖.*$",
-    re.IGNORECASE | re.MULTILINE,
-)
+_TRAILER = re.compile(r"^(?:co-authored-by|signed-off-by|change-id|reviewed-by)\b.*$|^\S*🤖.*$", re.I | re.M)
 
 
 def _message(command: str) -> tuple[str, str]:
@@ -138,26 +129,18 @@ def _option(command: str, start: int, option: re.Pattern[str]) -> str:
     if not at:
         return ""
     rest = command[at.end() :]
-    head = rest[:40]
     document = _HEREDOC.search(rest[:120])
-    if document and (head.lstrip("\"' ").startswith(("$(cat", "<<", "`cat")) or "<<" in head):
+    if document and "<<" in rest[:40]:
         end = re.search(rf"^[ \t]*{re.escape(document[2])}[ \t]*$", rest[document.end() :], re.MULTILINE)
         return rest[document.end() :][: end.start() if end else None]
-    rest = rest.lstrip()
-    if rest.startswith(("@'", '@"')):  # a here-string of PowerShell
-        return rest[2:].partition(f"\n{rest[1]}@")[0].strip()
-    if rest[:1] in "'\"" and rest:
-        return _quoted(rest)
-    return rest.split()[0] if rest else ""
+    value = _VALUE.match(rest)
+    if not value:
+        return ""
+    return _ESCAPED.sub(r"\1", value[1]) if value[1] is not None else value[2] or value[3] or ""
 
 
-def _quoted(text: str) -> str:
-    """Return the string that *text* begins with, without its quotes."""
-    quote, at = text[0], 1
-    while at < len(text) and text[at] != quote:
-        at += 2 if text[at] == "\\" and quote == '"' else 1
-    inner = text[1:at]
-    return re.sub(r"\\([\"$`\\])", r"\1", inner) if quote == '"' else inner
+_VALUE = re.compile(r"\s*(?:\"((?:[^\"\\]|\\.)*)\"?|'([^']*)'?|([^\s\"']\S*))", re.DOTALL)
+_ESCAPED = re.compile(r"\\([\"$`\\])")
 
 
 # --- title ---------------------------------------------------------------------------------------------------------
@@ -166,33 +149,33 @@ def _quoted(text: str) -> str:
 def title_of(turns: Sequence[Turn]) -> str:
     """Return what a session was about, in at most `TITLE` characters; empty where nothing tells."""
     subjects = [_numbered(_subject(each.title), each.number) for each in pull_requests_of(turns)]
-    subjects += [_numbered(_subject(each.subject), _issue(each.body)) for each in _by_weight(commits_of(turns))]
+    for commit in commits_of(turns):
+        closed = _ISSUE.search(commit.body)
+        subjects.append(_numbered(_subject(commit.subject), closed[1] if closed else ""))
     if subjects:
         return _joined(subjects)
     if plan := plan_title(turns):
         return cut(plan, TITLE)
-    worked = [turn for turn in turns if turn.edited] or list(turns)
-    for turn in reversed(worked):
-        if turn.edited and (points := _outcome_points(turn)):
-            return cut(_headline(max(points, key=lambda point: point.weight).text), TITLE)
-    for turn in turns:
-        if request := request_of(turn):
-            return cut(request, TITLE)
-    for turn in reversed(worked):
-        if points := _outcome_points(turn):
-            return cut(_headline(max(points, key=lambda point: point.weight).text), TITLE)
-    return ""
+    done = next((point for turn in reversed(turns) if turn.edited and (point := _headline(turn))), "")
+    title = done or next((request for turn in turns if (request := request_of(turn))), "")
+    return cut(title or next((point for turn in reversed(turns) if (point := _headline(turn))), ""), TITLE)
+
+
+def _headline(turn: Turn) -> str:
+    """Return the sentence of a turn's final messages that says most about what was done, as a headline."""
+    found = _passages([turn], _done)
+    return max(found, key=lambda each: each.weight).text.rstrip(". ") if found else ""
 
 
 def plan_title(turns: Sequence[Turn]) -> str:
     """Return the heading of the plan that the session carried out or wrote; empty without one."""
     for turn in turns:
         found = _PLAN_PROMPT.match(turn.text)
-        if found and (title := _plan_heading(turn.text[found.end() :])):
+        if found and (title := plan_heading(turn.text[found.end() :])):
             return title
     for turn in reversed(turns):
         for action in reversed(turn.actions):
-            if action.plan and (title := _plan_heading(action.plan)):
+            if action.plan and (title := plan_heading(action.plan)):
                 return title
     return ""
 
@@ -201,36 +184,18 @@ def request_of(turn: Turn) -> str:
     """Return the main clause of what a person typed; empty for a reply, a greeting, a link or a command."""
     for sentence in sentences(turn.typed):
         plain = without_opening(sentence)
-        if (
-            len(plain.split()) >= 3
-            and not _REPLY.match(sentence)
-            and not plain.startswith(("/", "<", "@"))
-            and _WORD.search(plain)
-        ):
+        if len(plain.split()) >= 3 and not plain.startswith(("/", "<", "@")) and _WORD.search(plain):
             return capitalised(plain)
     return ""
 
 
 def without_opening(sentence: str) -> str:
     """Return a sentence that a person typed without links, greeting and the words that only ask for something."""
-    plain = _GREETING.sub("", _URL.sub("", sentence))
-    return _ASKING.sub("", plain).strip(" .!?—–-:,;")
-
-
-def _by_weight(commits: Sequence[Commit]) -> list[Commit]:
-    """Return the commits: what changes the product first, then tests, docs and chores; work in progress left out."""
-    ranked = sorted(commits, key=lambda each: (bool(_MINOR.match(each.subject)), each.at))
-    return [each for each in ranked if not _PASSING.match(each.subject)] or ranked
+    return _OPENING.sub("", _URL.sub("", sentence).strip()).strip(" .!?—–-:,;")
 
 
 def _numbered(subject: str, number: str) -> str:
     return f"{subject} (#{number})" if number and f"#{number}" not in subject else subject
-
-
-def _issue(body: str) -> str:
-    """Return the number of the issue that a commit closes."""
-    found = _ISSUE.search(body)
-    return found[1] if found else ""
 
 
 def _joined(subjects: Sequence[str]) -> str:
@@ -247,7 +212,6 @@ def _joined(subjects: Sequence[str]) -> str:
 
 def _subject(text: str) -> str:
     """Return a commit's subject without the type of conventional commits; its scope stays where it is a word."""
-    text = text.lstrip("@ ")  # a here-string of PowerShell, run by another shell
     found = _CONVENTIONAL.match(text)
     if not found:
         return text
@@ -257,7 +221,8 @@ def _subject(text: str) -> str:
     return capitalised(rest) if rest else text
 
 
-def _plan_heading(text: str) -> str:
+def plan_heading(text: str) -> str:
+    """Return the heading of a plan without the word plan; empty where it has none, or a single word."""
     for line in text.lstrip().splitlines()[:12]:
         if line.startswith("#"):
             title = _PLAN_WORD.sub("", plain_line(line.lstrip("# "))).strip(" :—–-")
@@ -265,153 +230,114 @@ def _plan_heading(text: str) -> str:
     return ""
 
 
-def _headline(sentence: str) -> str:
-    return capitalised(_LEAD.sub("", sentence).rstrip(". "))
-
-
 _CONVENTIONAL = re.compile(
     r"(?:feat|fix|docs?|chore|refactor|tests?|ci|build|perf|style|revert|security)(?:\(([^()\n]*)\))?!?:\s+"
 )
-_MINOR = re.compile(
-    r"(?:docs?|chore|tests?|ci|build|style)(?:\([^()\n]*\))?!?:|(?:bump|update (?:the )?(?:changelog|docs?"
-    r"|readme)|merge)\b",
-    re.IGNORECASE,
-)
-_PASSING = re.compile(
-    r"(?:wip|fixup!|squash!|amend!|tmp|temp|checkpoint|merge (?:branch|remote|pull))\b", re.IGNORECASE
-)
-_PLAN_PROMPT = re.compile(
-    r"\s*(?:please )?(?:implement|execute|carry out|follow) (?:the|this) (?:following |attached )?plan\b[^\n#]*",
-    re.IGNORECASE,
-)
-_PLAN_WORD = re.compile(r"^(?:(?:the )?(?:implementation |fix |refactor(?:ing)? )?plan\s*[:—–-]\s*)", re.IGNORECASE)
+_PLAN_PROMPT = re.compile(r"\s*(?:please )?implement (?:the|this) (?:following )?plan\b[^\n#]*", re.IGNORECASE)
+_PLAN_WORD = re.compile(r"^(?:the )?(?:\w+ )?plan\s*[:—–-]\s*", re.IGNORECASE)
 _URL = re.compile(r"https?://\S+")
 _WORD = re.compile(r"[^\W\d_]{3,}")
-_GREETING = re.compile(
-    r"^(?:(?:hi|hey|hello|ok(?:ay)?|so|now|well|right|alright|great|good|perfect|thanks?|please|also|and|btw"
-    r"|by the way|hmm+|uh+m*"
-    r"|quick(?:ly)?|next|then|first|sorry|yes|yeah|no|i think|one more thing|another thing)\b[\s,.!:;—-]*)+",
-    re.IGNORECASE,
-)
-_ASKING = re.compile(
-    r"^(?:(?:can|could|would|will) (?:you|we) (?:please |maybe |also |help me )?(?:to )?"
-    r"|i(?:'d| would)? (?:also )?(?:want|need|like) (?:you )?(?:to )?|i'?m (?:trying|looking) to "
-    r"|(?:let'?s|we (?:need|have|should|want)(?: to)?|you should|go ahead and|please|help me(?: to)?|time to"
-    r"|it'?s time to|let us) )",
-    re.IGNORECASE,
-)
-_REPLY = re.compile(
-    r"^(?:continue|go on|yes|no|ok(?:ay)?|do it|proceed|thanks?|thank you|perfect|great|good|looks good|next"
-    r"|try again|again|go|y|sure|lgtm"
-    r"|nice|cool|keep going|never ?mind|commit|push|/\w+)\b[\w\s.!,]{0,20}$",
+_ISSUE = re.compile(r"\b(?:closes|fixes|resolves)\b.{0,20}#(\d+)", re.IGNORECASE)
+_OPENING = re.compile(
+    r"^(?:(?:hi|hey|hello|ok(?:ay)?|so|now|well|great|good|perfect|thanks?|please|also|and|then|next|first|yes|no)\b[\s,.!:;—-]*)*"
+    r"(?:(?:can|could|would|will) (?:you|we) (?:please |also )?|i(?:'d| would)? (?:want|need|like) (?:you )?to "
+    r"|(?:let'?s|we (?:need|have|want) to|go ahead and|please) )?",
     re.IGNORECASE,
 )
 
 
-# --- outcome -------------------------------------------------------------------------------------------------------
+# --- outcome and learned --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class _Point:
-    """A sentence of a final message, and how much it says about what was done or found out."""
+class Passage:
+    """What a turn's final messages or commits say in a sentence or two, and how much that tells."""
 
     text: str
     weight: float
-    place: int
+    place: int  # in its session
+    turn: Turn
+    written_down: bool  # in a commit or a pull request: for others, after the work
 
 
 def outcome_of(turn: Turn) -> str:
     """Return what came of one turn, in one or two sentences of its final message; empty where it brought nothing."""
-    return _best_points(_outcome_points(turn) or _commit_points(turn), OUTCOME)
+    return _outcome(_passages([turn], _done), OUTCOME)
 
 
 def outcome_of_session(turns: Sequence[Turn]) -> str:
     """Return what came of a session: the best sentences of its messages, and what became of the work."""
     fate = _fate(turns)
-    points: list[_Point] = []
-    about = stems(title_of(turns))
-    worked = [turn for turn in turns if turn.edited or commits_of([turn])] or list(turns)
-    for turn in worked:
-        for each in (*_outcome_points(turn), *_commit_points(turn)):
-            weight = each.weight + TOPIC * min(3, len(stems(each.text) & about))
-            points.append(_Point(each.text, weight, turn.number * 1000 + each.place))
-    outcome = _best_points(points, SESSION_OUTCOME - len(fate) - 1)
-    return " ".join(each for each in (outcome, fate) if each)
+    worked = [turn for turn in turns if turn.edited or commits_of([turn])] or turns
+    found = _passages(worked, _done, about=title_of(turns))
+    return f"{_outcome(found, SESSION_OUTCOME - len(fate) - 1)} {fate}".strip()
 
 
-def _commit_points(turn: Turn) -> list[_Point]:
-    """Return the sentences of the bodies of a turn's commits."""
-    found: list[_Point] = []
-    for commit in commits_of([turn]):
-        for block in blocks(commit.body):
-            for sentence in split_sentences(block.text) if block.kind != "heading" else ():
-                if 40 <= len(sentence) <= 300 and not _is_talk(sentence) and not _ISSUE.match(sentence):
-                    weight = (
-                        COMMIT_BODY
-                        + 1.0 * bool(_CAUSE.search(sentence))
-                        + 0.7 * names_code(sentence)
-                        - 0.5 * (block.kind == "item")
-                    )
-                    found.append(_Point(capitalised(sentence), weight, len(found)))
+def learned_of(turns: Sequence[Turn]) -> list[Passage]:
+    """Return the passages that state a cause, a constraint or how something works, and name the code it is about."""
+    found = _passages(turns, _fact, about=title_of(turns))
+    later = [replace(each, weight=each.weight + WRITTEN_FOR_LATER * each.written_down) for each in found]
+    # What the outcome says is not said again.
+    return _chosen(later, most=LEARNED, room=LEARNED_ALL, known=stems(outcome_of_session(turns)))
+
+
+def _passages(turns: Sequence[Turn], weigh: Weigh, *, about: str = "") -> list[Passage]:
+    """Return what *weigh* finds in the messages and commits of these turns, more for words that it is *about*."""
+    found: list[Passage] = []
+    topic = stems(about)
+    for turn in turns:
+        bodies = [each.body for each in commits_of([turn])] + [each.body for each in pull_requests_of([turn])]
+        messages = [each.text for each in turn.actions if each.kind in ("answer", "compaction")]
+        for number, text in enumerate((*messages, *bodies)):
+            for block in blocks(text):
+                if block.kind == "heading" or _SKIPPED_HEADING.search(block.heading):
+                    continue
+                parts = split_sentences(block.text)
+                for at in range(len(parts)):
+                    passage, weight = weigh(parts, at)
+                    if weight:
+                        plain = _ended(capitalised(_LEAD.sub("", passage)))
+                        weight += TOPIC * min(3, len(stems(plain) & topic)) - 0.5 * (block.kind == "item")
+                        found.append(Passage(plain, max(0.1, weight), len(found), turn, number >= len(messages)))
     return found
 
 
-def _best_points(points: Sequence[_Point], room: int) -> str:
-    """Return the two heaviest points that fit, in their order."""
-    taken: list[_Point] = []
-    for point in sorted(points, key=lambda each: -each.weight):
-        used = sum(len(each.text) + 1 for each in taken)
-        known = stems(" ".join(each.text for each in taken))
-        if holds(known, stems(point.text), share=SAME):
-            continue
-        if used + len(point.text) <= room:
-            taken.append(point)
-        elif not taken:
-            taken.append(_Point(cut(point.text, room), point.weight, point.place))
-        if len(taken) == 2:
-            break
-    return " ".join(_ended(each.text) for each in sorted(taken, key=lambda each: each.place))
+def _chosen(found: Sequence[Passage], *, most: int, room: int, known: frozenset[str] = frozenset()) -> list[Passage]:
+    """Return the heaviest passages that fit and say something new, in their order."""
+    taken: list[Passage] = []
+    for each in sorted(found, key=lambda one: (-one.weight, one.place)):
+        words = stems(each.text)
+        if len(taken) < most and len(each.text) <= room and not holds(known, words, share=SAME):
+            taken.append(each)
+            known, room = known | words, room - len(each.text) - 1
+    return sorted(taken, key=lambda each: each.place)
 
 
-def _outcome_points(turn: Turn) -> list[_Point]:
-    """Return the sentences of a turn's final messages that say what was done, found out or decided."""
-    found: list[_Point] = []
-    place = 0
-    for answer in _answers(turn):
-        for block in blocks(answer):
-            if block.kind == "heading" or _SKIPPED_HEADING.search(block.heading):
-                continue
-            for sentence in split_sentences(block.text):
-                place += 1
-                text = _LEAD.sub("", sentence)
-                if weight := _outcome_weight(text, item=block.kind == "item", place=place):
-                    found.append(_Point(capitalised(text), weight, place))
-    return found
+def _outcome(found: Sequence[Passage], room: int) -> str:
+    """Return the two passages that tell most; the best one cut where it is too long."""
+    taken = _chosen(found, most=2, room=room)
+    best = max(found, key=lambda each: each.weight).text if found else ""
+    return " ".join(each.text for each in taken) or cut(best, room)
 
 
-def _outcome_weight(text: str, *, item: bool, place: int) -> float:
-    """Return how much a sentence tells about what came of a turn; 0 for what tells nothing."""
-    if (
-        not 25 <= len(text) <= 400
-        or _URL.search(text)
-        or _is_talk(text)
-        or _TO_THE_USER.match(text)
-        or _GIT_TALK.match(text)
-        or _STILL_OPEN.match(text)
-    ):
-        return 0.0
-    weight = 2.0 if _DONE.match(text) else 1.0 * bool(_WAS_DONE.match(text))
-    weight += 0.8 * bool(_NOW.search(text)) + 1.0 * bool(_CAUSE.search(text))
-    words = len(stems(text))
-    if not weight or words < 4:
-        return 0.0
-    weight += 0.8 * names_code(text) + 0.05 * min(words, 20)
-    weight -= 0.5 * item + 1.0 * bool(_TRIVIAL.search(text)) + 1.5 * bool(_DANGLING.match(text))
-    return max(0.1, weight - 0.02 * min(place, 30))
+def _done(parts: Sequence[str], at: int) -> tuple[str, float]:
+    """Return a sentence, and how much it tells about what was done or found out; 0 for what tells nothing."""
+    text = parts[at]
+    if not 25 <= len(text) <= 400 or _is_talk(text) or len(stems(text)) < 4:
+        return "", 0.0
+    weight = 1.0 * bool(_WAS_DONE.match(text)) + _marks(text)
+    if not weight:
+        return "", 0.0
+    weight += 0.8 * names_code(text) + 0.05 * min(len(stems(text)), 20) - 1.5 * bool(_DANGLING.match(text))
+    return text, max(0.1, weight)
 
 
-# What is left to do is no outcome.
-_STILL_OPEN = re.compile(r"(?:still (?:open|missing|to do)|open|to-?do|next(?: steps?)?|remaining)\s*:", re.IGNORECASE)
+def _fact(parts: Sequence[str], at: int) -> tuple[str, float]:
+    """Return a sentence with what it needs to be understood, and how surely it states a fact about the code."""
+    marks, passage = _marks(parts[at]), _standing(parts, at)
+    if len(passage) < 60 or not marks or _is_talk(parts[at]) or not names_code(passage):
+        return "", 0.0
+    return passage, marks + 0.15 * min(4, len(set(_NAMES.findall(passage)))) + len(passage) / 150
 
 
 def _fate(turns: Sequence[Turn]) -> str:
@@ -420,161 +346,61 @@ def _fate(turns: Sequence[Turn]) -> str:
     parts = []
     if commits:
         last = commits[-1]
-        pushed = any(_PUSHES.search(run.command) and not run.failed and run.at >= last.at for run in _runs(turns))
+        pushed = any(PUSHES.search(run.command) and not run.failed and run.at >= last.at for run in runs_in(turns))
         some = f"Committed {last.hash[:8]}".strip() if len(commits) == 1 else f"{len(commits)} commits"
-        where = f" {'to' if pushed else 'on'} {last.branch}" if last.branch and not pulls else ""
-        parts.append(f"{some}{(' and pushed' if len(commits) == 1 else ' pushed') if pushed else ''}{where}")
-    if pulls:
-        parts.append(" and ".join(f"PR #{each.number}" if each.number else "a pull request" for each in pulls[-3:]))
-    if tests := _tests_pass(turns):
-        parts.append(tests)
+        where = f" on {last.branch}" if last.branch and not pulls else ""
+        parts.append(f"{some}{where}{', pushed' if pushed else ''}")
+    parts += [f"PR #{each.number}" if each.number else "a pull request" for each in pulls[-3:]]
+    passed = [each[1] for turn in turns for each in _TESTS.finditer(turn.answer)]
+    parts += [f"{passed[-1]} tests pass"] if passed else []
     return f"{', '.join(parts)}." if parts else ""
 
 
-def _tests_pass(turns: Sequence[Turn]) -> str:
-    for turn in reversed(turns):
-        found = list(_TESTS.finditer(turn.answer))
-        if found:
-            return f"{found[-1][1]} tests pass"
-    return ""
-
-
-def _answers(turn: Turn) -> list[str]:
-    """Return the agent's messages that ended its work in a turn."""
-    return [each.text for each in turn.actions if each.kind == "answer"]
+def _is_talk(sentence: str) -> bool:
+    """Return whether a sentence is an offer, a question, a guess, an announcement or chatter about the state."""
+    return bool(
+        sentence.endswith((":", "?")) or _URL.search(sentence) or OFFER.search(sentence) or _TALK.match(sentence)
+    )
 
 
 def _ended(text: str) -> str:
     return text if text[-1:] in ".!?…" else f"{text}."
 
 
-_ISSUE = re.compile(r"\b(?:closes|fixes|resolves|fixed|closed)\b.{0,20}#(\d+)", re.IGNORECASE)
-_PUSHES = re.compile(r"\bgit(?:\s+-C\s+\S+){0,3}\s+push\b")
+PUSHES = re.compile(r"\bgit(?:\s+-C\s+\S+){0,3}\s+push\b")
 _TESTS = re.compile(
     r"\b(\d[\d,]*) (?:[a-z]+ ){0,2}tests?\b[^.\n]{0,20}\b(?:pass|passed|passing|green)\b", re.IGNORECASE
 )
 OFFER = re.compile(
-    r"\b(?:want me to|shall i|should i|would you like|do you want|let me know|say the word|if you(?:'d"
-    r"| would) like|if you want|happy to|ready (?:when|to|for)"
-    r"|i can (?:also )?(?:add|do|fix|open|push|run)|your call|up to you|feel free|go ahead and|try (?:it"
-    r"|reloading|again))\b|\?$",
+    r"\b(?:want me to|shall i|should i|would you like|do you want|let me know|if you(?:'d| would) like|if you want"
+    r"|happy to|ready (?:when|to|for)|i can (?:also )?\w+|your call|up to you|probably|maybe|perhaps|i think|i suspect"
+    r"|not sure)\b|\?$",
     re.IGNORECASE,
 )
-_CHATTER = re.compile(
-    r"(?:all (?:changes|tests|checks|done|clean|good|set|pass\w*|green|\d+)|everything|here(?:'s| is| are)"
-    r"|done\b|great|good|perfect|yes\b|you'?re right|sure|got it|understood"
-    r"|commit(?:ted)? (?:was )?success\w*|successfully|summary|the (?:build|tests?|lint|commit) (?:pass"
-    r"|succeed|is|was|are)|build (?:pass|succeed)|tests?\b.{0,30}pass|lint\b|typecheck"
-    r"|\d+ (?:files?|tests?)|pr created|pull request created|on `|note:|verified|waiting)",
-    re.IGNORECASE,
-)
-_INTENT = re.compile(
-    r"(?:let me|i'?ll|i will|i'?m going to|i need to|now (?:let|i)|next,? i|first,? (?:let|i)|going to|i should)\b",
+_TALK = re.compile(
+    r"(?:all (?:changes|tests|checks|done|clean|good|set|pass\w*|green|\d+)|everything|here(?:'s| is| are)|done\b|great"
+    r"|perfect|yes\b|you'?re right|sure|got it|summary|the (?:build|tests?|lint|commit) (?:pass|succeed|is|was|are)"
+    r"|tests?\b.{0,30}pass|\d+ (?:files?|tests?)|let me|i'?ll|i will|i need to|now (?:let|i)|next,?|waiting|you\b|run\b"
+    r"|(?:\w+ )?(?:commit|committed|pushed|amended)\b|co-authored|fixes #|closes #)",
     re.IGNORECASE,
 )
 _LEAD = re.compile(
-    r"^(?:(?:great|good|perfect|noted|got it|sure|done|okay|ok|understood|yes|excellent|confirmed|right|clean"
-    r"|fixed|summary|in short|tl;dr|result|bottom line|what (?:changed|landed|i did"
-    r"|was wrong))\b\s*[—–:.,!-]+\s*)+"
+    r"^(?:(?:great|good|perfect|noted|got it|sure|done|ok(?:ay)?|understood|yes|confirmed|right|fixed|summary|result"
+    r"|root cause|cause|note|caveat|gotcha|why|finding|the fix|fix|problem)\b\s*[—–:.,!-]+\s*)+"
     r"|^(?:i'?ve|i have|we'?ve|i|we) (?:now |also |successfully )?(?=[a-z]+(?:ed|t|n)\b)",
     re.IGNORECASE,
 )
-_VERBS = (
-    "add|fix|remov|mov|renam|replac|updat|chang|implement|creat|delet|refactor|rewr|rewrote|wrote|built"
-    "|made|switch|split|extract|introduc|extend|convert|migrat|merg|revert|restor|correct"
-    r"|simplif|dedup|wir|expos|disabl|enabl|configur|drop|clean|reduc|improv|document|identif|reproduc|diagnos"
-    r"|trac|investigat|address|resolv|log|insert|widen|bump|confirm|found"
-)
-_DONE = re.compile(
-    rf"(?:(?:also|both|now|then) )?(?:(?:{_VERBS})\w*(?:ed|ote|ilt|ade|plit|ound)\b|the (?:fix|change"
-    rf"|root cause|cause|problem|issue|bug)\b.{{0,20}}?(?::| is| was)|root cause)",
-    re.IGNORECASE,
-)
 _WAS_DONE = re.compile(r".{0,90}?\b(?:[a-z]{3,}ed|built|rewrote|written|made|split|now)\b", re.IGNORECASE)
-_TO_THE_USER = re.compile(
-    r"(?:try|restart|reload|run|please|open|check|go|use|see|make sure|note that|you)\b", re.IGNORECASE
-)
-_GIT_TALK = re.compile(
-    r"(?:fixed and |both |all |done and |the )?(?:\w+ )?(?:commits?|committed|amended|pushed|staged"
-    r"|todo added)\b.{0,80}$",
-    re.IGNORECASE,
-)
-_TRIVIAL = re.compile(
-    r"\b(?:imports?|imported|jsdoc|comments?|changelog|readme|unused|typos?|formatting|prefixed|renumbered"
-    r"|dependenc\w+)\b",
-    re.IGNORECASE,
-)
-_NOW = re.compile(r"\b(?:now|no longer|instead of|rather than|so that|falls? back)\b", re.IGNORECASE)
-_CAUSE = re.compile(
-    r"\b(?:because|root cause|caused by|the (?:reason|cause|culprit|problem|issue|bug) (?:is|was)|turns? out"
-    r"|due to|since (?:the|it|`)|which (?:means|made|breaks|broke|caused)|so (?:the|it|that|when|a|an|any"
-    r"|every|no|`|[a-z]+ (?:is|are|was|were|never|always|must))"
-    r"|only (?:when|if|works|runs|on|in)|never|must|requires?|cannot|can'?t|doesn'?t|isn'?t|won'?t|unless"
-    r"|otherwise|without|by default|ignores?|silently|actually|fails? (?:when|if|with|because)|breaks?)\b",
-    re.IGNORECASE,
-)
 _DANGLING = re.compile(
-    r"(?:this|that|it|its|it'?s|these|those|they|both|same|such|he|she|then|so|and|but|or|also|which|there"
-    r"|here|however|instead|neither|either|the (?:former|latter|first|second|third|other|same|rest)"
-    r"|one|two|three|none|all (?:of )?(?:them|these|three|four|five|of)|each|everything|nothing|my|your|i|i'?m"
-    r"|i'?ve|we|you|you'?ll|you'?re)\b",
+    r"(?:this|that|it|its|it'?s|these|those|they|both|same|then|so|and|but|or|also|which|there|here|however|instead"
+    r"|the (?:former|latter|first|second|other|same|rest)|each|everything|nothing|my|your|i|i'?m|i'?ve|we|you)\b",
     re.IGNORECASE,
 )
 _SKIPPED_HEADING = re.compile(
-    r"\b(?:next steps?|next up|remaining|still to do|to-?dos?|follow[- ]?ups?|deferred|out of scope"
-    r"|not (?:done|included)|options?|alternatives?|open questions?|pending|proposal|proposed|plan"
-    r"|recommend\w*|verification|how to (?:test|verify)|manual)\b",
+    r"\b(?:next|remaining|still to do|to-?dos?|follow[- ]?ups?|deferred|out of scope|options?|alternatives?|questions?"
+    r"|pending|proposal|proposed|plan|recommend\w*|verification|how to (?:test|verify)|user messages)\b",
     re.IGNORECASE,
 )
-
-
-# --- learned -------------------------------------------------------------------------------------------------------
-
-
-def learned_from(turns: Sequence[Turn], *, most: int = LEARNED) -> tuple[str, ...]:
-    """Return the passages that state a cause, a constraint or how something works, and name the code they are about."""
-    return tuple(text for text, _ in learned_with_turns(turns, most=most))
-
-
-def learned_with_turns(turns: Sequence[Turn], *, most: int = LEARNED) -> tuple[tuple[str, Turn], ...]:
-    """Return what `learned_from` returns, each passage with the turn that it comes from."""
-    about, outcome = stems(title_of(turns)), stems(outcome_of_session(turns))
-    found: list[tuple[_Point, frozenset[str], Turn]] = []
-    for turn in turns:
-        bodies = [*(each.body for each in commits_of([turn])), *(each.body for each in pull_requests_of([turn]))]
-        for text in (*_answers(turn), *bodies):
-            # What was written to be read later, by people who were not there, is clearer than what is told at once.
-            more = WRITTEN_FOR_LATER if text in bodies else 0.0
-            for fact, weight in _facts(text):
-                words = stems(fact)
-                bonus = more + TOPIC * min(3, len(words & about))
-                found.append((_Point(fact, weight + bonus, len(found)), words, turn))
-    taken: list[tuple[_Point, Turn]] = []
-    known, room = outcome, LEARNED_ALL  # what the outcome says is not said again
-    for point, words, turn in sorted(found, key=lambda each: (-each[0].weight, -each[0].place)):
-        if len(taken) < most and len(point.text) <= room and not holds(known, words, share=SAME):
-            taken.append((point, turn))
-            known, room = known | words, room - len(point.text)
-    return tuple((_ended(point.text), turn) for point, turn in sorted(taken, key=lambda each: each[0].place))
-
-
-def is_written_down(learned: str, turn: Turn) -> bool:
-    """Return whether a passage stands in a commit or a pull request: it was written for others, after the work."""
-    bodies = (*(each.body for each in commits_of([turn])), *(each.body for each in pull_requests_of([turn])))
-    words = stems(learned)
-    return any(holds(stems(sentence.text), words, share=WHOLLY) for body in bodies for sentence in blocks(body))
-
-
-def _facts(text: str) -> Iterator[tuple[str, float]]:
-    """Yield the passages of a message that state a fact, with their weight."""
-    for block in blocks(text):
-        if block.kind == "heading" or _SKIPPED_HEADING.search(block.heading):
-            continue
-        parts = split_sentences(block.text)
-        for at, sentence in enumerate(parts):
-            passage = _standing(parts, at)
-            if passage and (weight := _fact_weight(sentence, passage, heading=block.heading)):
-                yield capitalised(_LABEL.sub("", _LEAD.sub("", passage))), weight
 
 
 def _standing(parts: Sequence[str], at: int) -> str:
@@ -582,7 +408,7 @@ def _standing(parts: Sequence[str], at: int) -> str:
     sentence = parts[at]
     if _DANGLING.match(sentence):
         before = parts[at - 1] if at else ""
-        if not before or _DANGLING.match(before) or _is_talk(before) or len(before) + len(sentence) >= LEARNED_EACH:
+        if not before or _DANGLING.match(before) or _is_talk(before):
             return ""
         sentence = f"{before} {sentence}"
     after = parts[at + 1] if at + 1 < len(parts) else ""
@@ -591,74 +417,23 @@ def _standing(parts: Sequence[str], at: int) -> str:
     return sentence if len(sentence) <= LEARNED_EACH else ""
 
 
-def _is_talk(sentence: str) -> bool:
-    """Return whether a sentence is an offer, a question, a guess, an announcement or chatter about the state."""
-    return bool(
-        sentence.endswith((":", "?"))
-        or OFFER.search(sentence)
-        or _GUESS.search(sentence)
-        or _INTENT.match(sentence)
-        or _CHATTER.match(sentence)
-    )
+def _marks(sentence: str) -> float:
+    return sum(weight for mark, weight in _MARKS if mark.search(sentence))
 
 
-def _fact_weight(sentence: str, passage: str, *, heading: str) -> float:
-    """Return how surely a sentence states a fact about the code; 0 where it does not."""
-    if len(passage) < 60 or _is_talk(sentence) or not names_code(passage):
-        return 0.0
-    marks = sum(weight for mark, weight in _MARKS if mark.search(sentence))
-    if marks < MARKED:
-        return 0.0
-    names = len(set(_NAMES.findall(passage)))
-    root = bool(_ROOT.search(heading))
-    return marks + 0.5 * root + 0.15 * min(names, 4) + len(passage) / 150 - 0.4 * bool(_FIRST_PERSON.search(passage))
-
-
-_GUESS = re.compile(
-    r"\b(?:probably|might|maybe|perhaps|likely|possibly|presumably|i think|i believe|i suspect|seems?"
-    r"|appears? to|could be|may be"
-    r"|should (?:now )?(?:work|be)|almost certainly|not sure|unclear|worth (?:checking|verifying|a look))\b",
-    re.IGNORECASE,
-)
 # What shows that a sentence states a cause, a constraint or a way something works, and how surely (lift over any
 # sentence that names code, in sessions whose facts people wrote down).
 _MARKS = tuple(
-    (re.compile(pattern, re.IGNORECASE), weight)
-    for pattern, weight in (
+    (re.compile(rf"\b(?:{words})\b", re.IGNORECASE), weight)
+    for words, weight in (
         (
-            r"\b(?:root cause|culprit|turns? out|the (?:cause|reason|problem|issue|bug) (?:is|was)|caused by"
-            r"|due to|because)\b",
+            r"root cause|turns? out|caused by|due to|because|never|silently|unless|otherwise|without|until"
+            r"|must|requires?|cannot|only (?:when|if|works|in|on)",
             1.0,
         ),
-        (r"\b(?:never|silently|unless|otherwise|without|until)\b", 1.0),
-        (
-            r"(?:[,;—–-]|^) ?(?:so|hence|therefore|which (?:means|made|breaks?|broke|caused))\b|\bso (?:the|it"
-            r"|that|any|every|a|an|`)",
-            0.8,
-        ),
-        (r"\b(?:must|requires?|needs?|has to|have to|cannot|can'?t|doesn'?t|isn'?t|won'?t|don'?t|only)\b", 0.6),
-        (r"\b(?:when|if|once|whenever|after|before)\b", 0.5),
-        (r"\b(?:now|no longer|instead of|rather than|by default|defaults? to|falls? back|actually|via|not)\b", 0.5),
-        (
-            r"\b(?:fails?|breaks?|broke|crash\w*|panics?|errors?|wrong|ignores?|ignored|bypass\w*|overrid\w*"
-            r"|overwrit\w*|hangs?|blocks)\b",
-            0.4,
-        ),
-        (
-            r"\b(?:returns?|runs?|reads?|uses?|calls?|writes?|stores?|renders?|resolves?|treats?|lives? in"
-            r"|is set in|derives?|exits?|loads?)\b",
-            0.4,
-        ),
+        (r"now|no longer|instead of|rather than|by default|defaults? to|falls? back|actually|via|not", 0.5),
+        (r"fails?|breaks?|broke|crash\w*|errors?|wrong|ignored?s?|bypass\w*|overrid\w*|overwrit\w*|hangs?", 0.4),
+        (r"returns?|runs?|reads?|uses?|calls?|writes?|stores?|renders?|resolves?|treats?|lives? in|loads?", 0.4),
     )
 )
-_ROOT = re.compile(
-    r"\b(?:root cause|cause|culprit|wrong|gotchas?|caveats?|problem|bugs?|why|findings?|found|hit|how it works)\b",
-    re.IGNORECASE,
-)
 _NAMES = re.compile(r"`[^`]+`|\b\w+\(\)|\b[\w/-]+\.[a-z]{1,4}\b")
-_FIRST_PERSON = re.compile(r"\b(?:i|i'?ve|i'?m|my|you|your)\b", re.IGNORECASE)
-_LABEL = re.compile(
-    r"^(?:root cause|cause|note|important|caveat|gotcha|why|finding|the fix|fix|problem|reason|conclusion"
-    r"|bug)(?: found| confirmed)?(?: and fixed)?\s*[:—–-]\s*",
-    re.IGNORECASE,
-)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from foreword.terms import terms
@@ -58,10 +59,8 @@ def blocks(markdown: str) -> list[Block]:
                 found.append(Block("item", text, over, done, depth))
                 parents.append((depth, text))
             joins = bool(text)
-        elif joins and (line[:1] in " \t" or _goes_on(found[-1].text)):
-            last = found[-1]
-            joined = f"{last.text} {plain_line(stripped)}"
-            found[-1] = Block(last.kind, joined, last.heading, last.done, last.depth)
+        elif joins and (line[:1] in " \t" or (len(found[-1].text) > LONG_LINE and found[-1].text[-1] not in ".!?:;")):
+            found[-1] = replace(found[-1], text=f"{found[-1].text} {plain_line(stripped)}")
         else:
             text, done = _box(stripped)
             text = plain_line(text)
@@ -101,14 +100,9 @@ def plain_line(line: str) -> str:
     """Return one line without bold, links, images, HTML tags and emoji; code keeps its backticks."""
     if "](" in line:
         line = _LINK.sub(r"\1", line)
-    parts = _CODE.split(line)
-    codes = _CODE.findall(line)
-    kept = []
-    for at, part in enumerate(parts):
-        kept.append(_EMOJI.sub("", _TAG.sub("", _EMPHASIS.sub("", part))))
-        if at < len(codes):
-            kept.append(codes[at])
-    return " ".join("".join(kept).split())
+    parts = [_EMOJI.sub("", _TAG.sub("", _EMPHASIS.sub("", part))) for part in _CODE.split(line)]
+    codes = [*_CODE.findall(line), ""]
+    return " ".join("".join(part + code for part, code in zip(parts, codes, strict=True)).split())
 
 
 def cut(text: str, width: int) -> str:
@@ -174,11 +168,9 @@ _FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
 _HEADING = re.compile(r"#{1,6}\s+(.*)")
 _ITEM = re.compile(r"^(\s*)(?:[-*+•–]|\d{1,2}[.)])\s+(.*)")
 _RULE = re.compile(r"[-*_=═─━—\s]{3,}$")
-_BOX = re.compile(r"(?:\[([ xX~-])\]|(✅|✓|✔|☑|☒)|(⬜|☐|⏳|🔲|🚧))\ufe0f?\s*")
+_BOX = re.compile(r"(?:(\[[xX]\]|✅|✓|✔|☑|☒)|(?:\[[ ~-]\]|⬜|☐|⏳|🔲|🚧))\ufe0f?\s*")
 _LINK = re.compile(r"!?\[([^\]\n]{0,300})\]\([^()\n]{0,500}(?:\([^()\n]{0,200}\)[^()\n]{0,200})?\)")
-_TAG = re.compile(
-    r"</?(?:b|i|em|strong|code|br|p|sub|sup|details|summary|kbd|div|span)\b[^<>]{0,200}>|<!--[^<>]{0,500}-->"
-)
+_TAG = re.compile(r"</?(?:b|i|em|strong|code|br|p|details|summary|kbd|div|span)\b[^<>]{0,200}>")
 _EMPHASIS = re.compile(
     r"\*\*|(?<![\w*])\*(?=[^\s*])|(?<=[^\s*])\*(?![\w*])|(?<!\w)__(?=\w)|(?<=\w)__(?!\w)"
     r"|(?<!\w)_(?=[A-Za-z][^_\n]*_(?!\w))"
@@ -211,14 +203,10 @@ def _prose_lines(markdown: str) -> Iterator[str]:
         if mark:
             fence = mark[1]
             yield ""
-        elif _is_table_row(line.strip()) or line.lstrip().startswith(">"):
-            yield ""
         else:
-            yield line
-
-
-def _is_table_row(line: str) -> bool:
-    return (line.startswith("|") and line.endswith("|")) or ("|" in line and "---" in line and not line.strip("|:- \t"))
+            bare = line.strip()
+            table = (bare[:1] == "|" and bare[-1:] == "|") or not bare.strip("|:- \t")
+            yield "" if table or bare[:1] == ">" else line
 
 
 def _is_label(line: str) -> bool:
@@ -233,14 +221,7 @@ def _is_label(line: str) -> bool:
 def _box(text: str) -> tuple[str, bool | None]:
     """Return the text of an item without its box, and whether that is ticked."""
     found = _BOX.match(text)
-    if not found:
-        return text, None
-    done = found[1] in ("x", "X") if found[1] else found[2] is not None
-    return text[found.end() :], done
-
-
-def _goes_on(text: str) -> bool:
-    return len(text) > LONG_LINE and text[-1] not in ".!?:;"
+    return (text[found.end() :], found[1] is not None) if found else (text, None)
 
 
 def _balanced(text: str) -> bool:
@@ -249,7 +230,5 @@ def _balanced(text: str) -> bool:
 
 def most_frequent(items: Iterable[str], *, most: int) -> list[str]:
     """Return the items that occur most often, best first."""
-    counts: dict[str, int] = {}
-    for each in items:
-        counts[each] = counts.get(each, 0) + 1
+    counts = Counter(items)
     return sorted(counts, key=lambda each: (-counts[each], each))[:most]

@@ -17,7 +17,7 @@ from typing import Any
 from foreword import projects
 from foreword.code import changed_functions, git
 from foreword.errors import BadRequest
-from foreword.extract.changes import memory_of_change
+from foreword.extract.session import memory_of_change
 from foreword.importers.base import Batch, Offer, Resolver
 from foreword.models import Change, Link, Memory, Project
 

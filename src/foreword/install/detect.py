@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from foreword import agents
-from foreword.agents.setup import Place, Setup
+from foreword.agents.setup import InstallTarget, Setup
 from foreword.config import load
 from foreword.install import manifest
 from foreword.paths import Home, expand
@@ -41,73 +41,56 @@ class Found:
 def detect(
     names: Iterable[str] = agents.FILES, *, home: Home, environ: Mapping[str, str], plugin: bool | None = None
 ) -> tuple[Found, ...]:
-    """Return every agent that can be set up, in our order; with *plugin* None, as it was installed before."""
-    found = (detect_one(name, home=home, environ=environ, plugin=plugin) for name in names)
-    return tuple(each for each in found if each is not None)
+    """Return every agent that can be set up, in our order; with *plugin* None, as it was installed before.
 
-
-def detect_one(name: str, *, home: Home, environ: Mapping[str, str], plugin: bool | None = None) -> Found | None:
-    """Return one agent; None where it cannot be set up.
-
-    It is started only where its version is in no file.
+    One is started only where its version is in no file; where it is gone, the version seen at the last install counts.
     """
-    agent = agents.find(name)
-    if plugin is None:
+    found = []
+    for name in names:
         known = manifest.load(home, name)
-        plugin = known is not None and known.plugin
-    place = place_of(home, environ, plugin=plugin)
-    setup = agent.setup(place)
-    if setup is None:
-        return None
-    binary = shutil.which(setup.binary, path=environ.get("PATH")) or ""
-    version = version_of(binary, environ=environ) if binary else ""
-    if version:
-        setup = agent.setup(replace(place, version=version)) or setup
-    return Found(name, setup, binary, version, plugin)
+        as_plugin = plugin if plugin is not None else known is not None and known.plugin
+        setup = setup_of(name, home=home, environ=environ, plugin=as_plugin)
+        if setup is None:
+            continue
+        binary = shutil.which(setup.binary, path=environ.get("PATH")) or ""
+        version = version_of(binary, environ=environ) if binary else known.version if known else ""
+        setup = setup_of(name, home=home, environ=environ, plugin=as_plugin, version=version) or setup
+        found.append(Found(name, setup, binary, version, as_plugin))
+    return tuple(found)
 
 
-def place_of(home: Home, environ: Mapping[str, str], *, plugin: bool = False) -> Place:
+def setup_of(
+    agent: str, *, home: Home, environ: Mapping[str, str], plugin: bool = False, version: str = ""
+) -> Setup | None:
+    """Return how an agent is found here and what install writes for it; None where it cannot be set up."""
+    return agents.find(agent).setup(replace(install_target(home, environ), plugin=plugin, version=version))
+
+
+def install_target(home: Home, environ: Mapping[str, str]) -> InstallTarget:
     """Return this user's machine, as an agent's adapter needs to know it."""
+    limits = {"codex": load(home, environ).settings.codex_context_tokens}
     user = Path(expand("~", environ) or "/")
-    return Place(
-        user,
-        environ,
-        hook=home.launcher,
-        mcp=home.mcp,
-        socket=home.socket,
-        plugin=plugin,
-        limits={"codex": load(home, environ).settings.codex_context_tokens},
-    )
+    return InstallTarget(user, environ, hook=home.launcher, mcp=home.mcp, socket=home.socket, limits=limits)
 
 
 def version_of(binary: str, *, environ: Mapping[str, str]) -> str:
     """Return the version of a program: from its npm package, from its path, else from `--version`."""
     real = Path(os.path.realpath(binary))
-    name = Path(binary).name
-    return _from_package(real, name) or _from_path(real) or _from_program(binary, environ)
-
-
-def _from_package(real: Path, name: str) -> str:
     for folder in list(real.parents)[:UP]:
         try:
             package = json.loads((folder / "package.json").read_text(encoding="utf-8"))
             programs = package.get("bin", {})
-            if isinstance(programs, str) or name in programs:
+            if isinstance(programs, str) or Path(binary).name in programs:
                 return str(package["version"])
         except (OSError, ValueError, KeyError, AttributeError, TypeError):
             continue
-    return ""
-
-
-def _from_path(real: Path) -> str:
-    """Read the version from the path: installers that keep several name the file or its folder by it."""
-    for part in (real.name, real.parent.name, real.parent.parent.name):
+    for part in (real.name, real.parent.name, real.parent.parent.name):  # installers that keep several name them so
         if found := _VERSION.fullmatch(part.removeprefix("v")):
             return found[0]
-    return ""
+    return _version_of_program(binary, environ)
 
 
-def _from_program(binary: str, environ: Mapping[str, str]) -> str:
+def _version_of_program(binary: str, environ: Mapping[str, str]) -> str:
     # In a home that is gone afterwards: some agents write settings as soon as they start. And without the user's keys.
     with tempfile.TemporaryDirectory(prefix="foreword-") as scratch:
         clean = {"PATH": environ.get("PATH", os.defpath), "HOME": scratch, "LANG": "C.UTF-8", "NO_COLOR": "1"}

@@ -42,59 +42,43 @@ class Put:
 
 def read(text: str) -> Any:
     """Return the whole document as plain values; MISSING where there is none."""
-    root = _tree(text)
-    return MISSING if root is None else _plain(root)
+    return find(text, ())
 
 
 def find(text: str, path: Path) -> Any:
     """Return the value at *path*; MISSING where there is none."""
-    root = _tree(text)
-    node = None if root is None else _at(root, path)
+    node = _at(text, path)
     return MISSING if node is None else _plain(node)
 
 
 def same(one: Any, other: Any) -> bool:
     """Tell whether two values are the same JSON value: the order of keys does not count, and true is not 1."""
-    return bool(_canonical(one) == _canonical(other))
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def put(text: str, keys: Keys, new: Any, *, append: bool = False) -> Put:
-    """Set *new* at *keys*, or append it to the list there; what is missing on the way is made."""
+    """Set *new* at *keys*, where nothing is yet, or append it to the list there; what is missing on the way is made."""
     root = _tree(text)
     if root is None:
         return _begun(text, keys, new, append=append)
     node = root
     for depth, key in enumerate(keys):
         _expect(node, "an object", text, keys[:depth])
-        child = _member(node, key)
-        if child is None:
+        place = _place(node, key)
+        if place is None:
             inner = [new] if append else new
             for each in reversed(keys[depth + 1 :]):
                 inner = {each: inner}
             made = tuple(keys[:end] for end in range(depth + 1, len(keys) + append))
-            return _inserted(text, root, node, key=key, new=inner, path=keys[:depth], made=made)
-        node = child.node
-    if append:
-        _expect(node, "a list", text, keys)
-        return _inserted(text, root, node, key=None, new=new, path=keys)
-    return Put(replace(text, keys, new))
-
-
-def replace(text: str, path: Path, new: Any) -> str:
-    """Replace the value at *path* by *new*."""
-    root = _tree(text)
-    node = None if root is None else _at(root, path)
-    if root is None or node is None:
-        raise KeyError(path)
-    indent = _indent_of_line(text, node.start)
-    shown = _shown(new, unit=_unit(text, root), indent=indent, newline=_newline(text), inline=_is_inline(text, root))
-    return text[: node.start] + shown + text[node.end :]
+            return _inserted(text, node, key=key, new=inner, path=keys[:depth], made=made)
+        node = node.children[place].node
+    _expect(node, "a list", text, keys)
+    return _inserted(text, node, key=None, new=new, path=keys)
 
 
 def remove(text: str, path: Path) -> str:
     """Remove the value at *path* with its key, its comma and the space before it."""
-    root = _tree(text)
-    parent = None if root is None else _at(root, path[:-1])
+    parent = _at(text, path[:-1])
     if parent is None or not path:
         return text
     place = _place(parent, path[-1])
@@ -132,55 +116,37 @@ def _begun(text: str, keys: Keys, new: Any, *, append: bool) -> Put:
     return Put(done.text, ((), *done.made), {(): text})
 
 
-def _inserted(
-    text: str, root: _Node, node: _Node, *, key: str | None, new: Any, path: Keys, made: tuple[Keys, ...] = ()
-) -> Put:
-    newline, unit = _newline(text), _unit(text, root)
+def _inserted(text: str, node: _Node, *, key: str | None, new: Any, path: Keys, made: tuple[Keys, ...] = ()) -> Put:
+    """Insert a value as the last child of *node*, on a line of its own."""
+    newline, unit = _newline(text), _unit(text)
     last = node.children[-1] if node.children else None
     if last is not None:
-        spot, is_line = _behind_comments(text, last.comma + 1 if last.comma >= 0 else last.node.end)
-        inline = "\n" not in text[node.start : node.children[0].start] and not is_line
+        spot = _behind_comments(text, last.comma + 1 if last.comma >= 0 else last.node.end)
     else:
-        spot, is_line = _behind_all_comments(text, node.start + 1, node.end - 1)
-        inline = _is_inline(text, root) and not is_line
-    compact = inline and not re.search(r"[:,]\s", _outside_strings(text, root))
-    indent = _indent_of_children(text, node, unit)
-    lead = newline + indent if not inline else " " if last is not None and not compact else ""
-    body = "" if key is None else json.dumps(key, ensure_ascii=False) + (":" if compact else ": ")
-    body += _shown(new, unit=unit, indent=indent, newline=newline, inline=inline, compact=compact)
-    closing = newline + _indent_of_line(text, node.start)
-    tail = closing if last is None and not inline and "\n" not in text[spot : node.end - 1] else ""
+        spot = max((found.end() for found in _comments(text, node.start + 1, node.end - 1)), default=node.start + 1)
+    indent = _indent_of_line(text, node.start) + unit
+    body = "" if key is None else f"{json.dumps(key, ensure_ascii=False)}: "
+    body += json.dumps(new, ensure_ascii=False, indent=unit).replace("\n", newline + indent)
+    tail = newline + _indent_of_line(text, node.start) if last is None and "\n" not in text[spot : node.end - 1] else ""
     if last is not None and last.comma >= 0:
         tail = ","
-    changed = text[:spot] + lead + body + tail + text[spot:]
+    changed = text[:spot] + newline + indent + body + tail + text[spot:]
     if last is not None and last.comma < 0:
         changed = changed[: last.node.end] + "," + changed[last.node.end :]
     was = {path: text[node.start + 1 : node.end - 1]} if last is None else {}
     return Put(changed, made, was)
 
 
-def _shown(new: Any, *, unit: str, indent: str, newline: str, inline: bool, compact: bool = False) -> str:
-    if inline:
-        return json.dumps(new, ensure_ascii=False, separators=(",", ":") if compact else (", ", ": "))
-    return json.dumps(new, ensure_ascii=False, indent=unit).replace("\n", newline + indent)
-
-
-def _behind_comments(text: str, at: int) -> tuple[int, bool]:
-    """Return the place behind the comments on the same line, which describe it, and whether one ends the line."""
-    spot, is_line = at, False
+def _behind_comments(text: str, at: int) -> int:
+    """Return the place behind the comments on the same line, which describe what stands before them."""
     while True:
-        start = spot + len(text[spot:]) - len(text[spot:].lstrip(" \t")) if not is_line else spot
-        found = None if is_line else _COMMENT.match(text, start)
+        start = at + len(text[at:]) - len(text[at:].lstrip(" \t"))
+        found = _COMMENT.match(text, start)
         if found is None:
-            return spot, is_line
-        spot, is_line = found.end(), found[0].startswith("//")
-
-
-def _behind_all_comments(text: str, start: int, end: int) -> tuple[int, bool]:
-    spot, is_line = start, False
-    for found in _comments(text, start, end):
-        spot, is_line = found.end(), found[0].startswith("//")
-    return spot, is_line
+            return at
+        at = found.end()
+        if found[0].startswith("//"):
+            return at
 
 
 # --- taking out ---
@@ -210,16 +176,14 @@ def _comments(text: str, start: int, end: int) -> Iterable[re.Match[str]]:
 
 
 def _is_bare(text: str, path: Path) -> bool:
-    root = _tree(text)
-    node = None if root is None else _at(root, path)
+    node = _at(text, path)
     if node is None or node.kind == "scalar" or node.children:
         return False
     return not path or not text[node.start + 1 : node.end - 1].strip(SPACE)
 
 
 def _closed(text: str, path: Keys, inside: str) -> str:
-    root = _tree(text)
-    node = None if root is None else _at(root, path)
+    node = _at(text, path)
     if node is None or node.kind == "scalar" or node.children:
         return text
     now = text[node.start + 1 : node.end - 1]
@@ -244,39 +208,15 @@ def _newline(text: str) -> str:
     return "\r\n" if at > 0 and text[at - 1] == "\r" else "\n"
 
 
-def _unit(text: str, root: _Node) -> str:
-    if not root.children:
-        return DEFAULT_INDENT
-    indent = _own_line(text, root.children[0].start)
-    base = _indent_of_line(text, root.start)
-    return DEFAULT_INDENT if indent is None else indent.removeprefix(base)
-
-
-def _is_inline(text: str, root: _Node) -> bool:
-    return bool(root.children) and "\n" not in text[root.start : root.end]
-
-
-def _own_line(text: str, at: int) -> str | None:
-    """Return the indentation of what begins its line here; None where something stands before it."""
-    line = text[text.rfind("\n", 0, at) + 1 : at]
-    return line if "\n" in text[:at] and not line.strip(" \t") else None
+def _unit(text: str) -> str:
+    """Return what the file indents by: the first indentation in it."""
+    found = re.search(r"\n([ \t]+)\S", text)
+    return found[1] if found else DEFAULT_INDENT
 
 
 def _indent_of_line(text: str, at: int) -> str:
-    line = text[text.rfind("\n", 0, at) + 1 : at]
-    bare = line.lstrip("\ufeff")
-    return bare[: len(bare) - len(bare.lstrip(" \t"))]
-
-
-def _indent_of_children(text: str, node: _Node, unit: str) -> str:
-    for child in reversed(node.children):
-        if "\n" in text[node.start : child.start] and (indent := _own_line(text, child.start)) is not None:
-            return indent
-    return _indent_of_line(text, node.start) + unit
-
-
-def _outside_strings(text: str, root: _Node) -> str:
-    return _STRING.sub('""', text[root.start : root.end])
+    line = text[text.rfind("\n", 0, at) + 1 : at].lstrip("\ufeff")
+    return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 # --- a tree that knows where everything stands ---
@@ -376,11 +316,11 @@ def _plain(node: _Node) -> Any:
     return node.scalar
 
 
-def _at(root: _Node, path: Path) -> _Node | None:
-    node = root
+def _at(text: str, path: Path) -> _Node | None:
+    node = _tree(text)
     for step in path:
-        place = _place(node, step)
-        if place is None:
+        place = _place(node, step) if node else None
+        if node is None or place is None:
             return None
         node = node.children[place].node
     return node
@@ -394,11 +334,6 @@ def _place(node: _Node, step: str | int) -> int | None:
     return places[-1] if places else None
 
 
-def _member(node: _Node, key: str) -> _Child | None:
-    place = _place(node, key)
-    return None if place is None else node.children[place]
-
-
 def _expect(node: _Node, what: str, text: str, path: Keys) -> None:
     if node.kind != {"an object": "object", "a list": "array"}[what]:
         line = text.count("\n", 0, node.start) + 1
@@ -409,7 +344,3 @@ def _expect(node: _Node, what: str, text: str, path: Keys) -> None:
 def _wrong(text: str, at: int, what: str) -> BadConfig:
     line = text.count("\n", 0, at) + 1
     return BadConfig(f"it is no JSON: {what} in line {line}", hint="correct that line, then try again")
-
-
-def _canonical(item: Any) -> str:
-    return json.dumps(item, sort_keys=True)

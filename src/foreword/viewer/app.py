@@ -40,7 +40,6 @@ PAGES = ("/", "/now", "/now/", "/timeline", "/timeline/", "/memories", "/memorie
 # What is passed on to the worker; an id follows a path that ends in a slash.
 FORWARDED = {
     "/api/live": ("GET",),
-    "/api/injections/": ("GET",),
     "/api/timeline": ("GET",),
     "/api/sessions/": ("GET",),
     "/api/health": ("GET",),
@@ -91,7 +90,6 @@ MAX_BODY = 2 * 1024 * 1024  # a hook sends 1.25 MB at most, and a preview of its
 WORKER_REQUESTS = 4  # at once: the worker has eight read connections, and hooks need theirs
 WORKER_TRIES = 15  # over three seconds, which a worker may take to leave
 CHANGE_PAUSE = 0.5  # seconds between two events: a page that refreshes twice a second looks live
-HEARTBEAT = 15.0  # seconds after which a comment keeps a silent stream alive
 RECONNECT = 2000  # milliseconds after which a browser that lost the stream asks again
 GRACE = 2  # seconds for requests under way when the viewer closes
 
@@ -261,17 +259,13 @@ class _ViewerApp:
     async def _change_events(self) -> AsyncIterator[str]:
         """Yield an event whenever the worker has committed something, until the viewer closes."""
         yield f"retry: {RECONNECT}\n\n"
-        number, quiet_since = await self._commit_number(-1), time.monotonic()
+        number = await self._commit_number(-1)
         yield _event("ready", {"number": number})
         while not self.closing:
-            latest = await self._commit_number(number)
-            if latest != number:
-                number, quiet_since = latest, time.monotonic()
+            before, number = number, await self._commit_number(number)
+            if number != before:
                 yield _event("changed", {"number": number})
                 await asyncio.sleep(CHANGE_PAUSE)
-            elif time.monotonic() - quiet_since > HEARTBEAT:
-                quiet_since = time.monotonic()
-                yield ": alive\n\n"
         yield _event("closed", {"why": self.closing})
 
     async def _commit_number(self, after: int) -> int:

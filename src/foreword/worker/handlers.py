@@ -427,9 +427,3 @@ def show_stats(app: App, *, project_path: str = "", project: str = "", days: int
     """Return what was injected, whether it was used and what it cost; without a path or key, of all projects."""
     named = app.projects.at(project_path) if project_path else app.projects.counted(Project(project, "", ""))
     return app.stats.stats(project=named.key, name=named.name, days=days)
-
-
-def show_model(app: App, *, ledger: int = 0) -> dict[str, Any]:
-    """Return the model that refines summaries, and with *ledger* its last calls."""
-    calls = {"ledger": app.refine.spendings(limit=ledger)} if ledger else {}
-    return {**app.refine.status(), **calls}

@@ -150,7 +150,7 @@ def routes_of(app: App, *, leave: Callable[[], None]) -> Routes:
         "/api/scrub": {"POST": post(handlers.scrub_store)},
         "/api/forget": {"POST": post(handlers.forget_memories)},
         "/api/index": {"POST": lambda _: {"indexed": app.store.reindex()}},
-        "/api/model": {"GET": get(handlers.show_model), "POST": lambda _: app.refine.attempt()},
+        "/api/model": {"GET": lambda _: app.refine.status(), "POST": lambda _: app.refine.attempt()},
         "/api/hosts": {"GET": get(handlers.list_agents)},
         "/api/health": {"GET": full(get(health_page.health), get(handlers.health))},
         "/api/stop": {"POST": stop},

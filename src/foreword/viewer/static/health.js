@@ -1,4 +1,4 @@
-// The page "Health": whether all is well, hosts, what went wrong, what is stored, what was given, and a model's ledger.
+// The page "Health": whether all is well, agents, what went wrong, what is stored, and what was given.
 
 import { get, latest } from "./ask.js";
 import { make } from "./dom.js";
@@ -96,7 +96,6 @@ function sections(root) {
     worker: "Worker",
     store: "Store",
     figures: "What was given",
-    model: "Model",
     settings: "Settings",
   };
   const part = {};

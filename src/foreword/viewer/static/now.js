@@ -28,9 +28,8 @@ import {
 export const title = "Now";
 
 const MORE = 20; // triggers at a time
-const MOST = 500; // ... and in all
+const MOST = 200; // ... and in all
 const QUIET = 120; // seconds after which a page that follows lets go of a session for one that goes on
-const SOON = 1000; // milliseconds: a prompt that was just asked may still be answered
 const FRESH = 20_000; // milliseconds that a new trigger is marked
 const BAR = 60; // pixels at the top where the bar hides what lies below it
 
@@ -58,7 +57,6 @@ export async function show(root, page) {
   let shown = pinned;
   let known = null;
   let last = null;
-  let again = 0;
   let asked = 0;
   let answered = 0;
 
@@ -99,13 +97,11 @@ export async function show(root, page) {
     parts.more.querySelector(".trouble")?.remove();
     renew(parts.more, [told.more, limit >= MOST], () => [told.more ? rest() : null]);
     stay();
-    clearTimeout(again);
-    if (told.triggers.some((each) => each.pending)) again = setTimeout(refresh, SOON);
   }
 
   function drawFeed(told) {
     const before = known;
-    known = new Set(told.triggers.filter((each) => !each.pending).map((each) => each.id));
+    known = new Set(told.triggers.map((each) => each.id));
     const came = before
       ? told.triggers.filter((each) => known.has(each.id) && !before.has(each.id) && each.at >= newest(parts.feed))
       : [];
@@ -226,7 +222,6 @@ export async function show(root, page) {
   page.live(refresh);
   addEventListener("scroll", () => unseen.size && tellAbove(), { passive: true, signal: page.signal });
   ageing(root, page.signal);
-  page.signal.addEventListener("abort", () => clearTimeout(again));
   await look();
   const before = page.back && [...parts.feed.children].find((each) => each.dataset.id === at);
   if (before) cards.choose(before);
@@ -259,25 +254,18 @@ function drawHead(head, told, { pinned, go }) {
       make("span", {}, session.host || "no host"),
       make("span", { title: when(session.started) }, `began ${near(session.started)} at ${clock(session.started)}`),
       make("span", {}, "last heard ", ago(session.last)),
-      session.events ? make("span", {}, many(session.events, "event")) : null,
-      session.events ? make("a", { href: `/timeline/${encodeURIComponent(session.id)}` }, "the whole story") : null,
+      make("span", {}, many(session.events, "event")),
+      make("a", { href: `/timeline/${encodeURIComponent(session.id)}` }, "the whole story"),
       pinned && told.live !== session.id ? make("a", { href: "/now" }, "the session that goes on") : null,
     ),
-    session.events
-      ? null
-      : make(
-          "p",
-          { class: "dim" },
-          "Capture is off, so nobody knows its prompts or what was used: only what it was given is shown.",
-        ),
+    session.off ? make("p", { class: "warn" }, `Injection is switched off in this project (${session.off}).`) : null,
     session.totals.shown
       ? make("div", { class: "now-sums" }, sums(session.totals), contextWindow(session.window))
       : null,
   ]);
 }
 
-const called = (session) =>
-  session.title || (session.events ? "A session without words yet" : "A session that is not captured");
+const called = (session) => session.title || "A session without words yet";
 
 function switcher(told, go) {
   const all = told.sessions.some((each) => each.id === told.session.id)

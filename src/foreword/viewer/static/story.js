@@ -334,24 +334,6 @@ const TELL = {
   prompt: (told) => ["Asked", "asked", [said(told), turnOf(told)]],
   turn: (told) => ["Asked", "asked", [told.text ? said(told) : null, turnOf(told)]],
   answer: (told) => ["Answered", "answered", said(told)],
-  plan: (told) => [
-    "Planned",
-    "",
-    make(
-      "ul",
-      {},
-      told.todos.map((each) =>
-        make(
-          "li",
-          {},
-          each.done ? "☑ " : "☐ ",
-          each.text,
-          each.done ? make("span", { class: "unseen" }, " (done)") : null,
-        ),
-      ),
-      told.more ? make("li", { class: "dim" }, `and ${number(told.more)} more`) : null,
-    ),
-  ],
   edit: (told) => [
     "Changed",
     "changed",

@@ -128,15 +128,13 @@ export async function show(root, page) {
 
   // Everything but the prompt is in the address.
   function address() {
-    const { trigger, budget, session, host, form: shape } = form.said();
+    const { trigger, budget, session } = form.said();
     const usual = form.range().usual;
     const said = {
       project: chosen.value,
       trigger: trigger === "prompt" ? "" : trigger,
       budget: budget === usual ? "" : budget,
       session,
-      host,
-      form: shape,
     };
     page.replace(
       `/try?${new URLSearchParams(

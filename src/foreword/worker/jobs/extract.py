@@ -6,9 +6,9 @@ import logging
 import os
 import stat
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
@@ -22,7 +22,7 @@ from foreword.extract.failures import runs_of
 from foreword.extract.merge import close_items, evidence_of, merge
 from foreword.extract.session import Extraction, SessionExtractor
 from foreword.extract.usage import Activity, BaseRates, base_rates_of, usage_of
-from foreword.models import Change, Edit, Injection, Memory, Project, Query, Session, texts
+from foreword.models import Change, Edit, Memory, Project, Query, Session, texts
 from foreword.redact import redact
 from foreword.redact.files import MARK, denied
 from foreword.store import Store
@@ -59,7 +59,6 @@ LONG_AGO = 30 * 86_400.0  # sessions that fell silent before that are left alone
 MOST_OVERDUE = 100  # sessions at a time
 OVERDUE_EVERY = 60.0  # seconds between two searches for sessions that fell silent
 TURNS = 240  # newest turns of a project, which hold its last thirty sessions and say what these did
-MOST_RATES = 16  # sessions whose base rates are kept in memory
 
 
 class ExtractionJob:
@@ -116,7 +115,6 @@ class ExtractionJob:
         """Extract the sessions that are due, and settle the usage of those that fell silent."""
         waiting = (each for each in self._services.store.sessions.pending(limit=MOST_WAITING) if self._is_due(each))
         for session in islice(waiting, AT_ONCE):
-            self._due.pop(session.id, None)
             self._try(session, self._extract)
         for session in self._usage.overdue():
             self._try(session, self._settle_usage)
@@ -135,13 +133,13 @@ class ExtractionJob:
 
     def _extract_project(self, project: str) -> None:
         for session in self._services.store.sessions.pending(project=project, limit=3):
-            self._due.pop(session.id, None)
             self._try(session, self._extract)
 
     def _try(self, session: Session, step: Callable[[Session], None]) -> None:
         """Run *step* on one session; one that fails must not keep the others waiting."""
         if self._failed.get(session.id) == session.newest:
             return
+        self._due.pop(session.id, None)
         try:
             step(session)
         except ForewordError:
@@ -160,7 +158,7 @@ class ExtractionJob:
         store = self._services.store
         opened = self._read(session)
         session = store.sessions.get(session.id) or session  # it may have ended while it was read
-        self._usage.update(session, opened.activity)  # first: what a crash leaves unextracted is extracted again
+        self._usage.update(session, opened)  # first: what a crash leaves unextracted is extracted again
         extracted = [(each.project, each.extract()) for each in opened.extractors.values()]
         kept = store.sessions.save_extraction(
             session,
@@ -183,7 +181,7 @@ class ExtractionJob:
 
     def _settle_usage(self, session: Session) -> None:
         """Store what a session used that fell silent, or ended while no worker ran."""
-        self._usage.update(session, self._read(session).activity)
+        self._usage.update(session, self._read(session))
         self._open.pop(session.id, None)
 
     def _read(self, session: Session) -> _OpenSession:
@@ -210,7 +208,7 @@ class ExtractionJob:
                 action = action_of(event, root=extractor.project.root)
                 if action is not None:
                     extractor.add(action)
-                    self._usage.add(opened.activity, action, project=extractor.project)
+                    self._usage.add(opened, action, project=extractor.project)
                 opened.number = event.number
         return opened
 
@@ -310,12 +308,11 @@ def _changes_of(edit: Edit, *, root: str, deny: Sequence[str] = ()) -> list[Chan
     """Return the functions that an edit changed, by the file as it is now, redacted like all else."""
     from foreword.code import changes  # grammars, which a worker without edits does without
 
+    if os.path.isabs(edit.file) or "\0" in edit.file:
+        return []  # what lies elsewhere is not this project's code
     path = os.path.join(root, edit.file)
     more = [each.lower() for each in deny]
-    hidden = MARK in (edit.before, edit.after)
-    if os.path.isabs(edit.file):
-        return []  # what lies elsewhere is not this project's code
-    if hidden or any(denied(each, more) for each in (edit.file, _behind_links(path))):
+    if MARK in (edit.before, edit.after) or any(denied(each, more) for each in (edit.file, os.path.realpath(path))):
         return []  # a hook has hidden what was written there, and it is not read here either
     found = changes([edit], present=lambda _: _text(path), most_ms=PARSE_MS)
     return [
@@ -335,13 +332,6 @@ def _text(path: str) -> str | None:
         return None
 
 
-def _behind_links(path: str) -> str:
-    try:
-        return os.path.realpath(path)
-    except (OSError, ValueError):
-        return path
-
-
 def _same(known: Memory | None, fresh: Memory) -> bool:
     if known is None:
         return False
@@ -355,6 +345,7 @@ class _OpenSession:
     def __init__(self) -> None:
         self.extractors: dict[str, SessionExtractor] = {}
         self.activity = Activity()
+        self.rates: dict[str, BaseRates] = {}  # by project
         self.number = 0
         self.rests_until = 0.0
 
@@ -365,25 +356,16 @@ class UsageTracker:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._last_search = -OVERDUE_EVERY
-        self._rates: dict[tuple[str, str], BaseRates] = {}  # by session and project
 
-    def add(self, activity: Activity, action: Action, *, project: Project) -> None:
+    def add(self, opened: _OpenSession, action: Action, *, project: Project) -> None:
         """Take in what happened next; an action that cannot be taken in is skipped and reported."""
-        try:
-            activity.add(action, project=project.key, root=project.root)
-        except Exception as exc:
-            log.exception("an action was skipped")
-            self._services.report("use", f"what was done cannot be noted: {type(exc).__name__}: {exc}")
+        with self._reporting("what was done cannot be noted"):
+            opened.activity.add(action, project=project.key, root=project.root)
 
-    def update(self, session: Session, activity: Activity) -> None:
+    def update(self, session: Session, opened: _OpenSession) -> None:
         """Store which memories a session used so far; an error here is reported and breaks nothing else."""
-        try:
-            self._update(session, activity)
-        except Exception as exc:
-            log.exception("the usage of session %s cannot be decided", session.id)
-            self._services.report(
-                "use", f"the usage of a session of {session.host} cannot be decided: {type(exc).__name__}: {exc}"
-            )
+        with self._reporting(f"the usage of a session of {session.host} cannot be decided"):
+            self._update(session, opened)
 
     def overdue(self) -> tuple[Session, ...]:
         """Return sessions that fell silent with unsettled items; called each second, it searches each minute."""
@@ -395,37 +377,33 @@ class UsageTracker:
             since=now - LONG_AGO, before=now - OVER, limit=MOST_OVERDUE
         )
 
-    def _update(self, session: Session, activity: Activity) -> None:
+    @contextmanager
+    def _reporting(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception as exc:
+            log.exception(what)
+            self._services.report("use", f"{what}: {type(exc).__name__}: {exc}")
+
+    def _update(self, session: Session, opened: _OpenSession) -> None:
         store = self._services.store
         injections = store.injections.undecided(session.id)
         if not injections:
             return
+        for project in {each.project for each in injections} - opened.rates.keys():
+            # What the project's sessions did before this one does not change while it goes on.
+            scope = Project(key=project, name="", root="").scope
+            turns = store.memories.list(("turn",), scopes=(scope,), statuses=("active",), limit=TURNS)
+            opened.rates[project] = base_rates_of(turns, session=session.id, before=injections[0].at)
         ids = list({item.memory: None for each in injections for item in each.items})
         verdicts = usage_of(
             injections,
             memories={memory.id: memory for memory in store.memories.get(ids)},
-            activity=activity,
-            base_rates={
-                project: self._base_rates(store, session, project, injections) for project in _projects(injections)
-            },
+            activity=opened.activity,
+            base_rates=opened.rates,
             fetched=store.memories.accessed(session.id, since=injections[0].at),
             used_before=store.injections.sessions_using(ids),
             over=session.ended > 0 or self._services.now() - session.last > OVER,
         )
         if verdicts:
             store.injections.record_usage(verdicts)
-
-    def _base_rates(self, store: Store, session: Session, project: str, injections: Sequence[Injection]) -> BaseRates:
-        """Return what the project's sessions did before this one; they do not change while it goes on."""
-        key = session.id, project
-        if key not in self._rates:
-            scope = Project(key=project, name="", root="").scope
-            turns = store.memories.list(("turn",), scopes=(scope,), statuses=("active",), limit=TURNS)
-            while len(self._rates) >= MOST_RATES:
-                del self._rates[next(iter(self._rates))]
-            self._rates[key] = base_rates_of(turns, session=session.id, before=injections[0].at)
-        return self._rates[key]
-
-
-def _projects(injections: Sequence[Injection]) -> dict[str, None]:
-    return {each.project: None for each in injections}

@@ -5,25 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from foreword.errors import NotFound
 from foreword.extract.actions import action_of
 from foreword.extract.text import cut
 from foreword.layout import window_budget
 from foreword.models import Project
 from foreword.store.projects import names
 from foreword.worker import serialize
-from foreword.worker.handlers import describe_sessions, list_injections, list_no_context, list_sessions
+from foreword.worker.handlers import describe_sessions, list_no_context, list_sessions, settled_session
 from foreword.worker.pages.timeline import is_running
 
 if TYPE_CHECKING:
     from foreword.models import Event, Injection, Memory
     from foreword.worker.app import App
 
-TEXTS = 20  # triggers whose text is sent along: at most 160 KB
-MOST = 500  # triggers at once
+TEXTS = 20  # triggers that are sent with their text: at most 160 KB
+MOST = 200  # triggers at once
 OTHERS = 20  # sessions to switch to
 NEAR = 5.0  # seconds between a prompt and what a plugin asks for it
-SETTLING = 2.0  # seconds: a prompt is stored at once, its injection a little later
 PROMPT = 20_000  # characters that are sent of a prompt; recall reads no more of one
 TITLE = 90  # characters of a prompt that serves as the title
 LAYERS = {
@@ -52,21 +50,22 @@ SKIPPED = {
 
 def live(app: App, *, session: str = "", limit: int = TEXTS) -> dict[str, Any]:
     """Return a session with its totals and its triggers, newest first, and the sessions that one may switch to."""
-    newest = list_injections(app, limit=1)["injections"]  # with what hooks spooled
+    app.capture.catch_up()  # with what hooks spooled
     recent = list_sessions(app, limit=OTHERS)["sessions"]
-    active = _active(recent, newest)
-    id = session or active
-    if not id:
+    active = recent[0]["id"] if recent else ""
+    if not session and not active:
         return {"session": None, "sessions": [], "triggers": [], "more": False, "live": ""}
-    injections = _injections(app, id, limit=limit + 1)
-    about = _about(app, id, recent, injections)
-    silent = list_no_context(app, session_id=id, limit=limit + 1)["no_context"]
-    triggers = feed(
-        injections, app.store.events.prompts(id, limit=limit + 1), silent, now=app.now(), off=_off(app, about)
+    id = session or active
+    about = next((each for each in recent if each["id"] == id), None)
+    about = about or describe_sessions(app, [settled_session(app, id)])[0]
+    id = about["id"]
+    triggers = _feed(
+        app.store.injections.list(session=id, limit=limit + 1, texts=True),
+        list_no_context(app, session_id=id, limit=limit + 1)["no_context"],
+        app.store.events.prompts(id, limit=limit + 1),
     )
-    shown = {**_session(app, about), "totals": _totals(app, id), "window": _window(app, id)}
     return {
-        "session": shown,
+        "session": {**_session(app, about), **_totals(app, about)},
         "sessions": [_session(app, each) for each in recent],
         "triggers": _with_memories(app, triggers[:limit]),
         "more": len(triggers) > limit,
@@ -74,58 +73,44 @@ def live(app: App, *, session: str = "", limit: int = TEXTS) -> dict[str, Any]:
     }
 
 
-def feed(
-    injections: Sequence[Injection],
-    prompts: Sequence[Event],
-    silent: Sequence[Mapping[str, Any]] = (),
-    *,
-    now: float,
-    off: str = "",
+def _feed(
+    injections: Sequence[Injection], silences: Sequence[Mapping[str, Any]], prompts: Sequence[Event]
 ) -> list[dict[str, Any]]:
-    """Return the injections, each with its prompt, and the triggers without context, each with its reason."""
+    """Return the injections and the triggers without context, newest first, each with its prompt."""
     unanswered = {event.key: event for event in prompts}
-    triggers = []
-    for each in injections:
-        prompt = _take_prompt(each.at, unanswered) if each.trigger == "prompt" else None
-        triggers.append(_injected(each, prompt))
-    for silence in silent:
-        prompt = _take_prompt(silence["at"], unanswered) if silence["trigger"] == "prompt" else None
-        triggers.append(_silent(silence, prompt))
-    triggers += [_unexplained(event, now=now, off=off) for event in unanswered.values() if _words(event)]
+
+    def prompt_at(trigger: str, at: float) -> str:
+        """Return the prompt that was answered then: at its own time by a hook, later by a plugin."""
+        before = [event for event in unanswered.values() if at - NEAR <= event.at <= at]
+        found = max(before, key=lambda event: event.at, default=None) if trigger == "prompt" else None
+        return _words(unanswered.pop(found.key)) if found else ""
+
+    triggers = [
+        {
+            **serialize.injection(each, text=True),
+            "prompt": prompt_at(each.trigger, each.at),
+            "silent": False,
+            "layers": [{"layer": name, "name": LAYERS.get(name, name), "tokens": n} for name, n in each.layers.items()],
+            "skipped": [
+                {"layer": name, "name": LAYERS.get(name, name), "why": SKIPPED.get(why, why)}
+                for name, why in each.skipped.items()
+            ],
+        }
+        for each in injections
+    ]
+    for each in silences:
+        nearest = {"memory": each["nearest"], **{name: each[name] for name in ("title", "score", "needed")}}
+        triggers.append(
+            {
+                **{name: each[name] for name in ("id", "trigger", "source", "at", "why", "says", "away", "rejected")},
+                "prompt": prompt_at(each["trigger"], each["at"]),
+                "silent": True,
+                "nearest": nearest if each["nearest"] else None,
+                "items": [],
+            }
+        )
     # A session start that was lost is given with the first prompt, and comes before the prompt's own context.
     return sorted(triggers, key=lambda each: (-each["at"], each["trigger"] == "session_start"))
-
-
-def _active(recent: Sequence[Mapping[str, Any]], newest: Sequence[Mapping[str, Any]]) -> str:
-    """Return the session of the last event or injection: where capture is off, there are only injections."""
-    times = [(each["last"], each["id"]) for each in recent[:1]]
-    times += [(each["at"], each["session"]) for each in newest if each["session"]]
-    return max(times, default=(0.0, ""))[1]
-
-
-def _injections(app: App, id: str, *, limit: int) -> tuple[Injection, ...]:
-    """Return the session's injections, newest first, the last ones with their texts."""
-    some = min(limit, TEXTS + 1)  # one more tells whether there are more
-    last = app.store.injections.list(session=id, limit=some, texts=True)
-    known = {each.id for each in last}
-    older = app.store.injections.list(session=id, limit=limit) if len(last) == some < limit else ()
-    return (*last, *(each for each in older if each.id not in known))
-
-
-def _about(
-    app: App, id: str, recent: Sequence[Mapping[str, Any]], injections: Sequence[Injection]
-) -> Mapping[str, Any]:
-    """Return what is known of a session; where capture is off, that is what its injections tell."""
-    known = next((each for each in recent if each["id"] == id), None)
-    if known:
-        return known
-    if found := app.store.sessions.get(id):
-        return describe_sessions(app, [found])[0]
-    if not injections:
-        raise NotFound(f"there is no session {id[:80]!r}", hint="/now shows the active one")
-    first, last = injections[-1], injections[0]
-    about = {"id": id, "host": last.host, "project": last.project, "cwd": "", "started": first.at, "last": last.at}
-    return {**about, "ended": 0.0, "events": 0, "title": "", "summary": ""}
 
 
 def _session(app: App, about: Mapping[str, Any]) -> dict[str, Any]:
@@ -140,83 +125,24 @@ def _session(app: App, about: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _off(app: App, about: Mapping[str, Any]) -> str:
-    """Return what switches injection off in a session's project now; empty where nothing does."""
+def _totals(app: App, about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a session was given in all and in its context window, and what switches injection off there."""
+    totals = app.store.injections.totals(about["id"])
+    use = app.store.injections.usage(session=about["id"])
+    spent, allowed = app.store.injections.window_tokens(about["id"]), window_budget(app.settings.layout)
     known = app.projects.known().get(about["project"])
-    return app.projects.policy(
-        Project(about["project"], known.name if known else "", known.root if known else "")
-    ).inject
-
-
-def _totals(app: App, id: str) -> dict[str, int]:
-    totals = app.store.injections.totals(id)
-    use = app.store.injections.usage(session=id)
-    unjudged = use.shown - use.used - use.ignored
-    return {"memories": totals["items"], "tokens": totals["tokens"], **vars(use), "unjudged": unjudged}
-
-
-def _window(app: App, id: str) -> list[dict[str, Any]]:
-    """Return the tokens that its context window was given, and the window budget, by trigger."""
-    spent = app.store.injections.window_tokens(id)
-    allowed = window_budget(app.settings.layout)
-    triggers = ("session_start", "prompt", "question", "tool")
-    rows = [(trigger, spent.get(trigger, 0), allowed[trigger]) for trigger in triggers]
-    return [{"trigger": trigger, "spent": used, "of": most} for trigger, used, most in rows]
-
-
-def _take_prompt(at: float, unanswered: dict[str, Event]) -> Event | None:
-    """Remove and return the prompt that was answered then: at its own time by a hook, later by a plugin."""
-    before = [event for event in unanswered.values() if at - NEAR <= event.at <= at]
-    found = max(before, key=lambda event: event.at, default=None)
-    return unanswered.pop(found.key) if found else None
-
-
-def _injected(injection: Injection, prompt: Event | None) -> dict[str, Any]:
+    project = Project(about["project"], known.name if known else "", known.root if known else "")
     return {
-        **serialize.injection(injection, text=True),
-        "text": injection.text or None,  # that of older ones is asked for alone
-        "prompt": _words(prompt),
-        "silent": False,
-        "pending": False,
-        "layers": [
-            {"layer": each, "name": LAYERS.get(each, each), "tokens": n} for each, n in injection.layers.items()
+        "totals": {
+            **{"memories": totals["items"], "tokens": totals["tokens"]},
+            **vars(use),
+            "unjudged": use.shown - use.used - use.ignored,
+        },
+        "window": [
+            {"trigger": trigger, "spent": spent.get(trigger, 0), "of": allowed[trigger]}
+            for trigger in ("session_start", "prompt", "question", "tool")
         ],
-        "skipped": [
-            {"layer": each, "name": LAYERS.get(each, each), "why": SKIPPED.get(why, why)}
-            for each, why in injection.skipped.items()
-        ],
-    }
-
-
-def _silent(silence: Mapping[str, Any], prompt: Event | None) -> dict[str, Any]:
-    """Return a trigger that got no context, with the reason and the memory that came nearest."""
-    nearest = {name: silence[name] for name in ("title", "score", "needed")}
-    return {
-        **{name: silence[name] for name in ("id", "trigger", "source", "at", "why", "says", "away", "rejected")},
-        "prompt": _words(prompt),
-        "silent": True,
-        "pending": False,
-        "nearest": {"memory": silence["nearest"], **nearest} if silence["nearest"] else None,
-        "text": None,
-        "items": [],
-    }
-
-
-def _unexplained(event: Event, *, now: float, off: str) -> dict[str, Any]:
-    """Return a prompt without context or reason; the context of a new one may still come."""
-    return {
-        "id": event.key,
-        "trigger": "prompt",
-        "at": event.at,
-        "prompt": _words(event),
-        "silent": True,
-        "pending": 0 <= now - event.at < SETTLING and not off,
-        "why": "off" if off else "",
-        "says": f"injection is switched off in this project ({off})" if off else "",
-        "rejected": [],
-        "nearest": None,
-        "text": None,
-        "items": [],
+        "off": app.projects.policy(project).inject,
     }
 
 
@@ -229,17 +155,16 @@ def _with_memories(app: App, triggers: Sequence[dict[str, Any]]) -> list[dict[st
 
 def _item(item: Mapping[str, Any], known: Mapping[str, Memory]) -> dict[str, Any]:
     memory = known.get(item["memory"])
-    layer = LAYERS.get(item["layer"], item["layer"])
     return {
         **item,
-        "layer": layer,
+        "layer": LAYERS.get(item["layer"], item["layer"]),
         "title": memory.title if memory else "",
         "kind": memory.kind if memory else "",
         "status": memory.status if memory else "forgotten",
     }
 
 
-def _words(event: Event | None) -> str:
+def _words(event: Event) -> str:
     """Return the text of a prompt; empty where no person wrote it."""
-    action = action_of(event, root="") if event else None
+    action = action_of(event, root="")
     return action.text[:PROMPT] if action else ""

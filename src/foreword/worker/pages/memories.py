@@ -5,7 +5,7 @@ Looking is no fetch: no memory ranks higher or lower for having been opened in t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from foreword.audit import REVISED, AuditEntry, is_undoable, version
@@ -114,15 +114,20 @@ def details(app: App, id: str) -> dict[str, Any]:
     if memory is None or memory.status == "forgotten":
         raise NotFound(f"there is no memory {id[:80]!r}", hint="look for it by its words")
     explained = show_memory(app, id, explain=True)
-    sessions = _sessions(app, [memory.session, *(each["session"] for each in explained["shown"])])
+    ids = [memory.session, *(each["session"] for each in explained["shown"])]
+    found = describe_sessions(app, store.sessions.get_many(list(dict.fromkeys(filter(None, ids)))))
+    sessions = {
+        each["id"]: {name: each[name] for name in ("id", "host", "started", "ended", "title")} for each in found
+    }
     shown = [{**each, "about": sessions.get(each["session"], {}).get("title", "")} for each in explained["shown"]]
+    is_note = memory.kind == "note" and memory.status == "active"
     return {
         "memory": {**serialize.memory(memory), "project_name": names(store.projects.all())(memory.project)},
         "version": version(memory),
         "session": sessions.get(memory.session),
         "links": _links(store, memory),
         "superseded_by": next(iter(_briefly(store, [memory.superseded_by])), None),
-        "waits": _waits(memory),
+        "waits": "proposal" if memory.status == "proposed" else "note" if is_note else "",
         "history": _history(store, memory),
         **{name: explained[name] for name in ("score", "why", "use")},
         "shown": shown,
@@ -132,18 +137,15 @@ def details(app: App, id: str) -> dict[str, Any]:
 def waiting(app: App, *, project: str = "", limit: int = MAX_WAITING) -> dict[str, Any]:
     """Return the proposals and notes that wait for the user in a project, or in all, newest first, and how many."""
     found, name = list_review(app, project=project, most=limit), names(app.store.projects.all())
-    rows = {
-        sort: [
-            {
-                **each,
-                "project_name": name(each["project"]),
-                "waits": "proposal" if sort == "proposals" else "note",
-            }
-            for each in found[sort]
-        ]
-        for sort in ("proposals", "notes")
+
+    def row(each: Mapping[str, Any], waits: str) -> dict[str, Any]:
+        return {**each, "project_name": name(each["project"]), "waits": waits}
+
+    return {
+        **found,
+        "proposals": [row(each, "proposal") for each in found["proposals"]],
+        "notes": [row(each, "note") for each in found["notes"]],
     }
-    return {**found, **rows}
 
 
 def _links(store: Store, memory: Memory) -> list[dict[str, Any]]:
@@ -164,12 +166,6 @@ def _briefly(store: Store, ids: Sequence[str]) -> list[dict[str, Any]]:
     return [{name: getattr(each, name) for name in fields} for each in known if each.status != "forgotten"]
 
 
-def _sessions(app: App, ids: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return the known sessions of these ids, each with its title."""
-    known = describe_sessions(app, app.store.sessions.get_many(list(dict.fromkeys(filter(None, ids)))))
-    return {each["id"]: {name: each[name] for name in ("id", "host", "started", "ended", "title")} for each in known}
-
-
 def _history(store: Store, memory: Memory) -> list[dict[str, Any]]:
     """Return who did what to it, newest first, with the fields before and after, and whether it can be undone."""
     return [
@@ -184,10 +180,3 @@ def _changes(entry: AuditEntry, id: str) -> list[dict[str, Any]]:
     before, after = patch.pop("detail", ({}, {}))
     parts = {name: (before.get(name), after.get(name)) for name in (*before, *after) if name != REVISED}
     return [{"field": name, "before": was, "after": now} for name, (was, now) in {**patch, **parts}.items()]
-
-
-def _waits(memory: Memory) -> str:
-    """Return what the user may decide about: "proposal", "note" or nothing."""
-    if memory.status == "proposed":
-        return "proposal"
-    return "note" if memory.kind == "note" and memory.status == "active" else ""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from foreword.agents import FILES, find
 from foreword.encoding import storable
 from foreword.errors import BadRequest, NotFound
 from foreword.layout import MOST_TOKENS, LayerRule, TriggerLayout
-from foreword.models import FORMS, TRIGGERS, Context, Item, Memory, NoContext, Project, Rejected, Session, Trigger
+from foreword.models import TRIGGERS, Context, Item, Memory, NoContext, Project, Rejected, Session, Trigger
 from foreword.recall.pipeline import asked_trigger, explain_nothing
 from foreword.redact import redact
 from foreword.worker.handlers import describe_sessions
@@ -24,18 +23,20 @@ SESSIONS = 20  # that can be chosen
 
 
 def choices(app: App, *, project: str, session: str = "") -> dict[str, Any]:
-    """Return what can be chosen for a preview in a project: triggers with their budgets, sessions, agents, forms.
+    """Return what can be chosen for a preview in a project: triggers with their budgets, and sessions.
 
     The sessions are the last ones and *session*, however old, if it is one of the project's.
     """
     found = _project(app, project)
-    sessions = describe_sessions(app, _sessions(app, found, session))
+    last = list(app.store.sessions.list(found.key, limit=SESSIONS))
+    known = _session(app, session, found)
+    sessions = describe_sessions(
+        app, [*last, *([known] if known and known.id not in {each.id for each in last} else [])]
+    )
     return {
         "project": {"key": found.key, "name": found.name},
         "off": app.projects.policy(found).inject,
         "triggers": [{"name": name, **_range(app.settings.layout[name])} for name in TRIGGERS],
-        "hosts": [{"name": name, "form": find(name).form} for name in FILES],
-        "forms": list(FORMS),
         "sessions": [{name: each[name] for name in ("id", "host", "last", "title")} for each in sessions],
     }
 
@@ -44,50 +45,36 @@ def preview(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     """Return what would be injected and what was rejected; nothing is recorded or counted."""
     trigger = _trigger(app, body)
     layout = app.settings.layout[trigger.name]
-    about = {
+    off = app.projects.policy(trigger.project).inject
+    got = NoContext("off", budget=trigger.budget) if off else app.context.preview(trigger)
+    found = got if isinstance(got, Context) else None
+    why, nearest = "", None
+    if off:
+        why = f"injection is switched off in this project ({off})"
+    elif isinstance(got, NoContext):
+        numbers = {"spent": got.spent, "allowed": got.allowed}
+        why = explain_nothing(trigger.name, got.reason, budget=got.budget, **numbers)
+        if got.reason == "below" and got.nearest and got.nearest.score < got.needed:
+            nearest = {"score": got.nearest.score, "needed": got.needed}
+    known = {each.id: each for each in app.store.memories.get([item.memory for item in found.items] if found else [])}
+    lines = found.text.splitlines() if found else []
+    items = found.items if found else ()
+    return {
         "project": trigger.project.key,
         "name": trigger.project.name,
         "trigger": trigger.name,
-        "form": trigger.form,
-        "model": trigger.model,
         "range": _range(layout),
-    }
-    if by := app.projects.policy(trigger.project).inject:
-        silent = NoContext("off", budget=trigger.budget)
-        why = f"injection is switched off in this project ({by})"
-        return {**about, "off": by, **_answer(silent, layout, {}), "why": why, "nearest": None}
-    got = app.context.preview(trigger)
-    known = app.store.memories.get([item.memory for item in got.items]) if isinstance(got, Context) else ()
-    nearest = None
-    if isinstance(got, NoContext) and got.reason == "below" and got.nearest and got.nearest.score < got.needed:
-        nearest = {"score": got.nearest.score, "needed": got.needed}
-    return {
-        **about,
-        "off": "",
-        **_answer(got, layout, {each.id: each for each in known}, trigger.name),
-        "nearest": nearest,
-    }
-
-
-def _answer(
-    got: Context | NoContext, layout: TriggerLayout, known: Mapping[str, Memory], trigger: str = "prompt"
-) -> dict[str, Any]:
-    found = got if isinstance(got, Context) else None
-    numbers = {} if isinstance(got, Context) else {"spent": got.spent, "allowed": got.allowed}
-    why = "" if isinstance(got, Context) else explain_nothing(trigger, got.reason, budget=got.budget, **numbers)
-    lines = found.text.splitlines() if found else []
-    items = [_item(each, known[each.memory], lines) for each in (found.items if found else ()) if each.memory in known]
-    return {
+        "off": off,
         "text": found.text if found else "",
         "tokens": found.tokens if found else 0,
         "budget": got.budget,
         "why": why,
+        "nearest": nearest,
         "build_ms": round(got.build_ms, 3),
         "terms": list(got.terms),
-        "files": list(got.files),
         "problems": list(got.problems),
         "layers": [_layer(each, got) for each in layout.layers],
-        "items": items,
+        "items": [_item(each, known[each.memory], lines) for each in items if each.memory in known],
         "rejected": [_rejected(each) for each in got.rejected],
     }
 
@@ -129,23 +116,20 @@ def _range(layout: TriggerLayout) -> dict[str, int]:
 
 
 def _trigger(app: App, body: Mapping[str, Any]) -> Trigger:
-    name = _one_of(body, "trigger", TRIGGERS) or "prompt"
-    host = _one_of(body, "host", tuple(FILES))
-    project = _project(app, _text(body, "project"))
-    session = _session(app, _text(body, "session"), project)
-    form = _one_of(body, "form", FORMS) or (find(host).form if host else "markdown")
-    return asked_trigger(
-        Trigger(
-            name=name,
-            project=project,
-            session=session,
-            prompt=redact(storable(_text(body, "prompt"))),  # as the store would have it
-            host=host,
-            model=_model(app, name, session, host),
-            budget=_budget(body),
-            form="plain" if name == "compaction" else form,
-        )
-    )
+    texts = {name: body.get(name) or "" for name in ("trigger", "project", "session", "prompt")}
+    if wrong := next((name for name, value in texts.items() if not isinstance(value, str)), ""):
+        raise BadRequest(f"`{wrong}` must be a text", hint="leave it out for none")
+    name, budget = texts["trigger"] or "prompt", body.get("budget") or 0
+    if name not in TRIGGERS:
+        raise BadRequest(f"unknown trigger {name[:40]!r}", hint=f"one of {', '.join(TRIGGERS)}")
+    if type(budget) is not int or not 0 <= budget <= MOST_TOKENS:  # True is an int to Python, and a mistake here
+        raise BadRequest(f"`budget` must be a whole number up to {MOST_TOKENS}", hint="leave it out for the setting's")
+    project = _project(app, texts["project"])
+    if texts["session"] and _session(app, texts["session"], project) is None:
+        raise NotFound("there is no such session in this project", hint="leave it out for a new window")
+    prompt = redact(storable(texts["prompt"]))  # as the store would have it
+    form = "plain" if name == "compaction" else "markdown"
+    return asked_trigger(Trigger(name, project, session=texts["session"], prompt=prompt, budget=budget, form=form))
 
 
 def _project(app: App, key: str) -> Project:
@@ -158,47 +142,7 @@ def _project(app: App, key: str) -> Project:
     return found
 
 
-def _sessions(app: App, project: Project, id: str) -> list[Session]:
-    last = list(app.store.sessions.list(project.key, limit=SESSIONS))
-    known = _known(app, id, project)
-    return [*last, known] if known and id not in {each.id for each in last} else last
-
-
-def _session(app: App, id: str, project: Project) -> str:
-    """Return the session whose window budget counts, which must be one of the project's."""
-    if id and _known(app, id, project) is None:
-        raise NotFound(f"there is no session {id[:80]!r} in this project", hint="leave it out for a new window")
-    return id
-
-
-def _known(app: App, id: str, project: Project) -> Session | None:
+def _session(app: App, id: str, project: Project) -> Session | None:
+    """Return the session whose window budget counts, if it is one of the project's."""
     found = app.store.sessions.get(id) if id else None
     return found if found and app.projects.key(found.project) == project.key else None
-
-
-def _model(app: App, trigger: str, session: str, host: str) -> str:
-    """Return the model that this session's or agent's last such hook named: tokens are estimated for it."""
-    latest = "" if session or not host else next((each.id for each in app.store.sessions.list(host=host, limit=1)), "")
-    event = app.store.events.last(session or latest, trigger) if session or latest else None
-    return find(event.host).parse(event.payload).model if event and event.host in FILES else ""
-
-
-def _budget(body: Mapping[str, Any]) -> int:
-    budget = body.get("budget") or 0
-    if type(budget) is not int or not 0 <= budget <= MOST_TOKENS:  # True is an int to Python, and a mistake here
-        raise BadRequest(f"`budget` must be a whole number up to {MOST_TOKENS}", hint="leave it out for the setting's")
-    return budget
-
-
-def _text(body: Mapping[str, Any], name: str) -> str:
-    value = body.get(name) or ""
-    if not isinstance(value, str):
-        raise BadRequest(f"`{name}` must be a text", hint="leave it out for none")
-    return value
-
-
-def _one_of(body: Mapping[str, Any], name: str, known: tuple[str, ...]) -> str:
-    value = _text(body, name)
-    if value and value not in known:
-        raise BadRequest(f"unknown {name} {value[:40]!r}", hint=f"one of {', '.join(known)}")
-    return value

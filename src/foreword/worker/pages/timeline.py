@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.errors import BadRequest
 from foreword.extract.actions import action_of
-from foreword.extract.changes import is_test
 from foreword.extract.fixes import elsewhere, fate_of
 from foreword.extract.merge import fixes_of, open_items
+from foreword.extract.session import is_test
 from foreword.extract.text import cut
 from foreword.models import Change, Event, Memory, Session, text
 from foreword.store.projects import counts_as, names

@@ -1,11 +1,10 @@
-// How everything stands -> in one sentence, and part by part: worker, hosts, troubles, store, settings, a model's ledger.
+// How everything stands -> in one sentence, and part by part: agents, troubles, worker, store, settings.
 
 import { make } from "../dom.js";
 import { age, ago, chip, coded, many, meter, triggerIn, number, renew, tokens, totals } from "../parts.js";
-import { formats, sized, wide } from "../plots.js";
+import { sized, wide } from "../plots.js";
 
 const FIRST = 5; // troubles that are seen at once
-const WIRED = { yes: ["✓ wired", "good"], partly: ["! partly wired", "warn"], no: ["– not wired", ""] };
 
 const opened = new Set(); // folds that somebody opened, while the page is not left for good
 function fold(key, summary, ...children) {
@@ -18,10 +17,9 @@ export function draw(part, told) {
   renew(part.verdict, [told.ok, told.says, told.findings], () => verdict(told));
   renew(part.hosts, [told.hosts, Math.floor(told.at / 60)], () => hosts(told.hosts));
   renew(part.troubles, [told.troubles, Math.floor(told.at / 60)], () => troubles(told.troubles));
-  renew(part.worker, told.worker, worker);
+  renew(part.worker, [told.worker, told.home, told.spool_bytes], () => worker(told));
   renew(part.store, told.store, store);
-  renew(part.model, told.model, model);
-  renew(part.settings, [told.settings, told.switches], () => settings(told));
+  renew(part.settings, told.settings, settings);
 }
 
 function verdict({ ok, says, findings }) {
@@ -51,34 +49,24 @@ function verdict({ ok, says, findings }) {
   ];
 }
 
-function worker(told) {
-  const waits = told.spool.bytes ? `${sized(told.spool.bytes)}, for ${lasting(told.spool.since_s)}` : "nothing";
-  const sessions =
-    told.sessions_waiting === null ? "" : `${number(told.sessions_waiting)}${told.more_sessions_wait ? "+" : ""}`;
-  const figures = { up: lasting(told.uptime_s), version: told.version, process: told.pid, "not stored yet": waits };
+function worker({ worker: told, home, spool_bytes: waiting }) {
+  const waits = waiting ? sized(waiting) : "nothing";
   return [
-    totals({ ...figures, ...(sessions ? { "sessions waiting": sessions } : {}) }),
-    make("p", { class: "dim" }, "Its home is ", make("code", {}, told.home)),
+    totals({ up: lasting(told.uptime_s), version: told.version, process: told.pid, "not stored yet": waits }),
+    make("p", { class: "dim" }, "Its home is ", make("code", {}, home)),
   ];
 }
 
 function hosts(all) {
-  const here = all.filter((each) => each.here);
-  const away = all.filter((each) => !each.here).map((each) => each.host);
-  const rows = here.map((each) => {
-    const [word, how] = each.off ? ["✗ hooks are off", "bad"] : WIRED[each.wired];
+  if (!all.length) return make("p", { class: "dim" }, "No agent was found on this machine.");
+  const rows = all.map((each) => {
     const event = each.last_event;
     const given = each.last_injection;
-    const way =
-      each.wired !== "no"
-        ? ""
-        : event
-          ? "Heard, though `foreword install` did not wire it, or no longer does."
-          : `Found here; \`foreword install ${each.host}\` wires it.`;
+    const way = `Found here; \`foreword install ${each.host}\` connects it.`;
     return make(
       "li",
       {},
-      make("h3", {}, each.host, " ", chip(word, how)),
+      make("h3", {}, each.host, " ", each.connected ? chip("✓ connected", "good") : chip("– not connected")),
       make(
         "p",
         { class: "figures" },
@@ -90,32 +78,11 @@ function hosts(all) {
           given ? [ago(given.at), ` (${triggerIn("at", given.trigger)}, ${tokens(given.tokens)})`] : "never",
         ),
         each.sessions ? make("span", {}, many(each.sessions, "session")) : null,
-        each.events ? make("span", {}, many(each.events, "event")) : null,
       ),
-      way ? make("p", { class: "figures" }, make("span", {}, coded(way))) : null,
-      each.lacks.length
-        ? fold(
-            `lacks ${each.host}`,
-            `${many(each.lacks.length, "thing")} that install wrote ${each.lacks.length === 1 ? "is" : "are"} not there`,
-            make(
-              "ul",
-              {},
-              each.lacks.map((one) => make("li", {}, one)),
-            ),
-          )
-        : null,
+      each.connected || event ? null : make("p", { class: "figures" }, make("span", {}, coded(way))),
     );
   });
-  return [
-    rows.length ? make("ul", { class: "rows" }, rows) : null,
-    away.length
-      ? make(
-          "p",
-          { class: "dim" },
-          `${rows.length ? "Not found here" : "None was found here. Looked for"}: ${away.join(", ")}.`,
-        )
-      : null,
-  ];
+  return make("ul", { class: "rows" }, rows);
 }
 
 function troubles(all) {
@@ -150,52 +117,26 @@ function troubles(all) {
 }
 
 function store(told) {
-  if (!told) return make("p", { class: "bad" }, "✗ It cannot be read: see above.");
+  if (!told.bytes) return make("p", { class: "bad" }, "✗ It cannot be read: see above.");
   const part = Math.round((100 * told.bytes) / told.limit);
   const share = told.limit
     ? `${sized(told.bytes)} of ${sized(told.limit)}, ${part ? `${part} %` : "under 1 %"}`
     : `${sized(told.bytes)}, without a limit`;
-  const counts = Object.entries(told.counts)
-    .filter(([, n]) => n)
-    .sort((a, b) => b[1] - a[1]);
+  const counts = ["memories", "sessions", "events", "injections"].filter((name) => name in told.counts);
   return [
     meter(told.bytes, told.limit, share),
     make(
       "p",
       { class: "figures" },
-      make("span", {}, `${sized(told.used)} in use`),
-      make("span", {}, `${sized(told.free)} free inside`),
+      counts.map((name) => make("span", {}, `${number(told.counts[name])} ${name}`)),
       make("span", {}, "limit: ", make("code", {}, "store_max_mb")),
     ),
     make("p", { class: "dim" }, `This counts ${told.counted}.`),
-    fold(
-      "counts",
-      "rows by table",
-      wide(
-        "Rows by table",
-        make(
-          "table",
-          {},
-          make("caption", { class: "unseen" }, "Rows by table"),
-          make(
-            "thead",
-            {},
-            make("tr", {}, make("th", { scope: "col" }, "table"), make("th", { scope: "col", class: "n" }, "rows")),
-          ),
-          make(
-            "tbody",
-            {},
-            counts.map(([name, n]) =>
-              make("tr", {}, make("th", { scope: "row" }, name), make("td", { class: "n" }, number(n))),
-            ),
-          ),
-        ),
-      ),
-    ),
   ];
 }
 
-function settings({ settings: changed, switches }) {
+function settings(changed) {
+  if (!changed.length) return make("p", { class: "dim" }, "Every setting has its built-in value.");
   const rows = changed.map((each) =>
     make(
       "tr",
@@ -206,43 +147,17 @@ function settings({ settings: changed, switches }) {
       make("td", { class: "dim" }, each.from),
     ),
   );
-  return [
-    switches.length
-      ? make(
-          "ul",
-          { class: "rows" },
-          switches.map((each) =>
-            make(
-              "li",
-              {},
-              chip(each.how, "warn"),
-              ` ${each.name || each.project} `,
-              make("span", { class: "dim" }, `by ${each.by}`),
-            ),
-          ),
-        )
-      : make("p", { class: "dim" }, "No project is switched off, silent or read-only."),
-    rows.length
-      ? wide(
-          "Changed settings",
-          make(
-            "table",
-            {},
-            make("caption", { class: "unseen" }, "Settings that differ from the built-in ones"),
-            make(
-              "thead",
-              {},
-              make(
-                "tr",
-                {},
-                ["setting", "is", "built in", "said by"].map((name) => make("th", { scope: "col" }, name)),
-              ),
-            ),
-            make("tbody", {}, rows),
-          ),
-        )
-      : make("p", { class: "dim" }, "Every setting has its built-in value."),
-  ];
+  const head = ["setting", "value", "default", "set by"].map((name) => make("th", { scope: "col" }, name));
+  return wide(
+    "Changed settings",
+    make(
+      "table",
+      {},
+      make("caption", { class: "unseen" }, "Settings that differ from the built-in ones"),
+      make("thead", {}, make("tr", {}, head)),
+      make("tbody", {}, rows),
+    ),
+  );
 }
 
 const valued = (value) =>
@@ -255,70 +170,5 @@ const valued = (value) =>
         : value === ""
           ? "empty"
           : String(value);
-
-function model(told) {
-  const calls = told.ledger ?? [];
-  const table = calls.length
-    ? wide(
-        "Ledger",
-        make(
-          "table",
-          {},
-          make("caption", { class: "unseen" }, "The last calls of a model"),
-          make(
-            "thead",
-            {},
-            make(
-              "tr",
-              {},
-              ["when", "for", "model", "tokens in", "out", "took", "came to"].map((name, place) =>
-                make("th", { scope: "col", class: place > 2 && place < 6 ? "n" : null }, name),
-              ),
-            ),
-          ),
-          make("tbody", {}, calls.map(call)),
-        ),
-      )
-    : null;
-  if (!told.on)
-    return [
-      make("p", {}, "None is on, and nothing is sent anywhere: summaries are made without one."),
-      table ? fold("ledger", "what one was asked before", table) : null,
-    ];
-  return [
-    make(
-      "p",
-      {},
-      `${told.provider} ${told.model}`,
-      make("span", { class: "dim" }, told.where ? `, ${told.where}` : ""),
-    ),
-    told.spent_tokens === undefined
-      ? null
-      : meter(
-          told.spent_tokens,
-          told.daily_tokens,
-          `${number(told.spent_tokens)} of ${tokens(told.daily_tokens)} in the last 24 hours`,
-        ),
-    told.waiting
-      ? make("p", { class: "dim" }, many(told.waiting, "session waits for it", "sessions wait for it"))
-      : null,
-    table ?? make("p", { class: "dim" }, "It has not been asked yet."),
-  ];
-}
-
-function call(each) {
-  const [sign, how] = each.outcome === "ok" ? ["✓", "good"] : each.outcome === "asked" ? ["…", ""] : ["✗", "warn"];
-  return make(
-    "tr",
-    {},
-    make("td", {}, ago(each.at)),
-    make("td", {}, each.purpose),
-    make("td", {}, each.model),
-    [number(each.tokens_in), number(each.tokens_out), formats.ms.told(each.ms)].map((n) =>
-      make("td", { class: "n" }, n),
-    ),
-    make("td", { class: how }, `${sign} ${each.outcome}`),
-  );
-}
 
 const lasting = (seconds) => age(0, seconds).replace(" ago", "").replace("just now", "a moment");

@@ -1,7 +1,6 @@
 // One trigger of a session -> its card: when and for what, the text as the agent saw it, item by item, or why nothing was said.
 
-import { get } from "../ask.js";
-import { fill, make } from "../dom.js";
+import { make } from "../dom.js";
 import {
   ago,
   chip,
@@ -17,7 +16,6 @@ import {
   shorten,
   since,
   tokens,
-  trouble,
   when,
 } from "../parts.js";
 
@@ -89,7 +87,6 @@ export function drawCard(told, { isNew, folds, page, first, last, session }) {
 
 // Why nothing was said, what came nearest, and a way to see what would be said now.
 function silence(told, session, page) {
-  if (told.pending) return make("p", { class: "dim" }, "Looking for what is worth saying.");
   const { nearest } = told;
   const scores =
     nearest && told.why === "below" && nearest.score < nearest.needed
@@ -140,34 +137,13 @@ export async function tried(told, session, page) {
   );
 }
 
-function text(told, { folds, page, first }) {
+function text(told, { folds, first }) {
   const block = make(
     "pre",
     { class: "block", tabindex: "0", role: "group", "aria-label": "As the agent saw it" },
-    told.text ?? "",
+    told.text || "Its text is no longer kept.",
   );
-  const instead = make("div"); // what went wrong
-  const made = fold(told, "text", "As the agent saw it", folds, first, block, instead);
-  if (told.text !== null) return made;
-  let patient = null;
-  const read = async () => {
-    if (!made.open || !made.isConnected || block.textContent) return;
-    try {
-      const got = await get(`/api/injections/${encodeURIComponent(told.id)}`, {}, { signal: page.signal });
-      fill(instead);
-      block.textContent = got.injection.text || "Its text is no longer kept.";
-      patient?.answered();
-    } catch (error) {
-      if (error.name === "AbortError") return;
-      fill(instead, trouble(error));
-      patient ??= page.patient();
-      patient.failed(error, read);
-    }
-    block.hidden = !block.textContent;
-  };
-  block.hidden = true;
-  made.addEventListener("toggle", read);
-  return made;
+  return fold(told, "text", "As the agent saw it", folds, first, block);
 }
 
 function one(entry, { layer }) {

@@ -9,7 +9,7 @@ const WORDED = ["prompt", "question"];
 export const summary = (told) => `${many(told.items.length, "item")}, ${number(told.tokens)} of ${tokens(told.budget)}`;
 
 export function controls(asked, project) {
-  let choices = { triggers: [], sessions: [], hosts: [], forms: [] };
+  let choices = { triggers: [], sessions: [] };
   const prompt = make("textarea", {
     id: "prompt",
     dir: "auto",
@@ -20,8 +20,6 @@ export function controls(asked, project) {
   });
   const trigger = make("select", { id: "trigger" });
   const session = make("select", { id: "session" });
-  const host = make("select", { id: "host" });
-  const shape = make("select", { id: "form" });
   const slider = make("input", { type: "range", id: "budget", step: STEP });
   const output = make("output", { for: "budget" });
   const usual = make("button", { type: "button", class: "quiet", title: "As the settings have it" });
@@ -74,15 +72,8 @@ export function controls(asked, project) {
       [["", "a new one"], ...told.sessions.map((each) => [each.id, named(each)])],
       session.value || asked.session,
     );
-    options(host, [["", "any"], ...told.hosts.map((each) => [each.name, each.name])], host.value || asked.host);
-    options(
-      shape,
-      [["", "as the agent takes it"], ...told.forms.map((each) => [each, each])],
-      shape.value || asked.form,
-    );
-    more.open ||= Boolean(session.value || host.value || shape.value);
     reach(set ? Number(asked.budget ?? slider.value) : null);
-    for (const each of ["budget", "trigger", "session", "host", "form"]) delete asked[each]; // from now on they are chosen here
+    for (const each of ["budget", "trigger", "session"]) delete asked[each]; // from now on they are chosen here
   }
 
   function on({ ask, later }) {
@@ -91,7 +82,7 @@ export function controls(asked, project) {
       unset();
       ask();
     });
-    for (const each of [session, host, shape]) each.addEventListener("change", ask);
+    session.addEventListener("change", ask);
     slider.addEventListener("input", () => {
       moved();
       ask();
@@ -111,24 +102,12 @@ export function controls(asked, project) {
     set = false;
     reach(null);
   };
-  const more = make(
-    "details",
-    { class: "try-more" },
-    make("summary", {}, "Session, agent, form"),
-    make(
-      "div",
-      { class: "try-choices" },
-      field("In session", session),
-      field("Agent", host),
-      field("Form of the text", shape),
-    ),
-  );
   const card = make(
     "form",
     { class: "card", on: { submit: (event) => event.preventDefault() } },
     make("label", { class: "field", for: "prompt" }, make("span", {}, "Prompt")),
     prompt,
-    make("div", { class: "try-choices" }, project, field("Trigger", trigger), more),
+    make("div", { class: "try-choices" }, project, field("Trigger", trigger), field("In session", session)),
     note,
   );
   const budget = make(
@@ -160,8 +139,6 @@ export function controls(asked, project) {
       trigger: trigger.value,
       budget: Number(slider.value),
       session: session.value,
-      host: host.value,
-      form: shape.value,
     }),
     meter: (told) =>
       fill(
