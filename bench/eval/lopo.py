@@ -22,14 +22,14 @@ from foreword.recall import files, pipeline, relevance, start
 
 Grid = dict[tuple[Any, str], tuple[float, ...]]  # module and constant -> values that are tried
 NOTES: Grid = {
-    (relevance, "ENOUGH"): (0.8, 0.95, 1.1, 1.3, 1.6),
-    (relevance, "ANCHORED"): (0.3, 0.4, 0.5, 0.65, 0.8),
-    (relevance, "TITLED"): (0.35, 0.45, 0.6, 1.0),
-    (relevance, "COVERAGE"): (0.15, 0.25, 0.35, 0.45),
+    (relevance, "MIN_SCORE"): (0.8, 0.95, 1.1, 1.3, 1.6),
+    (relevance, "ANCHORED_FACTOR"): (0.3, 0.4, 0.5, 0.65, 0.8),
+    (relevance, "TITLED_FACTOR"): (0.35, 0.45, 0.6, 1.0),
+    (relevance, "ANCHORED_COVERAGE"): (0.15, 0.25, 0.35, 0.45),
     (relevance, "TITLED_COVERAGE"): (0.35, 0.5, 0.65),
-    (relevance, "UNANCHORED_COVERAGE"): (0.3, 0.45, 0.6),
-    (relevance, "UNANCHORED_DISTINCT"): (2, 3, 4),
-    (relevance, "NEXT"): (0.6, 0.8, 0.9),
+    (relevance, "OTHER_COVERAGE"): (0.3, 0.45, 0.6),
+    (relevance, "OTHER_MIN_WORDS"): (2, 3, 4),
+    (relevance, "NEXT_NOTE"): (0.6, 0.8, 0.9),
 }
 STARTS: Grid = {
     (start, "FILES"): (7, 8, 9, 10, 11, 12, 14),

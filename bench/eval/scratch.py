@@ -19,7 +19,7 @@ from foreword.errors import ForewordError
 from foreword.layout import TriggerLayout
 from foreword.models import Context, Memory, NoContext, Project, Ranked, Trigger
 from foreword.paths import Home
-from foreword.recall.pipeline import POOL, Options, look, options_of, recall
+from foreword.recall.pipeline import POOL, Options, options_of, ranked_search, recall
 from foreword.recall.query import query_of
 from foreword.store import Store
 
@@ -88,7 +88,7 @@ class Scratch:
         if not query.terms:
             return ()  # a prompt without a topic gets nothing
         query = replace(query, at=at, limit=POOL, most_terms=self.options.most_terms, postings=self.options.postings)
-        ranked, problems = look(self.store.search, query, now=at, trigger="prompt")
+        ranked, problems = ranked_search(self.store.search, query, now=at, trigger="prompt")
         if problems:
             raise ForewordError(f"{self.dataset.name} cannot be searched: {'; '.join(problems)}")
         return ranked

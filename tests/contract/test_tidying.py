@@ -16,7 +16,7 @@ from tests.tables import table
 from foreword.audit import MemoryChange
 from foreword.extract.merge import evidence_of
 from foreword.maintenance.dedupe import ALIKE, alike
-from foreword.models import TRUSTS, Memory, Project, Query, Session
+from foreword.models import TRUSTS, Link, Memory, Project, Query, Session
 from foreword.paths import Home
 from foreword.worker.jobs import JobRunner
 from foreword.worker.jobs import maintenance as tidying
@@ -239,6 +239,17 @@ def test_a_later_choice_supersedes_at_once_unless_it_is_less_trusted(make_store)
     new = kept(store, project, "decision", "Use Valkey instead of Redis", confirmed=2.0, trust="agent")
     settle_choices(store, [new], at=3.0)
     assert store.memories.get([old.id]) == (old,)
+
+
+def test_a_summary_of_what_was_replaced_says_until_when_and_what_holds_now(store):
+    project = new_project()
+    summary = kept(store, project, "summary", "Use Redis for the cache")
+    old = kept(store, project, "decision", "Use Redis for the cache")
+    store.memories.put([old], links=[Link(old.id, "part-of", summary.id)])
+    new = kept(store, project, "decision", "Use Valkey for the cache instead of Redis", confirmed=2.0)
+    settle_choices(store, [new], at=86_400.0)
+    (after,) = store.memories.get([summary.id])
+    assert after.title == "Until 1970-01-02: Use Redis for the cache; now: Use Valkey for the cache instead of Redis"
 
 
 @pytest.fixture

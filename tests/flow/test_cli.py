@@ -412,15 +412,15 @@ def test_doctor_finds_a_healthy_home_well(shell: Shell) -> None:
     assert checked >= {"home", "disk", "socket", "config.toml", "worker", "database", "spool", "hook"}
 
 
-def test_doctor_gives_the_line_and_the_way_out(fresh: Shell) -> None:
+def test_doctor_names_the_wrong_setting_and_the_way_out(fresh: Shell) -> None:
     fresh.home.prepare()
     fresh.home.config.write_text("# mine\ninject = 7\n")
     fresh.home.synonyms.write_text("deploy = 3\n")
     said = fresh.says("doctor", code=1)
-    assert "config.toml, line 2: `inject` must be true or false" in said
-    assert "synonyms.toml, line 1" in said
+    assert "config.toml: `inject` must be true or false" in said
+    assert "synonyms.toml: 'deploy' must be one word" in said
     assert not fresh.json("doctor", code=1)["ok"]
-    assert "line 2" in fresh.run("config").stderr
+    assert "`inject` must be" in fresh.run("config").stderr
 
 
 def test_doctor_speaks_of_a_home_that_is_missing_or_useless_without_touching_it(fresh: Shell) -> None:

@@ -32,6 +32,8 @@ ROOT = "/srv/shop"
         ("pip install -r requirements.txt", "pip install", "install"),
         ("git -C /srv/shop commit -m 'x; y && z'", "git commit", "git"),
         ("grep -rn foo . | head", "grep", "look"),
+        ("shopctl git commit -m x", "git commit", "git"),  # a wrapper around a tool
+        ("echo git commit x", "echo", "look"),
         ("gh pr checks 41", "gh pr checks", "look"),
         ("FOO=1 python manage.py migrate", "manage.py migrate", "migrate"),
         ("cat <<'EOF' > a.py\nimport os; rm -rf /\nEOF\npython a.py", "a.py", "other"),
@@ -75,6 +77,9 @@ def test_a_shape_leaves_out_what_a_command_works_on(line, shape):
         ("git -C", "git -C /x status", True),
         ("pnpm --filter web typecheck", "pnpm --filter web typecheck --watch", True),
         ("pnpm --filter web typecheck", "pnpm --filter api typecheck", False),
+        ("npm test --pattern=", "npm test -- --pattern=cart", True),
+        ("npm test --pattern=", "npm test -- --pattern cart", False),
+        ("npm test --pattern", "npm test -- --pattern=cart", True),
         ("python -c (multi-line)", "python3 -c 'a\nb'", True),
         ("python -c (multi-line)", "python3 -c 'a'", False),
         ("", "ls", False),

@@ -347,41 +347,6 @@ def test_goals_and_facts_come_where_the_words_name_such(store):
         assert fact.id in shown(ask(store, name, "which upstream dependencies does rooms have?"))
 
 
-# -- routines ----------------------------------------------------------------------------------------------------------
-def test_a_routine_is_told_what_is_known_about_just_that(store):
-    sessions = [
-        a_memory(
-            f"Session {n}",
-            kind="summary",
-            session=f"s{n}",
-            uid=f"sum{n}",
-            age=(n + 1) * DAY,
-            body="x",
-            detail={"uncommitted": ["a.py"]} if n == 0 else {},
-        )
-        for n in range(6)
-    ]
-    failure = a_memory(
-        "`git commit` fails: imports are not sorted",
-        kind="failure",
-        trust="tool",
-        detail={
-            "command": "git commit",
-            "error": "imports are not sorted",
-            "seen_in": {f"s{n}": 1 for n in range(4)},
-            "worked": {"make fmt": ["s0", "s1"]},
-            "routine_in": {f"s{n}": "commit" for n in range(4)},
-            "last": NOW,
-        },
-    )
-    kept = store.memories.put([*sessions, failure])
-    got = ask(store, "prompt", "commit")
-    assert set(shown(got)) == {kept[0].id, kept[-1].id}
-    assert "1 file edited yesterday and not committed: a.py" in got.text
-    assert "make fmt" in got.text
-    assert isinstance(ask(store, "prompt", "push it", first=False), NoContext)
-
-
 # -- session starts, resumed windows, compactions ----------------------------------------------------------------------
 def summaries(many=3):
     return [

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from foreword.audit import AuditEntry, describe, differing, is_the_users, revised, said_again
 from foreword.cli.connection import AGENT_VARIABLES, calling_agent
 from foreword.extract.merge import merge
-from foreword.llm.refine import Decision, Refined, apply
+from foreword.llm.refine import Refined, apply
 from foreword.models import TRUSTS, Memory
 
 TEXT = st.text(max_size=20)
@@ -85,7 +85,7 @@ def test_a_model_leaves_a_revised_summary_alone():
         request="",
         done="",
         learned=(),
-        decisions=(Decision("Use UTC"),),
+        decisions=(("Use UTC", ""),),
         next=(),
         source="model:m",
         trust="agent",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from foreword.models import Context, Memory, Project, Trigger
 from foreword.recall.files import TurnRecord, recent_files
 from foreword.recall.resume import resume
-from foreword.recall.start import FILES, OPEN_ITEMS, repository_of, without_contradicted, work_in_progress
+from foreword.recall.start import FILES, OPEN_ITEMS, repository_of, work_in_progress
 from tests.tables import table
 from tests.unit.recalling import DAY, HERE, HOUR, NOW, InMemory, a_memory, ask
 
@@ -176,36 +176,6 @@ def test_how_things_are_run_is_what_most_sessions_ran(store):
     ]
 
 
-def test_what_later_sessions_worked_over_does_not_lead_the_open_items(store):
-    def left(number, item, *files):
-        return a_session(number, detail={"next": [item]} if item else {}, files=files)
-
-    store.memories.put(
-        [
-            left(1, "", "rooms/mail.py"),
-            left(2, "", "rooms/mail.py", "rooms/slots.py"),
-            left(3, "Translate the confirmation mail", "rooms/mail.py"),
-            left(4, "Cap the waiting list", "rooms/waiting.py"),
-        ]
-    )
-    lines = [line for line in part(told(store), "Where things stand") if line.startswith("- Open: ")]
-    assert [line.split(" (")[0] for line in lines] == [
-        "- Open: Cap the waiting list",
-        "- Open: Translate the confirmation mail",
-    ]
-
-
-def test_a_sentence_that_the_user_decided_against_later_is_left_out():
-    body = "Sessions are stored in Redis by the login page. The menu is green."
-    summary = a_session(3, body=body)
-    choice = {"kind": "decision", "detail": {"instead_of": "Redis"}}
-    later = a_memory("Store sessions in Postgres instead of Redis", age=DAY, **choice)
-    earlier = a_memory("Store sessions in Postgres instead of Redis", age=9 * DAY, **choice)
-    unrelated = a_memory("Queue mails in Rabbit instead of Redis", age=DAY, **choice)
-    assert without_contradicted(summary, [later]).body == "The menu is green."
-    assert without_contradicted(summary, [earlier, unrelated]) == summary
-
-
 def test_the_repository_is_left_out_where_nothing_tells_it_for_certain():
     def sessions(*details):
         return [a_session(number, detail=each) for number, each in enumerate(details, 1)]
@@ -221,6 +191,8 @@ def test_the_repository_is_left_out_where_nothing_tells_it_for_certain():
     assert repository_of(folder, sessions(named, named)) == "band/rooms"
     assert repository_of(folder, sessions(*[{"named_repository": "lib/dates"}] * 2, here)) == "band/rooms"
     assert repository_of(Project("git:/srv/rooms.git", "rooms", ""), []) == ""
+    mirror = Project("git:git.example.com/mirrors/rooms", "rooms", "")
+    assert [repository_of(mirror, sessions(*each)) for each in ([here], [])] == ["band/rooms", "mirrors/rooms"]
 
 
 # -- rules, files in play ----------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from time import gmtime, strftime
 from typing import Any
 
+from foreword.extract.text import split_sentences
 from foreword.models import EMPTY, KINDS, Memory
 from foreword.recall.passages import passage
 from foreword.recall.relevance import content_words, references
@@ -57,7 +58,7 @@ def note_of(memory: Memory, *, now: float, weights: Mapping[str, float] = EMPTY,
 def session_note(memory: Memory, *, now: float, files: Collection[str] | None = None, room: int = OUTCOME) -> Note:
     """Return a session in a line: its title and outcome; of its files those in *files* (None: the first)."""
     title = neutral(memory.title, width=TITLE).rstrip(".")
-    outcome = neutral(memory.body, width=room)
+    outcome = neutral(_whole_sentences(memory.body, room), width=room)
     text = f"{title}: {outcome}" if outcome and not _repeats(title, outcome) else outcome or title
     named = [file for file in memory.files if files is None or file in files][:MOST_FILES]
     return Note(
@@ -70,6 +71,18 @@ def session_note(memory: Memory, *, now: float, files: Collection[str] | None = 
         by=source_of(memory),
         shorter=(title,) if title and title != text else (),
     )
+
+
+def _whole_sentences(text: str, room: int) -> str:
+    """Return the first sentences that fit *room*; where the first is too long, the first that fits, else all."""
+    sentences = [each for line in text.splitlines() for each in split_sentences(line)]
+    whole = ""
+    for each in sentences:
+        if len(whole) + len(each) < room:
+            whole = f"{whole} {each}".strip()
+        elif whole:
+            break
+    return whole or text
 
 
 def rule_note(memory: Memory, *, now: float) -> Note:

@@ -11,8 +11,6 @@ from foreword.agents import codex
 from foreword.config import Settings
 from foreword.errors import ForewordError
 from foreword.extract.authorship import authorship_of
-from foreword.extract.merge import ROUTINES
-from foreword.extract.routines import routine_of
 from foreword.layout import LayerRule, TriggerLayout
 from foreword.models import (
     EMPTY,
@@ -39,18 +37,16 @@ from foreword.recall.files import TurnRecord, changed_together, record_of
 from foreword.recall.notes import Note, id_of, note_of, unique_notes
 from foreword.recall.passages import is_torn
 from foreword.recall.query import query_of
-from foreword.recall.rank import CERTAIN, WORDED, least, rank, votes, weighed
+from foreword.recall.rank import CERTAIN, WORDED, min_score, rank, votes, weighed
 from foreword.recall.relevance import (
     NO_WORD,
-    UNKNOWN,
+    UNKNOWN_WEIGHT,
     Anchors,
     Candidate,
     PromptKind,
-    RoutineNote,
     anchors_of,
     asks_for_release,
     choose,
-    choose_for_routine,
     classify,
     content_words,
     is_anchored,
@@ -59,11 +55,12 @@ from foreword.recall.relevance import (
     means_pull_request,
     memory_words,
     references,
+    subject_of,
     word_weights,
 )
 from foreword.recall.sanitize import shown_path
 from foreword.recall.search import Searchable, search
-from foreword.recall.start import SESSIONS, Entry, SessionStart, file_exists, pull_request_note, work_in_progress
+from foreword.recall.start import SESSIONS, Entry, SessionStart, file_exists, pull_request_note
 from foreword.recall.tokens import count, family_of
 from foreword.terms import root, terms
 
@@ -75,20 +72,21 @@ MOST_RECORDED = 32  # terms of a long prompt that its record names: it must not 
 QUESTION = "question"  # the source of a session start that was asked for
 CANDIDATES = 12  # hits that are put into words and compared with a prompt
 OFFLINE_TURNS = 60  # turns that tell the likely files where no worker keeps them at hand
-CLEARLY = 0.25  # score of a hit that answers a question, whatever share of its words it holds
-ANSWERS = 0.5  # of the weight of a question about the past, that the best note must hold
+CLEAR_SCORE = 0.25  # score of a hit that answers a question, whatever share of its words it holds
+ANSWER_COVERAGE = 0.5  # of the weight of a question about the past, that the best note must hold
 # Words of a question that nothing here holds, from which on it is about something that was never spoken of, unless a
 # note holds this share of its weight: silences 5 more of devmem's 25 questions without an answer, loses 1 of 175.
-UNHEARD, ANSWERS_UNHEARD = 2, 0.65
-SURE = 0.7  # confidence of what an agent wrote before it comes with a prompt: said in two sessions, or by the user
-SAYS_LITTLE = 60  # characters of an outcome without a file: what an agent was about to do when it was stopped
-NEW_WORDS = 0.4  # of a note's words that the prompt does not say itself
+UNKNOWN_WORDS, UNKNOWN_COVERAGE = 2, 0.65
+MIN_CONFIDENCE = (
+    0.7  # confidence of what an agent wrote before it comes with a prompt: said in two sessions, or by the user
+)
+SHORT_OUTCOME = 60  # characters of an outcome without a file: what an agent was about to do when it was stopped
+MIN_NEW_WORDS = 0.4  # of a note's words that the prompt does not say itself
 MOST_TYPED = 3_000  # characters of a prompt whose words are weighed
 MOST_WEIGHED = 60  # words
-RELEASES = 240  # turns, the newest, among which the last release is looked for
-LATELY = 6  # sessions; a failure that comes back was seen in half of them
+RELEASE_TURNS = 240  # turns, the newest, among which the last release is looked for
 PROGRESS_SECONDS = 3 * 86_400.0  # after which it is old news
-SPEAKING = ("new topic", "past", "same topic")  # kinds of prompts that may be given notes
+KINDS_WITH_NOTES = ("new topic", "past", "same topic")  # kinds of prompts that may be given notes
 NOTE_KINDS = tuple(kind for kind in KINDS if kind not in ("goal", "change"))
 GOALS = 60  # goals that are looked through for the open ones
 MOST_GOALS = 5
@@ -144,7 +142,7 @@ class Options:
     offline: bool = False  # in a hook, without the worker
 
 
-def look(
+def ranked_search(
     store: Searchable, query: Query, *, now: float, trigger: str, expired: Callable[[], bool] = lambda: False
 ) -> tuple[tuple[Ranked, ...], tuple[str, ...]]:
     """Return everything the query finds, best first, and what went wrong on the way; the threshold is the caller's."""
@@ -206,12 +204,12 @@ class _Recall:
     def run(self) -> Context | NoContext:
         """Decide, choose, fit and render."""
         trigger, layout = self.trigger, self.options.layout
-        goes_on = _goes_on(trigger)
+        goes_on = _window_goes_on(trigger)
         used = self._safely(self.window.spent, EMPTY) if goes_on and trigger.session else EMPTY
         if trigger.source == QUESTION and used.get("session_start"):
             return self._nothing("given")
         wanted = trigger.budget or layout.budget
-        budget = min(wanted, _left(trigger, layout, used)) if trigger.session else wanted
+        budget = min(wanted, _window_left(trigger, layout, used)) if trigger.session else wanted
         if budget < min(wanted, 1):
             return self._used_up(used)
         known: frozenset[str] = self._safely(self.window.shown, frozenset()) if goes_on else frozenset()
@@ -298,7 +296,7 @@ class _Recall:
         if max(memory.created, memory.confirmed) <= since:
             self.older = True
             return "older", "it was there when this context window began"
-        if doubt := _doubt(memory, SURE if layer == "notes" else CERTAIN):
+        if doubt := _doubt(memory, MIN_CONFIDENCE if layer == "notes" else CERTAIN):
             return "unsure", doubt
         if layer == "rules" and memory.trust != "user":
             return "trust", "only what the user said becomes a rule"
@@ -331,51 +329,50 @@ class _Recall:
         """Return the notes and files for a prompt; nothing where the running conversation explains it."""
         prompt = self.trigger.prompt
         author = authorship_of(prompt)
+        typed = subject_of(prompt, author.typed) if author.author == "mixed" else author.typed
         kind = classify(
             prompt,
-            typed=author.typed,
+            typed=typed,
             author=author.author,
             first=self.trigger.first,
             session_words=self.trigger.session_words,
         )
-        meant = self._pull_request(author.typed) or self._last_release(author.typed)
-        meant = meant if self.options.style == "notes" else []
-        if kind.kind == "routine" and self.options.style == "notes":
-            return {"notes": meant} if meant else self._routine(kind)
-        if kind.kind not in SPEAKING:
-            self.reason = "" if meant else _REASON_OF_KIND.get(kind.kind, "topic")
-            return {"notes": meant}
+        implied = self._pull_request(author.typed) or self._last_release(author.typed)
+        implied = implied if self.options.style == "notes" else []
+        if kind.kind not in KINDS_WITH_NOTES:
+            self.reason = "" if implied else _REASON_OF_KIND.get(kind.kind, "topic")
+            return {"notes": implied}
         if not self.query.terms:
             self.reason = "wordless"
             return {}
         ranked = self._search("prompt", NOTE_KINDS if self.options.style == "notes" else ())
-        special = self._asked_for()
+        special = self._goals_and_facts()
         if self.options.style == "index":
-            self.needed = least(ranked, threshold=self.options.threshold, trigger="prompt")
+            self.needed = min_score(ranked, threshold=self.options.threshold, trigger="prompt")
             shown = [each for each in ranked if each.score >= self.needed]
-            return {"index": [Entry(_unwritten(each), each) for each in (*special, *shown)]}
-        sure = self._sure(ranked)
+            return {"index": [Entry(_title_note(each), each) for each in (*special, *shown)]}
+        sure = self._without_unsure(ranked)
         if kind.kind == "past":
-            return {"notes": self._recollections(kind, author.typed, [*special, *sure])}
-        found = self._notes(kind, author.typed, sure)
-        found["notes"] = [*meant, *(Entry(self._note(each, EMPTY), each) for each in special), *found["notes"]]
+            return {"notes": [*implied, *self._answers_about_past(kind, typed, [*special, *sure])]}
+        found = self._notes(kind, typed, sure)
+        found["notes"] = [*implied, *(Entry(self._note(each, EMPTY), each) for each in special), *found["notes"]]
         return found
 
     def _search(self, trigger: str, kinds: Sequence[str], limit: int = POOL) -> tuple[Ranked, ...]:
         query = replace(self.query, kinds=tuple(kinds), limit=limit)
-        ranked, wrong = look(self.store, query, now=self.now, trigger=trigger, expired=self.expired)
+        ranked, wrong = ranked_search(self.store, query, now=self.now, trigger=trigger, expired=self.expired)
         self.problems += wrong
         if wrong and not ranked:
             raise ForewordError("; ".join(wrong), hint="run `foreword doctor`")
         self.best = ranked[0] if ranked else None
         return ranked
 
-    def _sure(self, ranked: Sequence[Ranked]) -> list[Ranked]:
+    def _without_unsure(self, ranked: Sequence[Ranked]) -> list[Ranked]:
         """Leave out what is not sure enough to come by itself, before it pushes out what is."""
         kept: list[Ranked] = []
         for each in ranked:
-            if reason := _doubt(each.memory, SURE):
-                self._reject(Entry(_unwritten(each), each), "notes", "unsure", reason)
+            if reason := _doubt(each.memory, MIN_CONFIDENCE):
+                self._reject(Entry(_title_note(each), each), "notes", "unsure", reason)
             else:
                 kept.append(each)
         return kept
@@ -397,24 +394,24 @@ class _Recall:
         for id, why in choice.rejected.items():
             if why != NO_WORD:
                 self._reject(entries[id], "notes", "relevance", why)
-        return {"files": self._companions(), "notes": chosen}
+        return {"files": self._changed_together(), "notes": chosen}
 
-    def _recollections(self, kind: PromptKind, typed: str, ranked: Sequence[Ranked]) -> list[Entry]:
+    def _answers_about_past(self, kind: PromptKind, typed: str, ranked: Sequence[Ranked]) -> list[Entry]:
         """Return what answers a question about the past: the best hits, where the search is sure of them."""
         weights = self._weights(kind.topic, typed)
-        self.needed = least(ranked, threshold=self.options.threshold, trigger="prompt")
+        self.needed = min_score(ranked, threshold=self.options.threshold, trigger="prompt")
         whole = sum(weights.values())
         best = max((_weight_of(each.memory, weights) for each in ranked), default=0.0)
-        unheard = sum(weight == UNKNOWN for weight in weights.values())
+        unknown = sum(weight == UNKNOWN_WEIGHT for weight in weights.values())
         found: list[Entry] = []
         for each in ranked:
             entry = Entry(note_of(each.memory, now=self.now, weights=weights, width=ANSWER_WIDTH), each)
-            sure = best >= (ANSWERS if unheard < UNHEARD else ANSWERS_UNHEARD) * whole
-            sure = sure or (unheard < UNHEARD and ranked[0].score >= CLEARLY)
+            sure = best >= (ANSWER_COVERAGE if unknown < UNKNOWN_WORDS else UNKNOWN_COVERAGE) * whole
+            sure = sure or (unknown < UNKNOWN_WORDS and ranked[0].score >= CLEAR_SCORE)
             fits = each.why.get("named") or (sure and each.score >= self.needed)
             if fits and each.memory.trust != "user" and is_torn(entry.note.text):
                 self._reject(entry, "notes", "relevance", "it begins with a pronoun for something that it does not say")
-            elif fits and _is_told(entry, found):
+            elif fits and _repeats_session(entry, found):
                 self._reject(entry, "notes", "relevance", "another note of its session says the same")
             elif fits:
                 found.append(entry)
@@ -424,7 +421,7 @@ class _Recall:
         self.reason = "" if found else "below"
         return found
 
-    def _companions(self) -> list[Entry]:
+    def _changed_together(self) -> list[Entry]:
         """Return the files that mostly change together with those that the prompt names."""
         named = self.query.files
         found = changed_together(named, self._history()) if named else []
@@ -465,51 +462,10 @@ class _Recall:
             anchored=_is_written(memory) or is_anchored(anchors, files=memory.files, words=words),
             titled=memory.kind in ("turn", "summary") and is_titled(weights, title=memory.title, files=memory.files),
             same_thing=bool(subject),
-            substance=_says_something(memory, shown, prompt, asks="?" in self.trigger.prompt or bool(subject))
+            substance=_has_substance(memory, shown, prompt, asks="?" in self.trigger.prompt or bool(subject))
             and (memory.trust == "user" or not is_torn(entry.note.text)),
-            superseded=memory.status != "active",
             in_context=bool(memory.session) and memory.session == self.trigger.session,
         )
-
-    def _routine(self, kind: PromptKind) -> dict[str, list[Entry]]:
-        """Return what is known about just this routine: rules, failures that come back, and work in progress."""
-        memories = {each.id: each for each in self._recent(("preference", "correction", "failure"), 240)}
-        lately = [each.session for each in self._recent(("summary",), LATELY)]
-        known = [
-            self._routine_note(each, kind.routine)
-            for each in memories.values()
-            if each.kind != "failure" or sum(one in named(each.detail, "seen_in") for one in lately) >= LATELY / 2
-        ]
-        choice = choose_for_routine(kind, [each for each in known if each.routine])
-        chosen = [Ranked(memories[match.id], match.score, {}) for match in choice.notes]
-        notes = [*self._in_progress(kind.routine), *(Entry(self._note(each, EMPTY), each) for each in chosen)]
-        self.reason = "" if notes else "reply"
-        return {"notes": notes}
-
-    def _routine_note(self, memory: Memory, routine: str) -> RoutineNote:
-        """Return a rule or a failure with the routine that it belongs to: the one it came up in, or that it names."""
-        came_up = named(memory.detail, ROUTINES)
-        times = sum(each == routine for each in came_up.values())
-        failed = memory.kind == "failure"
-        return RoutineNote(
-            memory.id,
-            routine if times else routine_of(str(memory.detail.get("command") or memory.title)[:150]),
-            sessions=times or len(named(memory.detail, "seen_in")),
-            rule=not failed and memory.trust == "user" and memory.seen > 1 and not memory.title.endswith("?"),
-            has_fix=bool(memory.detail.get("worked")),
-        )
-
-    def _in_progress(self, routine: str) -> list[Entry]:
-        """Return the files that the last session left uncommitted, for the first prompt of this one."""
-        if routine != "commit" or not self.trigger.first:
-            return []
-        for memory in self._recent(("summary",), 3):
-            fresh = self.now - memory.created < PROGRESS_SECONDS and memory.session != self.trigger.session
-            if fresh and memory.detail.get("uncommitted"):
-                text = work_in_progress(memory, self.trigger, now=self.now)
-                note = Note(text=text, id=id_of(memory), kind="summary")
-                return [Entry(note, Ranked(memory, 1.0, {}))] if text else []
-        return []
 
     def _pull_request(self, typed: str) -> list[Entry]:
         """Return the pull request that a prompt means without naming it; none where this session spoke of one."""
@@ -527,10 +483,10 @@ class _Recall:
         """Return how the last release went, for a prompt that asks for one."""
         if not asks_for_release(typed):
             return []
-        for turn in self._recent(("turn",), RELEASES):
+        for turn in self._recent(("turn",), RELEASE_TURNS):
             prompt, outcome = str(turn.detail.get("user", "")), str(turn.detail.get("outcome", ""))
             own = bool(turn.session) and turn.session == self.trigger.session
-            if not own and len(outcome) >= SAYS_LITTLE and asks_for_release(prompt):
+            if not own and len(outcome) >= SHORT_OUTCOME and asks_for_release(prompt):
                 ranked = Ranked(turn, 1.0, {})
                 return [Entry(self._note(ranked, EMPTY), ranked)]
         return []
@@ -545,7 +501,7 @@ class _Recall:
             return []
         session = self.trigger.session if own else ""
         query = replace(self.query, terms=(), kinds=rule.kinds, session=session, limit=max(30, rule.limit * 2))
-        ranked, wrong = look(self.store, query, now=self.now, trigger="compaction", expired=self.expired)
+        ranked, wrong = ranked_search(self.store, query, now=self.now, trigger="compaction", expired=self.expired)
         self.problems += wrong
         entries = [Entry(replace(note_of(each.memory, now=self.now), id=""), each) for each in ranked]
         kept = unique_notes([each.note for each in entries])  # a turn, its session and what was learned repeat it
@@ -558,11 +514,11 @@ class _Recall:
             self.reason = "wordless"
             return []
         ranked = self._search("question", rule.kinds, limit=max(POOL, rule.limit * 2))
-        self.needed = least(ranked, threshold=self.options.threshold, trigger="question")
+        self.needed = min_score(ranked, threshold=self.options.threshold, trigger="question")
         weights = self._weights(sorted(content_words(self.trigger.prompt)), self.trigger.prompt)
         entries = [
             Entry(note_of(each.memory, now=self.now, weights=weights, width=ANSWER_WIDTH), each)
-            for each in (*self._asked_for(), *ranked)
+            for each in (*self._goals_and_facts(), *ranked)
         ]
         kept = []
         for each in entries:
@@ -574,13 +530,13 @@ class _Recall:
                 kept.append(each)
         return kept
 
-    def _asked_for(self) -> list[Ranked]:
+    def _goals_and_facts(self) -> list[Ranked]:
         """Return open goals and facts of the project where the words name such, whatever words they are put in."""
         found: list[Ranked] = []
         for kind, words, pick in (("goal", GOAL_WORDS, _open_goals), ("project", FACT_WORDS, _project_facts)):
             if not words.isdisjoint(self.query.terms):
                 query = replace(self.query, terms=(), kinds=(kind,), limit=GOALS)
-                named, wrong = look(self.store, query, now=self.now, trigger=self.trigger.name)
+                named, wrong = ranked_search(self.store, query, now=self.now, trigger=self.trigger.name)
                 found += [replace(each, why={**each.why, "named": 1.0}) for each in pick(named)]
                 self.problems += wrong
         return found
@@ -825,13 +781,13 @@ def options_of(
     )
 
 
-def _goes_on(trigger: Trigger) -> bool:
+def _window_goes_on(trigger: Trigger) -> bool:
     """Return whether the window holds what was shown before: a start, a clear and a compaction empty it."""
     goes_on = ("", QUESTION, *GOING_ON)  # no source: somebody asks in the middle of a window
     return trigger.name in WORDED or (trigger.name == "session_start" and trigger.source in goes_on)
 
 
-def _left(trigger: Trigger, layout: TriggerLayout, used: Mapping[str, int]) -> int:
+def _window_left(trigger: Trigger, layout: TriggerLayout, used: Mapping[str, int]) -> int:
     """Return what the window budget leaves for this trigger."""
     both = used.get("session_start", 0) + used.get("question", 0)
     return max(0, min(layout.total - used.get(trigger.name, 0), layout.together - both))
@@ -859,7 +815,7 @@ def _weight_of(memory: Memory, weights: Mapping[str, float]) -> float:
     return sum(weight for word, weight in weights.items() if word in words)
 
 
-def _says_something(memory: Memory, shown: frozenset[str], prompt: frozenset[str], *, asks: bool) -> bool:
+def _has_substance(memory: Memory, shown: frozenset[str], prompt: frozenset[str], *, asks: bool) -> bool:
     """Return whether a note says what came of something, and more than the prompt itself.
 
     What an agent only thought about is worth telling to somebody who *asks*; a change needs what was done, and a
@@ -875,9 +831,9 @@ def _says_something(memory: Memory, shown: frozenset[str], prompt: frozenset[str
     if memory.kind == "turn" and not asks and not (memory.files or memory.detail.get("commits")):
         return False
     outcome = memory.body if memory.kind == "summary" else str(memory.detail.get("outcome", ""))
-    if memory.kind in ("turn", "summary") and not memory.files and len(outcome) < SAYS_LITTLE:
+    if memory.kind in ("turn", "summary") and not memory.files and len(outcome) < SHORT_OUTCOME:
         return False
-    return len(shown - prompt) >= NEW_WORDS * len(shown)
+    return len(shown - prompt) >= MIN_NEW_WORDS * len(shown)
 
 
 WRITTEN = ("decision", "pattern", "failure", "learning", "preference", "correction", "note")
@@ -897,7 +853,7 @@ def _doubt(memory: Memory, needed: float) -> str:
     return f"not sure enough: {memory.confidence:.2f}, and below {sure} it must be asked for"
 
 
-def _is_told(entry: Entry, others: Sequence[Entry]) -> bool:
+def _repeats_session(entry: Entry, others: Sequence[Entry]) -> bool:
     """Return whether a note of the same session says the same: a turn, and the session that it is part of."""
     session = entry.ranked.memory.session if entry.ranked else ""
     same = [each.note for each in others if each.ranked and session and each.ranked.memory.session == session]
@@ -908,5 +864,5 @@ def _hit(memory: Memory) -> Hit:
     return Hit(memory=memory, source="recency", score=memory.created)
 
 
-def _unwritten(ranked: Ranked) -> Note:
+def _title_note(ranked: Ranked) -> Note:
     return Note(text=ranked.memory.title)

@@ -126,12 +126,12 @@ def rank(found: Mapping[str, Sequence[Hit]], *, query: Query, now: float, trigge
 
 
 def worth_saying(ranked: Sequence[Weighed], *, threshold: float, trigger: str) -> list[Weighed]:
-    """Those that are not below the least score that is said."""
-    lowest = least(ranked, threshold=threshold, trigger=trigger)
+    """Those that are not below the lowest score that is shown."""
+    lowest = min_score(ranked, threshold=threshold, trigger=trigger)
     return [each for each in ranked if each.score >= lowest]
 
 
-def least(ranked: Sequence[Scored], *, threshold: float, trigger: str) -> float:
+def min_score(ranked: Sequence[Scored], *, threshold: float, trigger: str) -> float:
     """The threshold; an answer to words is silent, or as long as what is not far below its best."""
     if trigger not in WORDED or not ranked or ranked[0].score < threshold:
         return threshold

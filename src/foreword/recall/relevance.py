@@ -20,13 +20,10 @@ Kind = Literal["machine", "plan", "pasted", "reply", "routine", "same topic", "n
 
 @dataclass(frozen=True)
 class PromptKind:
-    """What kind of prompt this is, what tells so, and the words that name its things."""
+    """What kind of prompt this is, and the words that name its things."""
 
     kind: Kind
-    reason: str  # plain English, for `explain` and the viewer
     topic: tuple[str, ...] = ()  # words that name its things, as `content_words` writes them
-    fresh: tuple[str, ...] = ()  # those of them that this session has not used
-    routine: str = ""  # commit, push, test ...: what a known failure or rule may be about
 
 
 @dataclass(frozen=True)
@@ -42,7 +39,6 @@ class Candidate:
     titled: bool = False  # a word of the prompt stands in its title and in the name of one of its files
     same_thing: bool = False  # about the very issue, pull request or advisory that the prompt names
     substance: bool = True  # whether that passage says what came of it: an outcome, a cause, a decision
-    superseded: bool = False
     in_context: bool = False  # the agent has it: its own session since the last compaction, or given in full before
 
 
@@ -52,15 +48,13 @@ class Match:
 
     id: str
     score: float
-    held: tuple[str, ...]  # words of the prompt that it holds, rarest first
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The notes to give, best first, or none; why; and why the others were left out."""
+    """The notes to give, best first, and by id why the others were left out."""
 
     notes: tuple[Match, ...]
-    reason: str
     rejected: Mapping[str, str]
 
 
@@ -148,9 +142,9 @@ _EVERYDAY = frozenset(root(word).strip() for word in (*GENERIC, *STOP_WORDS, *_T
 
 # --- what kind of prompt ---------------------------------------------------------------------------------------------
 
-PLAN = 600  # characters; a plan that is shorter is a request like any other
-FRESH = 2  # words that the session has not used: one may be a slip of the pen, two are another topic
-ANSWERING = 3  # fresh words with which a prompt that begins as an answer is a topic of its own all the same
+MIN_PLAN = 600  # characters; a plan that is shorter is a request like any other
+NEW_TOPIC_WORDS = 2  # words that the session has not used: one may be a slip of the pen, two are another topic
+ANSWER_TOPIC_WORDS = 3  # fresh words with which a prompt that begins as an answer is a topic of its own all the same
 
 _HEADING = re.compile(r"^#{1,4} \S", re.MULTILINE)
 _STEP = re.compile(r"^\s{0,6}(?:[-*]|\d{1,2}[.)]) \S", re.MULTILINE)
@@ -223,6 +217,20 @@ def asks_for_release(typed: str) -> bool:
     return len(typed) <= MOST_RELEASE and bool(_RELEASE.search(typed))
 
 
+_LOGGED_ERROR = re.compile(  # as logs write it, with what follows: prose speaks of errors too
+    r"^.*\b(?:\w*error|\w*exception|fatal|failed|panic)\]?(?: \w+){0,4} ?[:=].*(?:\n.+){0,2}", re.I | re.MULTILINE
+)
+MOST_ERRORS, MOST_ERROR = 2, 400  # of a pasted log, the last ones, and characters of each
+
+
+def subject_of(prompt: str, typed: str) -> str:
+    """Return what a prompt is about: what was typed, and the errors of a log that was pasted behind it."""
+    if len(typed) >= len(prompt.strip()):
+        return typed
+    errors = [error[:MOST_ERROR] for error in _LOGGED_ERROR.findall(prompt[-MOST_TEXT:]) if error not in typed]
+    return "\n".join((typed, *errors[-MOST_ERRORS:]))
+
+
 def classify(prompt: str, *, typed: str, author: str, first: bool, session_words: Collection[str]) -> PromptKind:
     """Return what kind of prompt this is.
 
@@ -230,37 +238,29 @@ def classify(prompt: str, *, typed: str, author: str, first: bool, session_words
     first of its context window, *session_words* the content words of the session's prompts and answers so far.
     """
     if _is_plan(prompt):
-        title = _HEADING.search(prompt)
-        topic = topic_words(prompt[title.start() :].partition("\n")[0]) if title else ()
-        return PromptKind("plan", "a detailed plan says what is needed itself", topic, topic)
+        return PromptKind("plan")
     if author == "machine":
-        return PromptKind("machine", "written by a program, not by a person")
-    topic = topic_words(typed)
+        return PromptKind("machine")
     if author == "pasted" or not typed.strip():
-        return PromptKind("pasted", "a pasted text says what is needed itself", topic_words(prompt))
-    fresh = tuple(topic) if first else tuple(word for word in topic if word not in session_words)
-    past_tense = (first or len(fresh) >= FRESH) and _PAST_TENSE.search(typed[:1000])
-    if topic and (past_tense or _PAST.search(typed[:1000])):
-        return PromptKind("past", "it asks about something that was done before", topic, fresh)
-    if first and topic and _QUESTION.match(typed):
-        return PromptKind("past", "a question that opens the conversation", topic, fresh)
-    routine = routine_of(typed)
-    if routine and len(fresh) < FRESH and len(topic) <= FRESH:
-        return PromptKind("routine", f"a routine ({routine}) that names no topic", topic, fresh, routine)
-    if not topic or (not first and len(topic) < FRESH):
-        return PromptKind("reply", "a reply that the running conversation explains", topic, fresh)
-    if len(fresh) <= ANSWERING and (_ANSWER.match(typed) or _POINTING.match(typed)):
-        return PromptKind("reply", "an answer to what the agent said before", topic, fresh)
-    if not first and len(fresh) < FRESH:
-        return PromptKind("same topic", "it goes on with what this session already talks about", topic, fresh)
-    reason = "the first prompt, which names a topic" if first else "a change of topic"
-    return PromptKind("new topic", reason, topic, fresh)
+        return PromptKind("pasted")
+    topic = topic_words(typed)
+    fresh = topic if first else tuple(word for word in topic if word not in session_words)
+    past_tense = (first or len(fresh) >= NEW_TOPIC_WORDS) and _PAST_TENSE.search(typed[:1000])
+    if topic and (past_tense or _PAST.search(typed[:1000]) or (first and _QUESTION.match(typed))):
+        return PromptKind("past", topic)
+    if len(fresh) < NEW_TOPIC_WORDS and len(topic) <= NEW_TOPIC_WORDS and routine_of(typed):
+        return PromptKind("routine", topic)
+    if not topic or (not first and len(topic) < NEW_TOPIC_WORDS):
+        return PromptKind("reply", topic)
+    if len(fresh) <= ANSWER_TOPIC_WORDS and (_ANSWER.match(typed) or _POINTING.match(typed)):
+        return PromptKind("reply", topic)
+    return PromptKind("new topic" if first or len(fresh) >= NEW_TOPIC_WORDS else "same topic", topic)
 
 
 def _is_plan(prompt: str) -> bool:
     if _PLAN_START.match(prompt):
         return True
-    if len(prompt) < PLAN:
+    if len(prompt) < MIN_PLAN:
         return False
     return len(_HEADING.findall(prompt)) >= 2 or len(_STEP.findall(prompt)) >= 8
 
@@ -270,24 +270,23 @@ def _is_plan(prompt: str) -> bool:
 # A note's score is the share of the prompt's weight that the whole note holds, times the weight of the prompt's words
 # in the passage that is shown. Best notes whose files the next turn touched, by score: up to 0.7 4 of 16, up to 1.1 8
 # of 20, above 14 of 20. Fitted on two projects (lowest score with 0.65) it is 1.0 to 1.15; on the third then 14 of 21.
-ENOUGH = 1.1
+MIN_SCORE = 1.1
 # Two readers called notes noise that share words with a prompt but no thing that it names: of 24 such, one helped. So
 # a note that is anchored needs half of the score; any other nearly half of the prompt's weight, in three rare words.
-ANCHORED = 0.5  # factor on the score that is enough
-TITLED = 0.45  # the same where a feature is named: a word of the prompt in the note's title and in the name of its file
-COVERAGE, TITLED_COVERAGE, UNANCHORED_COVERAGE = 0.25, 0.5, 0.45  # of the prompt's weight, at least
-DISTINCT, UNANCHORED_DISTINCT = 2, 3  # different words of the prompt in the passage
-NUMBERED = (
+ANCHORED_FACTOR = 0.5  # factor on the score that is enough
+TITLED_FACTOR = (
+    0.45  # the same where a feature is named: a word of the prompt in the note's title and in the name of its file
+)
+ANCHORED_COVERAGE, TITLED_COVERAGE, OTHER_COVERAGE = 0.25, 0.5, 0.45  # of the prompt's weight, at least
+MIN_WORDS, OTHER_MIN_WORDS = 2, 3  # different words of the prompt in the passage
+REFERENCE_FACTOR = (
     1.5  # factor for the number of an issue that is known: it names one thing, so one sentence about it is enough
 )
-UNKNOWN = 0.5  # weight of a word that no memory holds: a slip of the pen, or something new
-HEAVIEST = 12  # words that count as the whole of a prompt, so that long and short ones compare
-# Factors on the score that is enough. A question about the past wants notes; a running conversation has most of its
-# topic already; a plan says what is needed, and only the session that worked on its very subject adds to it.
-FACTORS: Mapping[Kind, float] = {"past": 0.7, "new topic": 1.0, "same topic": 1.5, "plan": 2.0}
-SAME_THING = 1.0  # added where prompt and note name the same issue, pull request or advisory
-NEXT_ANSWER = 0.4  # the same for a question about the past, which several notes may answer
-NEXT = 0.8  # of the best note's score that a further one needs
+UNKNOWN_WEIGHT = 0.5  # weight of a word that no memory holds: a slip of the pen, or something new
+HEAVIEST_WORDS = 12  # words that count as the whole of a prompt, so that long and short ones compare
+SAME_TOPIC_FACTOR = 1.5  # on the score that is enough: a running conversation has most of its topic already
+SAME_REFERENCE = 1.0  # added where prompt and note name the same issue, pull request or advisory
+NEXT_NOTE = 0.8  # of the best note's score that a further one needs
 ALIKE = 0.5  # share of common words from which two passages say the same; the newer one stays
 MOST_NOTES = 4
 NO_WORD = "shares no word with the prompt"  # why a candidate is left out that nobody need be told of
@@ -298,76 +297,64 @@ def word_weights(words: Iterable[str], holders: Mapping[str, int], size: int) ->
     one = rarity(1, size)
     known = {word: rarity(held, size) / one for word in words if (held := holders.get(word, 0))}
     return {
-        word: known.get(word, UNKNOWN) * (NUMBERED if is_reference(word) and word in known else 1.0) for word in words
+        word: known.get(word, UNKNOWN_WEIGHT) * (REFERENCE_FACTOR if is_reference(word) and word in known else 1.0)
+        for word in words
     }
 
 
-def choose(
-    weights: Mapping[str, float], candidates: Sequence[Candidate], *, kind: PromptKind, most: int = MOST_NOTES
-) -> Choice:
-    """Return the notes that concern the very thing a prompt is about, best first; for most prompts none, and why.
+def choose(weights: Mapping[str, float], candidates: Sequence[Candidate], *, kind: PromptKind) -> Choice:
+    """Return the notes that concern the very thing a prompt is about, best first; for most prompts none.
 
     *weights* are those of the prompt's topic words (`word_weights`).
     """
     rejected: dict[str, str] = {}
-    if kind.kind not in FACTORS or not weights:
-        return Choice((), kind.reason, rejected)
-    enough = ENOUGH * FACTORS[kind.kind]
-    whole = sum(sorted((weights[word] for word in without_parts(weights)), reverse=True)[:HEAVIEST])
+    whole = sum(sorted((weights[word] for word in without_parts(weights)), reverse=True)[:HEAVIEST_WORDS])
     fitting: list[tuple[Match, Candidate]] = []
     for each in candidates:
-        match, why_not = _match(each, weights, whole=whole, enough=enough, kind=kind.kind)
-        if not why_not:
-            fitting.append((match, each))
-        else:
+        match, why_not = _match(each, weights, whole=whole, kind=kind.kind)
+        if why_not:
             rejected[each.id] = why_not
+        else:
+            fitting.append((match, each))
     fitting.sort(key=lambda pair: (-pair[0].score, -pair[1].at))
     taken: list[tuple[Match, Candidate]] = []
     for match, each in fitting:
-        if taken and match.score < (NEXT_ANSWER if kind.kind == "past" else NEXT) * taken[0][0].score:
-            rejected[each.id] = "much weaker than the best note"
-            continue
         alike = next((at for at, (_, other) in enumerate(taken) if _are_alike(each, other)), None)
-        if alike is not None:
+        if taken and match.score < NEXT_NOTE * taken[0][0].score:
+            rejected[each.id] = "much weaker than the best note"
+        elif alike is not None:
             older = min(taken[alike], (match, each), key=lambda pair: pair[1].at)
             rejected[older[0].id] = "a newer note says the same"
             if older[1] is not each:
                 taken[alike] = (match, each)
-        elif len(taken) < (1 if kind.kind == "plan" else most):
+        elif len(taken) < MOST_NOTES:
             taken.append((match, each))
         else:
             rejected[each.id] = "enough notes without it"
-    if not taken:
-        return Choice((), _why_none(candidates, rejected, kind), rejected)
-    held = ", ".join(taken[0][0].held[:4])
-    return Choice(tuple(match for match, _ in taken), f"{kind.reason}; the best note shares {held}", rejected)
+    return Choice(tuple(match for match, _ in taken), rejected)
 
 
-def _match(
-    each: Candidate, weights: Mapping[str, float], *, whole: float, enough: float, kind: Kind
-) -> tuple[Match, str]:
+def _match(each: Candidate, weights: Mapping[str, float], *, whole: float, kind: Kind) -> tuple[Match, str]:
     """Return how well a note fits, and why it does not fit well enough; nothing where it does."""
     held = without_parts([word for word in weights if word in each.words])
     shown = without_parts([word for word in weights if word in each.shown])
     coverage = min(1.0, sum(weights[word] for word in held) / whole) if whole else 0.0
     # The passage itself, or what the note is about as a whole; not one of ten that it lists.
-    same_thing = each.same_thing or any(is_reference(word) for word in shown)
-    loose = each.anchored or kind == "past"
-    least, distinct = (COVERAGE, DISTINCT) if loose else (UNANCHORED_COVERAGE, UNANCHORED_DISTINCT)
-    factor = ANCHORED if loose else 1.0
-    if each.titled and not loose and kind == "new topic" and coverage >= TITLED_COVERAGE:
-        factor, distinct = TITLED, DISTINCT
-    enough *= factor
-    score = coverage * sum(weights[word] for word in shown) + SAME_THING * same_thing
-    match = Match(each.id, score, tuple(sorted({*shown} or {*held}, key=lambda word: (-weights[word], word))))
-    if each.superseded:
-        return match, "superseded"
+    same_reference = each.same_thing or any(is_reference(word) for word in shown)
+    factor, min_coverage, min_words = 1.0, OTHER_COVERAGE, OTHER_MIN_WORDS
+    if each.anchored:
+        factor, min_coverage, min_words = ANCHORED_FACTOR, ANCHORED_COVERAGE, MIN_WORDS
+    elif each.titled and kind == "new topic" and coverage >= TITLED_COVERAGE:
+        factor, min_words = TITLED_FACTOR, MIN_WORDS
+    needed = MIN_SCORE * factor * (SAME_TOPIC_FACTOR if kind == "same topic" else 1.0)
+    score = coverage * sum(weights[word] for word in shown) + SAME_REFERENCE * same_reference
+    match = Match(each.id, score)
     if each.in_context:
         return match, "the agent has it already"
     if not held:
         return match, NO_WORD
-    if not same_thing and (coverage < least or len(shown) < distinct or score < enough):
-        return match, f"holds {coverage:.0%} of what the prompt is about, score {score:.2f} of {enough:.2f}"
+    if not same_reference and (coverage < min_coverage or len(shown) < min_words or score < needed):
+        return match, f"holds {coverage:.0%} of what the prompt is about, score {score:.2f} of {needed:.2f}"
     return match, "" if each.substance else "says nothing of what came of it"
 
 
@@ -380,16 +367,6 @@ def without_parts(words: Iterable[str]) -> list[str]:
 def _are_alike(one: Candidate, other: Candidate) -> bool:
     fewer = min(len(one.shown), len(other.shown))
     return bool(fewer) and len(one.shown & other.shown) >= ALIKE * fewer
-
-
-def _why_none(candidates: Sequence[Candidate], rejected: Mapping[str, str], kind: PromptKind) -> str:
-    if not candidates:
-        return "nothing that is remembered here has to do with it"
-    if any(why == "the agent has it already" for why in rejected.values()):
-        return "what fits is in front of the agent already"
-    if kind.kind in ("same topic", "plan"):
-        return f"{kind.reason}, and nothing more specific is known"
-    return "nothing that is remembered concerns this very thing"
 
 
 # --- anchors ---------------------------------------------------------------------------------------------------------
@@ -428,57 +405,37 @@ def is_anchored(anchors: Anchors, *, files: Iterable[str], words: Collection[str
         if last.lower() in anchors.files:
             return True
         parts = memory_words(last.partition(".")[0]) - {last.partition(".")[0].lower()}
-        if len(parts) >= NAME_WORDS and parts <= anchors.words:
+        if len(parts) >= MIN_NAME_WORDS and parts <= anchors.words:
             return True
     return False
 
 
 def is_titled(weights: Mapping[str, float], *, title: str, files: Iterable[str]) -> bool:
     """Return whether a word of the prompt names what a note is about: in its *title* and in a file's name."""
-    named = [word for word, weight in weights.items() if weight >= NAMES and word in memory_words(title)]
+    named = [word for word, weight in weights.items() if weight >= MIN_NAME_WEIGHT and word in memory_words(title)]
+    stems = (file.rpartition("/")[2].partition(".")[0] for file in files)
     return bool(named) and any(
-        word in memory_words(file.rpartition("/")[2].partition(".")[0]) for word in named for file in files
+        word in memory_words(stem) for stem in stems if stem.lower() not in _CONVENTIONAL for word in named
     )
 
 
-NAMES = 0.35  # weight of a word that names a feature; below, half of the project's notes hold it
-NAME_WORDS = 2  # of a file's name that the prompt must all say, where it does not write the name itself
-
-# --- routines --------------------------------------------------------------------------------------------------------
-
-SEEN = 3  # sessions in which a routine brought a failure up before the next one is told
-UNSOLVED = 5  # the same where nothing is known to work instead
-
-
-@dataclass(frozen=True)
-class RoutineNote:
-    """A failure that comes back, or a rule of the user, which belongs to a routine."""
-
-    id: str
-    routine: str  # `routine_of` its command or its words
-    sessions: int  # that saw it
-    rule: bool = False  # of the user; counts from the first time
-    has_fix: bool = False  # names what worked
-    in_context: bool = False
-
-
-def choose_for_routine(kind: PromptKind, known: Sequence[RoutineNote], *, most: int = 2) -> Choice:
-    """Return what is known about just this routine: rules, and failures that came back and have a known fix."""
-    if kind.kind != "routine":
-        return Choice((), kind.reason, {})
-    rejected: dict[str, str] = {}
-    fitting = []
-    for each in known:
-        if each.routine != kind.routine:
-            rejected[each.id] = f"belongs to another routine ({each.routine})"
-        elif each.in_context:
-            rejected[each.id] = "the agent has it already"
-        elif not each.rule and each.sessions < (SEEN if each.has_fix else UNSOLVED):
-            rejected[each.id] = f"seen in {each.sessions} sessions with this routine"
-        else:
-            fitting.append(each)
-    fitting.sort(key=lambda each: (not each.rule, -each.sessions))
-    notes = tuple(Match(each.id, float(each.sessions), (kind.routine,)) for each in fitting[:most])
-    if not notes:
-        return Choice((), f"{kind.reason}, and nothing that comes back with it is known", rejected)
-    return Choice(notes, f"something is known about this routine ({kind.routine})", rejected)
+# Names that every project gives to files, whatever they are about.
+_CONVENTIONAL = frozenset(
+    (
+        "readme",
+        "changelog",
+        "skill",
+        "agents",
+        "claude",
+        "index",
+        "main",
+        "mod",
+        "lib",
+        "app",
+        "init",
+        "setup",
+        "config",
+    )
+)
+MIN_NAME_WEIGHT = 0.35  # weight of a word that names a feature; below, half of the project's notes hold it
+MIN_NAME_WORDS = 2  # of a file's name that the prompt must all say, where it does not write the name itself

@@ -6,10 +6,9 @@ import os
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from foreword.extract.merge import open_items
-from foreword.extract.text import most_frequent, split_sentences, stems
+from foreword.extract.text import most_frequent
 from foreword.models import Memory, Project, Ranked, Trigger
 from foreword.recall.files import TurnRecord, recent_files
 from foreword.recall.notes import (
@@ -34,7 +33,6 @@ STANDING_DAYS = 7.0  # the same for branch and uncommitted files
 OPEN_ITEMS = 5
 FOUND_OUT = "lea:"  # how the uids of learnings begin that nobody wrote down
 EXTRACTED = "han:"  # how the uids of handoffs begin that nobody wrote: open to-dos of a session
-OVERTAKEN = 2  # later sessions on the same files, after which an open item no longer leads
 OPEN_SESSIONS = 5  # of which open items are listed
 TITLE = 160
 SESSIONS = 40  # summaries that tell how things are run here
@@ -56,8 +54,13 @@ _GOTCHA = re.compile(
     r"|fails? (?:when|if|with)|requires?|cannot|can'?t)\b",
     re.IGNORECASE,
 )
+_POINTS_AT_SCREEN = re.compile(
+    r"\b(?:this|that|these|those) (?:one|page|section|part|button|line|option|solution|comment|question)s?\b"
+    r"|\b(?:bullet|option|point|item) #?\d|\bin (?:that|this) case\b|\bthe (?:last|first|second|other) one\b",
+    re.IGNORECASE,
+)
 SEVERAL = 2  # sessions that must name a repository which no remote and no output tells
-_REMOTE = re.compile(r"git:[\w.-]+\.[a-z]+/([\w.-]+/[\w.-]+)")
+_REMOTE = re.compile(r"git:(?P<host>[\w.-]+\.[a-z]+)/(?P<name>[\w.-]+/[\w.-]+)")
 _UNCOMMITTED = re.compile(r"Changes? not committed: ")
 
 
@@ -116,7 +119,10 @@ class SessionStart:
     def _open_items(self) -> list[Entry]:
         found: list[Entry] = []
         seen: list[Note] = []
-        sources = sorted((*self._handoffs, *self._summaries[:OPEN_SESSIONS]), key=lambda each: -each.created)
+        recent = self._summaries[:OPEN_SESSIONS]
+        since = min((each.created for each in recent), default=0.0)
+        handoffs = [each for each in self._handoffs if each.created >= since or not each.uid.startswith(EXTRACTED)]
+        sources = sorted((*handoffs, *recent), key=lambda each: -each.created)
         written = (each.created for each in self._handoffs if not each.uid.startswith(EXTRACTED))
         closed = max(written, default=0.0)  # whoever writes a handoff says what is open
         for memory in sources:
@@ -135,17 +141,7 @@ class SessionStart:
                 if len(unique_notes([*seen, note])) > len(seen):
                     seen.append(note)
                     found.append(Entry(note, Ranked(memory, 1.0, {})))
-        # What later sessions worked over may be done without anybody saying so: it comes after the rest.
-        overtaken = [each for each in found if each.ranked and self._is_overtaken(each.ranked.memory)]
-        return [*(each for each in found if each not in overtaken), *overtaken][:OPEN_ITEMS]
-
-    def _is_overtaken(self, memory: Memory) -> bool:
-        """Return whether several later sessions worked on most of the files of the one that left something open."""
-        if memory.trust == "user":
-            return False
-        own = set(memory.files)
-        later = [each for each in self._summaries if each.created > memory.created and each.session != memory.session]
-        return bool(own) and sum(2 * len(own.intersection(each.files)) >= len(own) for each in later) >= OVERTAKEN
+        return found[:OPEN_ITEMS]
 
     def _open(self, memory: Memory, text: str) -> Note:
         whose = "handed over" if memory.kind == "handoff" and memory.trust == "user" else "left open"
@@ -158,7 +154,7 @@ class SessionStart:
         )
 
     def _sessions(self) -> list[Entry]:
-        worth = [without_contradicted(each, self._decisions) for each in self._summaries if each.body or each.files]
+        worth = [each for each in self._summaries if each.body or each.files]
         return [Entry(session_note(each, now=self._now, files=self._files), Ranked(each, 1.0, {})) for each in worth]
 
     def _failures(self) -> list[Entry]:
@@ -174,10 +170,11 @@ class SessionStart:
         failing.sort(key=lambda pair: (-pair[0], -pair[1].confirmed))
         found: dict[str, Entry] = {}
         for many, each in failing:
-            worked = next(iter(each.detail.get("worked") or ()), "")
-            # A linter has many complaints, and one command that sets them right.
-            matter = f"{each.detail.get('command')} {each.detail.get('folder')} {worked}" if worked else each.id
-            entry = Entry(replace(note_of(each, now=self._now), label=""), Ranked(each, 1.0, {"sessions": many}))
+            # A linter has many complaints; the edit that ended one of them is no help with the next.
+            matter = f"{each.detail.get('command')} {each.detail.get('folder')}"
+            edited = str(each.detail.get("fix") or "").startswith("edited")
+            told = replace(each, detail={**each.detail, "fix": ""}) if edited else each
+            entry = Entry(replace(note_of(told, now=self._now), label=""), Ranked(each, 1.0, {"sessions": many}))
             found.setdefault(matter, entry)
         return list(found.values())
 
@@ -205,7 +202,7 @@ class SessionStart:
         rules = [
             each
             for each in self._recent(("preference", "correction"), RULES)
-            if each.trust == "user" and (each.confidence >= SURE_RULE or each.seen > 1 or each.pinned)
+            if each.trust == "user" and (each.pinned or _is_standing_rule(each))
         ]
         return [Entry(rule_note(each.memory, now=self._now), each) for each in rank(rules)]
 
@@ -240,10 +237,6 @@ class SessionStart:
         others = [path for file in self._files if (path := shown_path(file)) not in shown]
         return [Entry(Note(text=", ".join(others), kind="change"))] if others else []
 
-    @cached_property
-    def _decisions(self) -> list[Memory]:
-        return [each for each in self._recent(("decision",), RULES) if each.trust == "user"]
-
     # -- helpers ---------------------------------------------------------------------------------------------------
     def _in_play(self, memory: Memory) -> tuple[str, ...]:
         return tuple(shown_path(file) for file in memory.files if file in self._files)[:1]
@@ -264,6 +257,11 @@ def _is_worth_knowing(learned: Memory) -> bool:
         return False
     noted = not learned.uid.startswith(FOUND_OUT)
     return noted or learned.seen > 1 or bool(_GOTCHA.search(f"{learned.title} {learned.body}"))
+
+
+def _is_standing_rule(memory: Memory) -> bool:
+    """Return whether a rule was said twice, or clearly and so that it can be read without its conversation."""
+    return memory.seen > 1 or (memory.confidence >= SURE_RULE and not _POINTS_AT_SCREEN.search(memory.title))
 
 
 def _names_another(source: str) -> bool:
@@ -287,7 +285,9 @@ def work_in_progress(summary: Memory, trigger: Trigger, *, now: float) -> str:
     left = [file for file in texts_in(detail, "uncommitted") if file_exists(trigger.project.root, file)]
     left = [file for file in left if trigger.changed is None or file in trigger.changed]
     parts = []
-    if branch and branch not in (text_in(detail, "default_branch"), "main", "master", "HEAD"):
+    # A branch alone says nothing: agents see which one is checked out.
+    known = branch and (pull or merged or left)
+    if known and branch not in (text_in(detail, "default_branch"), "main", "master", "HEAD"):
         of = f", pull request {neutral(pull, width=20)}" if pull else ""
         parts.append(f"Branch {neutral(branch, width=80)}{of}{merged}")
     elif pull:
@@ -300,41 +300,22 @@ def work_in_progress(summary: Memory, trigger: Trigger, *, now: float) -> str:
     return "; ".join(parts)
 
 
-def without_contradicted(summary: Memory, decisions: Sequence[Memory]) -> Memory:
-    """Return *summary* without the sentences of its outcome that name what the user later chose something else for.
-
-    Such a decision says what it replaces; a sentence is about the same thing where it shares another word with it.
-    """
-    rejected = [
-        (old, stems(each.title) - old)
-        for each in decisions
-        if each.created > summary.created and (old := stems(text_in(each.detail, "instead_of")))
-    ]
-    if not rejected:
-        return summary
-    sentences = [sentence for line in summary.body.splitlines() for sentence in split_sentences(line)]
-    kept = [
-        sentence
-        for sentence in sentences
-        if not any(old <= (words := stems(sentence)) and words & about for old, about in rejected)
-    ]
-    return summary if len(kept) == len(sentences) else replace(summary, body="\n".join(kept))
-
-
 def repository_of(project: Project, summaries: Sequence[Memory]) -> str:
     """Return owner and name of the project's repository; empty where nothing tells it for certain.
 
-    Its remote decides, then what git or GitHub printed in most sessions. A name that commands only worked with needs
-    several sessions: it may be another repository's.
+    Its remote on GitHub decides, then what git or GitHub printed in most sessions, which is where the pull requests of
+    a mirror or a fork are, then any other remote. A name that commands only worked with needs several sessions: it may
+    be another repository's.
     """
-    if remote := _REMOTE.fullmatch(project.key):
-        return remote[1]
+    remote = _REMOTE.fullmatch(project.key)
+    if remote and remote["host"] == "github.com":
+        return remote["name"]
     for name, fewest in (("repository", 1), ("named_repository", SEVERAL)):
         found = [text for each in summaries for text in texts_in(each.detail, name)]
         best = next(iter(most_frequent(found, most=1)), "")
         if found.count(best) >= fewest and 2 * found.count(best) > len(found):
             return best
-    return ""
+    return remote["name"] if remote else ""
 
 
 def pull_request_note(

@@ -28,7 +28,7 @@ from foreword.models import (
     Trigger,
 )
 from foreword.recall.files import TurnRecord, record_of
-from foreword.recall.pipeline import MOST_RECORDED, POOL, Window, caps, injection_of, look, options_of, recall
+from foreword.recall.pipeline import MOST_RECORDED, POOL, Window, caps, injection_of, options_of, ranked_search, recall
 from foreword.recall.query import query_of
 from foreword.worker import serialize
 from foreword.worker.embeddings import Embeddings
@@ -186,7 +186,7 @@ class ContextBuilder:
             options=options_of(settings, trigger.name, synonyms=self._services.synonyms, cap=cap, kinds=kinds),
             now=self._services.now(),
             window=Window(
-                shown=lambda: store.injections.shown(session) if session else frozenset(),
+                shown=lambda: self._in_context(trigger),
                 spent=lambda: store.injections.window_tokens(session),
                 began=lambda: store.injections.start_given(session),
                 history=lambda: self._turns_of(trigger.project),
@@ -196,6 +196,15 @@ class ContextBuilder:
             ),  # half of the time to build
             expired=lambda: time.perf_counter() > until,
         )
+
+    def _in_context(self, trigger: Trigger) -> frozenset[str]:
+        """Return the memories that the agent has in its context, those of a conversation that it carries on too.
+
+        Which conversation that is, is a guess: a session start rather repeats a line.
+        """
+        carried = self._working_set.carried_over(trigger.session) if trigger.name == "prompt" else ()
+        sessions = (trigger.session, *carried) if trigger.session else ()
+        return frozenset(id for each in sessions for id in self._services.store.injections.shown(each))
 
     def refresh(self, project: str) -> None:
         """Read the turns of a project again: a session changed them."""
@@ -250,7 +259,7 @@ class ContextBuilder:
         )
         if q.strip() and not query.terms:
             return SearchResult((), ("only words that are everywhere: name a thing, a file or a function",))
-        ranked, wrong = look(self._services.store.search, query, now=now, trigger="question")
+        ranked, wrong = ranked_search(self._services.store.search, query, now=now, trigger="question")
         for problem in wrong:
             self._services.report("search", problem)
         return SearchResult(ranked[:most], wrong)

@@ -37,6 +37,7 @@ GIT_SHARE = 20  # times as long as git took, it rests: a huge repository costs a
 GIT_REST = 600.0  # after a failure
 LANGUAGES_SECONDS = 30.0
 BEGINNINGS = ("", "startup", "new", "clear")  # sources of a session that has no earlier events
+FORKS = ("resume", "fork")  # sources of a session that, where its id is new, carries another one's conversation on
 
 
 class WorkingSet:
@@ -55,9 +56,12 @@ class WorkingSet:
         event, hook = captured.event, captured.parsed.input
         if event.session:
             with self._lock:
-                begins = event.kind == "session_start" and hook.source in BEGINNINGS
+                starts, is_new = event.kind == "session_start", event.session not in self._sessions
                 text = hook.prompt if event.kind == "prompt" else hook.answer
-                self._session(event.session, whole=begins).add(event, hook.files, text=text)
+                session = self._session(event.session, whole=starts and hook.source in BEGINNINGS)
+                session.add(event, hook.files, text=text)
+                if starts and is_new and hook.source in FORKS:
+                    self._carry_over(event, session)
 
     def enrich(self, trigger: Trigger) -> Trigger:
         """Return a trigger with what is being worked on; git is asked in the background, for the next time."""
@@ -89,6 +93,28 @@ class WorkingSet:
             parallel=self._parallel(trigger),
             changed=None if changed is None else frozenset(changed),
         )
+
+    def carried_over(self, session: str) -> tuple[str, ...]:
+        """Return the sessions whose conversation this one carries on under an id of its own; mostly none."""
+        with self._lock:
+            found = self._sessions.get(session)
+            return found.carried_over if found else ()
+
+    def _carry_over(self, event: Event, session: _Session) -> None:
+        """Let a resumed session with a new id know what was said before.
+
+        Agents do not tell which session it was: the newest of the project, or one of those at work just before.
+        """
+        others = {
+            id: each
+            for id, each in self._sessions.items()
+            if id != event.session and each.project == event.project and each.last <= event.at
+        }
+        newest = max(others, key=lambda id: others[id].last, default="")
+        session.carried_over = tuple(id for id in others if id == newest or event.at - others[id].last < ACTIVE)
+        for id in session.carried_over:
+            session.words |= others[id].words
+            session.prompts += others[id].prompts
 
     def _parallel(self, trigger: Trigger) -> tuple[tuple[float, tuple[str, ...]], ...]:
         """Return the other sessions that are active in this project's folder: since when, with which files."""
@@ -150,7 +176,10 @@ class WorkingSet:
         except StoreError:
             return  # recall fails with the same error, and reports it
         with self._lock:
-            live = self._session(id).begin_again()
+            session = self._session(id)
+            if session.saw_all(events):
+                return
+            live = session.begin_again()
         known = {key for key, _, _ in live}
         for event in reversed(events):
             if event.key in known:
@@ -224,6 +253,7 @@ class _Session:
         self.uses = 0  # of tools
         self.words: set[str] = set()  # of its prompts and answers, without the newest prompt
         self.prompts = 0  # in the present context window
+        self.carried_over: tuple[str, ...] = ()  # sessions whose conversation it goes on with
         self.project = self.cwd_before = self.cwd = ""
         self.began = self.last = 0.0
         self.ended = False
@@ -258,10 +288,14 @@ class _Session:
             newest = sorted(self.files.items(), key=lambda item: -item[1])
             self.files = dict(newest[:MOST_TOUCHED])
 
+    def saw_all(self, events: Sequence[Event]) -> bool:
+        """Return whether each of these passed by: then nothing came before."""
+        return {event.key for event in events} <= {key for key, _, _ in self._live}
+
     def begin_again(self) -> list[tuple[str, str, str]]:
         """Return what passed by, and forget the conversation: what came before it is read now."""
         live, self._live = self._live, []
-        self.words, self.prompts, self._prompt = set(), 0, ""
+        self.words, self.prompts, self._prompt, self.carried_over = set(), 0, "", ()
         return live
 
     def converse(self, kind: str, text: str) -> None:

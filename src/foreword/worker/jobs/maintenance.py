@@ -53,7 +53,7 @@ MOST_LISTED = 500  # changes in an answer; the rest are counted
 MOST_CHOICES = 3_000  # decisions, preferences and corrections that a new one is compared with
 MOST_RULES = 2_000  # of a project, the newest
 TEACHING = ("correction", "preference")  # what a session must hold before rules are proposed
-REPLACED = "Replaced since: "  # before the title of a summary: where titles are cut, the end is not read
+UNTIL = "Until "  # before the title of a summary that was replaced: where titles are cut, the end is not read
 LESS_SURE = 0.5  # times the confidence of such a summary: it comes after what holds
 TIDIED = "tidied: "  # checkpoints in the store: when a project was tidied,
 MISSING = "code gone: "  # since when its files are missing,
@@ -101,12 +101,13 @@ def settle_choices(store: Store, memories: Sequence[Memory], *, at: float) -> li
                 old = [after for _, after in change.changed if after.status == "superseded"]
                 superseded += [memory.id for memory in old]
                 for memory in old:
-                    _correct_summaries(store, memory, at=at)
+                    by = known.get(memory.superseded_by)
+                    _correct_summaries(store, memory, now=by.title if by else "", at=at)
     return superseded
 
 
-def _correct_summaries(store: Store, old: Memory, *, at: float) -> None:
-    """Let no summary and no turn of its session state a superseded decision as what holds."""
+def _correct_summaries(store: Store, old: Memory, *, now: str, at: float) -> None:
+    """Let no summary and no turn of its session state a superseded decision as what holds; *now* holds instead."""
     parents = [
         link.target for link in store.memories.links(old.id) if link.relation == "part-of" and link.source == old.id
     ]
@@ -115,8 +116,9 @@ def _correct_summaries(store: Store, old: Memory, *, at: float) -> None:
         kept = [each for each in decisions if not _is_title(each, old.title)]
         changed = kept != list(decisions)
         after = replace(summary, detail={**summary.detail, "decisions": kept}) if changed else summary
-        if stems(old.title) <= stems(summary.title) and not summary.title.startswith(REPLACED):
-            after = replace(after, title=REPLACED + summary.title, confidence=summary.confidence * LESS_SURE)
+        if stems(old.title) <= stems(summary.title) and not summary.title.startswith(UNTIL):
+            title = "; now: ".join(filter(None, (f"{UNTIL}{_day(at)}: {summary.title.rstrip('.')}", now)))
+            after = replace(after, title=title, confidence=summary.confidence * LESS_SURE)
         if after != summary and not summary.pinned:
             _correct(store, summary, after, at=at)
     sessions = filter(None, dict.fromkeys((old.session, *named(old.detail, "seen_in"))))
@@ -124,6 +126,10 @@ def _correct_summaries(store: Store, old: Memory, *, at: float) -> None:
         # What came of a turn that was about this choice is out of date with it: better no note than a false one.
         if turn.kind == "turn" and turn.status == "active" and stems(old.title) <= stems(text(turn.detail, "user")):
             _correct(store, turn, replace(turn, status="stale"), at=at)
+
+
+def _day(at: float) -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime(at))
 
 
 def _correct(store: Store, before: Memory, after: Memory, *, at: float) -> None:

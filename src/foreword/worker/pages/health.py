@@ -143,9 +143,6 @@ def _of_model(app: App, found: list[Finding]) -> list[Finding]:
         return []
     if model["problem"]:
         return [Finding("model", WRONG, model["problem"], "docs/model.md explains how to set it up or turn it off")]
-    if model["paused_s"]:
-        says = f"{model['provider']} {model['model']} failed, and is paused for {model['paused_s']:.0f} seconds"
-        return [Finding("model", NOTE, says, "summaries are made without it meanwhile; `foreword model try` calls it")]
     return []
 
 
