@@ -133,12 +133,6 @@ class Projects(ProjectReader):
         self._db.flush()
         return self._merge(key, into=into, unite=unite, who=who, at=at)
 
-    @transaction
-    def merge_late_rows(self, key: str, *, into: str) -> None:
-        """Bring along what was written under a key in the moment a merge made it an alias."""
-        if self._read().get(key, KnownProject(key)).alias_of == into:
-            self._move(key, into)
-
     def _read(self) -> dict[str, KnownProject]:
         rows = self._all("SELECT key, name, root, roots, alias_of, first, last FROM projects ORDER BY key")
         return {row[0]: _known(row) for row in rows}
