@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from foreword.models import KINDS
@@ -21,7 +20,7 @@ class LayerRule(NamedTuple):
     cap: int
     kinds: tuple[str, ...]
     limit: int
-    groups: Mapping[str, int] = MappingProxyType({})  # caps within the cap, by scope
+    groups: Mapping[str, int] = {}  # caps within the cap, by scope
 
 
 class TriggerLayout(NamedTuple):

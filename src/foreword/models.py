@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, cast
 
 Trust = Literal["user", "agent", "tool", "imported"]
@@ -269,8 +268,7 @@ def is_resent(trigger: str, form: str) -> bool:
     return trigger == "session_start" and form == "xml"
 
 
-@dataclass(frozen=True)
-class Query:
+class Query(NamedTuple):
     """What is searched for: the prompt's significant terms, and what it is about, in the scopes that may be shown."""
 
     scopes: tuple[str, ...]  # the project's first
@@ -284,7 +282,7 @@ class Query:
     most_terms: int = 10  # the rarest of the terms are searched for
     postings: int = POSTINGS
     # Words that are not in the prompt, each with the term that it may replace
-    synonyms: Mapping[str, str] = field(default_factory=dict, hash=False)
+    synonyms: Mapping[str, str] = {}
     files: tuple[str, ...] = ()  # named in the prompt; relative to the root where they lie in it
     functions: tuple[str, ...] = ()  # named in the prompt; a qualified one is followed by its last part
     touched: tuple[str, ...] = ()  # touched in this session or changed in git, newest first, relative to the root
@@ -302,22 +300,20 @@ class Near(NamedTuple):
     length: int = 0  # characters
 
 
-@dataclass(frozen=True)
-class Hit:
+class Hit(NamedTuple):
     """A memory that one source found; `held` are the terms of the query that it holds, each with its rarity."""
 
     memory: Memory
     source: str
     score: float = 0.0  # as that source sees it
     strength: float = 0.0  # of its own text, without its neighbours
-    held: Mapping[str, float] = field(default_factory=dict, hash=False)
+    held: Mapping[str, float] = {}
     full: float = 0.0  # the rarities of what makes a full match
     size: int = 0  # the memories that were searched
     near: tuple[Near, ...] = ()
 
 
-@dataclass(frozen=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A memory with its place: the product of every factor in `why`."""
 
     memory: Memory
@@ -372,8 +368,7 @@ class Rejected(NamedTuple):
     line: str  # what it would have shown
 
 
-@dataclass(frozen=True)
-class Context:
+class Context(NamedTuple):
     """The text that is injected, within its budget."""
 
     text: str
@@ -389,14 +384,13 @@ class Context:
     rejected: tuple[Rejected, ...] = ()
 
 
-@dataclass(frozen=True)
-class NoContext:
+class NoContext(NamedTuple):
     """Nothing is injected, and why."""
 
     reason: str  # one of `recall.pipeline.REASONS`
     budget: int = 0
     build_ms: float = 0.0
-    skipped: Mapping[str, str] = field(default_factory=dict, hash=False)
+    skipped: Mapping[str, str] = {}
     problems: tuple[str, ...] = ()
     terms: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
@@ -487,7 +481,7 @@ class KnownProject(NamedTuple):
 class ProjectContents(NamedTuple):
     """What is kept of a project: its active memories by kind, its sessions, and when the last of those was."""
 
-    kinds: Mapping[str, int] = MappingProxyType({})
+    kinds: Mapping[str, int] = {}
     sessions: int = 0
     last: float = 0.0
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import NamedTuple
 
 from foreword.models import Cap, Ranked
@@ -39,7 +38,7 @@ class Layer(NamedTuple):
     cap: int
     limit: int = 1000
     # The tokens that each group gets before any gets more
-    groups: Mapping[str, int] = MappingProxyType({})
+    groups: Mapping[str, int] = {}
     least: int = 0  # so many of the best become shorter before one of them is left out
 
 
