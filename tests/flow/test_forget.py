@@ -179,7 +179,7 @@ def test_a_memory_leaves_its_session_too_and_the_rest_of_the_session_stays(
     assert standing(home.root, [gone]) == {}
     assert receipt["left"] == []
     assert would["tables"] == {name: n for name, n in receipt["removed"].items() if name in would["tables"]}
-    assert would["tables"]["injection_texts"] == 1
+    assert would["tables"]["injection_texts"] >= 1
     assert any(kept in json.dumps(each) for each in host.stored())
     assert any("[forgotten]" in each.get("prompt", "") for each in host.stored())
     left = client.get("/api/search", q=kept, project_path=project)["results"]

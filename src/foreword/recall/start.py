@@ -174,8 +174,8 @@ class SessionStart:
             # A linter has many complaints; the edit that ended one of them is no help with the next.
             matter = f"{each.detail.get('command')} {each.detail.get('folder')}"
             edited = str(each.detail.get("fix") or "").startswith("edited")
-            told = replace(each, detail={**each.detail, "fix": ""}) if edited else each
-            entry = Entry(replace(note_of(told, now=self._now), label=""), Ranked(each, 1.0, {"sessions": many}))
+            shown = replace(each, detail={**each.detail, "fix": ""}) if edited else each
+            entry = Entry(replace(note_of(shown, now=self._now), label=""), Ranked(each, 1.0, {"sessions": many}))
             found.setdefault(matter, entry)
         return list(found.values())
 
