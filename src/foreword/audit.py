@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from foreword.models import Link, Memory, Project, lowest_trust
 
@@ -18,8 +17,7 @@ FIELDS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class MemoryChange:
+class MemoryChange(NamedTuple):
     """One change, all of it or nothing: memories before and after it, new ones, and links."""
 
     what: str  # a verb: merge, supersede, stale, revise, pin, promote, discard, learn, ...
@@ -52,8 +50,7 @@ class AuditEntry:
     undone: int = 0
 
 
-@dataclass(frozen=True)
-class UndoResult:
+class UndoResult(NamedTuple):
     """What an undo did: the new entries, and what could not be undone, with the reason."""
 
     entries: tuple[AuditEntry, ...]
@@ -63,8 +60,7 @@ class UndoResult:
 Exists = Callable[[str, str], bool | None]  # a file, and a function in it or "" -> whether it is there; None: not known
 
 
-@dataclass(frozen=True)
-class PlanContext:
+class PlanContext(NamedTuple):
     """What planners know beside the memories: the project, the time, and what became of the code."""
 
     project: Project
@@ -148,6 +144,8 @@ def differing(before: Memory, after: Memory) -> tuple[str, ...]:
 
 def version(memory: Memory) -> str:
     """Return a hash of what a memory says, so that a revision can name the version that it is based on."""
+    import hashlib  # 2 ms that a hook without a worker does not have
+
     fields = [getattr(memory, name) for name in (*WHOLE, "status", "superseded_by")]
     details = [memory.detail.get(name) for name in REVISABLE_DETAIL]
     return hashlib.blake2b(json.dumps([*fields, *details], default=list).encode(), digest_size=12).hexdigest()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from foreword.terms import lazy_pattern, terms
 
@@ -18,8 +17,7 @@ LABEL = 80  # characters of a bold line, or of a line that ends in a colon, whic
 BlockKind = Literal["heading", "item", "text"]
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """A heading, a list item or a paragraph, in one line and without mark-up but the backticks of code."""
 
     kind: BlockKind
@@ -59,7 +57,7 @@ def blocks(markdown: str) -> list[Block]:
                 parents.append((depth, text))
             joins = bool(text)
         elif joins and (line[:1] in " \t" or (len(found[-1].text) > LONG_LINE and found[-1].text[-1] not in ".!?:;")):
-            found[-1] = replace(found[-1], text=f"{found[-1].text} {plain_line(stripped)}")
+            found[-1] = found[-1]._replace(text=f"{found[-1].text} {plain_line(stripped)}")
         else:
             text, done = _box(stripped)
             text = plain_line(text)

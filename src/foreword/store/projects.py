@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from foreword.audit import AuditEntry
 from foreword.errors import BadRequest
@@ -22,8 +22,7 @@ TABLES = ("sessions", "events", "changes", "injections", "no_context", "log")  #
 _OWNER = "(SELECT number FROM owners WHERE scope = ?)"
 
 
-@dataclass(frozen=True)
-class Merged:
+class Merged(NamedTuple):
     """What a merge moved, by table, and how many memories became one with another."""
 
     rows: Mapping[str, int]
