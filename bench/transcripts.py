@@ -18,7 +18,7 @@ from pathlib import Path
 
 from store import SEED, say
 
-from foreword.importers.transcript_reader import actions, peek
+from foreword.importers.transcripts import actions, peek
 
 MB = 1e6
 MEMORY_GOAL = 60.0  # MB that reading may add, however long the file is

@@ -98,20 +98,16 @@ class Claude:
 
 
 class Codex:
-    """A session of Codex; *wrapped* is how rollouts are since the end of 2025."""
+    """A session of Codex."""
 
-    def __init__(self, cwd: str, *, session: str = "", at: float = START, wrapped: bool = True, **meta: Any) -> None:
+    def __init__(self, cwd: str, *, session: str = "", at: float = START, **meta: Any) -> None:
         self.cwd = cwd
         self.session = session or str(uuids.uuid5(uuids.NAMESPACE_URL, f"codex{cwd}{at}"))
         self.at = at
-        self.wrapped = wrapped
         self.lines: list[Any] = []
         about = {"id": self.session, "timestamp": stamp(at), "instructions": "be kind"}
-        if wrapped:
-            self.line("session_meta", about | {"cwd": cwd, "originator": "codex_cli_rs", "source": "cli"} | meta)
-            self.line("turn_context", {"cwd": cwd, "model": "gpt-5.1-codex", "summary": "none"})
-        else:
-            self.lines += [about, {"record_type": "state"}]
+        self.line("session_meta", about | {"cwd": cwd, "originator": "codex_cli_rs", "source": "cli"} | meta)
+        self.line("turn_context", {"cwd": cwd, "model": "gpt-5.1-codex", "summary": "none"})
         agents = f"# AGENTS.md instructions for {cwd}\n\n<INSTRUCTIONS>\nuse tabs\n</INSTRUCTIONS>"
         around = f"<environment_context>\n  <cwd>{cwd}</cwd>\n  <shell>bash</shell>\n</environment_context>"
         self.message("user", agents, around)
@@ -119,7 +115,7 @@ class Codex:
     def prompt(self, text: str, *, forms: tuple[str, ...] = ("item", "event")) -> Codex:
         if "item" in forms:
             self.message("user", text)
-        if "event" in forms and self.wrapped:
+        if "event" in forms:
             self.event("user_message", message=text, images=[])
         if "completed" in forms:
             item = {"type": "UserMessage", "id": "item-1", "content": [{"type": "text", "text": text}]}
@@ -131,11 +127,9 @@ class Codex:
         self.message("assistant", text)
         return self.event("task_complete", last_agent_message=text)
 
-    def tool(self, name: str, given: dict[str, Any], output: Any, *, code: int | None = None) -> Codex:
+    def tool(self, name: str, given: dict[str, Any], output: Any) -> Codex:
         id = f"call_{len(self.lines)}"
         self.item("function_call", name=name, arguments=json.dumps(given), call_id=id)
-        if code is not None:
-            self.event("exec_command_end", call_id=id, command=["bash"], cwd="/elsewhere", exit_code=code, stdout="")
         return self.item("function_call_output", call_id=id, output=output)
 
     def patch(self, text: str, output: str = '{"output":"Success","metadata":{"exit_code":0}}') -> Codex:
@@ -151,12 +145,12 @@ class Codex:
         return self.line("response_item", {"type": kind} | more)
 
     def event(self, kind: str, **more: Any) -> Codex:
-        return self.line("event_msg", {"type": kind} | more) if self.wrapped else self
+        return self.line("event_msg", {"type": kind} | more)
 
     def line(self, kind: str, payload: dict[str, Any]) -> Codex:
         self.at += 1
         line = {"timestamp": stamp(self.at), "ordinal": len(self.lines), "type": kind, "payload": payload}
-        self.lines.append(line if self.wrapped else payload)
+        self.lines.append(line)
         return self
 
     def into(self, home: Path) -> Path:

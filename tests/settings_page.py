@@ -42,7 +42,7 @@ comments alone.
 The environment counts before the file, and the file before the default. A switch in the environment is `1` or `0`,
 `true` or `false`, `yes` or `no`, `on` or `off`; a list has commas between its entries. What is broken never stops
 Foreword: a wrong value means the default for that one setting, a file that is not TOML means the defaults for all, and
-`foreword doctor` gives the file and the line.
+`foreword doctor` says which.
 
 | setting | default | unit | may be | what it does | environment |
 |---|---|---|---|---|---|
@@ -66,8 +66,7 @@ foreword config set embeddings_key_env OPENAI_API_KEY    # the variable's name, 
 ```
 
 Memories from before are embedded in the background. A prompt waits a quarter of its deadline for an endpoint, then goes
-without; an endpoint that fails is not asked for a while, and search by words works meanwhile. At most 64 MB of vectors
-are held in memory: those of the projects that were used last and, of one with more, the newest.
+without; an endpoint that fails is not asked for a minute, and search by words works meanwhile.
 
 ## Model
 

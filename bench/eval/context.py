@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -84,8 +84,8 @@ def summarize(sets: Sequence[tuple[str, str, Blocks]], *, budget: int) -> dict[s
 
 def scaled(layout: TriggerLayout, budget: int) -> TriggerLayout:
     """Return *layout* with another budget, its caps scaled with it, as the settings do it."""
-    layers = tuple(replace(layer, cap=layer.cap * budget // layout.budget) for layer in layout.layers)
-    return replace(layout, budget=budget, layers=layers)
+    layers = tuple(layer._replace(cap=layer.cap * budget // layout.budget) for layer in layout.layers)
+    return layout._replace(budget=budget, layers=layers)
 
 
 def _index(layout: TriggerLayout) -> LayerRule:

@@ -127,7 +127,7 @@ class InProcessWorker:
         """Read what is stored, and close the store."""
         after, more = 0, True
         while more:
-            page = export_rows(self._app, part="memory", everything=True, after=after)
+            page = export_rows(self._app, part="memory", all=True, after=after)
             self.memories += page["rows"]
             after = page["next"]
             more = bool(after)

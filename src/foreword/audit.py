@@ -1,14 +1,13 @@
-"""Change memories on purpose: plan a change, log it, undo it; revise the user's words; tell the log in lines."""
+"""Describe changes that are made on purpose: what is planned, logged and undone, and whose words stay."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
-from foreword.models import Change, Link, Memory, Project, lowest_trust
+from foreword.models import Link, Memory, Project, lowest_trust
 
 PARTS = ("changed", "new", "links", "unlinked")  # of a patch, that an undo reverts
 # Fields that a change may touch; the rest of a memory is where it came from.
@@ -18,8 +17,7 @@ FIELDS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class MemoryChange:
+class MemoryChange(NamedTuple):
     """One change, all of it or nothing: memories before and after it, new ones, and links."""
 
     what: str  # a verb: merge, supersede, stale, revise, pin, promote, discard, learn, ...
@@ -52,8 +50,7 @@ class AuditEntry:
     undone: int = 0
 
 
-@dataclass(frozen=True)
-class UndoResult:
+class UndoResult(NamedTuple):
     """What an undo did: the new entries, and what could not be undone, with the reason."""
 
     entries: tuple[AuditEntry, ...]
@@ -63,23 +60,18 @@ class UndoResult:
 Exists = Callable[[str, str], bool | None]  # a file, and a function in it or "" -> whether it is there; None: not known
 
 
-@dataclass(frozen=True)
-class PlanContext:
+class PlanContext(NamedTuple):
     """What planners know beside the memories: the project, the time, and what became of the code."""
 
     project: Project
     now: float
-    changes: tuple[Change, ...] = ()  # of the project's functions, newest first
     exists: Exists = lambda _file, _function: None
     taken_back: frozenset[tuple[str, frozenset[str]]] = frozenset()  # (verb, ids) that somebody undid
-    shown_to: Callable[[str], frozenset[str]] = lambda _memory: frozenset()  # sessions that got it
     give_way: Callable[[], object] = lambda: None  # called now and then in long work, so that others get their turn
 
 
-class Planner(Protocol):
-    """A function that plans changes to the memories of one project, whatever their status."""
-
-    def __call__(self, memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChange, ...]: ...
+# Plans changes to the memories of one project, whatever their status; called as planner(memories, about=PlanContext).
+Planner = Callable[..., tuple[MemoryChange, ...]]
 
 
 def is_undoable(entry: AuditEntry) -> bool:
@@ -118,13 +110,10 @@ def plain(item: Any) -> Any:
 
 
 REVISED = "revised"  # in a detail: who put it into other words, which a repeated statement leaves alone
-PROPOSAL, REVISES = "proposal", "revises"  # in the detail of a proposal: what is proposed, and for which memory
 WHOLE = ("kind", "title", "body", "scope", "tags", "files", "functions", "confidence")
 REVISABLE_DETAIL = ("why", "fixed_by")  # of a detail
 REVISABLE = (*WHOLE, *REVISABLE_DETAIL)
-LISTS = ("tags", "files", "functions")
 USER_ONLY, OWN_TERMINAL = "only the user may do this", "ask the user to run it in a terminal of their own"
-WORDS = ("title", "body", *LISTS, *REVISABLE_DETAIL)  # what an agent may propose to change; not kind and scope
 
 
 def revised(memory: Memory, changes: Mapping[str, Any], *, who: str) -> Memory:
@@ -155,46 +144,16 @@ def differing(before: Memory, after: Memory) -> tuple[str, ...]:
 
 def version(memory: Memory) -> str:
     """Return a hash of what a memory says, so that a revision can name the version that it is based on."""
+    import hashlib  # 2 ms that a hook without a worker does not have
+
     fields = [getattr(memory, name) for name in (*WHOLE, "status", "superseded_by")]
     details = [memory.detail.get(name) for name in REVISABLE_DETAIL]
-    return _digest(json.dumps([*fields, *details], default=list))
+    return hashlib.blake2b(json.dumps([*fields, *details], default=list).encode(), digest_size=12).hexdigest()
 
 
 def is_the_users(memory: Memory) -> bool:
     """Tell whether the user wrote it or revised it: then nobody else changes it."""
     return memory.trust == "user" or memory.detail.get(REVISED) == "user"
-
-
-def proposed(memory: Memory, changes: Mapping[str, Any], *, source: str, session: str, at: float) -> Memory:
-    """Return a proposal to revise the user's memory: a memory of its own that is not shown."""
-    after = revised(memory, changes, who="agent")
-    wanted = {name: changes[name] for name in REVISABLE if name in changes}
-    detail = {name: each for name, each in after.detail.items() if name != REVISED}
-    return replace(
-        after,
-        id="",
-        uid=f"proposal-{_digest(json.dumps([memory.uid, wanted], sort_keys=True))}",
-        source=source,
-        session=session,
-        trust=lowest_trust(("agent", memory.trust)),
-        status="proposed",
-        superseded_by="",
-        pinned=False,
-        used=0,
-        ignored=0,
-        seen=1,
-        created=at,
-        confirmed=at,
-        detail={**detail, PROPOSAL: "revise", REVISES: memory.id, "changes": wanted},
-    )
-
-
-def accepted(memory: Memory, proposal: Memory) -> Memory:
-    """Return *memory* as an accepted proposal changes it."""
-    wanted = {name: value for name, value in proposal.detail.get("changes", {}).items() if name in WORDS}
-    return revised(
-        memory, {name: tuple(wanted[name]) if name in LISTS else wanted[name] for name in wanted}, who="user"
-    )
 
 
 def said_again(known: Memory, fresh: Memory) -> Memory:
@@ -214,14 +173,8 @@ def said_again(known: Memory, fresh: Memory) -> Memory:
     )
 
 
-def _digest(text: str) -> str:
-    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
-
-
-ADDED = "add"
 # What was done, as people say it; any other verb is shown as it is.
 PAST = {
-    ADDED: "added",
     "revise": "revised",
     "pin": "pinned",
     "unpin": "unpinned",
@@ -230,16 +183,12 @@ PAST = {
     "confirm": "confirmed",
     "retell": "retold",
     "stale": "marked stale",
-    "sink": "ranked lower",
     "restore": "restored",
     "promote": "promoted",
     "discard": "discarded",
-    "learn": "learned",
     "propose": "proposed",
     "accept": "accepted",
     "refuse": "refused",
-    "link": "linked",
-    "unlink": "unlinked",
     "prune": "pruned",
     "forget": "forgot",
     "undo": "undid",
@@ -248,95 +197,13 @@ PAST = {
     "merge project": "merged",
     "alias project": "aliased",
 }
-JOINED = {"merge": "into", "supersede": "by"}  # the word between what gave way and what replaced it
 NAMED = 3  # memories in a line
-TITLE = 80  # characters
 
 
-@dataclass(frozen=True)
-class Happened:
-    """One line of the history: an entry of the audit log, or a memory that was created."""
-
-    at: float
-    who: str
-    what: str
-    about: str  # which memories, in words
-    why: str
-    number: int = 0  # of its entry; 0 for a memory that was created
-    run: str = ""
-    project: str = ""
-    session: str = ""
-    memories: tuple[str, ...] = ()
-    undone: int = 0
-
-
-def chronicle(entries: Iterable[AuditEntry], written: Iterable[Memory], *, limit: int) -> tuple[Happened, ...]:
-    """Merge log entries and created memories into one list, newest first, at most *limit*."""
-    both = [*map(_of_entry, entries), *map(_of_memory, written)]
-    return tuple(sorted(both, key=lambda each: (-each.at, -each.number, each.about))[:limit])
-
-
-def line(happened: Happened, *, when: str) -> str:
-    """Return one line, its time first: who, what, which memories, why, and whether it was undone."""
-    notes = [happened.run, f"undone by {happened.undone}" if happened.undone else ""]
-    tail = f"  ({'; '.join(filter(None, notes))})" if any(notes) else ""
-    about = ": ".join(filter(None, (happened.about, happened.why)))
-    number = str(happened.number or "-")
-    return f"{when}  {number:>4}  {happened.who:<12}  {PAST.get(happened.what, happened.what):<12}  {about}{tail}"
-
-
-def _of_entry(entry: AuditEntry) -> Happened:
-    return Happened(
-        at=entry.at,
-        who=entry.who,
-        what=entry.what,
-        about=_about(entry),
-        why=entry.why,
-        number=entry.number,
-        run=entry.run,
-        project=entry.project,
-        memories=entry.memories,
-        undone=entry.undone,
-    )
-
-
-def _of_memory(memory: Memory) -> Happened:
-    return Happened(
-        at=memory.created,
-        who="user" if memory.trust == "user" else memory.source if memory.source != "user" else memory.trust,
-        what=ADDED,
-        about=memory.id,
-        why=memory.title if len(memory.title) <= TITLE else f"{memory.title[: TITLE - 1]}\N{HORIZONTAL ELLIPSIS}",
-        project=memory.project,
-        session=memory.session,
-        memories=(memory.id,),
-    )
-
-
-def _about(entry: AuditEntry) -> str:
-    """Return the memories of an entry; those that gave way to another together with it."""
-    if entry.what == "prune":
-        return ", ".join(f"{count:,} {name}" for name, count in entry.patch.get("pruned", {}).items())
-    if entry.what == "forget":
-        receipt = entry.patch.get("receipt", {})
-        whole = [_whole(receipt.get(f"{each}s", 0), each) for each in ("project", "session")]
-        return ", ".join(filter(None, (*whole, _few(entry.memories))))
-    changed: dict[str, Any] = dict(entry.patch.get("changed", {}))
-    gave_way = {
-        id: patch["superseded_by"][1]
-        for id, patch in changed.items()
-        if entry.what in JOINED and patch.get("superseded_by", ("", ""))[1]
-    }
-    if gave_way:
-        by = ", ".join(dict.fromkeys(gave_way.values()))
-        return f"{_few(list(gave_way))} {JOINED[entry.what]} {by}"
-    return _few(entry.memories)
-
-
-def _whole(count: int, thing: str) -> str:
-    return "" if not count else f"all of a {thing}" if count == 1 else f"all of {count:,} {thing}s"
-
-
-def _few(ids: Sequence[str]) -> str:
-    more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
-    return ", ".join(ids[:NAMED]) + more
+def describe(entry: AuditEntry) -> str:
+    """Return what an entry is about, in words: rows that were removed, else the first few of its memories."""
+    receipt = entry.patch.get("receipt", {})
+    removed = {**entry.patch.get("pruned", {}), **{name: receipt.get(name, 0) for name in ("projects", "sessions")}}
+    parts = [f"{count:,} {name}" for name, count in removed.items() if count]
+    more = f" and {len(entry.memories) - NAMED} more" if len(entry.memories) > NAMED else ""
+    return ", ".join([*parts, *entry.memories[:NAMED]]) + more

@@ -5,17 +5,14 @@ Nothing that a user writes raises while loading: a broken value means the defaul
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import stat
-import tempfile
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from foreword import models
 from foreword.errors import BadConfig, ForewordError
@@ -37,7 +34,13 @@ FORMS = {
     ),
 }
 _SWITCHES = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
-_FOREVER = 36_500  # days
+_PROJECTS: dict[str, Any] = {"kind": "list", "unit": "folders or project keys"}
+_MINUTES: dict[str, Any] = {"unit": "minutes", "between": (0.01, 1e4)}
+_DEADLINE: dict[str, Any] = {
+    "unit": "ms",
+    "between": (50, 4500),
+}  # agents stop a hook after 5 s; the interpreter needs some of it
+_SCORE: dict[str, Any] = {"unit": "score", "between": (0, 1)}
 
 
 @dataclass(frozen=True)
@@ -49,81 +52,43 @@ class Setting:
     kind: str
     unit: str
     what: str
-    lowest: float = 0
-    highest: float = 0
-    choices: tuple[str, ...] = ()  # of a str
+    between: tuple[float, float]
+    choices: tuple[str, ...]  # of a str
 
     @property
     def env(self) -> str:
         return f"FOREWORD_{self.name.upper()}"
 
 
-def _setting(
-    default: object,
-    what: str,
-    *,
-    unit: str = "",
-    kind: str = "",
-    between: tuple[float, float] = (0, 0),
-    choices: tuple[str, ...] = (),
-) -> Any:
-    about = {
-        "what": what,
-        "unit": unit,
-        "kind": kind or type(default).__name__,
-        "lowest": between[0],
-        "highest": between[1],
-        "choices": choices,
-    }
-    return field(default=default, metadata=about)
+def _setting(default: object, what: str, *, kind: str = "", unit: str = "", **more: Any) -> Any:
+    about = {"what": what, "kind": kind or type(default).__name__, "unit": unit, "between": (0, 0), "choices": ()}
+    return field(default=default, metadata=about | more)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Settings:
     """Every setting with its default, its range and what it does; docs/settings.md is written from it."""
 
     capture: bool = _setting(True, "Store what happens in sessions.")
     inject: bool = _setting(True, "Give context to sessions and prompts.")
-    off_projects: tuple[str, ...] = _setting(
-        (), "Neither capture nor inject in these projects.", kind="list", unit="folders or project keys"
-    )
-    read_only_projects: tuple[str, ...] = _setting(
-        (), "Inject in these projects, and capture nothing.", kind="list", unit="folders or project keys"
-    )
-    silent_projects: tuple[str, ...] = _setting(
-        (), "Capture in these projects, and inject nothing.", kind="list", unit="folders or project keys"
-    )
+    off_projects: tuple[str, ...] = _setting((), "Neither capture nor inject in these projects.", **_PROJECTS)
+    read_only_projects: tuple[str, ...] = _setting((), "Inject in these projects, and capture nothing.", **_PROJECTS)
+    silent_projects: tuple[str, ...] = _setting((), "Capture in these projects, and inject nothing.", **_PROJECTS)
     deny_paths: tuple[str, ...] = _setting(
         (),
         "Files whose contents are never stored, besides the built-in ones.",
         kind="patterns",
         unit="names or ends of paths",
     )
-    # Agents stop a hook after 5 s; half a second is left for the interpreter to start and end.
-    deadline_prompt_ms: int = _setting(300, "Longest wait of a prompt for its context.", unit="ms", between=(50, 4500))
-    deadline_start_ms: int = _setting(
-        1000, "Longest wait of a session start for its context.", unit="ms", between=(50, 4500)
-    )
-    deadline_huge_ms: int = _setting(1500, "Longest time a hook spends on huge input.", unit="ms", between=(50, 4500))
+    deadline_prompt_ms: int = _setting(300, "Longest wait of a prompt for its context.", **_DEADLINE)
+    deadline_start_ms: int = _setting(1000, "Longest wait of a session start for its context.", **_DEADLINE)
+    deadline_huge_ms: int = _setting(1500, "Longest time a hook spends on huge input.", **_DEADLINE)
     worker_autostart: bool = _setting(True, "Let a hook that finds no worker start one for the next event.")
-    worker_idle_minutes: float = _setting(
-        30.0, "The worker exits after so long without a request.", unit="minutes", between=(0.01, 1e4)
-    )
-    viewer_idle_minutes: float = _setting(
-        30.0, "The viewer exits after so long without a request.", unit="minutes", between=(0.01, 1e4)
-    )
-    worker_log_kb: int = _setting(1024, "The worker's log is rotated at this size.", unit="KB", between=(16, 102_400))
+    worker_idle_minutes: float = _setting(30.0, "The worker exits after so long without a request.", **_MINUTES)
+    viewer_idle_minutes: float = _setting(30.0, "The viewer exits after so long without a request.", **_MINUTES)
     log_level: str = _setting(
         "info", "How much the worker writes to its log.", choices=("debug", "info", "warning", "error")
     )
-    event_text_kb: int = _setting(
-        64, "A longer text of an event keeps its head and its tail.", unit="KB", between=(1, 1024)
-    )
-    # The hook may use 96 MB in all, and a text is held a few times over while it is parsed and redacted.
-    stdin_head_kb: int = _setting(
-        1024, "How much of the start of huge input a hook reads.", unit="KB", between=(64, 8192)
-    )
-    stdin_tail_kb: int = _setting(256, "How much of the end of huge input a hook keeps.", unit="KB", between=(16, 8192))
     spool_max_mb: int = _setting(
         256, "Maximum size of the spool, which holds events while no worker runs.", unit="MB", between=(1, 10_240)
     )
@@ -141,21 +106,10 @@ class Settings:
         between=(500, 100_000),
     )
     search_limit: int = _setting(20, "Default number of search results.", unit="memories", between=(1, 200))
-    terms_max: int = _setting(10, "Maximum number of search terms taken from a prompt.", unit="terms", between=(1, 32))
-    postings_budget: int = _setting(
-        POSTINGS,
-        "How much of the word index one prompt may read, rarest terms first.",
-        unit="postings",
-        between=(100, 10_000_000),
-    )
     # recall/rank.py owns the score; these are where it cuts. Strictest where the user has not said anything yet.
-    threshold_session_start: float = _setting(
-        0.12, "Minimum score of a memory at session start.", unit="score", between=(0, 1)
-    )
-    threshold_prompt: float = _setting(0.093, "Minimum score of a memory with a prompt.", unit="score", between=(0, 1))
-    threshold_question: float = _setting(
-        0.03, "Minimum score of a memory for a question.", unit="score", between=(0, 1)
-    )
+    threshold_session_start: float = _setting(0.12, "Minimum score of a memory at session start.", **_SCORE)
+    threshold_prompt: float = _setting(0.093, "Minimum score of a memory with a prompt.", **_SCORE)
+    threshold_question: float = _setting(0.03, "Minimum score of a memory for a question.", **_SCORE)
     prompt_style: str = _setting(
         "notes",
         "What comes with a prompt: a few notes with their substance, or an index of one-line entries to fetch from.",
@@ -176,9 +130,6 @@ class Settings:
     embeddings_key_env: str = _setting(
         "", "The variable in the worker's environment that holds the endpoint's key, if it needs one.", kind="variable"
     )
-    embeddings_timeout_ms: int = _setting(
-        2000, "Timeout of one request to the endpoint.", unit="ms", between=(50, 60_000)
-    )
     # Off, and nothing of it is imported. A session costs some 4,000 tokens: the cap is a dozen sessions a day.
     model_provider: str = _setting(
         "off", "Let a model of yours improve the summaries of sessions.", choices=("off", "anthropic", "openai")
@@ -194,24 +145,9 @@ class Settings:
         50_000, "Maximum number of tokens in any 24 hours.", unit="tokens", between=(0, 100_000_000)
     )
     model_seconds: float = _setting(60.0, "Timeout of one request to the model.", unit="seconds", between=(1, 600))
-    # 0 keeps it for ever; after a jump of the clock nothing goes by age (docs/maintenance.md).
+    # 0 keeps them for ever; after a jump of the clock nothing goes by age (docs/maintenance.md).
     events_keep_days: int = _setting(
-        180, "How long raw events are kept after extraction.", unit="days", between=(0, _FOREVER)
-    )
-    traces_keep_days: int = _setting(
-        365,
-        "How long traces are kept: texts of injections, fetches, reasons for no context, undo data of the log.",
-        unit="days",
-        between=(0, _FOREVER),
-    )
-    inactive_keep_days: int = _setting(
-        365,
-        "How long superseded, stale and discarded memories are kept; rules, decisions and the like always are.",
-        unit="days",
-        between=(0, _FOREVER),
-    )
-    observations_keep_days: int = _setting(
-        730, "How long observations and changed functions are kept.", unit="days", between=(0, _FOREVER)
+        180, "How long raw events are kept after extraction.", unit="days", between=(0, 36_500)
     )
     # A year of eight sessions a day is some hundred MB.
     store_max_mb: int = _setting(
@@ -224,15 +160,23 @@ class Settings:
     tidy: bool = _setting(
         True, "Let the idle worker merge duplicates, resolve contradictions and mark stale; `foreword log` lists it."
     )
-    tidy_idle_minutes: float = _setting(
-        5.0, "The worker tidies after so long without a request.", unit="minutes", between=(0.01, 1e4)
-    )
+    tidy_idle_minutes: float = _setting(5.0, "The worker tidies after so long without a request.", **_MINUTES)
     backups_keep: int = _setting(5, "Number of backups that are kept, newest first.", unit="backups", between=(1, 100))
     layout: Mapping[str, TriggerLayout] = field(default_factory=lambda: LAYOUT)
 
+    # Fixed, because nobody would look for them.
+    worker_log_kb: ClassVar[int] = 1024  # the log is rotated at this size
+    event_text_kb: ClassVar[int] = 64  # a longer text of an event keeps its head and its tail
+    stdin_head_kb: ClassVar[int] = 1024  # what a hook keeps of huge input: it may use 96 MB in all, and a text is held
+    stdin_tail_kb: ClassVar[int] = 256  # a few times over while it is parsed and redacted
+    terms_max: ClassVar[int] = 10  # search terms of a prompt
+    postings_budget: ClassVar[int] = POSTINGS  # of the word index that one prompt may read, rarest terms first
+    traces_keep_days: ClassVar[int] = 365  # texts of injections, fetches, reasons for no context, undo data
+    inactive_keep_days: ClassVar[int] = 365  # memories that are superseded, stale or discarded
+    observations_keep_days: ClassVar[int] = 730
+
 
 SETTINGS = tuple(Setting(name=each.name, default=each.default, **each.metadata) for each in fields(Settings)[:-1])
-_BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 
 # ---- load
@@ -249,81 +193,77 @@ class Loaded:
 
 def load(home: Home, environ: Mapping[str, str]) -> Loaded:
     """Read the settings: the environment over the file over the defaults."""
-    file = _read(home.config)
+    table, _, problem = _read(home.config)
+    problems = [problem] if problem else []
     values: dict[str, Any] = {setting.name: setting.default for setting in SETTINGS}
     origin = dict.fromkeys((*values, "layout"), "default")
-    mistakes: list[tuple[tuple[str, ...], str]] = []
-    for name, value in file.table.items():
+    for name, value in table.items():
         if name == "layout":
             continue
         try:
             values[name] = _expanded(check(find_setting(name), value), environ)
             origin[name] = "file"
         except BadConfig as exc:
-            mistakes.append(((name,), f"{exc}; {exc.hint}"))
-    layout, wrong = merge_layout(file.table.get("layout", {}))
-    mistakes += [(("layout", *each.path), each.message) for each in wrong]
+            problems.append(f"{home.config}: {exc}; {exc.hint}")
+    layout, wrong = merge_layout(table.get("layout", {}))
+    problems += [f"{home.config}: {each}" for each in wrong]
     if layout != LAYOUT:
         origin["layout"] = "file"
-    problems = file.problems + _with_lines(home.config, file.text, mistakes)
     for setting in SETTINGS:
         if text := environ.get(setting.env, ""):
             try:
                 values[setting.name] = _expanded(check(setting, from_text(setting, text)), environ)
                 origin[setting.name] = "environment"
             except BadConfig as exc:
-                problems += (f"{setting.env} in the environment is ignored: {exc}",)
-    return Loaded(settings=Settings(**values, layout=layout), origin=origin, problems=problems)
+                problems.append(f"{setting.env} in the environment is ignored: {exc}")
+    return Loaded(settings=Settings(**values, layout=layout), origin=origin, problems=tuple(problems))
 
 
 def load_synonyms(home: Home) -> tuple[Mapping[str, tuple[str, ...]], tuple[str, ...]]:
     """Return each word with its synonyms, the user's lines in the place of ours, and what is wrong with the file."""
     words = {word: _synonyms(word, them) for word, them in tomllib.loads(PACKAGED_SYNONYMS.read_text("utf-8")).items()}
-    file = _read(home.synonyms)
-    mistakes: list[tuple[tuple[str, ...], str]] = []
-    for word, value in file.table.items():
+    table, _, problem = _read(home.synonyms)
+    problems = [problem] if problem else []
+    for word, value in table.items():
         try:
             words[word.lower()] = _synonyms(word, value)
         except BadConfig as exc:
-            mistakes.append(((word,), f"{exc}; {exc.hint}"))
+            problems.append(f"{home.synonyms}: {exc}; {exc.hint}")
     # With an empty list a user takes one of our words out.
-    kept = {word: others for word, others in words.items() if others}
-    return kept, file.problems + _with_lines(home.synonyms, file.text, mistakes)
+    return {word: others for word, others in words.items() if others}, tuple(problems)
 
 
 def find_setting(name: str) -> Setting:
     """Return the setting of a name; BadConfig with the nearest one where there is none."""
-    if name in _BY_NAME:
-        return _BY_NAME[name]
-    near = difflib.get_close_matches(name.lower(), [*_BY_NAME, "layout"], n=1)
-    raise BadConfig(
-        f"{shorten(name)} is not a setting",
-        hint=f"did you mean `{near[0]}`?" if near else "`foreword config` lists the settings",
-    )
+    names = {setting.name: setting for setting in SETTINGS}
+    if name in names:
+        return names[name]
+    import difflib  # 4 ms, and seldom
+
+    near = difflib.get_close_matches(name.lower(), [*names, "layout"], n=1)
+    hint = f"did you mean `{near[0]}`?" if near else "`foreword config` lists the settings"
+    raise BadConfig(f"{shorten(name)} is not a setting", hint=hint)
 
 
 def check(setting: Setting, value: object) -> object:
     """Return *value* as the setting holds it; BadConfig with what is allowed where it is not."""
-    if setting.kind in FORMS:
-        if isinstance(value, str) and (not value or re.fullmatch(FORMS[setting.kind][0], value)):
+    kind = setting.kind
+    if kind in FORMS:
+        if isinstance(value, str) and (not value or re.fullmatch(FORMS[kind][0], value)):
             return value
         # The value may be the key itself: do not repeat it.
         raise BadConfig(f"`{setting.name}` must be {range_shown(setting)}", hint="keys stay in the environment")
-    if setting.kind == "bool" and isinstance(value, bool):
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)  # true is an int to Python
+    if is_number and kind in ("int", "float") and setting.between[0] <= value <= setting.between[1]:  # type: ignore[operator]
+        if kind == "float" or isinstance(value, int):
+            return float(value) if kind == "float" else value  # type: ignore[arg-type]
+    elif (kind == "bool" and isinstance(value, bool)) or (kind == "str" and value in setting.choices):
         return value
-    if setting.kind == "int" and isinstance(value, int) and _is_within(setting, value):
-        return value
-    if setting.kind == "float" and isinstance(value, int | float) and _is_within(setting, value):
-        return float(value)
-    if setting.kind == "str" and value in setting.choices:
-        return value
-    is_valid = {"list": _is_project, "patterns": _is_pattern}.get(setting.kind)
+    is_valid = {"list": _is_project, "patterns": _is_pattern}.get(kind)
     if is_valid and isinstance(value, list) and all(map(is_valid, value)):
         return tuple(value)
-    raise BadConfig(
-        f"`{setting.name}` must be {range_shown(setting)}, not {shorten(value)}",
-        hint=f"the default is {default_shown(setting)}",
-    )
+    hint = f"the default is {default_shown(setting)}"
+    raise BadConfig(f"`{setting.name}` must be {range_shown(setting)}, not {shorten(value)}", hint=hint)
 
 
 def from_text(setting: Setting, text: str) -> object:
@@ -345,10 +285,11 @@ def range_shown(setting: Setting) -> str:
     """Return the allowed values of a setting in words."""
     if setting.kind in FORMS:
         return FORMS[setting.kind][1]
+    lowest, highest = setting.between
     return {
         "bool": "true or false",
-        "int": f"a whole number from {setting.lowest} to {setting.highest}",
-        "float": f"a number from {setting.lowest} to {setting.highest}",
+        "int": f"a whole number from {lowest} to {highest}",
+        "float": f"a number from {lowest} to {highest}",
         "str": " or ".join(setting.choices),
         "list": "a list of absolute folders or project keys",
         "patterns": "a list such as `*.secret` or `deploy/vault/*`",
@@ -360,11 +301,6 @@ def default_shown(setting: Setting) -> str:
     if setting.kind in ("list", "patterns"):
         return "an empty list"
     return str(setting.default).lower() if setting.kind == "bool" else str(setting.default) or "-"
-
-
-def _is_within(setting: Setting, value: float) -> bool:
-    # true is an int to Python, and a slip to us.
-    return not isinstance(value, bool) and setting.lowest <= value <= setting.highest
 
 
 def _is_project(value: object) -> bool:
@@ -396,29 +332,21 @@ def _synonyms(word: str, value: object) -> tuple[str, ...]:
 # ---- the file
 
 
-@dataclass(frozen=True)
-class _File:
-    table: Mapping[str, Any]
-    text: str = ""
-    problems: tuple[str, ...] = ()
-
-
-def _read(path: Path) -> _File:
-    """Parse a TOML file; absent is empty, and unreadable is empty with a problem."""
-    data, text = b"", ""
+def _read(path: Path) -> tuple[dict[str, Any], str, str]:
+    """Return table and text of a TOML file, and what is wrong with it; absent is empty, and so is unreadable."""
     try:
-        data = _bytes(path)
-        text = data.decode("utf-8-sig")
-        return _File(tomllib.loads(text), text)
+        text = _bytes(path).decode("utf-8-sig")
+        return tomllib.loads(text), text, ""
     except FileNotFoundError:
-        why = " is a link that leads nowhere" if path.is_symlink() else ""
+        why = "it is a link that leads nowhere" if path.is_symlink() else ""
     except OSError as exc:
-        why = f" cannot be read: {exc.strerror}"
-    except UnicodeDecodeError as exc:
-        why = f", line {_line_at(data, exc.start)}: not UTF-8 text"
+        why = str(exc.strerror)
+    except UnicodeDecodeError:
+        why = "it is not UTF-8 text"
     except (ValueError, RecursionError) as exc:  # tomllib lets through what int() and a 1,000-deep list raise
-        why = f", {_syntax_error(exc, text)}"
-    return _File({}, problems=(f"{path}{why}; built-in values are used",) if why else ())
+        is_syntax = isinstance(exc, tomllib.TOMLDecodeError)
+        why = str(exc) if is_syntax and str(exc).isprintable() else "a value is too long or too deep"
+    return {}, "", f"{path} cannot be read: {why}; built-in values are used" if why else ""
 
 
 def _bytes(path: Path) -> bytes:
@@ -432,57 +360,6 @@ def _bytes(path: Path) -> bytes:
     return data
 
 
-def _syntax_error(exc: Exception, text: str) -> str:
-    message = str(exc) if isinstance(exc, tomllib.TOMLDecodeError) else "a value that is too long or too deep"
-    if found := re.search(r" \(at (?:line (\d+), column \d+|end of document)\)", message):
-        return f"line {found[1] or _line_at(text, len(text.rstrip()))}: {message[: found.start()]}"
-    excess = re.search(r"[0-9_]{4300}|(?:[\[{]\s*){100}", text)  # int() reads 4,300 digits, not more
-    return f"line {_line_at(text, excess.start() if excess else 0)}: {message}"
-
-
-def _line_at(text: str | bytes, position: int) -> int:
-    before = text[:position]
-    return (before.count("\n") if isinstance(before, str) else before.count(b"\n")) + 1
-
-
-def _with_lines(path: Path, text: str, mistakes: list[tuple[tuple[str, ...], str]]) -> tuple[str, ...]:
-    """Return each mistake as a sentence with its file and line, in the order of the file."""
-    if not mistakes:
-        return ()
-    lines = _key_lines(text)
-
-    def line_of(key: tuple[str, ...]) -> int:
-        return next((lines[key[:size]] for size in range(len(key), 0, -1) if key[:size] in lines), 1)
-
-    return tuple(f"{path}, line {line}: {why}" for line, why in sorted((line_of(key), why) for key, why in mistakes))
-
-
-def _key_lines(text: str) -> dict[tuple[str, ...], int]:
-    """Return the line of each key and table, which tomllib does not tell."""
-    text = re.sub(r"(\"{3}|'{3}).*?\1", lambda found: "\n" * found[0].count("\n"), text, flags=re.DOTALL)
-    lines: dict[tuple[str, ...], int] = {}
-    table: tuple[str, ...] = ()
-    for number, line in enumerate(text.split("\n"), 1):
-        if found := re.match(r"\s*\[([^\[\]]+)\]", line):
-            key = table = _key(found[1])
-        elif found := re.match(r"""\s*((?:[\w.\- \t]|"[^"]*"|'[^']*')+)=""", line):
-            key = (*table, *_key(found[1]))
-        else:
-            continue
-        for size in range(1, len(key) + 1):
-            lines.setdefault(key[:size], number)
-    return lines
-
-
-def _key(dotted: str) -> tuple[str, ...]:
-    inner: Any = _parse(f"{dotted} = 0")
-    parts = []
-    while isinstance(inner, dict):
-        [(name, inner)] = inner.items()
-        parts.append(name)
-    return tuple(parts)
-
-
 def _parse(text: str) -> dict[str, Any] | None:
     try:
         return tomllib.loads(text)
@@ -490,68 +367,63 @@ def _parse(text: str) -> dict[str, Any] | None:
         return None
 
 
-# ---- change the file
-
-
 def change(home: Home, name: str, raw_value: str) -> None:
-    """Write one setting, or one number such as `layout.prompt.budget`; leave every other byte as it is."""
+    """Write one setting, or one number such as `layout.prompt.budget`; leave every other line as it is."""
     path = tuple(name.split("."))
     if path[0] == "layout":
-        value = from_text(Setting(name, 0, "int", "", ""), raw_value)
-        if wrong := merge_layout(_with({}, path, value)["layout"])[1]:
-            hint = "docs/settings.md lists the layout, as in layout.session_start.rules.cap"
-            raise BadConfig(wrong[0].message, hint=hint)
+        value: object = int(raw_value) if raw_value.strip().isdigit() else raw_value
+        nested: Any = value
+        for each in reversed(path[1:]):
+            nested = {each: nested}
+        if wrong := merge_layout(nested)[1]:
+            raise BadConfig(wrong[0], hint="docs/settings.md lists the layout, as in layout.session_start.rules.cap")
     else:
         setting = find_setting(name)
         value = from_text(setting, raw_value)
         check(setting, value)
     home.prepare()
-    with _locked(home):
-        file = _editable(home)
-        expected = _with(file.table, path, value)
-        if len(path) == 1 and name not in file.table:
-            text = _with_line(file.text, name, value)
-        else:
-            text = _edited(home, file.text, lambda document: _put(document, path, value))
-        _write(home, text, expected=expected)
+    _edit(home, lambda document: _put(document, path, value), path, value)
 
 
 def unset(home: Home, name: str) -> bool:
     """Remove one name from the file, so that the default counts again; False when it was not there."""
     path = tuple(name.split("."))
-    if not home.root.exists():
-        return False
-    with _locked(home):
-        file = _editable(home)
-        table: Any = file.table
-        for each in path:
-            if not isinstance(table, dict) or each not in table:
-                if path[0] != "layout":
-                    find_setting(name)
-                return False
-            table = table[each]
-        text = _edited(home, file.text, lambda document: _remove(document, path))
-        _write(home, text, expected=_with(file.table, path, None))
+    found: Any = _editable(home)[0]
+    for each in path:
+        if not isinstance(found, dict) or each not in found:
+            if path[0] != "layout":
+                find_setting(name)
+            return False
+        found = found[each]
+    _edit(home, lambda document: _remove(document, path), path, None)
     return True
 
 
-def _editable(home: Home) -> _File:
-    file = _read(home.config)
-    if file.problems:
-        raise BadConfig(file.problems[0], hint=f"repair {home.config} first, or move it away; it was not touched")
-    return file
+def _editable(home: Home) -> tuple[dict[str, Any], str]:
+    table, text, problem = _read(home.config)
+    if problem:
+        raise BadConfig(problem, hint=f"repair {home.config} first, or move it away; it was not touched")
+    return table, text
 
 
-def _edited(home: Home, text: str, edit: Callable[[Any], None]) -> str:
+def _edit(home: Home, edit: Callable[[Any], None], path: tuple[str, ...], value: object) -> None:
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
+    table, text = _editable(home)
+    expected = _with(table, path, value)
     try:
         document = tomlkit.parse(text)
         edit(document)
-        return tomlkit.dumps(document)
-    except (TOMLKitError, ValueError, RecursionError) as exc:
-        raise _not_editable(home) from exc
+        text = tomlkit.dumps(document)
+        # tomlkit keeps comments but has its own idea of TOML: check that the text means what was wanted, and no more.
+        same = _parse(text) == expected
+    except (TOMLKitError, ValueError, RecursionError):
+        same = False
+    if not same:
+        message = f"cannot edit {home.config} without changing more than this setting"
+        raise BadConfig(message, hint="make this change in your editor")
+    _replace(Path(os.path.realpath(home.config)), text.encode())  # the user's link to their dotfiles stays a link
 
 
 def _put(document: Any, path: tuple[str, ...], value: object) -> None:
@@ -572,20 +444,6 @@ def _remove(document: Any, path: tuple[str, ...]) -> None:
     del document[path[-1]]
 
 
-def _with_line(text: str, name: str, value: object) -> str:
-    """Return the text with a new top-level setting before the first `[table]` and the comment that belongs to it."""
-    import tomlkit
-
-    lines = re.findall(r"[^\n]*\n|[^\n]+", text)  # not splitlines(), which also splits at characters TOML allows
-    at = next((number for number, line in enumerate(lines) if line.lstrip().startswith("[")), len(lines))
-    while 0 < at < len(lines) and lines[at - 1].lstrip().startswith("#"):
-        at -= 1
-    before, after = "".join(lines[:at]), "".join(lines[at:])
-    if before and not before.endswith("\n"):
-        before += "\n"
-    return f"{before}{name} = {tomlkit.item(value).as_string()}\n" + (f"\n{after}" if after else "")
-
-
 def _with(table: Mapping[str, Any], path: tuple[str, ...], value: object) -> dict[str, Any]:
     """Return the table with one value more, or less where *value* is None."""
     name, *rest = path
@@ -598,41 +456,10 @@ def _with(table: Mapping[str, Any], path: tuple[str, ...], value: object) -> dic
     return {**changed, name: _with(inner, tuple(rest), value)}
 
 
-def _write(home: Home, text: str, *, expected: Mapping[str, Any]) -> None:
-    # tomlkit keeps comments but has its own idea of TOML: check that the text means what was wanted, and no more.
-    try:
-        same = _parse(text) == expected
-    except RecursionError:  # a.a.a… = 1 is a table as deep as the line is long
-        same = False
-    if not same:
-        raise _not_editable(home)
-    home.prepare()
-    _replace(Path(os.path.realpath(home.config)), text.encode())  # the user's link to their dotfiles stays a link
-
-
-@contextmanager
-def _locked(home: Home) -> Iterator[None]:
-    """Allow one change at a time: of two at once, the second must see what the first wrote."""
-    try:
-        folder = os.open(home.root, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError as exc:
-        raise BadConfig(f"{home.root} cannot be opened: {exc}", hint="run `foreword doctor`") from exc
-    try:
-        import fcntl  # not on every system, and a hook that reads settings does without
-
-        fcntl.flock(folder, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(folder)
-
-
-def _not_editable(home: Home) -> BadConfig:
-    message = f"cannot edit {home.config} without changing more than this setting"
-    return BadConfig(message, hint="make this change in your editor")
-
-
 def _replace(path: Path, data: bytes) -> None:
     """Replace the file as a whole or not at all, readable by the user alone."""
+    import tempfile  # 5 ms, which hooks do without
+
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mkstemp makes it 0600
         try:

@@ -10,46 +10,31 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from email.utils import parsedate_to_datetime
+from collections.abc import Mapping
+from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from foreword import __version__
 
-PAUSE, LONGEST_PAUSE = 60.0, 3600.0  # seconds after a failure, and if the endpoint itself asks for more
-LATE = "did not answer in time"
-OWN_FAULT = (400, 413, 422)  # the request is wrong, the endpoint is well
-WRONG_SETTING = (401, 403, 404, 405)  # trying again will not help
+RETRY_AFTER = 0.5  # seconds between the two tries
+REFUSED = (400, 413, 422)  # this request is wrong, the endpoint is well
 MOST_COMPLAINT = 2_000  # bytes of a refusal that are read; never shown, because they may repeat what was sent
 
 
 class Failed(Exception):
-    """A request that failed: whether another may do better, after how many seconds, and whether it was worked on."""
+    """A request that failed: why, in a word, and whether it may have been worked on (and paid)."""
 
-    def __init__(
-        self, what: str, *, why: str = "", passing: bool = True, after: float = 0.0, worked: bool = False
-    ) -> None:
+    def __init__(self, what: str, *, why: str, worked: bool = False, status: int = 0, complaint: str = "") -> None:
         super().__init__(what)
-        self.why = why  # in a word
-        self.passing = passing
-        self.after = after
-        self.worked = worked  # it may have been done, and paid, though we have nothing of it
+        self.why, self.worked = why, worked
+        self.status, self.complaint = status, complaint
 
-
-class Refused(Failed):
-    """The endpoint rejects this request; the endpoint itself is well."""
-
-    def __init__(self, status: int, complaint: str) -> None:
-        super().__init__(f"answers {status}", why=f"http-{status}", passing=False)
-        self.status = status
-        self.complaint = complaint
-
-
-class Paused(Exception):
-    """The endpoint failed a short time ago and is left alone for a while."""
+    @property
+    def passing(self) -> bool:
+        """Return whether the same request may succeed later."""
+        return self.why in ("late", "away") or self.status == 429 or self.status >= 500
 
 
 class BadAddress(ValueError):
@@ -61,21 +46,32 @@ class Endpoint:
 
     def __init__(self, url: str, *, key: str = "") -> None:
         self._where = _address(url, key=key)
+        self.host, self.path = self._where.netloc, self._where.path.rstrip("/")
         self._open: set[socket.socket] = set()
         self._closed = False
 
-    @property
-    def host(self) -> str:
-        return str(self._where.netloc)
-
-    @property
-    def path(self) -> str:
-        return str(self._where.path.rstrip("/"))
-
-    def post(self, path: str, request: object, *, headers: Mapping[str, str], seconds: float, most: int) -> bytes:
-        """Send *request* as JSON and return an answer of at most *most* bytes within *seconds*; else raise Failed."""
-        end = time.monotonic() + seconds
+    def post(
+        self, path: str, request: object, *, headers: Mapping[str, str], seconds: float, most: int, tries: int = 1
+    ) -> Any:
+        """Send *request* and return the JSON of an answer of at most *most* bytes, within *seconds* a try."""
         body = json.dumps(request).encode()
+        try:
+            return self._post(path, body, headers, seconds, most)
+        except Failed as failed:
+            if tries < 2 or not failed.passing or self._closed:
+                raise
+        time.sleep(RETRY_AFTER)
+        return self._post(path, body, headers, seconds, most)
+
+    def close(self) -> None:
+        """End the running requests; they fail at once."""
+        self._closed = True
+        for each in tuple(self._open):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    def _post(self, path: str, body: bytes, headers: Mapping[str, str], seconds: float, most: int) -> Any:
+        end = time.monotonic() + seconds
         make = http.client.HTTPSConnection if self._where.scheme == "https" else http.client.HTTPConnection
         connection = make(str(self._where.hostname), self._where.port, timeout=seconds)
         late = threading.Event()
@@ -100,71 +96,22 @@ class Endpoint:
                 self._open.discard(connection.sock)
         except (OSError, http.client.HTTPException) as exc:
             if late.is_set() or isinstance(exc, TimeoutError):
-                raise Failed(LATE, why="late", worked=sent) from exc
+                raise Failed("did not answer in time", why="late", worked=sent) from exc
             raise Failed(f"cannot be reached ({type(exc).__name__})", why="away", worked=sent) from exc
         finally:
             connection.close()
         if late.is_set():
-            raise Failed(LATE, why="late", worked=True)
-        _check(answer.status, data, answer.getheader("Retry-After", ""))
-        if len(data) > most:
-            raise Failed(f"answered with more than {most:,} bytes", why="huge", worked=True)
-        return data
-
-    def close(self) -> None:
-        """End the running requests; they fail at once."""
-        self._closed = True
-        for each in tuple(self._open):
-            with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-
-
-class Pause:
-    """Leave an endpoint alone for a while after a failure, so that nobody waits for it and one report is enough."""
-
-    def __init__(self, *, now: Callable[[], float] = time.monotonic, longest: float = LONGEST_PAUSE) -> None:
-        self._now = now
-        self._longest = longest
-        self._until = 0.0
-
-    @property
-    def seconds(self) -> float:
-        """Return how long the pause still lasts."""
-        return max(0.0, self._until - self._now())
-
-    @contextmanager
-    def asking(self, *, anyway: bool = False) -> Iterator[None]:
-        """Guard a request: raise Paused during a pause; a Failed inside begins one."""
-        if self.seconds and not anyway:
-            raise Paused
+            raise Failed("did not answer in time", why="late", worked=True)
+        if answer.status != 200:
+            complaint = data.decode("utf-8", "replace")
+            why = f"http-{answer.status}"
+            raise Failed(f"answers {answer.status}", why=why, status=answer.status, complaint=complaint)
         try:
-            yield
-        except Refused:
-            self._until = 0.0
-            raise
-        except Failed as failed:
-            self._until = self._now() + min(max(PAUSE, failed.after), self._longest)
-            raise
-        self._until = 0.0
-
-
-def _check(status: int, data: bytes, retry_after: str) -> None:
-    if status == 200:
-        return
-    if status in OWN_FAULT:
-        raise Refused(status, data.decode("utf-8", "replace"))
-    passing = status == 429 or status >= 500
-    raise Failed(f"answers {status}", why=f"http-{status}", passing=passing, after=_seconds(retry_after))
-
-
-def _seconds(retry_after: str) -> float:
-    """Return the seconds of a Retry-After header, which is a number or a date; 0 where it is neither."""
-    if retry_after.isascii() and retry_after.isdigit():
-        return float(retry_after[:9])
-    try:
-        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time.time())
-    except (ValueError, OverflowError):
-        return 0.0
+            if len(data) <= most:
+                return json.loads(data)
+        except (ValueError, RecursionError) as exc:
+            raise Failed("answered with something that is no JSON", why="garbage", worked=True) from exc
+        raise Failed(f"answered with more than {most:,} bytes", why="huge", worked=True)
 
 
 def _cut(connected: socket.socket, late: threading.Event) -> None:
@@ -173,7 +120,7 @@ def _cut(connected: socket.socket, late: threading.Event) -> None:
         connected.shutdown(socket.SHUT_RDWR)
 
 
-def _address(url: str, *, key: str) -> Any:
+def _address(url: str, *, key: str) -> SplitResult:
     """Parse an address; BadAddress where it is unusable, or would carry the key in the open."""
     try:
         parts = urlsplit(url)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from foreword.models import KINDS
 
@@ -14,19 +13,17 @@ MOST_ITEMS = 200
 UNCOUNTED = 1 << 30  # tokens; of a trigger that the window budget does not count
 
 
-@dataclass(frozen=True)
-class LayerRule:
+class LayerRule(NamedTuple):
     """One part of a block: at most `limit` memories of these kinds, in at most `cap` tokens."""
 
     name: str
     cap: int
     kinds: tuple[str, ...]
     limit: int
-    groups: Mapping[str, int] = field(default_factory=dict, hash=False)  # caps within the cap, by scope
+    groups: Mapping[str, int] = {}  # caps within the cap, by scope
 
 
-@dataclass(frozen=True)
-class TriggerLayout:
+class TriggerLayout(NamedTuple):
     """What a trigger gets: at most `budget` tokens, frame included; what the caps leave is the frame's.
 
     The window budget: all its blocks in one context window have `total`, session start with questions `together`.
@@ -36,14 +33,6 @@ class TriggerLayout:
     layers: tuple[LayerRule, ...]
     total: int = UNCOUNTED
     together: int = UNCOUNTED
-
-
-@dataclass(frozen=True)
-class Wrong:
-    """Something in the user's table that is not used: where, and what is wrong with it."""
-
-    path: tuple[str, ...]  # below [layout]
-    message: str
 
 
 PAST = ("decision", "pattern", "failure", "learning", "note")
@@ -103,20 +92,60 @@ LAYOUT: Mapping[str, TriggerLayout] = {
 COUNTED = ("session_start", "question", "prompt", "tool")  # triggers that the window budget counts
 
 
-def merge_layout(overrides: object) -> tuple[Mapping[str, TriggerLayout], tuple[Wrong, ...]]:
+def merge_layout(overrides: object) -> tuple[Mapping[str, TriggerLayout], tuple[str, ...]]:
     """Return our layout with the user's numbers; caps that are not named grow with the budget.
 
-    A wrong value keeps our number and is listed.
+    A wrong value keeps our number, and a sentence says what is wrong.
     """
-    wrong: list[Wrong] = []
-    tables = _Table(overrides, (), (*LAYOUT, "window"), wrong)
-    start = _trigger("session_start", tables, budget=LAYOUT["session_start"].budget)
-    layout = {"session_start": start}
-    for trigger, ours in LAYOUT.items():
-        if trigger != "session_start":
-            budget = start.budget // 2 if trigger == "compaction" else ours.budget
-            layout[trigger] = _trigger(trigger, tables, budget=budget)
-    return _with_window(layout, tables.table("window", (*COUNTED, "together"))), tuple(wrong)
+    problems: list[str] = []
+
+    def table(value: object, path: str, known: tuple[str, ...]) -> Mapping[str, Any]:
+        if not isinstance(value, dict):
+            problems.append(f"`{path}` must be a table")
+            return {}
+        for name in value:
+            if name not in known:
+                shown = name if name.isprintable() else repr(name)
+                problems.append(f"`{f'{path}.{shown}'[:80]}` is unknown; known are {', '.join(known)}")
+        return value
+
+    def number(values: Mapping[str, Any], path: str, name: str, ours: int, most: int = MOST_TOKENS) -> int:
+        value = values.get(name, ours)
+        if type(value) is int and 0 <= value <= most:  # not isinstance: true is an int to Python, and a slip to us
+            return value
+        problems.append(f"`{path}.{name}` must be a whole number from 0 to {most}, not {shorten(value)}")
+        return ours
+
+    def layer(ours: LayerRule, values: object, path: str, cap: int) -> LayerRule:
+        found = table(values, path, ("cap", "limit", *ours.groups))
+        cap = number(found, path, "cap", cap)
+        limit = number(found, path, "limit", ours.limit, MOST_ITEMS)
+        groups = {name: number(found, path, name, tokens * cap // ours.cap) for name, tokens in ours.groups.items()}
+        return ours._replace(cap=cap, limit=limit, groups=groups)
+
+    tables = table(overrides, "layout", (*LAYOUT, "window"))
+    layout: dict[str, TriggerLayout] = {}
+    for trigger, ours in LAYOUT.items():  # session_start comes first, and compaction follows it at one half
+        path = f"layout.{trigger}"
+        found = table(tables.get(trigger, {}), path, ("budget", *(each.name for each in ours.layers)))
+        usual = layout["session_start"].budget // 2 if trigger == "compaction" else ours.budget
+        budget = number(found, path, "budget", usual)
+        layers = [
+            layer(each, found.get(each.name, {}), f"{path}.{each.name}", each.cap * budget // ours.budget)
+            for each in ours.layers
+        ]
+        layout[trigger] = TriggerLayout(budget=budget, layers=tuple(layers))
+    window = table(tables.get("window", {}), "layout.window", (*COUNTED, "together"))
+    totals = {}
+    for trigger in COUNTED:
+        usual = LAYOUT[trigger].total * layout[trigger].budget // LAYOUT[trigger].budget
+        totals[trigger] = number(window, "layout.window", trigger, usual, MOST_TOTAL)
+    both = totals["session_start"] + totals["question"]
+    together = number(window, "layout.window", "together", both, MOST_TOTAL)
+    for trigger, total in totals.items():
+        shared = together if trigger in ("session_start", "question") else UNCOUNTED
+        layout[trigger] = layout[trigger]._replace(total=total, together=shared)
+    return layout, tuple(problems)
 
 
 def window_budget(layout: Mapping[str, TriggerLayout]) -> dict[str, int]:
@@ -131,65 +160,3 @@ def shorten(value: object) -> str:
         return text if len(text) <= 24 else f"{text[:12]}…"  # a token of 36 shows its prefix at the most
     except (ValueError, RecursionError):  # 0xfff… of 5,000 digits has no repr, nor has a table 30,000 deep
         return "something too long to show"
-
-
-class _Table:
-    """One table of the user's: reads its numbers and tables by name, and notes what is wrong with them."""
-
-    def __init__(self, value: object, path: tuple[str, ...], known: tuple[str, ...], wrong: list[Wrong]) -> None:
-        self._path, self._wrong = path, wrong
-        self._values: Mapping[str, Any] = value if isinstance(value, dict) else {}
-        if not isinstance(value, dict):
-            self._note(path, "must be a table")
-        for name in self._values:
-            if name not in known:
-                self._note((*path, name), f"is unknown; known are {', '.join(known)}")
-
-    def table(self, name: str, known: tuple[str, ...]) -> _Table:
-        return _Table(self._values.get(name, {}), (*self._path, name), known, self._wrong)
-
-    def number(self, name: str, ours: int, *, most: int = MOST_TOKENS) -> int:
-        value = self._values.get(name, ours)
-        if type(value) is int and 0 <= value <= most:  # not isinstance: true is an int to Python, and a slip to us
-            return value
-        self._note((*self._path, name), f"must be a whole number from 0 to {most}, not {shorten(value)}")
-        return ours
-
-    def _note(self, path: tuple[str, ...], message: str) -> None:
-        names = (name if name.isprintable() else repr(name) for name in path)
-        dotted = ".".join(("layout", *names))[:80]
-        self._wrong.append(Wrong(path, f"`{dotted}` {message}"))
-
-
-def _trigger(trigger: str, tables: _Table, *, budget: int) -> TriggerLayout:
-    ours = LAYOUT[trigger]
-    table = tables.table(trigger, ("budget", *(layer.name for layer in ours.layers)))
-    budget = table.number("budget", budget)
-    layers = (_layer(layer, table, cap=layer.cap * budget // ours.budget) for layer in ours.layers)
-    return TriggerLayout(budget=budget, layers=tuple(layers))
-
-
-def _layer(ours: LayerRule, tables: _Table, *, cap: int) -> LayerRule:
-    table = tables.table(ours.name, ("cap", "limit", *ours.groups))
-    cap = table.number("cap", cap)
-    limit = table.number("limit", ours.limit, most=MOST_ITEMS)
-    groups = {name: table.number(name, tokens * cap // ours.cap) for name, tokens in ours.groups.items()}
-    return replace(ours, cap=cap, limit=limit, groups=groups)
-
-
-def _with_window(layout: Mapping[str, TriggerLayout], table: _Table) -> Mapping[str, TriggerLayout]:
-    """Return *layout* with the totals of a window; those that are not named grow and shrink with the budgets."""
-    totals = {}
-    for trigger in COUNTED:
-        ours = LAYOUT[trigger]
-        totals[trigger] = table.number(trigger, ours.total * layout[trigger].budget // ours.budget, most=MOST_TOTAL)
-    both = totals["session_start"] + totals["question"]
-    together = table.number("together", both, most=MOST_TOTAL)
-    return {
-        trigger: replace(
-            each,
-            total=totals.get(trigger, UNCOUNTED),
-            together=together if trigger in ("session_start", "question") else UNCOUNTED,
-        )
-        for trigger, each in layout.items()
-    }

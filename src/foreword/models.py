@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 Trust = Literal["user", "agent", "tool", "imported"]
 Status = Literal["active", "proposed", "superseded", "stale", "discarded", "forgotten"]
@@ -165,8 +165,7 @@ class Link:
     target: str
 
 
-@dataclass(frozen=True)
-class Vector:
+class Vector(NamedTuple):
     """The embedding of a text by one model: whole numbers, one a byte, that `scale` makes unit length."""
 
     model: str
@@ -226,8 +225,7 @@ def named(detail: Mapping[str, Any], name: str) -> dict[str, Any]:
 # ---- what is injected
 
 
-@dataclass(frozen=True)
-class Cap:
+class Cap(NamedTuple):
     """The longest answer that an agent takes whole."""
 
     most: int
@@ -270,8 +268,7 @@ def is_resent(trigger: str, form: str) -> bool:
     return trigger == "session_start" and form == "xml"
 
 
-@dataclass(frozen=True)
-class Query:
+class Query(NamedTuple):
     """What is searched for: the prompt's significant terms, and what it is about, in the scopes that may be shown."""
 
     scopes: tuple[str, ...]  # the project's first
@@ -285,7 +282,7 @@ class Query:
     most_terms: int = 10  # the rarest of the terms are searched for
     postings: int = POSTINGS
     # Words that are not in the prompt, each with the term that it may replace
-    synonyms: Mapping[str, str] = field(default_factory=dict, hash=False)
+    synonyms: Mapping[str, str] = {}
     files: tuple[str, ...] = ()  # named in the prompt; relative to the root where they lie in it
     functions: tuple[str, ...] = ()  # named in the prompt; a qualified one is followed by its last part
     touched: tuple[str, ...] = ()  # touched in this session or changed in git, newest first, relative to the root
@@ -294,8 +291,7 @@ class Query:
     plain: bool = False  # words alone: neither neighbours of a hit nor the code it is about
 
 
-@dataclass(frozen=True)
-class Near:
+class Near(NamedTuple):
     """A memory near a hit in its session: how many places later, which terms it holds, whether it is a question."""
 
     gap: int
@@ -304,22 +300,20 @@ class Near:
     length: int = 0  # characters
 
 
-@dataclass(frozen=True)
-class Hit:
+class Hit(NamedTuple):
     """A memory that one source found; `held` are the terms of the query that it holds, each with its rarity."""
 
     memory: Memory
     source: str
     score: float = 0.0  # as that source sees it
     strength: float = 0.0  # of its own text, without its neighbours
-    held: Mapping[str, float] = field(default_factory=dict, hash=False)
+    held: Mapping[str, float] = {}
     full: float = 0.0  # the rarities of what makes a full match
     size: int = 0  # the memories that were searched
     near: tuple[Near, ...] = ()
 
 
-@dataclass(frozen=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A memory with its place: the product of every factor in `why`."""
 
     memory: Memory
@@ -364,8 +358,7 @@ class Injection:
     text: str = ""  # exactly what was injected; left out of lists
 
 
-@dataclass(frozen=True)
-class Rejected:
+class Rejected(NamedTuple):
     """A memory that was considered and is not shown, and why."""
 
     ranked: Ranked
@@ -375,8 +368,7 @@ class Rejected:
     line: str  # what it would have shown
 
 
-@dataclass(frozen=True)
-class Context:
+class Context(NamedTuple):
     """The text that is injected, within its budget."""
 
     text: str
@@ -392,14 +384,13 @@ class Context:
     rejected: tuple[Rejected, ...] = ()
 
 
-@dataclass(frozen=True)
-class NoContext:
+class NoContext(NamedTuple):
     """Nothing is injected, and why."""
 
     reason: str  # one of `recall.pipeline.REASONS`
     budget: int = 0
     build_ms: float = 0.0
-    skipped: Mapping[str, str] = field(default_factory=dict, hash=False)
+    skipped: Mapping[str, str] = {}
     problems: tuple[str, ...] = ()
     terms: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
@@ -435,8 +426,7 @@ class NoContextRecord:
 UNTOLD = "untold"  # `how` of an item of which nobody can tell: its window is closed, and nothing shows its use
 
 
-@dataclass(frozen=True)
-class UsageVerdict:
+class UsageVerdict(NamedTuple):
     """Whether an item of an injection was used, and what shows it; None: nobody can tell."""
 
     injection: str
@@ -476,8 +466,7 @@ class ModelCall:
     number: int = 0
 
 
-@dataclass(frozen=True)
-class KnownProject:
+class KnownProject(NamedTuple):
     """A project that was seen: under which name and where, and as which other one it counts."""
 
     key: str
@@ -489,11 +478,10 @@ class KnownProject:
     last: float = 0.0
 
 
-@dataclass(frozen=True)
-class ProjectContents:
+class ProjectContents(NamedTuple):
     """What is kept of a project: its active memories by kind, its sessions, and when the last of those was."""
 
-    kinds: Mapping[str, int] = field(default_factory=dict, hash=False)
+    kinds: Mapping[str, int] = {}
     sessions: int = 0
     last: float = 0.0
 
@@ -502,8 +490,7 @@ class ProjectContents:
         return sum(self.kinds.values())
 
 
-@dataclass(frozen=True)
-class AgentActivity:
+class AgentActivity(NamedTuple):
     """What was seen of one agent; times are 0 where there was nothing."""
 
     host: str  # the agent

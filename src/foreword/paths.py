@@ -44,9 +44,6 @@ class Home:
         self.start_log = self.logs / "start.log"
         self.trouble = self.logs / "trouble.jsonl"
 
-    def __repr__(self) -> str:
-        return f"Home({str(self.root)!r})"
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Home) and self.root == other.root
 
@@ -123,39 +120,26 @@ def _user_folder(environ: Mapping[str, str]) -> str:
 
 
 def _own(folder: Path, *, is_root: bool) -> None:
+    """Create a folder, or check that it is the user's own, and close it to others."""
     try:
-        _make(folder)
-        _refuse_link(folder, is_root=is_root)
+        try:
+            folder.mkdir(mode=PRIVATE)
+            os.chmod(folder, PRIVATE)  # a umask such as 0777 takes even our own bits away
+        except FileExistsError:
+            # Somebody else's link in a shared folder would choose where our memory goes; the user's own link to a
+            # bigger disk is fine for the whole home, and unneeded for one folder in it.
+            found = os.lstat(folder)
+            if stat.S_ISLNK(found.st_mode) and not (is_root and found.st_uid == os.geteuid()):
+                what = "not one of yours" if is_root else "must be a plain folder"
+                hint = "remove the link, or set FOREWORD_HOME to the folder itself"
+                raise ForewordError(f"{folder} is a symbolic link, and {what}", hint=hint) from None
         _close_to_others(folder, is_root=is_root)
     except NotADirectoryError as exc:
-        raise ForewordError(
-            f"{folder} cannot be our folder: it, or a part of its path, is a file",
-            hint="move that file away, or set FOREWORD_HOME to another folder",
-        ) from exc
+        hint = "move that file away, or set FOREWORD_HOME to another folder"
+        raise ForewordError(f"{folder} cannot be our folder: it, or a part of its path, is a file", hint=hint) from exc
     except OSError as exc:
-        raise ForewordError(
-            f"cannot use the folder {folder}: {exc.strerror}",
-            hint=f"make {folder.parent} a folder that you can write, or set FOREWORD_HOME to another one",
-        ) from exc
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(mode=PRIVATE)
-    except FileExistsError:
-        return
-    os.chmod(folder, PRIVATE)  # a umask such as 0777 takes even our own bits away
-
-
-def _refuse_link(folder: Path, *, is_root: bool) -> None:
-    # Somebody else's link in a shared folder would choose where our memory goes; the user's own link to a bigger disk
-    # is fine for the whole home, and unneeded for one folder in it.
-    found = os.lstat(folder)
-    if stat.S_ISLNK(found.st_mode) and not (is_root and found.st_uid == os.geteuid()):
-        raise ForewordError(
-            f"{folder} is a symbolic link, and {'not one of yours' if is_root else 'must be a plain folder'}",
-            hint="remove the link, or set FOREWORD_HOME to the folder itself",
-        )
+        hint = f"make {folder.parent} a folder that you can write, or set FOREWORD_HOME to another one"
+        raise ForewordError(f"cannot use the folder {folder}: {exc.strerror}", hint=hint) from exc
 
 
 def _close_to_others(folder: Path, *, is_root: bool) -> None:
@@ -164,19 +148,15 @@ def _close_to_others(folder: Path, *, is_root: bool) -> None:
     try:
         found = os.fstat(opened)
         if found.st_uid != os.geteuid():
-            raise ForewordError(
-                f"{folder} belongs to another user (uid {found.st_uid}, you are {os.geteuid()})",
-                hint="set FOREWORD_HOME to a folder of your own",
-            )
+            message = f"{folder} belongs to another user (uid {found.st_uid}, you are {os.geteuid()})"
+            raise ForewordError(message, hint="set FOREWORD_HOME to a folder of your own")
         if found.st_mode & OPEN_TO_OTHERS:
             if is_root:
                 _refuse_foreign_content(folder, names=set(os.listdir(opened)))
             os.fchmod(opened, PRIVATE)
         elif found.st_mode & PRIVATE != PRIVATE or not os.access(folder, os.W_OK):
-            raise ForewordError(
-                f"{folder} cannot be written",
-                hint=f"run `{_chmod(folder)}`; on a read-only disk set FOREWORD_HOME to another folder",
-            )
+            hint = f"run `{_chmod(folder)}`; on a read-only disk set FOREWORD_HOME to another folder"
+            raise ForewordError(f"{folder} cannot be written", hint=hint)
     finally:
         os.close(opened)
 

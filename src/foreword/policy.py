@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from foreword.errors import BadRequest
 from foreword.models import Project
@@ -15,11 +14,9 @@ BOTH = ("capture", "inject")
 LISTS = ("off_projects", "read_only_projects", "silent_projects")
 CHOICES = (*BOTH, *LISTS)  # settings that decide here
 MOST = 4096  # bytes of that file; two words are all it can hold
-REGULAR, FILE_TYPE = 0o100000, 0o170000  # in st_mode
 
 
-@dataclass(frozen=True)
-class Policy:
+class Policy(NamedTuple):
     """What is switched off in a project, each with the switch that does it; empty where it is on."""
 
     capture: str = ""
@@ -60,18 +57,12 @@ def listed(project: Project, entries: Sequence[str]) -> bool:
 def opted_out(root: str) -> tuple[str, ...]:
     """Return what a project's own file switches off; both where it cannot be read or understood."""
     path = f"{root.rstrip('/')}/{FILE}"
-    try:
-        os.lstat(path)
-    except (OSError, ValueError):
+    if not os.path.lexists(path):
         return ()  # the ordinary case, for the price of one system call
     try:
         # Not to wait for ever where somebody put a pipe.
-        opened = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-        try:
-            regular = os.fstat(opened).st_mode & FILE_TYPE == REGULAR
-            content = os.read(opened, MOST + 1) if regular else b""
-        finally:
-            os.close(opened)
+        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+            content = file.read(MOST + 1) or b""
     except OSError:
         return BOTH
     lines = [line.strip() for line in content.split(b"\n") if line.strip()]

@@ -3,47 +3,31 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import sys
 from collections.abc import Iterator
+from itertools import islice
 from os.path import basename, dirname, exists, join
 from time import monotonic
 
 from foreword.errors import BadRequest
 from foreword.models import Project
 
+# Project files, by language and in the order in which languages are listed.
+_SIGNS = (
+    "python pyproject.toml setup.py setup.cfg requirements.txt Pipfile|go go.mod|rust Cargo.toml"
+    "|javascript package.json|typescript tsconfig.json deno.json|java pom.xml build.gradle|kotlin build.gradle.kts"
+    "|scala build.sbt|ruby Gemfile|php composer.json|c++ CMakeLists.txt|elixir mix.exs|erlang rebar.config"
+    "|swift Package.swift|dart pubspec.yaml|haskell stack.yaml|ocaml dune-project|zig build.zig"
+    "|clojure project.clj deps.edn"
+)
+SIGNS = {file: names[0] for names in (each.split() for each in _SIGNS.split("|")) for file in names[1:]}
 # A folder with one of these is a project of its own. Not Makefile or requirements.txt, which lie in docs/ as well; and
 # exact names only, since a pattern such as *.sln would need a listing.
 PROJECT_FILES = (
-    "pyproject.toml",
-    "package.json",
-    "go.mod",
-    "Cargo.toml",
-    "setup.py",
-    "setup.cfg",
-    "Pipfile",
-    "pom.xml",
-    "build.gradle",
-    "build.gradle.kts",
-    "settings.gradle",
-    "settings.gradle.kts",
-    "build.sbt",
-    "deps.edn",
-    "project.clj",
-    "composer.json",
-    "Gemfile",
-    "mix.exs",
-    "rebar.config",
-    "CMakeLists.txt",
-    "MODULE.bazel",
-    "deno.json",
-    "deno.jsonc",
-    "Package.swift",
-    "pubspec.yaml",
-    "stack.yaml",
-    "dune-project",
-    "build.zig",
-    "flake.nix",
+    *(file for file in SIGNS if file not in ("requirements.txt", "tsconfig.json")),
+    *("settings.gradle", "settings.gradle.kts", "MODULE.bazel", "deno.jsonc", "flake.nix"),
 )
 
 CASELESS = ("github.com", "gitlab.com", "bitbucket.org")  # their paths ignore case
@@ -63,16 +47,9 @@ NAME_LIMIT = 80  # characters; a name is for one line of display
 
 def resolve(folder: str, *, home: str | None = None) -> Project:
     """Return the project of an absolute *folder*, whether it still exists or not; BadRequest for any other path."""
-    if not folder.startswith("/"):
-        raise BadRequest(
-            f"the project's folder must be an absolute path, not {folder[:200]!r}",
-            hint="give the full path of the folder, as `pwd` prints it",
-        )
-    if len(folder) > PATH_LIMIT:
-        raise BadRequest(
-            f"the project's folder has {len(folder)} characters, and no path has more than {PATH_LIMIT}",
-            hint="give the full path of the folder, as `pwd` prints it",
-        )
+    if not folder.startswith("/") or len(folder) > PATH_LIMIT:
+        message = f"the project's folder must be an absolute path of at most {PATH_LIMIT} bytes, not {folder[:200]!r}"
+        raise BadRequest(message, hint="give the full path of the folder, as `pwd` prints it")
     place, existing = _nearest(_real(folder))
     for top in _upward(existing):
         found = _repository(top)
@@ -185,14 +162,20 @@ def _identity(url: str, *, base: str) -> tuple[str, str]:
 
 def _address(url: str) -> tuple[str, str]:
     """Return host and path of *url*; no host for a path on this machine, and neither where no repository is named."""
+    url = url.strip()
     if len(url) > PATH_LIMIT:
         return "", ""
-    url = _without_helper(url.strip())
+    while "::" in url and (
+        found := re.match(r"[\w+.-]+::", url, re.ASCII)
+    ):  # helper::address; behind `ext::` is a command
+        url = url[found.end() :] if "://" in url else ""
     scheme, mark, rest = url.partition("://")
-    if mark and _is_word(scheme):
+    if mark and scheme.isascii() and scheme.translate({ord(sign): "" for sign in "+-."}).isalnum():
         authority, _, path = rest.partition("/")
         if scheme.lower() == "file":
-            return "", "/" + _unescaped(path)
+            from urllib.parse import unquote  # 3 ms, and seldom
+
+            return "", "/" + unquote(path, errors="surrogateescape")
         host, port = _host_and_rest(authority)
         return _tidy(host, path, port=port)
     authority, _, path = url.partition("/")
@@ -202,24 +185,14 @@ def _address(url: str) -> tuple[str, str]:
     return _tidy(host, f"{first}/{path}", port="")
 
 
-def _without_helper(url: str) -> str:
-    """Return what follows `helper::`, if it is an address: behind `ext::` is a command, which may hold a password."""
-    helper, mark, rest = url.partition("::")
-    while mark and _is_word(helper):
-        url = rest if "://" in rest else ""
-        helper, mark, rest = url.partition("::")
-    return url
-
-
 def _host_and_rest(authority: str) -> tuple[str, str]:
     """Return the host without user and password, and what follows its colon."""
     authority = authority.rpartition("@")[2]
-    if not authority.startswith("["):
+    if "[" not in authority:
         host, _, rest = authority.partition(":")
         return host, rest
-    number, bracket, rest = authority[1:].partition("]")
-    is_ipv6 = bracket and number.count(":") > 1 and "[" not in number and rest[:1] in ("", ":")
-    return (f"[{number}]", rest[1:]) if is_ipv6 else ("", "")
+    found = re.fullmatch(r"(\[[^\[\]]*:[^\[\]]*:[^\[\]]*\])(?::(.*))?", authority, re.DOTALL)  # IPv6
+    return (found[1], found[2] or "") if found else ("", "")
 
 
 def _tidy(host: str, path: str, *, port: str) -> tuple[str, str]:
@@ -242,85 +215,34 @@ def _tidy(host: str, path: str, *, port: str) -> tuple[str, str]:
 
 def _may_hold_secret(path: str) -> bool:
     # ?access_token=…, a proxy's https://…/https://user:token@host/…, a password with a slash in it
-    return (
-        "?" in path
-        or "#" in path
-        or "://" in path
-        or any(":" in step.partition("@")[0] for step in path.split("/") if "@" in step)
-    )
-
-
-def _is_word(text: str) -> bool:
-    return text.isascii() and text.replace("+", "").replace("-", "").replace(".", "").isalnum()
-
-
-def _unescaped(path: str) -> str:
-    if "%" not in path:
-        return path
-    from urllib.parse import unquote  # 3 ms, and seldom
-
-    return unquote(path, errors="surrogateescape")
+    before_at = [step.partition("@")[0] for step in path.split("/") if "@" in step]
+    return any(sign in path for sign in ("?", "#", "://")) or any(":" in each for each in before_at)
 
 
 # ---- git's config
 
 
 def _remotes(config: str) -> dict[str, str]:
-    """Return the first url of each remote, as git fetches from it."""
+    """Return the first url of each remote, as git writes them."""
     remotes: dict[str, str] = {}
-    lines = iter(config.removeprefix("\ufeff").replace("\r\n", "\n").split("\n"))
     name = ""
-    for line in lines:
-        text = line.lstrip()
+    for line in config.removeprefix("\ufeff").splitlines():
+        text = line.strip()
         if text.startswith("["):
-            name, text = _section(text)
-        if not text or text[0] in "#;" or not (name or text.endswith("\\")):
-            continue
-        key, _, rest = text.partition("=")
-        value = _value(rest, lines=lines)
-        if name and key.strip().lower() == "url":
-            remotes.setdefault(name, value)
-            if not value:
-                del remotes[name]  # an empty url takes back those before it
-    return remotes
+            kind, _, quoted = text[1:].partition('"')
+            is_remote = kind.strip().lower() == "remote"
+            name = quoted.rpartition('"')[0].replace('\\"', '"').replace("\\\\", "\\") if is_remote else ""
+        elif name and text[:3].lower() == "url" and text[3:].lstrip().startswith("="):
+            remotes.setdefault(name, _value(text.partition("=")[2].strip()))
+    return {name: url for name, url in remotes.items() if url}
 
 
-def _section(text: str) -> tuple[str, str]:
-    """Return the remote that a line's `[remote "name"]` opens, if it opens one, and what follows on the line."""
-    word, quote, rest = text[1:].partition('"')
-    if not quote or "]" in word:
-        word, _, rest = text[1:].partition("]")
-        kind, _, name = word.strip().lower().partition(".")  # [remote.name], the old spelling
-        return (name if kind == "remote" else ""), rest.lstrip()
-    name, at = "", 0
-    while at < len(rest) and rest[at] != '"':
-        at += rest[at] == "\\"
-        name += rest[at : at + 1]
-        at += 1
-    return (name if word.strip().lower() == "remote" else ""), rest[at + 1 :].partition("]")[2].lstrip()
-
-
-def _value(text: str, *, lines: Iterator[str]) -> str:
-    """Return the value that *text* begins, without quotes, escapes and comment, continued over further *lines*."""
-    out: list[str] = []
-    kept = at = 0  # `kept` is how much of it the final trimming of spaces must leave
-    quoted = False
-    while at < len(text):
-        letter = text[at]
-        at += 1
-        if letter == "\\" and at == len(text):
-            text, at = next(lines, ""), 0
-        elif letter == '"':
-            quoted = not quoted
-        elif letter in "#;" and not quoted:
-            break
-        else:
-            if letter == "\\":
-                letter = {"n": "\n", "t": "\t", "b": "\b"}.get(text[at], text[at])
-                at += 1
-            out.append(letter)
-            kept = len(out) if quoted or not letter.isspace() else kept
-    return "".join(out[:kept]).lstrip()
+def _value(text: str) -> str:
+    """Return a value without quotes, escapes and comment; empty where it goes on in the next line."""
+    if not any(sign in text for sign in '"\\#;'):
+        return text.strip()  # as nearly always: a hook compiles no pattern for it
+    parts = re.match(r'((?:[^"\\#;]|\\.|"(?:[^"\\]|\\.)*")*)(?=$|[#;])', text)
+    return re.sub(r'\\(.)|"', lambda found: found[1] or "", parts[1].rstrip()) if parts else ""
 
 
 # ---- names for display, names for keeping
@@ -384,35 +306,6 @@ def _upward(path: str) -> Iterator[str]:
 
 # ---- languages
 
-# In the order in which languages are listed.
-SIGNS = {
-    "pyproject.toml": "python",
-    "setup.py": "python",
-    "setup.cfg": "python",
-    "requirements.txt": "python",
-    "Pipfile": "python",
-    "go.mod": "go",
-    "Cargo.toml": "rust",
-    "package.json": "javascript",
-    "tsconfig.json": "typescript",
-    "deno.json": "typescript",
-    "pom.xml": "java",
-    "build.gradle": "java",
-    "build.gradle.kts": "kotlin",
-    "build.sbt": "scala",
-    "Gemfile": "ruby",
-    "composer.json": "php",
-    "CMakeLists.txt": "c++",
-    "mix.exs": "elixir",
-    "rebar.config": "erlang",
-    "Package.swift": "swift",
-    "pubspec.yaml": "dart",
-    "stack.yaml": "haskell",
-    "dune-project": "ocaml",
-    "build.zig": "zig",
-    "project.clj": "clojure",
-    "deps.edn": "clojure",
-}
 # Not .h, which is C as well as C++, and no markup or data: a README is written in no language of ours.
 _ENDINGS = (
     "python py pyi pyx ipynb|go go|rust rs|javascript js jsx mjs cjs|typescript ts tsx mts cts|java java|kotlin kt kts"
@@ -429,67 +322,47 @@ VENDORED = frozenset(
     obj output coverage htmlcov public static assets data datasets generated gen tmp temp logs""".split()  # noqa: SIM905 - words are read better than forty quoted strings
 )
 SHARE = 0.1  # of the files in any language, that make a language one of the project's
-# So many folders are read at each depth, evenly spread: forty packages must not hide what lies in them. A hook spends
-# 0.2 ms on this repository and 0.5 ms on 200,000 files.
-WIDTHS = (1, 5, 3, 2, 1, 1, 1, 1)
 MOST_ENTRIES = 400  # of all folders together
-MOST_IN_ONE = 150  # of one folder: ten thousand of the same say no more than these
+MOST_IN_ONE = 60  # of one folder: ten thousand of the same say no more than these, and must not hide the others
+MOST_FOLDERS = 5  # that are read of those in one folder: forty packages must not hide what lies in them
 SECONDS = 0.02  # a disk on the network may need milliseconds for each folder
 
 
 def languages(root: str) -> tuple[str, ...]:
-    """Return the languages of the project at *root*, those with a project file first; what cannot be read has none."""
-    signs, counted = _seen(root)
+    """Return the languages of the project at *root*, those with a project file first; what cannot be read has none.
+
+    A few hundred entries are read, the folders near the root first. A hook spends half a millisecond on it.
+    """
+    signs = {name for name in SIGNS if _mode(f"{root}/{name}")}
+    counted: dict[str, int] = {}
+    level, left, until = [root], MOST_ENTRIES, monotonic() + SECONDS
+    while level and left > 0 and monotonic() < until:
+        folder, *level = level
+        folders, endings = _listed(folder, most=min(left, MOST_IN_ONE))
+        left -= 1 + len(folders) + len(endings)
+        for ending in endings:
+            if language := ENDINGS.get(ending):
+                counted[language] = counted.get(language, 0) + 1
+        if root not in ("/", _home().rstrip("/")):  # macOS asks the user before we may look further there
+            level += folders[:: 1 + len(folders) // (MOST_FOLDERS + 1)]  # evenly spread
     least = SHARE * sum(counted.values())
     shared = sorted((-files, language) for language, files in counted.items() if files >= least)
     return tuple(dict.fromkeys([SIGNS[sign] for sign in SIGNS if sign in signs] + [language for _, language in shared]))
 
 
-def _seen(root: str) -> tuple[set[str], dict[str, int]]:
-    """Return the project files in *root*, and how many files there are of each language, the folders near it first."""
-    signs: set[str] = set()
-    counted: dict[str, int] = {}
-    level, left, until = [root], MOST_ENTRIES, monotonic() + SECONDS
-    for depth, width in enumerate(WIDTHS):
-        below: list[str] = []
-        for folder in level[:: 1 + (len(level) - 1) // width]:
-            if left <= 0 or monotonic() > until:
-                return signs, counted
-            folders, files, whole = _listed(folder, most=min(left, MOST_IN_ONE))
-            if not depth:
-                signs = {name for name in SIGNS if (name in files if whole else exists(f"{root}/{name}"))}
-            for name in files:
-                stem, _, ending = name.rpartition(".")
-                if stem and (language := ENDINGS.get(ending)):
-                    counted[language] = counted.get(language, 0) + 1
-            below += [f"{folder}/{name}" for name in sorted(folders)]
-            left -= len(folders) + len(files)
-        if not below or (not depth and _is_nobodys(root)):
-            break
-        level = below
-    return signs, counted
-
-
-def _listed(folder: str, *, most: int) -> tuple[list[str], set[str], bool]:
-    """Return folders that may hold the project's own code, files, and whether that is all; links are not followed."""
+def _listed(folder: str, *, most: int) -> tuple[list[str], list[str]]:
+    """Return the folders that may hold the project's own code, and the endings of files; links are not followed."""
     folders: list[str] = []
-    files: set[str] = set()
+    endings: list[str] = []
     try:
         with os.scandir(folder) as entries:
-            for at, entry in enumerate(entries):
-                if at >= most:
-                    return folders, files, False
+            for entry in islice(entries, most):
                 name = entry.name
+                stem, _, ending = name.rpartition(".")
                 if not entry.is_dir(follow_symlinks=False):
-                    files.add(name)
+                    endings.append(ending if stem else "")
                 elif name[0] != "." and name not in VENDORED:
-                    folders.append(name)
+                    folders.append(f"{folder}/{name}")
     except (OSError, ValueError):  # not there, not a folder, not readable, or no path at all
         pass
-    return folders, files, True
-
-
-def _is_nobodys(root: str) -> bool:
-    """Tell whether this is / or somebody's home, where macOS asks the user before we may look further."""
-    home = os.environ.get("USERPROFILE" if sys.platform == "win32" else "HOME", "")
-    return root in ("/", home.rstrip("/"))
+    return sorted(folders), endings

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, cast
 
 # Every ASCII character that is no letter and no digit parts words, as the index's own tokenizer has it.
 # Tables for bytes of UTF-8: `str.translate` takes 2 ms for 50 KB that are not all ASCII, this 0.1.
@@ -347,3 +349,20 @@ IMAGINED = 200
 def rarity(holders: int, size: int) -> float:
     """Return the weight of something that *holders* of *size* memories hold: the fewer, the more."""
     return math.log(1 + (max(size, holders) + IMAGINED - holders + 0.5) / (holders + 0.5))
+
+
+class _LazyPattern:
+    """A regular expression that compiles itself when it is first used, and then hands out its methods."""
+
+    def __init__(self, pattern: str, flags: int) -> None:
+        self._arguments = pattern, flags
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(re.compile(*self._arguments), name)
+        setattr(self, name, method)
+        return method
+
+
+def lazy_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
+    """Return what `re.compile` does, later: a hook without a worker loads hundreds of expressions and uses few."""
+    return cast(re.Pattern[str], _LazyPattern(pattern, flags))

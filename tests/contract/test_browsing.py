@@ -195,13 +195,13 @@ def test_a_page_and_its_counts_are_those_of_a_plain_look_at_all(shared_store, me
     kept = shared_store.memories.put(
         [replace(each, title=f"{each.title} {number}", project=here) for number, each in enumerate(memories)]
     )
-    wanted = replace(wanted, project=here)
+    wanted = wanted._replace(project=here)
 
     def fits(memory, *, but=""):
         named = but == "file" or not wanted.file or any(_names(path, wanted.file) for path in memory.files)
         texts = " ".join((memory.title, *memory.tags, *memory.files))
         held = all(word in texts for word in wanted.words.split())
-        return held and named and passes(memory, replace(wanted, file=""), but=but)
+        return held and named and passes(memory, wanted._replace(file=""), but=but)
 
     expected = [memory for memory in kept if fits(memory)]
     found = all_pages(shared_store, wanted, limit=7)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 from tests import endpoint
 from tests.services import Reports
 
 from foreword.config import load
-from foreword.embeddings.embedder import Remote
-from foreword.endpoint import PAUSE
 from foreword.models import Memory, Query
 from foreword.store import Store
-from foreword.worker.embeddings import LATE_REPORTED, Embeddings
+from foreword.worker.embeddings import Embeddings
 from foreword.worker.jobs import JobRunner
 
 PATIENCE = 20.0
@@ -54,7 +50,6 @@ def choose(home, services):
     for embeddings, runner in made:
         embeddings.close()
         runner.close()
-    settle("prompt")
 
 
 @pytest.fixture
@@ -63,15 +58,8 @@ def remote(choose, server):
         embeddings="remote",
         embeddings_url=server.url,
         embeddings_model="m",
-        **{"embeddings_timeout_ms": "5000", **more},
+        **more,
     )
-
-
-def settle(name: str) -> None:
-    """Wait until what is done aside is done."""
-    for thread in threading.enumerate():
-        if thread.name == name:
-            thread.join(PATIENCE)
 
 
 def caught_up(meaning, store) -> None:
@@ -131,13 +119,12 @@ def test_a_broken_endpoint_costs_vectors_and_nothing_else(remote, store, server,
 
 def test_what_an_endpoint_could_not_do_it_does_when_it_is_well(remote, store, server):
     server.answer = endpoint.status(500)
-    meaning, clock = remote(), [0.0]
-    meaning._embedder = Remote(endpoint=server.url, model="m", now=lambda: clock[0], sleep=lambda _: None)
+    meaning = remote()
     keep(store, "walrus")
     caught_up(meaning, store)
     assert len(store.memories.without_vectors("remote:m")) == 1
     server.answer = endpoint.well
-    clock[0] += PAUSE + 1
+    meaning._not_before = 0.0  # the pause is over
     caught_up(meaning, store)
     assert near(store, meaning.embed_prompt("walrus", seconds=PATIENCE)) == ["walrus"]
 
@@ -153,14 +140,13 @@ def test_one_text_that_is_refused_does_not_cost_the_others_theirs(remote, store,
     assert len(server.requests) == many
 
 
-def test_a_prompt_does_not_wait_for_a_slow_endpoint_and_that_is_told_once(remote, server, services):
+def test_a_prompt_does_not_wait_for_a_slow_endpoint_and_that_is_reported_once(remote, server, services):
     server.answer = endpoint.silent
-    meaning = remote(embeddings_timeout_ms="60000")
-    for _ in range(LATE_REPORTED + 3):
-        assert meaning.embed_prompt("walrus", seconds=0.01) is None
-    assert len(services.problems) == 1
-    assert "deadline_prompt_ms" in services.problems[0]
-    server.closing.set()
+    meaning = remote()
+    for _ in range(5):
+        assert meaning.embed_prompt("walrus", seconds=0.05) is None
+    assert len(services.problems) == len(server.requests) == 1
+    assert "in time" in services.problems[0]
 
 
 def test_a_secret_or_a_private_part_of_a_prompt_does_not_leave(remote, server):

@@ -134,25 +134,6 @@ def test_a_merge_is_logged_and_cannot_be_taken_back(store):
     assert everything(store, NEW) == after
 
 
-def test_what_is_written_under_the_old_key_in_that_moment_is_brought_along(store):
-    filled(store)
-    store.projects.merge(OLD, into=NEW, unite=newer, who="user", at=9.0)
-    (late,) = store.memories.put([a_memory(OLD, "walrus of late")])
-    store.events.append([an_event(OLD, "s3", 9)])
-    store.projects.merge_late_rows(OLD, into=NEW)
-    assert not any(store.projects.row_counts(OLD).values())
-    assert late.id in everything(store, NEW)["words"]
-
-
-def test_nothing_is_brought_along_any_more_once_a_key_counts_as_itself_again(store):
-    filled(store)
-    store.projects.merge(OLD, into=NEW, unite=newer, who="user", at=9.0)
-    store.projects.alias(OLD, of="", who="user", at=10.0)
-    (own,) = store.memories.put([a_memory(OLD, "walrus of its own")])
-    store.projects.merge_late_rows(OLD, into=NEW)
-    assert everything(store, OLD)["words"] == [own.id]
-
-
 def test_aliases_neither_chain_nor_loop(store):
     store.projects.alias("a", of="b", who="user", at=1.0)
     for key, of in (("b", "a"), ("c", "a"), ("b", "c"), ("d", "d")):

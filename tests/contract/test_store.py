@@ -219,7 +219,7 @@ def test_projects_stay_apart_and_scopes_are_searched_together(make_store):
         query = Query(scopes=(f"project:{project}",), terms=("canary", "team", "example"), limit=200)
         for ask in (store.search.by_words, store.search.by_recency):
             for more in ({}, {"kinds": ("note",)}, {"since": 0.5}, {"at": 5.0}):
-                hits = ask(replace(query, **more))
+                hits = ask(query._replace(**more))
                 assert len(hits) == 20
                 assert {hit.memory.project for hit in hits} == {project}
     # Several scopes are searched together.

@@ -16,7 +16,7 @@ from tests.tables import table
 from foreword.audit import MemoryChange
 from foreword.extract.merge import evidence_of
 from foreword.maintenance.dedupe import ALIKE, alike
-from foreword.models import TRUSTS, Change, Link, Memory, Project, Query, Session
+from foreword.models import TRUSTS, Link, Memory, Project, Query, Session
 from foreword.paths import Home
 from foreword.worker.jobs import JobRunner
 from foreword.worker.jobs import maintenance as tidying
@@ -295,34 +295,19 @@ def test_what_came_back_between_two_looks_was_never_gone(store, checkout, clock)
         clock.now += 4 * DAY
 
 
-def test_a_function_that_is_gone_from_its_file_sinks(store, checkout, clock):
+def test_what_is_known_of_a_function_that_is_gone_from_its_file_is_stale(store, checkout, clock):
     project = new_project(str(checkout))
     of_session(store, project)
-    gone = kept(
-        store, project, "decision", "load() takes a path", files=("a.py",), functions=("unload",), confidence=0.8
-    )
-    kept(store, project, "decision", "other() takes none", files=("b.py",), functions=("other",))
+    gone = kept(store, project, "learning", "unload() is slow", files=("a.py",), functions=("unload",), trust="agent")
+    kept(store, project, "learning", "other() is slow", files=("b.py",), functions=("other",), trust="agent")
     tidy = tidying_of(store, project, clock=clock)
     tidy.run([project])
     clock.now += 4 * DAY
-    assert tidy.run([project])["by"] == {"sink": 1}
-    assert store.memories.get([gone.id])[0].confidence == 0.4
+    assert tidy.run([project])["by"] == {"stale": 1}
+    assert store.memories.get([gone.id])[0].status == "stale"
 
 
-def test_a_function_that_a_session_deleted_is_gone_even_where_it_is_still_named(store, checkout, clock):
-    project = new_project(str(checkout))
-    of_session(store, project)
-    (checkout / "a.py").write_text("# load was here\ndef other():\n    return 2\n")
-    store.sessions.put_changes([Change(project.key, "a.py", "load", "DELETED", "def load(path)", session="s", at=1.0)])
-    one = kept(store, project, "learning", "load() is slow", files=("a.py",), functions=("load",), trust="agent")
-    tidy = tidying_of(store, project, clock=clock)
-    tidy.run([project])
-    clock.now += 4 * DAY
-    tidy.run([project])
-    assert store.memories.get([one.id])[0].status == "stale"
-
-
-@table("why", ["unmounted", "empty", "sparse", "another project"])
+@table("why", ["unmounted", "empty", "another project"])
 def test_nothing_sinks_where_the_folder_is_not_the_whole_project(store, checkout, clock, why):
     project = new_project(str(checkout))
     of_session(store, project)
@@ -331,9 +316,6 @@ def test_nothing_sinks_where_the_folder_is_not_the_whole_project(store, checkout
     tidy = tidying_of(store, project, clock=clock)
     if why == "unmounted":
         checkout.rename(checkout.with_name("elsewhere"))
-    if why == "sparse":
-        (checkout / ".git" / "info").mkdir(parents=True)
-        (checkout / ".git" / "info" / "sparse-checkout").write_text("/docs\n")
     if why == "another project":
         tidy = tidying_of(store, replace(project, key="another"), clock=clock)
     for _ in range(3):

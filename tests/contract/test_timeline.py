@@ -112,9 +112,9 @@ def test_the_compaction_of_a_session_finds_what_others_saw_again(store):
     store.memories.put([seen_by("a", "b", of="b", title="elsewhere", scope="project:q", project="q")])
     query = Query(scopes=("project:p",), session="a", kinds=("decision", "failure"))
     assert [hit.memory.title for hit in store.search.by_recency(query)] == ["seen again", "mine"]
-    assert [hit.memory.title for hit in store.search.by_recency(replace(query, limit=1))] == ["seen again"]
-    assert [hit.memory.title for hit in store.search.by_recency(replace(query, kinds=("decision",)))] == ["mine"]
-    assert store.search.by_recency(replace(query, session="nobody")) == ()
+    assert [hit.memory.title for hit in store.search.by_recency(query._replace(limit=1))] == ["seen again"]
+    assert [hit.memory.title for hit in store.search.by_recency(query._replace(kinds=("decision",)))] == ["mine"]
+    assert store.search.by_recency(query._replace(session="nobody")) == ()
 
 
 def test_who_saw_what_is_made_anew_with_the_index_and_goes_with_the_memory(store):

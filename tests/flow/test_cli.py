@@ -94,7 +94,7 @@ def test_a_wrong_question_is_told_with_exit_code_2(shell: Shell) -> None:
     assert "No such command 'serach'. Did you mean `search`?" in shell.run("serach", code=2).stderr
     assert "No such option" in shell.run("search", "x", "--fuzzy", code=2).stderr
     assert "30m" in shell.run("search", "x", "--since", "soon", code=2).stderr
-    assert "0<=x<=1" in shell.run("add", "note", "x", "--confidence", "3", code=2).stderr
+    assert "x>=1" in shell.run("search", "x", "--limit", "0", code=2).stderr
 
 
 TYPOS = {
@@ -124,13 +124,12 @@ def test_a_mistyped_name_is_answered_with_the_right_one(shell: Shell, words: lis
 def test_the_beginning_of_an_id_is_enough_wherever_an_id_is_taken(fresh: Shell) -> None:
     old = fresh.add("decision", "Slots are stored in local time")
     new = fresh.add("learning", "Slots are stored in UTC")
-    goal = fresh.says("goal", "add", "Bookings survive a restart").split()[2]
+    goal = fresh.says("goal", "add", "Bookings survive a restart").split()[0]
     assert old in fresh.says("show", old[:6])
     assert old in fresh.says("explain", "dec-")
     assert "Slots are kept in local time" in fresh.says("revise", "dec", "--title", "Slots are kept in local time")
     assert new in fresh.says("pin", "lea")
-    assert "linked" in fresh.says("graph", "lea", "--link", "relates-to", "dec")
-    assert new in fresh.says("graph", "dec")
+    assert old in fresh.says("graph", "dec")
     assert f"revised       {old}" in fresh.says("log", "--memory", "dec")
     assert new in fresh.says("supersede", "dec-", "lea-")
     assert f"[x] {goal}" in fresh.says("goal", "done", "goa")
@@ -188,7 +187,7 @@ def test_a_reader_that_has_left_is_no_failure_to_talk_about(shell: Shell) -> Non
 def test_what_is_added_is_found_and_shown(shell: Shell) -> None:
     id = shell.add(
         "decision", "Slots are stored in UTC", "--why", "two zones", "--body", "Only show.py converts.",
-        "--tag", "time", "--file", "rooms/slots.py", "--function", "free_slots", "--confidence", "0.9",
+        "--file", "rooms/slots.py",
     )  # fmt: skip
     said = shell.says("search", "slots", "utc")
     assert "Slots are stored in UTC" in said
@@ -199,13 +198,10 @@ def test_what_is_added_is_found_and_shown(shell: Shell) -> None:
         "two zones",
         "Only show.py converts.",
         "rooms/slots.py",
-        "free_slots",
-        "0.9",
     ):
         assert each in shown
     [both] = shell.json("show", id)["memories"]
     assert both["memory"]["detail"] == {"why": "two zones"}
-    assert both["memory"]["tags"] == ["time"]
     assert shell.json("add", "learning", "a test", "--scope", "language:python")["scope"] == "language:python"
 
 
@@ -236,16 +232,13 @@ def test_an_unknown_kind_is_answered_with_the_kinds(shell: Shell) -> None:
     assert all(f"  {kind} " in told for kind in models.KINDS)
 
 
-def test_an_unknown_id_is_told_and_the_known_ones_are_shown(shell: Shell) -> None:
-    id = shell.add("note", "I am here")
-    both = shell.run("show", "not-00000000", id, code=1)
-    assert "I am here" in both.stdout
-    assert "error: there is no memory 'not-00000000'" in both.stderr
+def test_an_unknown_id_is_an_error(shell: Shell) -> None:
+    assert "error: there is no memory 'not-00000000'" in shell.run("show", "not-00000000", code=1).stderr
 
 
 def test_stored_text_cannot_steer_a_terminal(shell: Shell) -> None:
     evil = "[bold red]quiet[/bold red] \x1b[2J\x1b]0;owned\x07 \u202eegami \x9b31m"
-    id = shell.add("learning", evil, "--body", f"{evil}\n{evil}", "--tag", evil, "--why", evil)
+    id = shell.add("learning", evil, "--body", f"{evil}\n{evil}", "--why", evil)
     for words in (["show", id], ["search", "quiet"], ["search", "quiet", "--compact"], ["search", "quiet", "--json"]):
         said = shell.run(*words)
         assert not CONTROL.search(said.stdout + said.stderr)
@@ -328,7 +321,7 @@ def test_explain_replays_an_injection_word_for_word_with_every_factor(fresh: She
     for unknown, hint in (("inj-0000000000", "foreword explain"), ("dec-00000000", "foreword search")):
         assert hint in fresh.run("explain", unknown, code=1).stderr
     never = fresh.add("note", "unseen")
-    assert "never shown" in fresh.run("explain", never).stderr
+    assert "shown 0x" in fresh.says("explain", never)
 
 
 def test_resume_says_where_things_stand_and_is_not_counted_as_shown(fresh: Shell) -> None:
@@ -419,15 +412,15 @@ def test_doctor_finds_a_healthy_home_well(shell: Shell) -> None:
     assert checked >= {"home", "disk", "socket", "config.toml", "worker", "database", "spool", "hook"}
 
 
-def test_doctor_gives_the_line_and_the_way_out(fresh: Shell) -> None:
+def test_doctor_names_the_wrong_setting_and_the_way_out(fresh: Shell) -> None:
     fresh.home.prepare()
     fresh.home.config.write_text("# mine\ninject = 7\n")
     fresh.home.synonyms.write_text("deploy = 3\n")
     said = fresh.says("doctor", code=1)
-    assert "config.toml, line 2: `inject` must be true or false" in said
-    assert "synonyms.toml, line 1" in said
+    assert "config.toml: `inject` must be true or false" in said
+    assert "synonyms.toml: 'deploy' must be one word" in said
     assert not fresh.json("doctor", code=1)["ok"]
-    assert "line 2" in fresh.run("config").stderr
+    assert "`inject` must be" in fresh.run("config").stderr
 
 
 def test_doctor_speaks_of_a_home_that_is_missing_or_useless_without_touching_it(fresh: Shell) -> None:

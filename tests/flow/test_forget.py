@@ -179,7 +179,7 @@ def test_a_memory_leaves_its_session_too_and_the_rest_of_the_session_stays(
     assert standing(home.root, [gone]) == {}
     assert receipt["left"] == []
     assert would["tables"] == {name: n for name, n in receipt["removed"].items() if name in would["tables"]}
-    assert would["tables"]["injection_texts"] == 1
+    assert would["tables"]["injection_texts"] >= 1
     assert any(kept in json.dumps(each) for each in host.stored())
     assert any("[forgotten]" in each.get("prompt", "") for each in host.stored())
     left = client.get("/api/search", q=kept, project_path=project)["results"]
@@ -317,10 +317,9 @@ def test_an_agent_forgets_what_agents_wrote_and_only_puts_aside_what_the_user_sa
     asked = {"tool": "memory_forget", "arguments": {"ids": ids, "why": "wrong"}, "caller": {"cwd": project}}
     answer = client.post("/api/mcp", asked)
     assert not answer["failed"], answer
-    told = answer["structured"]
-    assert (told["forgotten"], told["put_aside"], told["missing"]) == ([agents["id"]], [users["id"]], [others["id"]])
+    assert answer["text"].splitlines()[0] == f"{agents['id']} forgotten for good; no copy is left"
     assert f"foreword forget {users['id']}" in answer["text"]
-    assert told["receipt"]["left"] == []
+    assert f"not found here: {others['id']}" in answer["text"]
     assert client.get(f"/api/memories/{users['id']}")["memory"]["status"] == "discarded"
     assert client.get(f"/api/memories/{others['id']}")["memory"]["status"] == "active"
     assert standing(home.root, [texts[1]]) == {}

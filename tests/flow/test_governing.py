@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -36,38 +32,35 @@ def shown(shell: Shell, id: str) -> dict[str, Any]:
 
 
 def test_a_memory_is_revised_found_by_its_new_words_and_taken_back(shell: Shell):
-    id = shell.add("decision", "Use Redis for the wombat cache", "--why", "speed", "--tag", "cache")
+    id = shell.add("decision", "Use Redis for the wombat cache", "--why", "speed", "--file", "cache.py")
     before = shown(shell, id)
-    told = shell.run("revise", id, "--title", "Use Valkey for the wombat cache", "--why", "", "--tag", "licence")
-    assert told.stdout.startswith(f"{id}  [decision] Use Valkey")
-    assert "title, tags, why" in told.stderr
+    done = shell.run("revise", id, "--title", "Use Valkey for the wombat cache", "--why", "", "--file", "store.py")
+    assert done.stdout.startswith(f"{id}  [decision] Use Valkey")
+    assert "title, files, why" in done.stderr
     after = shown(shell, id)
-    assert (after["title"], after["tags"], after["detail"]["why"]) == (
-        "Use Valkey for the wombat cache",
-        ["licence"],
-        "",
-    )
+    words = "Use Valkey for the wombat cache", ["store.py"], ""
+    assert (after["title"], after["files"], after["detail"]["why"]) == words
     assert (after["uid"], after["created"], after["trust"]) == (before["uid"], before["created"], "user")
     assert id in shell.says("search", "valkey")
     assert id not in shell.says("search", "redis")
-    shell.run("undo", "--yes")
+    shell.run("undo")
     assert shown(shell, id) == before
     assert id in shell.says("search", "redis")
 
 
 def test_secrets_in_other_words_are_not_written(shell: Shell):
     id = shell.add("note", "plain")
-    told = shell.run("revise", id, "--body", f"the token is {SECRET}")
-    assert "a secret" in told.stderr
+    answer = shell.run("revise", id, "--body", f"the token is {SECRET}")
+    assert "a secret" in answer.stderr
     assert SECRET not in shell.says("show", id)
     assert SECRET not in shell.says("log", "--json")
 
 
-def test_kind_scope_and_confidence_can_be_revised(shell: Shell):
+def test_kind_and_scope_can_be_revised(shell: Shell):
     id = shell.add("note", "tabs, not spaces")
-    shell.run("revise", id, "--kind", "preference", "--scope", "universal", "--confidence", "0.7")
+    shell.run("revise", id, "--kind", "preference", "--scope", "universal")
     after = shown(shell, id)
-    assert (after["id"], after["kind"], after["scope"], after["confidence"]) == (id, "preference", "universal", 0.7)
+    assert (after["id"], after["kind"], after["scope"]) == (id, "preference", "universal")
     shell.run("revise", id, "--scope", "project")
     assert shown(shell, id)["scope"].startswith("project:")
     assert "unknown scope" in shell.run("revise", id, "--scope", "everywhere", code=1).stderr
@@ -75,7 +68,7 @@ def test_kind_scope_and_confidence_can_be_revised(shell: Shell):
     assert "says all of that already" in shell.run("revise", id, "--kind", "preference", code=1).stderr
     assert "a memory needs a title" in shell.run("revise", id, "--title", " ", code=1).stderr
     assert "there is no memory" in shell.run("revise", "dec-nowhere1", "--title", "x", code=1).stderr
-    assert "no changes" in shell.run("revise", id, code=1).stderr
+    assert "nothing is to be different" in shell.run("revise", id, code=1).stderr
 
 
 def test_a_pin_is_set_once_and_let_go_once(shell: Shell):
@@ -99,58 +92,50 @@ def test_one_memory_takes_anothers_place_and_gives_it_back(shell: Shell):
     assert "is superseded itself" in shell.run("supersede", new, old, code=1).stderr
     assert "supersede itself" in shell.run("supersede", new, new, code=1).stderr
     assert "give either" in shell.run("supersede", new, code=1).stderr
-    shell.run("undo", "--yes")
+    shell.run("undo")
     assert shown(shell, old)["status"] == "active"
     assert shell.json("show", old)["memories"][0]["links"] == []
 
 
 def test_what_is_true_now_can_be_said_with_it(shell: Shell):
-    old = shell.add("decision", "numbats are cached", "--file", "numbat.py", "--tag", "n")
+    old = shell.add("decision", "numbats are cached", "--file", "numbat.py")
     made = shell.json("supersede", old, "--title", "numbats are computed", "--why", "they change")["by"]
-    assert (made["kind"], made["files"], made["tags"], made["trust"]) == ("decision", ["numbat.py"], ["n"], "user")
+    assert (made["kind"], made["files"], made["trust"]) == ("decision", ["numbat.py"], "user")
     assert made["detail"] == {"why": "they change"}
     assert shown(shell, old)["superseded_by"] == made["id"]
     entry = shell.json("log", "--memory", old)["log"][0]
-    shell.run("undo", str(entry["number"]), "--yes")
+    shell.run("undo", str(entry["number"]))
     assert (shown(shell, old)["status"], shown(shell, made["id"])["status"]) == ("active", "discarded")
 
 
-def test_a_memory_of_another_project_needs_that_project_named(shell: Shell):
+def test_another_projects_changes_are_listed_and_undone_there(shell: Shell):
     other = shell.root / "other"
     other.mkdir(exist_ok=True)
     (other / "pyproject.toml").write_text("")
     id = shell.add("note", "of the other", "--project", str(other))
-    told = shell.run("pin", id, code=1).stderr
-    assert "of another project" in told
-    assert "--project" in told
-    shell.run("pin", id, "--project", str(other))
-    key = shown(shell, id)["project"]
-    shell.run("revise", id, "--title", "of the other one", "--project", key)
-    assert shell.json("log", "--project", key)["log"][0]["what"] == "revise"
+    shell.run("revise", id, "--title", "of the other one")
+    assert shell.json("log", "--project", shown(shell, id)["project"])["log"][0]["what"] == "revise"
     assert id not in shell.says("log")
     assert id in shell.says("log", "--all")
-    shell.run("undo", "--project", str(other), "--yes")
+    shell.run("undo", "--project", str(other))
     assert shown(shell, id)["title"] == "of the other"
 
 
-def test_undo_shows_asks_and_tells_what_stays(fresh_shell: Shell):
+def test_undo_says_what_was_undone_and_what_stays(fresh_shell: Shell):
     shell = fresh_shell
-    assert "nothing to undo" in shell.run("undo", "--yes", code=1).stderr
+    assert "nothing to undo" in shell.run("undo", code=1).stderr
     id = shell.add("note", "first")
-    shell.run("revise", id, "--title", "second")
-    told = shell.run("undo", code=1)
-    assert re.search(r"user +revised +" + id + ": title", told.stdout)
-    assert "--yes" in told.stderr
-    shell.run("revise", id, "--title", "third")
-    first, second = (each["number"] for each in reversed([e for e in shell.json("log")["log"] if e["number"]]))
-    told = shell.run("undo", str(first), "--yes", code=1)
-    assert f"entry {first} was not undone: the title of {id} has changed since" in told.stderr
-    assert f"undid {second}: revised {id}" in shell.says("undo", str(second), "--yes")
-    shell.run("undo", str(first), "--yes")
+    for title in ("second", "third"):
+        shell.run("revise", id, "--title", title)
+    first, second = (each["number"] for each in reversed(shell.json("log")["log"]))
+    refused = shell.run("undo", str(first), code=1)
+    assert f"entry {first} was not undone: the title of {id} has changed since" in refused.stderr
+    assert f"{id}: takes back {second}: revise" in shell.says("undo", str(second))
+    shell.run("undo", str(first))
     assert shown(shell, id)["title"] == "first"
-    assert "already" in shell.run("undo", str(first), "--yes", code=1).stderr
-    assert "no entry 99" in shell.run("undo", "99", "--yes", code=1).stderr
-    assert "no run" in shell.run("undo", "tidy-1", "--yes", code=1).stderr
+    assert "already" in shell.run("undo", str(first), code=1).stderr
+    assert "no entry 99" in shell.run("undo", "99", code=1).stderr
+    assert "no run" in shell.run("undo", "tidy-1", code=1).stderr
 
 
 @pytest.fixture
@@ -159,99 +144,47 @@ def fresh_shell() -> Iterator[Shell]:
         yield made
 
 
-def test_the_log_tells_who_wrote_and_changed_what(fresh_shell: Shell):
+def test_the_log_says_who_changed_what(fresh_shell: Shell):
     shell = fresh_shell
     id = shell.add("decision", "wallabies first")
     shell.run("revise", id, "--title", "wallabies last")
-    shell.run("undo", "--yes")
+    shell.run("undo")
     lines = [line.split(maxsplit=4)[2:] for line in shell.says("log").splitlines()]
     assert lines == [
         ["2", "user", f"undid         {id}: takes back 1: revise"],
         ["1", "user", f"revised       {id}: title  (undone by 2)"],
-        ["-", "user", f"added         {id}: wallabies first"],
     ]
     assert len(shell.says("log", "--limit", "1").splitlines()) == 1
     assert shell.says("log", "--since", "2020-01-01") == shell.says("log")
     assert shell.says("log", "--since", "2999-01-01") == ""
-    assert shell.json("log", "--memory", id)["log"][2]["what"] == "add"
+    assert len(shell.json("log", "--memory", id)["log"]) == 2
     assert "is not a time" in shell.run("log", "--since", "soon", code=2).stderr
-
-
-def test_an_editor_is_opened_where_nothing_was_named(shell: Shell):
-    id = shell.add("decision", "edited by hand", "--why", "so", "--tag", "a")
-    script = shell.root / "editor.sh"
-    script.write_text(
-        '#!/bin/sh\nstat -c %a "$1" > mode\nsed -i \'s/^title: .*/title: edited well/; s/^tags: .*/tags: a, b/\' "$1"\n'
-        "printf 'a body\\nof two lines\\n' >> \"$1\"\n"
-    )
-    script.chmod(0o700)
-    assert in_terminal(shell, "revise", id, editor=str(script)) == 0
-    after = shown(shell, id)
-    assert (after["title"], after["tags"], after["body"]) == ("edited well", ["a", "b"], "a body\nof two lines")
-    assert after["detail"]["why"] == "so"
-    assert (shell.folder / "mode").read_text().strip() == "600"
-    assert list(shell.home.root.glob("revise-*")) == []
-    entries = len(shell.json("log", "--memory", id)["log"])
-    assert in_terminal(shell, "revise", id, editor="true") == 0
-    assert in_terminal(shell, "revise", id, editor="false") == 1
-    assert len(shell.json("log", "--memory", id)["log"]) == entries
-
-
-def in_terminal(shell: Shell, *words: str, editor: str) -> int:
-    """A command whose stdin and stdout are a terminal; its exit code."""
-    ours, theirs = pty.openpty()
-    child = subprocess.Popen(
-        [sys.executable, "-m", "foreword", *words],
-        cwd=shell.folder,
-        env={**shell.environ, "EDITOR": editor},
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-    )
-    os.close(theirs)
-    try:
-        while True:
-            try:
-                if not os.read(ours, 4096):
-                    break
-            except OSError:  # the other end was closed
-                break
-    finally:
-        os.close(ours)
-    return child.wait(60)
 
 
 def test_in_an_agents_shell_the_agent_speaks_and_not_the_user(fresh_shell: Shell):
     shell = fresh_shell
     mine = shell.add("preference", "tabs, never spaces")
-    told = shell.run("add", "preference", "spaces, never tabs", CLAUDECODE="1")
-    assert "as written by claude-code" in told.stderr
-    theirs = told.stdout.split()[0]
+    answer = shell.run("add", "preference", "spaces, never tabs", CLAUDECODE="1")
+    assert "as written by claude-code" in answer.stderr
+    theirs = answer.stdout.split()[0]
     assert (shown(shell, theirs)["trust"], shown(shell, theirs)["source"]) == ("agent", "claude-code")
     context = shell.says("context")
     assert "tabs, never spaces" in context
     assert "spaces, never tabs" not in context
-    said = shell.says("revise", mine, "--title", "spaces", GEMINI_CLI="1")
-    assert "proposal" in said
-    assert shown(shell, mine)["title"] == "tabs, never spaces"
-    shell.run("revise", theirs, "--title", "spaces, if you must", CODEX_THREAD_ID="x")
-    assert shown(shell, theirs)["trust"] == "agent"
     note = shell.add("note", "obey")
     for words in (
+        ["revise", mine, "--title", "spaces"],
         ["pin", mine],
         ["supersede", mine, theirs],
-        ["undo", "1", "--yes"],
+        ["undo", "1"],
         ["review", "promote", note, "preference", "--title", "always obey the agent"],
-        ["review", "accept", said.split()[0]],
         ["review", "discard", note],
         ["forget", mine, "--yes"],
         ["goal", "add", "obey"],
-        ["graph", mine, "--link", "relates-to", theirs],
         ["project", "set", "--role", "obeys"],
         ["project", "off"],
     ):
         assert "only the user" in shell.run(*words, code=1, CLAUDECODE="1").stderr
-    assert "only the user" in shell.run("revise", theirs, "--scope", "universal", code=1, OPENCODE="1").stderr
 
 
 def test_the_log_of_a_project_tells_what_was_forgotten_and_undo_passes_it_over(fresh_shell: Shell):
@@ -260,10 +193,10 @@ def test_the_log_of_a_project_tells_what_was_forgotten_and_undo_passes_it_over(f
     shell.run("pin", kept)
     shell.run("forget", gone, "--yes", "--why", "wrong")
     assert re.search(rf"user +forgot +{gone}: wrong", shell.says("log"))
-    assert "pinned" in shell.says("undo", "--yes")
-    assert "there is nothing to undo" in shell.run("undo", "--yes", code=1).stderr
+    assert "takes back 1: pin" in shell.says("undo")
+    assert "there is nothing to undo" in shell.run("undo", code=1).stderr
     shell.run("forget", "--project", str(shell.folder), "--yes")
-    assert re.search(r"user +forgot +all of a project, ", shell.says("log", "--all"))
+    assert re.search(r"user +forgot +1 projects, ", shell.says("log", "--all"))
 
 
 def test_show_tells_a_pin_and_nothing_as_python_writes_it(fresh_shell: Shell):
@@ -273,8 +206,8 @@ def test_show_tells_a_pin_and_nothing_as_python_writes_it(fresh_shell: Shell):
     shell.run("pin", id)
     assert re.search(r"^pinned +yes$", shell.says("show", id), re.M)
     shell.run("goal", "add", "wallabies everywhere")
-    told = shell.says("show", shell.json("goal", "list")["goals"][0]["id"])
-    assert re.search(r"^goal +open$", told, re.M)
+    answer = shell.says("show", shell.json("goal", "list")["goals"][0]["id"])
+    assert re.search(r"^goal +open$", answer, re.M)
 
 
 # ---- agents
@@ -283,8 +216,8 @@ def test_show_tells_a_pin_and_nothing_as_python_writes_it(fresh_shell: Shell):
 def test_an_agent_revises_what_agents_wrote(home: Home, project: str, start):
     client, agent = start(), Agent(home, project)
     id = keep(client, project, "Slots are stored in local time", source="codex")
-    told = agent.call("memory_revise", {"id": id, "title": "Slots are stored in UTC", "why": "two zones"})
-    assert told == f"{id} is revised; its old text is in the log."
+    answer = agent.call("memory_revise", {"id": id, "title": "Slots are stored in UTC", "why": "two zones"})
+    assert answer == f"{id} is revised; its old text is in the log."
     memory = client.get(f"/api/memories/{id}")["memory"]
     assert (memory["title"], memory["detail"]["why"], memory["trust"]) == (
         "Slots are stored in UTC",
@@ -297,26 +230,15 @@ def test_an_agent_revises_what_agents_wrote(home: Home, project: str, start):
     assert client.get(f"/api/memories/{id}")["memory"]["title"] == "Slots are stored in local time"
 
 
-def test_of_what_the_user_said_an_agent_only_proposes_and_only_once(home: Home, project: str, start):
+def test_what_the_user_said_no_agent_revises(home: Home, project: str, start):
     client, agent = start(), Agent(home, project)
-    id = keep(client, project, "Slots are stored in local time")
-    for _ in range(2):
-        told = agent.call("memory_revise", {"id": id, "title": "Slots are stored in UTC"})
-        assert "waits for a yes in `foreword review`" in told
-    assert client.get(f"/api/memories/{id}")["memory"]["title"] == "Slots are stored in local time"
-    waiting = [each for each in client.get("/api/log")["log"] if each["what"] == "propose"]
-    assert len(waiting) == 1
-    [made] = waiting[0]["memories"]
-    proposal = client.get(f"/api/memories/{made}")["memory"]
-    assert (proposal["status"], proposal["trust"], proposal["source"]) == ("proposed", "agent", "somebody")
-    assert (proposal["detail"]["proposal"], proposal["detail"]["revises"]) == ("revise", id)
-    assert made not in agent.call("memory_search", {"query": "slots stored"})
-    client.post("/api/undo", {"entry": waiting[0]["number"]})  # the user does not want it
-    assert "not made again" in agent.call("memory_revise", {"id": id, "title": "Slots are stored in UTC"})
-    # What the user put into other words is the user's, whoever said it first.
+    mine = keep(client, project, "Slots are stored in local time")
     theirs = keep(client, project, "Mail is sent at night", source="codex")
-    client.post(f"/api/memories/{theirs}", {"title": "Mail is sent at noon"})
-    assert "proposal" in agent.call("memory_revise", {"id": theirs, "title": "Mail is sent at dawn"})
+    client.post(f"/api/memories/{theirs}", {"title": "Mail is sent at noon"})  # the user's from now on
+    for id in (mine, theirs):
+        before = client.get(f"/api/memories/{id}")["memory"]
+        assert f"foreword revise {id}" in agent.call("memory_revise", {"id": id, "title": "Slots are stored in UTC"})
+        assert client.get(f"/api/memories/{id}")["memory"] == before
 
 
 def test_an_agent_reaches_no_other_project_and_nothing_that_counts_elsewhere(
@@ -336,8 +258,8 @@ def test_an_agent_reaches_no_other_project_and_nothing_that_counts_elsewhere(
     assert "has no argument 'scope'" in agent.call("memory_revise", {"id": mine, "scope": "universal"})
     client.post("/api/supersede", {"old": mine, "title": "still there"})
     assert "is superseded" in agent.call("memory_revise", {"id": mine, "title": "back again"})
-    told = agent.call("memory_revise", {"id": keep(client, project, "x", source="codex"), "body": f"key {SECRET}"})
-    assert "a secret was taken out" in told
+    answer = agent.call("memory_revise", {"id": keep(client, project, "x", source="codex"), "body": f"key {SECRET}"})
+    assert "a secret was taken out" in answer
 
 
 # ---- who may say what, and what stays
@@ -382,7 +304,7 @@ def test_a_session_that_says_it_again_leaves_the_users_words(home: Home, project
     [after] = rules()
     assert (after["id"], after["title"]) == (rule["id"], "Tests are run with make check, twice")
     assert after["confirmed"] > rule["confirmed"]
-    [entry] = [each for each in client.get("/api/log", memory=rule["id"])["log"] if each["number"]]
+    [entry] = client.get("/api/log", memory=rule["id"])["log"]
     assert client.post("/api/undo", {"entry": entry["number"]})["refused"] == {}
     assert rules()[0]["title"] == rule["title"]
     assert rules()[0]["seen"] == 2
@@ -397,4 +319,4 @@ def test_a_worker_that_is_killed_keeps_what_it_said_was_done(home: Home, project
     client = start()
     memory = client.get(f"/api/memories/{id}")["memory"]
     assert (memory["title"], memory["pinned"]) == ("second", True)
-    assert [each["what"] for each in client.get("/api/log", memory=id)["log"]] == ["pin", "revise", "add"]
+    assert [each["what"] for each in client.get("/api/log", memory=id)["log"]] == ["pin", "revise"]

@@ -38,9 +38,9 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_function_is_shown_with_its_callers_and_what_it_calls(shop: Path):
-    asked = run(shop, "--calls", "offer_slot")
-    assert asked.returncode == 0, asked.stderr
-    assert asked.stdout == (
+    request = run(shop, "--calls", "offer_slot")
+    assert request.returncode == 0, request.stderr
+    assert request.stdout == (
         "offer_slot(slot)  rooms/waiting.py:1\n"
         "\ncalled by:\n"
         "  Bookings.cancel  rooms/bookings.py:6\n"
@@ -51,9 +51,9 @@ def test_a_function_is_shown_with_its_callers_and_what_it_calls(shop: Path):
 
 
 def test_hops_go_further_from_any_folder_of_the_project(shop: Path):
-    asked = run(shop.parent, "--calls", "hold", "--hops", "2", "--project", str(shop / "rooms"))
-    assert "Bookings.hold(self)  rooms/bookings.py:8\nhold(slot)  rooms/waiting.py:5\n" in asked.stdout
-    assert "  offer_slot  rooms/waiting.py:2\n    Bookings.cancel  rooms/bookings.py:6\n" in asked.stdout
+    request = run(shop.parent, "--calls", "hold", "--hops", "2", "--project", str(shop / "rooms"))
+    assert "Bookings.hold(self)  rooms/bookings.py:8\nhold(slot)  rooms/waiting.py:5\n" in request.stdout
+    assert "  offer_slot  rooms/waiting.py:2\n    Bookings.cancel  rooms/bookings.py:6\n" in request.stdout
 
 
 def test_json_holds_the_same(shop: Path):
@@ -68,10 +68,10 @@ def test_json_holds_the_same(shop: Path):
 
 
 def test_an_unknown_name_is_an_error_with_near_names(shop: Path):
-    asked = run(shop, "--calls", "offer_slots")
-    assert asked.returncode == 1
-    assert "error: nothing named 'offer_slots'" in asked.stderr
-    assert "hint: did you mean offer_slot" in asked.stderr
+    request = run(shop, "--calls", "offer_slots")
+    assert request.returncode == 1
+    assert "error: nothing named 'offer_slots'" in request.stderr
+    assert "hint: did you mean offer_slot" in request.stderr
     assert run(shop).returncode == 2
 
 

@@ -31,15 +31,15 @@ class Session:
         self.id = f"session-{next(ids)}"
         self.started_with = self.tell("SessionStart", source="startup") if begin else ""
 
-    def tell(self, event: str, **told: Any) -> str:
+    def tell(self, event: str, **fields: Any) -> str:
         about = {"session_id": self.id, "cwd": self.folder, "hook_event_name": event}
-        return self.host.context(event, {**about, **told})
+        return self.host.context(event, {**about, **fields})
 
     def prompt(self, text: str) -> str:
         return self.tell("UserPromptSubmit", prompt=text, prompt_id=f"p{next(ids)}")
 
-    def before(self, tool: str, **given: str) -> str:
-        return self.tell("PreToolUse", tool_name=tool, tool_input=given, tool_use_id=f"t{next(ids)}")
+    def before(self, tool: str, **tool_input: str) -> str:
+        return self.tell("PreToolUse", tool_name=tool, tool_input=tool_input, tool_use_id=f"t{next(ids)}")
 
     def run(self, command: str, *, error: str = "", output: str = "") -> str:
         """Run a command to its end; return what was said after it."""
@@ -49,9 +49,9 @@ class Session:
         return self.tell("PostToolUse", **use, tool_response={"stdout": output, "stderr": "", "interrupted": False})
 
     def edit(self, file: str, old: str, new: str) -> None:
-        given = {"file_path": f"{self.folder}/{file}", "old_string": old, "new_string": new}
-        response = {"filePath": given["file_path"], "oldString": old, "newString": new}
-        use = {"tool_name": "Edit", "tool_input": given, "tool_use_id": f"t{next(ids)}"}
+        edited = {"file_path": f"{self.folder}/{file}", "old_string": old, "new_string": new}
+        response = {"filePath": edited["file_path"], "oldString": old, "newString": new}
+        use = {"tool_name": "Edit", "tool_input": edited, "tool_use_id": f"t{next(ids)}"}
         self.tell("PostToolUse", **use, tool_response=response)
 
     def end(self) -> None:
@@ -101,8 +101,8 @@ def test_nothing_is_said_twice_in_a_window_and_again_in_the_next(session):
     fail_and_work(session())
     later = session()
     with ThreadPoolExecutor(4) as pool:  # as an agent that uses several tools at once
-        said = list(pool.map(lambda _: later.before("Bash", command="make unit"), range(4)))
-    assert len(list(filter(None, said))) == 1
+        hints = list(pool.map(lambda _: later.before("Bash", command="make unit"), range(4)))
+    assert len(list(filter(None, hints))) == 1
     assert later.before("Bash", command="make unit") == ""
     for source in ("clear", "compact"):
         later.tell("SessionStart", source=source)
@@ -183,10 +183,10 @@ def test_hints_are_dated_lines_within_their_budgets_and_recorded(session, worker
         first.run(f"shopctl list {option}", error=f"error: unknown option '{option}'")
     first.end()
     later = session()
-    said = [later.before("Bash", command=f"shopctl list {option}") for option in options]
-    given = worker.get("/api/injections", session_id=later.id, text=1, limit=100)["injections"]
-    records = [each for each in given if each["trigger"] == "tool"]
-    assert sorted(each["text"] for each in records) == sorted(filter(None, said))
+    hints = [later.before("Bash", command=f"shopctl list {option}") for option in options]
+    injections = worker.get("/api/injections", session_id=later.id, text=1, limit=100)["injections"]
+    records = [each for each in injections if each["trigger"] == "tool"]
+    assert sorted(each["text"] for each in records) == sorted(filter(None, hints))
     assert 10 <= len(records) < 40
     assert sum(each["tokens"] for each in records) <= 1_500
     for each in records:
@@ -239,8 +239,8 @@ def test_an_agent_that_takes_no_answer_after_a_failure_is_told_with_the_next_pro
     worked = {**use, "tool_use_id": "t2", "tool_output": json.dumps({"output": "12 passed", "exitCode": 0})}
 
     def prompt(number: int) -> str:
-        asked = {**about, "prompt": "yes, go on", "generation_id": f"g{number}"}
-        return told_by.tell("beforeSubmitPrompt", asked, host="cursor").stdout.decode()
+        prompted = {**about, "prompt": "yes, go on", "generation_id": f"g{number}"}
+        return told_by.tell("beforeSubmitPrompt", prompted, host="cursor").stdout.decode()
 
     prompt(1)  # a session's first prompt may bring what sessions begin with
     assert told_by.tell("postToolUseFailure", failure, host="cursor").stdout == b""

@@ -38,7 +38,7 @@ RELATIONS = ("supersedes", "resolves", "caused-by", "relates-to", "part-of")
 # What every route may tell. A new one belongs into one of these; a reader of a project is then asked below.
 OF_A_PROJECT = {
     "GET /api/context", "GET /api/search", "GET /api/sessions", "GET /api/injections", "GET /api/line",
-    "GET /api/resume", "GET /api/export", "GET /api/imports", "GET /api/goals", "GET /api/project", "GET /api/graph/",
+    "GET /api/resume", "GET /api/export", "GET /api/imports", "GET /api/goals", "GET /api/project",
     "GET /api/log", "GET /api/review", "GET /api/use", "GET /api/stats", "GET /api/no-context", "POST /api/tidy",
     "POST /api/mcp", "POST /api/hook",
 }  # fmt: skip
@@ -53,11 +53,11 @@ NO_WORDS = {
     "GET /api/health", "GET /api/hosts", "GET /api/projects", "GET /api/model", "GET /api/changes",
 }  # fmt: skip
 WRITING = {
-    "POST /api/events", "POST /api/memories", "POST /api/imports", "POST /api/goals", "POST /api/goals/",
-    "POST /api/links", "POST /api/project", "POST /api/project/alias", "POST /api/project/unalias",
+    "POST /api/events", "POST /api/memories", "POST /api/imports", "POST /api/goals/",
+    "POST /api/project", "POST /api/project/alias",
     "POST /api/project/merge", "POST /api/model", "POST /api/index", "POST /api/scrub", "POST /api/stop",
     "POST /api/memories/", "POST /api/pin", "POST /api/supersede", "POST /api/undo", "POST /api/review",
-    "POST /api/forget", "POST /api/prune", "POST /api/discard", "POST /api/tags",
+    "POST /api/forget", "POST /api/prune", "POST /api/discard",
 }  # fmt: skip
 ASKING = {"memory_search", "memory_get", "memory_timeline", "memory_context"}
 SAYING = {"memory_remember", "memory_handoff", "memory_revise", "memory_forget"}
@@ -207,7 +207,8 @@ def told(client: Client, place: Place, other: Place, *, folder: str = "", all: b
         yield get("/api/export", part="change", of=of, project_path=here)
     for of in (SHARED, other.session):
         yield get("/api/export", part="event", of=of, project_path=here)
-    yield get(f"/api/graph/{place.ids[2]}", hops=3)
+    linked = client.get(f"/api/memories/{place.ids[2]}", full=1)["links"]
+    yield f"/api/memories {place.ids[2]}", json.dumps(linked)
     for name, arguments in calls(place, other, foreign, all=all):
         asked = {"tool": name, "arguments": arguments, "caller": {"cwd": here, "client": {"name": "somebody"}}}
         yield f"{name} {arguments}"[:160], json.dumps(client.post("/api/mcp", asked))
@@ -336,7 +337,7 @@ def test_no_word_of_a_project_is_told_in_another_by_anything_that_reads(
 def _tells_no_id(where: str) -> bool:
     """Whether links are told there: those that lead to another project are not."""
     own = where.startswith("memory_get") and "," not in where
-    return own or where.startswith(("/api/graph", "/api/export {'part': 'link'", "/api/context"))
+    return own or where.startswith(("/api/memories", "/api/export {'part': 'link'", "/api/context"))
 
 
 def _key(client: Client, folder: str) -> str:
@@ -346,7 +347,7 @@ def _key(client: Client, folder: str) -> str:
 def _without_graph(said: Said) -> Said:
     """Without what was asked by an id that is the old project's."""
     return (
-        (where, text) for where, text in said if not where.startswith(("/api/graph", "/api/export {'part': 'event'"))
+        (where, text) for where, text in said if not where.startswith(("/api/memories", "/api/export {'part': 'event'"))
     )
 
 

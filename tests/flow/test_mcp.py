@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -86,22 +85,21 @@ def test_the_sdk_understands_every_answer_in_either_era(era: str, home: Home, pr
             assert client.instructions == INSTRUCTIONS
         listed = await client.list_tools()
         assert [tool.name for tool in listed.tools] == [tool["name"] for tool in TOOLS]
-        # The client checks each answer against the schema that the tool promised.
         found = await client.call_tool("memory_search", {"query": "slots utc"})
-        assert found.structured_content["results"][0]["id"] == id
+        assert id in found.content[0].text
         got = await client.call_tool("memory_get", {"ids": [id]})
         assert "two venues lie in different zones" in got.content[0].text
         line = await client.call_tool("memory_timeline", {"id": id})
-        assert line.structured_content["entries"][0]["place"] == "here"
+        assert f"[decision] {id}" in line.content[0].text
         asked = await client.call_tool("memory_context", {"query": "how are slots stored?"})
-        assert id in asked.structured_content["context"]
+        assert id in asked.content[0].text
         kept = await client.call_tool("memory_remember", {"kind": "learning", "title": "The clock is UTC in tests"})
-        assert kept.structured_content["id"].startswith("lea-")
+        assert kept.content[0].text.startswith("lea-")
         handed = await client.call_tool("memory_handoff", {"message": "Half done", "next": ["the other half"]})
-        assert handed.structured_content["kind"] == "handoff"
+        assert handed.content[0].text.startswith("han-")
         nothing = await client.call_tool("memory_search", {"query": "zebra"})
         assert not nothing.is_error
-        assert nothing.structured_content["results"] == []
+        assert "Nothing that is remembered" in nothing.content[0].text
 
     alone.run(work, era=era)
 
@@ -148,19 +146,18 @@ WRONG = [
     ("memory_search", {"query": "  "}, "`query` must not be empty"),
     ("memory_search", {"query": 3}, "`query` must be text"),
     ("memory_search", {"query": "x", "kinds": ["decisions"]}, "one of turn, summary, handoff, decision"),
-    ("memory_search", {"query": "x", "limit": 0}, "`limit` must be from 1 to 50"),
+    ("memory_search", {"query": "x", "limit": 0}, "`limit` must be a whole number from 1 to 50"),
     ("memory_search", {"query": "x", "limit": "many"}, "`limit` must be a whole number"),
     ("memory_search", {"query": "x", "compact": "yes"}, "`compact` must be true or false"),
     ("memory_search", {"query": "x", "since": "last tuesday"}, "use 30m, 12h, 7d, 2w or 2026-01-31"),
     ("memory_search", {"query": "x", "words": "y"}, "has no argument 'words'"),
-    ("memory_search", {"query": "x", "project": "/somewhere/else"}, "foreword search --project PATH"),
+    ("memory_search", {"query": "x", "project": "/somewhere/else"}, "has no argument 'project'"),
     ("memory_search", {"query": "x" * 2001}, "at most 2000 characters"),
     ("memory_get", {"ids": []}, "`ids` must be a list of 1 to 20 texts"),
     ("memory_get", {"ids": ["dec-nowhere1"]}, 'memory_search("...") finds ids'),
     ("memory_timeline", {}, "needs either an id or a query"),
     ("memory_timeline", {"id": " ", "query": " "}, "needs either an id or a query"),
     ("memory_timeline", {"id": "dec-nowhere1"}, "no memory of this project has the id dec-nowhere1"),
-    ("memory_context", {"category": "everything"}, "one of rules, decisions"),
     ("memory_remember", {"kind": "summary", "title": "x"}, "one of decision, pattern"),
     ("memory_remember", {"kind": "decision"}, "needs `title`"),
     ("memory_handoff", {"message": ""}, "`message` must not be empty"),
@@ -224,7 +221,6 @@ def test_no_stored_text_can_pass_for_another_record_or_leave_its_frame(agent: Ag
         assert all(any(id in line for id in ids) for line in heads)
         assert not any(line.startswith(("#", "```", "  why: forged")) and "Found" not in line for line in lines)
         assert "<" not in result.content[0].text
-        assert "<" not in json.dumps(result.structured_content)
 
 
 def test_another_projects_memory_is_not_to_be_had_in_any_way(
@@ -247,7 +243,7 @@ def test_another_projects_memory_is_not_to_be_had_in_any_way(
     ):
         assert "canary" not in agent.call(tool, arguments).replace("zebra canary'", "")
     assert "canary" in agent.call("memory_search", {"query": "zebra"}, FOREWORD_PROJECT=str(other))
-    assert ours in agent.call("memory_search", {"query": "zebra", "project": project})
+    assert ours in agent.call("memory_search", {"query": "zebra"})
 
 
 def test_a_project_variable_that_was_inherited_from_another_host_says_nothing(
@@ -309,23 +305,6 @@ def test_the_same_said_twice_is_one_memory(agent: Agent, worker: Client, project
         agent.call("memory_remember", {"kind": "decision", "title": title, "why": "zones"})
     found = worker.get("/api/search", q="utc", project_path=project)["results"]
     assert [each["seen"] for each in found] == [2]
-
-
-def test_a_scope_or_a_category_narrows_an_answer(alone: Agent, start, project: str):
-    worker: Client = start()
-    here = keep(worker, project, "zebra in this project")
-    everywhere = keep(worker, project, "zebra everywhere", scope="universal")
-    rule = keep(worker, project, "zebra as a rule", kind="preference")
-    asked = {"query": "zebra"}
-    all_of_it = alone.call("memory_context", asked)
-    assert all(id in all_of_it for id in (here, everywhere, rule))
-    universal = alone.call("memory_context", {**asked, "scope": "universal"})
-    assert everywhere in universal
-    assert here not in universal
-    rules = alone.call("memory_context", {**asked, "category": "rules"})
-    assert rule in rules
-    assert here not in rules
-    assert "Nothing to tell" in alone.call("memory_context", {**asked, "scope": "language"})
 
 
 # -- the session behind a call --------------------------------------------------------------------------------------

@@ -87,19 +87,6 @@ def test_a_line_of_ten_megabytes_is_answered_and_one_that_never_ends_is_refused(
     assert [each["id"] for each in endless] == [None, "alive"]
 
 
-def test_a_batch_is_answered_in_one_line(home: Home, project: str, start):
-    start()
-    batch = [
-        {"jsonrpc": "2.0", "id": 1, "method": "ping"},
-        {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "memory_context", "arguments": {}}},
-        3,
-    ]
-    [told] = served(home, project, json.dumps(batch).encode() + b"\n")
-    assert [each["id"] for each in told] == [1, 2, None]
-    assert served(home, project, json.dumps(batch[1:2]).encode() + b"\n") == []
-
-
 def test_many_calls_at_once_are_each_answered_once_in_whole_lines(home: Home, project: str, start):
     start()
     lines = [call(number, "memory_search", query=f"zebra {number}") for number in range(100)]

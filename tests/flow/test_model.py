@@ -69,8 +69,7 @@ def test_the_ledger_and_the_cap_survive_the_worker(home, start, server, run, mon
     server.answer = data({"word": "walrus"}, usage=(250, 10))
     assert json.loads(run("model", "try", "--json"))["ok"]
     assert "which are spent" in run("model", "try", code=1)
-    kept = start().get("/api/model", ledger=10)
-    assert [each["outcome"] for each in kept["ledger"]] == ["refused:cap", "ok", "ok"]
+    kept = start().get("/api/model")
     assert (kept["spent_tokens"], kept["daily_tokens"], len(server.requests)) == (300, 300, 2)
     assert {headers["Authorization"] for _, headers, _ in server.requests} == {f"Bearer {KEY}"}
     end_worker(home)
@@ -88,8 +87,7 @@ def test_what_is_wrong_is_told_with_the_way_out(home, start, server, run):
     change(home, "model_provider", "openai")
     server.answer = status(401)
     wait_for(lambda: "401" in run("model", "try", code=1))
-    assert "failed, paused for" in run("doctor")
-    assert "failed, paused for" in run("model")
+    assert "usable" in run("model")
 
 
 def test_a_worker_leaves_at_once_while_it_asks_and_capture_goes_on(home, start, server, project, monkeypatch):

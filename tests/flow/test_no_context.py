@@ -160,4 +160,4 @@ def test_the_command_line_tells_a_silence_that_is_newer_than_what_was_given(
     assert answer["silence"]["rejected"]
     assert answer["injection"]["text"]
     assert "left out" in said("explain", answer["silence"]["id"])
-    assert "2 times: 1 × nothing" in said("sessions", "s1")
+    assert said("sessions", "s1").count("1 × nothing") == 2

@@ -38,11 +38,11 @@ def run(home: Home, folder: str, *words: str, fails: bool = False) -> str:
     return ended.stderr if fails else ended.stdout
 
 
-def asked(home: Home, folder: str, *words: str) -> Any:
+def run_json(home: Home, folder: str, *words: str) -> Any:
     return json.loads(run(home, folder, *words, "--json"))
 
 
-def told(worker: Client, folder: str, prompt: str = "", **more: Any) -> str:
+def context_of(worker: Client, folder: str, prompt: str = "", **more: Any) -> str:
     return str(worker.get("/api/context", project_path=folder, prompt=prompt, preview=1, **more)["context"])
 
 
@@ -55,101 +55,74 @@ def keep(worker: Client, folder: str, title: str, kind: str = "decision", **more
 
 
 def test_open_goals_are_listed_and_those_that_are_done_on_request(home: Home, worker: Client, project: str, other: str):
-    asked(home, other, "goal", "add", "Theirs")
-    first = asked(home, project, "goal", "add", "Ship the shop")["goal"]["id"]
-    second = asked(home, project, "goal", "add", "Pay by card")["goal"]["id"]
-    asked(home, project, "goal", "done", first, "--outcome", "since 2.1")
+    run_json(home, other, "goal", "add", "Theirs")
+    first = run_json(home, project, "goal", "add", "Ship the shop")["id"]
+    second = run_json(home, project, "goal", "add", "Pay by card")["id"]
+    run_json(home, project, "goal", "done", first, "--outcome", "since 2.1")
     assert run(home, project, "goal", "list") == f"[ ] {second}  Pay by card\n"
     assert run(home, project, "goal", "list", "--all") == (
         f"[ ] {second}  Pay by card\n[x] {first}  Ship the shop\n      = since 2.1\n"
     )
-    run(home, project, "undo", "--yes")
-    assert [goal["id"] for goal in asked(home, project, "goal", "list")["goals"]] == [first, second]
+    run(home, project, "undo")
+    assert [goal["id"] for goal in run_json(home, project, "goal", "list")["goals"]] == [first, second]
 
 
 def test_a_prompt_about_goals_is_told_the_open_ones(worker: Client, project: str):
     def add(title: str) -> str:
-        return str(worker.post("/api/goals", {"title": title, "project_path": project})["goal"]["id"])
+        return keep(worker, project, title, kind="goal", detail={"status": "open"})
 
     still_open, reached = add("Ship the shop"), add("Choose a name")
     worker.post(f"/api/goals/{reached}", {})
-    text = told(worker, project, "which milestone is next?")
+    text = context_of(worker, project, "which milestone is next?")
     assert still_open in text
     assert reached not in text
-    assert still_open not in told(worker, project, "why does the shop not ship?")
+    assert still_open not in context_of(worker, project, "why does the shop not ship?")
 
 
 # ---- links
 
 
 def test_links_are_walked_both_ways(home: Home, worker: Client, project: str):
-    decision = keep(worker, project, "Slots are held for a minute", files=["rooms/slots.py"])
-    failure = keep(
-        worker,
-        project,
-        "double booking",
-        kind="failure",
-        files=["rooms/slots.py"],
-        functions=["hold"],
-        detail={"fixed_by": "hold() takes the lock first"},
-    )
-    change = keep(
-        worker, project, "hold() in rooms/slots.py", kind="change", files=["rooms/slots.py"], functions=["hold"]
-    )
-    keep(worker, project, "unrelated", files=["README.md"])
-    run(home, project, "graph", change, "--link", "resolves", failure)
-    run(home, project, "graph", decision, "--link", "relates-to", failure)
-    assert run(home, project, "graph", change) == (
-        f"[change] {change}  hold() in rooms/slots.py\n"
-        f"  resolves -> [failure] {failure}  double booking\n"
-        f"    <- relates-to [decision] {decision}  Slots are held for a minute\n"
-    )
-    assert decision not in run(home, project, "graph", change, "--hops", "1")
-    run(home, project, "graph", change, "--unlink", "resolves", failure)
-    assert asked(home, project, "graph", change)["beyond"] == []
-    assert "is no link" in run(home, project, "graph", change, "--unlink", "resolves", failure, fails=True)
-    assert "one of supersedes" in run(home, project, "graph", change, "--link", "likes", failure, fails=True)
+    first, second, third = (keep(worker, project, f"zebra {name}") for name in ("one", "two", "three"))
+    keep(worker, project, "unrelated")
+    for old, new in ((first, second), (second, third)):
+        worker.post("/api/supersede", {"old": old, "new": new})
+    head, *linked = run(home, project, "graph", second).splitlines()
+    assert head == f"[decision] {second}  zebra two (superseded)"
+    assert set(linked) == {
+        f"  supersedes -> [decision] {first}  zebra one (superseded)",
+        f"  <- supersedes [decision] {third}  zebra three",
+    }
     assert "give either the id" in run(home, project, "graph", fails=True)
 
 
-def test_two_projects_are_not_linked(worker: Client, project: str, other: str):
-    ends = {"source": keep(worker, project, "a"), "target": keep(worker, other, "b")}
+def test_one_project_does_not_supersede_what_holds_in_another(worker: Client, project: str, other: str):
     with pytest.raises(BadRequest):
-        worker.post("/api/links", {**ends, "relation": "relates-to"})
+        worker.post("/api/supersede", {"old": keep(worker, project, "a"), "new": keep(worker, other, "b")})
 
 
 # ---- what a project is
 
 
-def test_facts_are_told_at_the_start_and_where_a_prompt_asks_for_them(
-    home: Home, worker: Client, project: str, other: str
-):
-    keep(worker, other, "zebra secret of the depot")
-    words = ("--role", "sells things", "--contract", "GET /cart stays", "--depends-on", "payments", "--related", other)
-    facts = asked(home, project, "project", "set", *words)["facts"]
-    assert facts == {
-        "role": "sells things",
-        "contracts": ["GET /cart stays"],
-        "depends_on": ["payments"],
-        "related": ["depot"],
-    }
-    line = "- Project: sells things; contracts: GET /cart stays; depends on: payments; related to: depot"
-    assert line in told(worker, project)
-    assert "GET /cart stays" in told(worker, project, "do we break a contract by this?")
-    assert "sells things" not in told(worker, project, "why is the button green?")
-    assert "zebra" not in told(worker, project, "dependencies on the depot and its zebra secret")
-    asked(home, project, "project", "set", "--contract", "")
-    assert "contracts" not in asked(home, project, "project", "show")["facts"]
+def test_facts_are_told_at_the_start_and_where_a_prompt_asks_for_them(home: Home, worker: Client, project: str):
+    words = ("--role", "sells things", "--contract", "GET /cart stays", "--depends-on", "payments")
+    facts = run_json(home, project, "project", "set", *words)["facts"]
+    assert facts == {"role": "sells things", "contracts": ["GET /cart stays"], "depends_on": ["payments"]}
+    assert "- Project: sells things; contracts: GET /cart stays; depends on: payments" in context_of(worker, project)
+    assert "GET /cart stays" in context_of(worker, project, "do we break a contract by this?")
+    assert "sells things" not in context_of(worker, project, "why is the button green?")
+    run_json(home, project, "project", "set", "--contract", "")
+    assert "contracts" not in run_json(home, project, "project", "show")["facts"]
     assert "nothing is to be set" in run(home, project, "project", "set", fails=True)
 
 
 def test_a_project_shows_where_it_was_seen_and_what_it_holds(home: Home, worker: Client, project: str):
     keep(worker, project, "zebra")
-    shown = asked(home, project, "project", "show")
+    shown = run_json(home, project, "project", "show")
     assert (shown["name"], shown["roots"], shown["kinds"]) == ("shop", [project], {"decision": 1})
     assert "shop" in run(home, project, "project", "list")
     run(home, project, "project", "set", "--name", "The Shop")
-    assert asked(home, project, "project", "show", "The Shop")["key"] == shown["key"]
+    assert run_json(home, project, "project", "show", "The Shop")["key"] == shown["key"]
     assert "no project is known" in run(home, project, "project", "show", "nowhere", fails=True)
 
 
@@ -158,7 +131,7 @@ def test_a_project_is_switched_off_and_on_with_its_aliases(home: Home, worker: C
     keep(worker, project, "zebra", kind="preference")
     assert "off" in run(home, project, "project", "off")
     assert set(load(home, {}).settings.off_projects) == {f"dir:{project}", f"dir:{other}"}
-    wait_for(lambda: not told(worker, other))
+    wait_for(lambda: not context_of(worker, other))
     assert "on" in run(home, project, "project", "on")
     assert load(home, {}).settings.off_projects == ()
 
@@ -173,10 +146,10 @@ def test_an_alias_is_this_project_for_whoever_reads_or_writes(
     run(home, project, "project", "alias", other)
     theirs = keep(worker, other, "zebra of theirs", kind="preference")
     for folder in (project, other):
-        assert all(rule in told(worker, folder) for rule in ("zebra of ours", "zebra of theirs"))
+        assert all(rule in context_of(worker, folder) for rule in ("zebra of ours", "zebra of theirs"))
         found = worker.get("/api/search", q="zebra", project_path=folder)["results"]
         assert {each["id"] for each in found} == {ours, theirs}
-        assert "foreword: notes from earlier sessions in shop" in told(worker, folder)
+        assert "foreword: notes from earlier sessions in shop" in context_of(worker, folder)
     end_worker(home)
     host.write_hook()
     start = {"session_id": "s1", "cwd": other, "hook_event_name": "SessionStart", "source": "startup"}
@@ -189,7 +162,7 @@ def test_an_alias_ends_and_never_chains(home: Home, worker: Client, project: str
     assert "counts as" in run(home, third, "project", "alias", other, fails=True)
     assert "this project already" in run(home, project, "project", "alias", other, fails=True)
     assert "has aliases of its own" in run(home, third, "project", "alias", project, fails=True)
-    run(home, project, "project", "unalias", other)
+    run(home, project, "project", "alias", other, "--off")
     keep(worker, other, "zebra alone")
     assert worker.get("/api/search", q="zebra", project_path=project)["results"] == []
     assert "merge" in run(home, project, "project", "alias", other, fails=True)
@@ -219,31 +192,29 @@ def test_a_folder_whose_remote_came_later_finds_its_memory_again(home: Home, wor
     (folder / ".git").mkdir(parents=True)
     (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     session = {"session_id": "s1", "cwd": str(folder), "hook_event_name": "UserPromptSubmit"}
-    said = {**session, "prompt": "let's use zebra stripes because they are easy to see"}
-    worker.post("/api/events", {"host": "claude-code", "event": "UserPromptSubmit", "payload": said})
+    printed = {**session, "prompt": "let's use zebra stripes because they are easy to see"}
+    worker.post("/api/events", {"host": "claude-code", "event": "UserPromptSubmit", "payload": printed})
     over = {**session, "hook_event_name": "SessionEnd"}
     worker.post("/api/events", {"host": "claude-code", "event": "SessionEnd", "payload": over})
-    old = asked(home, str(folder), "project", "show")["key"]
+    old = run_json(home, str(folder), "project", "show")["key"]
     wait_for(lambda: worker.get("/api/search", q="zebra stripes", project_path=str(folder))["results"])
     before = worker.get("/api/search", q="zebra stripes", project_path=str(folder))["results"]
 
     (folder / ".git" / "config").write_text('[remote "origin"]\n\turl = https://example.com/a/repo.git\n')
     wait_for(lambda: worker.get("/api/search", q="zebra", project_path=str(folder))["project"] != old)
     keep(worker, str(folder), "elsewhere")
-    shown = asked(home, str(folder), "project", "show")
+    shown = run_json(home, str(folder), "project", "show")
     assert shown["hints"] == [
         f"this folder was known as {old} ({len(before)} memories): `foreword project merge {old}`"
     ]
-    assert f"{old} -> {shown['key']}" in run(home, str(folder), "project", "merge", old, "--dry-run")
-    assert worker.get("/api/sessions", project_path=str(folder))["sessions"] == []
-    moved = asked(home, str(folder), "project", "merge", old, "--yes")
+    moved = run_json(home, str(folder), "project", "merge", old, "--yes")
     assert moved["rows"]["sessions"] == 1
     after = worker.get("/api/search", q="zebra stripes", project_path=str(folder))["results"]
     assert {each["id"] for each in after} == {each["id"] for each in before}
-    assert asked(home, str(folder), "project", "show")["hints"] == []
+    assert run_json(home, str(folder), "project", "show")["hints"] == []
 
     # The same session goes on: what it said is the same memory, and seen where it is now.
-    worker.post("/api/events", {"host": "claude-code", "event": "UserPromptSubmit", "payload": {**said, "id": 2}})
+    worker.post("/api/events", {"host": "claude-code", "event": "UserPromptSubmit", "payload": {**printed, "id": 2}})
     worker.post(
         "/api/events", {"host": "claude-code", "event": "Stop", "payload": {**session, "hook_event_name": "Stop"}}
     )
@@ -255,12 +226,12 @@ def test_a_folder_whose_remote_came_later_finds_its_memory_again(home: Home, wor
 def test_what_is_switched_differently_is_not_made_one(home: Home, worker: Client, project: str, other: str):
     keep(worker, other, "zebra")
     home.config.write_text(f'off_projects = ["{other}"]\n')
-    wait_for(lambda: asked(home, other, "project", "show")["switches"]["off_projects"])
+    wait_for(lambda: run_json(home, other, "project", "show")["switches"]["off_projects"])
     assert "switched alike" in run(home, project, "project", "merge", other, "--yes", fails=True)
 
 
 def test_an_unknown_memory_is_told(worker: Client):
-    for ask in (lambda: worker.get("/api/graph/dec-00000000"), lambda: worker.post("/api/goals/x", {})):
+    for ask in (lambda: worker.get("/api/memories/dec-00000000", full=1), lambda: worker.post("/api/goals/x", {})):
         with pytest.raises(NotFound):
             ask()
 
@@ -271,6 +242,6 @@ def test_a_merge_says_before_it_asks_that_it_cannot_be_undone(worker, home, proj
     assert "cannot be undone" in run(home, project, "project", "merge", "--help")
     assert "not a terminal" in run(home, project, "project", "merge", other, fails=True)
     run(home, project, "project", "merge", other, "--yes")
-    assert "stay one" in run(home, project, "undo", "--yes", fails=True)
-    found = [each["title"] for each in asked(home, other, "search", "walrus")["results"]]
+    assert "stay one" in run(home, project, "undo", fails=True)
+    found = [each["title"] for each in run_json(home, other, "search", "walrus")["results"]]
     assert sorted(found) == ["Walrus of the depot", "Walrus of the shop"]

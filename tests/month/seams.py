@@ -46,14 +46,14 @@ class User:
 
     def goal(self, title: str) -> None:
         told = self.asks("goal", "add", title, "--project", str(self.root))
-        self._goals[title] = told["goal"]["id"]
+        self._goals[title] = told["id"]
 
     def reached(self, title: str) -> None:
         self.says("goal", "done", self._goals[title])
 
     def review(self, answers: dict[str, bool]) -> list[str]:
         """Say yes or no to what waits, by the words in it; the ids of what was refused or thrown away."""
-        waiting = self.asks("review", "--list", "--project", str(self.root))
+        waiting = self.asks("review", "--project", str(self.root))
         refused = []
         for what, yes, no in (("proposals", "accept", "refuse"), ("notes", "promote", "discard")):
             for memory in waiting[what]:
@@ -72,7 +72,7 @@ class User:
 
     def reads(self) -> dict[str, str]:
         """What `foreword review`, `goal list` and `stats` tell."""
-        asked = (("review", "--list"), ("goal", "list", "--all"), ("stats",))
+        asked = (("review",), ("goal", "list", "--all"), ("stats",))
         return {f"foreword {' '.join(words)}": self.says(*words, "--project", str(self.root)) for words in asked}
 
 

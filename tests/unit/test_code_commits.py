@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from foreword.code import changed_functions, git
-from foreword.code.commits import FILES, is_own
+from foreword.code.commits import FILES, changed_functions, is_own
 from foreword.errors import BadRequest
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed: real histories untested")
@@ -52,9 +51,10 @@ class Repository:
         self.git("commit", "--quiet", "--allow-empty", "--message", f"c{self.minutes}")
         return self.git("rev-parse", "HEAD")
 
-    def told(self, **asked: object) -> list[list[tuple[str, str, str]]]:
-        found = changed_functions(str(self.folder), **asked)  # type: ignore[arg-type]
-        return [[(each.what, each.file, each.function) for each in commit.changes] for commit in found]
+    def told(self) -> list[list[tuple[str, str, str]]]:
+        hashes = self.git("rev-list", "--no-merges", "HEAD").split()
+        found = changed_functions(str(self.folder), hashes)
+        return [[(each.what, each.file, each.function) for each in changes] for _, changes in found]
 
 
 @pytest.fixture
@@ -69,37 +69,24 @@ def test_commits_tell_their_functions_newest_first(repo: Repository):
     first = repo.commit(x_DOT_py=ONE)
     second = repo.commit(x_DOT_py=ONE.replace("return 2", "return 3"), y_DOT_js="function z(q) {}\n")
     third = repo.commit(x_DOT_py=None)
-    found = list(changed_functions(str(repo.folder)))
-    assert [(each.hash, each.at) for each in found] == [
-        (third, NOON + 180.0),
-        (second, NOON + 120.0),
-        (first, NOON + 60.0),
-    ]
+    found = list(changed_functions(str(repo.folder), [third, second, first]))
+    assert [hash for hash, _ in found] == [third, second, first]
     assert repo.told() == [
         [("DELETED", "x.py", "a"), ("DELETED", "x.py", "B"), ("DELETED", "x.py", "B.c")],
         [("MODIFIED", "x.py", "B.c"), ("NEW", "y.js", "z")],
         [("NEW", "x.py", "a"), ("NEW", "x.py", "B"), ("NEW", "x.py", "B.c")],
     ]
-    (modified, new) = found[1].changes
+    (modified, new) = found[1][1]
     assert (modified.signature, modified.line, modified.end_line) == ("B.c(self)", 6, 7)
     assert new.signature == "z(q)"
 
 
 def test_what_is_asked_is_safe_and_bounded(tmp_path_factory, tmp_path: Path):
-    # Never more than the limit and never older than asked.
-    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
-    for number in range(4):
-        repo.commit(x_DOT_py=f"def f{number}(): pass\n")
-    assert len(repo.told(limit=2)) == 2
-    assert repo.told(limit=0) == []
-    assert len(repo.told(since=NOON + 150.0)) == 2
-    assert len(repo.told(revisions="HEAD~1")) == 3
-    assert len(repo.told(revisions="HEAD~2..HEAD")) == 2
     # A revision is never an option.
     repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     repo.commit(x_DOT_py=ONE)
     with pytest.raises(BadRequest):
-        repo.told(revisions=f"--output={tmp_path / 'written'}")
+        list(changed_functions(str(repo.folder), [f"--output={tmp_path / 'written'}"]))
     assert not (tmp_path / "written").exists()
     # Code of others and of tools is passed over.
     repo = Repository(tmp_path_factory.mktemp("r") / "repo")
@@ -145,33 +132,14 @@ def test_renames_odd_names_and_missing_blobs_are_no_surprise(tmp_path_factory):
     (repo.folder / "latin.py").write_bytes(b"def g(): return '\xe4'\n")
     repo.commit()
     assert sorted(repo.told()[0]) == [("NEW", "latin.py", "g"), ("NEW", "ä b\n'\".py", "f")]
-    # Blobs come in their order and what is missing or too large is none.
-    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
-    repo.commit(a="one", b="a longer one")
-    names = [repo.git("rev-parse", f"HEAD:{name}") for name in ("a", "b")]
-    with git.Blobs(str(repo.folder), largest=5) as blobs:
-        assert blobs.read([names[0], "1" * 40, names[1], names[0]]) == [b"one", None, None, b"one"]
-        assert blobs.read([repo.git("rev-parse", "HEAD"), names[0]]) == [None, b"one"]
 
 
 def test_no_repository_no_git_and_no_commits_are_told(
     tmp_path: Path, repo: Repository, monkeypatch: pytest.MonkeyPatch
 ):
-    assert repo.told() == []
     (tmp_path / "plain").mkdir()
     with pytest.raises(BadRequest, match="no git repository"):
-        list(changed_functions(str(tmp_path / "plain")))
+        list(changed_functions(str(tmp_path / "plain"), ["0" * 40]))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(BadRequest, match="cannot start git"):
-        list(changed_functions(str(repo.folder)))
-
-
-def test_a_git_that_hangs_over_a_blob_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    (tmp_path / "git").write_text("#!/bin/sh\nexec sleep 60\n")
-    (tmp_path / "git").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    with (
-        git.Blobs(str(tmp_path), largest=10, patience=0.2) as blobs,
-        pytest.raises(BadRequest, match="printed no"),
-    ):
-        blobs.read(["0" * 40])
+        list(changed_functions(str(repo.folder), ["0" * 40]))

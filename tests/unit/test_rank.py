@@ -1,7 +1,6 @@
 """rank: one formula, every factor told, the same order every time."""
 
 import math
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -174,7 +173,7 @@ def test_the_code_it_is_about_votes():
         a_hit("y", kind="decision", score=3.0, files=("a.py",)),
     ]
     same = [a_hit(id, kind="decision", source="structure", score=5.0, files=("a.py",)) for id in "xy"]
-    few, many = (ranked(*said, *(replace(hit, size=size) for hit in same)) for size in (2, 200))
+    few, many = (ranked(*said, *(hit._replace(size=size) for hit in same)) for size in (2, 200))
     assert few[1].score == pytest.approx(few[0].score / 3, rel=0.01)
     assert many[1].score > 0.7 * many[0].score
     # What names no code is judged by its words alone.

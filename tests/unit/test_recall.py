@@ -640,7 +640,7 @@ def test_hits_without_a_title_or_of_an_unknown_kind_break_nothing():
     class Odd(InMemory):
         def by_words(self, query):
             return [
-                replace(hit, memory=replace(hit.memory, kind="rumour", title="")) for hit in super().by_words(query)
+                hit._replace(memory=replace(hit.memory, kind="rumour", title="")) for hit in super().by_words(query)
             ]
 
     got = ask(Odd([a_memory("x", id="dec-00000001", body=STORY)]), "question", TOPIC)

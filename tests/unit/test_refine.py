@@ -11,64 +11,43 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from foreword.llm.client import Completed
-from foreword.llm.refine import (
-    ITEM,
-    ITEMS,
-    MOST_IN,
-    SCHEMA,
-    SYSTEM,
-    TEXT,
-    TITLE,
-    Decision,
-    Draft,
-    Refined,
-    plain,
-    refine,
-)
-from foreword.llm.schema import BadShape, checked
-from foreword.models import TRUSTS
+from foreword.llm.refine import ITEM, ITEMS, MOST_IN, SYSTEM, TEXT, TITLE, Refined, apply, draft_of, plain, refine
+from foreword.models import TRUSTS, Memory
 from foreword.recall.tokens import count
 from foreword.redact import redact
 from tests.tables import table
 from tests.talking import FULL
 
 FENCE = "f00dfeed12345678"
-DRAFT = Draft(
-    request="Add a waiting list for evenings that are full",
-    done="Added rooms/waiting.py with offer_slot(); 7 tests pass",
-    learned=("02:00 happens twice on the night the clocks go back",),
-    next=("send the offer by mail",),
-    files=("rooms/waiting.py", "rooms/bookings.py"),
-    decisions=(Decision("One SQLite file", "one writer"),),
-    failures=("IntegrityError: UNIQUE constraint failed: bookings.room_id",),
-)
-EMPTY = {"title": "", "request": "", "done": "", "learned": [], "decisions": [], "next": []}
+DRAFT = [
+    "request: Add a waiting list for evenings that are full",
+    "done: Added rooms/waiting.py with offer_slot(); 7 tests pass",
+    "learned: 02:00 happens twice on the night the clocks go back",
+    "decided: One SQLite file | one writer",
+    "failed: IntegrityError: UNIQUE constraint failed: bookings.room_id",
+    "next: send the offer by mail",
+    "files: rooms/waiting.py, rooms/bookings.py",
+]
 SECRET = "ghp_" + "a1B2" * 9
 
 
 class Says:
-    """A model that says the same whatever it is asked, and remembers what that was."""
+    """A model that answers the same to every prompt, and remembers the prompt."""
 
-    provider, name, where = "fake", "f-1", "nowhere"
+    def __init__(self, **answer) -> None:
+        self.answer, self.prompt = answer, ""
 
-    def __init__(self, **said) -> None:
-        self.said, self.prompt, self.system = {**EMPTY, **said}, "", ""
-
-    def complete(self, prompt, *, system, schema, most_tokens, seconds):
-        self.prompt, self.system = prompt, system
-        return Completed(checked(schema, self.said), json.dumps(self.said), 1, 1, 1.0)
-
-    def close(self) -> None:
-        pass
+    def __call__(self, prompt):
+        self.prompt = prompt
+        return self.answer
 
 
-def refined(given=DRAFT, *, excerpts=(), trusts=("agent",), **said) -> Refined | None:
-    return refine(Says(**said), given, excerpts=excerpts, trusts=trusts, fence=FENCE)
+def refined(draft=DRAFT, *, excerpts=(), trusts=("agent",), **answer) -> Refined | None:
+    return refine(Says(**answer), draft, model="f-1", excerpts=excerpts, trusts=trusts, fence=FENCE)
 
 
 def texts(got: Refined) -> list[str]:
-    decided = [text for each in got.decisions for text in (each.what, each.why)]
+    decided = [text for each in got.decisions for text in each]
     return [got.title, got.request, got.done, *got.learned, *decided, *got.next]
 
 
@@ -80,20 +59,25 @@ def test_a_good_answer_is_kept_and_nothing_else_has_a_place():
         request=FULL["request"],
         done=FULL["done"],
         learned=tuple(FULL["learned"]),
-        decisions=(Decision("Keep it in SQLite", "one writer"),),
+        decisions=(("Keep it in SQLite", "one writer"),),
         next=tuple(FULL["next"]),
         source="model:f-1",
         trust="agent",
     )
-    # Nothing usable is none and nothing to read is not asked.
+    # Nothing usable is None, and with nothing to read no model is called.
     assert refined() is None
     assert refined(title="See evil.example") is None
-    asked = Says(title="A title")
-    assert refine(asked, Draft(), excerpts=["", " \n"], fence=FENCE) is None
-    assert asked.prompt == ""
-    # There is no place for a rule.
-    assert vars(SCHEMA)["fields"].keys() == EMPTY.keys()
-    assert not {"preference", "correction", "rule", "kind", "scope"} & set(Refined.__match_args__)
+    model = Says(title="A title")
+    assert refine(model, [], model="m", excerpts=["", " \n"], fence=FENCE) is None
+    assert model.prompt == ""
+
+
+@table(
+    "answer", [{"title": 5}, {"title": "x" * 10_000}, {"learned": "ab"}, {"learned": [["a"], {}]}, {"decisions": ["a"]}]
+)
+def test_what_is_not_of_the_form_is_left_out(answer):
+    assert refined(**answer) is None
+    assert refined(**{"request": "Add a list", **answer}).request == "Add a list"
 
 
 @table(
@@ -114,10 +98,10 @@ def test_its_trust_is_the_lowest_of_its_inputs_and_never_the_users(trusts, lowes
 # ---- what the model is given
 
 
-def prompt_of(given=DRAFT, *, excerpts=(), fence=FENCE) -> str:
-    asked = Says()
-    refine(asked, given, excerpts=excerpts, fence=fence)
-    return asked.prompt
+def prompt_of(draft=DRAFT, *, excerpts=(), fence=FENCE) -> str:
+    model = Says()
+    refine(model, draft, model="m", excerpts=excerpts, fence=fence)
+    return model.prompt
 
 
 LONG = st.text(max_size=3000)
@@ -126,8 +110,7 @@ LONG = st.text(max_size=3000)
 @given(LONG, st.lists(LONG, max_size=6), st.lists(LONG, max_size=12))
 @example("walrus " * 5000, ["版本" * 5000] * 9, ["🐳" * 4000] * 30)
 def test_a_prompt_never_costs_more_than_its_cap(request, excerpts, lines):
-    draft = Draft(request=request, done=request, learned=tuple(lines), next=tuple(lines), failures=tuple(lines))
-    prompt = prompt_of(draft, excerpts=excerpts)
+    prompt = prompt_of(["request: x", request, *lines], excerpts=excerpts)
     assert count(prompt) + count(SYSTEM) <= MOST_IN * 1.02  # the parts are counted, and a part alone costs a bit less
 
 
@@ -148,7 +131,7 @@ def test_what_the_model_is_given_holds_no_secret_and_every_excerpt():
     assert "the short one" in prompt
     assert "版" in prompt
     # No secret or private part is sent.
-    draft = Draft(request=f"why does {SECRET} fail", files=(f"a/{SECRET}.py",), done="<private>the merger</private>")
+    draft = [f"why does {SECRET} fail", f"files: a/{SECRET}.py", "<private>the merger</private>"]
     prompt = prompt_of(draft, excerpts=["x" * 590 + SECRET + "y" * 900, f"export TOKEN={SECRET}"])
     assert "a1B2" not in prompt
     assert "merger" not in prompt
@@ -177,7 +160,7 @@ MADE_UP = [
 @table("line", MADE_UP)
 def test_what_names_something_that_was_nowhere_is_dropped_alone(line):
     got = refined(title="A title", learned=[line, "The list works"], next=[line], decisions=[{"what": line, "why": ""}])
-    assert (got.learned, got.next, got.decisions, got.dropped) == (("The list works",), (), (), 3)
+    assert (got.learned, got.next, got.decisions) == (("The list works",), (), ())
     known = refined(learned=[line], excerpts=[f"it said: {line}. So."])
     assert known.learned == (line,)
 
@@ -195,21 +178,19 @@ def test_what_names_something_that_was_nowhere_is_dropped_alone(line):
 )
 def test_prose_about_what_was_read_is_kept(line):
     got = refined(title="A title", done=line)
-    assert (got.done, got.dropped) == (line, 0)
+    assert got.done == line
 
 
 def test_what_comes_back_is_cut_redacted_and_true():
     # A reason that is made up does not cost the decision.
     got = refined(decisions=[{"what": "One SQLite file", "why": "see evil.example"}])
-    assert got.decisions == (Decision("One SQLite file", ""),)
+    assert got.decisions == (("One SQLite file", ""),)
     # A long text ends at a word and lists end in time.
     got = refined(title="word " * 40, learned=[f"{each} item" for each in "abcdefghij"], next=["same", "same"])
     assert len(got.title) <= TITLE
     assert got.title.endswith("word…")
     assert len(got.learned) == ITEMS
     assert got.next == ("same",)
-    with pytest.raises(BadShape):
-        refined(title="x" * 10_000)
     # What was secret stays so on the way back.
     split = SECRET[:9] + "\u200b" + SECRET[9:]
     got = refined(title=f"Uses {split}", done=f"Key {SECRET}", excerpts=[f"{SECRET} {split}"])
@@ -237,9 +218,9 @@ def check(got: Refined | None) -> None:
 @given(st.text(max_size=400), st.lists(st.text(max_size=300), max_size=8))
 @example("a\x00b\x1b[31m\u202ec", ["\ud800", "\u200b\ufeff", "```\n# x"])
 def test_any_text_comes_out_plain_or_not_at_all(text, items):
-    said = {"title": text[:300], "request": text, "done": text, "learned": items, "next": items}
-    said["decisions"] = [{"what": each, "why": each} for each in items]
-    check(refine(Says(**said), DRAFT, excerpts=items, trusts=["user"], fence=FENCE))
+    answer = {"title": text[:300], "request": text, "done": text, "learned": items, "next": items}
+    answer["decisions"] = [{"what": each, "why": each} for each in items]
+    check(refined(excerpts=items, trusts=["user"], **answer))
 
 
 @given(st.text(max_size=300), st.integers(1, 100))
@@ -292,13 +273,51 @@ def test_a_model_that_obeys_them_gets_nothing_through_but_plain_lines(shared):
     kept = 0
     for number, payload in enumerate(payloads(shared)):
         item = payload[: ITEM * 4]
-        said = {"title": payload[: TITLE * 4], "request": payload[: TEXT * 4], "done": item, "learned": [item]}
-        said |= {"next": [item], "decisions": [{"what": item, "why": item}]}
+        answer = {"title": payload[: TITLE * 4], "request": payload[: TEXT * 4], "done": item, "learned": [item]}
+        answer |= {"next": [item], "decisions": [{"what": item, "why": item}]}
         for excerpts in ((), (payload,))[: 1 if number % 4 else 2]:  # a quarter is read too, which is slower
-            got = refine(Says(**said), DRAFT, excerpts=excerpts, trusts=["user", "tool"], fence=FENCE)
+            got = refined(excerpts=excerpts, trusts=["user", "tool"], **answer)
             check(got)
             if got is not None:
                 kept += 1
                 assert got.trust == "tool"
                 assert excerpts or not any(address.search(text) for text in texts(got))
     assert kept  # quoted prose of an attack is history too, with the trust of a tool
+
+
+# ---- drafts and summaries
+
+
+def test_a_draft_names_what_the_session_has():
+    summary = Memory(kind="summary", title="T", uid="s", files=("a.py",), detail={"done": ["d"], "learned": ["l"]})
+    failure = Memory(kind="failure", title="F", uid="f", detail={"fixed_by": "make"})
+    assert draft_of([summary, failure]) == [
+        "request: T",
+        "done: d",
+        "learned: l",
+        "failed: F; fixed by make",
+        "files: a.py",
+    ]
+
+
+def better(title="", decisions=()) -> Refined:
+    return Refined(
+        title=title, request="", done=title, learned=(), decisions=decisions, next=(), source="m", trust="agent"
+    )
+
+
+def test_the_same_decision_of_a_session_in_two_projects_is_two_memories():
+    summaries = [
+        Memory(kind="summary", title="T", uid=f"sum:{key}:s", scope=f"project:{key}", project=key, session="s")
+        for key in ("a", "b")
+    ]
+    uids = {apply(summary, better(decisions=(("Use UTC", ""),)))[1].uid for summary in summaries}
+    assert len(uids) == 2
+
+
+def test_a_summary_that_is_refined_twice_keeps_what_came_without_a_model():
+    summary = Memory(kind="summary", title="Plain", uid="sum:a:s", detail={"done": ["plain"]})
+    (once,) = apply(summary, better("Better"))
+    (twice,) = apply(once, better("Better still"))
+    assert (twice.title, twice.detail["done"]) == ("Better still", ["Better still"])
+    assert twice.detail["without_model"] == {"title": "Plain", "done": ["plain"]}

@@ -1,12 +1,12 @@
-"""What sinking promises: what tells of gone code comes last, and comes back with it; nothing sinks by mistake."""
+"""What tells of gone code is stale, and comes back with the code; nothing is stale by mistake."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from foreword.audit import PlanContext
-from foreword.maintenance.stale import LESS_CERTAIN, plan
-from foreword.models import Change, Memory, Project
+from foreword.maintenance.stale import plan
+from foreword.models import Memory, Project
 from tests.tables import table
 
 HERE = Project(key="here", name="here", root="/here")
@@ -14,11 +14,11 @@ NOW = 30 * 86_400.0
 
 
 def memory(kind: str, id: str = "x", **more: object) -> Memory:
-    given = Memory(kind, "about it", id=id, uid=id, scope=HERE.scope, project=HERE.key, trust="tool", confidence=0.8)
-    return replace(given, **{"files": ("a.py",), **more})
+    made = Memory(kind, "about it", id=id, uid=id, scope=HERE.scope, project=HERE.key, trust="tool", confidence=0.8)
+    return replace(made, **{"files": ("a.py",), **more})
 
 
-def about(there: dict[str, tuple[str, ...]] | None, changes: tuple[Change, ...] = (), **more: object) -> PlanContext:
+def about(there: dict[str, tuple[str, ...]] | None, **more: object) -> PlanContext:
     """What is known where these files hold these functions; None: nobody can look."""
 
     def exists(file: str, function: str) -> bool | None:
@@ -26,7 +26,7 @@ def about(there: dict[str, tuple[str, ...]] | None, changes: tuple[Change, ...] 
             return None
         return file in there and (not function or function in there[file])
 
-    return replace(PlanContext(HERE, now=NOW, changes=changes, exists=exists), **more)
+    return PlanContext(HERE, now=NOW, exists=exists)._replace(**more)
 
 
 def after(memory: Memory, known: PlanContext) -> Memory:
@@ -36,14 +36,8 @@ def after(memory: Memory, known: PlanContext) -> Memory:
     return memory
 
 
-def change(
-    what: str, function: str, signature: str, *, at: float = 1.0, session: str = "s", file: str = "a.py"
-) -> Change:
-    return Change(HERE.key, file, function, what, signature, session=session, at=at)
-
-
 @table("kind", ["change", "observation", "learning"])
-def test_what_is_worth_its_code_sinks_with_it_and_comes_back_with_it(kind):
+def test_what_is_worth_its_code_is_stale_with_it_and_comes_back_with_it(kind):
     one = memory(kind, functions=("load",))
     gone = after(one, about({}))
     assert gone.status == "stale"
@@ -52,34 +46,18 @@ def test_what_is_worth_its_code_sinks_with_it_and_comes_back_with_it(kind):
     assert after(one, about({"a.py": ()})).status == "stale"
 
 
-@table("kind", ["decision", "pattern", "failure"])
-def test_what_may_hold_for_other_code_stays_and_counts_less(kind):
-    one = memory(kind)
-    gone = after(one, about({}))
-    assert (gone.status, gone.confidence) == ("active", 0.8 * LESS_CERTAIN)
-    assert gone.detail["code_gone"]["since"] == NOW
-    assert after(gone, about({})) == gone
-    assert after(gone, about({"a.py": ()})) == one
-
-
-@table("kind", ["summary", "handoff", "goal", "note", "project", "preference", "correction"])
-def test_what_is_not_about_code_is_left(kind):
+@table("kind", ["decision", "pattern", "failure", "summary", "handoff", "goal", "note", "preference", "correction"])
+def test_what_may_hold_without_its_code_is_left(kind):
     assert plan([memory(kind)], about=about({})) == ()
+    assert plan([memory("learning", trust="user")], about=about({})) == ()
 
 
-@table("kind", ["learning", "observation", "change"])
-def test_what_the_user_said_stays_and_counts_less(kind):
-    gone = after(memory(kind, trust="user"), about({}))
-    assert (gone.status, gone.confidence) == ("active", 0.8 * LESS_CERTAIN)
+def test_nothing_is_stale_where_nobody_can_look():
+    assert plan([memory("change", functions=("load",))], about=about(None)) == ()
 
 
-@table("kind", ["change", "decision"])
-def test_nothing_sinks_where_nobody_can_look(kind):
-    assert plan([memory(kind, functions=("load",))], about=about(None)) == ()
-
-
-def test_nothing_sinks_that_is_there_pinned_or_taken_back():
-    # Nothing sinks while some of its code is there.
+def test_nothing_is_stale_that_is_there_pinned_or_taken_back():
+    # Nothing is stale while some of its code is there.
     assert plan([memory("observation", files=("a.py", "b.py"))], about=about({"b.py": ()})) == ()
     two = memory("observation", functions=("load", "save"))
     assert plan([two], about=about({"a.py": ("save",)})) == ()
@@ -91,13 +69,3 @@ def test_nothing_sinks_that_is_there_pinned_or_taken_back():
     # What somebody else made stale is not brought back.
     assert plan([memory("handoff", status="stale")], about=about({"a.py": ()})) == ()
     assert plan([memory("observation", status="stale")], about=about({"a.py": ()})) == ()
-
-
-def test_a_function_that_a_session_deleted_is_gone_after_some_days():
-    # A function that a session deleted is gone after some days where nobody can look.
-    one = memory("learning", functions=("load",))
-    deleted = change("DELETED", "load", "def load(path)")
-    assert after(one, about(None, (deleted,))).status == "stale"
-    assert plan([one], about=about(None, (replace(deleted, at=NOW - 60.0),))) == ()
-    made_again = change("NEW", "load", "def load(path)", at=9.0, session="t")
-    assert plan([one], about=about(None, (made_again, deleted))) == ()

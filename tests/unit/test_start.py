@@ -261,7 +261,7 @@ def test_recent_files_are_those_of_most_and_newest_turns() -> None:
         return TurnRecord(session="s", ended=ended, edited=edited, read=read)
 
     often = [turn(n, "often.py") for n in range(20)]
-    again = [replace(turn(n, "again.py", "once.py" if n else "other.py"), session=f"s{n}") for n in range(3)]
+    again = [turn(n, "again.py", "once.py" if n else "other.py")._replace(session=f"s{n}") for n in range(3)]
     assert recent_files(again)[0] == "again.py"
     assert recent_files([*often, turn(99.0, "new.py")])[:2] == ["often.py", "new.py"]
     assert recent_files([turn(1.0, "old.py"), turn(2.0, "new.py")]) == ["new.py", "old.py"]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 from foreword.extract.actions import Action, Todo
 from foreword.extract.tasks import MOST, closes, tasks_of
 from foreword.models import Edit
+from tests.growth import assert_linear
 from tests.tables import table
 from tests.unit.test_summary import answer, edit, prompt, run, session
 
@@ -139,7 +138,6 @@ def test_what_is_finished_closes_what_an_earlier_session_left() -> None:
 
 def test_lists_few_items_and_reads_any_text_in_linear_time() -> None:
     many = "## Remaining\n" + "\n".join(f"- Offer slots of the venue number{at} by mail{at}" for at in range(4_000))
-    for text in (many, "not " * 16_000, "still open: " * 5_000, "- [ ] " * 10_000, "a," * 32_000):
-        began = time.process_time()
-        assert len(tasks_of(session(prompt("go"), answer(text[:64_000]))).open) <= MOST
-        assert time.process_time() - began < 3
+    assert len(tasks_of(session(prompt("go"), answer(many[:64_000]))).open) <= MOST
+    for piece in ("not ", "still open: ", "- [ ] ", "a,", "- Offer slots of the venue by mail\n"):
+        assert_linear(lambda text: tasks_of(session(prompt("go"), answer(text))), piece)

@@ -141,7 +141,7 @@ def _do(agent: Claude, step: Step, product: Product, client: Client) -> None:
         told = {"kind": "note", "title": given[0], "project_path": str(product.root)}
         client.post("/api/memories", told)
     elif verb == "goal":
-        client.post("/api/goals", {"title": given[0], "project_path": str(product.root)})
+        client.post("/api/memories", {"kind": "goal", "title": given[0], "project_path": str(product.root)})
     elif verb == "remember":
         kind, title, *_ = given
         agent.memory("memory_remember", {"kind": kind, "title": title}, call=lambda told: client.post("/api/mcp", told))
@@ -277,31 +277,25 @@ def _tags(memory: Memory) -> list[str]:
 
 
 def _governed(client: Client, projects: Mapping[str, str], ids: Mapping[str, str]) -> dict[str, str]:
-    """Pins, a successor, an agent's proposal, links, goals, and what is said of a project."""
+    """Pins, a successor, goals, and what is said of a project."""
     ids = client.get(
         "/api/search", q="money cents locks outbox trigram deadlock", project_path=projects["shop"], limit=50
     )
     by = {each["title"]: each["id"] for each in ids["results"]}
-    money, locks = by["Money is stored as integer cents"], by["Use PostgreSQL advisory locks for the picking queue"]
-    deadlock = by["psycopg.errors.DeadlockDetected in reserve_stock"]
+    money = by["Money is stored as integer cents"]
     search = by["Search uses trigram similarity instead of Elasticsearch"]
     client.post("/api/pin", {"id": money})
     became = client.post(
         "/api/supersede", {"old": search, "title": "Search uses Meilisearch", "body": "typos in German"}
     )
-    client.post("/api/links", {"source": locks, "relation": "relates-to", "target": deadlock})
-    proposed = client.post(
-        f"/api/memories/{money}", {"title": "Money is stored as integer cents, in the tenant's currency", "by": "codex"}
-    )
     shop = {"project_path": projects["shop"]}
-    season = client.post("/api/goals", {"title": "Lisbon opens in October", **shop})["goal"]
-    done = client.post("/api/goals", {"title": "Magic links instead of passwords", **shop})["goal"]
+    goals = [{"kind": "goal", "title": title, **shop} for title in ("Lisbon opens in October", "Magic links")]
+    season, done = client.post("/api/memories", {"memories": goals})["memories"]
     client.post(f"/api/goals/{done['id']}", {"outcome": "live since May"})
     return {
         "pinned": money,
         "superseded": search,
         "successor": became["by"]["id"],
-        "proposal": proposed["memory"]["id"],
         "goal": season["id"],
         "reached": done["id"],
     }

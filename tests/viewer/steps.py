@@ -40,12 +40,6 @@ def toast(page: Any, words: str) -> Any:
     return found
 
 
-def bar(page: Any, count: int) -> Any:
-    """The bar that is there while so many rows are selected."""
-    page.locator(".mem-bar-count", has_text=f"{count} selected").wait_for()
-    return page.locator(".mem-bar")
-
-
 def focused(page: Any) -> str:
     return str(page.evaluate("document.activeElement.dataset.id ?? document.activeElement.id"))
 

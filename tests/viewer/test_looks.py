@@ -11,7 +11,7 @@ import pytest
 from foreword.problems import Problem, note
 from foreword.viewer import app
 from tests.viewer.conftest import ARTEFACTS, LOOKS, Viewer, every_look, go, settled, still, visit
-from tests.viewer.steps import ROW, bar, keep, memory, open_list, shows, toast, until, until_rows
+from tests.viewer.steps import ROW, keep, memory, open_list, shows, toast, until, until_rows
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 
@@ -71,7 +71,6 @@ RUN = """([within, rules]) => axe.run(within ? document.querySelector(within) : 
 MORE = {
     "superseded": lambda viewer: f"/memories/{viewer.ids['superseded']}",
     "note": lambda viewer: f"/memories/{viewer.ids['note']}",
-    "proposal": lambda viewer: f"/memories/{viewer.ids['proposal']}",
     "goal": lambda viewer: f"/memories/{viewer.ids['goal']}",
     "found": lambda _: "/memories?q=checkout",
     "nothing found": lambda _: "/memories?q=zzzz",
@@ -156,15 +155,6 @@ def test_no_form_dialog_toast_or_receipt_keeps_anybody_out(page, viewer, grave):
     look("forget", dialog)
     page.locator("dialog[open] button.danger").click()
     look("a receipt", ".mem-receipt")
-    open_list(page, viewer, "?q=gaff&kind=note")
-    for at in range(2):
-        page.locator(".mem-tick input").nth(at).check()
-    look("selected", "main")
-    for name in ("Tag", "Promote"):
-        bar(page, 2).get_by_role("button", name=name).click()
-        look(name, dialog)
-        page.keyboard.press("Escape")
-        page.locator("dialog").wait_for(state="detached")
     page.locator("#help").click()
     look("keys", dialog)
     assert found == []

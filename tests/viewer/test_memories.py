@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.viewer.conftest import LOOKS, still, visit
-from tests.viewer.steps import ROW, bar, focused, keep, memory, open_list, rows, shows, toast, until, until_rows
+from tests.viewer.conftest import still, visit
+from tests.viewer.steps import ROW, focused, keep, memory, open_list, shows, toast, until, until_rows
 
 pytestmark = pytest.mark.long
 
-on_a_phone = pytest.mark.parametrize("look", [LOOKS[-1]], indirect=True, ids=str)
 SCROLLED = "document.querySelector('.mem-list').scrollTop"
 
 
@@ -59,93 +58,15 @@ def test_the_way_back_and_a_reload_lead_to_the_same_lines_of_the_list(page, view
 # -- several at once, and what waits ---------------------------------------------------------------------------------
 
 
-def test_rows_are_selected_by_keys_and_pinned_and_taken_back_as_one(page, viewer):
-    ids = keep(viewer, "quayside", 5)
-    open_list(page, viewer, "?q=quayside")
-    for key in ("ArrowDown", "x", "Shift+J", "Shift+ArrowDown", "Shift+ArrowDown", "Shift+K"):  # one too far, and back
-        page.keyboard.press(key)
-    bar(page, 3)
-    assert page.locator("#said").inner_text() == "3 selected"
-    keep(viewer, "quayside late", 1, created=2e9)  # what comes meanwhile takes nothing away
-    page.locator(ROW, has_text="quayside late 0").wait_for()
-    bar(page, 3)
-    assert focused(page) == ids[2]
-    page.keyboard.press("p")
-    toast(page, "3 memories pinned").get_by_role("button", name="Undo").click()
-    toast(page, "Taken back")
-    assert not any(memory(viewer, id)["pinned"] for id in ids)
-    page.get_by_label("Select: quayside 4").click(modifiers=["Shift"])  # from where the last range began
-    bar(page, 5)
-    page.locator("#mem-q").fill("quayside 4")  # another choice: what it lists stays selected
-    until_rows(page, 1)
-    bar(page, 1)
-    page.locator(ROW).focus()
-    page.keyboard.press("Escape")
-    until(page, "document.querySelector('.mem-bar').hidden")
-
-
-def test_several_are_unpinned_brought_back_lose_a_tag_and_are_forgotten(page, viewer):
-    ids = keep(viewer, "scupper", 3, tags=["deck,iron", "wet"])
-    open_list(page, viewer, "?q=scupper")
-    for box in page.locator(".mem-tick input").all():
-        box.check()
-    bar(page, 3)
-    for words, pinned in (("3 memories pinned", True), ("3 memories no longer pinned", False)):
-        page.keyboard.press("p")
-        toast(page, words)
-        assert {memory(viewer, id)["pinned"] for id in ids} == {pinned}
-    page.keyboard.press("t")
-    page.get_by_role("dialog").get_by_label("Remove").fill("deck,iron")  # a tag that holds a comma stays whole
-    page.keyboard.press("Enter")
-    toast(page, "Tags changed on 3 memories")
-    assert {tuple(memory(viewer, id)["tags"]) for id in ids} == {("wet",)}
-    page.keyboard.press("a")
-    toast(page, "3 memories set aside")
-    open_list(page, viewer, "?q=scupper&status=discarded")
-    for box in page.locator(".mem-tick input").all():
-        box.check()
-    bar(page, 3).get_by_role("button", name="Bring back").click()
-    toast(page, "3 memories brought back")
-    open_list(page, viewer, "?q=scupper")
-    for n in range(2):
-        page.get_by_label(f"Select: scupper {n}").check()
-    bar(page, 2)
-    page.keyboard.press("f")
-    dialog = page.get_by_role("dialog", name="Forget these 2 for good?")
-    dialog.get_by_role("button", name="Forget 2 for good").click()
-    page.locator(".mem-receipt", has_text="Forgotten for good").wait_for()
-    until_rows(page, 1)
-    assert rows(page) == ["scupper 2"]
-
-
-def test_what_waits_is_decided_one_by_one_together_and_for_everywhere(page, viewer):
-    for word in ("gunwale", "transom"):
-        for number, id in enumerate(keep(viewer, word, 2)):
-            viewer.client.post(f"/api/memories/{id}", {"title": f"{word} {number}, in other words", "by": "codex"})
-    notes = keep(viewer, "capstan", 3, kind="note")
+def test_what_waits_is_decided_and_for_everywhere(page, viewer):
+    notes = keep(viewer, "capstan", 1, kind="note")
     open_list(page, viewer, "?view=waiting")
-    for word, button, words in (
-        ("gunwale", "Accept", "2 memories accepted"),
-        ("transom", "Refuse", "2 memories refused"),
-    ):
-        for row in page.locator(".mem-row", has_text=word).all():
-            row.locator(".mem-tick input").check()
-        bar(page, 2).get_by_role("button", name=button).click()
-        toast(page, words)
-        page.locator(".mem-row", has_text=word).first.wait_for(state="detached")
-        still(page)
-    note = page.locator(".mem-row", has_text="capstan 2")
+    note = page.locator(".mem-row", has_text="capstan 0")
     note.get_by_role("button", name="Discard").click()
     toast(page, "Discarded").get_by_role("button", name="Undo").click()
     note.get_by_label("What the note becomes").select_option("goal")
     note.get_by_role("button", name="Promote").click()
     toast(page, "it is a goal now")
-    for n in range(2):
-        page.get_by_label(f"Select: capstan {n}").check()
-    bar(page, 2).get_by_role("button", name="Promote").click()
-    page.get_by_role("dialog").get_by_label("What they become").select_option("goal")
-    page.get_by_role("dialog").get_by_role("button", name="Promote").click()
-    toast(page, "2 memories promoted: each is a goal now")
     assert {memory(viewer, id)["status"] for id in notes} == {"superseded"}
     rule = page.locator(".mem-row", has=page.get_by_role("button", name="Accept everywhere")).first
     id = rule.get_attribute("data-of")
@@ -183,15 +104,13 @@ def test_an_edit_that_makes_no_sense_is_told_and_nothing_is_lost(page, viewer, w
     assert memory(viewer, id)["confidence"] == before
 
 
-def test_a_half_written_edit_is_not_lost_by_leaving_or_forgetting_others(page, viewer, watch):
+def test_a_half_written_edit_is_not_lost_by_leaving(page, viewer, watch):
     watch.expects("^dialog")
     id, *_ = keep(viewer, "halyard", 3)
     open_list(page, viewer, "?q=halyard")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     shows(page, "halyard 0")
-    for n in (1, 2):
-        page.get_by_label(f"Select: halyard {n}").check()
     page.locator("[data-do=edit]").click()
     title = page.get_by_role("form", name="Edit").get_by_label("Title")
     title.fill("halyard 0 of hemp")
@@ -201,7 +120,6 @@ def test_a_half_written_edit_is_not_lost_by_leaving_or_forgetting_others(page, v
         lambda: page.locator(ROW, has_text="halyard 1").click(),
         lambda: page.get_by_role("link", name="Health").click(),
         lambda: page.evaluate("history.back()"),
-        lambda: bar(page, 2).get_by_role("button", name="Forget").click(),
     ):
         leave()
         question.get_by_role("button", name="Cancel").click()
@@ -251,23 +169,3 @@ def test_what_somebody_else_keeps_comes_by_itself_and_takes_neither_focus_nor_ch
     keep(viewer, "heron", 1, kind="note")
     page.locator(ROW, has_text="heron").wait_for()
     assert page.evaluate("document.activeElement.value") == "pattern"
-
-
-# -- phones ----------------------------------------------------------------------------------------------------------
-
-
-@on_a_phone
-def test_on_a_phone_a_button_lets_rows_be_selected(page, viewer, look, shot):
-    keep(viewer, "fender", 4)
-    open_list(page, viewer, "?q=fender")
-    assert not page.locator(".mem-tick").first.is_visible()
-    page.get_by_role("button", name="Select", exact=True).tap()
-    page.locator(ROW).nth(0).tap()
-    page.locator(ROW).nth(2).tap()
-    shot(page, "memories-selected")
-    bar(page, 2).get_by_role("button", name="Set aside").tap()
-    toast(page, "2 memories set aside")
-    until_rows(page, 2)
-    page.get_by_role("button", name="Done").tap()
-    page.locator(ROW).first.tap()
-    shows(page, "fender")

@@ -13,7 +13,7 @@ from foreword.worker.pages.live import TEXTS
 from foreword.worker.routes import route_of
 from tests.viewer.conftest import Viewer, Watch, settled, still, visit
 from tests.viewer.filled import LIVE_PROMPTS
-from tests.viewer.steps import CARDS, ROW, asks, bar, keep, memory, open_list, rows, shows, toast, until, until_rows
+from tests.viewer.steps import CARDS, ROW, asks, keep, memory, open_list, rows, shows, toast, until, until_rows
 
 FIRST, SECOND = LIVE_PROMPTS
 NEXT = "Where does the met office time out, and which test shows it?"
@@ -30,7 +30,6 @@ def test_every_page_opens_every_action_works_and_every_route_is_answered(
     health(page, viewer)
     search_and_open(page, viewer)
     edit_pin_and_supersede(page, viewer)
-    several(page, viewer)
     waiting(page, viewer)
     forget(page, viewer)
     try_a_prompt(page, viewer)
@@ -125,10 +124,12 @@ def search_and_open(page: Any, viewer: Viewer) -> None:
     page.locator(f"{ROW} mark").first.wait_for()
     page.locator(ROW, has_text="Use PostgreSQL advisory locks for the picking queue").click()
     shows(page, "Use PostgreSQL advisory locks for the picking queue")
+    visit(page, f"{viewer.origin}/memories/{viewer.ids['successor']}")
+    shows(page, "Search uses Meilisearch")
     for part in ("Where it is from", "Links", "How it ranks now", "Shown and used", "History"):
         page.locator(".mem-one").get_by_role("heading", name=part).wait_for()
     page.locator(".mem-part", has_text="Links").get_by_role("link").click()
-    shows(page, "psycopg.errors.DeadlockDetected in reserve_stock")
+    shows(page, "Search uses trigram similarity instead of Elasticsearch")
     open_list(page, viewer)
     page.get_by_label(re.compile("^pattern")).first.check()
     until(page, "new URL(location).searchParams.get('kind') === 'pattern'")
@@ -149,6 +150,9 @@ def edit_pin_and_supersede(page: Any, viewer: Viewer) -> None:
     page.locator("[data-do=pin]").click()
     toast(page, "Pinned")
     assert memory(viewer, id)["pinned"]
+    page.keyboard.press("a")
+    toast(page, "Set aside").get_by_role("button", name="Undo").click()
+    toast(page, "Taken back: set aside")
     page.locator("[data-do=supersede]").click()
     form = page.get_by_role("form", name="Supersede")
     form.get_by_label("Title").fill("No cleats any more")
@@ -156,30 +160,10 @@ def edit_pin_and_supersede(page: Any, viewer: Viewer) -> None:
     page.locator(".mem-head", has_text="Superseded by No cleats any more").wait_for()
 
 
-def several(page: Any, viewer: Viewer) -> None:
-    """Rows that are selected are tagged and set aside together, and brought back by one undo."""
-    ids = keep(viewer, "windlass", 3)
-    open_list(page, viewer, "?q=windlass")
-    page.locator("#mem-q").press("ArrowDown")
-    page.keyboard.press("x")
-    bar(page, 1).get_by_role("button", name="All 3 rows").click()
-    bar(page, 3).get_by_role("button", name="Tag").click()
-    page.get_by_role("dialog").get_by_label("Add").fill("deck, iron")
-    page.keyboard.press("Enter")
-    toast(page, "Tags changed on 3 memories")
-    assert memory(viewer, ids[0])["tags"] == ["deck", "iron"]
-    bar(page, 3).get_by_role("button", name="Set aside").click()
-    toast(page, "3 memories set aside").get_by_role("button", name="Undo").click()
-    until_rows(page, 3)
-
-
 def waiting(page: Any, viewer: Viewer) -> None:
     open_list(page, viewer, "?view=waiting")
-    words = page.locator(".mem-row", has_text="in the tenant's currency")
-    assert words.locator("del").inner_text() == "Money is stored as integer cents"
-    words.get_by_role("button", name="Accept").click()
+    page.get_by_role("button", name="Accept", exact=True).first.click()
     toast(page, "Accepted")
-    assert memory(viewer, viewer.ids["pinned"])["title"].endswith("in the tenant's currency")
 
 
 def forget(page: Any, viewer: Viewer) -> None:

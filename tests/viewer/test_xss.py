@@ -251,10 +251,9 @@ def _json(told: object) -> bytes:
 
 
 def revised(client: Any, id: str, texts: Sequence[str]) -> None:
-    """What history tells as before and after, and an agent's words that wait to be accepted."""
+    """What history tells as before and after."""
     joined = "\n".join(texts)
     client.post(f"/api/memories/{id}", {"why": f"{joined} "})
-    client.post(f"/api/memories/{id}", {"body": f"{joined} ", "by": "codex"})
 
 
 @pytest.fixture
@@ -367,9 +366,6 @@ def test_projects_and_what_would_be_said_are_shown_as_they_are(wary, hostile, pa
 
 def test_what_is_typed_asked_and_written_over_is_shown_as_it_is(wary, hostile, payloads):
     visit(wary, f"{hostile.origin}/memories?view=waiting")
-    proposals = wary.locator(".mem-row del")
-    proposals.first.wait_for()
-    assert proposals.count() >= len(payloads)
     for number, texts in list(enumerate(payloads))[::6]:
         go(wary, "/memories")
         for each in texts[:3]:
@@ -393,12 +389,8 @@ def test_what_is_typed_asked_and_written_over_is_shown_as_it_is(wary, hostile, p
             wary.keyboard.press("Escape")
             wary.locator("dialog").wait_for(state="detached")
         go(wary, f"/memories?{urlencode({'project': key(number, texts), 'kind': 'decision'})}")
-        wary.locator(".mem-tick input").first.check()
-        wary.locator(".mem-bar [data-do=Tag]").click()  # not by its key: who has the focus in the box would type it
-        wary.locator("dialog[open]").wait_for()
-        wary.keyboard.press("Escape")
-        wary.locator("dialog").wait_for(state="detached")
-        wary.locator(".mem-bar [data-do=Pin]").click()
+        wary.locator("#mem-list a.row").first.click()
+        wary.locator("[data-do=pin]").click()
         wary.locator(".toast").first.wait_for()
         wary.keyboard.press("Escape")
 

@@ -6,9 +6,9 @@ To add an agent, write a module with an `ADAPTER` beside this one and name it in
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from foreword.agents.setup import InstallTarget, Setup
 from foreword.encoding import dumps, loads
@@ -16,8 +16,7 @@ from foreword.errors import BadPayload
 from foreword.models import Cap
 
 
-@dataclass(frozen=True)
-class HookInput:
+class HookInput(NamedTuple):
     """What a hook payload says, whichever agent sent it; empty where the agent does not say."""
 
     session: str = ""
@@ -79,7 +78,7 @@ def find(name: str) -> AgentAdapter:
 def cap_of(name: str, *, raised: Mapping[str, int]) -> Cap | None:
     """Return the longest answer that an agent takes whole, as its user has *raised* it; None where nothing is cut."""
     cap = find(name).cap if name else None
-    return replace(cap, most=raised[name]) if cap and name in raised else cap
+    return cap._replace(most=raised[name]) if cap and name in raised else cap
 
 
 def agent_of_client(client: str) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from _imp import source_hash
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from foreword.agents import HookInput, find
 from foreword.capture.payload import CUT, HookCall, ends_of, payload_of
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
 # Signs that a payload holds a tool's call or a diff.
 _CALLS = (b'"tool', b'"args"', b'"arguments"', b'"input"', b'"parameters"', b"+++ ")
 TEXT_CAP = 65_536  # characters of a text, where the setting `event_text_kb` is not known
+INJECTION_KEY = 0  # the same in every process
 UNREADABLE = "foreword_unreadable"  # the field that holds a payload which is no JSON object
 
 
-@dataclass(frozen=True)
-class ParsedHook:
+class ParsedHook(NamedTuple):
     """What a hook call says, redacted; unknown agents and events are of kind "other"."""
 
     payload: Mapping[str, Any]
@@ -113,10 +114,8 @@ def trigger_for(hook_call: HookCall, parsed: ParsedHook) -> Trigger | None:
 
 def injection_id(hook_call: HookCall) -> str:
     """Return an id that is the same for a hook call, whether the worker answers it or the hook itself."""
-    import hashlib
-
     called = f"{hook_call.host} {hook_call.event} {hook_call.at:.6f} ".encode() + hook_call.raw[:4096]
-    number = int.from_bytes(hashlib.blake2b(called, digest_size=8).digest(), "big")
+    number = int.from_bytes(source_hash(INJECTION_KEY, called), "big")  # hashlib would take 2 ms to load
     return "inj-" + "".join(BASE32[number >> 5 * place & 31] for place in range(10))
 
 
@@ -144,8 +143,7 @@ def _tail(hook_call: HookCall, tail: str) -> str:
     return redact(tail, cut="tail")
 
 
-@dataclass(frozen=True)
-class CapturedEvent:
+class CapturedEvent(NamedTuple):
     """The event of a hook call, and whether it is to be kept."""
 
     event: Event

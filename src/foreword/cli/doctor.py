@@ -206,9 +206,6 @@ def _check_model(home: Home) -> Iterator[Finding]:
     name = f"{about['provider']} {about['model']}"
     if about["problem"]:
         yield Finding("model", WRONG, about["problem"], "docs/model.md explains how to set it up or turn it off")
-    elif about["paused_s"]:
-        way_out = "summaries are made without it meanwhile; `foreword model try` calls it now"
-        yield Finding("model", NOTE, f"{name} failed, paused for {output.duration(about['paused_s'])}", way_out)
     else:
         spent = f"{about['spent_tokens']:,} of {about['daily_tokens']:,} tokens in the last 24 hours"
         yield Finding("model", OK, f"{name}, {about['where']}: {spent}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
@@ -78,31 +77,27 @@ def _last(client: Client, folder: str) -> dict[str, Any]:
 
 def _print_no_context(row: dict[str, Any]) -> None:
     output.write(f"nothing was injected: {row['says'] or row['why']}")
-    nearest = ""
-    if row["nearest"]:
-        below = row["why"] == "below" and row["score"] < row["needed"]
-        scores = f", scored {row['score']:.3f}, needed {row['needed']:.3f}" if below else ""
-        nearest = f"{row['nearest']}  {row['title'] or '(removed)'}{scores}"
+    nearest = f"{row['nearest']}  {row['title'] or '(removed)'}" if row["nearest"] else ""
+    if nearest and row["why"] == "below":
+        nearest += f", scored {row['score']:.3f}, needed {row['needed']:.3f}"
     output.fields([("nearest", nearest), ("id", row["id"]), *_circumstances(row)])
-    _print_rejected(row.get("rejected", ()))
+    _print_rejected(row)
 
 
 def _circumstances(row: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the fields that an injection and a time without one have in common."""
     source = f" ({row['source']})" if row["source"] else ""
-    form = f", as {row['form']}" if "form" in row else ""
     return [
-        ("trigger", f"{row['trigger']}{source}{form}"),
+        ("trigger", f"{row['trigger']}{source}"),
         ("when", output.time_and_age(row["at"])),
         ("agent", f"{row['host']}{', answered by the hook itself: no worker ran' if row['away'] else ''}"),
         ("session", row["session"]),
     ]
 
 
-def _print_rejected(rejected: Iterable[dict[str, Any]]) -> None:
-    for each in rejected:
-        output.write(f"left out: {output.memory_line({**each, 'id': each['memory']})}")
-        output.write(f"  {each['why']}")
+def _print_rejected(row: dict[str, Any]) -> None:
+    for each in row.get("rejected", ()):
+        output.write(f"left out: {output.memory_line({**each, 'id': each['memory']})}\n  {each['why']}")
 
 
 def _print_injection(injection: dict[str, Any]) -> None:
@@ -115,19 +110,14 @@ def _print_injection(injection: dict[str, Any]) -> None:
             ("searched for", ", ".join(injection["terms"])),
             ("files", ", ".join(injection["files"])),
             ("layers", ", ".join(f"{name} {tokens}" for name, tokens in injection["layers"].items())),
+            ("skipped", ", ".join(f"{name} ({why})" for name, why in injection["skipped"].items() if why != "empty")),
         ]
     )
-    output.write("")
-    output.write_raw(injection["text"])
-    output.write("")
+    output.write_raw(f"\n{injection['text']}\n")
     for item in injection["items"]:
-        title = item["title"] or "(removed)"
-        output.write(f"{item['memory']}  {item['layer']}, {item['tokens']} tokens  {title}")
+        output.write(f"{item['memory']}  {item['layer']}, {item['tokens']} tokens  {item['title'] or '(removed)'}")
         _print_score_and_usage(item)
-    _print_rejected(injection.get("rejected", ()))
-    for layer, why in injection["skipped"].items():
-        if why != "empty":
-            output.write(f"skipped {layer}: {why}")
+    _print_rejected(injection)
 
 
 def _print_memory(answer: dict[str, Any]) -> None:
@@ -136,11 +126,8 @@ def _print_memory(answer: dict[str, Any]) -> None:
     output.write(f"score now, without words to match: {factors(answer['why'])} = {answer['score']:.4f}")
     if memory["status"] != "active":
         output.write(f"no longer given: it is {memory['status']}")
-    if answer["shown"]:
-        unknown = use["shown"] - use["used"] - use["ignored"]
-        output.write(f"shown {use['shown']}x: used {use['used']}x, not used {use['ignored']}x, unknown {unknown}x")
-    else:
-        output.remark("it was never shown")
+    unknown = use["shown"] - use["used"] - use["ignored"]
+    output.write(f"shown {use['shown']}x: used {use['used']}x, not used {use['ignored']}x, unknown {unknown}x")
     for each in answer["shown"]:
         where = ", ".join(filter(None, (each["trigger"], each["layer"], each["host"], each["session"])))
         output.write(f"{each['injection']}  {output.time_and_age(each['at'])}, {where}")
@@ -148,10 +135,8 @@ def _print_memory(answer: dict[str, Any]) -> None:
 
 
 def _print_score_and_usage(item: dict[str, Any]) -> None:
-    output.write(f"  {factors(item['why'])} = {item['score']:.4f}")
-    if item["used"]:
-        output.write(f"  used: {USED.get(item['how'], item['how'])}")
-    elif item["used"] is False:
-        output.write("  not used")
+    if item["used"] is None:
+        usage = "cannot tell whether it was used" if item["how"] else "not evaluated yet"
     else:
-        output.write("  cannot tell whether it was used" if item["how"] else "  not evaluated yet")
+        usage = f"used: {USED.get(item['how'], item['how'])}" if item["used"] else "not used"
+    output.write(f"  {factors(item['why'])} = {item['score']:.4f}\n  {usage}")

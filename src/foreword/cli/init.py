@@ -32,8 +32,8 @@ def init(
 ) -> None:
     """Fill the memory from git history, files and past sessions.
 
-    It prints what it found, asks once, and starts with the newest. Nothing is written into the repository. You can run
-    it again at any time: only what is new is added.
+    It prints what it found and asks once. Nothing is written into the repository. You can run it again at any time:
+    only what is new is added.
 
     \b
     Examples:

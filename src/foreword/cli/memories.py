@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -12,7 +11,6 @@ import typer
 from foreword.cli import output
 from foreword.cli.connection import calling_agent, connect, folder, full_id, refuse_agents, route
 from foreword.cli.options import Files, Json, Project, Scope, did_you_mean
-from foreword.errors import NotFound
 
 KINDS = {
     "turn": "a prompt and what came of it; extracted from sessions",
@@ -34,17 +32,9 @@ KIND_LIST = "  " + "\n  ".join(f"{kind:<12} {what}" for kind, what in KINDS.item
 
 # How `show` names the parts of a memory's detail, where the key is not clear by itself.
 DETAIL_NAMES = {"status": "goal", "user": "you typed", "author": "prompt", "next": "open", "done_since": "done since"}
-SESSION_COUNTS = ("seen_in", "against", "also", "succeeded_in")  # session -> how often
-MAX_SESSIONS = 4  # listed; of more, the newest
-FIXES = ("worked", "used_in", "fixes")  # what worked -> sessions
-INTERNAL = ("from", "key", "error_key", "minor", "last", "last_success", "worked_in", "fix", "folder", "routine_in")
-ASLEEP = " (dormant: not given until it is confirmed)"
-AUTHORS = {
-    "typed": "typed by a person",
-    "mixed": "typed, with something pasted",
-    "pasted": "pasted",
-    "machine": "written by a program",
-}
+INTERNAL = ("from", "key", "error_key", "minor", "last", "last_success", "worked_in", "fix", "folder", "routine_in",
+            "at_once", "blamed")  # fmt: skip
+MOST_ENTRIES = 4  # of what a detail holds by session or by fix; of more, the last
 goal_app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 
 
@@ -53,14 +43,11 @@ def add(
     title: Annotated[list[str], typer.Argument(metavar="TITLE…", help="What is worth knowing, in one line.")],
     *,
     body: Annotated[str, typer.Option(metavar="TEXT", help="More about it; `-` reads stdin.")] = "",
-    tag: Annotated[list[str] | None, typer.Option(metavar="T", help="A tag; repeatable.")] = None,
     file: Files = None,
-    function: Annotated[list[str] | None, typer.Option(metavar="F", help="A function; repeatable.")] = None,
     scope: Scope = "project",
     project: Project = "",
     why: Annotated[str, typer.Option(metavar="TEXT", help="The reason for a decision.")] = "",
     fixed_by: Annotated[str, typer.Option(metavar="TEXT", help="What fixed a failure.")] = "",
-    confidence: Annotated[float, typer.Option(min=0, max=1, help="How sure you are, from 0 to 1.")] = 1.0,
     json: Json = False,
 ) -> None:
     if kind not in KINDS:
@@ -71,10 +58,7 @@ def add(
         "kind": kind,
         "title": " ".join(title),
         "body": sys.stdin.read() if body == "-" else body,
-        "tags": tag or [],
         "files": file or [],
-        "functions": function or [],
-        "confidence": confidence,
         "detail": {name: text for name, text in (("why", why), ("fixed_by", fixed_by)) if text},
     }
     _store(memory, scope=scope, project=project, json=json)
@@ -112,9 +96,7 @@ def note(
 
 
 def handoff(
-    message: Annotated[
-        list[str] | None, typer.Argument(metavar="[MESSAGE…]", help="Where things stand; `-` reads stdin.")
-    ] = None,
+    message: Annotated[list[str], typer.Argument(metavar="MESSAGE…", help="Where things stand; `-` reads stdin.")],
     *,
     next: Annotated[list[str] | None, typer.Option("--next", metavar="TEXT", help="A next step; repeatable.")] = None,
     blocker: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="What is in the way; repeatable.")] = None,
@@ -123,32 +105,17 @@ def handoff(
     project: Project = "",
     json: Json = False,
 ) -> None:
-    """Leave a message with which the next session here begins.
-
-    It replaces what earlier sessions left open. Without a message or an option, print where things stand, like
-    `foreword resume`.
+    """Leave a message with which the next session here begins; it replaces what earlier sessions left open.
 
     \b
-    Examples:
+    Example:
       foreword handoff "Waiting list works up to the mail" --next "call offer_slot() from cancel()"
-      foreword handoff
     """
-    if not (message or next or blocker or question):
-        from foreword.cli.search import resume
-
-        resume(limit=3, json=json, project=project)
-        return
-    title, body = _title_and_body(message or [])
+    title, body = _title_and_body(message)
     lists = (("next", next), ("blockers", blocker), ("questions", question))
     detail = {name: items for name, items in lists if items}
-    title = title or next_item(detail)
     memory = {"kind": "handoff", "title": title, "body": body, "files": file or [], "detail": detail}
     _store(memory, project=project, json=json)
-
-
-def next_item(detail: Mapping[str, list[str]]) -> str:
-    """Return the first item of the first list, as the title of a handoff without a message."""
-    return next((item for items in detail.values() for item in items), "")
 
 
 def show(
@@ -162,23 +129,13 @@ def show(
       foreword show dec-7k2m9qxw
     """
     client = connect()
-    found, missing = [], []
-    for id in ids:
-        try:
-            answer = client.get(route("/api/memories", full_id(client, id)))
-            found.append({"memory": answer["memory"], "links": answer["links"]})
-        except NotFound as exc:
-            missing.append(exc)
+    found = [client.get(route("/api/memories", full_id(client, id))) for id in ids]
     if json:
-        output.write_json({"memories": found})
-    else:
-        for number, each in enumerate(found):
-            output.write("") if number else None
-            _print_memory(each["memory"], links=each["links"])
-    for error in missing:
-        output.error(str(error), hint=error.hint)
-    if missing:
-        raise typer.Exit(1)
+        output.write_json({"memories": [{name: each[name] for name in ("memory", "links")} for each in found]})
+        return
+    for number, each in enumerate(found):
+        output.write("") if number else None
+        _print_memory(each["memory"], links=each["links"])
 
 
 @goal_app.callback()
@@ -204,8 +161,7 @@ def add_goal(
 ) -> None:
     """Add a goal."""
     refuse_agents()
-    goal = {"title": " ".join(title), "project_path": folder(project)}
-    _print_goal(connect().post("/api/goals", goal), json=json)
+    _store({"kind": "goal", "title": " ".join(title), "detail": {"status": "open"}}, project=project, json=json)
 
 
 @goal_app.command("list")
@@ -220,12 +176,8 @@ def list_goals(
         output.write_json(answer)
         return
     for each in answer["goals"]:
-        _print_goal({"goal": each}, json=False)
-    if not answer["open"] + answer["done"]:
-        output.remark("no goals yet; `foreword goal add` adds one")
-        return
-    more = "" if everything or not answer["done"] else " (--all lists them)"
-    output.remark(f"{answer['open']} open, {answer['done']} done{more}")
+        _print_goal(each)
+    output.remark(f"{answer['open']} open, {answer['done']} done")
 
 
 @goal_app.command("done")
@@ -237,7 +189,8 @@ def finish_goal(
     """Mark a goal as reached; `foreword undo` opens it again."""
     refuse_agents()
     client = connect()
-    _print_goal(client.post(route("/api/goals", full_id(client, id)), {"outcome": outcome}), json=json)
+    answer = client.post(route("/api/goals", full_id(client, id)), {"outcome": outcome})
+    output.write_json(answer) if json else _print_goal(answer["memory"])
 
 
 def warn_of_secrets(texts: dict[str, Any]) -> None:
@@ -269,14 +222,11 @@ def _store(memory: dict[str, Any], *, project: str, json: bool, scope: str = "pr
     warn_of_secrets(memory)
 
 
-def _print_goal(answer: dict[str, Any], *, json: bool) -> None:
-    if json:
-        output.write_json(answer)
-        return
-    goal = answer["goal"]
-    output.write(f"[{'x' if goal['status'] == 'done' else ' '}] {goal['id']}  {goal['title']}")
-    if goal["outcome"]:
-        output.write(f"      = {goal['outcome']}")
+def _print_goal(goal: dict[str, Any]) -> None:
+    detail = goal["detail"]
+    output.write(f"[{'x' if detail.get('status') == 'done' else ' '}] {goal['id']}  {goal['title']}")
+    if detail.get("outcome"):
+        output.write(f"      = {detail['outcome']}")
 
 
 def _print_memory(memory: dict[str, Any], *, links: list[dict[str, str]]) -> None:
@@ -286,6 +236,7 @@ def _print_memory(memory: dict[str, Any], *, links: list[dict[str, str]]) -> Non
         for name, value in memory["detail"].items()
         if name not in INTERNAL and value not in ({}, [], "")
     ]
+    dormant = " (dormant: not given until it is confirmed)"
     usage = ((f"used {memory['used']}x", memory["used"]), (f"not used {memory['ignored']}x", memory["ignored"]))
     output.fields(
         (
@@ -298,7 +249,7 @@ def _print_memory(memory: dict[str, Any], *, links: list[dict[str, str]]) -> Non
             ("files", _joined(memory["files"])),
             ("functions", _joined(memory["functions"])),
             ("source", f"{memory['source']} (trust: {memory['trust']})"),
-            ("confidence", f"{memory['confidence']:g}{ASLEEP if memory.get('asleep') else ''}"),
+            ("confidence", f"{memory['confidence']:g}{dormant if memory.get('asleep') else ''}"),
             ("seen", f"{memory['seen']}x"),
             ("usage", ", ".join(text for text, times in usage if times)),
             ("pinned", "yes" if memory["pinned"] else ""),
@@ -312,18 +263,13 @@ def _print_memory(memory: dict[str, Any], *, links: list[dict[str, str]]) -> Non
 
 
 def _detail_text(name: str, value: object) -> str:
-    if name in SESSION_COUNTS and isinstance(value, dict):
-        sessions = [each if times == 1 else f"{each} {times}x" for each, times in value.items()]
-        more = f"{output.plural(len(sessions), 'sessions')}, the last ones " if len(sessions) > MAX_SESSIONS else ""
-        return more + ", ".join(sessions[-MAX_SESSIONS:])
-    if name in FIXES and isinstance(value, dict):
-        counts = {fix: len(by) if isinstance(by, list) else 1 for fix, by in value.items()}
-        return "\n".join(f"{fix} ({output.plural(count, 'sessions')})" for fix, count in counts.items())
-    if name == "author" and isinstance(value, str):
-        author, _, why = value.partition(": ")
-        return f"{AUTHORS.get(author, author)}{f' ({why})' if why else ''}"
-    if name == "code_gone" and isinstance(value, dict):
-        return f"since {output.local_time(value['since'])}; its confidence was {value['confidence']:g}"
+    if isinstance(value, dict):  # by session or by fix: how often, or in which sessions
+        counts = {key: len(each) if isinstance(each, list) else each for key, each in value.items()}
+        entries = [key if each == 1 else f"{key} ({each}x)" for key, each in counts.items()]
+        more = f"{len(entries)} in all, the last ones " if len(entries) > MOST_ENTRIES else ""
+        return more + ", ".join(entries[-MOST_ENTRIES:])
+    if name == "code_gone" and isinstance(value, float):
+        return f"since {output.local_time(value)}"
     return ("yes" if value else "no") if isinstance(value, bool) else _joined(value)
 
 

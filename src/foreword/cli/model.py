@@ -41,7 +41,7 @@ def status(context: typer.Context, json: Json = False) -> None:
 def attempt(json: Json = False) -> None:
     """Ask the model for one word, and print what that took; exit 1 if it does not answer.
 
-    It is asked even while it is paused after failures; the tokens count for the daily limit.
+    The tokens count for the daily limit.
     """
     answer = connect(seconds=TRIAL_SECONDS).post("/api/model", {})
     if json:
@@ -59,11 +59,10 @@ def attempt(json: Json = False) -> None:
 def _fields(about: dict[str, Any]) -> list[tuple[str, str]]:
     if about["provider"] == "off":
         return [("model", "off; docs/model.md explains how to turn it on")]
-    state = f"failed, paused for {output.duration(about['paused_s'])}" if about["paused_s"] else "well"
     return [
         ("model", f"{about['provider']} {about['model']}".strip()),
         ("where", about["where"] or "-"),
-        ("state", "not usable" if about["problem"] else state),
+        ("state", "not usable" if about["problem"] else "usable"),
         ("spent", f"{about['spent_tokens']:,} of {about['daily_tokens']:,} tokens in the last 24 hours"),
         ("waiting", f"{about['waiting']} sessions"),
         ("problem", about["problem"]),

@@ -10,7 +10,7 @@ import typer
 
 from foreword.cli import output
 from foreword.cli.connection import LONG, connect, folder, refuse_agents, this_home
-from foreword.cli.options import DryRun, Json, Project, Yes
+from foreword.cli.options import Json, Project, Yes
 from foreword.errors import BadRequest
 from foreword.policy import FILE, opted_out
 
@@ -62,18 +62,17 @@ def show(which: Which = "", json: Json = False) -> None:
         output.write_json(answer)
         return
     kinds = ", ".join(f"{count} {kind}" for kind, count in answer["kinds"].items())
-    switched = [STATES[name] for name, on in answer["switches"].items() if on] + _opted_out(which, answer)
     output.fields(
         [
             ("name", answer["name"]),
             ("key", answer["key"]),
-            ("folders", _lines(answer["roots"])),
+            ("folders", "\n".join(answer["roots"])),
             ("memories", f"{answer['memories']}{f' ({kinds})' if kinds else ''}"),
             ("sessions", str(answer["sessions"])),
             ("last seen", output.local_time(answer["last"])),
-            *((name.replace("_", " "), _lines(value)) for name, value in answer["facts"].items()),
-            ("aliases", _lines(answer["aliases"])),
-            ("switched", _lines(switched)),
+            *_facts(answer),
+            ("aliases", "\n".join(answer["aliases"])),
+            ("switched", "\n".join(_states(which, answer))),
         ]
     )
     for hint in answer["hints"]:
@@ -104,50 +103,54 @@ def set_facts(
     role: Annotated[str | None, typer.Option(metavar="TEXT", help="What the project is for, in a line.")] = None,
     contract: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="What others rely on; repeatable.")] = None,
     depends_on: Annotated[list[str] | None, typer.Option(metavar="NAME", help="What it needs; repeatable.")] = None,
-    related: Annotated[list[str] | None, typer.Option(metavar="KEY|PATH", help="Related project; repeatable.")] = None,
     name: Annotated[str, typer.Option(metavar="NAME", help="What people call it.")] = "",
     project: Project = "",
     json: Json = False,
 ) -> None:
     """Describe a project to agents. What you give replaces the old value; an empty text removes it.
 
-    Agents are given it at session start, and when a prompt asks for contracts or dependencies. Of a related project
-    they are given only its name.
+    Agents are given it at session start, and when a prompt asks for contracts or dependencies.
 
     \b
     Examples:
       foreword project set --role "the booking service" --contract "GET /rooms stays as it is"
-      foreword project set --depends-on payments --related ~/src/payments
+      foreword project set --depends-on payments
     """
     refuse_agents()
+    client, path = connect(), folder(project)
     facts = {"role": role, "contracts": contract, "depends_on": depends_on}
-    facts["related"] = [_name_or_folder(each) for each in related] if related is not None else None
-    answer = connect().post("/api/project", {**facts, "name": name, "project_path": folder(project)})
+    facts = {name: value for name, value in facts.items() if value is not None}
+    about = client.get("/api/project", project_path=path) if facts else {}
+    if facts:
+        detail = {name: value for name, value in {**about["facts"], **facts}.items() if value not in ("", [""])}
+        memory = {"kind": "project", "title": detail.get("role") or about["name"], "uid": about["uid"]}
+        client.post("/api/memories", {**memory, "detail": detail, "project_path": path})
+    if name or not facts:
+        client.post("/api/project", {"name": name, "project_path": path})
+    answer = client.get("/api/project", project_path=path)
     if json:
         output.write_json(answer)
         return
-    output.fields((name.replace("_", " "), _lines(value)) for name, value in answer["facts"].items())
+    output.fields(_facts(answer))
     output.remark(f"stored for {answer['name']} ({answer['key']})")
 
 
 @app.command()
-def alias(other: Other, project: Project = "", json: Json = False) -> None:
+def alias(
+    other: Other,
+    off: Annotated[bool, typer.Option("--off", help="Make it a project of its own again.")] = False,
+    project: Project = "",
+    json: Json = False,
+) -> None:
     """Treat another folder or key as this project from now on.
 
     Where it has memories of its own, use `merge`.
     """
     refuse_agents()
-    request = {"other": _name_or_folder(other), "project_path": folder(project)}
+    request = {"other": _name_or_folder(other), "off": off, "project_path": folder(project)}
     answer = connect().post("/api/project/alias", request)
-    output.write_json(answer) if json else output.write(f"{answer['alias']} belongs to {answer['of']}")
-
-
-@app.command()
-def unalias(other: Other, json: Json = False) -> None:
-    """Treat a folder or key as a project of its own again; memories stay where they are."""
-    refuse_agents()
-    answer = connect().post("/api/project/unalias", {"other": _name_or_folder(other)})
-    output.write_json(answer) if json else output.write(f"{answer['alias']} is a project of its own")
+    state = "is a project of its own" if off else f"belongs to {answer['of']}"
+    output.write_json(answer) if json else output.write(f"{answer['alias']} {state}")
 
 
 @app.command()
@@ -155,7 +158,6 @@ def merge(
     other: Other,
     *,
     into: Annotated[str, typer.Option(metavar="PATH", help="A folder of the target (default: this one).")] = "",
-    dry_run: DryRun = False,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
@@ -165,25 +167,21 @@ def merge(
 
     \b
     Examples:
-      foreword project merge ~/old/rooms --dry-run
+      foreword project merge ~/old/rooms
       foreword project merge dir:/home/me/old/rooms/.git --yes
     """
-    if not dry_run:
-        refuse_agents()
+    refuse_agents()
     client = connect(seconds=LONG)
-    request = {"other": _name_or_folder(other), "project_path": folder(into)}
-    plan = client.post("/api/project/merge", {**request, "dry_run": True})
-    if not (json and (dry_run or yes)):
-        rows = [f"{count:,} {table}" for table, count in plan["rows"].items() if count and table != "log"]
-        same = f"; {plan['united']:,} memories are in both, and become one" if plan["united"] else ""
-        output.write(f"{plan['from']} -> {plan['into']}\n  {', '.join(rows) or 'nothing is stored there'}{same}")
-    if dry_run:
-        output.write_json(plan) if json else None
-        return
     if not yes:
-        output.confirm("Move all of it? This cannot be undone.")
-    answer = client.post("/api/project/merge", request)
-    output.write_json(answer) if json else output.write(f"merged; entry {answer['entry']} of the log")
+        has = client.get("/api/project", of=_name_or_folder(other))
+        counts = f"{output.plural(has['memories'], 'memories')} and {output.plural(has['sessions'], 'sessions')}"
+        output.confirm(f"Move all of {has['key']} here ({counts})? This cannot be undone.")
+    answer = client.post("/api/project/merge", {"other": _name_or_folder(other), "project_path": folder(into)})
+    if json:
+        output.write_json(answer)
+        return
+    rows = ", ".join(f"{count:,} {table}" for table, count in answer["rows"].items() if count and table != "log")
+    output.write(f"{answer['from']} -> {answer['into']}: {rows or 'nothing was stored there'}")
 
 
 @app.command()
@@ -233,47 +231,36 @@ def _switch(which: str, names: Sequence[str], *, on: bool) -> None:
             raise BadRequest(f"{wrong[0]} has a comma in it", hint=f"write {name} into {home.config} by hand")
         if tuple(after) != tuple(getattr(before, name)):
             change(home, name, ",".join(after))
-    settings = load(home, os.environ).settings
-    refresh(home, settings)  # a hook that finds no worker obeys too
-    left = [name for name in STATES if _lists(getattr(settings, name, ()), [*keys, *about["roots"]])]
-    _wait_until_adopted(client, about["key"], {name: name in left for name in about["switches"]})
-    states = [*(STATES[name] for name in left), *_opted_out(which, about)]
-    output.write(f"{about['name'] or about['key']} is {'; '.join(states) or 'on: captured and injected'}")
-
-
-def _wait_until_adopted(client: Client, key: str, switches: dict[str, bool]) -> None:
-    """Return when the worker obeys: nothing is captured or injected after the command said so."""
-    until = time.monotonic() + ADOPT_SECONDS
-    while time.monotonic() < until:
-        if client.get("/api/project", of=key)["switches"] == switches:
-            return
+    refresh(home, load(home, os.environ).settings)  # a hook that finds no worker obeys too
+    until = time.monotonic() + ADOPT_SECONDS  # nothing is captured or injected after the command said so
+    while any(about["switches"][name] is on for name in names) and time.monotonic() < until:
         time.sleep(0.1)
+        about = _about(client, which)
+    states = _states(which, about)
+    output.write(f"{about['name'] or about['key']} is {'; '.join(states) or 'on: captured and injected'}")
 
 
 def _about(client: Client, which: str) -> dict[str, Any]:
     return client.get("/api/project", of=_name_or_folder(which), project_path=folder())
 
 
-def _opted_out(which: str, about: dict[str, Any]) -> list[str]:
-    """Return what a file in the repository itself switches off."""
+def _states(which: str, about: dict[str, Any]) -> list[str]:
+    """Return what is switched off by the settings, and by a file in the repository itself."""
     from foreword.projects import resolve
 
     path = _name_or_folder(which) or folder()
     root = about["root"] or (resolve(path).root if path.startswith("/") else "")
     switches = opted_out(root) if root else ()
-    return [f"{OPTED_OUT[switches]} by its own {FILE}"] if switches else []
+    by_file = [f"{OPTED_OUT[switches]} by its own {FILE}"] if switches else []
+    return [*(STATES[name] for name, is_off in about["switches"].items() if is_off), *by_file]
 
 
-def _lists(entries: Sequence[str], names: Sequence[str]) -> bool:
-    """Return whether one of *names* is, or is below, one of *entries*."""
-    return any(f"{name}/".startswith(f"{entry.rstrip('/')}/") for entry in entries for name in names if entry)
+def _facts(about: dict[str, Any]) -> list[tuple[str, str]]:
+    facts = about["facts"].items()
+    return [(name.replace("_", " "), value if name == "role" else "\n".join(value)) for name, value in facts]
 
 
 def _name_or_folder(name: str) -> str:
     """Return a folder as its absolute path, and a key or name as it is."""
     is_folder = name.startswith(("/", "~", ".")) or (name and os.path.isdir(name))
     return folder(name) if is_folder else name
-
-
-def _lines(value: object) -> str:
-    return "\n".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -147,9 +147,7 @@ def _cost(answer: dict[str, Any]) -> str:
     """Return what a context cost and which layers it left out; where it is empty, why, first."""
     layers = ", ".join(f"{name} {tokens}" for name, tokens in answer["layers"].items())
     skipped = ", ".join(f"{name} ({why})" for name, why in answer["skipped"].items() if why != "empty")
-    parts = [f"{answer['tokens']} of {answer['budget']} tokens", f"{answer['build_ms']:.1f} ms"]
+    parts = [] if answer["context"] else [answer["why"] or "nothing relevant is known, so nothing is given"]
+    parts += [f"{answer['tokens']} of {answer['budget']} tokens", f"{answer['build_ms']:.1f} ms"]
     parts += [f"layers: {layers}"] if layers else []
-    parts += [f"skipped: {skipped}"] if skipped else []
-    if not answer["context"]:
-        parts.insert(0, answer.get("why") or "nothing relevant is known, so nothing is given")
-    return "; ".join(parts)
+    return "; ".join([*parts, *([f"skipped: {skipped}"] if skipped else [])])

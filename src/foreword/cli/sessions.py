@@ -11,16 +11,6 @@ from foreword.cli import output
 from foreword.cli.connection import connect, folder, route
 from foreword.cli.options import AllProjects, Json, Project
 
-SECTIONS = (  # kinds in the order in which a session is told, with their headings
-    ("decision", "decided"),
-    ("preference", "rules"),
-    ("correction", "corrected"),
-    ("learning", "learned"),
-    ("failure", "failures"),
-    ("observation", "also"),
-    ("handoff", "handed over"),
-)
-
 
 def sessions(
     id: Annotated[str, typer.Argument(metavar="[ID]", help="A session, or the beginning of its id.")] = "",
@@ -32,8 +22,8 @@ def sessions(
 ) -> None:
     """List this project's sessions, or tell one in full.
 
-    A session in full: its outcome, what came of each prompt, the functions it changed, what failed and what worked
-    instead, what was learned and decided, and what is still open.
+    A session in full: its outcome, what is still open, its memories by kind, the functions it changed, and what it
+    was given. `foreword show ID` has more of each memory.
 
     \b
     Examples:
@@ -60,70 +50,35 @@ def sessions(
 
 def _print_story(story: dict[str, Any]) -> None:
     session, memories = story["session"], story["memories"]
-    active = [each for each in memories if each["status"] == "active"]
-    summary = next((each for each in memories if each["kind"] == "summary"), None)
+    summary = next((each for each in memories if each["kind"] == "summary"), {"body": ""})
     lasted = output.duration(session["last"] - session["started"])
-    tokens = sum(each["tokens"] for each in story["injections"])
-    rows = [
-        ("session", session["id"]),
-        ("agent", session["host"]),
-        ("when", f"{output.local_time(session['started'])}, {lasted} ({output.age(session['last'])})"),
-        ("title", session["title"]),
-        ("outcome", summary["body"] if summary else ""),
-        ("work", _work(summary["detail"]) if summary else ""),
-        ("still open", "\n".join(story["open"])),
-        ("turns", "\n".join(_turn(each) for each in active if each["kind"] == "turn")),
-        ("changed", "\n".join(_change(each) for each in story["changes"])),
-        ("files", "\n".join(summary["files"]) if summary else ""),
-    ]
-    for kind, name in SECTIONS:
-        rows.append((name, "\n".join(_point(each) for each in active if each["kind"] == kind)))
-    blocks = len(story["injections"])
-    rows.append(("was given", f"{output.plural(blocks, 'blocks')}, {tokens} tokens" if blocks else ""))
-    rows.append(("was given nothing", _no_context(story["no_context"])))
-    output.fields(rows)
+    blocks, tokens = len(story["injections"]), sum(each["tokens"] for each in story["injections"])
+    reasons = Counter(each["says"] or each["why"] for each in story["no_context"])
+    kinds = {each["kind"]: None for each in memories if each["kind"] != "summary"}
+    output.fields(
+        [
+            ("session", session["id"]),
+            ("agent", session["host"]),
+            ("when", f"{output.local_time(session['started'])}, {lasted} ({output.age(session['last'])})"),
+            ("title", session["title"]),
+            ("outcome", summary["body"]),
+            ("still open", "\n".join(story["open"])),
+            *((kind, "\n".join(_line(each) for each in memories if each["kind"] == kind)) for kind in kinds),
+            ("code", "\n".join(map(_change, story["changes"]))),
+            ("was given", f"{output.plural(blocks, 'blocks')}, {tokens} tokens" if blocks else ""),
+            ("was given nothing", "\n".join(f"{times} × {why}" for why, times in reasons.most_common())),
+        ]
+    )
 
 
-def _work(detail: dict[str, Any]) -> str:
-    """Return branch, pull request, whether it was merged, and commits."""
-    branch, pull, fate = (detail.get(name, "") for name in ("branch", "pull_request", "fate"))
-    parts = (f"branch {branch}" if branch else "", f"pull request {pull}" if pull else "", fate)
-    return "\n".join(filter(None, (", ".join(filter(None, parts)), *detail.get("commits", ()))))
-
-
-def _turn(memory: dict[str, Any]) -> str:
-    """Return a prompt in the user's words, and what came of it."""
+def _line(memory: dict[str, Any]) -> str:
+    """Return a memory's id and title, and the most important of its detail."""
     detail = memory["detail"]
-    author = str(detail.get("author", "")).partition(":")[0]
-    words = str(detail.get("user") or "").split("\n")[0]
-    prompt = f'"{words}"' if words else f"({author or 'no'} prompt)"
-    edited = f"edited {', '.join(memory['files'])}" if memory["files"] else ""
-    return f"{memory['id']}  {prompt}\n  → {detail.get('outcome') or ', '.join(detail.get('commits', ())) or edited}"
-
-
-def _no_context(rows: list[dict[str, Any]]) -> str:
-    """Return how often nothing was injected, the most frequent reason first."""
-    if not rows:
-        return ""
-    reasons = Counter(each["says"] or each["why"] for each in rows)
-    times = "once" if len(rows) == 1 else f"{len(rows)} times"
-    return f"{times}: {'; '.join(f'{many} × {why}' for why, many in reasons.most_common())}"
+    worked = memory["here"]["fix"] if memory.get("here") else ""
+    more = worked or detail.get("outcome") or detail.get("why") or ""
+    status = "" if memory["status"] == "active" else f" ({memory['status']})"
+    return "\n  → ".join(filter(None, (f"{memory['id']}  {memory['title']}{status}", str(more))))
 
 
 def _change(change: dict[str, Any]) -> str:
     return f"{change['file']}:{change['line']}  {change['signature'] or change['function']}  [{change['what']}]"
-
-
-def _point(memory: dict[str, Any]) -> str:
-    why = str(memory["detail"].get("why") or "").removeprefix("because ")
-    why = "" if why in memory["title"] else why
-    more = _fix(memory["here"]) if "here" in memory else f", because {why}" if why else ""
-    return f"{memory['id']}  {memory['title']}{more}"
-
-
-def _fix(here: dict[str, Any]) -> str:
-    """Return how often a failure came in this session and what fixed it, here or in another session."""
-    times = f", {here['times']} times" if here["times"] > 1 else ""
-    where = f" later in {here['by'][:8]}" if here["later"] else f" before in {here['by'][:8]}" if here["by"] else ""
-    back = "; it came back" if here["open"] else ""
-    return f"{times}; what worked{where}: {here['fix']}{back}" if here["fix"] else times

@@ -5,22 +5,23 @@ from __future__ import annotations
 import os
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from time import monotonic
+from typing import TypeAlias
 
 from foreword.code import git, languages
 from foreword.code.commits import ELSEWHERE, is_made, is_own
-from foreword.code.definitions import Definition, in_tree, in_utf8
+from foreword.code.definitions import Definition, in_tree
 from foreword.errors import BadRequest, NotFound
 
 MOST_FILES = 10_000
 MOST_BYTES = 60_000_000  # some twenty seconds of parsing
 SECONDS = 30.0
-MOST_NODES = 500  # of the tree that is shown; who wants more asks for fewer hops
+MOST_NODES, MOST_HOPS = 500, 50  # of the tree that is shown
 # Where a method of the same class may be called without saying whose it is.
 IMPLICIT = frozenset({"java", "c#", "c++", "ruby", "kotlin", "swift", "scala", "groovy", "dart"})
-LIST = (*git.SAFELY, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", ".")
+LIST = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", ".")
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,9 @@ class Node:
     several: int = 0  # so many definitions may be meant, and none is followed
 
 
+Step: TypeAlias = Callable[[Place], Iterator[tuple[Place, int, int]]]  # who is next, the call's line, how many fit
+
+
 class Calls:
     """Every definition and call of a project, by name."""
 
@@ -66,20 +70,18 @@ class Calls:
         self.size = 0
         self.complete = True
 
-    def add(self, file: str, source: bytes, *, most_ms: float = languages.PARSE_MS) -> None:
+    def add(self, file: str, source: bytes) -> None:
         """Add what *file* defines and calls; nothing where a tool wrote it or it is larger than people write."""
-        source = in_utf8(source)
         language = languages.language_of(file, head=source[:4096])
         if not language or languages.is_too_large(source) or is_made(source):
             return
-        source, language = languages.scripts_of(source, language=language)
-        tree = languages.parse(source, language=language, most_ms=most_ms)
+        tree = languages.parse(source, language=language)
         found = in_tree(tree, source, language=language) if tree else None
         if tree is None or found is None:
             return
         for each in found:
             self.defined.setdefault(each.name, []).append(_place(file, each))
-        captured = languages.captures(tree, language=language, part="calls", most_ms=most_ms)
+        captured = languages.captures(tree, language=language, part="calls")
         breaks = [at for at, byte in enumerate(source) if byte == 0x0A]
         for node in (captured or {}).get("call", ()):
             name = source[node.start_byte : node.end_byte].decode("utf-8", "replace")
@@ -112,11 +114,29 @@ class Calls:
 
     def callers(self, places: tuple[Place, ...], *, hops: int) -> tuple[Node, ...]:
         """Return who calls one of *places*, and who calls those, so many times."""
-        return _Tree().grown(places, hops=hops, step=self._callers, inward=True)
+        return self._grown(places, hops=hops, step=self._callers, inward=True)
 
     def called(self, places: tuple[Place, ...], *, hops: int) -> tuple[Node, ...]:
         """Return what *places* call, as far as it is defined in the project, and what those call."""
-        return _Tree().grown(places, hops=hops, step=self._called, inward=False)
+        return self._grown(places, hops=hops, step=self._called, inward=False)
+
+    def _grown(self, places: tuple[Place, ...], *, hops: int, step: Step, inward: bool) -> tuple[Node, ...]:
+        """Return the tree below *places*, in which every function is followed once."""
+        seen = {(place.file, place.function) for place in places}
+
+        def below(place: Place, left: int) -> tuple[Node, ...]:
+            nodes: dict[tuple[str, str], Node] = {}
+            for other, line, several in step(place) if left > 0 else ():
+                key = (other.file, other.function)
+                if key in nodes or len(seen) > MOST_NODES:
+                    continue
+                again = key in seen
+                seen.add(key)
+                further = () if again or several or not other.function else below(other, left - 1)
+                nodes[key] = Node(other, other.file if inward else place.file, line, further, again, several)
+            return tuple(nodes.values())
+
+        return tuple(node for place in places for node in below(place, min(hops, MOST_HOPS)))
 
     def _callers(self, place: Place) -> Iterator[tuple[Place, int, int]]:
         owner, _, name = place.function.rpartition(".")
@@ -135,52 +155,6 @@ class Calls:
             several = len(known) if len(known) > 1 else 0
             for each in known[:1]:
                 yield (Place("", call.name, 0) if several else each), call.line, several
-
-
-class _Tree:
-    """A walk over calls, breadth first, that shows every function once and ends."""
-
-    def __init__(self) -> None:
-        self.left = MOST_NODES
-
-    def grown(
-        self,
-        places: tuple[Place, ...],
-        *,
-        hops: int,
-        step: Callable[[Place], Iterator[tuple[Place, int, int]]],
-        inward: bool,
-    ) -> tuple[Node, ...]:
-        """Return the tree; *step* yields who is next, the line of the call and how many may be meant."""
-        seen = {(place.file, place.function) for place in places}
-        kept: dict[tuple[str, str], list[Node]] = {}
-        level = list(places)
-        for _ in range(max(0, hops)):
-            below: list[Place] = []
-            for place in level:
-                nodes = kept.setdefault((place.file, place.function), [])
-                for other, line, several in step(place):
-                    key = (other.file, other.function)
-                    if self.left <= 0 or any((each.place.file, each.place.function) == key for each in nodes):
-                        continue
-                    self.left -= 1
-                    file = other.file if inward else place.file
-                    nodes.append(Node(other, file, line, (), key in seen, several))
-                    if key not in seen and other.function and not several:
-                        seen.add(key)
-                        below.append(other)
-            level = below
-        return tuple(node for place in places for node in self._nodes(place, kept, depth=hops))
-
-    def _nodes(self, place: Place, kept: dict[tuple[str, str], list[Node]], *, depth: int) -> tuple[Node, ...]:
-        if depth <= 0:
-            return ()
-        return tuple(
-            node
-            if node.again or node.several
-            else replace(node, further=self._nodes(node.place, kept, depth=depth - 1))
-            for node in kept.get((place.file, place.function), ())
-        )
 
 
 def read_calls(
@@ -218,8 +192,7 @@ def read_calls(
 def _listed(root: str, *, until: float) -> Iterator[str]:
     """Yield the files that git knows or would add; outside of git those of the folders, ours only."""
     if os.path.lexists(os.path.join(root, ".git")):
-        with git.output(root, LIST) as pieces:
-            yield from (os.fsdecode(name) for name in git.fields(pieces))
+        yield from (os.fsdecode(name) for name in git.run(root, LIST).split(b"\0") if name)
         return
     for folder, below, files in os.walk(root):
         below[:] = sorted(name for name in below if name[0] != "." and name not in ELSEWHERE)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from foreword.code.languages import GRAMMARS, PARSE_MS, Grammar, captures, is_too_large, language_of, parse, scripts_of
+from foreword.code.languages import GRAMMARS, Grammar, captures, is_too_large, language_of, parse
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree
@@ -44,48 +44,37 @@ class Definition:
     body: str
 
 
-def definitions(text: str, *, file: str, most_ms: float = PARSE_MS) -> tuple[Definition, ...]:
+def definitions(text: str, *, file: str) -> tuple[Definition, ...]:
     """Return what *text*, the content of *file*, defines, in its order.
 
-    Never raises. Empty where no grammar is installed, where it takes longer than *most_ms*, and for what is larger
+    Never raises. Empty where no grammar is installed, where it takes longer than PARSE_MS, and for what is larger
     than people write, or minified.
     """
-    return definitions_in(text.encode("utf-8", "replace"), file=file, most_ms=most_ms) or ()
+    return definitions_in(text.encode("utf-8", "replace"), file=file) or ()
 
 
-def definitions_in(source: bytes, *, file: str, most_ms: float = PARSE_MS) -> tuple[Definition, ...] | None:
-    """Return what the bytes of *file* define, None where they cannot be parsed; UTF-16 with its mark is read too."""
-    source = in_utf8(source)
+def definitions_in(source: bytes, *, file: str) -> tuple[Definition, ...] | None:
+    """Return what the bytes of *file* define; None where they cannot be parsed."""
     language = language_of(file, head=source[:4096])
     if not language or is_too_large(source):
         return ()
-    code, language = scripts_of(source, language=language)
-    tree = parse(code, language=language, most_ms=most_ms)
-    return in_tree(tree, code, language=language, most_ms=most_ms) if tree else None
+    tree = parse(source, language=language)
+    return in_tree(tree, source, language=language) if tree else None
 
 
-def in_tree(tree: Tree, source: bytes, *, language: str, most_ms: float = PARSE_MS) -> tuple[Definition, ...] | None:
+def in_tree(tree: Tree, source: bytes, *, language: str) -> tuple[Definition, ...] | None:
     """Return what the parsed *source* defines; None where that takes too long."""
-    captured = captures(tree, language=language, part="definitions", most_ms=most_ms)
+    captured = captures(tree, language=language, part="definitions")
     if captured is None:
         return None
     seen = _without(source, captured.pop("comment", []))
-    blocks = captured.pop("block", [])
     placed = sorted(
         ((node.start_byte, -node.end_byte, kind, node) for kind, nodes in captured.items() for node in nodes),
         key=lambda each: each[:3],
     )
     found = _Finder(GRAMMARS[language], seen).found(placed[: 4 * MOST])
-    _mark(seen, blocks, besides={each.end for each in found})
-    return _with_bodies(found, bytes(seen), breaks=[each.start() for each in _BREAK.finditer(source)])
-
-
-def in_utf8(source: bytes) -> bytes:
-    """Return the same text in UTF-8, without a byte order mark, where the mark tells how it is written."""
-    for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
-        if source.startswith(mark):
-            return source[2:].decode(encoding, "replace").encode("utf-8", "replace")
-    return source.removeprefix(b"\xef\xbb\xbf")
+    breaks = [each.start() for each in _BREAK.finditer(source)]
+    return _with_bodies(found, bytes(seen), breaks=breaks, indented=language == "python")
 
 
 # ---- nodes in the order of the text -> definitions
@@ -327,24 +316,7 @@ def _without(source: bytes, comments: Iterable[Node]) -> bytearray:
     return seen
 
 
-def _mark(seen: bytearray, blocks: Iterable[Node], *, besides: set[int]) -> None:
-    """Write the depth of a block where it begins and ends: moving a line out of an `if` is a change.
-
-    Not where a definition ends: the next byte is no longer its own.
-    """
-    ends: list[int] = []
-    marks: list[tuple[int, int]] = []
-    for start, end in sorted((node.start_byte, node.end_byte) for node in blocks):
-        while ends and ends[-1] <= start:
-            ends.pop()
-        marks += [(start - 1, len(ends) + 1), (-1 if end in besides else end, len(ends))]
-        ends.append(end)
-    for place, depth in reversed(marks):  # of blocks that end together the outermost tells where the code goes on
-        if 0 <= place < len(seen) and seen[place] in b" \t\r\n":
-            seen[place] = 0x0E + depth % 14
-
-
-def _with_bodies(found: list[_Found], seen: bytes, *, breaks: list[int]) -> tuple[Definition, ...]:
+def _with_bodies(found: list[_Found], seen: bytes, *, breaks: list[int], indented: bool) -> tuple[Definition, ...]:
     """Hash of each what belongs to none of those inside it: a class has not changed where one of its methods has."""
     cuts: list[list[tuple[int, int]]] = [[] for _ in found]
     around: list[int] = []
@@ -362,7 +334,7 @@ def _with_bodies(found: list[_Found], seen: bytes, *, breaks: list[int]) -> tupl
             signature=one.signature,
             line=bisect_left(breaks, one.at) + 1,
             end_line=bisect_left(breaks, max(one.at, one.end - 1)) + 1,
-            body=_hash(_own(seen, one, inside)),
+            body=_hash(_own(seen, one, inside), indented=indented),
         )
         for one, inside in zip(found, cuts, strict=True)
     )
@@ -377,5 +349,10 @@ def _own(seen: bytes, one: _Found, inside: list[tuple[int, int]]) -> bytes:
     return b" ".join(pieces)
 
 
-def _hash(code: bytes) -> str:
+def _hash(code: bytes, *, indented: bool) -> str:
+    """Hash code without its white space; where indents have a meaning, they stay."""
+    if indented:
+        code = b" ".join(
+            b"%d:%s" % (len(line) - len(line.lstrip()), line) for line in code.split(b"\n") if line.strip()
+        )
     return blake2b(b"".join(code.split()), digest_size=8).hexdigest()

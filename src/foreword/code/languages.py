@@ -1,8 +1,7 @@
 """Find the language of a file, parse it with tree-sitter and run the language's queries, `queries/*.scm`.
 
-The captures of a query are kinds of definitions, and `call`. Four have another meaning: `comment`; `holder` gives its
-name to what it holds and is no definition itself; `wrapper` stretches the definition in it; `block` marks where white
-space has a meaning.
+The captures of a query are kinds of definitions, and `call`. Three have another meaning: `comment`; `holder` gives its
+name to what it holds and is no definition itself; `wrapper` stretches the definition in it.
 """
 
 from __future__ import annotations
@@ -19,21 +18,19 @@ from typing import TYPE_CHECKING, Any
 from foreword.projects import ENDINGS
 
 if TYPE_CHECKING:  # loaded when the first source file is seen
-    from tree_sitter import Language, Node, Parser, Query, QueryCursor, Tree
+    from tree_sitter import Language, Node, Query, Tree
 
 LARGEST = 1_000_000  # bytes; nobody writes a longer file by hand
 LONGEST = 20_000  # lines, for the same reason
 WIDE = 400  # bytes a line on average: minified
-# A file of 1 MB takes 150 to 300 ms; what takes longer is no code. No other Python runs while a file is parsed.
-PARSE_MS = 400.0
+# Milliseconds; a file of 100 KB takes 15 to 30. While a file is parsed no other Python runs, and no hook is answered.
+PARSE_MS = 100.0
 
 _HEADS = re.compile(rb"#!.*?\b(python|bash|sh|zsh|ruby|node|php|lua)[\d.]*\b")
 _BY_HEAD = {b"sh": "shell", b"bash": "shell", b"zsh": "shell", b"node": "javascript"}
 _BY_NAME = {"rakefile": "ruby", "gemfile": "ruby", "vagrantfile": "ruby"}
 _MORE_ENDINGS = {"hxx": "c++", "h++": "c++", "tpp": "c++", "phtml": "php", "ksh": "shell", "bats": "shell"}
-_PAGES = ("vue", "svelte")  # which hold scripts, among other things
 _IS_CPP = re.compile(rb"^[ \t]*(class|namespace|template|using)\b|::|\b(public|private|protected)\s*:", re.MULTILINE)
-_SCRIPT, _SCRIPT_END = re.compile(rb"<script\b", re.IGNORECASE), re.compile(rb"</script\s*>", re.IGNORECASE)
 _QUERIES = Path(__file__).parent / "queries"
 
 
@@ -81,7 +78,7 @@ def language_of(path: str, *, head: bytes = b"") -> str:
         if ending in ("tsx", "ipynb"):
             return "tsx" if ending == "tsx" else ""
         language = _MORE_ENDINGS.get(ending) or ENDINGS.get(ending, "")
-        return language if language in GRAMMARS or language in _PAGES else ""
+        return language if language in GRAMMARS else ""
     found = _HEADS.match(head[:100])
     return _BY_HEAD.get(found[1], found[1].decode()) if found else ""
 
@@ -95,42 +92,22 @@ def is_too_large(source: bytes) -> bool:
     return lines > LONGEST or (size > 10 * WIDE and size / lines > WIDE)
 
 
-def scripts_of(source: bytes, *, language: str) -> tuple[bytes, str]:
-    """Return a page with blanks for all but its scripts, and their language; other files as they are."""
-    if language not in _PAGES:
-        return source, language
-    kept = bytearray(re.sub(rb"[^\n]", b" ", source))
-    at = 0
-    while found := _SCRIPT.search(source, at):
-        start = source.find(b">", found.end()) + 1
-        end = _SCRIPT_END.search(source, start) if start else None
-        if end is None:
-            break  # nor does any that follows end
-        kept[start : end.start()] = source[start : end.start()]
-        at = end.end()
-    return bytes(kept), "typescript"
-
-
-def parse(source: bytes, *, language: str, most_ms: float = PARSE_MS) -> Tree | None:
-    """Return the tree of *source*; None without a grammar, or where parsing takes longer than *most_ms*."""
+def parse(source: bytes, *, language: str) -> Tree | None:
+    """Return the tree of *source*; None without a grammar, or where parsing takes longer than PARSE_MS."""
     loaded = _load(language)
     if loaded is None:
         return None
-    parsers = _of_thread.parsers
-    key = (language, most_ms)
-    if key not in parsers:
-        from tree_sitter import Parser
+    from tree_sitter import Parser
 
-        parsers[key] = Parser(loaded)
-        _limit_time(parsers[key], most_ms)
+    parser = Parser(loaded)
+    _limit_time(parser)
     try:
-        return parsers[key].parse(source)
+        return parser.parse(source)
     except ValueError:  # it took too long
-        parsers[key].reset()
         return None
 
 
-def captures(tree: Tree, *, language: str, part: str, most_ms: float = PARSE_MS) -> dict[str, list[Node]] | None:
+def captures(tree: Tree, *, language: str, part: str) -> dict[str, list[Node]] | None:
     """Return the nodes that the *part* `definitions` or `calls` of a query finds, by capture.
 
     None without a query, or where it takes too long: where something is nested a thousand times, the time grows with
@@ -139,15 +116,12 @@ def captures(tree: Tree, *, language: str, part: str, most_ms: float = PARSE_MS)
     query = compile_query(language, part)
     if query is None:
         return None
-    cursors = _of_thread.cursors
-    key = (language, part, most_ms)
-    if key not in cursors:
-        from tree_sitter import QueryCursor
+    from tree_sitter import QueryCursor
 
-        cursors[key] = QueryCursor(query)
-        _limit_time(cursors[key], most_ms)
-    until = monotonic() + most_ms / 1000
-    found = cursors[key].captures(tree.root_node)
+    cursor = QueryCursor(query)
+    _limit_time(cursor)
+    until = monotonic() + PARSE_MS / 1000
+    found = cursor.captures(tree.root_node)
     return found if monotonic() <= until else None
 
 
@@ -169,18 +143,9 @@ def compile_query(language: str, part: str) -> Query | None:
     return _queries[key]
 
 
-class _OfThread(threading.local):
-    """Parsers and cursors serve one thread only."""
-
-    def __init__(self) -> None:
-        self.parsers: dict[tuple[str, float], Parser] = {}
-        self.cursors: dict[tuple[str, str, float], QueryCursor] = {}
-
-
 _languages: dict[str, Language | None] = {}
 _queries: dict[tuple[str, str], Query | None] = {}
 _lock = threading.Lock()
-_of_thread = _OfThread()
 
 
 def _query_text(name: str) -> tuple[str, str]:
@@ -193,15 +158,15 @@ def _query_text(name: str) -> tuple[str, str]:
     return definitions, calls
 
 
-def _limit_time(worker: Any, most_ms: float) -> None:
-    """Let a parser or a cursor give up after *most_ms*.
+def _limit_time(worker: Any) -> None:
+    """Let a parser or a cursor give up after PARSE_MS.
 
     The attribute is deprecated, but its successor is worse: a progress callback of the parser crashes the interpreter
     (0.25.2 and 0.26.0 alike), and each piece of text that a read callback hands over is never freed.
     """
     with _lock, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        worker.timeout_micros = max(1, int(most_ms * 1000))
+        worker.timeout_micros = int(PARSE_MS * 1000)
 
 
 def _load(language: str) -> Language | None:

@@ -8,14 +8,12 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from foreword.config import Settings
-from foreword.endpoint import WRONG_SETTING, BadAddress, Endpoint, Failed, Pause, Refused
-from foreword.endpoint import Paused as EndpointPaused
+from foreword.endpoint import REFUSED, BadAddress, Endpoint, Failed
 from foreword.errors import EmbedError
 from foreword.models import Memory, Vector
 from foreword.terms import split
@@ -31,36 +29,12 @@ MOST_TOKENS = 1024
 BATCH = 32  # texts in a request
 MOST_ANSWER = 16 * 1024 * 1024  # bytes; 32 vectors of 3,072 numbers are 2 MB
 MOST_NUMBERS = 8192  # in a vector
-RETRY_AFTER, LONGEST_RETRY = 0.25, 5.0  # seconds between two tries; an endpoint that wants longer gets a pause
-RETRIES = "it is tried again by itself; `foreword config set embeddings off` ends that"
-CHECK_SETTINGS = "check `embeddings_url`, `embeddings_model` and the variable that `embeddings_key_env` names"
+CHECK_SETTINGS = "check `embeddings_url`, `embeddings_model` and `embeddings_key_env`, or set `embeddings` to off"
 EXAMPLE_URL = "such as http://127.0.0.1:11434/v1"
-
-
-class Embedder(Protocol):
-    """Gives texts their vectors. Vectors of different names are never compared."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def dim(self) -> int:
-        """How many numbers a vector has; 0 before the first answer of an endpoint."""
-
-    @property
-    def at_once(self) -> bool:
-        """Whether it is so quick that it may run while somebody waits."""
-
-    def embed(self, texts: Sequence[str], *, seconds: float, tries: int = 1) -> tuple[Vector, ...]:
-        """Return one vector for each text, within *seconds* a try; an empty one where the model finds no token."""
 
 
 class TextRefused(EmbedError):
     """The model rejects one of these texts; the others may be well."""
-
-
-class Paused(EmbedError):
-    """The endpoint failed a short time ago and is left alone for a while; the failure was reported."""
 
 
 def choose_embedder(settings: Settings, environ: Mapping[str, str]) -> Embedder | None:
@@ -73,7 +47,6 @@ def choose_embedder(settings: Settings, environ: Mapping[str, str]) -> Embedder 
         endpoint=settings.embeddings_url,
         model=settings.embeddings_model,
         key=_key(settings.embeddings_key_env, environ),
-        seconds=settings.embeddings_timeout_ms / 1000,
     )
 
 
@@ -140,7 +113,7 @@ class Local:
 
     name = "wordllama-256"
     dim = 256
-    at_once = True
+    at_once = True  # so quick that it may run while somebody waits
 
     def __init__(self) -> None:
         self._np = numpy()
@@ -160,7 +133,8 @@ class Local:
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(MOST_TOKENS)
 
-    def embed(self, texts: Sequence[str], *, seconds: float = 0.0, tries: int = 1) -> tuple[Vector, ...]:
+    def embed(self, texts: Sequence[str], *, seconds: float, tries: int = 1) -> tuple[Vector, ...]:
+        """Return one vector for each text; an empty one where it has no token."""
         del seconds, tries  # it neither waits nor fails
         if not texts:
             return ()
@@ -189,18 +163,9 @@ class Remote:
 
     at_once = False
 
-    def __init__(
-        self,
-        *,
-        endpoint: str,
-        model: str,
-        key: str = "",
-        seconds: float = 2.0,
-        now: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], object] = time.sleep,
-    ) -> None:
+    def __init__(self, *, endpoint: str, model: str, key: str = "") -> None:
         self.name = f"remote:{model}"
-        self.dim = 0
+        self.dim = 0  # before the first answer
         self._np = numpy()
         if not endpoint or not model:
             raise EmbedError(
@@ -214,62 +179,43 @@ class Remote:
         self._path = f"{self._endpoint.path.removesuffix('/embeddings')}/embeddings"
         self._model = model
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._seconds = seconds
-        self._sleep = sleep
-        self._pause = Pause(now=now)
 
-    def embed(self, texts: Sequence[str], *, seconds: float = 0.0, tries: int = 1) -> tuple[Vector, ...]:
+    def embed(self, texts: Sequence[str], *, seconds: float, tries: int = 1) -> tuple[Vector, ...]:
+        """Return one vector for each text, within *seconds* a request; an empty one for an empty text."""
         vectors = [empty_vector(self.name)] * len(texts)
         full = [at for at, text in enumerate(texts) if text.strip()]  # endpoints refuse an empty text
         for start in range(0, len(full), BATCH):
             batch = full[start : start + BATCH]
-            answer = self._embed([texts[at] for at in batch], seconds=seconds or self._seconds, tries=tries)
+            answer = self._request([texts[at] for at in batch], seconds=seconds, tries=tries)
             for at, vector in zip(batch, answer, strict=True):
                 vectors[at] = vector
         return tuple(vectors)
 
-    def _embed(self, texts: Sequence[str], *, seconds: float, tries: int) -> Sequence[Vector]:
-        """Return the answer of the first try that succeeds; after the last failure the endpoint gets a pause."""
+    def _request(self, texts: Sequence[str], *, seconds: float, tries: int) -> Sequence[Vector]:
+        request = {"model": self._model, "input": list(texts), "encoding_format": "float"}
         who = f"the embeddings endpoint at {self._endpoint.host}"
         try:
-            with self._pause.asking():
-                for _ in range(tries - 1):
-                    try:
-                        return self._request(texts, seconds=seconds)
-                    except Failed as failed:
-                        if not failed.passing or failed.after > LONGEST_RETRY:
-                            raise
-                        self._sleep(failed.after or RETRY_AFTER)
-                return self._request(texts, seconds=seconds)
-        except EndpointPaused as exc:
-            raise Paused(f"{who} is not asked for a while", hint="it is tried again by itself") from exc
-        except Refused as exc:
-            message = f"the endpoint refuses a text ({exc.status})"
-            raise TextRefused(message, hint="it is kept without a vector") from exc
+            answer = self._endpoint.post(
+                self._path, request, headers=self._headers, seconds=seconds, most=MOST_ANSWER, tries=tries
+            )
         except Failed as failed:
-            wrong = failed.why in [f"http-{status}" for status in WRONG_SETTING]
-            raise EmbedError(f"{who} {failed}", hint=CHECK_SETTINGS if wrong else RETRIES) from failed
-
-    def _request(self, texts: Sequence[str], *, seconds: float) -> Sequence[Vector]:
-        request = {"model": self._model, "input": list(texts), "encoding_format": "float"}
-        data = self._endpoint.post(self._path, request, headers=self._headers, seconds=seconds, most=MOST_ANSWER)
+            if failed.status in REFUSED:
+                message = f"the endpoint refuses a text ({failed.status})"
+                raise TextRefused(message, hint="it is kept without a vector") from failed
+            raise EmbedError(f"{who} {failed}", hint=CHECK_SETTINGS) from failed
         np = self._np
         try:
-            answer = sorted(json.loads(data)["data"], key=lambda each: each["index"])
-            rows = [np.asarray(each["embedding"]) for each in answer]
-            places = [each["index"] for each in answer]
-        except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as exc:
-            raise Failed("answered with something that is no list of vectors") from exc
-        if places != list(range(len(texts))):
-            raise Failed("did not answer with one vector for each text")
-        sizes = {row.shape for row in rows}
-        if len(sizes) > 1 or any(row.ndim != 1 or row.dtype.kind not in "fi" for row in rows):
-            raise Failed("answered with vectors that are no lists of numbers, or not of one length")
-        ((size,),) = sizes
-        if not 0 < size <= MOST_NUMBERS or (self.dim and size != self.dim):
-            raise Failed(f"answered with vectors of {size} numbers" + (f", before {self.dim}" if self.dim else ""))
-        stacked = np.stack(rows).astype(np.float32)
-        if not np.isfinite(stacked).all():
-            raise Failed("answered with numbers that are not finite")
-        self.dim = size
-        return quantize(stacked, model=self.name)
+            data = sorted(answer["data"], key=lambda each: each["index"])
+            rows = np.asarray([each["embedding"] for each in data])
+            good = [each["index"] for each in data] == list(range(len(texts))) and rows.ndim == 2
+        except (ValueError, TypeError, KeyError, OverflowError):
+            good = False
+        if not good or rows.dtype.kind not in "fi" or not 0 < rows.shape[1] <= MOST_NUMBERS:
+            raise EmbedError(f"{who} did not answer with one vector for each text", hint=CHECK_SETTINGS)
+        if rows.shape[1] != (self.dim or rows.shape[1]) or not np.isfinite(rows).all():
+            raise EmbedError(f"{who} answered with vectors of another length, or not finite", hint=CHECK_SETTINGS)
+        self.dim = int(rows.shape[1])
+        return quantize(rows, model=self.name)
+
+
+Embedder: TypeAlias = Local | Remote

@@ -17,6 +17,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
+from foreword.terms import lazy_pattern
+
 Author = Literal["typed", "mixed", "pasted", "machine"]
 
 
@@ -128,7 +130,7 @@ def _shown(text: str) -> str:
 
 # --- texts that clients write ---------------------------------------------------------------------------------------
 
-MACHINE_START = re.compile(
+MACHINE_START = lazy_pattern(
     r"(?:please )?implement the following plan\b"
     r"|(?:exited |leaving )?plan mode\b[^\n]{0,20}\b(?:is|still|was|active|exited)\b"
     r"|(?:the )?(?:user (?:has )?)?approved (?:the|this) plan\b"
@@ -142,26 +144,28 @@ MACHINE_START = re.compile(
     r"|(?:background )?(?:task|command|agent) \S{1,80} (?:has )?(?:completed|finished|failed|was stopped)\b",
     re.IGNORECASE,
 )
-OUR_MARKER = re.compile(r"--- (?:end )?foreword\b|\[(?:end )?foreword\b|</?(?:foreword|hook)_context\b", re.IGNORECASE)
-IMAGE = re.compile(r"\[Image(?: #?\d+|: source)?[^\]\n]{0,300}\]:?")  # where a client shows that a picture was added
-IDE_CONTEXT = re.compile(r"\s*#+ Context from my IDE\b")
+OUR_MARKER = lazy_pattern(
+    r"--- (?:end )?foreword\b|\[(?:end )?foreword\b|</?(?:foreword|hook)_context\b", re.IGNORECASE
+)
+IMAGE = lazy_pattern(r"\[Image(?: #?\d+|: source)?[^\]\n]{0,300}\]:?")  # where a client shows that a picture was added
+IDE_CONTEXT = lazy_pattern(r"\s*#+ Context from my IDE\b")
 IDE_REQUEST = "## My request for Codex:"  # its IDE plugin writes what is open in front of what was typed
-CLIENT_TAG = re.compile(r"\s*<[A-Za-z]+[-_]")  # as clients name theirs: task-notification, environment_context
-SLASH_COMMAND = re.compile(
+CLIENT_TAG = lazy_pattern(r"\s*<[A-Za-z]+[-_]")  # as clients name theirs: task-notification, environment_context
+SLASH_COMMAND = lazy_pattern(
     r"\s*<command-(?:name|message)>(?:[^<]|<(?!command-args>))*(?:<command-args>([^<]*)</command-args>\s*$)?"
 )
 
 # --- what nobody types ----------------------------------------------------------------------------------------------
 
 # Code that is named in passing, `<so>` or as `Vec<u8>`: what looks like a tag in it begins nothing.
-NAMED_CODE = re.compile(r"(?<!`)`[^`\n]{1,100}`(?!`)|\b[A-Z]\w{0,60}<[\w\[\], .|&]{1,60}>|<[A-Z]\w{0,60} ?/>")
-WRAPPER = re.compile(
+NAMED_CODE = lazy_pattern(r"(?<!`)`[^`\n]{1,100}`(?!`)|\b[A-Z]\w{0,60}<[\w\[\], .|&]{1,60}>|<[A-Z]\w{0,60} ?/>")
+WRAPPER = lazy_pattern(
     r"<([A-Za-z][\w:.-]{0,60})(?:\s[^<>]{0,2000})?>[^<]*</\1\s*>|<[A-Za-z][^<>]{0,2000}/>|<!--[^<>]{0,2000}-->"
 )
 
 
 def _sign(*forms: str, flags: int = 0) -> re.Pattern[str]:
-    return re.compile("|".join(forms), re.MULTILINE | flags)
+    return lazy_pattern("|".join(forms), re.MULTILINE | flags)
 
 
 # Nobody types these, and whatever stands behind one is not typed either.
@@ -216,24 +220,24 @@ SIGNS = {
     "a text announced by a colon": _sign(r"(?<=:\n)\n*(?![-*+\s\d])(?:[^a-z\s].*|.{160})"),
     "a cut": _sign(r"\[\d+ characters left out\]|\[Pasted text|^\[\.\.\.\]"),
 }
-TYPOGRAPHY = re.compile(r"[—→←⇒•“”]")  # keyboards have no keys for them
+TYPOGRAPHY = lazy_pattern(r"[—→←⇒•“”]")  # keyboards have no keys for them
 _LINE = r"(?:(?:[-*+]|\d{1,2}[.)]) .*|\S+(?: +\S+){5,}[.?!:])"  # an item, or a sentence of six words and more
 # What may be somebody else's words: they stay the user's, and no rule is made of them.
 DOUBTS = {
-    "lines that are no sentences": re.compile(rf"\A(?=.*\n)(?!{_LINE}(?:\n{_LINE})*\Z)"),
-    "a quotation": re.compile(r"(?<!\w)[\"'`“«„‘](?:[^\"'`”»’\s]+ +){3,}[^\"'`”»’]*[\"'`”»’]"),
-    "a beginning that is no word": re.compile(r"^[^\w\"'`/]|^\w{1,2}[.)]\s"),
-    "a label": re.compile(r"^[^\s:]+(?: [^\s:]+){0,2}: |: (?!I\b)[\"“A-Z]"),
-    "reported words": re.compile(r"\b(?:says|said|reads|states|wrote|writes)(?:: |,? [A-HJ-Z])|\bme: "),
-    "a greeting or a signature": re.compile(
+    "lines that are no sentences": lazy_pattern(rf"\A(?=.*\n)(?!{_LINE}(?:\n{_LINE})*\Z)"),
+    "a quotation": lazy_pattern(r"(?<!\w)[\"'`“«„‘](?:[^\"'`”»’\s]+ +){3,}[^\"'`”»’]*[\"'`”»’]"),
+    "a beginning that is no word": lazy_pattern(r"^[^\w\"'`/]|^\w{1,2}[.)]\s"),
+    "a label": lazy_pattern(r"^[^\s:]+(?: [^\s:]+){0,2}: |: (?!I\b)[\"“A-Z]"),
+    "reported words": lazy_pattern(r"\b(?:says|said|reads|states|wrote|writes)(?:: |,? [A-HJ-Z])|\bme: "),
+    "a greeting or a signature": lazy_pattern(
         r"^(?:hi|hello|hey|dear) [\w ]{1,30}, [A-Z]|\b(?:regards|cheers|sincerely|thanks)[,!.]* \w+$|-- ?\w+$",
         re.IGNORECASE,
     ),
     "typeset characters": TYPOGRAPHY,
-    "what may be a tag": re.compile(r"<[A-Za-z/!]"),
+    "what may be a tag": lazy_pattern(r"<[A-Za-z/!]"),
 }
-CODE = re.compile(
+CODE = lazy_pattern(
     r"`[^`\n]{1,200}`|[\w.)-]{1,60}/[\w.][\w./-]*|\b\w+\([^)\n]{0,80}\)|\b[a-z]+[A-Z]\w*|\b\w+_\w+|\b\w+\.[a-z]{1,4}\b"
 )
-ADDRESS = re.compile(r"https?://\S+")
-SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+ADDRESS = lazy_pattern(r"https?://\S+")
+SENTENCE_END = lazy_pattern(r"(?<=[.!?])\s+|\n+")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -110,7 +111,8 @@ _MESSAGE = re.compile(
 def shape_of(command: Command, *, narrow: bool = False) -> str:
     """Return how a command is run, whatever it is run on: `uv run pytest -n` of any test and however loud it is.
 
-    With *narrow*, the flags that choose a part of the work are in it too.
+    With *narrow*, the flags that choose a part of the work are in it too, and whether their value is joined to them:
+    behind `--`, `--pattern=x` is one word and `--pattern x` are two.
     """
     words = command.words
     if not words:
@@ -133,25 +135,46 @@ def shape_of(command: Command, *, narrow: bool = False) -> str:
             continue
         chooses = name in _NARROWING and not narrow
         if _FLAG.fullmatch(name) and not chooses and not _LOUD.match(word) and name not in flags:
-            flags.append(name)
+            flags.append(f"{name}=" if name in _NARROWING and "=" in word else name)
         if word in _VALUE_FLAGS or (word.startswith("--") and word in _NARROWING):
             skips = True
         elif len(head) == 1 and head[0] in _WITH_VERB and _VERB.fullmatch(word):  # `git -C x add`
             head.append(word)
-    return " ".join((*head, *flags[:4], *(("(multi-line)",) if command.lines else ())))
+    rest = [*head[1:], *flags[:4], *(("(multi-line)",) if command.lines else ())]
+    return " ".join((head[0], *rest)) if rest else words[0].rpartition("/")[2]
 
 
 def has_shape(command: Command, shape: str) -> bool:
     """Whether a command is of this shape: the same program, and all of its words."""
     wanted = shape.split()
-    if not wanted or not command.words or _name(command.words[0]) != wanted[0]:
+    if not wanted or not command.words:
+        return False
+    if len(wanted) == 1:  # a program by its exact name: where `python` is not found, `python3` may be
+        return wanted[0] in (command.words[0].rpartition("/")[2], command.text.split()[0])
+    if _name(command.words[0]) != wanted[0]:
         return False
     if len(wanted) > 1 and _VERB.fullmatch(wanted[1]) and _first_bare(command.words[1:]) != wanted[1]:
         return False  # `run x test` is not `run test`
-    own = {word.partition("=")[0] if word.startswith("-") else word for word in command.words[1:]}
+    own = set(command.words[1:])
+    for word in command.words[1:]:
+        name, sign, _ = word.partition("=")
+        if word.startswith("-") and sign:
+            own |= {name, f"{name}="}
     letters = {f"-{each}" for word in own if _LETTERS.fullmatch(word) for each in word[1:]}
     lines = {"(multi-line)"} if command.lines else set()
     return set(wanted[1:]) <= own | letters | lines
+
+
+def starts_same(command: Command, others: Sequence[Command]) -> bool:
+    """Whether a command starts a program of *others*: for `pytest`, `.venv/bin/pytest` and `uv run pytest` do as well."""
+    if _own_name(command.words[0]) in {_own_name(word) for each in others for word in each.words}:
+        return True
+    return command.words[:2] in _RUNNERS and command.program in {each.program for each in others}
+
+
+def _own_name(word: str) -> str:
+    """Return the name of a program; one that lies elsewhere than in the project or on the path is another program."""
+    return word if word.startswith(("/", "~", "..")) else _name(word.removeprefix("./"))
 
 
 def _first_bare(words: tuple[str, ...]) -> str:
@@ -368,6 +391,8 @@ def _meaning(words: list[str]) -> tuple[str, tuple[str, ...], str]:
         words = words[1:]
     if not words:
         return "", (), "other"
+    if len(words) > 2 and words[1] in _WITH_VERB and _is_wrapper(words[0]):
+        words = words[1:]
     name, rest = _name(words[0]), words[1:]
     if name in _WITH_VERB:
         while len(rest) > 2 and rest[0] in _VALUE_FLAGS:  # `git -C x add`, `pnpm --filter web test`
@@ -377,6 +402,12 @@ def _meaning(words: list[str]) -> tuple[str, tuple[str, ...], str]:
             name, rest = " ".join((name, *verbs)), rest[len(verbs) :]
     kind = next((kind for kind in _ORDER if _KIND_OF[kind].match(name)), "other")
     return name, _targets(rest), kind
+
+
+def _is_wrapper(word: str) -> bool:
+    """Whether a program is none that is known, so that the tool after it does the work: `direnv git commit`."""
+    name = _name(word)
+    return name not in _WITH_VERB and not any(pattern.match(name) for pattern in _KIND_OF.values())
 
 
 def _targets(words: list[str]) -> tuple[str, ...]:

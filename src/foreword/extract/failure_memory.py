@@ -13,6 +13,8 @@ from foreword.models import text as text_under
 
 MOST_SESSIONS = 100  # that a memory names, the last ones; those before are a number; with 50, a third of the sessions that saw one failure did not list it
 EARLIER = "earlier"  # the name of that number
+CHECKS = "checks"  # in a detail that is only read: the shapes of tests, linters and builds that passed, by session
+MOST_FILES = 3  # that the error names
 MOST_WORKED = 5  # commands that worked which a memory names
 
 
@@ -24,6 +26,7 @@ def failure_detail(failure: Failure, session: str) -> dict[str, Any]:
         "error": failure.error,
         "key": failure_key(failure),
         "error_key": failure.key,
+        "blamed": list(failure.blamed),
         "cause": failure.cause,
         "folder": failure.folder,
         "worked": {failure.worked: [session]} if failure.worked else {},
@@ -31,9 +34,12 @@ def failure_detail(failure: Failure, session: str) -> dict[str, Any]:
         "used_in": {},  # what worked, in sessions that did not see the failure
         "fix": failure.fix,
         "fixes": {failure.fix: [session]} if failure.fix else {},
+        "files": list(failure.files)[:MOST_FILES],
         "fixed_files": list(failure.fixed_files),
+        "explained": {failure.explained: [session]} if failure.explained else {},
+        "at_once": [session] if failure.at_once else [],  # sessions whose very next command worked
         "seen_in": {session: failure.times},
-        "succeeded_in": {},  # the same call, in sessions since then
+        "succeeded_in": {session: 1} if failure.passed else {},  # the same call, later and in sessions since then
         "last": failure.last,
         "last_success": 0.0,
         "open": failure.open,
@@ -42,7 +48,7 @@ def failure_detail(failure: Failure, session: str) -> dict[str, Any]:
 
 
 _TEXTS = ("command", "text", "error", "key", "error_key", "cause", "fix")
-_LISTS = ("worked", "used_in", "fixes")  # each text with the sessions that saw it
+_LISTS = ("worked", "used_in", "fixes", "explained")  # each text with the sessions that saw it
 _COUNTS = ("seen_in", "succeeded_in")  # how often each session saw it
 
 
@@ -57,7 +63,8 @@ def checked_detail(detail: Mapping[str, Any]) -> dict[str, Any]:
     for name in _COUNTS:
         checked[name] = {session: times for session, times in named(detail, name).items() if type(times) is int}
     checked["worked_in"] = {text: place for text, place in named(detail, "worked_in").items() if isinstance(place, str)}
-    checked["fixed_files"] = list(texts(detail, "fixed_files"))
+    for name in ("files", "fixed_files", "at_once", "blamed"):
+        checked[name] = list(texts(detail, name))
     checked["folder"] = detail.get("folder") if isinstance(detail.get("folder"), str) else None
     for name in ("last", "last_success"):
         at = detail.get(name)
@@ -84,8 +91,10 @@ def merge_failure_detail(known: Mapping[str, Any], fresh: Mapping[str, Any]) -> 
     merged["worked_in"] = {command: folders[command] for command in merged["worked"] if command in folders}
     merged["fixes"] = _most_seen(known.get("fixes"), fresh.get("fixes"))
     merged["fix"] = next(iter(merged["fixes"]), "")
+    merged["explained"] = _most_seen(known["explained"], fresh["explained"])
     files = (*(known.get("fixed_files") or ()), *(fresh.get("fixed_files") or ()))
     merged["fixed_files"] = list(dict.fromkeys(files))[:10]
+    merged["at_once"] = list(dict.fromkeys((*known["at_once"], *fresh["at_once"])))[-MOST_SESSIONS:]
     for name in ("seen_in", "succeeded_in"):
         merged[name] = _capped({**(known.get(name) or {}), **(fresh.get(name) or {})})
     for name in ("last", "last_success"):
@@ -129,9 +138,22 @@ def sessions_succeeded(detail: Mapping[str, Any]) -> int:
 
 
 def sessions_worked(detail: Mapping[str, Any], command: str) -> int:
-    """Return in how many sessions an alternative succeeded, after the failure or on its own."""
-    lists = ((detail.get(name) or {}).get(command) or () for name in ("worked", "used_in"))
-    return len({session for sessions in lists for session in sessions})
+    """Return in how many sessions an alternative succeeded, after the failure or on its own, whatever it worked on.
+
+    Checks that passed count before the failure too, where the caller knows them.
+    """
+    wanted = shapes_of(command)
+    sessions = {
+        session
+        for name in ("worked", "used_in")
+        for other, some in (detail.get(name) or {}).items()
+        if other == command or (wanted and shapes_of(other) == wanted)
+        for session in some
+    }
+    if wanted and command not in (detail.get("worked_in") or {}):
+        passed = detail.get(CHECKS) or {}
+        sessions |= {session for session, shapes in passed.items() if wanted <= set(shapes)}
+    return len(sessions)
 
 
 def failure_title(detail: Mapping[str, Any]) -> str:
@@ -143,11 +165,14 @@ def failure_body(detail: Mapping[str, Any]) -> str:
     """Return the body of a failure's memory: as it was run, and what worked or fixed it."""
     detail = checked_detail(detail)
     lines = [f"Run as `{detail['text']}`."] if detail.get("text") else []
+    lines += [f"The output names {', '.join(detail['files'])}."] if detail["files"] else []
     for command in list(detail.get("worked") or ())[:2]:
         place = where((detail.get("worked_in") or {}).get(command))
         lines.append(f"Worked instead{place}: `{command}` ({counted(sessions_worked(detail, command))}).")
     for fix in list(detail.get("fixes") or ())[:2]:
-        lines.append(f"Fixed: {fix}." if fix.startswith("edited") else f"It {fix}.")
+        without = ": leave it out" if fix.startswith("worked without") else ""
+        lines.append(f"Fixed: {fix}." if fix.startswith("edited") else f"It {fix}{without}.")
+    lines += [f"The agent said then: {each}" for each in list(detail["explained"])[:2]]
     if advice := advice_for(detail):
         lines.append(f"{advice}.")
     return "\n".join(lines)
@@ -157,15 +182,12 @@ def advice_for(detail: Mapping[str, Any]) -> str:
     """Return what helps against a failure whose cause is the shell's, whatever was run; empty where that is not known."""
     shape = str(detail.get("command", ""))
     if is_path_shape(shape):
-        return folder_advice(shape)
+        return f"the shell is still there: leave `{shape}` out or use absolute paths"
+    if "(multi-line)" in shape and sessions_seen(detail) > 1:
+        return "write the script to a file, or pass it as a here-document (EOF)"
     if is_glob_error(str(detail.get("error", ""))):
         return f"the shell stops before `{shape}` runs where a pattern matches no file: list the directory, or quote the pattern"
     return ""
-
-
-def folder_advice(shape: str) -> str:
-    """Return what helps where a path begins with the folder in which the shell already is."""
-    return f"the shell is still there: leave `{shape}` out or use absolute paths"
 
 
 def _call(detail: Mapping[str, Any]) -> str:

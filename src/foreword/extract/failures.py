@@ -7,6 +7,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
 from functools import cached_property
 
 from foreword.extract.actions import Action, Turn
@@ -28,16 +29,20 @@ from foreword.extract.outputs import (
     NOTHING,
     SHELL_ERROR,
     ended_badly,
+    ends_with_failed_script,
     error_key,
     error_line,
     failed_script,
     failed_test,
     plain_output,
 )
+from foreword.extract.text import sentences
 from foreword.models import Edit
 
 NEAR = 10  # commands after a failure among which the one that worked is looked for
 LIKE = 0.3  # share of words that a similar command has in common
+MOSTLY = 0.6  # of two calls that differ in a word or two
+FEW = 3  # words or variables in which two calls differ
 
 
 @dataclass(frozen=True)
@@ -49,15 +54,18 @@ class Failure:
     error: str  # the line that names the cause
     key: str  # the error without what differs from time to time
     cause: str  # usage: this call never works; folder: not in this folder; content: what it worked on was wrong
+    blamed: tuple[str, ...] = ()  # values of the call that the error names and its shape does not
     folder: str | None = None  # where it ran, relative to the project's root; None where that does not matter
     files: tuple[str, ...] = ()  # that the error names
     times: int = 1
-    first: float = 0.0
     last: float = 0.0
     worked: str = ""  # the similar command that succeeded next
     worked_in: str | None = None  # the folder where that ran, for a failure that depends on it
     fix: str = ""  # the edit after which it worked, or the words without which it did
     fixed_files: tuple[str, ...] = ()  # that the edit changed
+    explained: str = ""  # the sentence of the agent's final message that says why it failed
+    at_once: bool = False  # whether what worked was the very next command
+    passed: bool = False  # whether the same call succeeded later, so that it does not fail each time
     open: bool = False  # whether it still failed when the session ended
     minor: bool = False  # whether it is worth nothing unless it comes back: a file that is not there
 
@@ -89,16 +97,19 @@ class Run:
 
 
 def failures_of(turns: Sequence[Turn], *, root: str = "") -> tuple[Failure, ...]:
-    """Return the failures of one session, each once, with what worked after its last time."""
-    steps = [action for turn in turns for action in turn.actions if action.kind == "tool"]
+    """Return the failures of one session, each once, with what worked after its last time and what was said of it."""
+    steps = [(turn, action) for turn in turns for action in turn.actions if action.kind == "tool"]
+    actions = [action for _, action in steps]
     ran = iter(runs_of(turns, root=root))
-    runs = {place: next(ran) for place, action in enumerate(steps) if action.act == "run"}
+    runs = {place: next(ran) for place, action in enumerate(actions) if action.act == "run"}
     found: dict[str, Failure] = {}
-    for place, action in enumerate(steps):
+    for place, (turn, action) in enumerate(steps):
         failure = failure_of(runs[place]) if place in runs else _tool_failure(action)
         if failure is None:
             continue
-        failure = _with_fix(failure, place, steps, runs)
+        failure = _with_fix(failure, place, actions, runs)
+        if place in runs:
+            failure = replace(failure, explained=explanation(failure, runs[place].text, turn.answer))
         known = found.get(failure_key(failure))
         found[failure_key(failure)] = _again(known, failure) if known else failure
     return tuple(each for each in found.values() if not each.minor or each.times > 1 or SHELL_ERROR.match(each.error))
@@ -149,6 +160,8 @@ def run_of(action: Action, *, root: str = "", cwd: str = "") -> Run:
         error = nothing[0].strip() if nothing else error_line(text) or failed_test(text) or _first_line(commands, text)
     elif nothing:
         error = nothing[0].strip()
+    elif any(each.kind != "look" for each in commands) and ends_with_failed_script(text):
+        error = error_line(text) or failed_test(text)
     elif action.failed is None:  # some hosts do not tell how a command ended
         error = _hidden_error(tuple(replace(each, tells=False) for each in commands), text)
     elif any(not each.tells for each in commands):
@@ -204,9 +217,10 @@ _FOLDER = re.compile(
     r"|no package\.json|no such file|cannot find path|enoent|no configuration file",
     re.IGNORECASE,
 )
+_MISSING = re.compile(r"command not found: (\S+)|([^\s:]+): (?:command )?not found$")
 _INLINE = frozenset(("-c", "-e", "-lc"))  # a script in the command looks for files of its own
 _QUOTED = re.compile(
-    r"(?<!\w)['\"`‘“]([^'\"`’”\n]{1,60})['\"`’”]|(?:option|flag|switch|argument):? (?:-- )?(\S+)|not found: (\S+)|^(\S+): |cd: (\S+):|^pattern (\S+):"
+    r"(?<!\w)['\"`‘“]([^'\"`’”\n]{1,60})['\"`’”]|(?:option|flag|switch|argument)s?:? (?:-- )?(\S+)|not found: (\S+)|^(\S+): |cd: (\S+):|^pattern (\S+):"
 )
 
 
@@ -231,8 +245,8 @@ def failure_of(run: Run) -> Failure | None:
         narrow = shape_of(command, narrow=True)
         cause = "usage" if narrow != shape or "script" in run.error else "content"
         shape = _shape_up_to(command, culprits) if culprits else narrow
-    elif "command not found" in run.error and name.rpartition("/")[2] in run.error:
-        cause, shape = "usage", name.rpartition("/")[2]
+    elif missing := _MISSING.search(run.error):  # the program, or what was put before it: `timeout 60 make`
+        cause, shape = "usage", (missing[1] or missing[2]).rpartition("/")[2]
     elif _USAGE.search(run.error):
         cause = "usage"
         shape = _shape_up_to(command, culprits) if culprits else shape
@@ -244,20 +258,36 @@ def failure_of(run: Run) -> Failure | None:
         shape=shape,
         command=shown(run.line),
         error=run.error,
-        key="not found" if doubled else "no matches found" if is_glob_error(run.error) else _key(run),
+        key="not found" if doubled else "no matches found" if is_glob_error(run.error) else _key(run, cause),
         cause=cause,
+        blamed=_blamed_words(run, shape) if cause == "usage" else (),
         folder=folder if cause == "folder" else None,
-        files=tuple(dict.fromkeys(FILE.findall(run.text)))[:20],
-        first=run.action.at,
+        files=_named_files(run),
         last=run.action.at,
         minor=minor,
     )
 
 
-def _key(run: Run) -> str:
-    """Return what tells an error from others; of a test with its name: `assert not True` is one error in each."""
-    test = failed_test(run.text) if run.commands[run.place].kind == "test" else ""
-    return " ".join(dict.fromkeys(filter(None, (error_key(test), error_key(run.error)))))
+def _named_files(run: Run) -> tuple[str, ...]:
+    """Return the files that an error names; of a linter, which lists many findings, those beside this one."""
+    text = run.text
+    if run.commands[run.place].kind == "lint":
+        message = run.error.rpartition(": ")[2][:40]
+        lines = text.split("\n")
+        near = [at for at, line in enumerate(lines) if message in line]
+        text = "\n".join(line for at in near for line in lines[max(0, at - 3) : at + 2]) or text
+    return tuple(dict.fromkeys(FILE.findall(text.replace("\\", "/"))))[:20]
+
+
+def _key(run: Run, cause: str) -> str:
+    """Return what tells an error from others; of a test with its name: `assert not True` is one error in each.
+
+    Of a call that is wrong by itself the values that the error names are left out: its shape has those that matter.
+    """
+    command = run.commands[run.place]
+    test = failed_test(run.text) if command.kind == "test" else ""
+    error = run.error if cause == "content" else _VALUE.sub("''", run.error.removeprefix(f"{command.words[0]}: "))
+    return " ".join(dict.fromkeys(filter(None, (error_key(test), error_key(error)))))
 
 
 def _tool_failure(action: Action) -> Failure | None:
@@ -269,56 +299,45 @@ def _tool_failure(action: Action) -> Failure | None:
         return None
     error = " ".join(found[0].split())
     shape = f"{action.tool} {found[2]}"
-    return Failure(shape, shape, error, error_key(error), "usage", first=action.at, last=action.at)
+    return Failure(shape, shape, error, error_key(error), "usage", last=action.at)
 
 
 def _hidden_error(commands: tuple[Command, ...], text: str) -> str:
     """Return the error in the output of a line whose end does not tell of it: `pytest | tail`, `a; b`."""
-    found = SHELL_ERROR.search(text)
-    if found:
+    if found := SHELL_ERROR.search(text):
         return " ".join(found[0].split())[:MESSAGE]
-    checks = [each for each in commands if each.kind in _CHECKS and not each.tells]
-    if checks and ended_badly(text):
+    hidden = [each for each in commands if not each.tells]
+    checks = [each for each in hidden if each.kind in _CHECKS]
+    ended = ended_badly(text) if checks else False
+    lints = any(each.kind == "lint" for each in checks)
+    if ended or (ended is None and lints and _FINDING.search(text)):  # some linters only list what they find
         return error_line(text)
-    names = {each.words[0].rpartition("/")[2] for each in commands if not each.tells}
-    option = next((each for each in _CALL_ERROR.finditer(text) if each["name"] in names), None)
-    if option:
-        return option[0][:MESSAGE]
-    words = {word for each in commands if not each.tells for word in each.words[1:]}
-    refused = next((each for each in _REFUSED.finditer(text) if each["flag"] in words), None)
-    if refused:
-        return refused[0][:MESSAGE]
+    names = {each.words[0].rpartition("/")[2] for each in hidden}
+    words = {word for each in hidden for word in each.words[1:]}
+    running = any(each.kind not in ("look", "git") for each in hidden)
+    for line in text.split("\n", FIRST_LINES)[:FIRST_LINES]:
+        found = _REFUSED.match(line)
+        if found and (found["name"] in names or found["flag"] in words or (running and not found["name"])):
+            return line.strip()[:MESSAGE]
     if any(_INTERPRETER.match(name) for name in names) and _SCRIPT_ERROR.search(text):
         return error_line(text)
-    running = [each for each in commands if each.kind not in ("look", "git") and not each.tells]
-    lines = [line.strip() for line in text.strip().split("\n", 5)[:5]]
-    if running and (found := _NO_MODULE.search("\n".join(lines))):
-        return found[0][:MESSAGE]
-    return lines[0][:MESSAGE] if running and commands[0] is running[0] and _USAGE_LINE.match(lines[0]) else ""
+    return ""
 
 
-_CALL_ERROR = re.compile(
-    r"^(?P<name>[\w.-]{1,40}): (?:(?:illegal|invalid|unrecognized|unknown) option\b[^\n]*|[^\n]{0,200}: No such file or directory$)",
-    re.MULTILINE,
-)
+FIRST_LINES = 5  # of an output, in which a program says that it was called in a wrong way
+_FINDING = re.compile(r"^(?:vet: )?[\w./\\-]+\.\w+:\d+:\d+: \S", re.MULTILINE)
 _REFUSED = re.compile(
-    r"^error: (?:unexpected|unrecognized|invalid|unknown) (?:argument|option|flag):? ['\"`]?(?P<flag>-[\w-]+)[^\n]*",
-    re.MULTILINE | re.IGNORECASE,
+    r"(?P<name>[\w.-]{1,40}): (?:(?:illegal|invalid|unrecognized|unknown) option\b|.{0,200}: No such file or directory$)"
+    r"|(?:error|fatal|usage error): (?:unrecognized|unexpected|unknown|invalid) (?:argument|option|flag):? ['\"`]?(?P<flag>-[\w-]+)"
+    r"|(?:error|fatal|usage error): (?:unrecognized|unexpected|unknown|invalid|script not found|could not find .cargo\.toml)"
+    r"|pattern \S+: directory prefix |go: cannot find main module",
+    re.IGNORECASE,
 )
 _GIT_ERROR = re.compile(
     r"fatal: |The following paths|error: (?:pathspec|the following|unknown|your local)", re.IGNORECASE
 )
-_VET = re.compile(
-    r"possible misuse of|\S+ composite literal uses unkeyed|.* copies lock|.*self-assignment of|unreachable code|struct field tag"
-    r"|.* format %|.*result of .* call not used|.* possible formatting directive|the cancel function|loop variable"
-)
 _INTERPRETER = re.compile(r"python|node|ruby|deno\b")
 _SCRIPT_ERROR = re.compile(r'^  File "<(?:string|stdin)>", line \d', re.MULTILINE)
-_USAGE_LINE = re.compile(
-    r"(?:\w+: )?(?:error|fatal|usage error): (?:unrecognized|unexpected|unknown|invalid|script not found|could not find .cargo\.toml)",
-    re.IGNORECASE,
-)
-_NO_MODULE = re.compile(r"pattern \S+: directory prefix [^\n]*|go: cannot find main module[^\n]*")
 
 
 def _failing(commands: tuple[Command, ...], error: str, text: str, *, tells: bool) -> int:
@@ -344,9 +363,6 @@ def _failing(commands: tuple[Command, ...], error: str, text: str, *, tells: boo
     commits = [place for place in able if commands[place].program == "git commit"]
     if commits and not _GIT_ERROR.match(error):  # what its hooks say
         return commits[-1]
-    vets = [place for place in able if commands[place].program == "go vet"]
-    if vets and _VET.match(error):  # it writes its findings as the compiler does, which stands before it in most lines
-        return vets[0]
     for kinds in (_CHECKS, ("install", "migrate", "deploy", "git", "other")):
         for place in able:
             if commands[place].kind in kinds:
@@ -391,90 +407,118 @@ def _doubled_folder(error: str, folder: str | None) -> str:
 
 
 # -- what worked ---------------------------------------------------------------------------------------------------
-FIXER = re.compile(r"(?:^|[:_-])(?:fix|format|fmt|write|generate|codegen|install|sync|tidy|clean)(?:$|[:_-])")
+FIXER = re.compile(
+    r"(?:^|[:_-])(?:fix|format|fmt|write|generate|codegen|install|sync|tidy|clean|start|up|login|setup)(?:$|[:_-])"
+)
 
 
 def _with_fix(failure: Failure, place: int, steps: Sequence[Action], runs: Mapping[int, Run]) -> Failure:
     """Return the failure with what worked afterwards: a similar command, else the edit of a file that the error names."""
-    if place not in runs:
-        return failure
-    own = runs[place]
     later = [(at, runs[at]) for at in range(place + 1, len(steps)) if at in runs]
+    if place not in runs:
+        return _with_steps(failure, [run for _, run in later[:NEAR]])
+    own = runs[place]
     fine = [(at, run) for at, run in later if run.succeeded]
-    again = next((at for at, run in fine if is_hit(failure, run) or _is_retry(own, run)), None)
+    again = next((at for at, run in fine if is_hit(failure, run)), None)
     until = again if again is not None else later[:NEAR][-1][0] if later else place
-    near = [
-        (at, run) for at, run in later[:NEAR] if run.succeeded and (_differs(own, run) or failure.cause == "folder")
-    ]
+    near = [run for _, run in later[:NEAR] if run.succeeded and (run.words != own.words or failure.cause == "folder")]
     edits = [each for at in range(place + 1, until + 1) if not steps[at].failed for each in steps[at].edits]
-    if own.commands[own.place].lines:
-        written = (each for at, _ in near for step in steps[place + 1 : at] for each in step.edits)
-        if form := _script_elsewhere(own, [run for _, run in near], tuple(written)):
-            return replace(failure, fix=form)
     if failure.cause != "content":
-        return _with_alternative(failure, own, [run for _, run in near], again=again is not None)
+        return _with_alternative(failure, own, near, next_run=later[0][1] if later else None, again=again is not None)
     tools = [run for at, run in fine if at < until and _stands_alone(run)]
     fixer = next((run for run in tools if _is_fixer(own, run)), None)
-    named = [each for each in edits if names_file(failure.files, each.file)]
-    if again is None:
+    named = [] if NOTHING.search(failure.error) else [each for each in edits if names_file(failure.files, each.file)]
+    other = next((run for run in near if not edits and _is_called_otherwise(own, run)), None)
+    if again is None and other is None:
         return replace(_with_edits(failure, named), worked=shown(fixer.line) if fixer else "", open=True)
     if not edits:
         if own.commands[own.place].kind != "look":  # what is not there comes with other work
             fixer = fixer or next((run for run in reversed(tools) if any(_fixes(each) for each in run.commands)), None)
-        if fix := _difference(failure, own, runs[again]):
-            return replace(failure, fix=fix)
-        if fixer is None and not runs[again].words <= own.words and _stands_alone(runs[again]):
-            fixer = runs[again]
-    return replace(_with_edits(failure, named), worked=shown(fixer.line) if fixer else "")
+        repeated = runs[again] if again is not None else other
+        if repeated and (fix := _difference(failure, own, repeated)):
+            return replace(failure, fix=fix, at_once=later[0][1] is repeated)
+        failure = replace(failure, passed=again is not None)
+        if fixer is None and repeated and not repeated.words <= own.words and _stands_alone(repeated):
+            fixer = repeated
+    worked = shown(fixer.line) if fixer else ""
+    return replace(_with_edits(failure, named), worked=worked, at_once=bool(fixer and later[0][1] is fixer))
 
 
-def _with_alternative(failure: Failure, own: Run, near: Sequence[Run], *, again: bool) -> Failure:
+def _with_steps(failure: Failure, near: Sequence[Run]) -> Failure:
+    """Return a skill or task that does not exist with how it was done instead: the commands up to one of its name."""
+    name = failure.shape.rpartition(" ")[2]
+    programs: dict[str, None] = {}
+    for run in near:
+        for command in run.commands:
+            if run.succeeded and command.kind in ("git", "look", *_CHECKS) and " " in command.program:
+                programs[command.program] = None
+            if run.succeeded and name in command.words[1:3]:
+                return (
+                    replace(failure, fix=f"worked with `{'`, `'.join(list(programs)[-5:])}`") if programs else failure
+                )
+    return failure
+
+
+def _with_alternative(failure: Failure, own: Run, near: Sequence[Run], *, next_run: Run | None, again: bool) -> Failure:
     """Return a failure of the call itself with the call that worked instead: of those that are alike, the most alike."""
     alike = [run for run in near if _is_alike(own, run)]
     differences = [_difference(failure, own, run) for run in alike]
     fix = next(filter(None, differences), "")
+    at_once = bool(alike) and alike[0] is next_run
     found = [
         run
         for run, difference in zip(alike, differences, strict=True)
         if _stands_alone(run) and (difference or not is_hit(failure, run))
     ]
     if not found:
-        return replace(failure, fix=fix, open=not again and not fix)
-    run = max(found, key=lambda each: (bool(_other_call(own, each)), _share(own, each)))
-    worked = _other_call(own, run) or shown(run.line)
-    return replace(failure, fix=fix, worked=worked, worked_in=_other_folder(failure, own, run))
+        return replace(failure, fix=fix, at_once=at_once, open=not again and not fix)
+    run = max(found, key=lambda each: _share(own, each))
+    folder = _other_folder(failure, own, run)
+    return replace(failure, fix=fix, worked=shown(run.line), worked_in=folder, at_once=at_once)
 
 
-def _other_call(failed: Run, later: Run) -> str:
-    """Return how a later line called the tool that only looks at something: `cat -v`, whatever it looked at.
-
-    The rest of such a line is never the same again, so that nothing would be seen twice.
-    """
+def _is_called_otherwise(failed: Run, later: Run) -> bool:
+    """Whether a later line runs the same tool on no less, through another program: `pytest`, then `uv run pytest`."""
     one = failed.commands[failed.place]
-    if one.kind != "look" or one.words[0] == "cd":
-        return ""
-    for each in later.commands:
-        flags = [word for word in each.words[1:] if _FLAG.fullmatch(word)]
-        if each.program == one.program and flags and each.words != one.words:
-            return " ".join((each.program, *flags))
-    return ""
-
-
-_FLAG = re.compile(r"--?[A-Za-z][\w-]*")
+    return any(
+        each.program == one.program and each.words[0] != one.words[0] and set(each.targets) <= set(one.targets)
+        for each in later.commands
+    )
 
 
 def _difference(failure: Failure, failed: Run, later: Run) -> str:
-    """Return what made the later call work, where it is little: words that it leaves out, a variable that it sets."""
-    missing = _blamed(failure, failed, later) or _left_out(failed, later)
-    if missing:
-        return f"worked without `{missing}`"
+    """Return what made the later call work, where it is little: words left out or replaced, a variable that is set."""
     one = failed.commands[failed.place]
-    before = _variables(one)
+    before, blamed = _tokens(one), _parts_of_values(failure.error) | set(_culprits(failure.error, one))
     for command in later.commands:
-        added = [each for each in _variables(command) if each not in before]
-        if command.words[0] == one.words[0] and 0 < len(added) <= 3:
+        after = _tokens(command)
+        compared = SequenceMatcher(None, before, after, autojunk=False)
+        if before == after or compared.ratio() < MOSTLY:
+            continue
+        changes = compared.get_opcodes()
+        gone = [word for kind, begin, end, _, _ in changes if kind == "delete" for word in before[begin:end]]
+        new = [word for kind, _, _, begin, end in changes if kind in ("insert", "replace") for word in after[begin:end]]
+        named = [name for word in gone for name in (word, word.partition(":")[0]) if name in blamed]
+        if failure.cause == "usage" and named and not any(word.startswith("-") for word in new):
+            return f"worked without `{named[-1]}`"
+        target = failure.cause == "content" and one.kind in _CHECKS  # to check less is no fix
+        if not new and not target and len(gone) <= FEW and FEW * len(gone) < len(before):
+            return f"worked without `{' '.join(gone)}`"
+        for kind, begin, end, to_begin, to_end in changes:
+            replaces = kind == "replace" and end - begin == to_end - to_begin
+            if replaces and failure.cause == "usage" and blamed.intersection(before[begin:end]):
+                return f"worked with `{after[to_begin]}`"
+    set_before = _variables(one)
+    for command in later.commands:
+        added = [each for each in _variables(command) if each not in set_before]
+        if command.words[0] == one.words[0] and 0 < len(added) <= FEW:
             return f"worked with `{' '.join(added)}` before it"
     return ""
+
+
+def _tokens(command: Command) -> list[str]:
+    """Return the words of a command, those inside of quotation marks and brackets too."""
+    return [word.strip(":") for word in _TOKEN.findall(" ".join(command.words))]
 
 
 def _variables(command: Command) -> list[str]:
@@ -483,52 +527,61 @@ def _variables(command: Command) -> list[str]:
     return found[1].split() if found else []
 
 
-def _blamed(failure: Failure, failed: Run, later: Run) -> str:
-    """Return the option or argument that the error blames, where the later line does without it."""
-    program, *words = failed.commands[failed.place].words
-    same = [each for each in later.commands if each.words[0] == program]
-    if failure.cause != "usage" or not _BLAMES.search(failure.error) or not same:
-        return ""
-    if any(_FLAG.fullmatch(word) and word not in words for each in same for word in each.words[1:]):
-        return ""  # it was told otherwise, and not only less
-    named = {word.strip("'\"`,.:;()") for found in _QUOTED.finditer(failure.error) for word in found.groups() if word}
-    named |= set(_culprits(failure.error, failed.commands[failed.place]))
-    named.discard(program)
-    one, other = (set(re.findall(r"-{0,2}\w[\w-]*", run.line)) for run in (failed, later))
-    missing = sorted(named & one - other, key=failure.error.find)
-    return missing[-1] if missing else ""
+def _blamed_words(run: Run, shape: str) -> tuple[str, ...]:
+    """Return the words of a line that its error puts in quotation marks, without those that its shape has."""
+    own = set(_tokens(run.commands[run.place])) - set(shape.split())
+    return tuple(sorted(_parts_of_values(run.error) & own))[:4]
 
 
-_BLAMES = re.compile(r"\b(?:option|argument|flag|switch|parameter|field)\b", re.IGNORECASE)
+def _parts_of_values(error: str) -> set[str]:
+    """Return what an error puts in quotation marks, and the parts of paths among it."""
+    return {word for found in _VALUE.finditer(error) for word in (found[1], *found[1].split("/"))}
 
 
-def _script_elsewhere(failed: Run, near: Sequence[Run], written: Sequence[Edit]) -> str:
-    """Return how a script of several lines worked that failed inside the command: from a file, or from a here-document."""
-    found = _INTERPRETER.match(failed.commands[failed.place].words[0].rpartition("/")[2])
-    name = found[0] if found else ""
-    own = word_set(failed.action.command)
-    for run in near if name else ():
-        called = [each for each in run.commands if each.words[0].rpartition("/")[2].startswith(name)]
-        if not called or any(each.lines for each in called):
-            continue
-        files = [word for each in called for word in each.words[1:] if FILE.fullmatch(word) or word.endswith(".mjs")]
-        texts = [
-            run.action.command,
-            *(each.after or "" for each in written if each.file.rpartition("/")[2] in " ".join(files)),
-        ]
-        if max(likeness(own, word_set(text)) for text in texts) < LIKE:
-            continue
-        if files:
-            return "worked with the script written to a file"
-        if "<<" in run.action.command:
-            return "worked with the script in a here-document"
-    return ""
+_VALUE = re.compile(r"(?<!\w)['\"`‘“]([^'\"`’”\s]{2,60})['\"`’”]")
 
 
 def _with_edits(failure: Failure, edits: Sequence[Edit]) -> Failure:
     """Return the failure with the edits that fixed it."""
     fix = "; ".join(dict.fromkeys(_edit_text(each) for each in edits[:2]))
     return replace(failure, fix=fix, fixed_files=tuple(dict.fromkeys(each.file for each in edits))[:5])
+
+
+def explanation(failure: Failure, output: str, answer: str) -> str:
+    """Return the sentence of an answer that says why this failed; empty where none speaks of just this."""
+    text = _spelled(f"{failure.error} {output}")
+    best, most = "", 0
+    for sentence in sentences(answer):
+        if not SHORTEST < len(sentence) <= LONGEST or not _FAILED.search(sentence) or not _WHY.search(sentence):
+            continue
+        named = [name for name in code_names(sentence) if name in text]
+        words = {word for word in re.findall(r"[a-z]{5,}", sentence.lower()) if word in failure.error.lower()}
+        if (named or len(words) > 1) and len(named) * 2 + len(words) > most:
+            best, most = sentence, len(named) * 2 + len(words)
+    return best
+
+
+def code_names(sentence: str) -> tuple[str, ...]:
+    """Return the files, folders and names of code in a sentence, spelled as in an output that is compared with it."""
+    found = (each.strip("`./ ") for each in _CODE.findall(_spelled(sentence)))
+    return tuple(dict.fromkeys(each for each in found if len(each) > 4))
+
+
+def _spelled(text: str) -> str:
+    return text.lower().replace("\\", "/")
+
+
+SHORTEST, LONGEST = 30, 240  # characters of a sentence that explains
+_FAILED = re.compile(
+    r"\b(?:fail\w*|errors?|broke\w*|block(?:ed|ing)|unblock\w*|refus\w*|reject\w*|crash\w*|hook|warnings?|findings?|notes?)\b",
+    re.IGNORECASE,
+)
+_WHY = re.compile(
+    r"\b(?:because|caus(?:e|ed|es|ing)|due to|(?:are|is|was|were|comes?|came)(?: all)? from|since|pre-existing|unrelated|stale|leftover"
+    r"|not (?:our|my|part|related|caused)|the fix (?:is|was)|fixed by|expects?|requires?|misleading|falsely)\b",
+    re.IGNORECASE,
+)
+_CODE = re.compile(r"`[^`\n]{3,60}`|[\w.@-]+(?:/[\w.@*-]+)+/?|\b\w+[_.]\w+\b")
 
 
 def is_hit(failure: Failure, run: Run) -> bool:
@@ -572,32 +625,7 @@ def _name_parts(command: Command) -> set[str]:
 
 def _share(failed: Run, later: Run) -> float:
     """Return how much alike two lines are."""
-    return likeness(*_compared(failed, later))
-
-
-def _differs(failed: Run, later: Run) -> bool:
-    """Whether a later line is another one than the one that failed."""
-    one, other = _compared(failed, later)
-    return one != other
-
-
-def _compared(failed: Run, later: Run) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the words of two lines; with their filters where it was a filter that failed, or that only looks."""
-    one = failed.commands[failed.place]
-    if one.filters or one.kind == "look":
-        return word_set(failed.action.command), word_set(later.action.command)
-    return failed.words, later.words
-
-
-def _left_out(failed: Run, later: Run) -> str:
-    """Return the few words without which the same command worked; empty where it differs in more."""
-    one = _TOKEN.findall(" ".join(failed.commands[failed.place].words))
-    for command in later.commands:
-        other = set(_TOKEN.findall(" ".join(command.words)))
-        missing = [word for word in one if word not in other]
-        if 0 < len(missing) <= 3 and not other.difference(one) and len(one) > 3 * len(missing):
-            return " ".join(missing)
-    return ""
+    return likeness(failed.words, later.words)
 
 
 _TOKEN = re.compile(r"[^\s(){},;|&\"']+")
@@ -623,14 +651,6 @@ def _other_folder(failure: Failure, failed: Run, later: Run) -> str | None:
     places = [place for each, place in zip(later.commands, later.folders, strict=True) if each.words[0] == name]
     place = (places or later.folders)[-1]
     return place if place != failure.folder else None
-
-
-def _is_retry(failed: Run, later: Run) -> bool:
-    """Whether a later line runs the same tests or commits again, called in another way."""
-    one = failed.commands[failed.place]
-    if one.kind == "test":
-        return any(each.kind == "test" and each.words[0] == one.words[0] for each in later.commands)
-    return "commit" in one.words[:3] and any("commit" in each.words[:3] for each in later.commands)
 
 
 def _is_fixer(failed: Run, later: Run) -> bool:
@@ -680,8 +700,12 @@ def _again(known: Failure, fresh: Failure) -> Failure:
         files=tuple(dict.fromkeys((*known.files, *fresh.files)))[:20],
         worked=fresh.worked or known.worked,
         worked_in=fresh.worked_in if fresh.worked else known.worked_in,
-        fix=fresh.fix or known.fix,
-        fixed_files=fresh.fixed_files if fresh.fix else known.fixed_files,
+        # An edit after which the same error came again did not fix it.
+        fix=fresh.fix or ("" if known.fixed_files else known.fix),
+        fixed_files=fresh.fixed_files,
+        explained=fresh.explained or known.explained,
+        passed=fresh.passed,
+        at_once=fresh.at_once if fresh.worked or fresh.fix else known.at_once,
         open=fresh.open,
     )
 

@@ -9,12 +9,13 @@ from itertools import pairwise
 
 MOST_OUTPUT = 40_000  # characters of an output; of more, the beginning and the end are read
 MESSAGE = 160  # characters of an error
+LAST_LINES = 4  # of an output, in which a runner says how it ended
 
 
 def error_line(output: str) -> str:
     """Return the line that names the cause, of an output that tells of a failure; empty where no line does."""
     text = _of_failed_script(plain_output(output))
-    if found := SHELL_ERROR.search(text):
+    if found := SHELL_ERROR.search(text) or TIMED_OUT.match(text):
         return " ".join(found[0].split())[:MESSAGE]
     type, message = _error(text)
     if type and type.lower() in message.lower():
@@ -29,6 +30,11 @@ def failed_script(output: str) -> str:
     """Return the script or target that a runner says failed, the innermost: it says so first."""
     found = _SCRIPT.search(plain_output(output))
     return next(filter(None, found.groups()), "") if found else ""
+
+
+def ends_with_failed_script(text: str) -> bool:
+    """Whether the last lines say that a script failed: a wrapper around it may have ended well all the same."""
+    return bool(_SCRIPT.search("\n".join(text.rstrip().split("\n")[-LAST_LINES:])))
 
 
 def _of_failed_script(text: str) -> str:
@@ -79,7 +85,7 @@ def ended_badly(output: str) -> bool | None:
 
 
 NO_CAUSE = re.compile(
-    r"^(?:[×✖!✗❌⚠]\ufe0f?\s*)?(?:exit (?:code|status)|command failed with exit code|command timed out|process exited|elifecycle|\$ |husky - |(?:error: )?script \""
+    r"^(?:[×✖!✗❌⚠]\ufe0f?\s*)?(?:exit (?:code|status)|command failed with exit code|process exited|elifecycle|\$ |husky - |(?:error: )?script \""
     r"|\[redacted|hint: |(?:error: )?usage: |ran \d+ tests|ok\s|some (?:errors|warnings) were emitted|\(this error)"
     r"|\b(?:pass|passed|ok)\b[^a-z]*$|^\[[a-z ]+\] warning|\twarning\b|\b0 (?:errors|failed)\b|\t(?:pass|pending)\t",
     re.IGNORECASE,
@@ -95,6 +101,9 @@ SHELL_ERROR = re.compile(
     r"^(?:\(eval\)|[\w/.-]{0,40}(?:bash|zsh|sh)):(?: ?line)? ?\d*:? ?(?:[^\n]*command not found[^\n]*|no matches found: [^\n]+|cd: [^\n]+)$",
     re.MULTILINE,
 )
+
+
+TIMED_OUT = re.compile(r"(?:Exit code \d+\n)?Command timed out after [^\n]+")
 
 
 def plain_output(output: str) -> str:
@@ -204,7 +213,7 @@ _ERRORS = tuple(
 )  # fmt: skip
 # A line that speaks of an error somehow; a program that logs what it handles prints many.
 _VAGUE = re.compile(
-    r"^(?![^\n]*\bwarning:)(?P<message>[^\n]*\b(?:error|failed|failure|cannot|could not|unable to|refused|denied|invalid|unknown|missing)\b[^\n]*)",
+    r"^(?![^\n]*\bwarning:)(?P<message>[^\n]*\b(?:error|failed|failure|cannot|could not|unable to|refused|denied|invalid|unknown|missing|not found)\b[^\n]*)",
     re.MULTILINE | re.IGNORECASE,
 )
 FILE = re.compile(

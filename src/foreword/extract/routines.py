@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from foreword.terms import lazy_pattern
+
 # What is done in every session, each with how people ask for it.
 _ROUTINES = {
     "commit": r"comm?it(?:s|ted|ting)?|amend|squash|fixup",
@@ -16,7 +18,7 @@ _ROUTINES = {
     "release": r"release|publish|deploy|tag|bump|version",
     "changelog": r"changelog(?:\.md)?",
 }
-_ROUTINE = {name: re.compile(rf"\b(?:{words})\b", re.I) for name, words in _ROUTINES.items()}
+_ROUTINE = {name: lazy_pattern(rf"\b(?:{words})\b", re.I) for name, words in _ROUTINES.items()}
 
 
 def routine_of(typed: str) -> str:

@@ -132,7 +132,7 @@ WISH = _any(  # for the thing that is built; `I want a page` and `I want you to`
 )
 PROHIBITION = _any(  # with a reason or a general object
     rf"(?<!\bI )\b(?:{_NEG}|stop) \w+\b[^.]*"
-    r"\b(?:every time|directly|anymore|because|since|as (?:that|this|it)|but only)\b"
+    r"\b(?:every time|ever|directly|anymore|because|since|as (?:that|this|it)|but only)\b"
 )
 GATE = _any(rf"\b{_NEG} (?:you|we|know|think|have|need|worry|change|touch|commit|push)\b|^(?:if|when|they|users?)\b")
 BEHAVIOUR = _any(  # of the thing that is built

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from foreword.terms import terms
+from foreword.terms import lazy_pattern, terms
 
 MOST_TEXT = 64_000  # characters of a message that are read; hooks cap texts there as well
 MOST_SENTENCES = 600
@@ -19,8 +17,7 @@ LABEL = 80  # characters of a bold line, or of a line that ends in a colon, whic
 BlockKind = Literal["heading", "item", "text"]
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """A heading, a list item or a paragraph, in one line and without mark-up but the backticks of code."""
 
     kind: BlockKind
@@ -60,7 +57,7 @@ def blocks(markdown: str) -> list[Block]:
                 parents.append((depth, text))
             joins = bool(text)
         elif joins and (line[:1] in " \t" or (len(found[-1].text) > LONG_LINE and found[-1].text[-1] not in ".!?:;")):
-            found[-1] = replace(found[-1], text=f"{found[-1].text} {plain_line(stripped)}")
+            found[-1] = found[-1]._replace(text=f"{found[-1].text} {plain_line(stripped)}")
         else:
             text, done = _box(stripped)
             text = plain_line(text)
@@ -154,7 +151,7 @@ def names_code(text: str) -> bool:
     return bool(_CODE.search(text) or CODE_NAME.search(text))
 
 
-CODE_NAME = re.compile(
+CODE_NAME = lazy_pattern(
     r"\b[\w-]{1,60}(?:[/.][\w-]{1,60}){0,12}\.(?:[a-z][a-z0-9]{0,4})\b(?!\.)(?<!e\.g)(?<!i\.e)"  # a file
     r"|\b\w+\(\)"  # a call
     r"|\b[a-z]+[A-Z]\w+|\b[A-Z][a-z0-9]+[A-Z]\w*"  # camel case
@@ -163,32 +160,32 @@ CODE_NAME = re.compile(
     r"|\b[A-Z]{2,}_[A-Z_]+\b"
 )
 
-_CODE = re.compile(r"`[^`]{1,300}`")
-_FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
-_HEADING = re.compile(r"#{1,6}\s+(.*)")
-_ITEM = re.compile(r"^(\s*)(?:[-*+•–]|\d{1,2}[.)])\s+(.*)")
-_RULE = re.compile(r"[-*_=═─━—\s]{3,}$")
-_BOX = re.compile(r"(?:(\[[xX]\]|✅|✓|✔|☑|☒)|(?:\[[ ~-]\]|⬜|☐|⏳|🔲|🚧))\ufe0f?\s*")
-_LINK = re.compile(r"!?\[([^\]\n]{0,300})\]\([^()\n]{0,500}(?:\([^()\n]{0,200}\)[^()\n]{0,200})?\)")
-_TAG = re.compile(r"</?(?:b|i|em|strong|code|br|p|details|summary|kbd|div|span)\b[^<>]{0,200}>")
-_EMPHASIS = re.compile(
+_CODE = lazy_pattern(r"`[^`]{1,300}`")
+_FENCE = lazy_pattern(r"^\s*(`{3,}|~{3,})")
+_HEADING = lazy_pattern(r"#{1,6}\s+(.*)")
+_ITEM = lazy_pattern(r"^(\s*)(?:[-*+•–]|\d{1,2}[.)])\s+(.*)")
+_RULE = lazy_pattern(r"[-*_=═─━—\s]{3,}$")
+_BOX = lazy_pattern(r"(?:(\[[xX]\]|✅|✓|✔|☑|☒)|(?:\[[ ~-]\]|⬜|☐|⏳|🔲|🚧))\ufe0f?\s*")
+_LINK = lazy_pattern(r"!?\[([^\]\n]{0,300})\]\([^()\n]{0,500}(?:\([^()\n]{0,200}\)[^()\n]{0,200})?\)")
+_TAG = lazy_pattern(r"</?(?:b|i|em|strong|code|br|p|details|summary|kbd|div|span)\b[^<>]{0,200}>")
+_EMPHASIS = lazy_pattern(
     r"\*\*|(?<![\w*])\*(?=[^\s*])|(?<=[^\s*])\*(?![\w*])|(?<!\w)__(?=\w)|(?<=\w)__(?!\w)"
     r"|(?<!\w)_(?=[A-Za-z][^_\n]*_(?!\w))"
 )
-_EMOJI = re.compile(r"[\U0001F000-\U0001FAFF\u2600-\u27BF\u25A0-\u25FF\u2B00-\u2BFF\ufe0f\u200d]")
-_END = re.compile(
+_EMOJI = lazy_pattern(r"[\U0001F000-\U0001FAFF\u2600-\u27BF\u25A0-\u25FF\u2B00-\u2BFF\ufe0f\u200d]")
+_END = lazy_pattern(
     r"(?<=[^\W\d_]{2}[.!])[\"')\]”’]?\s+(?=[\"'(`“\[]?\w)"  # two letters and a stop: no initial, no "v1."
     r"|(?<=[])`'\"”’0-9A-Z][.!])\s+(?=[\"'(`“\[]?[A-Z`])"
     r"|(?<=[.!]['\"”’)\]])\s+(?=[\"'(`“\[]?[A-Z`])"
     r"|(?<=\?)[\"')\]]?\s+"
     r"|(?<=[。！？])"
 )
-_ABBREVIATION = re.compile(
+_ABBREVIATION = lazy_pattern(
     r"(?:\b(?:e\.g|i\.e|vs|etc|cf|ca|approx|resp|incl|esp|Dr|Mr|Mrs|St|no|fig|ref|sec|a\.k\.a)\.)$"
 )
 _JOINTS = ("; ", " — ", " – ", ": ", ", so ", " because ", ", ", " (", " so that ", " which ", " with ", " and ")
 _LOOSE = " ,;:—–-(+&/"
-_NAME = re.compile(r"\w[_./(]\w*|\d|[a-z][A-Z]")
+_NAME = lazy_pattern(r"\w[_./(]\w*|\d|[a-z][A-Z]")
 
 
 def _prose_lines(markdown: str) -> Iterator[str]:

@@ -1,18 +1,18 @@
 """Define what an importer is, find one by name, and clean what it reads. The worker stores the batches.
 
-An importer reads newest first and gives each memory a uid that is the same at every reading, so that importing twice
-changes nothing.
+An importer reads oldest first, so that newer memories have later places. A memory has the same uid at every reading, so
+that importing twice changes nothing.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import import_module
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from foreword.capture.parse import project_at
 from foreword.encoding import storable
@@ -23,31 +23,24 @@ from foreword.redact import redact, redact_all
 
 Row = TypeVar("Row", Change, Session, Event, Link)
 
-# Each source with its module, whose `source(name, options, resolver)` makes the importer.
-MODULES = {
-    "git": "git",
-    "files": "files",
-    "claude-code": "transcripts",
-    "codex": "transcripts",
-    "claude-mem": "claude_mem",
-    "open-mem": "open_mem",
-    "jsonl": "jsonl",
+# Each source with the module and the class that read it.
+SOURCES = {
+    "git": ("git", "Git"),
+    "files": ("files", "Files"),
+    "claude-code": ("transcripts", "Transcripts"),
+    "codex": ("transcripts", "Transcripts"),
+    "claude-mem": ("claude_mem", "ClaudeMem"),
+    "open-mem": ("claude_mem", "OpenMem"),
+    "jsonl": ("jsonl", "Jsonl"),
 }
-TRANSCRIPTS = tuple(name for name, module in MODULES.items() if module == "transcripts")
+TRANSCRIPTS = ("claude-code", "codex")
 OFFERED = ("files", "git", "claude-code", "codex", "claude-mem", "open-mem")  # by `init`, the quickest first
 OPT_IN = ("claude-mem", "open-mem")  # other tools' stores: shown, and imported only where the user names them
 
 MOST_TITLE = 1_000  # characters; a commit may have a subject of a megabyte
 MOST_BODY = 20_000  # characters of an imported body; past that a memory is a document
-ENVIRON = (
-    "HOME",
-    "FOREWORD_OFF",
-    "CLAUDE_CONFIG_DIR",
-    "CODEX_HOME",
-    "CLAUDE_MEM_DATA_DIR",
-    "XDG_DATA_HOME",
-    "XDG_CONFIG_HOME",
-)  # variables that importers look at
+# Variables that importers look at.
+ENVIRON = ("HOME", "FOREWORD_OFF", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "CLAUDE_MEM_DATA_DIR")
 
 
 @dataclass(frozen=True)
@@ -75,47 +68,44 @@ class Batch:
     total: int = 0  # 0 where nobody knows
     events: tuple[Event, ...] = ()
     problems: tuple[str, ...] = ()  # what could not be read, each a sentence with its place
-    sequence: str = ""  # the name of a history that is read from its newest end over many batches
-    remaining: int = 0  # older ones of it still to come: places are kept free for them, so that newer stays newer
     only_newer: bool = False  # a known memory stays as it is, unless this one was confirmed later
 
 
-class Source(Protocol):
-    """One source of memories."""
+class Source:
+    """One source of memories; *project_of* finds the project of a folder."""
 
-    name: str
+    def __init__(
+        self, name: str, options: Mapping[str, Any] = EMPTY, project_of: Callable[[str], Project] = project_at
+    ) -> None:
+        self.name, self.options = name, options
+        self._project_of = project_of
 
     def offer(self, project: Project, *, environ: Mapping[str, str]) -> Offer | None:
         """Say what there is without reading all of it; None where there is nothing."""
+        raise NotImplementedError
 
     def read(self, project: Project, *, environ: Mapping[str, str], checkpoint: str) -> Iterator[Batch]:
-        """Read what is new since *checkpoint* (empty: everything), newest first, a few hundred rows at a time."""
+        """Read what is new since *checkpoint* (empty: everything), oldest first, a few hundred rows at a time.
+
+        The new checkpoint comes with the last batch: an import that was interrupted reads from the top again, and
+        leaves alone what it knows.
+        """
+        raise NotImplementedError
+
+    def key_of(self, folder: str) -> str:
+        """Return the key of a folder's project; empty where the folder can be none's."""
+        try:
+            return self._project_of(folder).key
+        except BadRequest:
+            return ""
 
 
-class Resolver(Protocol):
-    """Find the project of a folder, and the key that a key is an alias of."""
-
-    def at(self, folder: str) -> Project: ...
-
-    def key(self, key: str) -> str: ...
-
-
-class ByFiles:
-    """Resolve projects by their files alone, without the aliases that the worker knows."""
-
-    def at(self, folder: str) -> Project:
-        return project_at(folder)
-
-    def key(self, key: str) -> str:
-        return key
-
-
-def find(name: str, options: Mapping[str, Any] = EMPTY, *, resolver: Resolver | None = None) -> Source:
+def find(name: str, options: Mapping[str, Any] = EMPTY, *, project_of: Callable[[str], Project] = project_at) -> Source:
     """Return the source of that name with its *options*; BadRequest where there is none."""
-    if name not in MODULES:
-        raise BadRequest(f"unknown source {name!r}", hint=f"one of {', '.join(MODULES)}")
-    module = import_module(f"foreword.importers.{MODULES[name]}")
-    source: Source = module.source(name, options, resolver or ByFiles())
+    if name not in SOURCES:
+        raise BadRequest(f"unknown source {name!r}", hint=f"one of {', '.join(SOURCES)}")
+    module, kind = SOURCES[name]
+    source: Source = getattr(import_module(f"foreword.importers.{module}"), kind)(name, options, project_of)
     return source
 
 
@@ -177,43 +167,3 @@ def timestamp(value: Any, *, default: float = 0.0) -> float:
 def plural(count: int, noun: str) -> str:
     """Return `1 session`, `2 sessions`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-# ---- checkpoints of sources that read from the newest to the oldest
-
-
-class Keyed(Protocol):
-    """Something with a place in time; keys sort as texts, the newest last."""
-
-    @property
-    def key(self) -> str: ...
-
-
-T = TypeVar("T", bound=Keyed)
-Spans = tuple[tuple[str, str], ...]  # the oldest and the newest key of each stretch that is done
-
-
-def pending(items: Iterable[T], *, checkpoint: str) -> list[T]:
-    """Return the items that *checkpoint* does not cover, newest first."""
-    done = _spans(checkpoint)
-    rest = (each for each in items if not any(low <= each.key <= high for low, high in done))
-    return sorted(rest, key=lambda each: each.key, reverse=True)
-
-
-def with_checkpoints(todo: Sequence[T], *, checkpoint: str) -> Iterator[tuple[T, str]]:
-    """Yield each pending item with the checkpoint that covers it and all newer ones."""
-    done = _spans(checkpoint)
-    for each in todo:
-        # A new stretch takes in those that it reaches; once everything is done, one stretch is left.
-        reached = [span for span in done if each is todo[-1] or span[1] >= each.key]
-        low = min([each.key, *(span[0] for span in reached)])
-        high = max([todo[0].key, *(span[1] for span in reached)])
-        kept = [span for span in done if span not in reached]
-        yield each, json.dumps([(low, high), *kept], separators=(",", ":"))
-
-
-def _spans(checkpoint: str) -> Spans:
-    try:
-        return tuple((str(low), str(high)) for low, high in json.loads(checkpoint or "[]"))
-    except (ValueError, TypeError):  # of another version: read everything again, which changes nothing
-        return ()

@@ -1,7 +1,8 @@
-"""Read claude-mem's database, and map its rows to memories; open-mem has the same tables.
+"""Read the databases of claude-mem and open-mem, which have the same columns, and map their rows to memories.
 
-claude-mem keeps only the name of a session's folder: its rows count as this project's where the folder itself is known,
-or where the user says that the name is this project's.
+claude-mem keeps only the name of a session's folder: its rows count as this project's where a transcript of Claude Code
+says that the session was here, or where the user says that the name is this project's. open-mem's file lies in the
+project's own folder.
 """
 
 from __future__ import annotations
@@ -9,226 +10,166 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from foreword.capture.parse import project_at
 from foreword.encoding import storable
-from foreword.errors import BadRequest
+from foreword.errors import BadRequest, StoreError
 from foreword.extract.actions import relative
-from foreword.importers.base import Batch, Offer, Resolver, pending, timestamp, with_checkpoints
-from foreword.importers.foreign import Foreign
-from foreword.importers.transcript_reader import peek
+from foreword.importers.base import Batch, Offer, Source, timestamp
+from foreword.importers.transcripts import peek
 from foreword.models import Memory, Project
 from foreword.redact import redact_all
 
-NAME = "claude-mem"
 TITLE = 160  # characters; what a line shows at most
 FILES = 40  # of one memory, as of a commit
 BATCH = 100  # memories: the first are stored within a second
+PATIENCE = 2.0  # seconds that somebody else may hold the file; its owner writes for milliseconds
 CONFIDENCE = 0.7  # a model wrote it, and nobody has confirmed it here
 # Discoveries that hold for longer than a day; the others tell what was read on the way.
 LASTING = frozenset(("gotcha", "pattern", "how-it-works", "why-it-exists", "trade-off"))
-TABLES = {
-    "observations": (
-        "type", "title", "subtitle", "narrative", "text", "facts", "concepts", "files_read", "files_modified",
-    ),
-    "session_summaries": (
-        "request", "investigated", "learned", "completed", "next_steps", "notes", "files_read", "files_edited",
-        "files_modified", "summary", "key_decisions", "concepts",
-    ),
-}  # fmt: skip
+TABLES = {"observations": ("observation", "observations"), "session_summaries": ("summary", "summaries")}
+ROWS = """SELECT t.*, s.content_session_id AS session, '{table}' AS "table" FROM {table} t
+    LEFT JOIN sdk_sessions s USING (memory_session_id) WHERE t.created_at_epoch >= ? ORDER BY t.created_at_epoch"""
+
+OPEN_MEM_ROWS = """SELECT t.*, s.project_path, s.id AS session, '{table}' AS "table" FROM {table} t
+    JOIN sessions s ON s.id = t.session_id WHERE t.created_at >= ? AND {shown} ORDER BY t.created_at"""
+# Rows that open-mem itself still shows.
+OPEN_MEM_SHOWN = {"observations": "deleted_at IS NULL AND superseded_by IS NULL", "session_summaries": "true"}
 
 
-def source(_: str, options: Mapping[str, Any], resolver: Resolver) -> ClaudeMem:
-    return ClaudeMem(project_name=str(options.get("project_name") or ""), find_project=resolver.at)
-
-
-class ClaudeMem:
+class ClaudeMem(Source):
     """The rows of claude-mem that are of one project."""
-
-    name = NAME
-
-    def __init__(self, *, project_name: str = "", find_project: Callable[[str], Project] = project_at) -> None:
-        self._project_name = project_name
-        self._find_project = find_project
 
     def offer(self, project: Project, *, environ: Mapping[str, str]) -> Offer | None:
         """Count the rows of this project, and those that only have its name."""
-        path = _database(environ)
+        path, owner = _database(environ), self._owner(environ)
         if not path.is_file():
             return None
-        with Foreign(path) as other:
-            sessions = _Sessions(other, environ=environ, find_project=self._find_project)
-            sure, maybe = [0, 0], 0
-            for number, table in enumerate(TABLES):
-                for (id, name), count in other.counts(table, by=(_session_column(other, table), "project")).items():
-                    if sessions.is_of(project, id, name, named=self._project_name):
-                        sure[number] += count
-                    elif sessions.is_of(project, id, name, named=_folder(project)):
-                        maybe += count
-        about = [describe(sure, source=NAME)] if any(sure) else []
-        if maybe:
-            about.append(
-                f"claude-mem holds {maybe:,} more for a project called `{_folder(project)}`, and not in which folder; "
-                f"if that is this one, add `--project-name {_folder(project)}`"
-            )
-        return Offer(source=NAME, about="; ".join(about), count=sum(sure)) if about else None
+        with opened(path) as db:
+            rows = [row for table in TABLES for row in db.execute(ROWS.format(table=table), (0,))]
+        folder, name = os.path.basename(project.root), self.options.get("project_name")
+        ours = [row for row in rows if (owner(row) or row["project"]) in (project.key, name)]
+        maybe = sum(not owner(row) and row["project"] == folder != name for row in rows)
+        if not ours and not maybe:
+            return None
+        more = f"{maybe:,} rows of a project called `{folder}`: add `--project-name {folder}` if that is this one"
+        about = [*([count_rows(ours, source=self.name)] if ours else []), *([more] if maybe else [])]
+        return Offer(source=self.name, about="; ".join(about), count=len(ours))
 
     def read(self, project: Project, *, environ: Mapping[str, str], checkpoint: str) -> Iterator[Batch]:
-        if self._project_name and self._project_name != _folder(project):
-            raise BadRequest(
-                f"this project's folder is called `{_folder(project)}`, not `{self._project_name}`",
-                hint="import it from the folder that has that name",
-            )
-        path = _database(environ)
+        name, folder = self.options.get("project_name"), os.path.basename(project.root)
+        if name and name != folder:
+            hint = "import it from the folder that has that name"
+            raise BadRequest(f"this project's folder is called `{folder}`, not `{name}`", hint=hint)
+        path, owner = _database(environ), self._owner(environ)
         if path.is_file():
-            with Foreign(path) as other:
-                rows = self._rows(other, project, environ=environ)
-                yield from batches(other, rows, source=NAME, project=project, checkpoint=checkpoint)
+            with opened(path) as db:
+                since = int(checkpoint) if checkpoint.isdigit() else 0
+                rows = (row for table in TABLES for row in db.execute(ROWS.format(table=table), (since,)))
+                ours = (row for row in rows if (owner(row) or row["project"]) in (project.key, name))
+                yield from batches(ours, "created_at_epoch", self.name, project, checkpoint)
 
-    def _rows(self, other: Foreign, project: Project, *, environ: Mapping[str, str]) -> Iterator[RowKey]:
-        sessions = _Sessions(other, environ=environ, find_project=self._find_project)
-        for table in TABLES:
-            session = _session_column(other, table)
-            for each in other.rows(table, columns=("id", session, "project", "created_at", "created_at_epoch")):
-                if sessions.is_of(project, each[session], each["project"], named=self._project_name):
-                    yield row_key(table, each, session=sessions.agents.get(each[session], ""))
+    def _owner(self, environ: Mapping[str, str]) -> Callable[[Mapping[str, Any]], str]:
+        """Return a function that finds the project of a row by its session's transcript; empty where there is none."""
+        top = Path(environ.get("CLAUDE_CONFIG_DIR") or Path(environ.get("HOME", "/")) / ".claude") / "projects"
+        transcripts = {path.stem: str(path) for path in top.glob("*/*.jsonl")}
+        keys: dict[str, str] = {}
 
+        def owner(row: Mapping[str, Any]) -> str:
+            session = row["session"] or ""
+            if session not in keys:
+                path = transcripts.get(session)
+                folder = peek(path, host="claude-code")[1] if path else ""
+                keys[session] = self.key_of(folder) if folder else ""
+            return keys[session]
 
-class _Sessions:
-    """The projects of claude-mem's sessions: its own tables, or Claude Code's transcripts, may tell their folder."""
-
-    def __init__(self, other: Foreign, *, environ: Mapping[str, str], find_project: Callable[[str], Project]) -> None:
-        columns = other.columns("sdk_sessions")
-        inner = "memory_session_id" if "memory_session_id" in columns else "sdk_session_id"
-        outer = "content_session_id" if "content_session_id" in columns else "claude_session_id"
-        known = list(other.rows("sdk_sessions", columns=(inner, outer, "cwd")))
-        self.agents = {each[inner]: str(each[outer] or "") for each in known}  # claude-mem's id -> the agent's
-        self._folders = _pending_folders(other) | {each[outer]: each["cwd"] for each in known if each["cwd"]}
-        self._transcripts = _transcripts(environ)
-        self._find_project = find_project
-        self._keys: dict[Any, str] = {}
-
-    def is_of(self, project: Project, id: Any, name: Any, *, named: str) -> bool:
-        """Decide by the folder; where that is unknown, by *named*, if row and project have that name."""
-        key = self._key(id)
-        return key == project.key if key else name == named == _folder(project) != ""
-
-    def _key(self, id: Any) -> str:
-        if id not in self._keys:
-            session = self.agents.get(id, "")
-            folder = self._folders.get(session) or _transcript_folder(self._transcripts.get(session, ""))
-            try:
-                self._keys[id] = self._find_project(str(folder)).key if folder else ""
-            except BadRequest:
-                self._keys[id] = ""
-        return self._keys[id]
+        return owner
 
 
 def _database(environ: Mapping[str, str]) -> Path:
     return Path(environ.get("CLAUDE_MEM_DATA_DIR") or Path(environ.get("HOME", "/")) / ".claude-mem") / "claude-mem.db"
 
 
-def _folder(project: Project) -> str:
-    return os.path.basename(project.root)
+class OpenMem(Source):
+    """The rows of open-mem, without sessions in a folder that still exists and is another project's."""
+
+    def offer(self, project: Project, *, environ: Mapping[str, str]) -> Offer | None:
+        del environ
+        rows = list(self._rows(project, since=""))
+        return Offer(source=self.name, about=count_rows(rows, source=self.name), count=len(rows)) if rows else None
+
+    def read(self, project: Project, *, environ: Mapping[str, str], checkpoint: str) -> Iterator[Batch]:
+        del environ
+        since = checkpoint if checkpoint[:1].isdigit() else ""
+        yield from batches(self._rows(project, since=since), "created_at", self.name, project, since)
+
+    def _rows(self, project: Project, *, since: str) -> Iterator[Mapping[str, Any]]:
+        path = Path(project.root) / ".open-mem" / "memory.db"
+        if not path.is_file():
+            return
+        with opened(path) as db:
+            for table, shown in OPEN_MEM_SHOWN.items():
+                for row in db.execute(OPEN_MEM_ROWS.format(table=table, shown=shown), (since,)):
+                    folder = row["project_path"]  # gone where the project has moved since, and its database with it
+                    if not os.path.isdir(folder) or self.key_of(folder) == project.key:
+                        yield row
 
 
-def _session_column(other: Foreign, table: str) -> str:
-    return "memory_session_id" if "memory_session_id" in other.columns(table) else "sdk_session_id"
+# ---- for both
 
 
-def _pending_folders(other: Foreign) -> dict[Any, Any]:
-    """Return the folders of sessions whose messages claude-mem still holds."""
-    columns = other.columns("pending_messages")
-    session = "content_session_id" if "content_session_id" in columns else "claude_session_id"
-    if not {"cwd", session} <= columns:
-        return {}
-    return {id: cwd for id, cwd in other.counts("pending_messages", by=(session, "cwd")) if cwd}
-
-
-def _transcripts(environ: Mapping[str, str]) -> dict[str, str]:
-    top = Path(environ.get("CLAUDE_CONFIG_DIR") or Path(environ.get("HOME", "/")) / ".claude") / "projects"
-    return {path.stem: str(path) for path in top.glob("*/*.jsonl")}
-
-
-def _transcript_folder(path: str) -> str:
+@contextmanager
+def opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open another tool's database for reading; StoreError where it cannot be read, or has other tables."""
     try:
-        found = peek(path, host="claude-code") if path else None
-    except OSError:
-        return ""
-    return found.cwd if found else ""
+        # At rest it is opened as immutable: as usual, SQLite would leave two files beside it.
+        how = "mode=ro" if Path(f"{path}-wal").exists() else "immutable=1"
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, timeout=PATIENCE)) as db:
+            db.text_factory = lambda raw: raw.decode("utf-8", "replace")
+            db.row_factory = lambda cursor, row: dict(zip([each[0] for each in cursor.description], row, strict=True))
+            yield db
+    except sqlite3.Error as exc:
+        hint = "close the program that uses it, or update it: only its newest tables are read; nothing was changed"
+        raise StoreError(f"cannot read {path}: {exc}", hint=hint) from exc
 
 
-# ---- rows of claude-mem and open-mem
-
-
-@dataclass(frozen=True)
-class RowKey:
-    """One row of this project; `key` is its place in time."""
-
-    key: str
-    table: str
-    id: Any
-    session: str  # the agent's id of it
-    at: float
-
-
-def row_key(table: str, row: Mapping[str, Any], *, session: str) -> RowKey:
-    at = timestamp(row.get("created_at_epoch") or row.get("created_at"))
-    id = row["id"]
-    return RowKey(key=f"{int(at * 1000):016d} {table} {id!s:>12}", table=table, id=id, session=session, at=at)
-
-
-def batches(
-    other: Foreign, keys: Iterable[RowKey], *, source: str, project: Project, checkpoint: str
-) -> Iterator[Batch]:
-    """Read the pending rows newest first, some at a time: a database may be larger than the machine's memory."""
-    todo = pending(keys, checkpoint=checkpoint)
-    some: list[RowKey] = []
-    for done, (each, reached) in enumerate(with_checkpoints(todo, checkpoint=checkpoint), 1):
-        some.append(each)
-        if len(some) == BATCH or done == len(todo):
-            memories = tuple(_memories(other, some, source=source, project=project))
-            yield Batch(memories=memories, checkpoint=reached, done=done, total=len(todo))
-            some = []
-
-
-def describe(counts: Sequence[int], *, source: str) -> str:
-    """Return how many rows each table has, in words."""
-    names = (("observation", "observations"), ("summary", "summaries"))
-    parts = [f"{count:,} {name[count != 1]}" for count, name in zip(counts, names, strict=True) if count]
+def count_rows(rows: Sequence[Mapping[str, Any]], *, source: str) -> str:
+    """Return how many rows there are, in words."""
+    counts = Counter(row["table"] for row in rows)
+    parts = [f"{counts[table]:,} {names[counts[table] != 1]}" for table, names in TABLES.items() if counts[table]]
     return f"{' and '.join(parts)} of {source}"
 
 
-def _memories(other: Foreign, keys: list[RowKey], *, source: str, project: Project) -> Iterator[Memory]:
-    ids = defaultdict(list)
-    for key in keys:
-        ids[key.table].append(key.id)
-    rows = {
-        (table, row["id"]): row
-        for table, some in ids.items()
-        for row in other.rows(table, columns=("id", *TABLES[table]), ids=some)
-    }
-    for key in keys:
-        row = rows.get((key.table, key.id))  # its owner may have removed it since
-        if row and (memory := _memory(key, row, source=source, project=project)):
-            yield memory
+def batches(
+    rows: Iterator[Mapping[str, Any]], time: str, source: str, project: Project, checkpoint: str
+) -> Iterator[Batch]:
+    """Yield the rows as memories, some at a time; the last batch has the newest *time* as its checkpoint."""
+    done, newest = 0, checkpoint
+    while some := list(islice(rows, BATCH)):
+        done += len(some)
+        newest = max(newest, *(str(row[time]) for row in some))
+        memories = (_memory(row, source=source, project=project) for row in some)
+        yield Batch(tuple(filter(None, memories)), checkpoint=checkpoint, done=done)
+    yield Batch(checkpoint=newest, done=done, total=done)
 
 
-def _memory(key: RowKey, row: Mapping[str, Any], *, source: str, project: Project) -> Memory | None:
+def _memory(row: Mapping[str, Any], *, source: str, project: Project) -> Memory | None:
     """Return a row as a memory; None where it is empty."""
     clean = redact_all({name: storable(each) if isinstance(each, str) else each for name, each in row.items()})
-    fields = _summary(clean) if key.table == "session_summaries" else _observation(clean)
+    fields = _summary(clean) if row["table"] == "session_summaries" else _observation(clean)
     if not fields["title"]:
         return None
+    at, session = timestamp(row.get("created_at_epoch") or row.get("created_at")), str(row["session"] or "")
     paths = [path for name in ("files_modified", "files_edited", "files_read") for path in _several(clean.get(name))]
     files = (relative(path, cwd=project.root, root=project.root) for path in paths)
     # The same for the same row each time, and another in a database of another machine.
-    digest = f"{key.table} {key.id} {key.session} {key.at:.3f}".encode("utf-8", "replace")
+    digest = f"{row['table']} {row['id']} {session} {at:.3f}".encode("utf-8", "replace")
     return Memory(
         **fields,
         uid=f"{source}:{hashlib.blake2b(digest, digest_size=12).hexdigest()}",
@@ -236,12 +177,12 @@ def _memory(key: RowKey, row: Mapping[str, Any], *, source: str, project: Projec
         project=project.key,
         tags=tuple(_several(clean.get("concepts"))),
         files=tuple(dict.fromkeys(files))[:FILES],
-        session=key.session,
+        session=session,
         source=source,
         trust="imported",
         confidence=CONFIDENCE,
-        created=key.at,
-        confirmed=key.at,
+        created=at,
+        confirmed=at,
     )
 
 
@@ -289,13 +230,10 @@ def _first_line(text: str) -> str:
 
 
 def _several(value: Any) -> list[str]:
-    """Return a list of texts, which is stored as JSON, or with commas or lines in older versions."""
-    if not isinstance(value, str) or not value.strip():
-        return []
+    """Return a list of texts, which is stored as JSON."""
     try:
-        found = json.loads(value)
+        found = json.loads(value) if isinstance(value, str) else []
     except (ValueError, RecursionError):
-        found = value.replace("\n", ",").split(",")
-    if not isinstance(found, list):
-        found = [found]
-    return [each.strip() for each in found if isinstance(each, str) and each.strip()]
+        found = [value]
+    items = found if isinstance(found, list) else [found]
+    return [each.strip() for each in items if isinstance(each, str) and each.strip()]

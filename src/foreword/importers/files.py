@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from foreword.importers.base import Batch, Offer, Resolver, plural
+from foreword.importers.base import Batch, Offer, Source, plural
 from foreword.models import Link, Memory, Project
 
 MOST_BYTES = 256 * 1024  # of one file; a README of more is a book
@@ -32,32 +32,26 @@ INSTRUCTIONS = (
     *(".claude/CLAUDE.md", "CONTRIBUTING.md", ".github/CONTRIBUTING.md", "docs/CONTRIBUTING.md"),
 )
 DECISIONS = (
-    *("docs/adr", "docs/adrs", "doc/adr", "adr", "docs/decisions", "doc/decisions", "decisions", "docs/ADR"),
-    *(
-        "doc/architecture/decisions",
-        "docs/architecture/decisions",
-        "docs/architecture/adr",
-        "docs/architecture-decisions",
-    ),
+    *("docs/adr", "docs/adrs", "doc/adr", "adr", "docs/decisions", "doc/decisions", "decisions"),
+    *("doc/architecture/decisions", "docs/architecture/decisions", "docs/architecture/adr"),
 )
 
 BODY, CONTEXT, OUTCOME, WHY = 1_500, 800, 600, 300  # characters: who wants more opens the file
 
+# The beginnings of the words that people use for a status, and what each means.
 STATUSES = {
-    **{"accepted": "accepted", "approved": "accepted", "adopted": "accepted", "implemented": "accepted"},
-    **{"decided": "accepted", "active": "accepted", "done": "accepted", "amended": "accepted"},
-    **{"proposed": "proposed", "draft": "proposed", "pending": "proposed", "open": "proposed", "wip": "proposed"},
-    **{"rejected": "rejected", "declined": "rejected", "withdrawn": "rejected", "abandoned": "rejected"},
-    **{"deprecated": "deprecated", "obsolete": "deprecated", "retired": "deprecated"},
-    **{"superseded": "superseded", "superceded": "superseded", "replaced": "superseded"},
-}
+    "superse": "superseded", "superce": "superseded", "replace": "superseded",
+    "deprec": "deprecated", "obsol": "deprecated", "retire": "deprecated",
+    "reject": "rejected", "declin": "rejected", "withdraw": "rejected", "abandon": "rejected",
+    "propos": "proposed", "draft": "proposed", "pending": "proposed", "open": "proposed", "wip": "proposed",
+    "accept": "accepted", "approv": "accepted", "adopt": "accepted", "implement": "accepted", "decided": "accepted",
+}  # fmt: skip
+# The beginnings of headings below which each part of a decision record stands.
 SECTIONS = {
-    "status": r"status",
-    "context": r"context( and problem statement)?|problem( statement)?|background|motivation|issue",
-    "drivers": r"decision drivers?",
-    "options": r"considered options|options( considered)?|alternatives( considered)?|considered alternatives",
-    "decision": r"decision( outcome)?|decision|resolution|solution|outcome",
-    "consequences": r"(positive |negative )?consequences|implications|results?",
+    "options": ("considered", "options", "alternatives"),
+    "decision": ("decision outcome", "decision", "resolution", "solution", "outcome"),
+    "context": ("context", "problem", "background", "motivation", "issue"),
+    "consequences": ("consequences", "positive cons", "negative cons", "implications"),
 }
 
 # Each purpose of a command: the words that name it, and the title of its memory.
@@ -81,15 +75,8 @@ class File:
     at: float
 
 
-def source(_: str, options: Mapping[str, Any], _resolver: Resolver) -> Files:
-    del options
-    return Files()
-
-
-class Files:
+class Files(Source):
     """The files of a project; the same file is the same memory, changed with it."""
-
-    name = "files"
 
     def offer(self, project: Project, *, environ: Mapping[str, str]) -> Offer | None:
         del environ
@@ -106,9 +93,10 @@ class Files:
         del environ, checkpoint  # few and small: all are read, and what did not change is left alone
         root = project.root
         instructions = _instructions(root)
+        in_prompts = [file.text for file in instructions if not file.path.endswith("CONTRIBUTING.md")]  # for people
         memories = [
             *_about(project),
-            *_command_memories(project, known=" ".join(file.text for file in instructions if _is_in_prompt(file))),
+            *_command_memories(project, known=" ".join(in_prompts)),
             *(_instruction(file, project=project) for file in instructions),
         ]
         yield Batch(tuple(memories), done=len(memories), total=len(memories))
@@ -129,20 +117,29 @@ def _about(project: Project) -> Iterator[Memory]:
     role = described or prose
     if not role:
         return
-    file = readme or package
+    file = package if package and described else readme
     assert file is not None
-    yield Memory(
-        kind="project",
-        title=f"{project.name}: {_shorten(role, ROLE)}",
-        body=prose if prose != role else "",
+    yield _memory(
+        "project",
+        f"{project.name}: {_shorten(role, ROLE)}",
+        file,
         uid=f"files:{project.key}:about",
-        files=(file.path,),
-        source=_source_name(package.path if package and described else file.path),
-        trust="imported",
-        created=file.at,
-        confirmed=file.at,
+        body=prose if prose != role else "",
         detail={"role": _shorten(role, 2 * ROLE)},
     )
+
+
+def _memory(kind: str, title: str, file: File, **more: Any) -> Memory:
+    """Return what a file says; the source that is shown is its name: readme, makefile, package-json."""
+    source = re.sub(r"[^a-z0-9]+", "-", os.path.basename(file.path).lower().removesuffix(".md")).strip("-")
+    usual: dict[str, Any] = {
+        "files": (file.path,),
+        "source": source,
+        "trust": "imported",
+        "created": file.at,
+        "confirmed": file.at,
+    }
+    return Memory(kind=kind, title=title, **(usual | more))
 
 
 def _described(root: str) -> tuple[File | None, str]:
@@ -196,74 +193,43 @@ def _shorten(text: str, most: int) -> str:
 def _command_memories(project: Project, *, known: str) -> Iterator[Memory]:
     """Yield one memory for each purpose; what an instruction file names (*known*) is in every prompt already."""
     for purpose, found in _commands(project.root).items():
-        command, file = found[0]
-        others = [other for other, _ in found[1:4]]
-        yield Memory(
-            kind="learning",
-            title=PURPOSES[purpose][1].format(f"`{command}`"),
-            body=f"Also: {', '.join(f'`{other}`' for other in others)}" if others else "",
+        commands = [command for command, _ in found[:4]]
+        yield _memory(
+            "learning",
+            PURPOSES[purpose][1].format(f"`{commands[0]}`"),
+            found[0][1],
             uid=f"files:{project.key}:command:{purpose}",
+            body=f"Also: {', '.join(f'`{other}`' for other in commands[1:])}" if commands[1:] else "",
             tags=("command", purpose),
-            files=(file.path,),
-            source=_source_name(file.path),
-            trust="imported",
-            confidence=BACKGROUND if command in known else 0.8,
-            created=file.at,
-            confirmed=file.at,
-            detail={"category": "convention", "commands": [command, *others]},
+            confidence=BACKGROUND if commands[0] in known else 0.8,
+            detail={"category": "convention", "commands": commands},
         )
 
 
 def _commands(root: str) -> dict[str, list[tuple[str, File]]]:
     """Return the commands that the project's files name, by purpose; those of its own build file first."""
-    named = [*_make_targets(root), *_scripts(root), *_pytest(root)]
-    found: dict[str, list[tuple[str, File]]] = {}
-    for purpose, command, file in named:
-        known = found.setdefault(purpose, [])
-        if command not in [each for each, _ in known]:
-            known.append((command, file))
-    return {purpose: found[purpose] for purpose in PURPOSES if purpose in found}
-
-
-def _purpose(word: str) -> str:
-    return next((purpose for purpose, (words, _) in PURPOSES.items() if word in words.split()), "")
-
-
-def _make_targets(root: str) -> Iterator[tuple[str, str, File]]:
+    named: list[dict[str, tuple[str, File]]] = []  # by target, for each file
     for name, tool, pattern in (
         ("Makefile", "make", r"^([\w-]+)\s*:(?!=)"),
         ("justfile", "just", r"^@?([\w-]+)[^:=\n]*:(?!=)"),
     ):
-        file = _file(root, name)
-        targets = re.findall(pattern, file.text, re.M) if file else []
-        ordered = sorted(set(targets), key=_rank)
-        yield from ((_purpose(target), f"{tool} {target}", file) for target in ordered if file and _purpose(target))
-
-
-def _rank(target: str) -> int:
-    """Return the place of a target among the words of its purpose: `test` before `check`."""
-    words = PURPOSES.get(_purpose(target), ("", ""))[0].split()
-    return words.index(target) if target in words else len(words)
-
-
-def _scripts(root: str) -> Iterator[tuple[str, str, File]]:
-    file = _file(root, "package.json")
-    scripts = _parsed(file).get("scripts") if file else None
-    if not file or not isinstance(scripts, dict):
-        return
-    runner = next((tool for lock, tool in RUNNERS if _is_file(root, lock)), "npm")
-    for name in sorted((each for each in scripts if isinstance(each, str)), key=_rank):
-        if _purpose(name) and "no test specified" not in str(scripts[name]):
-            plain = f"{runner} {name}" if name in ("test", "start") else f"{runner} run {name}"
-            yield _purpose(name), plain, file
-
-
-def _pytest(root: str) -> Iterator[tuple[str, str, File]]:
-    file = _file(root, "pyproject.toml")
-    tools = _parsed(file).get("tool") if file else None
-    if file and isinstance(tools, dict) and "pytest" in tools:
+        if file := _file(root, name):
+            named.append({target: (f"{tool} {target}", file) for target in re.findall(pattern, file.text, re.M)})
+    if file := _file(root, "package.json"):
+        runner = next((tool for lock, tool in RUNNERS if _is_file(root, lock)), "npm")
+        scripts = _parsed(file).get("scripts")
+        scripts = scripts if isinstance(scripts, dict) else {}
+        real = [name for name, text in scripts.items() if "no test specified" not in str(text)]
+        run = {name: f"{runner} {name}" if name in ("test", "start") else f"{runner} run {name}" for name in real}
+        named.append({name: (command, file) for name, command in run.items()})
+    if (file := _file(root, "pyproject.toml")) and "[tool.pytest" in file.text:
         runner = next((f"{tool} run " for tool in ("uv", "poetry", "pdm") if _is_file(root, f"{tool}.lock")), "")
-        yield "test", f"{runner}pytest", file
+        named.append({"pytest": (f"{runner}pytest", file)})
+    found = {
+        purpose: [targets[word] for targets in named for word in words.split() if word in targets]
+        for purpose, (words, _) in PURPOSES.items()
+    }
+    return {purpose: commands for purpose, commands in found.items() if commands}
 
 
 # ---- instructions for agents
@@ -271,7 +237,8 @@ def _pytest(root: str) -> Iterator[tuple[str, str, File]]:
 
 def _instructions(root: str) -> list[File]:
     """Return every instruction file once, also where one is a link to another or a copy of it."""
-    files = filter(None, (_file(root, name) for name in INSTRUCTIONS))
+    rules = [f".cursor/rules/{name}" for name in sorted(_listed(os.path.join(root, ".cursor/rules")))]
+    files = filter(None, (_file(root, name) for name in (*INSTRUCTIONS, *rules)))
     once: dict[str, File] = {}
     for file in files:
         if file.text.strip():
@@ -279,26 +246,17 @@ def _instructions(root: str) -> list[File]:
     return list(once.values())
 
 
-def _is_in_prompt(file: File) -> bool:
-    """Return whether some agent has it in every prompt; CONTRIBUTING is for people."""
-    return not file.path.endswith("CONTRIBUTING.md")
-
-
 def _instruction(file: File, *, project: Project) -> Memory:
     headings = [plain(line).strip("# ") for line in re.findall(r"^#{1,3} +(.+)$", file.text, re.M)]
     about = ", ".join(headings[:8]) or _shorten(plain(file.text[:400]), 120)
-    return Memory(
-        kind="learning",
-        title=_shorten(f"{file.path} tells of {about}", 200),
-        body=file.text.strip()[:INSTRUCTION_TEXT],
+    return _memory(
+        "learning",
+        _shorten(f"{file.path} tells of {about}", 200),
+        file,
         uid=f"files:{project.key}:{file.path}",
+        body=file.text.strip()[:INSTRUCTION_TEXT],
         tags=("instructions",),
-        files=(file.path,),
-        source=_source_name(file.path),
-        trust="imported",
         confidence=BACKGROUND,
-        created=file.at,
-        confirmed=file.at,
         detail={"category": "convention"},
     )
 
@@ -308,85 +266,65 @@ def _instruction(file: File, *, project: Project) -> Memory:
 
 def _decisions(project: Project) -> tuple[tuple[Memory, ...], tuple[Link, ...]]:
     """Return the decision records; one that another replaces is superseded."""
-    files = [file for file in (_file(project.root, path) for path in _decision_paths(project.root)) if file]
-    found = {file.path: (file, decision) for file in files if (decision := parse_adr(file.text))}
-    uids = {path: f"files:{project.key}:{path}" for path in found}
-    replaced: dict[str, str] = {}  # path -> by the path of the newer one, where that is known
-    for path, (_, decision) in found.items():
-        for target in decision.supersedes:
-            if older := _resolve_link(target, near=path, known=uids):
-                replaced.setdefault(older, path)
-        for target in decision.superseded_by:
-            if newer := _resolve_link(target, near=path, known=uids):
-                replaced[path] = newer
-    memories = []
-    for path, (file, decision) in found.items():
-        memory = _decision(file, decision, project=project)
-        if path in replaced and replaced[path] != path:
-            memory = replace(memory, status="superseded", superseded_by=uids[replaced[path]])
-        memories.append(memory)
-    links = tuple(
-        Link(source=uids[newer], relation="supersedes", target=uids[older])
-        for older, newer in replaced.items()
-        if older != newer
-    )
-    return tuple(sorted(memories, key=lambda memory: (-memory.created, memory.uid))), links
+    memories: dict[str, Memory] = {}
+    replaced: dict[str, str] = {}  # name of a record -> by that of the newer one
+    for file in filter(None, (_file(project.root, path) for path in _decision_paths(project.root))):
+        if record := parse_adr(file.text):
+            memories[file.path] = _decision(file, record, project=project)
+            name = os.path.basename(file.path)
+            replaced |= dict.fromkeys(record.supersedes, name)
+            replaced |= {name: record.superseded_by[0]} if record.superseded_by else {}
+    links = []
+    for path, memory in memories.items():
+        newer = next((by for old, by in replaced.items() if _is_called(path, old)), "")
+        by = next((other for other in memories if newer and other != path and _is_called(other, newer)), "")
+        if by:
+            memories[path] = replace(memory, status="superseded", superseded_by=memories[by].uid)
+            links.append(Link(source=memories[by].uid, relation="supersedes", target=memory.uid))
+    return tuple(sorted(memories.values(), key=lambda memory: (-memory.created, memory.uid))), tuple(links)
+
+
+def _is_called(path: str, name: str) -> bool:
+    """Return whether a link's file name, or a number, means the record at *path*."""
+    base = os.path.basename(path)
+    return bool(re.match(rf"0*{int(name)}\D", base)) if name.isdigit() else base == name
 
 
 def _decision(file: File, record: Decision, *, project: Project) -> Memory:
     at = _day(record.date) or file.at
     settled = record.status in ("", "accepted", "superseded", "deprecated")
-    return Memory(
-        kind="decision",
-        title=record.title if settled else f"{record.status.capitalize()}: {record.title}",
-        body=record.body,
+    return _memory(
+        "decision",
+        record.title if settled else f"{record.status.capitalize()}: {record.title}",
+        file,
         uid=f"files:{project.key}:{file.path}",
+        body=record.body,
         tags=("adr", *((record.status,) if record.status else ())),
-        files=(file.path,),
         source="adr",
-        trust="imported",
         confidence=0.9 if settled else BACKGROUND,
         created=at,
         confirmed=max(at, file.at),
-        status={"superseded": "superseded", "deprecated": "stale"}.get(record.status, "active"),  # type: ignore[arg-type]
-        detail={
-            name: value
-            for name, value in (
-                ("why", record.why),
-                ("alternatives", list(record.options)),
-                ("context", record.context),
-                ("outcome", record.consequences),
-                ("date", record.date),
-            )
-            if value
-        },
+        status={"superseded": "superseded", "deprecated": "stale"}.get(record.status, "active"),
+        detail={name: value for name, value in record.detail.items() if value},
     )
 
 
 def _decision_paths(root: str) -> list[str]:
-    found: list[str] = []
-    for folder in DECISIONS:
-        try:
-            names = sorted(os.listdir(os.path.join(root, folder)))
-        except OSError:
-            continue
-        found += [
-            f"{folder}/{name}"
-            for name in names
-            if name.lower().endswith((".md", ".markdown"))
-            and not re.match(r"(readme|index|template|.*template)\b", name, re.IGNORECASE)
-        ]
+    found = [
+        f"{folder}/{name}"
+        for folder in DECISIONS
+        for name in sorted(_listed(os.path.join(root, folder)))
+        if name.lower().endswith((".md", ".markdown"))
+        and not re.match(r"(readme|index|template|.*template)\b", name, re.IGNORECASE)
+    ]
     return [path for path in found if _is_file(root, path)][:MOST_DECISIONS]
 
 
-def _resolve_link(target: str, *, near: str, known: Mapping[str, str]) -> str:
-    """Return the path of the record that a link or a number means; empty where that is not sure."""
-    folder = os.path.dirname(near)
-    if target.isdigit():
-        of_number = [path for path in known if re.match(rf"0*{int(target)}\D", os.path.basename(path))]
-        return of_number[0] if len(of_number) == 1 else ""
-    path = os.path.normpath(os.path.join(folder, target.partition("#")[0]))
-    return path if path in known else ""
+def _listed(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
 
 
 def _day(date: str) -> float:
@@ -397,11 +335,6 @@ def _day(date: str) -> float:
 
 
 # ---- files
-
-
-def _source_name(path: str) -> str:
-    """Return the source shown beside a memory: readme, makefile, package-json."""
-    return re.sub(r"[^a-z0-9]+", "-", os.path.basename(path).lower().removesuffix(".md")).strip("-")
 
 
 def _is_file(root: str, path: str) -> bool:
@@ -438,129 +371,80 @@ def _parsed(file: File) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Decision:
-    """A decision record; targets of links are paths or numbers of other records."""
+    """A decision record; `supersedes` and `superseded_by` are names of files, or numbers."""
 
     title: str
     status: str  # accepted, proposed, rejected, deprecated, superseded; empty where there is none
     date: str  # YYYY-MM-DD, or empty
-    context: str
     body: str  # the decision itself
-    why: str
-    options: tuple[str, ...]
-    consequences: str
+    detail: Mapping[str, Any]  # why, alternatives, context, outcome, date
     supersedes: tuple[str, ...]
     superseded_by: tuple[str, ...]
 
 
 def parse_adr(text: str) -> Decision | None:
     """Parse a decision record of Nygard's form or of MADR's; None where *text* is none."""
-    front, text = _front_matter(text)
-    heading = re.search(r"^# +(.+)$", text, re.M) or re.search(r"^(\S.{0,200})\n={3,}$", text, re.M)
-    if heading is None:
-        return None
+    heading = re.search(r"^# +(.+)$", text, re.M)
     sections = _sections(text)
-    status = front.get("status") or _field_in(text, "status") or sections.get("status", "")
-    decided = sections.get("decision", "")
-    if not status and not decided:
+    # `Status: x`, `* Status: x`, `**Status:** x`, a line of front matter, or a section of that name.
+    stated = re.search(r"^[#*\-\s]{0,9}status\b[:*\s]{0,9}(.{0,2000}?)(?=\n#|\Z)", text, re.IGNORECASE | re.M | re.S)
+    status = stated[1] if stated else ""
+    if heading is None or not (status or sections.get("decision")):
         return None
-    body = _cut(plain(decided) or plain(sections.get("context", "")), BODY)
-    context = _cut(plain(sections.get("context", "")), CONTEXT)
+    date = re.search(r"\b((?:19|20)\d\d-\d\d-\d\d)\b", text[:2000])
+    context = _shorten(plain(sections.get("context", "")), CONTEXT)
+    body = _shorten(plain(sections.get("decision", "")), BODY) or context
+    items = re.findall(r"^(?:[*\-+]|\d+[.)]) +(.+)$", sections.get("options", ""), re.M)
+    detail = {
+        "why": _reason(body, context),
+        "alternatives": [_shorten(plain(item), 120) for item in items[:10]],
+        "context": context,
+        "outcome": _shorten(plain(sections.get("consequences", "")), OUTCOME),
+        "date": date[1] if date else "",
+    }
     return Decision(
-        title=_adr_title(plain(heading[1]).strip("# ")),
+        title=re.sub(r"^(ADR)?[- #\d]*\d[.:\-)–— ]+(?=\S)|^ADR[:\- ]+", "", plain(heading[1]).strip("# ")),
         status=_status_in(status),
-        date=_date_in(front.get("date") or _field_in(text, "date") or status),
-        context=context,
+        date=str(detail["date"]),
         body=body,
-        why=_reason(body, context),
-        options=_options(sections.get("options", "")),
-        consequences=_cut(plain(sections.get("consequences", "")), OUTCOME),
-        supersedes=_targets(rf"{status}\n{text[:2000]}", r"supersedes|supercedes|replaces"),
+        detail=detail,
+        supersedes=_targets(f"{status}\n{text[:2000]}", r"supersedes|supercedes|replaces"),
         superseded_by=_targets(status, r"(?:superseded|superceded|replaced)(?: by)?"),
     )
 
 
-def _front_matter(text: str) -> tuple[dict[str, str], str]:
-    """Return the `name: value` lines between two rulers at the top, and the rest."""
-    found = re.match(r"---\n(.{0,4000}?)\n---\n", text, re.S)
-    if not found:
-        return {}, text
-    lines = (line.partition(":") for line in found[1].splitlines())
-    fields = {name.strip().lower(): value.strip().strip("\"'") for name, _, value in lines if value.strip()}
-    return fields, text[found.end() :]
-
-
 def _sections(text: str) -> dict[str, str]:
-    """Return the text below each known heading, deeper headings included; of two with one name, both."""
-    parts: dict[str, list[str]] = {}
-    matches = list(re.finditer(r"^(#{2,4}) +(.+)$|^(\S.{2,60})\n-{3,}$", text, re.M))
-    for number, match in enumerate(matches):
-        words = _heading(match)
-        name = next((name for name, form in SECTIONS.items() if re.fullmatch(form, words, re.IGNORECASE)), "")
-        if not name:
-            continue
-        level = len(match[1] or "##")
-        end = next((other.start() for other in matches[number + 1 :] if _ends_section(other, level)), len(text))
-        parts.setdefault(name, []).append(text[match.end() : end].strip())
-    return {name: "\n\n".join(texts) for name, texts in parts.items()}
-
-
-def _ends_section(heading: re.Match[str], level: int) -> bool:
-    """Return whether a section ends here: at a heading that is no deeper, or that is a known one."""
-    known = any(re.fullmatch(form, _heading(heading), re.IGNORECASE) for form in SECTIONS.values())
-    return len(heading[1] or "##") <= level or known
-
-
-def _heading(heading: re.Match[str]) -> str:
-    return re.sub(r"^[\d.]+ *", "", (heading[2] or heading[3])[:80]).strip(" :*_#")
-
-
-def _field_in(text: str, name: str) -> str:
-    """Return the value of `Status: accepted`, `* Status: accepted` or `**Status**: accepted` near the top."""
-    found = re.search(rf"^[*\-\s]*\**{name}\**\s*:\**\s*(.+)$", text[:2000], re.IGNORECASE | re.MULTILINE)
-    return found[1].strip() if found else ""
+    """Return the text below each known heading."""
+    parts = re.split(r"^#{2,3} +(.{1,200})$", text, flags=re.M)
+    found: dict[str, str] = {}
+    for heading, below in zip(parts[1::2], parts[2::2], strict=True):
+        words = re.sub(r"^[\d. ]+", "", heading).strip(" :*_#").lower()
+        name = next((name for name, words_of in SECTIONS.items() if words.startswith(words_of)), "")
+        if name and not words.startswith("decision driver"):
+            found[name] = f"{found[name]}\n\n{below.strip()}" if name in found else below.strip()
+    return found
 
 
 def _status_in(status: str) -> str:
-    """Return the last status: a record is accepted first and superseded later."""
-    words = re.findall(r"[a-z]+", re.sub(r"\([^()]*\)", " ", status.lower()))
-    found = [STATUSES[word] for word in words if word in STATUSES]
-    return "superseded" if "superseded" in found else found[-1] if found else ""
-
-
-def _date_in(status: str) -> str:
-    found = re.search(r"\b((?:19|20)\d\d)[-/.](\d{1,2})[-/.](\d{1,2})\b", status)
-    return f"{found[1]}-{int(found[2]):02}-{int(found[3]):02}" if found else ""
-
-
-def _adr_title(heading: str) -> str:
-    return (
-        re.sub(r"^(ADR[- ]?)?[#\d]*\d[.:\-)–— ]+\s*(?=\S)|^ADR[:\- ]+", "", heading, flags=re.IGNORECASE).strip()
-        or heading
-    )
+    """Return what the first line says, unless a later one says that it was superseded."""
+    words = re.findall(r"[a-z]+", re.sub(r"\([^()\n]*\)", " ", status.lower()))
+    found = [STATUSES[start] for word in words for start in STATUSES if word.startswith(start) and word != "supersedes"]
+    return "superseded" if "superseded" in found else found[0] if found else ""
 
 
 def _reason(body: str, context: str) -> str:
     """Return what follows the first `because` of the decision; else the first sentence of its context."""
-    if found := re.search(r"\bbecause:?\s+(.+)", body, re.S | re.IGNORECASE):
-        return _cut(re.split(r"(?<=[.!?])\s", found[1])[0].rstrip("."), WHY)
-    first = re.split(r"(?<=[.!?])\s", context)[0].rstrip(".")
-    ordinary = first[:1].isupper() and (first[1:2].islower() or first[1:2] == " ") and not first.startswith("I ")
-    return _cut(first[:1].lower() + first[1:] if ordinary else first, WHY)
-
-
-def _options(section: str) -> tuple[str, ...]:
-    items = re.findall(r"^(?:[*\-+]|\d+[.)]) +(.+)$|^#{3,5} +(.+)$", section, re.M)
-    return tuple(_cut(plain(one or other), 120) for one, other in items)[:10]
+    because = re.search(r"\bbecause:?\s+(.+)", body, re.S | re.IGNORECASE)
+    return _shorten(re.split(r"(?<=[.!?])\s", because[1] if because else context)[0].rstrip("."), WHY)
 
 
 def _targets(text: str, relation: str) -> tuple[str, ...]:
-    """Return the targets of links after this word, or a number without a link."""
-    found = []
+    """Return the file names of links after this word, or a number without a link."""
+    found: list[str] = []
     for each in re.finditer(rf"\b(?:{relation})\b:?([^\n]{{0,500}})", text, re.IGNORECASE):
         links = re.findall(r"\]\(([^)\s]+\.(?:md|markdown))[^)]*\)", each[1])
-        found += links or [
-            str(int(number)) for number in re.findall(r"(?:ADR[- ]?|#)?\b0*(\d{1,5})\b(?!-\d)", each[1])[:1]
-        ]
+        numbers = re.findall(r"\b0*(\d{1,5})\b(?!-\d)", each[1])[:1]
+        found += [os.path.basename(link) for link in links] or numbers
     return tuple(dict.fromkeys(found))
 
 
@@ -582,7 +466,3 @@ def without(text: str, begin: str, end: str) -> str:
         kept.append(before)
         text = rest.partition(end)[2]
     return "".join((*kept, text))
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most].rsplit(' ', 1)[0]} …"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from typing import IO, Any, TypeVar
 
 from foreword.errors import BadRequest
-from foreword.importers.base import Batch, Offer, Resolver
+from foreword.importers.base import Batch, Offer, Source
 from foreword.models import KINDS, STATUSES, TRUSTS, UNIVERSAL, Change, Event, Link, Memory, Project, Session
 from foreword.store import Store
 
@@ -91,237 +91,169 @@ def _link_rows(store: Store, project: Project | None, memories: list[Memory]) ->
 # ---- read
 
 
-@dataclass(frozen=True)
-class Header:
-    """The first line: the project of the rows (empty: of all), and how many there are of each part."""
+class Jsonl(Source):
+    """One export: of the file's one project (`as`: as the named one), or of every project as it is (`all`)."""
 
-    project: str
-    counts: Mapping[str, int]
-
-
-def source(_: str, options: Mapping[str, Any], _resolver: Resolver) -> Jsonl:
-    path, wide, mapped = options.get("file"), options.get("all", False), options.get("as", False)
-    if not isinstance(path, str) or not os.path.isabs(path):
-        raise BadRequest("`file` must be the absolute path of an export", hint="`foreword import jsonl FILE`")
-    if not os.path.isfile(path):
-        raise BadRequest(f"there is no file {path}", hint="`foreword export FILE` writes one")
-    if not isinstance(wide, bool) or not isinstance(mapped, bool) or (wide and mapped):
-        raise BadRequest("`all` and `as` exclude each other", hint="one project into another, or all as they are")
-    return Jsonl(path, wide=wide, mapped=mapped)
-
-
-class Jsonl:
-    """One export; *wide* takes every project as it is, *mapped* takes the file's one project as the named one."""
-
-    name = "jsonl"
-
-    def __init__(self, path: str, *, wide: bool = False, mapped: bool = False) -> None:
-        self._path, self.wide, self._mapped = path, wide, mapped
+    def __init__(self, name: str, options: Mapping[str, Any], project_of: Callable[[str], Project]) -> None:
+        super().__init__(name, options, project_of)
+        path = options.get("file")
+        if not isinstance(path, str) or not os.path.isabs(path):
+            raise BadRequest("`file` must be the absolute path of an export", hint="`foreword import jsonl FILE`")
+        if not os.path.isfile(path):
+            raise BadRequest(f"there is no file {path}", hint="`foreword export FILE` writes one")
+        if options.get("all") and options.get("as"):
+            hint = "one project into another, or all as they are"
+            raise BadRequest("`all` and `as` exclude each other", hint=hint)
+        self._path = path
 
     def offer(self, project: Project, *, environ: Mapping[str, str]) -> Offer | None:
         del project, environ
         with open(self._path, "rb") as file:
-            header = _header(file.readline(MOST_LINE))
-        count = sum(header.counts.values()) if header else 0
-        return Offer(source=self.name, about=f"{count:,} rows" if header else "lines of JSON", count=count)
+            count = _total(_header(file.readline(MOST_LINE)))
+        return Offer(source=self.name, about=f"{count:,} rows", count=count)
 
     def read(self, project: Project, *, environ: Mapping[str, str], checkpoint: str) -> Iterator[Batch]:
-        # Again from the top after a kill: what is known already costs a look-up.
-        del environ, checkpoint
+        """Yield the file's rows; links and superseded memories come last, when the rows that they name are there."""
+        del environ, checkpoint  # again from the top: what is known already costs a look-up
         try:
             with open(self._path, "rb") as file:
-                yield from _Reader(file, project, wide=self.wide, mapped=self._mapped).batches()
+                header = _header(file.readline(MOST_LINE))
+                file.seek(0)
+                lines = enumerate(_lines(file), 1)
+                yield from self._batches(lines, header, _Target(project, header, self.options))
         except OSError as exc:
             raise BadRequest(f"{self._path} cannot be read: {exc.strerror}", hint="see that it is there") from exc
 
-
-class _Reader:
-    """One pass through the file; links and superseded memories come last, when the rows that they name are there."""
-
-    def __init__(self, file: IO[bytes], project: Project, *, wide: bool, mapped: bool) -> None:
-        self._file, self._project, self._wide = file, project, wide
-        self._header = _header(file.readline(MOST_LINE))
-        if mapped and not (self._header and self._header.project):
-            raise BadRequest("only an export of one project can be mapped to another", hint="use --all, without --as")
-        self._from = self._header.project if mapped and self._header else project.key
-        self._total = sum(self._header.counts.values()) if self._header else 0
-        self._done = 0
-        self._others = 0  # rows of other projects
-        self._superseded: dict[str, tuple[int, str]] = {}  # uid -> start of its line, and the uid that supersedes it
-        self._first_link = -1  # start of its line
-
-    def batches(self) -> Iterator[Batch]:
-        if self._header is None:
-            yield Batch(problems=("line 1: no header of an export: nothing here is trusted more than an import",))
-        yield from self._rows()
-        depths = self._depths()
-        uids = sorted(self._superseded, key=depths.__getitem__)
-        for start in range(0, len(uids), BATCH):
-            yield self._batch([self._memory_at(self._superseded[uid][0]) for uid in uids[start : start + BATCH]])
-        if self._first_link >= 0:
-            yield from self._links()
-        yield Batch(problems=tuple(self._final_problems()), done=self._done, total=self._done)
-
-    def _rows(self) -> Iterator[Batch]:
+    def _batches(
+        self, lines: Iterator[tuple[int, bytes]], header: Mapping[str, Any], target: _Target
+    ) -> Iterator[Batch]:
+        done, others, total = 0, 0, _total(header)
+        problems = [] if header else ["line 1: no header of an export: nothing here is trusted more than an import"]
         held: list[Any] = []
-        problems: list[str] = []
-        for number, place, raw in _lines(self._file, start=0):
-            if number == 1 and self._header:
+        later: list[Any] = []
+
+        def batch(rows: Sequence[Any]) -> Batch:
+            found = _batch(rows, done=done, total=max(done, total), problems=tuple(problems))
+            problems.clear()
+            return found
+
+        for number, raw in lines:
+            if not raw.strip() or (header and number == 1):
                 continue
+            ours = None
             try:
-                row = self._row(raw, place)
+                ours = target.own(_row(raw, trusted=bool(header)))
+                done += 1
+                others += ours is None
             except (BadLine, RecursionError) as exc:
                 problems.append(f"line {number}: {exc}")
-                row = None
-            held += [row] if row else []
+            if isinstance(ours, Link) or (isinstance(ours, Memory) and ours.superseded_by):
+                later.append(ours)
+            elif ours is not None:
+                held.append(ours)
             # A session counts its events: they are stored before it, so that none counts twice.
-            if len(held) + len(problems) >= BATCH or isinstance(row, Session):
-                yield self._batch(held, problems)
-                held, problems = [], []
-        yield self._batch(held, problems)
+            if len(held) + len(problems) >= BATCH or isinstance(ours, Session):
+                yield batch(held)
+                held = []
+        yield batch(held)
+        # What supersedes is newer than what it supersedes: from the end, each finds its successor there.
+        later.reverse()
+        later.sort(key=lambda row: isinstance(row, Link))
+        for start in range(0, len(later), BATCH):
+            yield batch(later[start : start + BATCH])
+        if others:
+            problems.append(f"{others} rows of other projects were skipped; --all takes them")
+        if done < total:
+            problems.append(f"the file is cut short: {done} of {total} rows are there")
+        yield batch([])
 
-    def _row(self, raw: bytes, place: int) -> Any:
-        """Return the row of a line; None where it is another project's, or comes later."""
-        part, fields = _parse(raw)
-        self._done += part != "link"
-        if part == "link":
-            _link(fields)  # a bad one is reported now; the others come when both ends are there
-            self._first_link = place if self._first_link < 0 else self._first_link
-            return None
-        row = PARSERS[part](fields)
-        scope = row.scope if isinstance(row, Memory) else f"project:{row.project}"
-        if not self._wide and scope != f"project:{self._from}":
-            self._others += 1
-            return None
-        if isinstance(row, Event) and self._header is None:
-            raise BadLine("an event without an export's header: its text would count as the user's own words")
-        row = self._mapped(row)
-        if isinstance(row, Memory) and row.superseded_by:
-            self._superseded[row.uid] = (place, row.superseded_by)
-            return None
-        return row
 
-    def _mapped(self, row: Any) -> Any:
-        """Return the row as one of the named project: with a uid of its own, so that the old project keeps its rows."""
-        key = self._project.key
-        if isinstance(row, Memory) and self._header is None:
-            row = replace(row, trust="imported")
-        if self._wide or self._from == key:
+class _Target:
+    """The project that rows are imported into."""
+
+    def __init__(self, project: Project, header: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+        self._project, self._wide = project, bool(options.get("all"))
+        self._from = str(header.get("project") or "") if options.get("as") else project.key
+        if not self._from:
+            raise BadRequest("only an export of one project can be mapped to another", hint="use --all, without --as")
+
+    def own(self, row: Any) -> Any:
+        """Return the row as one of the target, None where it is another project's.
+
+        A copy into another project has a uid of its own, so that the old project keeps its rows.
+        """
+        if self._wide:
             return row
+        if isinstance(row, Link):
+            return replace(row, source=self._uid(row.source), target=self._uid(row.target))
+        if (row.scope if isinstance(row, Memory) else f"project:{row.project}") != f"project:{self._from}":
+            return None
         if isinstance(row, Memory):
             by = self._uid(row.superseded_by) if row.superseded_by else ""
-            return replace(row, uid=self._uid(row.uid), superseded_by=by, project=key, scope=self._project.scope)
-        return replace(row, project=key)
+            row = replace(row, uid=self._uid(row.uid), superseded_by=by, scope=self._project.scope)
+        return replace(row, project=self._project.key)
 
     def _uid(self, uid: str) -> str:
         key = self._project.key
-        if self._wide or self._from == key:
+        if self._from == key:
             return uid
         return uid.replace(self._from, key) if self._from in uid else f"as:{key}:{uid}"
 
-    def _memory_at(self, place: int) -> Memory:
-        self._file.seek(place)
-        memory: Memory = self._mapped(_memory(_parse(self._file.readline(MOST_LINE))[1]))
-        return memory
 
-    def _depths(self) -> dict[str, int]:
-        """Return how many memories are between each and the one that is still active; a ring has an end too."""
-        depths: dict[str, int] = {}
-        for first in self._superseded:
-            way: dict[str, None] = {}
-            uid = first
-            while uid in self._superseded and uid not in depths and uid not in way:
-                way[uid] = None
-                uid = self._superseded[uid][1]
-            for each in reversed(way):
-                depths[each] = depths.get(self._superseded[each][1], 0) + 1
-        return depths
+def _batch(rows: Sequence[Any], **more: Any) -> Batch:
+    def of(kind: type[T]) -> tuple[T, ...]:
+        return tuple(row for row in rows if isinstance(row, kind))
 
-    def _links(self) -> Iterator[Batch]:
-        held: list[Any] = []
-        for _, _, raw in _lines(self._file, start=self._first_link):
-            try:
-                part, fields = _parse(raw)
-                link = _link(fields) if part == "link" else None
-            except BadLine:
-                continue  # reported in the first pass
-            if link:
-                self._done += 1
-                held.append(replace(link, source=self._uid(link.source), target=self._uid(link.target)))
-            if len(held) >= BATCH:
-                yield self._batch(held)
-                held = []
-        yield self._batch(held)
-
-    def _batch(self, rows: list[Any], problems: list[str] | None = None) -> Batch:
-        def of(kind: type[T]) -> tuple[T, ...]:
-            return tuple(row for row in rows if isinstance(row, kind))
-
-        return Batch(
-            memories=of(Memory),
-            links=of(Link),
-            changes=of(Change),
-            session=next(iter(of(Session)), None),
-            events=of(Event),
-            done=self._done,
-            total=max(self._done, self._total),
-            problems=tuple(problems or ()),
-            only_newer=True,
-        )
-
-    def _final_problems(self) -> Iterator[str]:
-        if self._others:
-            yield f"{self._others} rows of other projects were skipped; --all takes them"
-        if self._done < self._total:
-            yield f"the file is cut short: {self._done} of {self._total} rows are there"
+    session = next(iter(of(Session)), None)
+    return Batch(of(Memory), of(Link), of(Change), session=session, events=of(Event), only_newer=True, **more)
 
 
 # ---- lines
 
 
-def _header(raw: bytes) -> Header | None:
+def _header(raw: bytes) -> dict[str, Any]:
+    """Return the first line; empty where it is no header of an export."""
     try:
         header = json.loads(raw)
     except (ValueError, RecursionError):
-        return None
+        return {}
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        return None
+        return {}
     if header.get("version") != VERSION:
-        raise BadRequest(
-            f"this export is of version {header.get('version')!r}, and we read {VERSION}", hint="upgrade Foreword"
-        )
+        message = f"this export is of version {header.get('version')!r}, and we read {VERSION}"
+        raise BadRequest(message, hint="upgrade Foreword")
+    return header
+
+
+def _total(header: Mapping[str, Any]) -> int:
     counts = header.get("counts")
-    whole = {name: n for name, n in counts.items() if isinstance(n, int)} if isinstance(counts, dict) else {}
-    return Header(project=str(header.get("project") or ""), counts=whole)
+    return sum(n for n in counts.values() if isinstance(n, int)) if isinstance(counts, dict) else 0
 
 
-def _lines(file: IO[bytes], *, start: int) -> Iterator[tuple[int, int, bytes]]:
-    """Yield number, start and bytes of every line that is not empty; one that is too long comes cut."""
-    file.seek(start)
-    number, place = 0, start
+def _lines(file: IO[bytes]) -> Iterator[bytes]:
+    """Yield every line; one that is too long comes cut."""
     while raw := file.readline(MOST_LINE):
-        number += 1
-        length = len(raw)
         rest = raw
         while rest and not rest.endswith(b"\n"):
             rest = file.readline(MOST_LINE)
-            length += len(rest)
-        if raw.strip():
-            yield number, place, raw
-        place += length
+        yield raw
 
 
-def _parse(raw: bytes) -> tuple[str, dict[str, Any]]:
+def _row(raw: bytes, *, trusted: bool) -> Any:
+    """Return the row of a line; BadLine where it is none. Nothing of a file without our header speaks for the user."""
     if len(raw) >= MOST_LINE:
         raise BadLine(f"longer than {MOST_LINE:,} bytes")
     try:
-        row = json.loads(raw)
+        line = json.loads(raw)
     except (ValueError, RecursionError) as exc:
         raise BadLine("no JSON") from exc
-    part = next(iter(row), "") if isinstance(row, dict) else ""
-    if part not in PARTS or len(row) > 1 or not isinstance(row[part], dict):
+    part = next(iter(line), "") if isinstance(line, dict) else ""
+    if part not in PARSERS or len(line) > 1 or not isinstance(line[part], dict):
         raise BadLine("no row of an export")
-    return part, row[part]
+    row = PARSERS[part](line[part])
+    if not trusted and isinstance(row, Event):
+        raise BadLine("an event without an export's header: its text would count as the user's own words")
+    return replace(row, trust="imported") if not trusted and isinstance(row, Memory) else row
 
 
 # ---- rows
@@ -375,7 +307,13 @@ def _event(row: Mapping[str, Any]) -> Event:
     return _build(Event, row, payload=row["payload"], number=0)
 
 
-PARSERS: Mapping[str, Any] = {"memory": _memory, "session": _session, "change": _change, "event": _event}
+PARSERS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
+    "memory": _memory,
+    "session": _session,
+    "change": _change,
+    "event": _event,
+    "link": _link,
+}
 
 
 def _build(kind: Callable[..., T], row: Mapping[str, Any], **known: Any) -> T:

@@ -1,282 +1,409 @@
-"""Find the transcripts of Claude Code and Codex that are this project's, and extract their sessions, newest first."""
+"""Read the transcripts of Claude Code and Codex that are this project's as actions, and extract their sessions.
+
+Only a line's own text tells whose it is: what happened in folders of other projects, in sub-agents and in the client's
+own remarks is left out. Every line is redacted before anything is made of it.
+"""
 
 from __future__ import annotations
 
-import contextlib
+import glob
+import hashlib
+import json
 import os
+import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
-from foreword.capture.parse import project_at
+from foreword.agents import text_of
 from foreword.code import changes
 from foreword.encoding import storable
-from foreword.errors import BadRequest
-from foreword.extract.actions import Action
-from foreword.extract.session import Extraction, extract_session
-from foreword.importers.base import Batch, Offer, Resolver, pending, plural, with_checkpoints
-from foreword.importers.transcript_reader import Peek, actions, peek
+from foreword.extract.actions import UNSAID, Action, ToolUse, own_words, tool_action
+from foreword.extract.session import extract_session
+from foreword.importers.base import Batch, Offer, Source, plural, timestamp
 from foreword.models import Change, Edit, Project, Session
-from foreword.projects import remote
-from foreword.redact import redact
+from foreword.redact import each_text, redact, redact_all
 from foreword.redact.files import denied
 
 QUIET = 300.0  # seconds without a new line after which a session may be taken for finished; an agent thinks for minutes
-NAME = 200  # characters of a folder's name that Claude Code keeps of a longer path
-
-
-def source(name: str, options: Mapping[str, Any], resolver: Resolver) -> Transcripts:
-    del options
-    return Transcripts(name, find_project=resolver.at, resolve_key=resolver.key)
+LABELS = {"claude-code": "Claude Code", "codex": "Codex"}
+TEXT = 64 * 1024  # characters kept of a message or an output, head and tail; a live event keeps as many
+MOST_LINE = 32 * 1024 * 1024  # bytes; a longer line is left out
+HEAD_BYTES = 2_000_000  # of a file, in which its session and its folder must be named
 
 
 @dataclass(frozen=True)
 class Transcript:
-    """One file of this project; its key is when it was written last."""
+    """One session's file."""
 
     path: str
-    key: str
-    peek: Peek
+    key: str  # when it was written last; sorts as text
+    session: str
+    cwd: str
     live: bool  # still being written
 
 
-class Extract(Protocol):
-    """Turn the actions of a session into memories."""
-
-    def __call__(self, actions: Iterable[Action], *, session: Session, project: Project) -> Extraction: ...
-
-
-class Transcripts:
-    """The sessions of one agent; *name* is the agent's."""
-
-    def __init__(
-        self,
-        name: str,
-        *,
-        extract: Extract | None = None,
-        now: Callable[[], float] = time.time,
-        find_project: Callable[[str], Project] = project_at,
-        resolve_key: Callable[[str], str] = str,
-    ) -> None:
-        self.name = name
-        self.notes: list[str] = []  # what was left out, in sentences
-        self._extract = extract or _extract
-        self._now = now
-        self._find_project = find_project
-        self._resolve_key = resolve_key
-        self._keys: dict[str, str] = {}
+class Transcripts(Source):
+    """The sessions of one agent."""
 
     def offer(self, project: Project, *, environ: Mapping[str, str]) -> Offer | None:
-        """Count the sessions of this project, by the two ends of each file."""
-        found = self._files(project, environ=environ)
+        found = list(self._files(project, environ=environ))
         waiting = sum(each.live for each in found)
-        count = len(found) - waiting
         if not found:
             return None
-        about = f"{plural(count, 'session')} of {LABELS[self.name]}"
+        about = f"{plural(len(found) - waiting, 'session')} of {LABELS[self.name]}"
         later = f"; {plural(waiting, 'session')} still going on, for next time" if waiting else ""
-        return Offer(source=self.name, about=about + later, count=count)
+        return Offer(source=self.name, about=about + later, count=len(found) - waiting)
 
     def read(self, project: Project, *, environ: Mapping[str, str], checkpoint: str) -> Iterator[Batch]:
         """Yield one batch a session, without those that are still being written."""
-        self.notes = []
-        found = self._files(project, environ=environ)
-        waiting = sum(each.live for each in found)
-        if waiting:
-            self.notes.append(f"{plural(waiting, 'session')} still going on; import again when it has ended")
-        todo = pending((each for each in found if not each.live), checkpoint=checkpoint)
-        if not todo and self.notes:
-            yield Batch(checkpoint=checkpoint, problems=tuple(self.notes))  # else nobody would see them
-        noted = 0
-        for done, (each, reached) in enumerate(with_checkpoints(todo, checkpoint=checkpoint), 1):
-            batch = self._session(each, project, found=found)
-            problems, noted = tuple(self.notes[noted:]), len(self.notes)
-            kept = batch.memories if done == 1 else tuple(each for each in batch.memories if each.kind != "handoff")
+        since = checkpoint if checkpoint[:1].isdigit() else ""
+        found = sorted(self._files(project, environ=environ, since=since), key=lambda each: each.key)
+        todo = [each for each in found if not each.live]
+        if waiting := len(found) - len(todo):
+            problem = f"{plural(waiting, 'session')} still going on; import again when it has ended"
+            yield Batch(checkpoint=since, total=len(todo), problems=(problem,))
+        seen: set[str] = set()
+        for done, file in enumerate(todo, 1):
+            try:
+                batch = self._batch(file, project, seen=seen)
+            except OSError as exc:
+                batch = Batch(problems=(f"{file.path} cannot be read: {exc.strerror or exc}",))
             # What older sessions left open, the newest knows better.
-            yield replace(batch, memories=kept, checkpoint=reached, done=done, total=len(todo), problems=problems)
+            last = done == len(todo)
+            kept = batch.memories if last else tuple(each for each in batch.memories if each.kind != "handoff")
+            yield replace(batch, memories=kept, checkpoint=file.key if last else since, done=done, total=len(todo))
 
-    def _session(self, file: Transcript, project: Project, *, found: list[Transcript]) -> Batch:
-        header = file.peek
-        session = Session(
-            id=header.session,
-            host=self.name,
-            project=project.key,
-            cwd=redact(header.cwd),
-            started=header.started,
-            last=header.last,
-            ended=header.last,
-        )
-        spoiled = _Tally()
-        seen = _Tally()
-        try:
-            repeated = {
-                action.id
-                for origin in _origins(file, found)
-                for action in actions(origin.path, host=self.name, root=project.root)
-                if action.id
-            }
-            happened = actions(
-                file.path,
-                host=self.name,
-                root=project.root,
-                here=lambda cwd: cwd == header.cwd or self._key(cwd) == project.key,
-                seen=repeated,
-                spoiled=spoiled,
-            )
-            extraction = self._extract(seen.through(happened), session=session, project=project)
-        except OSError as exc:
-            self.notes.append(f"{file.path} cannot be read: {exc.strerror or exc}")
-            return Batch()
-        if spoiled.count:
-            self.notes.append(f"{plural(spoiled.count, 'line')} of {file.path} could not be read")
-        if not seen.count:
-            return Batch()
-        started = seen.first if repeated else header.started
+    def _batch(self, file: Transcript, project: Project, *, seen: set[str]) -> Batch:
+        """Return what comes of one session."""
+        times: list[float] = []
+        bad: list[int] = []
+        keys: dict[str, bool] = {file.cwd: True}
+
+        def is_here(cwd: str) -> bool:
+            if cwd not in keys:
+                keys[cwd] = self.key_of(cwd) == project.key
+            return keys[cwd]
+
+        def watched() -> Iterator[Action]:
+            for action in actions(file.path, host=self.name, root=project.root, here=is_here, seen=seen, bad=bad):
+                times.append(action.at)
+                yield action
+
+        cwd = redact(file.cwd)
+        session = Session(id=file.session, host=self.name, project=project.key, cwd=cwd, started=0.0, last=0.0)
+        extraction = extract_session(watched(), session=session, project=project, changes_of=_changes_of)
+        problems = (f"{plural(len(bad), 'line')} of {file.path} could not be read",) if bad else ()
+        if not times:
+            return Batch(problems=problems)
         return Batch(
             memories=tuple(extraction.memories),
             links=tuple(extraction.links),
             changes=tuple(extraction.changes),
-            session=replace(session, started=started, last=seen.last, ended=seen.last, events=seen.count),
+            session=replace(session, started=times[0], last=times[-1], ended=times[-1], events=len(times)),
+            problems=problems,
         )
 
-    def _files(self, project: Project, *, environ: Mapping[str, str]) -> list[Transcript]:
-        paths = _claude(project, environ, self._is_ours) if self.name == "claude-code" else _codex(environ)
-        found = []
+    def _files(self, project: Project, *, environ: Mapping[str, str], since: str = "") -> Iterator[Transcript]:
+        """Yield the project's files that were written after *since*."""
+        home = environ.get("HOME", "")
+        if self.name == "claude-code":
+            top = environ.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude")
+            paths = glob.iglob(os.path.join(glob.escape(top), "projects", "*", "*.jsonl"))
+        else:
+            top = environ.get("CODEX_HOME") or os.path.join(home, ".codex")
+            paths = glob.iglob(os.path.join(glob.escape(top), "*sessions", "**", "rollout-*.jsonl"), recursive=True)
+        keys: dict[str, str] = {}
         for path in paths:
-            with contextlib.suppress(OSError):  # gone since it was listed
+            with suppress(OSError):  # gone since it was listed
                 written = os.stat(path).st_mtime_ns
-                header = peek(path, host=self.name)
-                if header and not header.inner and self._is_ours(header, project):
-                    key = f"{written:020d} {os.path.basename(path)}"
-                    live = abs(self._now() - written / 1e9) < QUIET
-                    found.append(Transcript(path=path, key=key, peek=header, live=live))
-        return sorted(found, key=lambda each: each.key, reverse=True)
-
-    def _is_ours(self, header: Peek, project: Project) -> bool:
-        """Decide by the folder; by the repository's address where that folder is gone."""
-        if header.remote and not os.path.isdir(header.cwd):
-            return project.key == self._resolve_key("git:" + storable(remote(header.remote)))
-        return self._key(header.cwd) == project.key
-
-    def _key(self, cwd: str) -> str:
-        if cwd not in self._keys:
-            try:
-                self._keys[cwd] = self._find_project(cwd).key
-            except BadRequest:
-                self._keys[cwd] = ""
-        return self._keys[cwd]
+                key = f"{written:020d} {os.path.basename(path)}"
+                if key <= since or os.path.basename(path).startswith("agent-"):  # sub-agents', in older versions
+                    continue
+                session, cwd = peek(path, host=self.name)
+                if cwd not in keys:
+                    keys[cwd] = self.key_of(cwd) if cwd else ""
+                if keys[cwd] == project.key:
+                    live = abs(time.time() - written / 1e9) < QUIET
+                    yield Transcript(path=path, key=key, session=session, cwd=cwd, live=live)
 
 
-LABELS = {"claude-code": "Claude Code", "codex": "Codex"}
+def _changes_of(edit: Edit) -> Sequence[Change]:
+    # By the session's own record alone: the files of today say nothing about an old session.
+    return () if denied(edit.file) else changes([edit])
 
 
-def _extract(actions: Iterable[Action], *, session: Session, project: Project) -> Extraction:
-    def changes_of(edit: Edit) -> Sequence[Change]:
-        # By the session's own record alone: the files of today say nothing about an old session.
-        return () if denied(edit.file) else changes([edit])
-
-    return extract_session(actions, session=session, project=project, changes_of=changes_of)
-
-
-class _Tally:
-    """Count what passes, and note the first and the last time."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.first = self.last = 0.0
-
-    def __call__(self) -> None:
-        self.count += 1
-
-    def through(self, passing: Iterable[Action]) -> Iterator[Action]:
-        for action in passing:
-            self.first = self.first or action.at
-            self.last = action.at
-            self.count += 1
-            yield action
+def peek(path: str, *, host: str) -> tuple[str, str]:
+    """Return the id and the folder of a file's session, from its first lines; no folder for a sub-agent's."""
+    session = os.path.basename(path).removesuffix(".jsonl")
+    for line in _lines(path, most=HEAD_BYTES):
+        payload = line.get("payload")
+        if host == "codex" and isinstance(payload, dict):
+            if line.get("type") == "session_meta":
+                source = payload.get("source")
+                is_inner = isinstance(source, dict) and "subagent" in source
+                cwd = "" if is_inner else storable(text_of(payload, "cwd"))
+                return text_of(payload, "id", "session_id") or session, cwd
+        elif cwd := text_of(line, "cwd"):
+            return session, storable(cwd)
+    return session, ""
 
 
-def _origins(file: Transcript, found: list[Transcript]) -> list[Transcript]:
-    """Return the sessions whose lines a resumed or forked one repeats: what both hold is the older one's."""
+def actions(
+    path: str,
+    *,
+    host: str,
+    root: str,
+    here: Callable[[str], bool] = lambda _cwd: True,
+    seen: set[str] | None = None,
+    bad: list[int] | None = None,
+) -> Iterator[Action]:
+    """Yield the actions of a session between a start and an end; nothing where there are none.
 
-    def order(each: Transcript) -> tuple[bool, str]:
-        return bool(each.peek.parent), each.key
+    Actions in folders that are not *here*, and those *seen* in another file (a fork repeats its origin), are left out.
+    *bad* gets the places of lines that cannot be read.
+    """
+    reader = _Claude(root) if host == "claude-code" else _Codex(root)
+    seen = set() if seen is None else seen
+    begun, last = False, 0.0
+    for action in _through(reader, _lines(path, bad=bad), here=here):
+        key = _digest(action.kind, action.id, action.text, action.command) if action.id else ""
+        if key in seen:
+            continue
+        if key:
+            seen.add(key)
+        if not begun:
+            yield Action(kind="start", at=action.at, source="startup")
+        begun, last = True, max(last, action.at)
+        yield action
+    if begun:
+        yield Action(kind="end", at=last)
 
+
+def _through(
+    reader: _Claude | _Codex, lines: Iterable[dict[str, Any]], *, here: Callable[[str], bool]
+) -> Iterator[Action]:
+    for line in lines:
+        found = list(reader.read(line))  # also of a line from elsewhere: its call may have been made here
+        if not reader.cwd or here(reader.cwd):
+            yield from found
+    if not reader.cwd or here(reader.cwd):
+        yield from [reader.tool_use(id, output="", failed=None) for id in list(reader.calls)]  # without a result
+
+
+def _lines(path: str, *, most: int = 0, bad: list[int] | None = None) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a file, line by line, no further than *most* bytes."""
+    with open(path, "rb") as file:
+        while (not most or file.tell() < most) and (raw := file.readline(MOST_LINE)):
+            found = None
+            if len(raw) < MOST_LINE:
+                with suppress(ValueError, RecursionError):
+                    found = json.loads(raw.decode("utf-8", "replace"), strict=False)
+            else:
+                while (rest := file.readline(TEXT)) and not rest.endswith(b"\n"):
+                    pass
+            if isinstance(found, dict):
+                yield found
+            elif raw.strip() and bad is not None:
+                bad.append(file.tell())
+
+
+class _Reader:
+    """What lines have told so far: the folder, the time, and the calls that wait for their result."""
+
+    def __init__(self, root: str) -> None:
+        self.root, self.cwd, self.at = root, "", 0.0
+        self.calls: dict[str, tuple[str, dict[str, Any], str]] = {}  # id -> tool, arguments, folder
+        self._times: Counter[str] = Counter()
+
+    def nth(self, id: str) -> str:
+        """Return an id that is new: some local models count calls from one in every answer."""
+        self._times[id] += 1
+        return id if self._times[id] == 1 else f"{id}/{self._times[id]}"
+
+    def tool_use(self, id: str, *, output: str, failed: bool | None, result: Any = None) -> Action:
+        tool, arguments, cwd = self.calls.pop(id)
+        used = ToolUse(tool=tool, input=arguments, output=_capped(output), result=result, failed=failed)
+        return tool_action(used, at=self.at, cwd=cwd, root=self.root, id=self.nth(id))
+
+
+# ---- Claude Code: a line for each block of a message; results are lines of the user
+
+REJECTED = "The user doesn't want to proceed with this tool use"
+_HEAVY = ("file", "stdout", "content", "base64")  # of a structured result: what the text of the result says as well
+
+
+class _Claude(_Reader):
+    def read(self, line: Mapping[str, Any]) -> Iterator[Action]:
+        kind, message, uuid = line.get("type"), line.get("message"), text_of(line, "uuid")
+        if line.get("isSidechain") or line.get("isMeta") or line.get("isApiErrorMessage"):
+            return
+        is_boundary = kind == "system" and line.get("subtype") == "compact_boundary"
+        is_message = kind in ("user", "assistant") and isinstance(message, dict) and not line.get("isCompactSummary")
+        if not (is_boundary or is_message) or (uuid and self._times[f"line {uuid}"]):
+            return
+        self._times[f"line {uuid}"] += 1
+        self.cwd = storable(text_of(line, "cwd")) or self.cwd
+        self.at = timestamp(line.get("timestamp"), default=self.at)
+        if is_boundary:
+            yield Action(kind="compaction", at=self.at, id=uuid)
+        elif isinstance(message, dict) and message.get("model") != "<synthetic>":
+            result = line.get("toolUseResult")
+            if isinstance(result, dict):
+                result = {name: each for name, each in result.items() if name not in _HEAVY}
+            clean = _clean({"content": _blocks(message.get("content")), "result": result})
+            if kind == "assistant":
+                yield from self._assistant(clean["content"], uuid)
+            else:
+                is_typed = line.get("promptSource") not in UNSAID
+                yield from self._user(clean, uuid, prompt=text_of(line, "promptId"), is_typed=is_typed)
+
+    def _assistant(self, blocks: list[dict[str, Any]], uuid: str) -> Iterator[Action]:
+        for number, block in enumerate(blocks):
+            if block.get("type") == "tool_use":
+                arguments = block.get("input")
+                arguments = arguments if isinstance(arguments, dict) else {}
+                self.calls[text_of(block, "id")] = (text_of(block, "name"), arguments, self.cwd)
+            elif text := text_of(block, "text").strip():
+                yield Action(kind="answer", at=self.at, text=_capped(text), id=f"{uuid}/{number}" if number else uuid)
+
+    def _user(self, clean: Mapping[str, Any], uuid: str, *, prompt: str, is_typed: bool) -> Iterator[Action]:
+        texts = []
+        for block in clean["content"]:
+            id = text_of(block, "tool_use_id")
+            if block.get("type") == "text":
+                texts.append(text_of(block, "text"))
+            elif id in self.calls:
+                output = "\n".join(_texts(block.get("content")))
+                if block.get("is_error") and REJECTED in output:
+                    del self.calls[id]  # it was not done
+                    continue
+                code = re.match(r"Exit code:? (-?[0-9]+)", output)
+                failed: bool | None = bool(block.get("is_error")) or bool(code and code[1] != "0")
+                if not failed and isinstance(clean["result"], dict) and clean["result"].get("interrupted"):
+                    failed = None
+                yield self.tool_use(id, output=output, failed=failed, result=clean["result"])
+        if text := own_words("\n".join(texts)) if is_typed else "":
+            # Hooks know a prompt by its own id; a second line of the same prompt needs another.
+            id = uuid if not prompt or self._times[f"prompt {prompt}"] else prompt
+            self._times[f"prompt {prompt}"] += 1
+            yield Action(kind="prompt", at=self.at, text=_capped(text), id=id)
+
+
+def _blocks(content: Any) -> list[dict[str, Any]]:
+    """Return the blocks of a message, without thoughts and pictures."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    blocks = [each for each in content if isinstance(each, dict)] if isinstance(content, list) else []
     return [
-        each
-        for each in found
-        if each is not file
-        and (
-            each.peek.session == file.peek.parent
-            or (each.peek.first == file.peek.first != "" and order(each) < order(file))
-        )
+        block | {"content": _texts(block.get("content"))} if block.get("type") == "tool_result" else block
+        for block in blocks
+        if block.get("type") in ("text", "tool_use", "tool_result")
     ]
 
 
-# ---- where they lie
+# ---- Codex: items of the model's conversation; the events beside them say the same again
+
+_CALLS = ("function_call", "custom_tool_call", "local_shell_call")
+_OUTPUTS = ("function_call_output", "custom_tool_call_output")
+_EXITED = r"^(?:Process exited with code|Exit code:|exit_code[:=]) ?(-?[0-9]+)"
+HEADER = 300  # characters before the output itself: a chunk's id, the wall time, the exit code
 
 
-def _claude(project: Project, environ: Mapping[str, str], is_ours: Callable[[Peek, Project], bool]) -> Iterator[str]:
-    """Yield the files in folders named like one of the project's, and in those whose newest file is of the project.
+class _Codex(_Reader):
+    def read(self, line: Mapping[str, Any]) -> Iterator[Action]:
+        kind, payload = line.get("type"), line.get("payload")
+        if not isinstance(payload, dict):
+            return
+        self.at = timestamp(line.get("timestamp"), default=self.at)
+        if kind in ("session_meta", "turn_context"):  # a command may run elsewhere
+            self.cwd = storable(text_of(payload, "cwd")) or self.cwd
+        elif kind == "compacted":
+            yield Action(kind="compaction", at=self.at, id=self.nth("compaction"))
+        elif kind == "response_item" and payload.get("type") in ("message", *_CALLS, *_OUTPUTS):
+            names = ("type", "role", "call_id", "id", "name", "action", "arguments", "input", "output", "content")
+            kept = {name: _parsed(payload.get(name)) for name in names}  # JSON in a text: each of its texts is redacted
+            for name in ("content", "output"):
+                if isinstance(kept[name], list):  # without pictures
+                    kept[name] = [{"text": text} for text in _texts(kept[name])]
+            yield from self._item(_clean(kept))
 
-    Two folders may have the same name, so that this says only where to look.
-    """
-    top = environ.get("CLAUDE_CONFIG_DIR") or os.path.join(environ.get("HOME", ""), ".claude")
-    names = tuple(claude_folder(place)[:NAME] for place in (project.root, *_worktrees(project.root)))
-    for folder in _folders(os.path.join(top, "projects")):
-        files = [
-            os.path.join(folder.path, name)
-            for name in _listed(folder.path)
-            if name.endswith(".jsonl") and not name.startswith("agent-")  # sub-agents' own, in older versions
-        ]
-        if not files:
-            continue
-        if folder.name.startswith(names):
-            yield from files
-            continue
-        with contextlib.suppress(OSError):
-            newest = peek(max(files, key=os.path.getmtime), host="claude-code")
-            if newest and is_ours(newest, project):
-                yield from files
+    def _item(self, item: Mapping[str, Any]) -> Iterator[Action]:
+        kind, id = item["type"], text_of(item, "call_id", "id")
+        if kind == "message":
+            yield from self._message(item)
+        elif kind in _CALLS:
+            arguments = next((item[name] for name in ("action", "arguments") if isinstance(item[name], dict)), None)
+            if arguments is None:
+                text = text_of(item, "input", "arguments")
+                arguments = {"input": text} if text else {}
+            tool = "local_shell" if kind == "local_shell_call" else text_of(item, "name")
+            folder = text_of(arguments, "workdir", "working_directory")
+            self.calls[id] = (tool, arguments, os.path.join(self.cwd, folder) if folder else self.cwd)
+        elif id in self.calls:
+            output, code = _outcome(item["output"])
+            yield self.tool_use(id, output=output, failed=None if code is None else code != 0)
 
-
-def claude_folder(path: str) -> str:
-    """Return the name of the folder in which Claude Code keeps the transcripts of *path*."""
-    return "".join(char if char.isascii() and char.isalnum() else "-" for char in path)
-
-
-def _codex(environ: Mapping[str, str]) -> Iterator[str]:
-    top = environ.get("CODEX_HOME") or os.path.join(environ.get("HOME", ""), ".codex")
-    for part in ("sessions", "archived_sessions"):
-        for folder, _, names in os.walk(os.path.join(top, part)):
-            yield from (os.path.join(folder, n) for n in names if n.startswith("rollout-") and n.endswith(".jsonl"))
-
-
-def _worktrees(root: str) -> list[str]:
-    """Return the other folders in which the same repository is checked out."""
-    git = os.path.join(root, ".git")
-    with contextlib.suppress(OSError):
-        if os.path.isfile(git):  # one of them itself: gitdir: MAIN/.git/worktrees/NAME
-            with open(git, encoding="utf-8", errors="replace") as file:
-                git = os.path.dirname(os.path.dirname(os.path.join(root, file.read(4096).partition(": ")[2].strip())))
-    found = [os.path.dirname(git)] if git.endswith(".git") else []
-    for each in _folders(os.path.join(git, "worktrees")):
-        with contextlib.suppress(OSError), open(os.path.join(each.path, "gitdir"), errors="replace") as file:
-            found.append(os.path.dirname(file.read(4096).strip()))
-    return [place for place in found if place and place != root]
+    def _message(self, item: Mapping[str, Any]) -> Iterator[Action]:
+        who = {"user": "prompt", "assistant": "answer"}.get(text_of(item, "role"), "")
+        # Instructions and surroundings come as blocks of their own beside the message.
+        texts = _texts(item["content"])
+        parts = [own_words(text) for text in texts] if who == "prompt" else texts
+        text = "\n".join(part for part in parts if part).strip()
+        if who and text:
+            # By its text and how often it came: a fork repeats the same with other times, and not all have ids.
+            yield Action(kind=who, at=self.at, text=_capped(text), id=self.nth(_digest(who, text)))
 
 
-def _folders(path: str) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(path) as entries:
-            return sorted((each for each in entries if each.is_dir()), key=lambda each: each.name)
-    except OSError:
-        return []
+def _parsed(value: Any) -> Any:
+    """Return the JSON object in a text; else the value."""
+    if isinstance(value, str) and value.startswith("{"):
+        with suppress(ValueError, RecursionError):
+            return json.loads(value, strict=False)
+    return value
 
 
-def _listed(path: str) -> list[str]:
-    try:
-        return sorted(os.listdir(path))
-    except OSError:
-        return []
+def _outcome(output: Any) -> tuple[str, int | None]:
+    """Return the output of a call, and its exit code where there is one."""
+    if isinstance(output, dict):
+        text = "\n".join(_texts(output.get("content"))) or text_of(output, "output")
+        about = output.get("metadata")
+        code = about.get("exit_code") if isinstance(about, dict) else None
+        return text, code if isinstance(code, int) else None
+    text = "\n".join(_texts(output))
+    head, mark, body = text.partition("Output:\n")
+    is_head = bool(mark) and len(head) < HEADER
+    found = re.search(_EXITED, head if is_head else text[:HEADER], re.MULTILINE)
+    return (body if is_head and found else text), int(found[1]) if found else None
+
+
+# ---- texts
+
+
+def _clean(item: dict[str, Any]) -> dict[str, Any]:
+    """Return what is kept of a line, redacted and storable."""
+    clean: dict[str, Any] = redact_all(each_text(item, storable))
+    return clean
+
+
+def _capped(text: str) -> str:
+    half = TEXT // 2
+    if len(text) <= TEXT:
+        return text
+    return f"{text[:half]}\n[{len(text) - 2 * half} characters left out]\n{text[-half:]}"
+
+
+def _texts(content: Any) -> list[str]:
+    """Return the texts of a message, which is a text or a list of blocks."""
+    if isinstance(content, str):
+        return [content]
+    blocks = content if isinstance(content, list) else []
+    found = [block.get("text") if isinstance(block, dict) else block for block in blocks]
+    return [text for text in found if isinstance(text, str)]
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.blake2b("\0".join(parts).encode("utf-8", "replace"), digest_size=8).hexdigest()

@@ -207,29 +207,23 @@ def _words(text: str) -> frozenset[str]:
 
 
 class _Earlier:
-    """The earlier choices, indexed by value, purpose and words."""
+    """The earlier choices, indexed by their words."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[Memory, Choice]] = {}
-        self._by_name: dict[frozenset[str], dict[str, None]] = {}
         self._by_word: dict[str, dict[str, None]] = {}
 
     def add(self, memory: Memory, choice: Choice) -> None:
         self._known[memory.id] = memory, choice
-        for name in (choice.value, choice.purpose):
-            if name:
-                self._by_name.setdefault(name, {})[memory.id] = None
-        for word in choice.words:
+        for word in choice.words | choice.value | choice.purpose:
             self._by_word.setdefault(word, {})[memory.id] = None
 
     def forget(self, memory: Memory) -> None:
         del self._known[memory.id]
 
     def near(self, choice: Choice) -> list[tuple[Memory, Choice]]:
-        names = (choice.value, choice.purpose, choice.instead_of)
-        ids = dict.fromkeys(id for name in names if name for id in self._by_name.get(name, ()))
-        rarest = min((self._by_word.get(word, {}) for word in choice.instead_of), key=len, default={})
-        ids |= rarest
+        words = sorted(choice.value | choice.purpose | choice.instead_of)
+        ids = dict.fromkeys(id for word in words for id in self._by_word.get(word, ()))
         return [self._known[id] for id in ids if id in self._known]
 
 

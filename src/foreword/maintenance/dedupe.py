@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil
 from typing import Any
 
 from foreword.audit import MemoryChange, PlanContext
-from foreword.extract.merge import ALSO, evidence_of, together
+from foreword.extract.merge import ALSO, EARLIER, evidence_of, together
 from foreword.extract.text import stem
 from foreword.models import Link, Memory, trust_rank
 from foreword.terms import GENERIC, MOST_TEXT, STOP_WORDS, broken, split, text_in
 
 ALIKE = 0.9  # share of the words of two memories that both hold, from which on they say the same
-# What holds for longer is repeated in other words. All other kinds are events (what happened once: change, observation,
-# summary, handoff) or somebody's own lines (goal, note, project): a little different, they are two.
+# What holds for longer is repeated in other words. All other kinds are events (change, observation, summary, handoff)
+# or somebody's own lines (goal, note, project): they stay as they are.
 LASTING = ("decision", "pattern", "failure", "learning", "preference", "correction")
 # Where both have one of these, and not the same, they mean different things in the same words.
 DECIDING = ("choice", "solution", "fix", "fixed_by", "instead_of", "symptom", "problem", "category")
 MOST_NAMES = 40  # files, functions and tags of a merged memory
-CODE_GONE = "code_gone"  # in a detail: since when, and the confidence before
-# In the detail of a merged memory: into which, and the evidence that it gave.
-SAME_AS, COUNTED = "same_as", "told"
-OWN = ("seen_in", ALSO, COUNTED, SAME_AS, CODE_GONE)  # of a detail: about this memory and no other
+SAME_AS = "same_as"  # in the detail of a merged memory: into which
+OWN = ("seen_in", ALSO, SAME_AS)  # of a detail: about this memory and no other
 # Without these words a sentence says the same.
 LITTLE = frozenset(
     """a an and are be been i is it its just let ll my our please re s so that the then these this those ve was we were
@@ -46,9 +44,8 @@ def plan(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChang
     """Plan one merge for each memory that another repeats; never across scopes and kinds, or to a lower trust."""
     # Whoever undid a merge wants both memories to stay, whatever else says the same.
     apart = frozenset(id for what, ids in about.taken_back if what == "merge" for id in ids)
-    merged_into = _merged_into(memories)
-    merges = [each for some in _by_kind(memories) for each in _merges(some, apart, merged_into, about=about)]
-    return (*merges, *_confirmations(memories, merged={id for each in merges for id in each.about}))
+    merges = [each for some in _by_kind(memories) for each in _merges(some, apart, about=about)]
+    return (*merges, *_confirmations(memories, changed={id for each in merges for id in each.about}))
 
 
 def alike(one: Memory, other: Memory) -> float:
@@ -56,64 +53,32 @@ def alike(one: Memory, other: Memory) -> float:
     return _alike(_words_of(one), _words_of(other))
 
 
-def confidence_before(memory: Memory) -> float:
-    """Return the confidence of a memory as it is while its code is there."""
-    gone = memory.detail.get(CODE_GONE)
-    before = gone.get("confidence") if isinstance(gone, Mapping) else None
-    return before if isinstance(before, float) else memory.confidence
-
-
 # ---- which memories say the same
 
 
-@dataclass(frozen=True)
-class _Words:
-    in_order: tuple[str, ...]
-    all: frozenset[str]
-
-
-def _alike(one: _Words, other: _Words) -> float:
-    if one.in_order == other.in_order:
+def _alike(one: Sequence[str], other: Sequence[str]) -> float:
+    if one == other:
         return 1.0
-    both, either = one.all & other.all, one.all | other.all
-    if not both or _tells_apart(one.all - both, other.all - both):
+    words, more = frozenset(one), frozenset(other)
+    both, either = words & more, words | more
+    if not both or _tells_apart(words - both, more - both):
         return 0.0
-    share = len(both) / len(either)
-    if share >= ALIKE and not DIRECTED.isdisjoint(either):
-        share = min(share, _common_order(one.in_order, other.in_order))
-    return share
+    if not DIRECTED.isdisjoint(either) and [each for each in one if each in both] != [
+        each for each in other if each in both
+    ]:
+        return 0.0
+    return len(both) / len(either)
 
 
 def _tells_apart(one: frozenset[str], other: frozenset[str]) -> bool:
     """Return whether the words of only one make them different: a number, a turn, or a name for another name."""
-
-    def has_name(words: Iterable[str]) -> bool:
-        return any(word not in GENERIC and word not in STOP_WORDS for word in words)
-
     if any(word in TURNING or not word.isalpha() for word in (*one, *other)):
         return True
-    return has_name(one) and has_name(other)
+    return all(any(word not in GENERIC and word not in STOP_WORDS for word in words) for words in (one, other))
 
 
-def _common_order(one: Sequence[str], other: Sequence[str]) -> float:
-    """Return the share of two rows of words that is in the same order (their longest common subsequence)."""
-    best = [0] * (len(other) + 1)
-    for word in one:
-        before = 0
-        for place, against in enumerate(other, 1):
-            here = best[place]
-            best[place] = before + 1 if word == against else max(here, best[place - 1])
-            before = here
-    return 2 * best[-1] / (len(one) + len(other))
-
-
-def _words_of(memory: Memory) -> _Words:
-    text = f"{memory.title}\n{memory.body}"
-    if memory.kind not in LASTING:  # of an event everything must be the same, and the code that it is about
-        detail = {name: each for name, each in memory.detail.items() if name not in ("seen_in", ALSO, COUNTED, SAME_AS)}
-        text = " ".join((text, text_in(detail), *sorted(memory.files), *sorted(memory.functions)))
-    in_order = tuple(_words(text))
-    return _Words(in_order, frozenset(in_order))
+def _words_of(memory: Memory) -> tuple[str, ...]:
+    return tuple(_words(f"{memory.title}\n{memory.body}"))
 
 
 def _words(text: str) -> Iterator[str]:
@@ -128,10 +93,10 @@ def _words(text: str) -> Iterator[str]:
 
 
 def _by_kind(memories: Sequence[Memory]) -> Iterable[list[Memory]]:
-    """Group active memories by scope and kind, in each group the better first: it takes in the others."""
+    """Group active memories of lasting kinds by scope and kind, the better first: it takes in the others."""
     groups: dict[tuple[str, str, str], list[Memory]] = {}
     for memory in memories:
-        if memory.status == "active":
+        if memory.status == "active" and memory.kind in LASTING:
             groups.setdefault((memory.scope, memory.project, memory.kind), []).append(memory)
     return (sorted(groups[name], key=_rank) for name in sorted(groups))
 
@@ -140,58 +105,45 @@ def _rank(memory: Memory) -> tuple[Any, ...]:
     return not memory.pinned, trust_rank(memory.trust), -memory.confirmed, -memory.seen, memory.id
 
 
-class _Candidates:
-    """Memories that may be alike, found by their rarest words: two that share nine tenths share one of those."""
-
-    def __init__(self, words: Mapping[str, _Words]) -> None:
-        self._words = words
-        self._count = Counter(word for each in words.values() for word in each.all)
-        self._by_key: dict[object, list[str]] = {}
-
-    def add(self, memory: Memory) -> None:
-        for key in self._keys(memory):
-            self._by_key.setdefault(key, []).append(memory.id)
-
-    def near(self, memory: Memory) -> list[str]:
-        size = len(self._words[memory.id].all)
-        found = dict.fromkeys(id for key in self._keys(memory) for id in self._by_key.get(key, ()))
-        return [id for id in found if ALIKE * size <= len(self._words[id].all) <= size / ALIKE]
-
-    def _keys(self, memory: Memory) -> list[object]:
-        words = self._words[memory.id]
-        if memory.kind not in LASTING:
-            return [words.in_order]
-        rarest = sorted(words.all, key=lambda word: (self._count[word], word))
-        return [*rarest[: len(rarest) - ceil(ALIKE * len(rarest)) + 1]]
-
-
 # ---- merge
 
 
-def _merges(
-    memories: Sequence[Memory], apart: frozenset[str], merged_into: dict[str, list[Memory]], *, about: PlanContext
-) -> list[MemoryChange]:
-    words = {}
-    for number, memory in enumerate(memories):
-        if number % EVERY == 0:
-            about.give_way()
-        words[memory.id] = _words_of(memory)
-    candidates = _Candidates(words)
+def _merges(memories: Sequence[Memory], apart: frozenset[str], *, about: PlanContext) -> list[MemoryChange]:
+    words = {memory.id: _words_of(memory) for memory in memories}
+    count = Counter(word for each in words.values() for word in frozenset(each))
+    by_word: dict[str, list[str]] = {}
     kept: dict[str, Memory] = {}  # as they are after the merges so far
     planned: list[MemoryChange] = []
     for number, memory in enumerate(memories):
         if number % EVERY == 0:
             about.give_way()
-        near = [kept[id] for id in candidates.near(memory) if _may_merge(kept[id], memory, apart=apart)]
+        keys = _rarest(words[memory.id], count)
+        near = [kept[id] for id in dict.fromkeys(id for key in keys for id in by_word.get(key, ()))]
+        near = [each for each in near if _may_merge(each, memory, apart=apart)]
         winner = max(near, key=lambda each: _alike(words[each.id], words[memory.id]), default=None)
         if winner is None or _alike(words[winner.id], words[memory.id]) < ALIKE:
             kept[memory.id] = memory
-            candidates.add(memory)
+            for key in keys:
+                by_word.setdefault(key, []).append(memory.id)
             continue
-        kept[winner.id] = _with_evidence(winner, memory)
-        planned.append(_merge(winner, kept[winner.id], memory, merged_into.get(memory.id, ())))
-        merged_into.setdefault(winner.id, []).extend(after for _, after in planned[-1].changed[1:])
+        after = kept[winner.id] = _with_evidence(winner, memory)
+        detail = {**memory.detail, SAME_AS: winner.id}
+        superseded = replace(memory, status="superseded", superseded_by=winner.id, detail=detail)
+        planned.append(
+            MemoryChange(
+                "merge",
+                f"{memory.id} says the same as {winner.id}",
+                changed=((winner, after), (memory, superseded)),
+                links=(Link(winner.id, "supersedes", memory.id),),
+            )
+        )
     return planned
+
+
+def _rarest(words: tuple[str, ...], count: Mapping[str, int]) -> list[str]:
+    """Return the rarest words of a memory: two memories that share nine tenths of their words share one of these."""
+    rarest = sorted(frozenset(words), key=lambda word: (count[word], word))
+    return rarest[: len(rarest) - ceil(ALIKE * len(rarest)) + 1]
 
 
 def _may_merge(winner: Memory, loser: Memory, *, apart: frozenset[str]) -> bool:
@@ -221,9 +173,7 @@ def _with_evidence(winner: Memory, loser: Memory) -> Memory:
         seen=sum(seen_in.values()),
         created=min(winner.created, loser.created),
         confirmed=max(winner.confirmed, loser.confirmed),
-        confidence=winner.confidence
-        if CODE_GONE in winner.detail
-        else max(winner.confidence, confidence_before(loser)),
+        confidence=max(winner.confidence, loser.confidence),
         detail={**detail, ALSO: together(detail.get(ALSO), evidence), "seen_in": seen_in},
     )
 
@@ -232,60 +182,17 @@ def _union(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*one, *other)))[: max(MOST_NAMES, len(one))]
 
 
-def _merge(winner: Memory, after: Memory, loser: Memory, earlier: Sequence[Memory]) -> MemoryChange:
-    superseded = replace(
-        loser,
-        status="superseded",
-        superseded_by=winner.id,
-        detail={**loser.detail, SAME_AS: winner.id, COUNTED: evidence_of(loser)},
-    )
-    # What was merged into the loser before says the same as the winner now.
-    redirected = [
-        (each, replace(each, superseded_by=winner.id, detail={**each.detail, SAME_AS: winner.id})) for each in earlier
-    ]
-    return MemoryChange(
-        "merge",
-        f"{loser.id} says the same as {winner.id}",
-        changed=((winner, after), (loser, superseded), *redirected),
-        links=tuple(Link(winner.id, "supersedes", each.id) for each in (loser, *earlier)),
-        unlinked=tuple(Link(loser.id, "supersedes", each.id) for each in earlier),
-    )
-
-
-def _merged_into(memories: Sequence[Memory]) -> dict[str, list[Memory]]:
-    """Return the memories that were merged before, by the id that they were merged into."""
-    found: dict[str, list[Memory]] = {}
-    for memory in memories:
-        if _is_merged(memory):
-            found.setdefault(memory.superseded_by, []).append(memory)
-    return found
-
-
-def _is_merged(memory: Memory) -> bool:
-    return memory.status == "superseded" and memory.superseded_by == memory.detail.get(SAME_AS, "-")
-
-
-def _confirmations(memories: Sequence[Memory], *, merged: set[str]) -> Iterator[MemoryChange]:
-    """Count what sessions saw again of a merged memory for the one that it was merged into."""
+def _confirmations(memories: Sequence[Memory], *, changed: set[str]) -> Iterator[MemoryChange]:
+    """Count it for the winner when a session saw a memory again that was merged into it."""
     known = {memory.id: memory for memory in memories}
     for memory in memories:
         winner = known.get(memory.superseded_by)
-        if winner is None or not _is_merged(memory) or {memory.id, winner.id} & merged:
+        if winner is None or memory.status != "superseded" or memory.detail.get(SAME_AS) != winner.id:
             continue
-        now, before = evidence_of(memory), together(memory.detail.get(COUNTED), {})
-        more = {
-            session: now[session] - before.get(session, 0) for session in now if now[session] > before.get(session, 0)
-        }
-        # Evidence may move between sessions and the sum of earlier ones, which is nothing new.
-        if not more or sum(now.values()) <= sum(before.values()):
-            continue
-        merged |= {memory.id, winner.id}  # one at a time: the next is counted in the next round
-        seen_in = together(evidence_of(winner), more)
-        after = replace(
-            winner,
-            seen=sum(seen_in.values()),
-            confirmed=max(winner.confirmed, memory.confirmed),
-            detail={**winner.detail, ALSO: together(winner.detail.get(ALSO), more), "seen_in": seen_in},
-        )
-        counted = replace(memory, detail={**memory.detail, COUNTED: now})
-        yield MemoryChange("confirm", f"{memory.id} was seen again", changed=((winner, after), (memory, counted)))
+        if memory.confirmed > winner.confirmed and not {memory.id, winner.id} & changed:
+            changed |= {memory.id, winner.id}  # one at a time: the next is counted in the next round
+            more = {memory.session or EARLIER: 1}
+            seen_in = together(evidence_of(winner), more)
+            detail = {**winner.detail, ALSO: together(winner.detail.get(ALSO), more), "seen_in": seen_in}
+            after = replace(winner, seen=sum(seen_in.values()), confirmed=memory.confirmed, detail=detail)
+            yield MemoryChange("confirm", f"{memory.id} was seen again", changed=((winner, after), (memory, memory)))

@@ -1,4 +1,4 @@
-"""Compare two sentences: do they say the same, or the opposite?"""
+"""Compare two sentences: do they say the same?"""
 
 from __future__ import annotations
 
@@ -36,11 +36,6 @@ _OPPOSITES = tuple(
 def alike(one: str, other: str) -> bool:
     """Return whether two sentences say the same in mostly the same words, whatever their endings and order."""
     return same_topic(one, other) and not differ(one, other)
-
-
-def opposite(one: str, other: str) -> bool:
-    """Return whether two sentences have one topic, and the one denies what the other says."""
-    return same_topic(one, other) and differ(one, other)
 
 
 def same_topic(one: str, other: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from foreword.models import Cap, Ranked
 
@@ -16,8 +16,7 @@ TRIES = 4  # at filling a layer's cap: the first misses by its heading, the seco
 _NO_LIMIT = 1 << 60
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """What one memory says in a block; `group` is its scope, where scopes have caps of their own."""
 
     text: str
@@ -31,8 +30,7 @@ class Line:
         return self.ranked.score if self.ranked else 1.0
 
 
-@dataclass(frozen=True)
-class Layer:
+class Layer(NamedTuple):
     """One part of a block: at most `limit` lines, `cap` tokens of its own (heading included; 0 is off)."""
 
     name: str
@@ -40,12 +38,11 @@ class Layer:
     cap: int
     limit: int = 1000
     # The tokens that each group gets before any gets more
-    groups: Mapping[str, int] = field(default_factory=dict, hash=False)
+    groups: Mapping[str, int] = {}
     least: int = 0  # so many of the best become shorter before one of them is left out
 
 
-@dataclass(frozen=True)
-class Fitted:
+class Fitted(NamedTuple):
     """The chosen lines with their text and cost, and why a layer has no line here."""
 
     layers: tuple[Layer, ...]
@@ -75,13 +72,13 @@ def fit(
 
     tokens = max(1, most * fitted.tokens // size, sum(layer.cap for layer in layers))  # that the cap is worth
     fitted = _Fitting([_resized(layer, most, of=tokens) for layer in layers], most, render, cost).fitted()
-    return replace(fitted, tokens=count(fitted.text))
+    return fitted._replace(tokens=count(fitted.text))
 
 
 def _resized(layer: Layer, most: int, *, of: int) -> Layer:
     """A layer whose caps are the same part of *most* as *of* so many tokens; none becomes 0, which is off."""
     groups = {name: tokens * most // of for name, tokens in layer.groups.items()}
-    return replace(layer, cap=-(-layer.cap * most // of), groups=groups)
+    return layer._replace(cap=-(-layer.cap * most // of), groups=groups)
 
 
 class _Fitting:
@@ -275,8 +272,8 @@ class _Fitting:
         lines: dict[int, list[Line]] = {}
         for key in sorted(picked):
             line, size = self.layers[key[0]].lines[key[1]], self.sizes.get(key, 0)
-            lines.setdefault(key[0], []).append(replace(line, text=line.shorter[size - 1]) if size else line)
-        return tuple(replace(self.layers[place], lines=tuple(mine)) for place, mine in lines.items())
+            lines.setdefault(key[0], []).append(line._replace(text=line.shorter[size - 1]) if size else line)
+        return tuple(self.layers[place]._replace(lines=tuple(mine)) for place, mine in lines.items())
 
     def _skipped(self, picked: _Picked) -> Mapping[str, str]:
         shown = {place for place, _ in picked}

@@ -6,13 +6,13 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from foreword.models import Memory, texts
+from foreword.terms import lazy_pattern
 
 
-@dataclass(frozen=True)
-class TurnRecord:
+class TurnRecord(NamedTuple):
     """The files of an earlier turn."""
 
     session: str
@@ -94,7 +94,7 @@ def is_source(path: str) -> bool:
     return not _OTHERS.search(path) and not path.startswith(("/", "~", "../")) and path[1:3] != ":/"
 
 
-_OTHERS = re.compile(
+_OTHERS = lazy_pattern(
     r"(?:^|/)(?:node_modules|bower_components|site-packages|vendor|third_party|dist|build|out|target|coverage|htmlcov"
     r"|generated|__generated__|__pycache__|__snapshots__|\.next|\.nuxt|\.cache|\.venv|venv|\.tox|\.git|\.gradle"
     r"|tmp|temp|scratch|scratchpad)/"

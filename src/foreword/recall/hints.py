@@ -4,18 +4,16 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from foreword.extract.actions import Action
-from foreword.extract.commands import commands_of, folders_of, likeness, word_set
+from foreword.extract.commands import commands_of, folders_of, likeness, starts_same, word_set
 from foreword.extract.failure_memory import (
     advice_for,
     checked_detail,
     counted,
-    folder_advice,
     sessions_seen,
     sessions_succeeded,
     sessions_worked,
@@ -26,19 +24,20 @@ from foreword.extract.failures import (
     Failure,
     Run,
     calls,
+    code_names,
     failure_key,
     failure_of,
     is_path_shape,
     names_file,
     run_of,
 )
-from foreword.extract.outputs import failed_script
+from foreword.recall.sanitize import ago
 
 MOST_CHARACTERS = 245  # of a hint: 70 tokens at 3.5 characters each
 QUOTE = 100  # characters of an error
+EXPLANATION = 170  # characters of what an agent said of a failure
 ALTERNATIVE = 100  # characters of a command that worked
 ENOUGH = 2  # sessions in which an alternative must have succeeded, so that one odd session cannot choose it
-ALIKE = 0.3  # share of words that an alternative has in common with the command, to be named beside an advice
 SPECIFIC = 3  # words of a call that one failing session is enough to warn of
 RELIABLE = 4  # failing sessions for each one in which the same call succeeded
 
@@ -81,63 +80,121 @@ def hint_before(
     for each in hits:
         detail = each.detail
         shape = str(detail.get("command", ""))
-        if all(part.kind == "look" for part in commands_of(shape)):
-            continue  # looking around costs nothing: what works instead comes after its error
-        if not _has_what_failed(detail, command):
+        if _only_looks(detail) or not _has_what_failed(detail, command):
             continue
+        instead = _instead(detail, command)
+        if detail.get("cause") == "content" and _is_check(detail) and (not instead or _has_own_fixer(detail)):
+            continue  # it is run to find something; another way to run it is worth telling
         often = f"failed in {counted(sessions_seen(detail))}"
-        begin = f"{_call(detail)} {often}, last {age(detail.get('last'), now=now)}"
+        begin = f"{_call(detail)} {often}, last {_when(detail, now)}"
         if not is_path_shape(shape):  # of any program that is given such a path
             begin += f": {quote(detail.get('error'))}"
-        return _hint([begin, *_instead(detail, command)], each, reason=often)
+        return _hint([begin, *instead], each, reason=often)
     return None
 
 
 def hint_after(
     command: str, output: str, known: Sequence[KnownFailure], *, now: float, cwd: str = "", root: str = ""
 ) -> Hint | None:
-    """Return what to tell after *command* failed with *output*: what worked or fixed it when it failed so before."""
+    """Return what to tell after *command* failed with *output*: what worked, what an agent found, what fixed it then."""
     action = Action("tool", now, act="run", command=command, output=output, failed=True)
     run = run_of(action, root=root, cwd=cwd)
     failure = failure_of(run)
     if failure is None:
         return None
-    for each in _same(failure, run, known):
-        detail = each.detail
-        if not _has_what_failed(detail, command):
-            continue
-        instead = _instead(detail, command)
-        if not instead and _fix_applies(detail, failure):
-            instead = _fix(detail)
-        if instead:
-            when = age(detail.get("last"), now=now)
-            begins = f"{when} the same with {_call(detail)}: {quote(detail.get('error'))}"
-            if detail.get("error_key") != failure.key:
-                begins = f"{_call(detail)} failed in {counted(sessions_seen(detail))} before, last {when}"
-            return _hint([begins, *instead], each, reason="the same error was solved before")
+    same = [each for each in _same(failure, run, known) if _is_worth_telling(each.detail, command, output)]
+    for each in same:
+        if instead := [] if _has_own_fixer(each.detail) else _instead(each.detail, command):
+            return _solved(each, failure, instead, now=now)
+    if hint := _explained(failure, run, known, now=now):
+        return hint
+    for each in same:
+        if _fix_applies(each.detail, failure) and (fix := _fix(each.detail)):
+            return _solved(each, failure, fix, now=now)
     return None
 
 
+def _solved(known: KnownFailure, failure: Failure, ends: Sequence[str], *, now: float) -> Hint:
+    """Return the hint after a failure that was solved before."""
+    detail = known.detail
+    when = _when(detail, now)
+    begins = f"{when} the same with {_call(detail)}: {quote(detail.get('error'))}"
+    if detail.get("error_key") != failure.key:
+        begins = f"{_call(detail)} failed in {counted(sessions_seen(detail))} before, last {when}"
+    return _hint([begins, *ends], known, reason="the same error was solved before")
+
+
+def _explained(failure: Failure, run: Run, known: Sequence[KnownFailure], *, now: float) -> Hint | None:
+    """Return what an agent said of a failure of this kind, where this output names the very files it spoke of."""
+    output = run.text.lower().replace("\\", "/")
+    kinds = (run.commands[run.place].kind, "test", "lint", "build", "git")  # a commit fails as its hook's checks do
+    found = []
+    for each in known:
+        same = failure_key(failure) == each.detail.get("key")
+        if not same and all(part.kind not in kinds for part in commands_of(str(each.detail.get("command", "")))):
+            continue
+        for sentence in each.detail.get("explained") or ():
+            if any("/" in name and name in output for name in code_names(sentence)) and (text := _finding(sentence)):
+                found.append((same, "…" not in text, float(each.detail.get("last") or 0.0), text, each))
+    if not found:
+        return None
+    *_, text, each = max(found, key=lambda one: one[:3])
+    return _hint([f"{_when(each.detail, now)} of such a failure {text}"], each, reason="an agent said why")
+
+
+def _finding(sentence: str) -> str:
+    """Return what an agent said as the end of a line; nothing where it holds what may not be named."""
+    text = plain(sentence.replace("`", ""), most=EXPLANATION)
+    return f'an agent found: "{text}"' if is_safe(text) else ""
+
+
 def _same(failure: Failure, run: Run, known: Sequence[KnownFailure]) -> list[KnownFailure]:
-    """Return the known failures that are this one, the surest first: by call and error, by error, by a commit's hook."""
+    """Return the known failures that are this one, the surest first: by call and error, by error."""
     key, program = failure_key(failure), failure.shape.split()[0]
     commits = run.commands[run.place].program == "git commit"
-    script = failed_script(run.text) if commits else ""
     ranks: list[tuple[int, float, KnownFailure]] = []
     for each in known:
         command = str(each.detail.get("command", "")).split()
+        same_error = each.detail.get("error_key") == failure.key and len(failure.key.split()) >= 3
         if each.detail.get("key") == key:
-            rank = 3
-        elif each.detail.get("error_key") == failure.key and len(failure.key.split()) >= 3:
-            # The same program, called in another way; or the check itself that a hook ran.
-            rank = 2 if commits or command[:1] == [program] else 0
+            rank = 2
+        elif same_error and (commits or command[:1] == [program]):
+            rank = 1  # the same program, called in another way; or the check itself that a hook ran
         else:
-            # Its error may stand where the output was cut; what sets right all that this check complains of, helps.
-            fixes = script and script in command and any(FIXER.search(each) for each in each.detail.get("worked") or ())
-            rank = 1 if fixes else 0
-        if rank:
-            ranks.append((rank, float(each.detail.get("last") or 0.0), each))
+            continue
+        ranks.append((rank, float(each.detail.get("last") or 0.0), each))
     return [each for _, _, each in sorted(ranks, key=lambda each: each[:2], reverse=True)]
+
+
+def _is_worth_telling(detail: Mapping[str, Any], command: str, output: str) -> bool:
+    """Whether an agent may lack what is known of this failure."""
+    if _only_looks(detail) or not _has_what_failed(detail, command):
+        return False
+    return not _is_found_at_once(detail, output)
+
+
+def _only_looks(detail: Mapping[str, Any]) -> bool:
+    """Whether a call only looks around: its failure costs nothing, and readers called hints on it neutral."""
+    parts = commands_of(str(detail.get("command", "")))
+    return bool(parts) and all(part.kind == "look" for part in parts)
+
+
+def _is_check(detail: Mapping[str, Any]) -> bool:
+    """Whether a call is there to find something, so that its failure is no surprise."""
+    checks = any(part.kind in ("test", "lint") for part in commands_of(str(detail.get("command", ""))))
+    return checks or str(detail.get("error", "")).startswith("script '")
+
+
+def _has_own_fixer(detail: Mapping[str, Any]) -> bool:
+    """Whether what works is the check's own way to set things right, `lint:fix` for `lint`: agents know that."""
+    names = [word for word in str(detail.get("command", "")).split() if not word.startswith("-")][-1:]
+    names += re.findall(r"^script '(.+)' failed$", str(detail.get("error", "")))
+    words = {word for line in detail.get("worked") or () for each in commands_of(line) for word in each.words}
+    fixers = (word[len(name) :] for word in words for name in names if word.startswith(name))
+    return any(map(FIXER.search, fixers)) or any(map(_FIX_FLAG.fullmatch, words))
+
+
+_FIX_FLAG = re.compile(r"--(?:fix|write|apply)\b.*|-w")
 
 
 def is_reliable(detail: Mapping[str, Any]) -> bool:
@@ -157,26 +214,11 @@ def is_reliable(detail: Mapping[str, Any]) -> bool:
 def failure_line(detail: Mapping[str, Any], *, now: float) -> str:
     """Return the line for what comes back at a session's start: the call, its error, and what works."""
     detail = checked_detail(detail)
-    often = f"{counted(sessions_seen(detail))}, last {age(detail['last'], now=now)}"
+    often = f"{counted(sessions_seen(detail))}, last {_when(detail, now)}"
     line = f"{_call(detail)} fails ({often}): {quote(detail.get('error'))}"
-    instead = _instead(detail, str(detail.get("text", ""))) or list(filter(None, [advice_for(detail)]))
-    return "; ".join((line, *(instead or _fix(detail))))
-
-
-def age(at: Any, *, now: float) -> str:
-    """Return how long ago something was, in words."""
-    seconds = max(0.0, now - float(at or 0.0))
-    days = int(seconds // 86_400)
-    if seconds < 3_600:
-        minutes = int(seconds // 60)
-        return f"{minutes} min ago" if minutes else "just now"
-    if days == 0:
-        return f"{int(seconds // 3_600)} h ago"
-    if days == 1:
-        return "yesterday"
-    if days < 14:
-        return f"{days} days ago"
-    return f"{days // 7} weeks ago" if days < 60 else f"on {time.strftime('%Y-%m-%d', time.gmtime(float(at or 0.0)))}"
+    instead = _instead(detail, str(detail.get("text", "")))
+    findings = [text for sentence in list(detail["explained"])[:1] if (text := _finding(sentence))]
+    return "; ".join((line, *(instead or findings or _fix(detail))))
 
 
 def quote(error: Any) -> str:
@@ -229,36 +271,45 @@ _SCRIPT = re.compile(r"^(?:\./|scripts?/|bin/|make\b|just\b|(?:npm|yarn|pnpm|bun
 
 def _instead(detail: Mapping[str, Any], command: str) -> list[str]:
     """Return what worked instead, as the end of a line: how it differs, and the alternative that is most like *command*."""
-    shape = str(detail.get("command", ""))
+    if advice := advice_for(detail):
+        return [advice]
     own = word_set(command)
-    programs = {word for each in commands_of(command) for word in each.words}
     found = []
     for each in detail.get("worked") or ():
         parts, count = commands_of(each), sessions_worked(detail, each)
         if not parts or count < ENOUGH or not is_safe(each) or len(each) > ALTERNATIVE or each.endswith("…"):
             continue
-        if parts[0].words[0] in programs or _SCRIPT.match(each):
+        if starts_same(parts[0], commands_of(command)) or _SCRIPT.match(each):
             place = where((detail.get("worked_in") or {}).get(each))
             found.append((likeness(own, word_set(each)), count, f"`{_without_paths(each, command)}`{place}"))
-    if is_path_shape(shape):
-        alike = [f"{each} worked in {count}" for share, count, each in sorted(found)[-1:] if share >= ALIKE]
-        return [folder_advice(shape), *alike]
     form = (
         next(iter(_fix(detail)), "") if str(detail.get("fix")).startswith(("worked with ", "worked without ")) else ""
     )
     if found:
         _, count, each = max(found)
         return [f"{form}, as in {each} ({counted(count)})" if form else f"{each} worked in {count}"]
-    if form:
-        return [form]
-    places = (detail.get("worked_in") or {}).items()
-    return next(([f"it worked{where(place)}"] for each, place in places if sessions_worked(detail, each) >= ENOUGH), [])
+    return [form] if form else []
 
 
 def _has_what_failed(detail: Mapping[str, Any], command: str) -> bool:
-    """Whether a command has the words without which the call worked: `gh api` with another query is another matter."""
+    """Whether a command has what made the call fail: `gh api` with another query is another matter."""
     found = re.fullmatch(r"worked without `(.+)`", str(detail.get("fix") or ""))
-    return found is None or all(word in command for word in found[1].split())
+    words = (*(detail.get("blamed") or ()), *(found[1].split() if found else ()))
+    return all(word in command for word in words)
+
+
+def _is_found_at_once(detail: Mapping[str, Any], output: str) -> bool:
+    """Whether agents find what works by themselves: the error says it, or their next command was it in most sessions.
+
+    Readers called a hint after such a failure neutral: the agent did the same without it.
+    """
+    found = re.fullmatch(r"worked without `(.+)`", str(detail.get("fix") or ""))
+    if found and (found[1].rpartition("/")[0] or found[1]) in output:
+        return True
+    at_once = len(detail.get("at_once") or ())
+    lists = (*(detail.get("worked") or {}).values(), *(detail.get("fixes") or {}).values())
+    solved = {session for sessions in lists for session in sessions}
+    return at_once > ENOUGH and 2 * at_once > len(solved)
 
 
 def _fix_applies(detail: Mapping[str, Any], failure: Failure) -> bool:
@@ -297,6 +348,10 @@ def _without_paths(alternative: str, command: str) -> str:
 
 
 _PATH = re.compile(r"(?<![\w./@-])(?:[\w.@~-]*/)+[\w.@-]*\w|(?<![\w./@-])[\w-]+\.[a-z]{1,4}(?![\w.])")
+
+
+def _when(detail: Mapping[str, Any], now: float) -> str:
+    return ago(now - float(detail.get("last") or 0.0))
 
 
 def _hint(parts: Sequence[str], known: KnownFailure, *, reason: str) -> Hint:

@@ -8,6 +8,7 @@ from itertools import takewhile
 
 from foreword.extract.text import cut, names_code, split_sentences
 from foreword.recall.relevance import memory_words, references, without_parts
+from foreword.terms import lazy_pattern
 
 SHORTEST = 25  # characters of a sentence that says something
 ENOUGH = 1.2  # words' worth that the best sentence holds
@@ -15,9 +16,11 @@ HEAD = 12  # characters at the beginning of a line in which the number stands of
 NEXT = 0.6  # of the best sentence's weight that the second one needs
 TELLS = 0.5  # words' worth of a sentence that states a cause or what was done
 # A sentence that was torn out of its context begins in the middle, or announces what does not follow.
-_WHOLE = re.compile(r"[\"'`(\[*]{0,3}[A-Z0-9\u00c0-\uffff`][^\n]*[^:\n]$|[`.][\w./-]+[^\n]*[^:\n]$")
-_OFFER = re.compile(r"\b(?:want me to|shall i|should i|would you like|do you want|let me know|if you want)\b|\?$", re.I)
-_TELLS = re.compile(
+_WHOLE = lazy_pattern(r"[\"'`(\[*]{0,3}[A-Z0-9\u00c0-\uffff`][^\n]*[^:\n]$|[`.][\w./-]+[^\n]*[^:\n]$")
+_OFFER = lazy_pattern(
+    r"\b(?:want me to|shall i|should i|would you like|do you want|let me know|if you want)\b|\?$", re.I
+)
+_TELLS = lazy_pattern(
     r"\b(?:because|root cause|caused by|so that|turns out|instead of|only (?:works|when|if)|due to|fixed|added|removed"
     r"|changed|moved|renamed|replaced|now|set in|must|requires?|fails? (?:when|if|with))\b",
     re.I,
@@ -25,13 +28,13 @@ _TELLS = re.compile(
 
 
 # Whose subject stands in a sentence before it: "It is mentioned", "The tradeoff: it works"; not "This project uses".
-_POINTS_BACK = re.compile(
+_POINTS_BACK = lazy_pattern(
     r"(?:(?:the|one|another|main|only) [\w -]{3,30}: )?"
     r"(?:it|they|these|those|this|that|both|neither)(?:'(?:s|re|ll|d))? "
     r"(?!(?:project|repo|repository|codebase|app|application|package|library|monorepo|machine|environment)\b)",
     re.I,
 )
-_CLAUSE_END = re.compile(r"[,;]? [\u2013\u2014-] |[,;:.] ")
+_CLAUSE_END = lazy_pattern(r"[,;]? [\u2013\u2014-] |[,;:.] ")
 
 
 def is_torn(text: str) -> bool:

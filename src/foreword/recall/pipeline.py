@@ -196,8 +196,8 @@ class _Recall:
         self.repeated = False  # whether something that fits was told in full before
         self.reason = ""  # of the decision to say nothing, where one was made
         query = query_of(trigger, synonyms=options.synonyms)
-        self.query = replace(
-            query, most_terms=options.most_terms, postings=options.postings, vector=vector, plain=options.offline
+        self.query = query._replace(
+            most_terms=options.most_terms, postings=options.postings, vector=vector, plain=options.offline
         )
         self.family = family_of(trigger.model) if options.family == "auto" else options.family
         self.form = render.form_at(trigger.name, trigger.form)
@@ -312,18 +312,18 @@ class _Recall:
         return [record_of(each) for each in self._recent(("turn",), OFFLINE_TURNS)]
 
     def _recent(self, kinds: tuple[str, ...], limit: int) -> list[Memory]:
-        query = replace(self.query, terms=(), kinds=kinds, limit=limit, session="")
+        query = self.query._replace(terms=(), kinds=kinds, limit=limit, session="")
         return [hit.memory for hit in self.store.by_recency(query)]
 
     def _about(self, files: Collection[str], kinds: tuple[str, ...]) -> list[Memory]:
         """Return memories that name these files, those of the user first, then the newest."""
-        query = replace(self.query, kinds=kinds, limit=POOL)
+        query = self.query._replace(kinds=kinds, limit=POOL)
         hits = self.store.by_code(query, dict.fromkeys(files, 1.0)) if files else ()
         return sorted((hit.memory for hit in hits), key=lambda each: (each.trust != "user", -each.created))
 
     def _rank_recent(self, memories: Sequence[Memory]) -> Sequence[Ranked]:
         hits = {"recency": [_hit(each) for each in memories]}
-        ranked = rank(hits, query=replace(self.query, terms=()), now=self.now, trigger=self.trigger.name)
+        ranked = rank(hits, query=self.query._replace(terms=()), now=self.now, trigger=self.trigger.name)
         return [each for each in ranked if each.score >= self.options.threshold]
 
     def _prompt(self) -> dict[str, list[Entry]]:
@@ -361,7 +361,7 @@ class _Recall:
         return found
 
     def _search(self, trigger: str, kinds: Sequence[str], limit: int = POOL) -> tuple[Ranked, ...]:
-        query = replace(self.query, kinds=tuple(kinds), limit=limit)
+        query = self.query._replace(kinds=tuple(kinds), limit=limit)
         ranked, wrong = ranked_search(self.store, query, now=self.now, trigger=trigger, expired=self.expired)
         self.problems += wrong
         if wrong and not ranked:
@@ -513,7 +513,7 @@ class _Recall:
         if own and not self.trigger.session:
             return []
         session = self.trigger.session if own else ""
-        query = replace(self.query, terms=(), kinds=rule.kinds, session=session, limit=max(30, rule.limit * 2))
+        query = self.query._replace(terms=(), kinds=rule.kinds, session=session, limit=max(30, rule.limit * 2))
         ranked, wrong = ranked_search(self.store, query, now=self.now, trigger="compaction", expired=self.expired)
         self.problems += wrong
         entries = [Entry(replace(note_of(each.memory, now=self.now), id=""), each) for each in ranked]
@@ -548,9 +548,9 @@ class _Recall:
         found: list[Ranked] = []
         for kind, words, pick in (("goal", GOAL_WORDS, _open_goals), ("project", FACT_WORDS, _project_facts)):
             if not words.isdisjoint(self.query.terms):
-                query = replace(self.query, terms=(), kinds=(kind,), limit=GOALS)
+                query = self.query._replace(terms=(), kinds=(kind,), limit=GOALS)
                 named, wrong = ranked_search(self.store, query, now=self.now, trigger=self.trigger.name)
-                found += [replace(each, why={**each.why, "named": 1.0}) for each in pick(named)]
+                found += [each._replace(why={**each.why, "named": 1.0}) for each in pick(named)]
                 self.problems += wrong
         return found
 
@@ -776,11 +776,11 @@ def options_of(
     layout = settings.layout[trigger]
     if kinds:
         layers = [
-            replace(layer, kinds=only)
+            layer._replace(kinds=only)
             for layer in layout.layers
             if (only := tuple(kind for kind in layer.kinds if kind in kinds))
         ]
-        layout = replace(layout, layers=tuple(layers))
+        layout = layout._replace(layers=tuple(layers))
     return Options(
         layout=layout,
         threshold=thresholds(settings)[trigger],

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from foreword.models import Hit, Memory, Near, Query, Ranked
@@ -146,7 +145,7 @@ def weighed(hits: Sequence[Hit], query: Query) -> tuple[Hit, ...]:
     per_hit = [_term_strengths(hit, roots, meant) for hit in hits]
     scores = _with_sessions(hits, _with_neighbours(hits, per_hit, rarities))
     return tuple(
-        replace(hit, score=score, strength=sum(strengths.values()))
+        hit._replace(score=score, strength=sum(strengths.values()))
         for hit, score, strengths in zip(hits, scores, per_hit, strict=True)
     )
 

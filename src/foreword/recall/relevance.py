@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Literal
 
 from foreword.extract.routines import routine_of
-from foreword.terms import GENERIC, STOP_WORDS, rarity, root, terms
+from foreword.terms import GENERIC, STOP_WORDS, lazy_pattern, rarity, root, terms
 
 Kind = Literal["machine", "plan", "pasted", "reply", "routine", "same topic", "new topic", "past"]
 
@@ -63,11 +63,11 @@ class Choice:
 
 CHUNK = 120  # words at a time: `terms` sifts longer texts, and a note is known by all of its words
 MOST_TEXT = 20_000  # characters of a text that are compared
-_URL = re.compile(r"\b(?:https?|ssh|git)://\S+|\bwww\.\S+")
-_HEX = re.compile(r"(?=[a-z]*\d)[0-9a-f]{6,}$|\d+$")
+_URL = lazy_pattern(r"\b(?:https?|ssh|git)://\S+|\bwww\.\S+")
+_HEX = lazy_pattern(r"(?=[a-z]*\d)[0-9a-f]{6,}$|\d+$")
 
 
-_REFERENCE = re.compile(
+_REFERENCE = lazy_pattern(
     r"/(?:issues|pull|pulls|merge_requests|discussions)/(\d{1,7})\b|(?<![\w&])#(\d{2,7})\b"
     r"|\b(?:pr|issue|pull request|merge request) #?(\d{2,7})\b|\b(GHSA(?:-\w{4}){3}|CVE-\d{4}-\d{3,7})\b",
     re.I,
@@ -147,12 +147,12 @@ MIN_PLAN = 600  # characters; a plan that is shorter is a request like any other
 NEW_TOPIC_WORDS = 2  # words that the session has not used: one may be a slip of the pen, two are another topic
 ANSWER_TOPIC_WORDS = 3  # fresh words with which a prompt that begins as an answer is a topic of its own all the same
 
-_HEADING = re.compile(r"^#{1,4} \S", re.MULTILINE)
-_STEP = re.compile(r"^\s{0,6}(?:[-*]|\d{1,2}[.)]) \S", re.MULTILINE)
-_PLAN_START = re.compile(
+_HEADING = lazy_pattern(r"^#{1,4} \S", re.MULTILINE)
+_STEP = lazy_pattern(r"^\s{0,6}(?:[-*]|\d{1,2}[.)]) \S", re.MULTILINE)
+_PLAN_START = lazy_pattern(
     r"\s*(?:please )?(?:implement|execute|carry out|follow) (?:the|this) (?:following |attached )?plan\b", re.I
 )
-_PAST = re.compile(
+_PAST = lazy_pattern(
     r"\bwhy (?:did|do|were|was|have|had|don't|didn't) (?:we|i)\b"
     r"|\b(?:didn'?t|haven'?t|hadn'?t) we\b|\b(?:did|have|had) we (?:already|ever|not)\b|\bhave there been\b"
     r"|\bhow (?:do|did) (?:i|we)\b[^.?!\n]{0,80}\bagain\b"
@@ -166,13 +166,13 @@ _PAST = re.compile(
     r"|\bis [^.?!\n]{0,80}\balready (?:logged|done|there|implemented|planned|scoped|fixed|solved)\b",
     re.I,
 )
-_PAST_TENSE = re.compile(
+_PAST_TENSE = lazy_pattern(
     r"\b(?:what|which|where|how|when|who|whose|why)\b(?:[ \w'-]{0,40}?) (?:did|was|were|has|have|had)\b[^?\n]{0,200}\?"
     r"|^\s*(?:did|has|have|had|was|were) \w[^?\n]{0,200}\?",
     re.I,
 )
-_QUESTION = re.compile(r"\s*(?:what|which|where|how|when|who|whose|why|does|do|is|are)\b[^\n]{10,240}\?\s*$", re.I)
-_ANSWER = re.compile(
+_QUESTION = lazy_pattern(r"\s*(?:what|which|where|how|when|who|whose|why|does|do|is|are)\b[^\n]{10,240}\?\s*$", re.I)
+_ANSWER = lazy_pattern(
     r"\s*(?:[-*\"'(]\s*)?(?:"
     r"(?:y|n|yes|yeah|yep|yup|no|nope|sure|lgtm|thanks?|thank you|perfect|great|nice|cool|correct|exactly|agreed)\b"
     r"|(?:ok(?:ay)?,? )?(?:please )?(?:go ahead|go (?:on|for|with)|do (?:it|both|that|this|all|so|#?\d)"
@@ -187,11 +187,11 @@ _ANSWER = re.compile(
     re.I,
 )
 # A few words about something that only the conversation names: "post it", "delete them".
-_POINTING = re.compile(r"\s*(?:please )?\w{2,12} (?:it|this|that|them|these|those)\b(?: \w{1,8}){0,2}\W*$", re.I)
+_POINTING = lazy_pattern(r"\s*(?:please )?\w{2,12} (?:it|this|that|them|these|those)\b(?: \w{1,8}){0,2}\W*$", re.I)
 
 
 # A pull request that is not named: "that PR", "the review comments", what a reviewing bot wrote.
-_SOME_PULL_REQUEST = re.compile(
+_SOME_PULL_REQUEST = lazy_pattern(
     r"\b(?:that|the|this|my|our|your|same|last) (?:[\w-]+ ){0,2}(?:prs?|pull request|mr|merge request)\b"
     r"|\b(?:pr|pull request|merge request|review(?:er)?'?s?) (?:comment|feedback|finding|remark)s?\b"
     r"|\bcomments? (?:on|from|by|in|of) (?:the |that |this )?(?:review|reviewer|bot|rabbit|copilot|greptile|sourcery)\b"
@@ -205,7 +205,7 @@ def means_pull_request(typed: str) -> bool:
     return not references(typed) and bool(_SOME_PULL_REQUEST.search(typed[:1000]))
 
 
-_RELEASE = re.compile(
+_RELEASE = lazy_pattern(
     r"\b(?:create|cut|make|do|prepare|draft|tag|ship|publish|push|run|test)\b[^.?!\n]{0,30}\b(?:releases?|deploy(?:ment)?)\b"
     r"|\b(?:release|tag)[ /]v?\d+\.\d+|^\W*(?:(?:please|now|then|ok(?:ay)?|and) )*(?:release|publish|deploy|ship)\b",
     re.I,
@@ -218,7 +218,7 @@ def asks_for_release(typed: str) -> bool:
     return len(typed) <= MOST_RELEASE and bool(_RELEASE.search(typed))
 
 
-_LOGGED_ERROR = re.compile(  # as logs write it, with what follows: prose speaks of errors too
+_LOGGED_ERROR = lazy_pattern(  # as logs write it, with what follows: prose speaks of errors too
     r"^.*\b(?:\w*error|\w*exception|fatal|failed|panic)\]?(?: \w+){0,4} ?[:=].*(?:\n.+){0,2}", re.I | re.MULTILINE
 )
 MOST_ERRORS, MOST_ERROR = 2, 400  # of a pasted log, the last ones, and characters of each
@@ -374,7 +374,7 @@ def _are_alike(one: Candidate, other: Candidate) -> bool:
 
 # --- anchors ---------------------------------------------------------------------------------------------------------
 
-_QUOTED = re.compile(r"[\"\u201c`']([A-Z][\w.-]{2,30}(?: [\w.-]{2,20}){0,2})[\"\u201d`']")
+_QUOTED = lazy_pattern(r"[\"\u201c`']([A-Z][\w.-]{2,30}(?: [\w.-]{2,20}){0,2})[\"\u201d`']")
 
 
 @dataclass(frozen=True)

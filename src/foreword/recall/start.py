@@ -26,6 +26,7 @@ from foreword.recall.notes import (
 )
 from foreword.recall.passages import is_torn
 from foreword.recall.sanitize import ago, neutral, shown_path
+from foreword.terms import lazy_pattern
 
 DAY = 86_400.0
 OPEN_DAYS = 14.0  # after so many days what a session left open is old news
@@ -49,19 +50,19 @@ KNOWN = 4  # notes on the files in play
 BY_HAND = 60  # memories, the newest, that are looked through for what the user pinned or wrote by hand
 PROJECTS = 5  # memories about projects that are looked through for the user's facts
 CERTAIN = 0.5  # learnings below this confidence never come by themselves
-_GOTCHA = re.compile(
+_GOTCHA = lazy_pattern(
     r"\b(?:because|root cause|caused by|due to|turns? out|only (?:works?|when|if|runs?)|never|unless|silently"
     r"|fails? (?:when|if|with)|requires?|cannot|can'?t)\b",
     re.IGNORECASE,
 )
-_POINTS_AT_SCREEN = re.compile(
+_POINTS_AT_SCREEN = lazy_pattern(
     r"\b(?:this|that|these|those) (?:one|page|section|part|button|line|option|solution|comment|question)s?\b"
     r"|\b(?:bullet|option|point|item) #?\d|\bin (?:that|this) case\b|\bthe (?:last|first|second|other) one\b",
     re.IGNORECASE,
 )
 SEVERAL = 2  # sessions that must name a repository which no remote and no output tells
-_REMOTE = re.compile(r"git:(?P<host>[\w.-]+\.[a-z]+)/(?P<name>[\w.-]+/[\w.-]+)")
-_UNCOMMITTED = re.compile(r"Changes? not committed: ")
+_REMOTE = lazy_pattern(r"git:(?P<host>[\w.-]+\.[a-z]+)/(?P<name>[\w.-]+/[\w.-]+)")
+_UNCOMMITTED = lazy_pattern(r"Changes? not committed: ")
 
 
 @dataclass(frozen=True)
@@ -173,8 +174,8 @@ class SessionStart:
             # A linter has many complaints; the edit that ended one of them is no help with the next.
             matter = f"{each.detail.get('command')} {each.detail.get('folder')}"
             edited = str(each.detail.get("fix") or "").startswith("edited")
-            told = replace(each, detail={**each.detail, "fix": ""}) if edited else each
-            entry = Entry(replace(note_of(told, now=self._now), label=""), Ranked(each, 1.0, {"sessions": many}))
+            shown = replace(each, detail={**each.detail, "fix": ""}) if edited else each
+            entry = Entry(replace(note_of(shown, now=self._now), label=""), Ranked(each, 1.0, {"sessions": many}))
             found.setdefault(matter, entry)
         return list(found.values())
 

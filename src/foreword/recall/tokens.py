@@ -13,9 +13,8 @@ holds are counted by themselves; on made-up ones the count is 2 % too low at mos
 
 from __future__ import annotations
 
-import re
-
 from foreword.models import TOKENIZERS
+from foreword.terms import lazy_pattern
 
 _Rows = tuple[tuple[bytes, int], ...]
 _Weights = tuple[_Rows, _Rows, _Rows, int, int]
@@ -162,13 +161,13 @@ _IN_SCRIPTS = (
 )
 _FOREIGN = (697, 508, 189)
 # Scripts and signs that no vocabulary holds: at most a token for each byte, and nearly as many in all three families.
-_RARE = re.compile(
+_RARE = lazy_pattern(
     "[\u0250-\u02af\u048a-\u052f\u0700-\u08ff\u0b00-\u0b7f\u0d80-\u0dff\u0e80-\u109f\u1100-\u1dff\u1f00-\u1fff"
     "\u2800-\u28ff\u2c00-\u2dff\u3100-\u312f\u3400-\u4dbf\ua000-\uabff\ufb50-\ufdff\uff01-\uff5e\U00010000-\U0001efff]"
 )
 _RUN = b"w" * 20
 _NO_HEX = dict.fromkeys(map(ord, "0123456789abcdef-"))
-_RUNS = re.compile(r"[0-9A-Za-z+/=_-]{20,}")
+_RUNS = lazy_pattern(r"[0-9A-Za-z+/=_-]{20,}")
 _IN_RUNS = bytes(ord("w") if chr(byte) in "aA0." else byte for byte in range(256))  # of a shape
 # Thousandths of a token that a character of a random run costs beyond its shape: 0.97, 0.88 and 0.68 in all.
 _RANDOM = {CLAUDE_4_7: 250, CLAUDE_3: 460, O200K: 380}

@@ -11,7 +11,7 @@ from foreword.audit import AuditEntry, MemoryChange, UndoResult, detail_after, i
 from foreword.errors import Conflict
 from foreword.models import Link, Memory
 from foreword.store.memories import Memories, as_json
-from foreword.store.sql import FROM, MEMORY, Reader, memory_of, transaction, where
+from foreword.store.sql import Reader, transaction, where
 
 if TYPE_CHECKING:
     from foreword.store.database import Database
@@ -74,17 +74,6 @@ class Audit(Reader):
         clause, parameters = where(conditions, *["undone = 0 AND what NOT IN ('undo', 'forget')"] * standing)
         rows = self._all(f"SELECT {ENTRY} FROM log {clause} ORDER BY number DESC LIMIT ?", (*parameters, limit))
         return tuple(_entry_of(row, self._memories_of(row[0])) for row in rows)
-
-    def created(
-        self, *, project: str = "", memory: str = "", since: float = 0.0, limit: int = 50
-    ) -> tuple[Memory, ...]:
-        """Return memories that no entry made, as they came to be, newest first, of any status."""
-        logged = """EXISTS (SELECT 1 FROM log_memories a JOIN log USING (number), json_each(log.patch, '$.new') made
-            WHERE a.memory = m.id AND made.value = m.id)"""
-        conditions = {"m.project = ?": project, "m.id = ?": memory, "m.created >= ?": since}
-        clause, parameters = where(conditions, "m.status <> 'forgotten'", f"NOT {logged}")
-        sql = f"SELECT {MEMORY} {FROM} {clause} ORDER BY m.created DESC, m.id LIMIT ?"
-        return tuple(map(memory_of, self._all(sql, (*parameters, limit))))
 
     def undone(self) -> frozenset[tuple[str, frozenset[str]]]:
         """Return what was done and undone, as verbs and the ids of memories: it is not done automatically again."""

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from foreword.encoding import storable
 from foreword.models import KINDS, Memory
@@ -27,8 +26,7 @@ _HAYSTACK = "lower(m.title || ' ' || m.body || ' ' || m.tags || ' ' || m.files)"
 _TABLE = "memories m JOIN owners o ON o.number = m.owner"
 
 
-@dataclass(frozen=True)
-class MemoryFilter:
+class MemoryFilter(NamedTuple):
     """Which memories are wanted; an empty field narrows nothing."""
 
     words: str = ""  # all of them must occur; the last may be the beginning of one
@@ -42,8 +40,7 @@ class MemoryFilter:
     pinned: bool | None = None
 
 
-@dataclass(frozen=True)
-class MemoryPage:
+class MemoryPage(NamedTuple):
     """Some of the memories that pass a filter, and how many pass it."""
 
     memories: tuple[Memory, ...]
@@ -91,7 +88,7 @@ class Browsing(Reader):
         """Show the memory of a whole id whatever its status: who types one means it."""
         id = wanted.words.strip().lower()
         known = _is_id(id) and self._all("SELECT 1 FROM memories WHERE id = ?", (storable(id),))
-        return replace(wanted, statuses=()) if known and wanted.statuses == SHOWN_STATUSES else wanted
+        return wanted._replace(statuses=()) if known and wanted.statuses == SHOWN_STATUSES else wanted
 
 
 def _where(wanted: MemoryFilter) -> tuple[str, list[Any]]:

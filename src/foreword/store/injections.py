@@ -165,15 +165,6 @@ class Injections(InjectionReader):
         )
         return tuple(Session(*row) for row in rows)
 
-    def sessions_shown(self, memory: str) -> frozenset[str]:
-        """Return the sessions that were given a memory, whenever that was."""
-        rows = self._all(
-            """SELECT DISTINCT j.session FROM injection_items i JOIN injections j ON j.id = i.injection
-            WHERE i.memory = ? AND j.session <> ''""",
-            (memory,),
-        )
-        return frozenset(session for (session,) in rows)
-
     def sessions_using(self, memories: Sequence[str]) -> dict[str, frozenset[str]]:
         """Return the sessions that used each of these memories; those that nobody used are left out."""
         found: dict[str, set[str]] = {}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from foreword.audit import AuditEntry
 from foreword.errors import BadRequest
@@ -22,8 +22,7 @@ TABLES = ("sessions", "events", "changes", "injections", "no_context", "log")  #
 _OWNER = "(SELECT number FROM owners WHERE scope = ?)"
 
 
-@dataclass(frozen=True)
-class Merged:
+class Merged(NamedTuple):
     """What a merge moved, by table, and how many memories became one with another."""
 
     rows: Mapping[str, int]
@@ -132,12 +131,6 @@ class Projects(ProjectReader):
         """
         self._db.flush()
         return self._merge(key, into=into, unite=unite, who=who, at=at)
-
-    @transaction
-    def merge_late_rows(self, key: str, *, into: str) -> None:
-        """Bring along what was written under a key in the moment a merge made it an alias."""
-        if self._read().get(key, KnownProject(key)).alias_of == into:
-            self._move(key, into)
 
     def _read(self) -> dict[str, KnownProject]:
         rows = self._all("SELECT key, name, root, roots, alias_of, first, last FROM projects ORDER BY key")

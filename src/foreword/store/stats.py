@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from foreword.models import KINDS, TRIGGERS, AgentActivity, ModelCall
 from foreword.store.sql import Reader, transaction
@@ -19,8 +19,7 @@ _CALL = "at, provider, model, purpose, session, tokens_in, tokens_out, ms, outco
 _DAYS = "FROM tallies WHERE project = '' AND what = 'day'"  # their numbers tell the order in which they came
 
 
-@dataclass(frozen=True)
-class Size:
+class Size(NamedTuple):
     """Bytes of a store: all of its file, and those of them that hold something."""
 
     total: int

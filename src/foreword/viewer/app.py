@@ -50,7 +50,6 @@ FORWARDED = {
     "/api/facets": ("GET",),
     "/api/pin": ("POST",),
     "/api/discard": ("POST",),
-    "/api/tags": ("POST",),
     "/api/supersede": ("POST",),
     "/api/undo": ("POST",),
     "/api/forget": ("POST",),

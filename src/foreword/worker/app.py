@@ -146,7 +146,6 @@ class App:
         self.refine.close()
         self.embeddings.close()
         self.runner.close()
-        self.imports.close()
         self.working_set.close()
         self.hooks.close()
         self.services.close()

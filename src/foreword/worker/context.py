@@ -178,7 +178,7 @@ class ContextBuilder:
         until = time.perf_counter() + (seconds or deadline / 1000 / 2)
         cap = cap_of(trigger.host, raised=caps(settings))
         if cap and beside:
-            cap = replace(cap, most=max(0, cap.most - cap.size(beside + BETWEEN)))
+            cap = cap._replace(most=max(0, cap.most - cap.size(beside + BETWEEN)))
         session, store = trigger.session, self._services.store
         return recall(
             store.search,
@@ -247,8 +247,8 @@ class ContextBuilder:
             if kind not in KINDS:
                 raise BadRequest(f"unknown kind {kind!r}", hint=f"one of {', '.join(KINDS)}")
         most = min(limit or self._services.settings.search_limit, MOST_RESULTS)
-        query = replace(
-            query_of(Trigger(name="question", project=project, prompt=q), synonyms=self._services.synonyms),
+        asked_for = Trigger(name="question", project=project, prompt=q)
+        query = query_of(asked_for, synonyms=self._services.synonyms)._replace(
             kinds=tuple(kinds),
             since=since,
             at=at,

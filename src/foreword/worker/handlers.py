@@ -23,12 +23,8 @@ from foreword.importers.jsonl import export_rows as rows_of
 from foreword.maintenance.rescan import scrub
 from foreword.models import (
     FORMS,
-    RELATIONS,
     TRIGGERS,
-    UNIVERSAL,
     Hit,
-    Link,
-    Memory,
     NoContext,
     NoContextRecord,
     Project,
@@ -52,8 +48,6 @@ MOST_CHANGES = 1000  # code changes in the story of a session
 MOST_INJECTIONS = 50  # injections in it, and triggers without context
 USAGE_DAYS = 7
 MOST_GOALS = 1000
-HOPS, MOST_HOPS = 2, 10
-MOST_NODES = 200  # memories of one graph
 
 
 # ---- context
@@ -106,20 +100,16 @@ def show_context(
     return serialize.context(*app.context.recall(wanted, preview=preview), trigger=wanted.name)
 
 
-def answer_question(
-    app: App, prompt: str, *, project: Project, session: str, host: str, scope: str = "", kinds: Sequence[str] = ()
-) -> dict[str, Any]:
-    """Return the context for an agent that asks, within its window's budget; *scope* and *kinds* narrow it."""
+def answer_question(app: App, prompt: str, *, project: Project, session: str, host: str) -> dict[str, Any]:
+    """Return the context for an agent that asks, within its window's budget."""
     prompt = redact(storable(prompt))
-    wanted = asked_trigger(
-        Trigger(name="question", project=project, session=session, prompt=prompt, host=host, scope=scope)
-    )
+    wanted = asked_trigger(Trigger(name="question", project=project, session=session, prompt=prompt, host=host))
     if app.projects.policy(project).inject:
         return serialize.context(NoContext("off"), "")
     app.capture.catch_up()
     if wanted.name == "session_start":
         app.extraction.settle(project.key)
-    return serialize.context(*app.context.recall(wanted, kinds=kinds), trigger=wanted.name)
+    return serialize.context(*app.context.recall(wanted), trigger=wanted.name)
 
 
 # ---- memories
@@ -193,18 +183,18 @@ def show_memory(app: App, id: str, *, explain: bool = False) -> dict[str, Any]:
     return {**about, "score": ranked.score, "why": dict(ranked.why), "use": usage, "shown": shown}
 
 
-def ids_with_prefix(app: App, prefix: str) -> list[str]:
+def ids_with_prefix(app: App, *, prefix: str) -> dict[str, Any]:
     """Return up to five ids of memories and injections that begin with *prefix*."""
     prefix, store = prefix.strip().lower(), app.store
     repository = store.injections if prefix.startswith("inj-") else store.memories
-    return list(repository.ids_with_prefix(prefix, limit=5)) if prefix else []
+    return {"ids": list(repository.ids_with_prefix(prefix, limit=5)) if prefix else []}
 
 
 def export_rows(
-    app: App, *, part: str, project_path: str = "", everything: bool = False, after: int = 0, of: str = ""
+    app: App, *, part: str, project_path: str = "", all: bool = False, after: int = 0, of: str = ""
 ) -> dict[str, Any]:
     """Return the next rows of an export, and the place to go on from."""
-    project = None if everything else app.projects.at(project_path)
+    project = None if all else app.projects.at(project_path)
     found, following = rows_of(app.store, part, project=project, after=after, of=of)
     return {"rows": found, "next": following, "project": project.key if project else ""}
 
@@ -342,115 +332,27 @@ def project_key(app: App, project_path: str) -> str:
 # ---- goals
 
 
-def list_goals(app: App, project_path: str, *, done: bool = False) -> dict[str, Any]:
-    """Return a project's open goals, older before newer; with *done* those that are reached behind them."""
+def list_goals(app: App, *, project_path: str, all: bool = False) -> dict[str, Any]:
+    """Return a project's open goals, older before newer; with *all* those that are reached behind them."""
     project = app.projects.at(project_path)
     query = Query(scopes=(project.scope,), kinds=("goal",), limit=MOST_GOALS)
     goals = sorted((hit.memory for hit in app.store.search.by_recency(query)), key=lambda goal: goal.created)
     reached = [goal for goal in goals if goal.detail.get("status") == "done"]
     still_open = [goal for goal in goals if goal not in reached]
-    return {
-        "project": project.key,
-        "goals": [serialize.goal(goal) for goal in still_open + (reached if done else [])],
-        "open": len(still_open),
-        "done": len(reached),
-    }
-
-
-def add_goal(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep a new goal."""
-    now = app.now()
-    values = {name: body.get(name) for name in ("title", "body", "project_path")}
-    values |= {"kind": "goal", "detail": {"status": "open"}}
-    goal = requests.memory(values, find_project=app.projects.writable_at, now=now)
-    goal = replace(goal, created=now, confirmed=now, uid=requests.new_uid())
-    [entry] = app.store.audit.apply([MemoryChange("goal", f"new: {goal.title}", new=(goal,))], who="user", at=now)
-    return {"goal": serialize.goal(_goal(app, entry.memories[0]))}
+    listed = [serialize.memory(goal) for goal in still_open + (reached if all else [])]
+    return {"project": project.key, "goals": listed, "open": len(still_open), "done": len(reached)}
 
 
 def finish_goal(app: App, id: str, body: Mapping[str, Any]) -> dict[str, Any]:
     """Mark a goal as done, with its outcome."""
-    outcome = redact(storable(str(body.get("outcome") or ""))).strip()
-    before = _goal(app, id)
-    detail = {**before.detail, "status": "done", **({"outcome": outcome} if outcome else {})}
-    if detail != before.detail:
-        after = replace(before, detail=detail, confirmed=app.now())
-        change = MemoryChange("goal", f"done: {before.title}", changed=((before, after),))
-        app.store.audit.apply([change], who="user", at=app.now())
-    return {"goal": serialize.goal(_goal(app, id))}
-
-
-def _goal(app: App, id: str) -> Memory:
-    found = app.store.memories.get([id])
-    if not found or found[0].kind != "goal" or found[0].status != "active":
-        raise NotFound(f"there is no goal {id!r}", hint="`foreword goal list` shows their ids")
-    return found[0]
-
-
-# ---- links between memories
-
-
-def show_graph(app: App, id: str, *, hops: int = HOPS) -> dict[str, Any]:
-    """Return the memories that links lead to within so many steps, nearest first, none of another project."""
-    start = requests.known(app.store, id)
-    nodes = {start.id: {**_node(start), "beyond": []}}
-    edge, whole = [start.id], True
-    for _ in range(min(hops or HOPS, MOST_HOPS)):
-        steps = [(at, link) for at in edge for link in app.store.memories.links(at)]
-        ends = [link.target if link.source == at else link.source for at, link in steps]
-        known = {each.id: each for each in app.store.memories.get([end for end in ends if end not in nodes])}
-        edge = []
-        for (at, link), end in zip(steps, ends, strict=True):
-            if end in nodes or end not in known or not _may_see(start, known[end]):
-                continue
-            if len(nodes) >= MOST_NODES:
-                whole = False
-                break
-            step = {"relation": link.relation, "forth": link.source == at}
-            nodes[end] = {**step, **_node(known[end]), "beyond": []}
-            nodes[at]["beyond"].append(nodes[end])
-            edge.append(end)
-    return {**nodes[start.id], "whole": whole}
-
-
-def _node(memory: Memory) -> dict[str, Any]:
-    return {name: getattr(memory, name) for name in ("id", "kind", "title", "status", "scope")}
-
-
-def _may_see(start: Memory, other: Memory) -> bool:
-    return other.scope in (start.scope, UNIVERSAL) or other.scope.startswith("language:")
-
-
-def change_link(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep a link between two memories, or with `remove` take it away."""
-    source, relation, target = (str(body.get(name) or "") for name in ("source", "relation", "target"))
-    if relation not in RELATIONS:
-        raise BadRequest(f"unknown relation {relation!r}", hint=f"one of {', '.join(RELATIONS)}")
-    one, other = (requests.known(app.store, id) for id in (source, target))
-    link = Link(one.id, relation, other.id)
-    text = f"{link.source} {link.relation} {link.target}"
-    unchanged = ((one, one), (other, other))  # the log names the memories that it is about
-    exists = link in app.store.memories.links(one.id)
-    if body.get("remove"):
-        if not exists:
-            raise NotFound(f"{source} {relation} {target} is no link", hint=f"`foreword graph {source}` shows them")
-        change = MemoryChange("unlink", text, unlinked=(link,), changed=unchanged)
-    else:
-        _refuse_link(one, other)
-        if exists:
-            return {"link": vars(link), "entry": 0}
-        change = MemoryChange("link", text, links=(link,), changed=unchanged)
-    [entry] = app.store.audit.apply([change], who="user", at=app.now())
-    return {"link": vars(link), "entry": entry.number}
-
-
-def _refuse_link(one: Memory, other: Memory) -> None:
-    if one.id == other.id:
-        raise BadRequest("a memory cannot be linked to itself", hint="give two ids")
-    if len({each.scope for each in (one, other) if each.scope.startswith("project:")}) > 1:
-        raise BadRequest(
-            f"{one.id} and {other.id} are of two projects", hint="links stay within one; `foreword project merge`"
-        )
+    before = requests.known(app.store, id, hint="`foreword goal list` shows their ids")
+    if before.kind != "goal":
+        raise BadRequest(f"{id} is a {before.kind}", hint="`foreword goal list` shows the ids of goals")
+    outcome = redact(requests.text(body, "outcome")).strip()
+    after = replace(before, detail={**before.detail, "status": "done", "outcome": outcome}, confirmed=app.now())
+    change = MemoryChange("goal", f"done: {before.title}", changed=((before, after),))
+    app.store.audit.apply([change], who="user", at=app.now())
+    return {"memory": serialize.memory(requests.known(app.store, id))}
 
 
 # ---- jobs and upkeep
@@ -495,10 +397,6 @@ def forget_memories(app: App, body: Mapping[str, Any], *, who: str = "user") -> 
     return app.forgetting.forget(body, who=who)
 
 
-def rebuild_index(app: App) -> dict[str, Any]:
-    return {"indexed": app.store.reindex()}
-
-
 # ---- the worker itself
 
 
@@ -525,14 +423,7 @@ def health(app: App) -> dict[str, Any]:
     return {**about, "ok": not problems, "problems": problems, **size}
 
 
-def show_stats(app: App, *, project_path: str = "", project_key: str = "", days: int = 30) -> dict[str, Any]:
+def show_stats(app: App, *, project_path: str = "", project: str = "", days: int = 30) -> dict[str, Any]:
     """Return what was injected, whether it was used and what it cost; without a path or key, of all projects."""
-    named = app.projects.counted(Project(project_key, "", ""))
-    project = app.projects.at(project_path) if project_path else named
-    return app.stats.stats(project=project.key, name=project.name, days=days)
-
-
-def show_model(app: App, *, ledger: int = 0) -> dict[str, Any]:
-    """Return the model that refines summaries, and with *ledger* its last calls."""
-    calls = {"ledger": app.refine.spendings(limit=ledger)} if ledger else {}
-    return {**app.refine.status(), **calls}
+    named = app.projects.at(project_path) if project_path else app.projects.counted(Project(project, "", ""))
+    return app.stats.stats(project=named.key, name=named.name, days=days)

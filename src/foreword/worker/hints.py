@@ -15,8 +15,9 @@ from foreword.capture.parse import CapturedEvent, injection_id
 from foreword.capture.payload import HookCall
 from foreword.extract.actions import Action, ToolUse, tool_action
 from foreword.extract.commands import commands_of
+from foreword.extract.failure_memory import CHECKS
 from foreword.extract.failures import failure_key, failure_of, run_of
-from foreword.models import EMPTY, TOOL_BEGIN, Injection, Item, Memory, Project, Query
+from foreword.models import EMPTY, TOOL_BEGIN, Injection, Item, Memory, Project, Query, texts
 from foreword.recall.edits import hint_for_edit
 from foreword.recall.hints import Hint, KnownFailure, hint_after, hint_before
 from foreword.recall.tokens import count
@@ -25,6 +26,7 @@ from foreword.worker.services import Services
 from foreword.worker.working_set import WorkingSet
 
 FAILURES = 300  # of a project, the newest, that a command is compared with
+SUMMARIES = 100  # sessions, the newest, whose checks tell what works here
 MOST_PROJECTS = 50
 MOST_SESSIONS = 200
 ABOUT_FILE = ("preference", "correction", "decision", "learning", "pattern", "turn")
@@ -158,10 +160,14 @@ class Hints:
             rows = self._services.store.memories.list(
                 ("failure",), scopes=(project.scope,), statuses=("active",), limit=FAILURES
             )
+            summaries = self._services.store.memories.list(
+                ("summary",), scopes=(project.scope,), statuses=("active",), limit=SUMMARIES
+            )
+            checks = {each.session: texts(each.detail, "checks") for each in summaries if each.trust != "imported"}
             # Those without an error were written by hand or by an earlier version; an import may claim that anything
             # worked, so that it must not choose a command.
             known = tuple(
-                KnownFailure(each.id, each.detail)
+                KnownFailure(each.id, {**each.detail, CHECKS: checks})
                 for each in rows
                 if each.detail.get("error") and each.trust != "imported"
             )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import socket
 import struct
 import sys
@@ -17,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from urllib.parse import unquote, unquote_plus
 
 from foreword.errors import BadRequest
@@ -31,24 +30,19 @@ WARN_EVERY = 60.0  # seconds: a thousand refused connections must not push the r
 # On Linux a listening socket that is shut down wakes the threads in accept; elsewhere they wake up now and then.
 WAKES = sys.platform == "linux"
 ACCEPT_SECONDS = 0.5
-# A head that two readers could read differently is refused: folded lines, spaces before a colon, bare line ends.
-FIELD_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 END = b"\r\n\r\n"  # of a head
-CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 RAW = "surrogateescape"  # a folder's name need not be UTF-8
 REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 500: "Internal Server Error"}
 
 
 @dataclass(frozen=True)
 class Request:
-    """A request: its path and query decoded, header names in lower case."""
+    """A request: its path and query decoded."""
 
     method: str
     path: str
     query: Mapping[str, str]
     body: bytes
-    fields: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
@@ -149,52 +143,28 @@ def _read(connection: socket.socket, *, until: float) -> Request | None:
         if len(received) > MOST_HEAD and END not in received[: MOST_HEAD + len(END)]:
             raise BadRequest("the head of the request is too long", hint="send texts in the body")
     head, _, begun = received.partition(END)
-    request = _parse(head)
-    length = int(request.fields.get("content-length", "0"))
-    if length > MOST_BODY:
+    first, *lines = head.decode("latin-1").split("\r\n")
+    fields = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    text = fields.get("content-length", "0")
+    if "transfer-encoding" in fields or not (text.isascii() and text.isdigit()) or int(text[:12]) > MOST_BODY:
         raise BadRequest(f"a body must have a length of at most {MOST_BODY} bytes", hint="send it in parts")
-    if request.fields.get("expect", "").lower() == "100-continue":
-        connection.sendall(CONTINUE)
-    parts, size = [begun], len(begun)
+    length, parts, size = int(text), [begun], len(begun)
     while size < length:
         part = _receive(connection, min(1 << 20, length - size), until)
         if not part:
             return None
         parts.append(part)
         size += len(part)
-    return replace(request, body=b"".join(parts)[:length])
+    words = first.split(" ")
+    if len(words) != 3 or words[2] not in ("HTTP/1.1", "HTTP/1.0"):
+        raise BadRequest("this is not HTTP", hint="docs/api.md lists the routes")
+    path, _, query = words[1].partition("?")
+    pairs = (pair.partition("=") for pair in query.split("&") if pair)
+    values = {unquote_plus(name): unquote_plus(value, errors=RAW) for name, _, value in pairs}
+    return Request(words[0], unquote(path, errors=RAW), values, b"".join(parts)[:length])
 
 
 def _receive(connection: socket.socket, most: int, until: float) -> bytes:
     """Return what comes next; a peer that drips has no more time than one that is silent."""
     connection.settimeout(max(0.001, until - time.monotonic()))
     return connection.recv(most)
-
-
-def _parse(head: bytes) -> Request:
-    """Parse the head of a request, where every HTTP reader would read the same."""
-    first, *lines = head.decode("latin-1").split("\r\n")
-    words = first.split(" ")
-    if len(words) != 3 or words[2] not in ("HTTP/1.1", "HTTP/1.0") or CONTROL.search(first):
-        raise BadRequest("this is not HTTP", hint="docs/api.md lists the routes")
-    path, _, text = words[1].partition("?")
-    pairs = (pair.partition("=") for pair in text.split("&") if pair)
-    query = {unquote_plus(name): unquote_plus(value, errors=RAW) for name, _, value in pairs}
-    return Request(method=words[0], path=unquote(path, errors=RAW), query=query, body=b"", fields=_fields(lines))
-
-
-def _fields(lines: list[str]) -> dict[str, str]:
-    fields: dict[str, str] = {}
-    for line in lines:
-        name, colon, text = line.partition(":")
-        if not colon or not FIELD_NAME.fullmatch(name) or CONTROL.search(text):
-            raise BadRequest("a header is not well formed", hint="send `Name: text`, a line each")
-        if name.lower() in fields:
-            raise BadRequest("a header is sent twice", hint="send it once")
-        fields[name.lower()] = text.strip(" \t")
-    if "transfer-encoding" in fields:
-        raise BadRequest("a chunked body is not supported", hint="send a Content-Length")
-    length = fields.get("content-length", "0")
-    if not (length.isascii() and length.isdigit() and len(length) < 12):
-        raise BadRequest("a body must have a length", hint="send a Content-Length")
-    return fields

@@ -1,29 +1,27 @@
-"""Answer calls of MCP tools: one function a tool, text for the agent and the same as data; stored text is quoted."""
+"""Answer calls of MCP tools: one function a tool, each returns text for the agent; stored text is quoted."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from foreword.audit import MemoryChange
+from foreword.audit import MemoryChange, is_the_users
 from foreword.encoding import dumps, storable
 from foreword.errors import BadRequest, ForewordError, NotFound
 from foreword.hook.build import key_of
-from foreword.models import KINDS, Link, Memory, Project, Trigger, agent_memory_uid
+from foreword.models import Link, Memory, Trigger, agent_memory_uid
 from foreword.recall import render
 from foreword.recall.notes import note_of
 from foreword.recall.query import scopes_of
 from foreword.recall.relevance import content_words
 from foreword.redact import each_text, mark, redact
 from foreword.redact.env import hiding
-from foreword.units import since
-from foreword.worker import handlers, requests, serialize
+from foreword.units import since as parse_since
+from foreword.worker import edits, handlers, requests, serialize
 from foreword.worker.app import App
-from foreword.worker.edits import Proposed, revise_for_agent
-from foreword.worker.mcp_schema import BY_NAME, CATEGORIES, unknown
-from foreword.worker.projects import ProjectRegistry
+from foreword.worker.mcp_schema import BY_NAME, unknown
 from foreword.worker.sessions import Caller
 
 TITLE = 300  # characters of a title that is shown in full
@@ -31,29 +29,21 @@ LINE = 500  # of a line of a body, a reason, a list of files
 BODY = 8_000  # of a body; with ids for twenty of them, what a client takes from a tool is not far
 DETAILS = 20  # entries of a detail
 MARK = mark("")[:-1]  # how what stands for a secret begins
+TAKEN_OUT = "; what looked like a secret was taken out"
 INDENT = 24  # columns of a line's own indentation that are kept
 NOTHING = "Nothing that is remembered here fits; try other words, a file, a function, or fewer restrictions."
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The answer of a tool, as text and as data."""
-
-    text: str
-    structured: Mapping[str, Any]
+FIND_HINT = 'memory_search("...") finds ids; other projects are reached from the command line: foreword show ID'
 
 
 def answer(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the answer to a call; an error says how to call it right."""
     try:
-        result = _call(app, body)
+        return {"text": _call(app, body), "failed": False}
     except ForewordError as exc:
-        return {"text": f"{exc}; {exc.hint}", "structured": None, "failed": True}
-    note = {} if "redacted" in result.structured else {"note": render.HISTORY}
-    return {"text": result.text, "structured": {**note, **result.structured}, "failed": False}
+        return {"text": f"{exc}; {exc.hint}", "failed": True}
 
 
-def _call(app: App, body: Mapping[str, Any]) -> Answer:
+def _call(app: App, body: Mapping[str, Any]) -> str:
     name, sent = body.get("tool"), body.get("caller")
     if not isinstance(name, str) or name not in TOOLS:
         raise BadRequest(unknown(str(name)), hint="call one of these")
@@ -78,204 +68,117 @@ def search(
     *,
     query: str,
     kinds: Sequence[str] = (),
-    project: str = "",
     since: str = "",
     limit: int = 10,
     compact: bool = False,
-) -> Answer:
+) -> str:
     """Return the memories that match *query*, best first."""
-    _refuse_other_project(app.projects, caller.project, project)
     now = app.now()
-    found = app.context.search(
-        query, project=caller.project, kinds=kinds, since=_since(since, now=now), limit=limit, now=now
-    )
-    problems = [render.neutral(each, width=LINE) for each in found.problems]
+    after = parse_since(since, now=now) if since.strip() else 0.0
+    found = app.context.search(query, project=caller.project, kinds=kinds, since=after, limit=limit, now=now)
     if compact:
         lines = [serialize.compact(each, now)["line"] for each in found.ranked]
     else:
         weights = dict.fromkeys(content_words(query), 1.0)
         notes = [note_of(each.memory, now=now, weights=weights) for each in found.ranked]
         lines = [render.line(each, layer="answer") for each in notes]
-    name = _name(caller.project)
-    text = _framed(f"{len(lines)} found in {name}", lines, more="memory_get shows all") if lines else NOTHING
-    results = [{**_entry(each.memory), "age": render.age(now - each.memory.created)} for each in found.ranked]
-    scored = [{**result, "score": round(each.score, 4)} for result, each in zip(results, found.ranked, strict=True)]
-    return Answer(
-        text="\n".join((text, *(f"note: {each}" for each in problems))),
-        structured={"project": name, "results": scored, "problems": problems},
-    )
+    text = _framed(f"{len(lines)} found in {_name(caller)}", lines, more="memory_get shows all") if lines else NOTHING
+    return "\n".join((text, *(f"note: {render.neutral(each, width=LINE)}" for each in found.problems)))
 
 
-def get(app: App, caller: Caller, *, ids: Sequence[str]) -> Answer:
+def get(app: App, caller: Caller, *, ids: Sequence[str]) -> str:
     """Return all of these memories, and record that they were fetched."""
     wanted = list(dict.fromkeys(id.strip() for id in ids))
     known = {memory.id: memory for memory in _visible(app, caller, wanted)}
-    missing = [render.neutral(id, width=64) for id in wanted if id not in known]
-    if not known:
-        raise NotFound(
-            f"no memory of this project has the id {', '.join(missing)[:200]}",
-            hint='memory_search("...") finds ids; other projects are reached from the command line: foreword show ID',
-        )
-    app.store.memories.record_access(known, how="get", at=app.now(), session=caller.session)
+    missing = _missing(wanted, known)
     now = app.now()
-    links = {id: _within(app, caller, app.store.memories.links(id)) for id in known}
-    records = [_whole(memory, links[id], now=now) for id, memory in known.items()]
-    text = _framed(f"{len(records)} of {_name(caller.project)}", records)
-    if missing:
-        text += f"\nnot found here: {', '.join(missing)}"
-    return Answer(
-        text=text,
-        structured={
-            "memories": [_data(memory, links[id]) for id, memory in known.items()],
-            "missing": missing,
-        },
-    )
+    app.store.memories.record_access(known, how="get", at=now, session=caller.session)
+    records = [_whole(memory, _links(app, caller, memory), now=now) for memory in known.values()]
+    return "\n".join((_framed(f"{len(records)} of {_name(caller)}", records), *missing))
 
 
-def timeline(app: App, caller: Caller, *, id: str = "", query: str = "", limit: int = 5) -> Answer:
+def timeline(app: App, caller: Caller, *, id: str = "", query: str = "", limit: int = 5) -> str:
     """Return what came before and after a memory in its project."""
     if bool(id.strip()) == bool(query.strip()):
         raise BadRequest("a timeline needs either an id or a query", hint='{"id": "dec-..."} or {"query": "words"}')
     if id.strip():
-        seen = _visible(app, caller, [id.strip()])
-        if not seen:
-            raise NotFound(
-                f"no memory of this project has the id {render.neutral(id, width=64)}",
-                hint='memory_search("...") finds ids',
-            )
-        middle = seen[0]
+        middle = _one(app, caller, id)
     else:
         best = app.context.search(query, project=caller.project, limit=1, now=app.now()).ranked
         if not best:
-            return Answer(text=NOTHING, structured={"id": "", "entries": []})
+            return NOTHING
         middle = best[0].memory
     before, after = app.store.memories.neighbours(middle, scope=caller.project.scope, limit=limit)
-    rows = [("before", each) for each in before] + [("here", middle)] + [("after", each) for each in after]
-    lines = [
-        f"{'>' if place == 'here' else '-'} {_minute(each)} {render.named(each)} | {_title(each)}"
-        for place, each in rows
-    ]
-    entries = [
-        {"id": each.id, "kind": _kind(each), "title": _title(each), "at": _minute(each), "place": place}
-        for place, each in rows
-    ]
-    text = _framed(f"before and after {middle.id} in {_name(caller.project)}, UTC", lines, more="memory_get shows all")
-    return Answer(text=text, structured={"id": middle.id, "entries": entries})
+    lines = []
+    for each in (*before, middle, *after):
+        at = _time(each.created, "%Y-%m-%d %H:%M")
+        lines.append(f"{'>' if each is middle else '-'} {at} {render.named(each)} | {_title(each)}")
+    return _framed(f"before and after {middle.id} in {_name(caller)}, UTC", lines, more="memory_get shows all")
 
 
-def context(app: App, caller: Caller, *, query: str = "", scope: str = "", category: str = "") -> Answer:
+def context(app: App, caller: Caller, *, query: str = "") -> str:
     """Return the context that matters now, within the window's budget; an empty one says why."""
-    result = handlers.answer_question(
-        app,
-        query,
-        project=caller.project,
-        session=caller.window,
-        host=caller.host,
-        scope=scope,
-        kinds=CATEGORIES.get(category, ()),
-    )
-    data = {name: result[name] for name in ("context", "tokens", "budget", "why")}
+    result = handlers.answer_question(app, query, project=caller.project, session=caller.window, host=caller.host)
     more = "; memory_search is free" if result.get("reason") == "used" else ""
-    return Answer(text=result["context"] or f"Nothing to tell: {result['why']}{more}.", structured=data)
+    return result["context"] or f"Nothing to tell: {result['why']}{more}."
 
 
-def remember(
-    app: App,
-    caller: Caller,
-    *,
-    kind: str,
-    title: str,
-    body: str = "",
-    why: str = "",
-    fixed_by: str = "",
-    files: Sequence[str] = (),
-    functions: Sequence[str] = (),
-    tags: Sequence[str] = (),
-) -> Answer:
+def remember(app: App, caller: Caller, *, kind: str, title: str, why: str = "", fixed_by: str = "", **more: Any) -> str:
     """Keep what an agent writes with the agent's trust: whatever its kind, it does not become the user's rule."""
     detail = {name: text for name, text in (("why", why), ("fixed_by", fixed_by)) if text.strip()}
-    lists = {"files": list(files), "functions": list(functions), "tags": list(tags)}
-    return _keep(app, caller, {"kind": kind, "title": title, "body": body, "detail": detail, **lists})
+    return _keep(app, caller, {"kind": kind, "title": title, "detail": detail, **more})
 
 
-def handoff(
-    app: App,
-    caller: Caller,
-    *,
-    message: str,
-    next: Sequence[str] = (),
-    blockers: Sequence[str] = (),
-    questions: Sequence[str] = (),
-    files: Sequence[str] = (),
-) -> Answer:
-    """Keep the state of the work, for the next session."""
+def handoff(app: App, caller: Caller, *, message: str, files: Sequence[str] = (), **lists: Sequence[str]) -> str:
+    """Keep the state of the work, for the next session: a message, and lists of next steps, blockers and questions."""
     title, _, body = message.strip().partition("\n")
-    open_ones = (("next", next), ("blockers", blockers), ("questions", questions))
-    detail = {name: list(each) for name, each in open_ones if each}
+    detail = {name: list(items) for name, items in lists.items() if items}
     values = {"kind": "handoff", "title": title, "body": body.strip("\n"), "detail": detail, "files": list(files)}
     return _keep(app, caller, values)
 
 
-def forget(app: App, caller: Caller, *, ids: Sequence[str], why: str) -> Answer:
+def revise(app: App, caller: Caller, *, id: str, **values: Any) -> str:
+    """Put a memory of this project into other words, unless the user said it."""
+    memory = _one(app, caller, id)
+    ask = f"ask the user to run `foreword revise {memory.id}`"
+    if memory.scope != caller.project.scope:
+        raise BadRequest(f"{memory.id} counts in other projects too", hint=ask)
+    if memory.status != "active":
+        raise BadRequest(f"{memory.id} is {memory.status}", hint="keep what is true now with memory_remember")
+    if is_the_users(memory):
+        raise BadRequest(f"{memory.id} is what the user said", hint=ask)
+    changes = requests.changes(values)
+    edits.revise_memory(app, memory, changes, who="agent", why=f"{caller.host or caller.client or 'agent'}: ")
+    taken_out = TAKEN_OUT if MARK in dumps([*changes.values()]) else ""
+    return f"{memory.id} is revised; its old text is in the log{taken_out}."
+
+
+def forget(app: App, caller: Caller, *, ids: Sequence[str], why: str) -> str:
     """Forget what agents, tools and imports wrote; what the user said is discarded, for the user to decide."""
     wanted = list(dict.fromkeys(id.strip() for id in ids))
     own = {each.id: each for each in app.store.memories.get(wanted) if each.scope == caller.project.scope}
-    missing = [render.neutral(id, width=64) for id in wanted if id not in own]
+    missing = _missing(wanted, own)
     users = [each for each in own.values() if each.trust == "user"]
-    theirs = [each.id for each in own.values() if each.trust != "user"]
-    if not own:
-        raise NotFound(
-            f"no memory of this project has the id {', '.join(missing)[:200]}", hint='memory_search("...") finds ids'
-        )
-    for each in users:
-        if each.status == "discarded":
-            continue
-        one = MemoryChange("discard", redact(why), changed=((each, replace(each, status="discarded")),))
-        app.store.audit.apply([one], who="agent", at=app.now())
-    receipt = handlers.forget_memories(app, {"ids": theirs, "why": why}, who="agent") if theirs else {}
-    lines = [f"{', '.join(theirs)} forgotten for good; no copy is left"] if theirs and not receipt["left"] else []
-    lines += [f"{', '.join(theirs)} forgotten; see `left` in the receipt"] if theirs and receipt["left"] else []
-    for each in users:
-        lines.append(
-            f"{each.id} is what the user said: it is set aside, can be undone, and the user can remove it "
-            f"for good with `foreword forget {each.id}`"
-        )
-    lines += [f"not found here: {', '.join(missing)}"] if missing else []
-    data = {"forgotten": theirs, "put_aside": [each.id for each in users], "missing": missing, "receipt": receipt}
-    return Answer(text=".\n".join(lines) + ".", structured=data)
+    discarded = [
+        MemoryChange("discard", redact(why), changed=((each, replace(each, status="discarded")),))
+        for each in users
+        if each.status != "discarded"
+    ]
+    app.store.audit.apply(discarded, who="agent", at=app.now())
+    lines = []
+    if theirs := [each.id for each in own.values() if each.trust != "user"]:
+        left = handlers.forget_memories(app, {"ids": theirs, "why": why}, who="agent")["left"]
+        state = f"forgotten, but copies are left: {left}" if left else "forgotten for good; no copy is left"
+        lines.append(f"{', '.join(theirs)} {state}")
+    lines += [
+        f"{each.id} is what the user said: it is set aside, can be undone, and the user can remove it for good with "
+        f"`foreword forget {each.id}`"
+        for each in users
+    ]
+    return "\n".join((*lines, *missing))
 
 
-def revise(app: App, caller: Caller, *, id: str, **values: Any) -> Answer:
-    """Put a memory of this project into other words, or propose some to the user where the user said it."""
-    wanted = id.strip()
-    found = [memory for memory in _visible(app, caller, [wanted]) if memory.status not in ("proposed", "forgotten")]
-    if not found:
-        raise NotFound(
-            f"no memory of this project has the id {render.neutral(wanted, width=64)}",
-            hint='memory_search("...") finds ids',
-        )
-    [memory] = found
-    if memory.scope != caller.project.scope:
-        raise BadRequest(
-            f"{memory.id} counts in other projects too", hint=f"the user changes it: `foreword revise {memory.id}`"
-        )
-    source = caller.host or caller.client or "agent"
-    changes = requests.changes(values)
-    done = revise_for_agent(app, memory, changes, source=source, session=caller.session)
-    redacted = MARK in dumps([*changes.values()])
-    data = {"id": memory.id, "kind": _kind(done.memory), "title": _title(done.memory), "redacted": redacted}
-    if isinstance(done, Proposed) and not done.waits:
-        text = f"the user has seen this proposal for {memory.id} before, and decided; it is not made again"
-    elif isinstance(done, Proposed):
-        text = f"the user said {memory.id}: yours is a proposal that waits for a yes in `foreword review`; until then"
-        text += " it stays as it is"
-    else:
-        text = f"{memory.id} is revised; its old text is in the log"
-    text += "; what looked like a secret was taken out" if redacted else ""
-    return Answer(text=text + ".", structured={**data, "proposed": isinstance(done, Proposed)})
-
-
-TOOLS: Mapping[str, Callable[..., Answer]] = {
+TOOLS: Mapping[str, Callable[..., str]] = {
     "memory_search": search,
     "memory_get": get,
     "memory_timeline": timeline,
@@ -296,77 +199,48 @@ def checked(name: str, arguments: Any) -> dict[str, Any]:
     Two slips of models are let pass: a single text for a list of texts, and null for what may be left out.
     """
     schema = BY_NAME[name]["inputSchema"]
-    fields = schema["properties"]
+    fields, needed = schema["properties"], schema.get("required", ())
+    usage = f"call {name}({', '.join(field if field in needed else f'{field}?' for field in fields)})"
     if not isinstance(arguments, dict):
-        raise BadRequest("the arguments must be an object", hint=_usage(name))
-    fitting: dict[str, Any] = {}
-    for field, item in arguments.items():
-        if field not in fields:
-            raise BadRequest(f"{name} has no argument {str(field)[:60]!r}", hint=_usage(name))
-        if item is not None:
-            fitting[field] = _fitting(field, item, fields[field], name)
-    for field in schema.get("required", ()):
-        if field not in fitting:
-            raise BadRequest(f"{name} needs `{field}`", hint=_usage(name))
-    return fitting
+        raise BadRequest("the arguments must be an object", hint=usage)
+    sent = {str(field): item for field, item in arguments.items() if item is not None}
+    if other := [field for field in sent if field not in fields]:
+        raise BadRequest(f"{name} has no argument {other[0][:60]!r}", hint=usage)
+    if absent := [field for field in needed if field not in sent]:
+        raise BadRequest(f"{name} needs `{absent[0]}`", hint=usage)
+    return {field: _fitting(field, item, fields[field], usage) for field, item in sent.items()}
 
 
-def _fitting(field: str, item: Any, rule: Mapping[str, Any], name: str) -> Any:
+def _fitting(field: str, item: Any, rule: Mapping[str, Any], usage: str) -> Any:
     kind = rule["type"]
     if kind == "array":
         items = [item] if isinstance(item, str) else item
-        if not isinstance(items, list) or not rule.get("minItems", 0) <= len(items) <= rule["maxItems"]:
-            least = rule.get("minItems", 0)
-            raise BadRequest(f"`{field}` must be a list of {least} to {rule['maxItems']} texts", hint=_usage(name))
-        return [_fitting(field, each, rule["items"], name) for each in items]
+        if not isinstance(items, list) or not rule["minItems"] <= len(items) <= rule["maxItems"]:
+            raise BadRequest(f"`{field}` must be a list of {rule['minItems']} to {rule['maxItems']} texts", hint=usage)
+        return [_fitting(field, each, rule["items"], usage) for each in items]
     if kind == "boolean" and not isinstance(item, bool):
-        raise BadRequest(f"`{field}` must be true or false", hint=_usage(name))
+        raise BadRequest(f"`{field}` must be true or false", hint=usage)
     if kind == "integer":
-        if isinstance(item, bool) or not isinstance(item, (int, float)) or item % 1 != 0:
-            raise BadRequest(f"`{field}` must be a whole number", hint=_usage(name))
-        if not rule["minimum"] <= item <= rule["maximum"]:
-            raise BadRequest(f"`{field}` must be from {rule['minimum']} to {rule['maximum']}", hint=_usage(name))
+        whole = isinstance(item, (int, float)) and not isinstance(item, bool) and item % 1 == 0
+        if not whole or not rule["minimum"] <= item <= rule["maximum"]:
+            limits = f"{rule['minimum']} to {rule['maximum']}"
+            raise BadRequest(f"`{field}` must be a whole number from {limits}", hint=usage)
         return int(item)
-    if kind == "string":
-        return _text(field, item, rule, name)
-    return item
-
-
-def _text(field: str, item: Any, rule: Mapping[str, Any], name: str) -> str:
+    if kind != "string":
+        return item
     if not isinstance(item, str):
-        raise BadRequest(f"`{field}` must be text", hint=_usage(name))
+        raise BadRequest(f"`{field}` must be text", hint=usage)
     text = storable(item)
     if "enum" in rule and text not in rule["enum"]:
         raise BadRequest(f"`{field}` cannot be {text[:60]!r}", hint=f"one of {', '.join(rule['enum'])}")
     if rule.get("minLength") and not text.strip():
-        raise BadRequest(f"`{field}` must not be empty", hint=_usage(name))
+        raise BadRequest(f"`{field}` must not be empty", hint=usage)
     if len(text) > rule.get("maxLength", len(text)):
         raise BadRequest(f"`{field}` has at most {rule['maxLength']} characters", hint="say it shorter")
     return text
 
 
-def _usage(name: str) -> str:
-    """Return how a tool is called, in a line."""
-    schema = BY_NAME[name]["inputSchema"]
-    needed = schema.get("required", ())
-    names = [field if field in needed else f"{field}?" for field in schema["properties"]]
-    return f"call {name}({', '.join(names)})"
-
-
-def _since(text: str, *, now: float) -> float:
-    return since(text, now=now) if text.strip() else 0.0
-
-
-def _refuse_other_project(registry: ProjectRegistry, own: Project, name: str) -> None:
-    """Refuse any project but the session's own and its aliases: what lies in others is nobody's business here."""
-    if not name.strip() or name in (own.key, own.name, own.root) or registry.key(name) == own.key:
-        return
-    if name.startswith("/") and registry.at(name).key == own.key:
-        return
-    raise BadRequest(
-        f"only this session's own project ({_name(own)}) can be searched here",
-        hint="leave `project` out; the user reaches others with `foreword search --project PATH`",
-    )
+# ---- what this project may see
 
 
 def _visible(app: App, caller: Caller, ids: Sequence[str]) -> tuple[Memory, ...]:
@@ -375,18 +249,31 @@ def _visible(app: App, caller: Caller, ids: Sequence[str]) -> tuple[Memory, ...]
     return tuple(memory for memory in app.store.memories.get(list(ids)) if memory.scope in scopes)
 
 
-def _within(app: App, caller: Caller, links: Sequence[Link]) -> tuple[Link, ...]:
+def _one(app: App, caller: Caller, id: str) -> Memory:
+    seen = _visible(app, caller, [id.strip()])
+    _missing([id.strip()], {memory.id: memory for memory in seen})
+    return seen[0]
+
+
+def _missing(wanted: Sequence[str], known: Mapping[str, Memory]) -> list[str]:
+    """Return a line about the ids that are not known here; raise NotFound where none is."""
+    missing = ", ".join(render.neutral(id, width=64) for id in wanted if id not in known)
+    if not known:
+        raise NotFound(f"no memory of this project has the id {missing[:200]}", hint=FIND_HINT)
+    return [f"not found here: {missing}"] if missing else []
+
+
+def _links(app: App, caller: Caller, memory: Memory) -> list[Link]:
     """Return the links both ends of which this project may see."""
-    ends = {
-        memory.id for memory in _visible(app, caller, [end for link in links for end in (link.source, link.target)])
-    }
-    return tuple(link for link in links if {link.source, link.target} <= ends)
+    links = app.store.memories.links(memory.id)
+    ends = {each.id for each in _visible(app, caller, [end for link in links for end in (link.source, link.target)])}
+    return [link for link in links if {link.source, link.target} <= ends]
 
 
 # ---- writing
 
 
-def _keep(app: App, caller: Caller, values: Mapping[str, Any]) -> Answer:
+def _keep(app: App, caller: Caller, values: Mapping[str, Any]) -> str:
     """Keep a memory once: the same again is the same memory, seen once more."""
     title = redact(str(values["title"])).strip()
     uid = agent_memory_uid(project=caller.project.key, kind=str(values["kind"]), title=title)
@@ -406,11 +293,7 @@ def _keep(app: App, caller: Caller, values: Mapping[str, Any]) -> Answer:
     }
     [kept] = handlers.add_memories(app, memory)["memories"]
     redacted = MARK in dumps([kept[name] for name in (*values, "detail")])  # also what was hidden before it came here
-    text = f"{kept['id']} is kept{' (seen before)' if 'created' in again else ''}"
-    if redacted:
-        text += "; what looked like a secret was taken out"
-    data = {"id": kept["id"], "kind": kept["kind"], "title": render.neutral(kept["title"], width=TITLE)}
-    return Answer(text=text + ".", structured={**data, "redacted": redacted})
+    return f"{kept['id']} is kept{' (seen before)' if 'created' in again else ''}{TAKEN_OUT if redacted else ''}."
 
 
 # ---- rendering
@@ -422,52 +305,26 @@ def _framed(about: str, lines: Sequence[str], *, more: str = "") -> str:
 
 
 def _whole(memory: Memory, links: Sequence[Link], *, now: float) -> str:
-    """One record: its head at the margin, everything else set in, so that no text can pass for another record."""
-    when = f"{render.ago(now - memory.created)}, {_date(memory)}"
+    """Return one record: its head at the margin, the rest set in, so that no text can pass for another record."""
+    when = f"{render.ago(now - memory.created)}, {_time(memory.created)}"
     head = f"{render.named(memory)} | {_title(memory)} | {when} | said by {render.said_by(memory)}"
-    rows = [head, *(f"  | {line}" for line in _lines(memory.body))]
-    rows += [f"  {name}: {text}" for name, text in _facts(memory, links).items()]
-    return "\n".join(rows)
-
-
-def _facts(memory: Memory, links: Sequence[Link]) -> dict[str, str]:
-    lists = {name: _joined(each) for name, each in (("files", memory.files), ("functions", memory.functions))}
-    often = f"{memory.seen}x, last {_day(memory.confirmed)}" if memory.seen > 1 else ""
+    seen = f"{memory.seen}x, last {_time(memory.confirmed)}" if memory.seen > 1 else ""
     status = "" if memory.status == "active" else " by ".join(filter(None, (memory.status, memory.superseded_by)))
     facts = {
-        **{name: _joined(each) for name, each in _detail(memory).items()},
-        **lists,
+        **_detail(memory),
+        "files": _joined(memory.files),
+        "functions": _joined(memory.functions),
         "tags": _joined(memory.tags),
-        "seen": often,
+        "seen": seen,
         "status": status,
-        "links": "; ".join(_links(links)),
+        "links": _joined([f"{link.source} {link.relation} {link.target}" for link in links]),
     }
-    return {name: text for name, text in facts.items() if text}
-
-
-def _data(memory: Memory, links: Sequence[Link]) -> dict[str, Any]:
-    """The record as data, its texts quoted as in the text: some clients show their model this instead."""
-    return {
-        **_entry(memory),
-        "body": "\n".join(_lines(memory.body)),
-        "detail": {name: list(each) for name, each in _detail(memory).items()},
-        "files": _neutrals(memory.files),
-        "functions": _neutrals(memory.functions),
-        "tags": _neutrals(memory.tags),
-        "said_by": render.said_by(memory),
-        "trust": memory.trust,
-        "seen": memory.seen,
-        "status": memory.status,
-        "links": _links(links),
-    }
-
-
-def _entry(memory: Memory) -> dict[str, Any]:
-    return {"id": memory.id, "kind": _kind(memory), "title": _title(memory), "date": _date(memory)}
+    rows = [head, *(f"  | {line}" for line in _lines(memory.body))]
+    return "\n".join((*rows, *(f"  {name}: {text}" for name, text in facts.items() if text)))
 
 
 def _lines(body: str) -> list[str]:
-    """A body line by line, each unable to be anything but a line of it; where it is long, its beginning."""
+    """Return a body line by line, each unable to be anything but a line of it; where it is long, its beginning."""
     lines = []
     for line in body[:BODY].splitlines():
         bare = line.lstrip(" \t")
@@ -477,49 +334,27 @@ def _lines(body: str) -> list[str]:
     return lines
 
 
-def _detail(memory: Memory) -> dict[str, tuple[str, ...]]:
-    """What a kind has of its own, as texts; what is no text, or under a name that is none, is left out."""
-    found: dict[str, tuple[str, ...]] = {}
+def _detail(memory: Memory) -> dict[str, str]:
+    """Return what a kind has of its own; what is no text, or under a name that is none, is left out."""
+    found: dict[str, str] = {}
     for name, item in list(memory.detail.items())[:DETAILS]:
-        texts = [
-            each for each in (item if isinstance(item, list) else [item]) if isinstance(each, str) and each.strip()
-        ]
-        if texts and name.isidentifier() and name.isascii() and len(name) <= 40:
-            found[name] = tuple(_neutrals(texts))
+        texts = [each for each in (item if isinstance(item, list) else [item]) if isinstance(each, str)]
+        if name.isidentifier() and name.isascii() and len(name) <= 40:
+            found[name] = _joined(texts)
     return found
 
 
-def _links(links: Sequence[Link]) -> list[str]:
-    return [render.neutral(f"{link.source} {link.relation} {link.target}", width=120) for link in links]
-
-
-def _neutrals(texts: Sequence[str]) -> list[str]:
-    return [text for each in texts if (text := render.neutral(each, width=LINE))]
-
-
 def _joined(texts: Sequence[str]) -> str:
-    return "; ".join(_neutrals(texts))
+    return "; ".join(text for each in texts if (text := render.neutral(each, width=LINE)))
 
 
 def _title(memory: Memory) -> str:
     return (render.neutral(memory.title, width=TITLE) or "(untitled)").replace("|", "/")
 
 
-def _kind(memory: Memory) -> str:
-    return memory.kind if memory.kind in KINDS else "note"
+def _name(caller: Caller) -> str:
+    return render.neutral(caller.project.name, width=60) or "this project"
 
 
-def _name(project: Project) -> str:
-    return render.neutral(project.name, width=60) or "this project"
-
-
-def _date(memory: Memory) -> str:
-    return _day(memory.created)
-
-
-def _day(at: float) -> str:
-    return time.strftime("%Y-%m-%d", time.gmtime(at))
-
-
-def _minute(memory: Memory) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.gmtime(memory.created))
+def _time(at: float, form: str = "%Y-%m-%d") -> str:
+    return time.strftime(form, time.gmtime(at))

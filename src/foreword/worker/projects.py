@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from foreword import policy
-from foreword.audit import MemoryChange
 from foreword.capture.parse import project_at
 from foreword.capture.payload import HookCall
 from foreword.errors import BadRequest, NotFound, StoreError
@@ -25,8 +24,6 @@ from foreword.models import (
     Project,
     ProjectContents,
     Session,
-    moved,
-    texts,
 )
 from foreword.policy import LISTS, Policy, chosen, listed
 from foreword.redact import redact
@@ -41,10 +38,8 @@ T = TypeVar("T", HookCall, Injection, Session, Event, Change, Memory)
 
 FRESH = 2.0  # seconds: a new remote or `git init` counts after this
 MOST_FOLDERS = 1000  # folders whose project is kept in memory
-MERGE_SECONDS = 30.0  # what was read before a merge is written long before that
 SEEN_EVERY = 3600.0  # seconds until it is stored again that a project was seen
-FACTS = ("role", "contracts", "depends_on", "related")
-MOST_FACTS = 20  # of one kind
+FACTS = ("role", "contracts", "depends_on")
 LIST_HINT = "`foreword project list` shows all of them"
 
 
@@ -57,7 +52,6 @@ class ProjectRegistry:
         self._raw: dict[str, str] = {}  # root -> its key before aliases
         self._seen: dict[tuple[str, str], float] = {}  # key and root -> when that was stored
         self._unstored: dict[tuple[str, str], Project] = {}
-        self._merged: dict[str, tuple[float, str]] = {}  # key -> until when, into which
         self._storing = threading.Lock()  # whoever finds nothing to store may read what another has just stored
 
     # -- lookups ------------------------------------------------------------------------------------------------
@@ -76,13 +70,6 @@ class ProjectRegistry:
     def seen_at(self, folder: str) -> Project:
         """Return the project of a folder where something is about to be kept."""
         project = self.at(folder)
-        self.saw(project)
-        return project
-
-    def writable_at(self, folder: str) -> Project:
-        """Return the project of a folder, or raise BadRequest where nothing may be kept."""
-        project = self.at(folder)
-        self.refuse_to_write(project)
         self.saw(project)
         return project
 
@@ -161,25 +148,16 @@ class ProjectRegistry:
             self._unstored[key, root] = Project(key=key, name=project.name if key == project.key else "", root=root)
 
     def store_seen(self) -> None:
-        """Store which projects were seen, and bring along what came for a merged project since its merge."""
-        store = self._services.store
+        """Store which projects were seen."""
         with self._storing:
-            if self._unstored:
-                seen, self._unstored = self._unstored, {}
-                try:
-                    store.projects.see(list(seen.values()), at=self._services.now())
-                except StoreError:
-                    for place in seen:  # it is stored when something happens there again
-                        self._seen.pop(place, None)
-                    raise
-            for key, (until, into) in tuple(self._merged.items()):
-                store.projects.merge_late_rows(key, into=into)
-                if time.monotonic() > until:
-                    del self._merged[key]
-
-    def merged(self, key: str, *, into: str) -> None:
-        """Look for a while for what was on its way to a project that became another."""
-        self._merged[key] = (time.monotonic() + MERGE_SECONDS, into)
+            seen, self._unstored = self._unstored, {}
+            try:
+                if seen:
+                    self._services.store.projects.see(list(seen.values()), at=self._services.now())
+            except StoreError:
+                for place in seen:  # it is stored when something happens there again
+                    self._seen.pop(place, None)
+                raise
 
 
 # ---- handlers
@@ -194,19 +172,24 @@ def list_projects(app: App) -> dict[str, Any]:
 
 def show_project(app: App, *, of: str = "", project_path: str = "") -> dict[str, Any]:
     """Return all that is known of one project, and what might be done about it."""
-    project = _named(app, of) if of else app.projects.at(project_path)
+    if of:
+        project = app.projects.at(of) if of.startswith("/") else app.projects.named(_key(app, of))
+    else:
+        project = app.projects.at(project_path)
     known, held = _known(app)
     aliases = sorted(key for key, each in known.items() if each.alias_of == project.key)
     row = _row(project.key, known, held)
     roots = [root for key in (project.key, *aliases) if key in known for root in known[key].roots]
-    facts = next(
-        (
-            each
-            for each in app.store.memories.get_by_uid([_uid(project.key)])
-            if (each.status, each.scope) == ("active", project.scope)
-        ),
-        None,
-    )
+    uid = f"prj:{project.key}"  # of the memory that describes it
+    same = app.store.memories.get_by_uid([uid])
+    facts = next((each for each in same if (each.status, each.scope) == ("active", project.scope)), None)
+    # Other keys of the same folder: a remote that came or changed, a repository that was made.
+    hints = [
+        f"this folder was known as {key} ({held[key].memories} memories): `foreword project merge {key}`"
+        for key, each in known.items()
+        if project.root and project.root in each.roots and key in held and held[key].memories
+        if app.projects.key(key) != project.key
+    ]
     return {
         **row,
         "name": row["name"] or project.name,
@@ -214,85 +197,69 @@ def show_project(app: App, *, of: str = "", project_path: str = "") -> dict[str,
         "kinds": dict(held[project.key].kinds) if project.key in held else {},
         "aliases": aliases,
         "facts": {name: facts.detail[name] for name in FACTS if facts and facts.detail.get(name)},
-        "memory": facts.id if facts else "",
+        "uid": uid,
         "switches": _switches(app, project, aliases),
-        "hints": _hints(app, project, known, held),
+        "hints": hints,
     }
 
 
-def describe_project(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Set a project's role, contracts, dependencies and related projects, kept as one memory; or its name."""
+def rename_project(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a project the name that people call it by."""
     project = app.projects.at(requests.text(body, "project_path"))
-    facts = {name: _fact(app, name, body, project) for name in FACTS if body.get(name) is not None}
     name = redact(requests.text(body, "name")).strip()
-    if not facts and not name:
-        raise BadRequest("nothing is to be set", hint="give --role, --contract, --depends-on, --related or --name")
-    if name:
-        app.projects.saw(project)
-        app.projects.store_seen()
-        app.store.projects.rename(project.key, name)
-    if facts:
-        app.projects.refuse_to_write(project)
-        _keep_facts(app, project, facts)
+    if not name:
+        raise BadRequest("nothing is to be set", hint="give --role, --contract, --depends-on or --name")
+    _see(app, project)
+    app.store.projects.rename(project.key, name)
     return show_project(app, of=project.key)
 
 
-def add_alias(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Let another folder or key count as this project from now on."""
-    project = app.projects.at(requests.text(body, "project_path"))
+def alias_project(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Let another folder or key count as this project from now on; with `off`, as itself again."""
     other = _other_key(app, body)
-    _refuse_other(app, other, project)
-    has = app.store.projects.row_counts(other)
-    if has["memories"] or has["sessions"]:
-        raise BadRequest(
-            f"{other} has {has['memories']} memories and {has['sessions']} sessions of its own",
-            hint=f"`foreword project merge {other}` moves them here",
-        )
-    app.projects.saw(project)
-    app.projects.store_seen()
-    entry = app.store.projects.alias(other, of=project.key, who="user", at=app.now())
-    return {"alias": other, "of": project.key, "entry": entry.number}
-
-
-def remove_alias(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Let a folder or key count as itself again; what was kept meanwhile stays where it is."""
-    other = _other_key(app, body)
-    before = app.projects.key(other)
-    if before == other:
-        raise BadRequest(f"{other} is no alias", hint="`foreword project show` lists a project's aliases")
-    entry = app.store.projects.alias(other, of="", who="user", at=app.now())
-    return {"alias": other, "of": "", "was": before, "entry": entry.number}
+    if body.get("off"):
+        if app.projects.key(other) == other:
+            raise BadRequest(f"{other} is no alias", hint="`foreword project show` lists a project's aliases")
+        of = ""  # what was kept meanwhile stays where it is
+    else:
+        project = app.projects.at(requests.text(body, "project_path"))
+        of = project.key
+        _refuse_other(app, other, project)
+        has = app.store.projects.row_counts(other)
+        if has["memories"] or has["sessions"]:
+            raise BadRequest(
+                f"{other} has {has['memories']} memories and {has['sessions']} sessions of its own",
+                hint=f"`foreword project merge {other}` moves them here",
+            )
+        _see(app, project)
+    entry = app.store.projects.alias(other, of=of, who="user", at=app.now())
+    return {"alias": other, "of": of, "entry": entry.number}
 
 
 def merge_project(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Move everything of another project here, and let its key count as this one; `dry_run` only counts."""
+    """Move everything of another project here, and let its key count as this one."""
     project = app.projects.at(requests.text(body, "project_path"))
     other = _other_key(app, body)
     _refuse_other(app, other, project)
-    store = app.store
-    about = {"from": other, "into": project.key, "name": project.name}
-    if body.get("dry_run"):
-        united = _count_same(app, other, project)
-        return {**about, "rows": dict(store.projects.row_counts(other)), "united": united, "entry": 0}
     if app.imports.is_busy(other, project.key):
         raise BadRequest("an import of one of them is running", hint="wait until it is done, and merge then")
-    app.projects.saw(project)
-    app.projects.store_seen()
+    _see(app, project)
     done = app.extraction.run_alone(
-        lambda: store.projects.merge(other, into=project.key, unite=unite, who="user", at=app.now())
+        lambda: app.store.projects.merge(other, into=project.key, unite=unite, who="user", at=app.now())
     )
-    app.projects.merged(other, into=project.key)
-    return {**about, "rows": dict(done.rows), "united": done.united, "entry": done.entry.number}
+    return {
+        "from": other,
+        "into": project.key,
+        "rows": dict(done.rows),
+        "united": done.united,
+        "entry": done.entry.number,
+    }
 
 
 def unite(known: Memory, other: Memory) -> Memory:
     """Return one memory of two that say the same in merged projects, with the evidence of both."""
     older, newer = sorted((known, other), key=lambda each: each.confirmed)
     both = merge(older, newer)
-    lists = {
-        name: list(dict.fromkeys((*texts(known.detail, name), *texts(other.detail, name))))
-        for name in (("contracts", "depends_on", "related") if known.kind == "project" else ())
-    }
     return replace(
         both,
         created=min(known.created, other.created),
@@ -300,8 +267,12 @@ def unite(known: Memory, other: Memory) -> Memory:
         pinned=known.pinned,
         used=known.used,
         ignored=known.ignored,
-        detail={**both.detail, **{name: items for name, items in lists.items() if items}},
     )
+
+
+def _see(app: App, project: Project) -> None:
+    app.projects.saw(project)
+    app.projects.store_seen()
 
 
 def _known(app: App) -> tuple[Mapping[str, KnownProject], Mapping[str, ProjectContents]]:
@@ -310,19 +281,12 @@ def _known(app: App) -> tuple[Mapping[str, KnownProject], Mapping[str, ProjectCo
     return app.projects.known(), app.store.projects.contents()
 
 
-def _named(app: App, name: str) -> Project:
-    """Return the project that a folder, a key or a name counts as."""
-    return app.projects.at(name) if name.startswith("/") else app.projects.named(_key(app, name))
-
-
 def _other_key(app: App, body: Mapping[str, Any]) -> str:
     """Return the key of another project: of a folder by itself, one that is known, or that of a unique name."""
     other = requests.text(body, "other")
     if not other:
         raise BadRequest("another project must be named", hint=f"give its folder or its key; {LIST_HINT}")
-    if other.startswith("/"):
-        return app.projects.raw_key(app.projects.at(other))
-    return _key(app, other)
+    return app.projects.raw_key(app.projects.at(other)) if other.startswith("/") else _key(app, other)
 
 
 def _key(app: App, name: str) -> str:
@@ -342,7 +306,7 @@ def _refuse_other(app: App, other: str, project: Project) -> None:
     if project.key in (other, counted):
         raise BadRequest(f"{other} is this project already", hint=f"name another one; {LIST_HINT}")
     if counted != other:
-        raise BadRequest(f"{other} counts as {counted}", hint=f"`foreword project unalias {other}` first")
+        raise BadRequest(f"{other} counts as {counted}", hint=f"`foreword project alias {other} --off` first")
     theirs, ours = _switches(app, app.projects.named(other), ()), _switches(app, project, ())
     if theirs != ours:
         raise BadRequest(
@@ -373,67 +337,3 @@ def _switches(app: App, project: Project, aliases: Sequence[str]) -> dict[str, b
 
 def _listed(switches: Mapping[str, bool]) -> str:
     return ", ".join(name for name, on in switches.items() if on) or "nothing is off"
-
-
-def _hints(
-    app: App, project: Project, known: Mapping[str, KnownProject], held: Mapping[str, ProjectContents]
-) -> list[str]:
-    """Return the other keys of the same folder: a remote that came or changed, a repository that was made."""
-    return [
-        f"this folder was known as {key} ({held[key].memories} memories): `foreword project merge {key}`"
-        for key, each in known.items()
-        if project.root and project.root in each.roots and key in held and held[key].memories
-        if app.projects.key(key) != project.key
-    ]
-
-
-def _uid(key: str) -> str:
-    return f"prj:{key}"
-
-
-def _fact(app: App, name: str, body: Mapping[str, Any], project: Project) -> str | list[str]:
-    if name == "role":
-        return redact(requests.text(body, "role")).strip()
-    items = [each.strip() for each in requests.texts(body, name) if each.strip()]
-    if len(items) > MOST_FACTS:
-        raise BadRequest(f"`{name}` must be a list of at most {MOST_FACTS} texts", hint="give the most important")
-    return [_related(app, each, project) if name == "related" else redact(each) for each in items]
-
-
-def _related(app: App, name: str, project: Project) -> str:
-    """Return the name of a related project; nothing of its memory is ever shown."""
-    other = _named(app, name)
-    if other.key == project.key:
-        raise BadRequest("a project is not related to itself", hint=f"name another one; {LIST_HINT}")
-    return redact(other.name or other.key)
-
-
-def _keep_facts(app: App, project: Project, facts: Mapping[str, Any]) -> None:
-    uid, now = _uid(project.key), app.now()
-    before = next(iter(app.store.memories.get_by_uid([uid])), None)
-    old = before.detail if before and before.status == "active" else {}
-    detail = {name: item for name, item in {**old, **facts}.items() if item}
-    title, why = str(detail.get("role") or project.name or project.key), f"facts of {project.key}"
-    if before is not None:
-        after = replace(before, title=title, detail=detail, status="active", confirmed=now, superseded_by="")
-        change = MemoryChange("project", why, changed=((before, after),))
-    else:
-        new = Memory("project", title, uid=uid, scope=project.scope, project=project.key, detail=detail)
-        change = MemoryChange("project", why, new=(replace(new, created=now, confirmed=now),))
-    app.store.audit.apply([change], who="user", at=now)
-
-
-def _count_same(app: App, other: str, project: Project) -> int:
-    """Return how many memories of another project this one has as well."""
-    after = same = 0
-    while page := app.store.memories.page(after=after, scopes=(f"project:{other}",)):
-        after = page[-1][0]
-        uids = [
-            moved(each.uid, old=other, new=project.key, kind=each.kind, title=each.title)
-            for _, each in page
-            if each.status == "active"
-        ]
-        same += len(
-            app.store.memories.get_by_uid([uid for uid in uids if project.key in uid or uid.startswith("agent-")])
-        )
-    return same

@@ -1,4 +1,4 @@
-"""Read request bodies into hook calls, memories and import requests; every text is redacted, nonsense is refused."""
+"""Read requests: queries by parameter, bodies into hook calls, memories and imports; every text is redacted."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, cast
 
 from foreword.audit import REVISABLE
@@ -21,6 +22,7 @@ from foreword.redact import redact, redact_all
 if TYPE_CHECKING:
     from foreword.models import Trust
     from foreword.store import Store
+    from foreword.worker.http import Request
 
 
 @dataclass(frozen=True)
@@ -51,21 +53,18 @@ def memory(body: Any, *, find_project: Callable[[str], Project], now: float) -> 
     """Return the memory that a caller wrote, redacted; raise BadRequest for what makes no sense."""
     if not isinstance(body, dict):
         raise BadRequest("a memory is a JSON object", hint="send {kind, title, …}")
-    kind, title = _kind(body.get("kind")), body.get("title")
-    if not isinstance(title, str) or not title.strip():
-        raise BadRequest("a memory needs a title", hint="say in one line what is worth knowing")
-    source = redact(storable(str(body.get("source") or "user")))
-    trust = _trust(body, source)
-    confidence = _confidence(body.get("confidence", 1.0))
-    scope, project = _scope(body, find_project=find_project)
     clean = redact_all({name: body.get(name) for name in ("title", "body", "tags", "files", "functions", "detail")})
-    when = _when(body, "created") or now
-    seen = body.get("seen", 1)
+    source = redact(storable(str(body.get("source") or "user")))
+    scope, project = _scope(body, find_project=find_project)
+    created = _when(body, "created") or now
+    seen, detail = body.get("seen", 1), clean.get("detail") or {}
     if not isinstance(seen, int) or isinstance(seen, bool) or not 1 <= seen <= 1_000_000:
         raise BadRequest("`seen` must be a whole number from 1 on", hint="leave it out for 1")
+    if not isinstance(detail, dict):
+        raise BadRequest("`detail` must be an object", hint="send {…}, or leave it out")
     return Memory(
-        kind=kind,
-        title=text(clean, "title").strip(),
+        kind=_kind(body.get("kind")),
+        title=_title(clean),
         body=text(clean, "body"),
         uid=redact(str(body.get("uid") or "")),
         scope=scope,
@@ -75,12 +74,12 @@ def memory(body: Any, *, find_project: Callable[[str], Project], now: float) -> 
         functions=texts(clean, "functions"),
         session=redact(str(body.get("session") or "")),
         source=source,
-        trust=trust,
-        confidence=confidence,
+        trust=_trust(body, source),
+        confidence=_confidence(body.get("confidence", 1.0)),
         seen=seen,
-        created=when,
-        confirmed=_when(body, "confirmed") or when,
-        detail=_detail(clean),
+        created=created,
+        confirmed=_when(body, "confirmed") or created,
+        detail=detail,
     )
 
 
@@ -94,9 +93,7 @@ def changes(body: Mapping[str, Any]) -> dict[str, Any]:
     lists = ("tags", "files", "functions")
     changed: dict[str, Any] = {name: (texts if name in lists else text)(clean, name) for name in clean}
     if "title" in changed:
-        changed["title"] = changed["title"].strip()
-        if not changed["title"]:
-            raise BadRequest("a memory needs a title", hint="say in one line what is worth knowing")
+        changed["title"] = _title(clean)
     if "kind" in value:
         changed["kind"] = _kind(value["kind"])
     if "confidence" in value:
@@ -152,11 +149,6 @@ def texts(body: Mapping[str, Any], name: str) -> tuple[str, ...]:
     return tuple(storable(each) for each in value)
 
 
-def tags(body: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """Return the tags that a caller names, each once, redacted."""
-    return tuple(dict.fromkeys(filter(None, (redact(each).strip() for each in texts(body, name)))))
-
-
 def beyond(scope: str) -> str:
     """Return a scope that is wider than a project; empty where the project's own is meant."""
     name = scope.lower()
@@ -170,9 +162,16 @@ def beyond(scope: str) -> str:
 def known(store: Store, id: str, *, hint: str = "`foreword search` finds ids") -> Memory:
     """Return the memory of an id, or raise NotFound."""
     found = store.memories.get([id])
-    if not found:
+    if not found or found[0].status == "forgotten":
         raise NotFound(f"there is no memory {id[:80]!r}", hint=hint)
     return found[0]
+
+
+def _title(body: Mapping[str, Any]) -> str:
+    title = text(body, "title").strip()
+    if not title:
+        raise BadRequest("a memory needs a title", hint="say in one line what is worth knowing")
+    return title
 
 
 def _kind(kind: Any) -> str:
@@ -197,13 +196,6 @@ def _confidence(value: Any) -> float:
     return float(value)
 
 
-def _detail(body: Mapping[str, Any]) -> dict[str, Any]:
-    value = body.get("detail") or {}
-    if not isinstance(value, dict):
-        raise BadRequest("`detail` must be an object", hint="send {…}, or leave it out")
-    return value
-
-
 def _when(body: Mapping[str, Any], name: str) -> float:
     """Return a time in Unix seconds; 0 where there is none."""
     value = body.get(name) or 0.0
@@ -224,3 +216,75 @@ def _scope(body: Mapping[str, Any], *, find_project: Callable[[str], Project]) -
     if project is None:
         raise BadRequest("a project's memory needs `project_path`", hint="send an absolute path")
     return project.scope, project
+
+
+# ---- the query, and the body as JSON
+
+MOST = {"limit": 1000, "budget": 100_000, "days": 36_500}  # of whole numbers in a query
+
+
+def body(request: Request) -> dict[str, Any]:
+    """Return the JSON object in a request's body."""
+    try:
+        found = json.loads(request.body)
+    except (ValueError, RecursionError) as exc:
+        raise BadRequest("the body is not JSON", hint="send one JSON object") from exc
+    if not isinstance(found, dict):
+        raise BadRequest("the body is no JSON object", hint="send one JSON object")
+    return found
+
+
+def last(request: Request) -> str:
+    """Return the id at the end of a path such as /api/memories/ID."""
+    return "/".join(request.path.split("/")[3:])
+
+
+def arguments(handle: Callable[..., object], request: Request) -> dict[str, Any]:
+    """Return the query's values for the keyword parameters of *handle*, each of the type of its default."""
+    found: dict[str, Any] = {}
+    for name, parameter in signature(handle).parameters.items():
+        default = parameter.default
+        if parameter.kind is not Parameter.KEYWORD_ONLY:
+            continue
+        if isinstance(default, bool):
+            found[name] = flag(request, name)
+        elif isinstance(default, int):
+            found[name] = whole(request, name, default, most=MOST.get(name, 1 << 62))
+        elif isinstance(default, float):
+            found[name] = number(request, name, default)
+        elif isinstance(default, tuple):
+            found[name] = items(request, name)
+        else:
+            found[name] = word(request, name)
+    return found
+
+
+def word(request: Request, name: str) -> str:
+    return request.query.get(name, "")
+
+
+def items(request: Request, name: str) -> tuple[str, ...]:
+    """Return the words of a list with commas."""
+    return tuple(each for each in word(request, name).split(",") if each)
+
+
+def flag(request: Request, name: str) -> bool:
+    return word(request, name).lower() in ("1", "true", "yes")
+
+
+def number(request: Request, name: str, default: float = 0.0) -> float:
+    text = word(request, name)
+    try:
+        value = float(text) if text else default
+    except ValueError:
+        value = float("nan")
+    if value != value or abs(value) == float("inf"):  # noqa: PLR0124 - NaN is the one number that is not itself
+        raise BadRequest(f"`{name}` must be a number, not {text[:40]!r}", hint="leave it out for the default")
+    return value
+
+
+def whole(request: Request, name: str, default: int = 0, *, most: int) -> int:
+    value = number(request, name, default)
+    if not min(0, default) <= value <= most or value != int(value):
+        raise BadRequest(f"`{name}` must be a whole number from 0 to {most}", hint="leave it out for the default")
+    return int(value)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from foreword.audit import PAST, AuditEntry, describe
 from foreword.extract.fixes import fate_of
 from foreword.models import Context, Injection, Memory, NoContext, Ranked, Session
 from foreword.recall import render
@@ -51,17 +52,11 @@ def _sentence(trigger: str, got: NoContext) -> str:
 
 def again(record: Injection) -> dict[str, Any]:
     """Return context that was injected before, byte for byte."""
-    return {
-        "context": record.text,
-        "tokens": record.tokens,
-        "budget": record.budget,
-        "layers": dict(record.layers),
-        "skipped": dict(record.skipped),
-        "build_ms": record.build_ms,
-        "injection": record.id if record.text else "",
-        "why": "" if record.text else "nothing was worth injecting when this was first asked in this context window",
-        "reason": "",
-    }
+    same = {name: getattr(record, name) for name in ("tokens", "budget", "build_ms")}
+    why = "" if record.text else "nothing was worth injecting when this was first asked in this context window"
+    layers = {"layers": dict(record.layers), "skipped": dict(record.skipped)}
+    id = record.id if record.text else ""
+    return {"context": record.text, **same, **layers, "injection": id, "why": why, "reason": ""}
 
 
 def injection(record: Injection, *, text: bool) -> dict[str, Any]:
@@ -90,15 +85,6 @@ def rejected(kept: Memory, why: str) -> dict[str, Any]:
     return {"memory": kept.id, "kind": kept.kind, "title": kept.title, "why": why}
 
 
-def goal(kept: Memory) -> dict[str, Any]:
-    """Return a goal as JSON."""
-    return {
-        **{name: getattr(kept, name) for name in ("id", "title", "body", "project", "created")},
-        "status": "done" if kept.detail.get("status") == "done" else "open",
-        "outcome": str(kept.detail.get("outcome") or ""),
-    }
-
-
 def memory(kept: Memory) -> dict[str, Any]:
     """Return a memory as JSON."""
     return {
@@ -109,6 +95,12 @@ def memory(kept: Memory) -> dict[str, Any]:
         "detail": dict(kept.detail),
         **({"asleep": True} if kept.kind == "learning" and kept.confidence < CERTAIN else {}),
     }
+
+
+def entry(logged: AuditEntry) -> dict[str, Any]:
+    """Return an entry of the audit log as JSON, with its verb and memories in words."""
+    words = {"done": PAST.get(logged.what, logged.what), "about": describe(logged)}
+    return {**vars(logged), "memories": list(logged.memories), "patch": dict(logged.patch), **words}
 
 
 def seen_by(session: Session, kept: Memory, *, ended: Mapping[str, float]) -> dict[str, Any]:

@@ -1,5 +1,4 @@
 (comment) @comment
-(block) @block
 (function_definition) @function
 (class_definition) @class
 (decorated_definition) @wrapper

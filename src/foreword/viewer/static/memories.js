@@ -6,10 +6,8 @@ import { doing } from "./memories/doing.js";
 import { fill, make } from "./dom.js";
 import { facets } from "./memories/facets.js";
 import { lastOpened, opened } from "./memories/opened.js";
-import { number, toast, toastTrouble, walkable } from "./parts.js";
+import { number, toastTrouble, walkable } from "./parts.js";
 import { results } from "./memories/results.js";
-import { selected } from "./memories/selected.js";
-import { several } from "./memories/several.js";
 
 export const title = "Memories";
 
@@ -49,8 +47,6 @@ export async function show(root, page) {
   const all = make("a", { href: address(choice, { view: "", id: "" }) }, "All");
   const waiting = make("a", { href: address(choice, { view: "waiting", id: "" }) }, "Waiting for you");
   here.doing = doing(here);
-  here.selected = selected(here);
-  here.several = several(here);
   here.facets = facets(here);
   here.results = results(here);
   here.opened = opened(here);
@@ -70,7 +66,6 @@ export async function show(root, page) {
       make("kbd", { "aria-hidden": "true" }, "/"),
     ),
     make("div", { class: "mem-panes" }, here.facets.node, here.results.node, here.opened.node),
-    here.selected.bar,
   );
   const walk = walkable(here.results.all, { onto: (node) => here.opened.follow(node.dataset.id) });
 
@@ -140,8 +135,6 @@ export async function show(root, page) {
       search.value = choice.q = "";
       return here.results.refresh();
     }
-    if (here.selected.any()) return here.selected.clear();
-    if (here.selected.isTicking()) return here.selected.button.click();
     if (here.opened.isOpen()) return here.opened.shut();
     if (event.target !== search) return search.focus();
     if (here.results.all().length) walk.next();
@@ -166,15 +159,6 @@ export async function show(root, page) {
     search.focus();
     search.select();
   }
-
-  function above() {
-    onto();
-    walk.previous();
-  }
-
-  // What is done with one, and where some are selected, with all of them.
-  const each = (one, many) =>
-    here.opened.form() ? null : here.selected.any() ? here.several[many]() : here.doing[one]();
 
   function ends(at) {
     here.results.whole();
@@ -204,20 +188,11 @@ export async function show(root, page) {
           .find((each) => each.classList.contains("chosen"))
           ?.click(),
     ],
-    x: ["Select or deselect", () => cursor() && here.selected.toggle(cursor())],
-    J: ["Extend the selection down", () => here.selected.extend(down)],
-    K: ["Extend the selection up", () => here.selected.extend(above)],
-    "Shift+ArrowDown": ["Extend the selection down", () => here.selected.extend(down)],
-    "Shift+ArrowUp": ["Extend the selection up", () => here.selected.extend(above)],
     e: ["Edit", here.doing.edit],
-    p: ["Pin or unpin it, or all that are selected", () => each("pin", "pin")],
-    a: ["Set it aside or bring it back, or all that are selected", () => each("aside", "putAside")],
-    t: [
-      "Tags of all that are selected",
-      () => (here.selected.any() ? here.several.tag() : toast("Select some memories first (x)")),
-    ],
+    p: ["Pin or unpin it", here.doing.pin],
+    a: ["Set it aside or bring it back", here.doing.aside],
     s: ["Supersede", here.doing.supersede],
-    f: ["Forget it, or all that are selected: shows what will go, and asks", () => each("forget", "forget")],
+    f: ["Forget it: shows what will go, and asks", here.doing.forget],
     u: ["Undo what was done last", here.doing.undoLast],
     w: ["What waits for you", () => waiting.click()],
     "Ctrl+Enter": ["Save what is written", () => here.opened.form()?.submit()],
@@ -245,10 +220,6 @@ export async function show(root, page) {
   });
   root.addEventListener("click", (event) => {
     const link = event.target.closest("a[href]");
-    if (link?.matches(".row") && event.button === 0 && (event.shiftKey || here.selected.isTicking())) {
-      event.preventDefault();
-      return event.shiftKey ? here.selected.reach(link.dataset.id) : here.selected.toggle(link.dataset.id);
-    }
     const plain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
     if (!link || !plain) return;
     if (link === all || link === waiting) {

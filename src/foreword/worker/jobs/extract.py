@@ -46,7 +46,6 @@ SHARE = 20  # times as long as its extraction took, a session rests before its n
 IDLE = 60.0  # seconds without an event, after which a session is extracted as it is
 OPEN_SESSIONS = 16  # sessions that are kept in memory; others are read again from the store
 LARGEST = 1 << 18  # bytes of a file that is read to place an edit in it
-PARSE_MS = 50.0  # of an edit: while a text is parsed, no hook is answered
 PAGE = 500  # events read at a time
 MOST_WAITING = 1000  # sessions considered: those that go on, or failed, must not hide one that is due
 AT_ONCE = 50  # sessions extracted in one run
@@ -314,7 +313,7 @@ def _changes_of(edit: Edit, *, root: str, deny: Sequence[str] = ()) -> list[Chan
     more = [each.lower() for each in deny]
     if MARK in (edit.before, edit.after) or any(denied(each, more) for each in (edit.file, os.path.realpath(path))):
         return []  # a hook has hidden what was written there, and it is not read here either
-    found = changes([edit], present=lambda _: _text(path), most_ms=PARSE_MS)
+    found = changes([edit], present=lambda _: _text(path))
     return [
         replace(each, function=redact(each.function), signature=redact(each.signature), file=redact(each.file))
         for each in found

@@ -1,6 +1,7 @@
 """Import memories from what lies on this machine, in small commits that give way to hooks.
 
-How far each source came is stored with what it brought, and so is what is not finished: the next worker goes on there.
+How far each source came is stored with what it brought. Imports that a worker left unfinished begin again with the
+next one, which leaves alone what is known already.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ import logging
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from foreword.audit import said_again
-from foreword.errors import BadRequest, ForewordError, StoreError
+from foreword.errors import ForewordError, StoreError
 from foreword.extract.merge import merge
 from foreword.importers.base import Batch, Source, find, refuse_where_off, safe, safe_row
 from foreword.models import Change, Event, Link, Memory, Project, Session
@@ -32,14 +33,10 @@ log = logging.getLogger("foreword")
 
 T = TypeVar("T", Memory, Change, Session, Event)
 
-ROWS = 50  # memories in one commit: some 20 ms in which nobody else can write
-FEW = 10  # ... while hooks come in
-BREATH = 0.01  # seconds between two commits while hooks come in
-BACK_OFF = (1.0, 2.0, 4.0, 5.0)  # seconds until a store that cannot be written is tried again
-TRIES = 120  # 10 minutes: then it waits for the next worker
+ROWS = 25  # memories in one commit: some 10 ms in which nobody else can write
+RETRY, TRIES = 5.0, 120  # seconds until a store that cannot be written is tried again; after 10 minutes it is given up
 MOST_ENDED = 20  # imports that ended and are still listed
-MOST_PROBLEMS = 50  # sentences kept of one source; the rest are counted
-COUNTED = 1_000  # memories that an import remembers it has counted
+MOST_PROBLEMS = 50  # sentences kept of one source
 UNSENT_SECONDS = 60.0  # that a transcript may go on after the last event of its session: clocks differ a little
 UNFINISHED = "imports"  # the checkpoint of what a killed worker left
 
@@ -50,116 +47,102 @@ class ImportJob:
     def __init__(self, services: Services, runner: JobRunner, projects: ProjectRegistry) -> None:
         self._services, self._runner, self._projects = services, runner, projects
         self._lock = threading.Lock()
-        self._resuming = False
-        self._imports: list[_Import] = []
+        self._imports: dict[str, _Import] = {}  # by project
         self._ended: deque[_Import] = deque(maxlen=MOST_ENDED)
         runner.add(Job("import", self._run, due=self.is_busy))
 
     def start(self, import_request: ImportRequest) -> dict[str, Any]:
         """Begin, or join the import of that project which runs already; what is refused is raised at once."""
         project = self._allowed(import_request)
-        sources = {name: find(name, import_request.options, resolver=self._projects) for name in import_request.sources}
-        if not sources:
-            raise BadRequest("an import needs at least one source", hint='send {"sources": ["git"], …}')
+        options = import_request.options
+        sources = {name: find(name, options, project_of=self._projects.at) for name in import_request.sources}
         with self._lock:
             if self._runner.closing:
                 raise Leaving
-            joined = next((each for each in self._imports if each.project.key == project.key), None)
-            one = joined or _Import(project, import_request)
-            one.add(sources, import_request)
-            self._store_unfinished(*(() if joined else (one,)))  # what cannot be stored is not begun
-            if not joined:
-                self._imports.append(one)
+            one = self._imports.get(project.key) or _Import(project, import_request)
+            for name, source in sources.items():
+                if name not in one.runs or one.runs[name].ended:
+                    one.runs[name] = _SourceRun(source, project, import_request.environ)
+            self._imports[project.key] = one
+            with suppress(StoreError):  # the import itself waits for a store that can be written
+                self._store_unfinished()
         self._runner.wake("import")
         return one.status()
 
     def status(self, project: str = "") -> dict[str, Any]:
         """Return every import that runs or ended lately, the last begun first."""
         with self._lock:
-            found = sorted((*self._imports, *self._ended), key=lambda each: -each.since)
+            found = sorted((*self._imports.values(), *self._ended), key=lambda each: -each.since)
         return {"imports": [each.status() for each in found if project in ("", each.project.key)]}
 
     def resume(self) -> None:
-        """Go on with what an earlier worker left unfinished."""
+        """Begin again with what an earlier worker left unfinished."""
         try:
             left = json.loads(self._services.store.checkpoint(UNFINISHED) or "[]")
         except (ValueError, ForewordError):
             return
-        self._resuming = True  # until all of them are queued, the old checkpoint is the true one
         for each in left:
             try:
                 self.start(ImportRequest(each["folder"], tuple(each["sources"]), each["options"], each["environ"]))
             except (ForewordError, KeyError, TypeError) as exc:
                 self._services.report("import", f"an unfinished import was given up: {exc}")
-        self._resuming = False
-        if left:
-            with self._lock, suppress(StoreError):
-                self._store_unfinished()
 
     def is_busy(self, *projects: str) -> bool:
         """Return whether an import runs: any, or one of these projects."""
-        return any(not projects or each.project.key in projects for each in self._imports)
-
-    def close(self) -> None:
-        """Close what the sources have open, after the job has ended."""
-        for each in self._imports:
-            for run in each.runs.values():
-                run.close()
+        return any(not projects or key in projects for key in tuple(self._imports))
 
     # -- in the job's thread ------------------------------------------------------------------------------------
     def _run(self) -> None:
-        """Import a batch of each source of each project in turn: the newest of everything before the oldest."""
-        while not self._runner.closing and (imports := tuple(self._imports)):
-            for each in imports:
-                for run in each.unfinished():
-                    self._try(each, run)
+        """Import a batch of each source of each project in turn, so that none waits for another."""
+        while not self._runner.closing and (imports := tuple(self._imports.values())):
+            for one in imports:
+                for run in one.unfinished():
+                    self._try(one, run)
                 with self._lock:
-                    if each.unfinished() or self._runner.closing:
-                        continue  # also where a source was added in this moment
-                    self._imports.remove(each)
-                    self._ended.append(each)
-                    with suppress(StoreError):  # then the next worker finds that nothing is left to do
-                        self._store_unfinished()
+                    if not one.unfinished():  # not where a source was added in this moment
+                        self._ended.append(self._imports.pop(one.project.key))
+                        with suppress(StoreError):  # then the next worker finds that nothing is left to do
+                            self._store_unfinished()
 
     def _try(self, one: _Import, run: _SourceRun) -> None:
+        """Import one batch of a source."""
         try:
             self._allowed(one.import_request)
-            self._step(run)
+            self._runner.give_way()
+            if run.batches is None:
+                checkpoint = self._services.store.checkpoint(run.checkpoint)
+                run.batches = run.source.read(run.project, environ=run.environ, checkpoint=checkpoint)
+            batch = next(run.batches, None)
+            if batch is None:
+                run.end("done")
+                return
+            self._keep(batch, run)
+            run.done, run.total = batch.done, batch.total
+            run.complain(batch.problems)
         except Leaving:
             raise  # it stays unfinished, for the next worker
         except ForewordError as exc:
-            run.fail(f"{exc}; {exc.hint}")
+            run.complain([f"{exc}; {exc.hint}"])
+            run.end("failed")
             self._services.report("import", f"the import of {run.source.name} stopped: {exc}; {exc.hint}")
         except Exception:
             log.exception("the import of %s failed", run.source.name)
-            run.fail("it failed, see logs/worker.log; please report it")
-
-    def _step(self, run: _SourceRun) -> None:
-        if run.batches is None:
-            checkpoint = self._services.store.checkpoint(run.checkpoint)
-            run.batches = run.source.read(run.project, environ=run.environ, checkpoint=checkpoint)
-            run.state = "running"
-        self._runner.give_way()
-        batch = next(run.batches, None)
-        if batch is None:
-            run.end("done")
-            return
-        self._keep(batch, run)
-        run.done, run.total = batch.done, batch.total
-        run.complain(batch.problems)
+            run.complain(["it failed, see logs/worker.log; please report it"])
+            run.end("failed")
 
     def _keep(self, batch: Batch, run: _SourceRun) -> None:
         store = self._services.store
         if batch.session is not None and _was_seen(batch.session, store=store):
             batch = Batch(checkpoint=batch.checkpoint)  # its own hooks sent it already, as it happened
-        wide = getattr(run.source, "wide", False)
+        wide = run.source.options.get("all", False)
         deny = [each.lower() for each in self._services.settings.deny_paths]
         if wide:
             batch = self._allowed_part(batch)
         memories = []
-        for each in _without_denied(batch.memories, deny):
+        for each in batch.memories:
             self._runner.give_way()  # an answer loses a few milliseconds to every switch of threads
-            memories.append(self._own(safe(each), run.project, wide=wide))
+            if each.kind != "change" or not any(denied(file, deny) for file in each.files):
+                memories.append(self._own(safe(each), run.project, wide=wide))
         fresh, unchanged = _fresh(memories, store=store, gentle=batch.only_newer)
         run.known += unchanged
         changes = [
@@ -170,31 +153,27 @@ class ImportJob:
         links = [safe_row(each) for each in batch.links]
         if not wide:
             links = _within(links, run.project, store=store)
-        rest = {"links": links, "changes": changes, "session": session, "events": events}
-        place = 0
-        while True:
-            hooks_came = self._runner.give_way()
-            rows = fresh[place : place + (FEW if hooks_came else ROWS)]
-            place += len(rows)
-            last = place >= len(fresh)  # what points at others comes when they are there, and the checkpoint with it
-            more = rest | {"checkpoint": (run.checkpoint, batch.checkpoint)} if last else {}
+        for start in range(0, len(fresh) or 1, ROWS):
+            self._runner.give_way()
+            rows = fresh[start : start + ROWS]
+            more: dict[str, Any] = {}
+            if start + ROWS >= len(
+                fresh
+            ):  # what points at others comes when they are there, and the checkpoint with it
+                more = {"links": links, "changes": changes, "session": session, "events": events}
+                more["checkpoint"] = (run.checkpoint, batch.checkpoint)
             kept = self._write(rows, run, **more)
-            run.kept += len(kept)
             run.forgotten += len(rows) - len(kept)
             run.count(kept)
-            if last:
-                return
-            if hooks_came:
-                self._runner.sleep(BREATH)
 
     def _write(self, rows: Sequence[Memory], run: _SourceRun, **more: Any) -> tuple[Memory, ...]:
         """Store rows and return what was kept; a store that cannot be written is tried again for ten minutes."""
-        for attempt in range(TRIES):
+        for _ in range(TRIES):
             try:
                 return self._services.store.put_import(rows, **more, at=time.time())
             except StoreError as exc:
                 run.complain([f"{exc}; it is tried again"])
-                self._runner.sleep(BACK_OFF[min(attempt, len(BACK_OFF) - 1)])
+                self._runner.sleep(RETRY)
         raise StoreError("the store cannot be written", hint="run `foreword doctor`, then import again")
 
     # -- what may be imported, and what is left -----------------------------------------------------------------
@@ -207,16 +186,20 @@ class ImportJob:
     def _allowed_part(self, batch: Batch) -> Batch:
         """Return a batch of many projects without those of which nothing may be kept."""
         choices = chosen(self._services.settings)
-        rows = (*batch.memories, *batch.changes, *batch.events, *([batch.session] if batch.session else ()))
-        # The key of a project without a remote says where it lies.
-        projects = [Project(key=key, name="", root=key.removeprefix("dir:")) for key in {row.project for row in rows}]
-        refused = {each.key for each in projects if off(each, choices).write}
-        session = batch.session if batch.session and batch.session.project not in refused else None
-        lists = {name: getattr(batch, name) for name in ("memories", "changes", "events")}
-        kept: dict[str, Any] = {
-            name: tuple(each for each in rows if each.project not in refused) for name, rows in lists.items()
-        }
-        return replace(batch, session=session, **kept)
+
+        def is_allowed(row: Memory | Change | Event | Session) -> bool:
+            # The key of a project without a remote says where it lies.
+            project = Project(key=row.project, name="", root=row.project.removeprefix("dir:"))
+            return not off(project, choices).write
+
+        session = batch.session if batch.session and is_allowed(batch.session) else None
+        return replace(
+            batch,
+            memories=tuple(filter(is_allowed, batch.memories)),
+            changes=tuple(filter(is_allowed, batch.changes)),
+            events=tuple(filter(is_allowed, batch.events)),
+            session=session,
+        )
 
     def _own(self, item: T, project: Project, *, wide: bool) -> T:
         """Return a row as the project's own: only a wide import writes into others than it was started for."""
@@ -225,10 +208,8 @@ class ImportJob:
         scope: dict[str, Any] = {"scope": project.scope} if isinstance(item, Memory) else {}
         return replace(item, project=project.key, **scope)
 
-    def _store_unfinished(self, *more: _Import) -> None:
-        if self._resuming:
-            return
-        left = [each.left() for each in (*self._imports, *more) if each.unfinished()]
+    def _store_unfinished(self) -> None:
+        left = [each.left() for each in self._imports.values()]
         self._services.store.set_checkpoint(UNFINISHED, json.dumps(left), at=time.time())
 
 
@@ -239,47 +220,29 @@ class _SourceRun:
         self.source, self.project, self.environ = source, project, environ
         self.checkpoint = f"{source.name}:{project.key}"
         self.batches: Iterator[Batch] | None = None
-        self.state = "waiting"
-        self.done = self.total = self.kept = self.known = self.forgotten = self.unlisted = 0
+        self.state = "running"
+        self.done = self.total = self.kept = self.known = self.forgotten = 0
         self.kinds: Counter[str] = Counter()
-        self.recent: dict[str, None] = {}
         self.problems: list[str] = []
         self.since, self.ended = time.time(), 0.0
+        self._counted: set[str] = set()
 
     def count(self, rows: Sequence[Memory]) -> None:
         """Count what was kept, by kind; a memory that comes again in better words counts once."""
-        self.kinds.update(memory.kind for memory in rows if memory.uid not in self.recent)
-        self.recent.update((memory.uid, None) for memory in rows)
-        for uid in list(self.recent)[:-COUNTED]:
-            del self.recent[uid]
+        self.kept += len(rows)
+        self.kinds.update(memory.kind for memory in rows if memory.uid not in self._counted)
+        self._counted.update(memory.uid for memory in rows)
 
     def complain(self, problems: Sequence[str]) -> None:
         new = [each for each in problems if each not in self.problems]
-        room = MOST_PROBLEMS - len(self.problems)
-        self.problems += new[:room]
-        self.unlisted += len(new[room:])
-
-    def fail(self, why: str) -> None:
-        if self.state in ("waiting", "running"):
-            self.complain([why])
-            self.end("failed")
+        self.problems = (self.problems + new)[:MOST_PROBLEMS]
 
     def end(self, state: str) -> None:
-        self.state, self.ended = state, time.time()
-        self.close()
-
-    def close(self) -> None:
-        """Close what the source has open: files, and a git that waits to be read."""
-        if isinstance(self.batches, Generator):
-            with suppress(ValueError):  # a batch is still being read
-                self.batches.close()
-        self.batches = None
+        self.state, self.ended, self.batches = state, time.time(), None
 
     def status(self) -> dict[str, Any]:
-        more = [f"... and {self.unlisted} more"] if self.unlisted else []
-        names = ("state", "done", "total", "kept", "known", "forgotten", "since", "ended")
-        row = {name: getattr(self, name) for name in names}
-        return {"source": self.source.name, **row, "kinds": dict(self.kinds), "problems": self.problems + more}
+        names = ("state", "done", "total", "kept", "known", "forgotten", "since", "ended", "problems")
+        return {"source": self.source.name, **{name: getattr(self, name) for name in names}, "kinds": dict(self.kinds)}
 
 
 class _Import:
@@ -290,36 +253,21 @@ class _Import:
         self.since = time.time()
         self.runs: dict[str, _SourceRun] = {}
 
-    def add(self, sources: Mapping[str, Source], import_request: ImportRequest) -> None:
-        for name, source in sources.items():
-            old = self.runs.get(name)
-            if old and not old.ended and import_request.options.get("file") != self.import_request.options.get("file"):
-                raise BadRequest(f"an import of {name} runs already, from another file", hint="wait until it is done")
-            if old is None or old.ended:
-                self.runs[name] = _SourceRun(source, self.project, import_request.environ)
-        self.import_request = replace(
-            self.import_request,
-            options={**self.import_request.options, **import_request.options},
-            environ=import_request.environ,
-        )
-
     def unfinished(self) -> list[_SourceRun]:
         return [run for run in self.runs.values() if not run.ended]
 
     def left(self) -> dict[str, Any]:
-        names = [name for name, run in self.runs.items() if not run.ended]
-        import_request = self.import_request
-        return {
-            "folder": import_request.folder,
-            "sources": names,
-            "options": dict(import_request.options),
-            "environ": dict(import_request.environ),
-        }
+        names = [run.source.name for run in self.unfinished()]
+        options: dict[str, Any] = {}
+        for run in self.unfinished():
+            options |= run.source.options
+        about = self.import_request
+        return {"folder": about.folder, "sources": names, "options": options, "environ": dict(about.environ)}
 
     def status(self) -> dict[str, Any]:
         runs = list(self.runs.values())
         states = {run.state for run in runs}
-        state = "running" if states & {"waiting", "running"} else "failed" if "failed" in states else "done"
+        state = next((each for each in ("running", "failed") if each in states), "done")
         about = {"project": self.project.key, "name": self.project.name, "project_path": self.import_request.folder}
         ended = 0.0 if state == "running" else max((run.ended for run in runs), default=0.0)
         return {**about, "state": state, "since": self.since, "ended": ended, "sources": [run.status() for run in runs]}
@@ -329,17 +277,9 @@ def _within(links: Sequence[Link], project: Project, *, store: Store) -> list[Li
     """Return the links that do not lead to another project's memories."""
     ends = list({end for link in links for end in (link.source, link.target)})
     known = (*store.memories.get_by_uid(ends), *store.memories.get(ends))
-    away = {end for each in known if _is_others(each, project) for end in (each.uid, each.id)}
+    others = [each for each in known if each.scope.startswith("project:") and each.scope != project.scope]
+    away = {end for each in others for end in (each.uid, each.id)}
     return [link for link in links if away.isdisjoint((link.source, link.target))]
-
-
-def _is_others(memory: Memory, project: Project) -> bool:
-    return memory.scope.startswith("project:") and memory.scope != project.scope
-
-
-def _without_denied(memories: Sequence[Memory], deny: Sequence[str]) -> list[Memory]:
-    """Return the memories without the changes of denied files."""
-    return [each for each in memories if each.kind != "change" or not any(denied(file, deny) for file in each.files)]
 
 
 def _was_seen(session: Session, *, store: Store) -> bool:

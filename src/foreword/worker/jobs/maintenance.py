@@ -47,13 +47,11 @@ ROUNDS = 6  # what one round brings to light, the next one tidies; two or three 
 DAY = 86_400.0  # seconds between two tidies of a project
 PAGE = 500  # memories read at a time
 MOST_MEMORIES = 50_000  # of a project, the newest: 100 MB; older ones have been tidied before
-MOST_CODE_CHANGES = 20_000
 MOST_SESSIONS = 1_000  # that say which projects there are
 MOST_FOLDERS = 50  # sessions of a project that say where it lies
 MOST_LISTED = 500  # changes in an answer; the rest are counted
 MOST_CHOICES = 3_000  # decisions, preferences and corrections that a new one is compared with
 MOST_RULES = 2_000  # of a project, the newest
-MOST_SUMMARIES = 20  # of each project, whose files say its language
 TEACHING = ("correction", "preference")  # what a session must hold before rules are proposed
 UNTIL = "Until "  # before the title of a summary that was replaced: where titles are cut, the end is not read
 LESS_SURE = 0.5  # times the confidence of such a summary: it comes after what holds
@@ -82,25 +80,9 @@ def propose_rules(services: Services, extracted: Sequence[tuple[Project, Extract
             own = store.memories.list(kinds, scopes=(project.scope,), limit=MOST_RULES)
             for change in proposals.plan(own, about=about):
                 _amend(store, change, who=proposals.WHO, at=now)
-            for change in proposals.plan_wider(rules_of_all(store), about=about):
-                _amend(store, change, who=proposals.WHO, at=now)
         except Exception as exc:
             log.exception("no rule could be proposed after a session of %s", project.key)
             services.report("proposals", f"no rule could be proposed after a session: {type(exc).__name__}: {exc}")
-
-
-def rules_of_all(store: Store) -> tuple[Memory, ...]:
-    """Return the rules of every project, with summaries of those projects, which say their languages."""
-    rules = store.memories.list(("correction", "preference"), limit=MOST_RULES)
-    scopes = sorted({memory.scope for memory in rules if memory.scope.startswith("project:")})
-    if len(scopes) < 2:
-        return rules
-    summaries = (
-        memory
-        for scope in scopes
-        for memory in store.memories.list(("summary",), scopes=(scope,), statuses=("active",), limit=MOST_SUMMARIES)
-    )
-    return (*rules, *summaries)
 
 
 def settle_choices(store: Store, memories: Sequence[Memory], *, at: float) -> list[str]:
@@ -219,16 +201,12 @@ class TidyJob:
     def _tidy(self, project: Project, *, run: str, dry_run: bool) -> dict[str, Any]:
         store, now = self._services.store, self._services.now()
         known = self._known(project)
-        changes = store.sessions.changes(project.key, limit=MOST_CODE_CHANGES)
-        deleted = {(each.file, each.function) for each in changes if each.what == "DELETED"}
-        present = self._present(project, known.values(), deleted=deleted)
+        present = self._present(project, known.values())
         about = PlanContext(
             project,
             now=now,
-            changes=changes,
             exists=present.exists,
             taken_back=store.audit.undone(),
-            shown_to=store.injections.sessions_shown,
             give_way=self._runner.give_way,
         )
         done = self._rounds(known, about=about, run=run, dry_run=dry_run)
@@ -287,7 +265,7 @@ class TidyJob:
             after = page[-1][0]
         return {memory.id: memory for memory in found}
 
-    def _present(self, project: Project, memories: Iterable[Memory], *, deleted: set[tuple[str, str]]) -> Present:
+    def _present(self, project: Project, memories: Iterable[Memory]) -> Present:
         store = self._services.store
         folders = [session.cwd for session in store.sessions.list(project.key, limit=MOST_FOLDERS) if session.cwd]
         missing = _json_object(store.checkpoint(f"{MISSING}{project.key}"))
@@ -296,7 +274,6 @@ class TidyJob:
             (file for memory in memories if memory.status == "active" for file in memory.files),
             missing={name: at for name, at in missing.items() if isinstance(at, float | int)},
             now=self._services.now(),
-            deleted=deleted,
         )
 
 

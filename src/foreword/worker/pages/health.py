@@ -27,7 +27,7 @@ from foreword.problems import (
 )
 from foreword.units import STORE, sized
 from foreword.worker.handlers import health as worker_health
-from foreword.worker.handlers import list_agents, show_model
+from foreword.worker.handlers import list_agents
 
 if TYPE_CHECKING:
     from foreword.worker.app import App
@@ -138,14 +138,11 @@ def _changed_settings(app: App) -> list[dict[str, Any]]:
 
 
 def _of_model(app: App, found: list[Finding]) -> list[Finding]:
-    model = _try(lambda: show_model(app), found)
+    model = _try(app.refine.status, found)
     if not model or model["provider"] == "off":
         return []
     if model["problem"]:
         return [Finding("model", WRONG, model["problem"], "docs/model.md explains how to set it up or turn it off")]
-    if model["paused_s"]:
-        says = f"{model['provider']} {model['model']} failed, and is paused for {model['paused_s']:.0f} seconds"
-        return [Finding("model", NOTE, says, "summaries are made without it meanwhile; `foreword model try` calls it")]
     return []
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from foreword.audit import PAST, REVISED, REVISES, AuditEntry, chronicle, is_undoable, version
+from foreword.audit import REVISED, AuditEntry, is_undoable, version
 from foreword.errors import BadRequest, NotFound
-from foreword.models import STATUSES, UNIVERSAL, Memory, text
+from foreword.models import STATUSES, UNIVERSAL, Memory
 from foreword.store.browsing import MAX_PAGE, SHOWN_STATUSES, MemoryFilter
 from foreword.store.projects import names
 from foreword.worker import serialize
@@ -18,7 +18,7 @@ from foreword.worker.edits import list_review
 from foreword.worker.handlers import describe_sessions, show_memory
 from foreword.worker.http import Request
 from foreword.worker.projects import list_projects
-from foreword.worker.query import flag, items, whole, word
+from foreword.worker.requests import flag, items, whole, word
 
 if TYPE_CHECKING:
     from foreword.store import Store
@@ -127,7 +127,6 @@ def details(app: App, id: str) -> dict[str, Any]:
         "session": sessions.get(memory.session),
         "links": _links(store, memory),
         "superseded_by": next(iter(_briefly(store, [memory.superseded_by])), None),
-        **_proposal(store, memory.detail),
         "waits": "proposal" if memory.status == "proposed" else "note" if is_note else "",
         "history": _history(store, memory),
         **{name: explained[name] for name in ("score", "why", "use")},
@@ -140,8 +139,7 @@ def waiting(app: App, *, project: str = "", limit: int = MAX_WAITING) -> dict[st
     found, name = list_review(app, project=project, most=limit), names(app.store.projects.all())
 
     def row(each: Mapping[str, Any], waits: str) -> dict[str, Any]:
-        about = {"project_name": name(each["project"]), "waits": waits}
-        return {**each, **about, **_proposal(app.store, each["detail"])}
+        return {**each, "project_name": name(each["project"]), "waits": waits}
 
     return {
         **found,
@@ -151,14 +149,14 @@ def waiting(app: App, *, project: str = "", limit: int = MAX_WAITING) -> dict[st
 
 
 def _links(store: Store, memory: Memory) -> list[dict[str, Any]]:
-    """Return each link with the memory at its other end, and whether it leads there."""
+    """Return each link with the memory at its other end, none of another project, and whether it leads there."""
     linked = store.memories.links(memory.id)
     others = [link.target if link.source == memory.id else link.source for link in linked]
     ends = {each["id"]: each for each in _briefly(store, others)}
     return [
         {"relation": link.relation, "forth": link.source == memory.id, **ends[other]}
         for link, other in zip(linked, others, strict=True)
-        if other in ends
+        if other in ends and ends[other]["scope"] in (memory.scope, UNIVERSAL)
     ]
 
 
@@ -170,17 +168,9 @@ def _briefly(store: Store, ids: Sequence[str]) -> list[dict[str, Any]]:
 
 def _history(store: Store, memory: Memory) -> list[dict[str, Any]]:
     """Return who did what to it, newest first, with the fields before and after, and whether it can be undone."""
-    entries = store.audit.list(memory=memory.id, limit=MAX_HISTORY)
-    by_number = {entry.number: entry for entry in entries}
     return [
-        {
-            **vars(each),
-            "memories": list(each.memories),
-            "done": PAST.get(each.what, each.what),
-            "changes": _changes(by_number[each.number], memory.id) if each.number else [],
-            "undo": bool(each.number) and is_undoable(by_number[each.number]),
-        }
-        for each in chronicle(entries, store.audit.created(memory=memory.id), limit=MAX_HISTORY)
+        {**serialize.entry(each), "changes": _changes(each, memory.id), "undo": is_undoable(each)}
+        for each in store.audit.list(memory=memory.id, limit=MAX_HISTORY)
     ]
 
 
@@ -190,15 +180,3 @@ def _changes(entry: AuditEntry, id: str) -> list[dict[str, Any]]:
     before, after = patch.pop("detail", ({}, {}))
     parts = {name: (before.get(name), after.get(name)) for name in (*before, *after) if name != REVISED}
     return [{"field": name, "before": was, "after": now} for name, (was, now) in {**patch, **parts}.items()]
-
-
-def _proposal(store: Store, detail: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the memory that a proposal would change, and its fields before and after; empty for a new rule."""
-    known = next(iter(store.memories.get([text(detail, REVISES)])), None) if text(detail, REVISES) else None
-    proposed = detail.get("changes")
-    old = serialize.memory(known) if known else {}
-    changes = [
-        {"field": name, "before": old.get(name, old["detail"].get(name, "")), "after": new}
-        for name, new in (proposed.items() if old and isinstance(proposed, Mapping) else ())
-    ]
-    return {"proposes": changes, "revises": next(iter(_briefly(store, [known.id])), None) if known else None}

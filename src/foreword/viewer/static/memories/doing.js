@@ -60,12 +60,12 @@ export function doing(here) {
     aside: () =>
       act(async (one) => {
         const off = one.status === "discarded";
-        const got = await post("/api/discard", { ids: [one.id], off });
-        if (got.refused[one.id]) return stays(got.refused[one.id]);
+        const got = await post("/api/discard", { id: one.id, off });
         const words = off ? "Brought back: it may be shown again." : "Set aside: it is kept, and no longer shown.";
-        await after(words, { run: got.run, name: `${off ? "brought back" : "set aside"} ${quoted(one)}` });
+        const name = `${off ? "brought back" : "set aside"} ${quoted(one)}`;
+        await after(words, { entry: got.entry.number, name });
       }),
-    forget: () => act((one) => forgetAll([one.id])),
+    forget: () => act((one) => forget(one)),
     undo: (each) => takeBack(entryOf(each)),
     undoLast: () => {
       const last = here.opened.told()?.history.find(stands);
@@ -77,12 +77,12 @@ export function doing(here) {
       attempt(async () => {
         const got = await post("/api/review", { do: what, id: one.id, ...more });
         const [name, words] = {
-          accept: ["accepted", acceptedAs(one, got.memory)],
+          accept: ["accepted", acceptedAs(got.memory)],
           refuse: ["refused", "Refused."],
           promote: ["promoted", `Promoted: it is a ${got.memory.kind} now.`],
           discard: ["discarded", "Discarded."],
         }[what];
-        await after(words, { entry: got.entry, name: `${name} ${quoted(one)}` });
+        await after(words, { entry: got.entry.number, name: `${name} ${quoted(one)}` });
       }),
     facet: (name, text) => {
       if (here.narrow()) here.opened.reveal("", { push: true }); // first: what is left is noted as it was
@@ -98,8 +98,7 @@ export function doing(here) {
     pick((signal) => asking.successors(one, q, { signal: AbortSignal.any([signal, page.signal]) }));
 
   // What a proposal is after the user's yes.
-  function acceptedAs(proposal, became) {
-    if (proposal.detail.revises) return `Accepted: the ${became.kind} has these words now.`;
+  function acceptedAs(became) {
     const rule = ["preference", "correction"].includes(became.kind);
     return rule ? "Accepted: it is a rule now." : "Accepted: it may be shown now.";
   }
@@ -163,8 +162,9 @@ export function doing(here) {
       await after([words, but], { ...back, name, again: !again }, { keep: false });
     });
 
-  // Of one or of several: what will go is shown for all of them together, and asked for once.
-  async function forgetAll(ids) {
+  // What will go is shown, and asked for once.
+  async function forget(one) {
+    const ids = [one.id];
     if (agreeing) return; // the key was pressed again before anything was asked
     agreeing = true;
     const yes = await agreed(ids).finally(() => (agreeing = false));
@@ -176,7 +176,6 @@ export function doing(here) {
       throw error;
     });
     done = [];
-    here.selected.leave(ids);
     if (page.signal.aborted) return toast(shortly(got)); // another page is shown: its receipt is in the log
     here.opened.gone(got);
     page.say(shortly(got));
@@ -197,10 +196,7 @@ export function doing(here) {
       autofocus: true,
       on: { keydown: (event) => event.key === "Enter" && event.preventDefault() },
     });
-    const [title, yes] =
-      ids.length > 1
-        ? [`Forget these ${number(ids.length)} for good?`, `Forget ${number(ids.length)} for good`]
-        : ["Forget this for good?", "Forget for good"];
+    const [title, yes] = ["Forget this for good?", "Forget for good"];
     return ask({ title, body: [wouldGo(would), why], yes, danger: true, read: () => ({ why: why.value }) });
   }
 
@@ -217,5 +213,5 @@ export function doing(here) {
     here.opened.node.querySelector("[data-do=edit]")?.focus();
   }
 
-  return Object.assign(all, { attempt, after, forgetAll });
+  return all;
 }

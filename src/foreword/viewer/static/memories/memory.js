@@ -19,7 +19,7 @@ const BACK = {
 };
 const FORTH = { "caused-by": "caused by", "relates-to": "relates to", "part-of": "part of" };
 // Of a detail what is told elsewhere, or is a mark of our own.
-const OURS = new Set(["revised", "changes", "revises", "proposal", "seen_in", "against", "from"]);
+const OURS = new Set(["revised", "seen_in", "against", "from"]);
 
 // All of it; `doing` has what its buttons do.
 export function detail(told, doing) {
@@ -54,14 +54,16 @@ export function detail(told, doing) {
       factors(told.why),
     ),
     section("Shown and used", shown(told)),
-    section(
-      "History",
-      make(
-        "ol",
-        { class: "mem-rows" },
-        told.history.map((each) => entry(each, doing)),
-      ),
-    ),
+    told.history.length
+      ? section(
+          "History",
+          make(
+            "ol",
+            { class: "mem-rows" },
+            told.history.map((each) => entry(each, doing)),
+          ),
+        )
+      : null,
   ];
 }
 
@@ -109,25 +111,15 @@ export function waits(told, doing, { becomes = doing.becomes() } = {}) {
   const button = (name, fn, more) =>
     make("button", { type: "button", class: more, "data-do": name.toLowerCase(), on: { click: fn } }, name);
   if (told.waits === "proposal") {
-    const wider = one.detail.revises
-      ? []
-      : [button("Accept everywhere", () => doing.decide(one, "accept", { scope: "universal" }))];
     return make(
       "div",
       { class: "mem-waits", role: "group", "aria-label": "It waits for your word" },
-      make("p", {}, proposed(told, one)),
-      told.proposes.length
-        ? make(
-            "ul",
-            { class: "mem-rows" },
-            told.proposes.map((each) => change(each)),
-          )
-        : null,
+      make("p", {}, "Proposed as a rule: no agent is shown it before you accept it."),
       make(
         "p",
         { class: "mem-tools" },
         button("Accept", () => doing.decide(one, "accept"), "main"),
-        wider,
+        button("Accept everywhere", () => doing.decide(one, "accept", { scope: "universal" })),
         button("Refuse", () => doing.decide(one, "refuse")),
       ),
     );
@@ -149,12 +141,6 @@ export function waits(told, doing, { becomes = doing.becomes() } = {}) {
       button("Discard", () => doing.decide(one, "discard")),
     ),
   );
-}
-
-function proposed(told, one) {
-  if (!one.detail.revises) return "Proposed as a rule: no agent is shown it before you accept it.";
-  const of = told.revises ? ["“", memory(told.revises.id, told.revises.title), "”"] : "a memory that is gone";
-  return ["Other words for ", of, `, proposed by ${one.source}.`];
 }
 
 const section = (name, ...children) => make("section", { class: "mem-part" }, make("h3", {}, name), ...children);
@@ -327,12 +313,12 @@ function entry(each, doing) {
       "p",
       { class: "figures" },
       make("strong", {}, `${each.who} ${each.done}`),
-      each.number ? make("span", {}, `entry ${each.number}`) : null,
+      make("span", {}, `entry ${each.number}`),
       ago(each.at),
       each.undone ? make("span", {}, `taken back by entry ${each.undone}`) : null,
       undo,
     ),
-    each.what === "add" || !each.why ? null : make("p", { class: "dim" }, each.why),
+    !each.why ? null : make("p", { class: "dim" }, each.why),
     each.changes.length ? make("ul", { class: "mem-ul" }, each.changes.map(change)) : null,
   );
 }

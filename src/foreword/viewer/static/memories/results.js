@@ -32,13 +32,12 @@ export function results(here) {
   let drawnOnce = false;
   let tallied = false;
   let undrawn = null; // draws the rows that are not drawn yet
-  let same = ""; // the choice that is listed
   const lines = new Map(); // id -> its row, and what it was drawn of
   const counted = make("p", { class: "dim mem-count", role: "status" });
   const ends = make("p", { class: "dim mem-ends", hidden: true }); // why a list ends before all are listed
   const rows = make("ul", { class: "mem-results", id: "mem-list", "aria-label": "Memories" });
   const more = make("button", { type: "button", class: "quiet", hidden: true, on: { click: () => next() } }, "More");
-  const above = make("div", { class: "mem-above" }, counted, here.selected.button);
+  const above = make("div", { class: "mem-above" }, counted);
   const node = make(
     "section",
     { class: "mem-list", "data-scrolls": "list", "aria-label": "Results" },
@@ -55,7 +54,6 @@ export function results(here) {
   function begin() {
     if (kept.key !== named(choice)) return false;
     list = kept.list;
-    same = kept.key;
     paint({ whole: page.back });
     drawnOnce = true;
     return true;
@@ -170,7 +168,6 @@ export function results(here) {
     return make(
       "li",
       { class: "mem-row", "data-of": each.id },
-      here.selected.tick(each),
       make(
         "a",
         { class: "row", href: address(choice, { id: each.id }), "data-id": each.id },
@@ -198,7 +195,6 @@ export function results(here) {
       if (is) each.setAttribute("aria-current", "true");
       else each.removeAttribute("aria-current");
     }
-    here.selected.drawn();
   }
 
   // The answer to what stands in the box. One question is out at a time: the next is what stands there when it is back.
@@ -223,8 +219,6 @@ export function results(here) {
         const still = quiet && drawnOnce && JSON.stringify(got.memories) === JSON.stringify(list.memories);
         list = got;
         Object.assign(kept, { key, list });
-        here.selected.listed({ same: same === key, whole: !list.next });
-        same = key;
         here.viewed();
         if (still)
           rest(); // what one reads, or is choosing, is left alone
