@@ -283,6 +283,16 @@ def test_what_changes_together_with_a_file_that_the_prompt_names_is_told(store):
     assert "Changed together" not in str(ask(store, "prompt", "the walrus pool shows the wrong opening hours"))
 
 
+def test_a_plan_is_told_of_the_test_that_it_leaves_out(store):
+    both = ("pool/hours.py", "tests/test_hours.py")
+    turns = [a_turn(f"Step {n}", uid=f"t{n}", session=f"s{n}", age=n * HOUR, files=both) for n in range(4)]
+    store.memories.put([*turns, *noise()])
+    plan = "Implement the following plan: in pool/hours.py, close the walrus pool at noon"
+    line = "Not in this plan, but changed together with its files: tests/test_hours.py (4 of 4 times)"
+    assert ask(store, "prompt", plan).text.split("\n")[1:-1] == [line]
+    assert ask(store, "prompt", f"{plan}; extend test_hours.py").reason == "plan"
+
+
 def test_a_pull_request_that_is_meant_and_not_named_is_named(store):
     work = {"branch": "waiting-list", "pull_request": "#41", "repository": "band/rooms"}
     about = {"kind": "summary", "trust": "agent", "session": "earlier", "files": ("rooms/waiting.py",)}

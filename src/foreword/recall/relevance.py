@@ -270,7 +270,7 @@ def _is_plan(prompt: str) -> bool:
 
 # A note's score is the share of the prompt's weight that the whole note holds, times the weight of the prompt's words
 # in the passage that is shown. Above 1.1, which 7 % of the prompts reach, two readers found 15 of 25 blocks helpful and
-# 2 noise; with the values below 12 % reach it, and the next turn touches a file of 19 of 41 blocks with notes.
+# 2 noise; with the values below 12 % reach it, and the next turn touches a file of 18 of 40 blocks with notes.
 MIN_SCORE = 0.5
 ANCHORED_FACTOR = 0.7  # factor on the score that is enough where a note is about a thing that the prompt names
 TITLED_FACTOR = (
