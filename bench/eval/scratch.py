@@ -45,7 +45,7 @@ def load_options(*, family: str = "auto") -> Options:
         synonyms, _ = load_synonyms(home)
     if loaded.problems:
         raise ForewordError("; ".join(loaded.problems), hint="mend the environment")
-    return replace(options_of(loaded.settings, "prompt", synonyms=synonyms), family=family)
+    return options_of(loaded.settings, "prompt", synonyms=synonyms)._replace(family=family)
 
 
 class Scratch:
@@ -110,7 +110,7 @@ class Scratch:
 
     def recall(self, prompt: str, *, at: float, layout: TriggerLayout, store: Searchable) -> Context | NoContext:
         """Return the block in front of a prompt, built from *store*."""
-        return recall(store, self._moment(prompt), options=replace(self.options, layout=layout), now=at)
+        return recall(store, self._moment(prompt), options=self.options._replace(layout=layout), now=at)
 
     def close(self) -> None:
         """Close the store and the index."""

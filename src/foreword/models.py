@@ -239,8 +239,7 @@ class Cap(NamedTuple):
         return size if self.counts == "utf-8" else size // 2 - 1  # without the byte order mark
 
 
-@dataclass(frozen=True)
-class Trigger:
+class Trigger(NamedTuple):
     """When context is wanted, by whom, and how much of it."""
 
     name: str  # one of TRIGGERS

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -32,7 +31,7 @@ def a_memory(title: str, *, kind: str = "decision", age: float = DAY, **more: An
 
 def options(trigger: str, **more: Any) -> Options:
     """Return the settings of an installation whose user has changed nothing, with *more* of them changed."""
-    return replace(options_of(SETTINGS, trigger, synonyms={}), **more)
+    return options_of(SETTINGS, trigger, synonyms={})._replace(**more)
 
 
 def ask(

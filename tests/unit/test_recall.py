@@ -577,7 +577,7 @@ def test_a_trigger_looks_into_its_project_its_languages_and_what_is_universal(tm
     project = Project(key="here", name="here", root=str(tmp_path))
     trigger = Trigger("prompt", project)
     assert scopes_of(trigger) == ("project:here", "language:python", "language:go", "universal")
-    assert scopes_of(replace(trigger, scope="language")) == ("language:python", "language:go")
+    assert scopes_of(trigger._replace(scope="language")) == ("language:python", "language:go")
     query = query_of(Trigger("prompt", HERE, prompt="deploy"), synonyms={"deploy": ("ci", "deploy")})
     assert (query.terms, query.synonyms) == (("deploy",), {"ci": "deploy"})
 

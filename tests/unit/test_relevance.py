@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from foreword.recall.relevance import (
     Candidate,
     PromptKind,
@@ -158,7 +156,7 @@ def test_gives_the_note_on_this_very_thing() -> None:
 )
 def test_leaves_notes_out_with_a_reason(change: dict[str, object], why: str) -> None:
     weights, kind = asks()
-    choice = choose(weights, [replace(GOOD, **change)], kind=kind)  # type: ignore[arg-type]
+    choice = choose(weights, [GOOD._replace(**change)], kind=kind)  # type: ignore[arg-type]
     assert not choice.notes
     assert choice.rejected["good"].startswith(why)
 
@@ -166,7 +164,7 @@ def test_leaves_notes_out_with_a_reason(change: dict[str, object], why: str) -> 
 def test_the_newer_of_two_alike_notes_stays() -> None:
     weights, kind = asks()
     for first, second in ((1.0, 2.0), (2.0, 1.0)):
-        pair = [replace(GOOD, id="one", at=first), replace(GOOD, id="two", at=second)]
+        pair = [GOOD._replace(id="one", at=first), GOOD._replace(id="two", at=second)]
         newest = max(pair, key=lambda each: each.at).id
         assert [each.id for each in choose(weights, pair, kind=kind).notes] == [newest]
 
@@ -203,7 +201,7 @@ def test_a_note_that_answered_a_prompt_about_the_same_issue_fits_too() -> None:
     weights, kind = asks("https://example.com/band/rooms/issues/41 is still not fixed")
     answer = note("a", "#41 sender domain", "the sender of the domain is verified now")
     assert not choose(weights, [answer], kind=kind).notes
-    assert choose(weights, [replace(answer, same_thing=True)], kind=kind).notes
+    assert choose(weights, [answer._replace(same_thing=True)], kind=kind).notes
 
 
 def test_the_number_of_a_known_issue_weighs_more_than_any_word() -> None:
@@ -218,9 +216,9 @@ def test_a_note_named_after_the_thing_needs_less_than_any_other_and_half_of_the_
     weights, kind = word_weights(words, holders, 200), PromptKind("new topic", words)
     near = note("a", "voucher printer queue", "the voucher printer waits for its queue")
     assert not choose(weights, [near], kind=kind).notes
-    assert choose(weights, [replace(near, titled=True)], kind=kind).notes
+    assert choose(weights, [near._replace(titled=True)], kind=kind).notes
     far = note("a", "voucher queue", "the voucher waits for its queue")
-    assert not choose(weights, [replace(far, titled=True)], kind=kind).notes
+    assert not choose(weights, [far._replace(titled=True)], kind=kind).notes
     assert is_titled(weights, title="Voucher queue", files=("rooms/voucher_queue.py",))
     assert not is_titled(weights, title="Voucher queue", files=("rooms/mail.py",))
     assert not is_titled(weights, title="Mail queue", files=("rooms/voucher.py",))
@@ -240,7 +238,7 @@ def test_a_note_about_a_thing_that_the_prompt_names_needs_less() -> None:
     weights, kind = asks()
     weak = note("weak", "mail hour of some member", "the mail has the hour")
     assert not choose(weights, [weak], kind=kind).notes
-    assert choose(weights, [replace(weak, anchored=True)], kind=kind).notes
+    assert choose(weights, [weak._replace(anchored=True)], kind=kind).notes
 
 
 def test_an_article_is_no_answer() -> None:

@@ -35,7 +35,7 @@ def asked(tmp_path_factory):
         got = recall(
             there.store.search,
             Trigger(name="prompt", project=there.project, prompt=prompt, languages=()),
-            options=replace(options_of(settings, "prompt", synonyms=synonyms), style=style),
+            options=options_of(settings, "prompt", synonyms=synonyms)._replace(style=style),
             now=there.now,
         )
         assert got.problems == ()

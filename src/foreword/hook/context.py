@@ -9,7 +9,6 @@ import os
 import stat
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,7 +77,7 @@ def _recall(
     if schema > SCHEMA:
         raise ForewordError(f"the database has schema {schema}, newer than this hook's {SCHEMA}")
     if schema == SCHEMA:  # an older one knows no aliases
-        trigger = replace(trigger, project=reader.projects.resolve(trigger.project))
+        trigger = trigger._replace(project=reader.projects.resolve(trigger.project))
     if trigger.stable and schema == SCHEMA and (first := _resent_block(here, trigger, reader)):
         return str(first["text"])
 
@@ -132,7 +131,7 @@ def _window(here: Offline, trigger: Trigger, reader: StoreReader) -> tuple[froze
 
 def _resent_block(here: Offline, trigger: Trigger, reader: StoreReader) -> Mapping[str, Any] | None:
     """Return the block that the agent sends again with every request of this session; None where there is none."""
-    start = replace(trigger, name="session_start", form="xml")
+    start = trigger._replace(name="session_start", form="xml")
     first = reader.injections.find_same(injection_of(start, NoContext("nothing"), id="", at=0.0))
     if first is not None and first.text:
         return {**vars(first), "items": [vars(item) for item in first.items]}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import gmtime, strftime
-from typing import Any
+from typing import Any, NamedTuple
 
 from foreword.extract.text import split_sentences
 from foreword.models import EMPTY, KINDS, Memory
@@ -28,8 +28,7 @@ CODES = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Note:
+class Note(NamedTuple):
     """One line of a context: all of it is safe to show."""
 
     text: str
@@ -46,13 +45,7 @@ class Note:
 def note_of(memory: Memory, *, now: float, weights: Mapping[str, float] = EMPTY, width: int = SENTENCE) -> Note:
     """Return what *memory* says; where it is long, the passage that holds most of the *weights* of a prompt's words."""
     words = _WORDS.get(memory.kind, _plain_words)(memory, now, weights, width)
-    return replace(
-        words,
-        id=id_of(memory),
-        kind=kind_of(memory),
-        day=day_of(memory.created),
-        by=source_of(memory),
-    )
+    return words._replace(id=id_of(memory), kind=kind_of(memory), day=day_of(memory.created), by=source_of(memory))
 
 
 def session_note(memory: Memory, *, now: float, files: Collection[str] | None = None, room: int = OUTCOME) -> Note:
@@ -121,7 +114,7 @@ def _summary(memory: Memory, now: float, weights: Mapping[str, float], width: in
     room = max(80, width - len(memory.title))
     excerpt = passage(memory.body, weights, room=room) if weights else ""
     note = session_note(replace(memory, body=excerpt) if excerpt else memory, now=now, room=room)
-    return replace(note, text=neutral(note.text, width=width))
+    return note._replace(text=neutral(note.text, width=width))
 
 
 def _statement(memory: Memory, now: float, _: Mapping[str, float], width: int) -> Note:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from foreword.agents import codex
 from foreword.config import Settings
 from foreword.errors import ForewordError
-from foreword.extract.authorship import authorship_of
+from foreword.extract.authorship import Authorship, authorship_of
 from foreword.layout import LayerRule, TriggerLayout
 from foreword.models import (
     EMPTY,
@@ -62,7 +61,7 @@ from foreword.recall.sanitize import shown_path
 from foreword.recall.search import Searchable, search
 from foreword.recall.start import SESSIONS, Entry, SessionStart, file_exists, pull_request_note
 from foreword.recall.tokens import count, family_of
-from foreword.terms import root, terms
+from foreword.terms import lazy_pattern, root, terms
 
 T = TypeVar("T")
 
@@ -118,8 +117,11 @@ REASONS = {
 FIRST_START = "nothing is remembered here yet that a session begins with"
 
 
-@dataclass(frozen=True)
-class Window:
+# A line that needs no closer look at who wrote it, which takes 4 ms in a hook without a worker.
+PLAIN = lazy_pattern(r"[0-9A-Za-z ,.?!'-]{1,300}")
+
+
+class Window(NamedTuple):
     """What the running context window holds already; each part is read only where it is needed."""
 
     shown: Callable[[], frozenset[str]] = frozenset  # ids of memories that were told in full
@@ -128,13 +130,12 @@ class Window:
     history: Callable[[], Sequence[TurnRecord]] | None = None  # the project's turns, newest first; None: from the store
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(NamedTuple):
     """The settings of one recall."""
 
     layout: TriggerLayout
     threshold: float
-    synonyms: Mapping[str, Sequence[str]] = field(default_factory=dict, hash=False)
+    synonyms: Mapping[str, Sequence[str]] = {}
     most_terms: int = 10
     postings: int = POSTINGS
     family: str = "auto"
@@ -329,7 +330,7 @@ class _Recall:
     def _prompt(self) -> dict[str, list[Entry]]:
         """Return the notes and files for a prompt; nothing where the running conversation explains it."""
         prompt = self.trigger.prompt
-        author = authorship_of(prompt)
+        author = Authorship("typed", prompt, "plain words") if PLAIN.fullmatch(prompt) else authorship_of(prompt)
         typed = subject_of(prompt, author.typed) if author.author == "mixed" else author.typed
         kind = classify(
             prompt,
@@ -490,7 +491,7 @@ class _Recall:
             return []
         others = [each for each in summaries if each is not own]
         found = pull_request_note(others, project=self.trigger.project, now=self.now, within=PROGRESS_SECONDS)
-        return [Entry(replace(found[0], id=id_of(found[1])), Ranked(found[1], 1.0, {}))] if found else []
+        return [Entry(found[0]._replace(id=id_of(found[1])), Ranked(found[1], 1.0, {}))] if found else []
 
     def _last_release(self, typed: str) -> list[Entry]:
         """Return how the last release went, for a prompt that asks for one."""
@@ -516,7 +517,7 @@ class _Recall:
         query = self.query._replace(terms=(), kinds=rule.kinds, session=session, limit=max(30, rule.limit * 2))
         ranked, wrong = ranked_search(self.store, query, now=self.now, trigger="compaction", expired=self.expired)
         self.problems += wrong
-        entries = [Entry(replace(note_of(each.memory, now=self.now), id=""), each) for each in ranked]
+        entries = [Entry(note_of(each.memory, now=self.now)._replace(id=""), each) for each in ranked]
         kept = unique_notes([each.note for each in entries])  # a turn, its session and what was learned repeat it
         entries = [each for each in entries if each.note in kept]
         return [each for each in entries if own or (each.ranked and each.ranked.memory.session != self.trigger.session)]
@@ -720,7 +721,7 @@ def explain_nothing(trigger: str, reason: str, *, budget: int = 0, spent: int = 
 def asked_trigger(trigger: Trigger) -> Trigger:
     """Return the trigger that is answered: a question without words asks for what a session begins with."""
     asks_for_all = trigger.name == "question" and not trigger.prompt.strip()
-    return replace(trigger, name="session_start", source=QUESTION) if asks_for_all else trigger
+    return trigger._replace(name="session_start", source=QUESTION) if asks_for_all else trigger
 
 
 def injection_of(trigger: Trigger, got: Context | NoContext, *, id: str, at: float, away: bool = False) -> Injection:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from foreword.extract.routines import routine_of
 from foreword.terms import GENERIC, STOP_WORDS, lazy_pattern, rarity, root, terms
@@ -18,16 +17,14 @@ from foreword.terms import GENERIC, STOP_WORDS, lazy_pattern, rarity, root, term
 Kind = Literal["machine", "plan", "pasted", "reply", "routine", "same topic", "new topic", "past"]
 
 
-@dataclass(frozen=True)
-class PromptKind:
+class PromptKind(NamedTuple):
     """What kind of prompt this is, and the words that name its things."""
 
     kind: Kind
     topic: tuple[str, ...] = ()  # words that name its things, as `content_words` writes them
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(NamedTuple):
     """An earlier note, as the search found it."""
 
     id: str
@@ -43,16 +40,14 @@ class Candidate:
     in_context: bool = False  # the agent has it: its own session since the last compaction, or given in full before
 
 
-@dataclass(frozen=True)
-class Match:
+class Match(NamedTuple):
     """How well a note fits a prompt: 1.0 holds the whole weight of the prompt's words."""
 
     id: str
     score: float
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """The notes to give, best first, and by id why the others were left out."""
 
     notes: tuple[Match, ...]
@@ -215,7 +210,11 @@ MOST_RELEASE = 300  # characters of a prompt that asks for a release and not for
 
 def asks_for_release(typed: str) -> bool:
     """Return whether a prompt asks to release, publish or deploy: seldom done, and nearly the same each time."""
-    return len(typed) <= MOST_RELEASE and bool(_RELEASE.search(typed))
+    if len(typed) > MOST_RELEASE or not any(
+        word in typed.lower() for word in ("release", "deploy", "publish", "ship", "tag")
+    ):
+        return False
+    return bool(_RELEASE.search(typed))
 
 
 _LOGGED_ERROR = lazy_pattern(  # as logs write it, with what follows: prose speaks of errors too
@@ -377,8 +376,7 @@ def _are_alike(one: Candidate, other: Candidate) -> bool:
 _QUOTED = lazy_pattern(r"[\"\u201c`']([A-Z][\w.-]{2,30}(?: [\w.-]{2,20}){0,2})[\"\u201d`']")
 
 
-@dataclass(frozen=True)
-class Anchors:
+class Anchors(NamedTuple):
     """The things that a prompt names."""
 
     files: frozenset[str]  # last parts of paths, in small letters

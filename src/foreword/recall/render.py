@@ -93,9 +93,9 @@ def line(note: Note, *, form: str = "markdown", layer: str = "") -> str:
 def shorter_lines(note: Note, *, form: str, layer: str) -> tuple[str, ...]:
     """Return the same note in fewer and fewer tokens."""
     texts = [*note.shorter]
-    fewer = [Note(**{**vars(note), "files": note.files[:1], "shorter": ()})] if len(note.files) > 1 else []
+    fewer = [note._replace(files=note.files[:1], shorter=())] if len(note.files) > 1 else []
     whole = line(note, form=form, layer=layer)
-    others = [*fewer, *(Note(**{**vars(note), "text": text, "files": (), "shorter": ()}) for text in texts)]
+    others = [*fewer, *(note._replace(text=text, files=(), shorter=()) for text in texts)]
     return tuple(dict.fromkeys(text for each in others if (text := line(each, form=form, layer=layer)) != whole))
 
 

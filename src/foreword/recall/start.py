@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from foreword.extract.merge import open_items
 from foreword.extract.text import most_frequent
@@ -65,8 +66,7 @@ _REMOTE = lazy_pattern(r"git:(?P<host>[\w.-]+\.[a-z]+)/(?P<name>[\w.-]+/[\w.-]+)
 _UNCOMMITTED = lazy_pattern(r"Changes? not committed: ")
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """One note that may be shown, with the memory behind it."""
 
     note: Note
@@ -175,7 +175,7 @@ class SessionStart:
             matter = f"{each.detail.get('command')} {each.detail.get('folder')}"
             edited = str(each.detail.get("fix") or "").startswith("edited")
             shown = replace(each, detail={**each.detail, "fix": ""}) if edited else each
-            entry = Entry(replace(note_of(shown, now=self._now), label=""), Ranked(each, 1.0, {"sessions": many}))
+            entry = Entry(note_of(shown, now=self._now)._replace(label=""), Ranked(each, 1.0, {"sessions": many}))
             found.setdefault(matter, entry)
         return list(found.values())
 
@@ -227,7 +227,7 @@ class SessionStart:
         learned = [each for each in found if each.trust != "user"]
         found = [each for each in found if each.trust == "user" or each in learned[:LEARNED]]
         notes = [
-            (replace(note_of(each, now=self._now), files=self._in_play(each)), each) for each in found[: 2 * KNOWN]
+            (note_of(each, now=self._now)._replace(files=self._in_play(each)), each) for each in found[: 2 * KNOWN]
         ]
         kept = unique_notes([note for note, _ in notes])[:KNOWN]
         return [Entry(note, Ranked(memory, 1.0, {})) for note, memory in notes if note in kept]

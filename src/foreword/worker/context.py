@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from foreword.agents import cap_of, find, text_of
@@ -91,7 +91,7 @@ class ContextBuilder:
         began = self._services.store.injections.start_given(trigger.session)
         if began and (not self._services.settings.capture or holds_context(text_of(parsed.payload, "transcript_path"))):
             return ""  # without capture nobody knows which prompt is the first
-        start = replace(trigger, name="session_start", prompt="", source="")
+        start = trigger._replace(name="session_start", prompt="", source="")
         seconds = self._services.settings.deadline_prompt_ms / 1000 / 4  # the prompt's own block needs as much
         return str(self.stable(start, at=at, hold=False, seconds=seconds, again=True)["context"])
 

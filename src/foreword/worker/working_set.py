@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import lru_cache
 
 from foreword.agents import find
@@ -67,7 +66,7 @@ class WorkingSet:
         """Return a trigger with what is being worked on; git is asked in the background, for the next time."""
         root = trigger.project.root
         if not root:
-            return replace(trigger, languages=())  # a project that was never seen on this machine
+            return trigger._replace(languages=())  # a project that was never seen on this machine
         changed = self._changed_in(root)
         files = dict(changed or {})
         recent: tuple[str, ...] = ()
@@ -83,8 +82,7 @@ class WorkingSet:
                 if name:
                     files[name] = max(at, files.get(name, 0.0))
         newest = sorted(files, key=lambda name: (-files[name], name))[:MOST_TOUCHED]
-        return replace(
-            trigger,
+        return trigger._replace(
             touched=tuple(newest),
             recent=recent,
             languages=self._languages_of(root),
