@@ -171,7 +171,7 @@ def test_the_newer_of_two_alike_notes_stays() -> None:
 
 def test_a_running_conversation_needs_a_better_match() -> None:
     weights = {word: 0.8 * weight for word, weight in asks()[0].items()}
-    weak = replace(note("weak", "mail hour", "the mail has the hour"), anchored=True)
+    weak = note("weak", "mail hour", "the mail has the hour")._replace(anchored=True)
     for each, expected in ((GOOD, [True, True]), (weak, [True, False])):
         kinds = ("new topic", "same topic")
         assert [bool(choose(weights, [each], kind=asks(kind=kind)[1]).notes) for kind in kinds] == expected
@@ -179,7 +179,7 @@ def test_a_running_conversation_needs_a_better_match() -> None:
 
 def test_what_was_only_said_gives_way_to_what_was_done() -> None:
     weights, kind = asks()
-    said = replace(GOOD, id="said", only_said=True, at=9.0)
+    said = GOOD._replace(id="said", only_said=True, at=9.0)
     done = note("done", TOPIC, "set the hour of each confirmation mail for Lisbon")
     assert [each.id for each in choose(weights, [said], kind=kind).notes] == ["said"]
     assert [each.id for each in choose(weights, [said, done], kind=kind).notes] == ["done"]

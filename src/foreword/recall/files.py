@@ -68,7 +68,7 @@ def changed_together(
 
 
 OFTEN = 3  # times a test changed with its file before a plan that leaves it out is told of it
-_TEST = re.compile(r"^test_|[._-](?:tests?|spec)(?=\.)", re.IGNORECASE)
+_TEST = lazy_pattern(r"^test_|[._-](?:tests?|spec)(?=\.)", re.IGNORECASE)
 
 
 def missing_tests(named: Collection[str], history: Sequence[TurnRecord]) -> list[tuple[str, int, int]]:
