@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from foreword.extract.actions import Action, Choice, own_words, turns_of
 from foreword.extract.statements import Statement, retracts, statements_of
+from foreword.recall.start import SURE_RULE
 from tests.growth import assert_linear
 from tests.tables import table
 from tests.unit.test_authorship import HOSTILE, RULE
@@ -71,6 +72,36 @@ def test_what_holds_for_good_is_kept(prompt: str, kind: str) -> None:
     found = of_prompt(prompt)
     assert [each.kind for each in found] == [kind]
     assert prompt.endswith(found[0].text)
+
+
+@table(
+    "prompt, stays",
+    [
+        ("prices must always be whole cents", True),
+        ("never page the lists of this project", True),
+        ("don't round the prices anymore because this breaks the totals", True),
+        ("from now on put these notes below docs", True),
+        ("use 'Show all rooms' only on this page", False),
+        ("I prefer the layout of direction B", False),
+        ("on bullet 2, do not remove the folder directly", False),
+        ("the last one should follow the theme so that it is always readable", False),
+        ("go ahead with the cache, I favor it", False),
+        ("why aren't you using a worker here?", False),
+        ("why are you still using the old linter?", False),
+        ("shouldn't these be table driven tests?", False),
+        ("can we keep a list of that from now on", False),
+    ],
+)
+def test_what_only_this_moment_explains_does_not_come_by_itself(prompt: str, stays: bool) -> None:
+    [found] = of_prompt(prompt)
+    assert (found.confidence >= SURE_RULE) is stays
+
+
+def test_a_rule_comes_without_the_step_before_it() -> None:
+    [found] = of_prompt("add the two cases as well, use table driven tests where possible in all suites")
+    assert found.text == "use table driven tests where possible in all suites"
+    [found] = of_prompt("if the venue is closed, never send a mail to its members")
+    assert found.text == "if the venue is closed, never send a mail to its members"
 
 
 @table("prompt", PASSING)

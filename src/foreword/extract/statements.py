@@ -122,13 +122,13 @@ REPORT = _any(  # of what it always does
 )
 TASTE = _any(
     r"\bI(?:'d| would)? (?:\w+ly |much )?(?:prefer|favou?r|rather)\b|\b(?:better|best) (?:not )?to\b",
-    r"\bI(?:'d| would) expect\b(?!.* but )|\bwhere(?:ver)? possible\b",
+    r"\bwhere(?:ver)? possible\b",
     r"\b(?:use|show|apply|enable|display|allow)\b[^.]*\bonly (?:on|in|for|when)\b",
 )
 WISH = _any(  # for the thing that is built; `I want a page` and `I want you to` are tasks
     rf"\bI (?:(?:only|really|actually|{_NEG}) ){{0,2}}(?:want|would like) (?:to (?:use|keep|avoid|stick|only)\b"
     r"|(?!to\b|you\b|an?\b|some\b|another\b|your\b|more\b|it\b|us\b|this\b))",
-    r"\bI would (?:only|call)\b|\binstead of\b|\brather than\b",
+    r"\bI would (?:only|call)\b|\bI(?:'d| would) expect\b(?!.* but )|\binstead of\b|\brather than\b",
 )
 PROHIBITION = _any(  # with a reason or a general object
     rf"(?<!\bI )\b(?:{_NEG}|stop) \w+\b[^.]*"
@@ -170,6 +170,14 @@ OPEN = _any(
     r"^(?:validate|verify|check|make sure|mention|tell|explain)\b",
     r"\b(?:mentions?|says?|states?|claims?|suggests?) (?:that|to)\b",  # what somebody else holds
 )
+# What only this moment explains: something that both see, a point of a list, an option on the table, a next step.
+HERE = _any(
+    r"\b(?:this|these|those)\b(?! (?:project|repo|repository|codebase|app|application|team|machine)\b)",
+    r"\bthe (?:last|first|second|other|current|new) (?:one|page|screen|section|button|column|row|tab)s?\b",
+    r"\b(?:bullet|step|item|point|option|direction|variant|phase|task) (?:#?\d+|[A-E])\b",
+    r"\b(?:prefer|favou?r|like) the\b|\bin that case\b|^go ahead\b",
+)
+ASKS = _any(r"^(?:can|could|should|would|why|how about|what about)\b")
 SENTENCE = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\betc\.)(?<!\bvs\.)(?<!\s\d\.)\s+(?=\S)|\n+")
 FILLER = re.compile(
     r"^(?:(?:https?://\S+|ok(?:ay)?|yes|yeah|yep|no|nope|sure|hm+|u+m+|a+h+|oh|well|great|perfect|thanks|good|cool|also"
@@ -182,6 +190,11 @@ POINTS_BACK = re.compile(
     re.IGNORECASE,
 )
 NEXT_STEP = re.compile(r",? (?:so|and) (?:we need to|you can|can you|we can|please|then)\b.*$", re.IGNORECASE)
+FIRST_STEP = re.compile(
+    r"^(?!(?:if|when|while|where|unless|for|in|on|at|to|with|as|since|because|given|before|after)\b)[^,.;:]+,"
+    r" (?=(?:always|never|use|avoid|do not|don'?t|dont)\b)",
+    re.IGNORECASE,
+)
 REASON = re.compile(r"\b(?:because|since|so that|due to|as (?:that|this|it|we|they))\b.+", re.IGNORECASE)
 UNWANTED = re.compile(
     r"\b(?:instead of|rather than|and not|, not)\s+((?:(?! because| since| so that)[^,.;?!])+)", re.IGNORECASE
@@ -191,7 +204,7 @@ LONGEST = 280  # characters of a text; at 240, main clauses of dictated sentence
 MOST_READ = 1_000  # characters of a sentence; who has no full stop in a page has no rule in it
 FEWEST = 4  # words of a sentence that says something
 NAMES_ITSELF = 8  # words from which a sentence names what it is about
-CORRECTED = 0.65  # of "no, do it so": mostly about one task, and a rule only when it is said again
+ONE_TASK = 0.65  # confidence of what is mostly about one task: it does not come by itself, unless it is said again
 
 
 def _from_typed(turn: Turn) -> Iterator[Statement]:
@@ -203,6 +216,10 @@ def _from_typed(turn: Turn) -> Iterator[Statement]:
         if cue and (whole := _standing_alone(text, before)):
             why, unwanted = REASON.search(text), UNWANTED.search(text)
             corrects = cue.kind == "decision" and REJECTS.match(sentence)
+            asks = text.endswith("?") or cue.form is WHY or ASKS.match(text)
+            # Why it holds may well point to what both see; and who wants it remembered says that it is for good.
+            points = cue.form is not REMEMBER and HERE.search(text, 0, why.start() if why else len(text))
+            one_task = bool(corrects or asks or points)
             yield Statement(
                 "correction" if corrects else cue.kind,
                 whole,
@@ -211,7 +228,7 @@ def _from_typed(turn: Turn) -> Iterator[Statement]:
                 why=why[0] if why else "",
                 instead_of=unwanted[1].strip() if unwanted else "",
                 quote="" if whole == sentence.strip() else sentence.strip(),
-                confidence=min(cue.confidence, CORRECTED) if corrects else cue.confidence,
+                confidence=min(cue.confidence, ONE_TASK) if one_task else cue.confidence,
             )
         before = text
 
@@ -227,7 +244,7 @@ def _cue(text: str) -> _Cue | None:
 def _trimmed(sentence: str) -> str:
     """Return a sentence without the words around what it states."""
     text = FILLER.sub("", " ".join(sentence.split())).strip(" ,:;-")
-    shorter = NEXT_STEP.sub("", text)
+    shorter = NEXT_STEP.sub("", FIRST_STEP.sub("", text))
     return shorter if len(shorter.split()) >= 2 * FEWEST else text
 
 
