@@ -159,6 +159,8 @@ def test_keeps_titles_short() -> None:
         ("All done. Here's a summary:\n\n| file | change |\n|---|---|\n| a | b |", ""),
         ("Let me look at the mail templates first.", ""),
         ("Shall I fix `book()` as well?", ""),
+        ("Fixup squashed into 3f602d14 (now 6dd3a03d), and pushed with lease to `origin/slots`.", ""),
+        ("`holdUntil`, `offerSlot()` and `freeSlots()` are now set in `rooms/slots.py`.", ""),
         ("", ""),
     ],
 )
@@ -177,7 +179,7 @@ def test_says_what_became_of_the_work() -> None:
         answer("Pushed."),
     )
     said = outcome_of_session(turns)
-    assert said.startswith("Fixed `format_slot()`") or said.startswith("`format_slot()`")
+    assert said.startswith("Fixed `format_slot()`: it now takes the zone of the venue. ")
     assert said.endswith("Committed 1a2b3c4 on lisbon, pushed, 12 tests pass.")
 
 

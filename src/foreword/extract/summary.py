@@ -14,6 +14,7 @@ from foreword.extract.text import (
     holds,
     names_code,
     plain_line,
+    says_something,
     sentences,
     split_sentences,
     stems,
@@ -323,7 +324,7 @@ def _outcome(found: Sequence[Passage], room: int) -> str:
 def _done(parts: Sequence[str], at: int) -> tuple[str, float]:
     """Return a sentence, and how much it tells about what was done or found out; 0 for what tells nothing."""
     text = parts[at]
-    if not 25 <= len(text) <= 400 or _is_talk(text) or len(stems(text)) < 4:
+    if not 25 <= len(text) <= 400 or _is_talk(text) or len(stems(text)) < 4 or not says_something(text):
         return "", 0.0
     weight = 1.0 * bool(_WAS_DONE.match(text)) + _marks(text)
     if not weight:

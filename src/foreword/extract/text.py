@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
+from functools import cache
 from typing import Literal, NamedTuple
 
 from foreword.terms import lazy_pattern, terms
@@ -146,11 +147,29 @@ def holds(words: Collection[str], item: Collection[str], *, share: float = 0.75)
     return bool(item) and sum(each in words for each in item) >= share * len(item)
 
 
+@cache
+def _routine() -> frozenset[str]:
+    return stems(
+        "commit committed amended squashed fixup rebased merged pushed lease branch main master upstream origin pull"
+        " request PR review done finished complete pre hooks tests passed linted typechecked build clean green checks"
+    )
+
+
 def names_code(text: str) -> bool:
     """Return whether *text* names a file, a function, an option or a command."""
     return bool(_CODE.search(text) or CODE_NAME.search(text))
 
 
+def says_something(text: str) -> bool:
+    """Return whether *text* tells anything beside names of code, commits and checks that passed."""
+    without_code, codes = CODE_NAME.subn(" ", _CODE.sub(" ` ", text))
+    codes += without_code.count("`")
+    words = {each for each in stems(_HASH.sub(" ", without_code)) - _routine() if not each.isdigit()}
+    return len(words) >= max(FEWEST, min(codes, FEWEST + 1))
+
+
+FEWEST = 2  # words beside a name; beside three names or more, one further
+_HASH = lazy_pattern(r"\b(?:(?=[a-f]*\d)[0-9a-f]{7,40}|commits?)\b(?: on [\w./-]+)?")
 CODE_NAME = lazy_pattern(
     r"\b[\w-]{1,60}(?:[/.][\w-]{1,60}){0,12}\.(?:[a-z][a-z0-9]{0,4})\b(?!\.)(?<!e\.g)(?<!i\.e)"  # a file
     r"|\b\w+\(\)"  # a call
