@@ -184,6 +184,7 @@ FAILED = "make lint --all", "src/cart.ts\n  × The imports are not sorted.\n"
         ({"fix": "worked without `--each`"}, ""),
         ({"fix": "edited src/cart.ts: `import a`", "fixed_files": ["src/cart.ts"]}, "; fixed then: edited src/cart.ts: import a [fai-2m7k1xq0]"),
         ({"fix": "edited src/other.ts", "fixed_files": ["src/other.ts"], "error": "The imports are not sorted!"}, ""),
+        ({"fix": "edited docs/index.md: `| Topic | Page |`", "fixed_files": ["docs/index.md"]}, ""),
         ({"worked": {"make fmt": ["s1"]}}, ""),
         ({}, ""),
         ({"error_key": "another error of this", "worked": {"make fmt": ["s1", "s2"]}}, ""),

@@ -109,7 +109,7 @@ def hint_after(
     if hint := _explained(failure, run, known, now=now):
         return hint
     for each in same:
-        if _fix_applies(each.detail, failure) and (fix := _fix(each.detail)):
+        if _fix_applies(each.detail, failure) and (fix := _fix(each.detail, failure.files)):
             return _solved(each, failure, fix, now=now)
     return None
 
@@ -320,8 +320,8 @@ def _fix_applies(detail: Mapping[str, Any], failure: Failure) -> bool:
     return not edited or detail.get("error") == failure.error or any(names_file(failure.files, file) for file in edited)
 
 
-def _fix(detail: Mapping[str, Any]) -> list[str]:
-    """Return what fixed it, as the end of a line; nothing where it may not be named.
+def _fix(detail: Mapping[str, Any], named: Sequence[str] = ()) -> list[str]:
+    """Return what fixed it, as the end of a line; nothing where it may not be named or says nothing to a reader.
 
     Leaving a check out is a way to skip it, and a variable is an alternative like a flag: it needs two sessions.
     """
@@ -332,7 +332,16 @@ def _fix(detail: Mapping[str, Any]) -> list[str]:
     if fix.startswith("worked with `") and (once or not is_safe(fix.replace("`", " "))):
         return []
     text = plain(_without_advice(plain(fix, most=400)), most=110)
-    return [f"fixed then: {text}" if text.startswith("edited") else f"it {text}"]
+    if not text.startswith("edited"):
+        return [f"it {text}"]
+    # An edit tells something where the error names its file, or where it is whole and has a name of the error.
+    error = str(detail.get("error", ""))
+    file, _, changed = text.removeprefix("edited ").partition(": ")
+    whole = "…" not in changed and not set(_NAME.findall(changed)).isdisjoint(_NAME.findall(error))
+    return [f"fixed then: {text}"] if whole or file.rpartition("/")[2] in error or names_file(named, file) else []
+
+
+_NAME = re.compile(r"\b[A-Za-z_]\w{3,}")
 
 
 _CHECK = re.compile(
