@@ -92,7 +92,7 @@ def _naming(text: str, name: str) -> Iterator[str]:
         of_code = section == "## Recently changed code"
         if of_code and whole.search(line) and "deleted" not in line.lower():
             yield line
-        if section == "## For the files in play" and whole.search(line):
+        if section == "## For the files in play" and whole.search(line) and f"without {name}" not in line:
             yield line
 
 

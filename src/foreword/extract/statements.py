@@ -144,7 +144,11 @@ TASK = _any(
     r"|working|enough|fine|ok|okay|good|able|easy|possible|there|ready|safe|clear|simple)\b",
     r"\bbut (?:it|is|are|I|now)\b|\bseems?\b",
 )
-AGREED = _any(r"\blet'?s (?:only|use|stick|avoid|keep (?!going|it\b)|not (?!worry))")
+AGREED = _any(
+    r"\blet'?s (?:only|use|stick|avoid|keep (?!going|it\b)|not (?!worry))",
+    r"\b(?:let'?s|we'?ll|we will) (?!see\b|check\b|look\b|try\b|go\b|wait\b)\w+ [^.?!\n]{3,160}\b(?:because|since)\b",
+    r"\bwe (?:store|save|keep|put|use|send|serve|host|deploy|cache|name|write) [^.?!\n]{3,160}\b(?:because|since)\b",
+)
 FACT = _any(
     r"\bwe (?:\w+ )?no longer\b|\b(?:does not|doesn'?t|do not) support\b|\bit'?s called\b",
     r"\b(?:isn'?t|is not|aren'?t|are not) (?:relevant|needed|necessary|supported|an option)\b",

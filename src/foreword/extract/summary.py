@@ -357,10 +357,15 @@ def _fate(turns: Sequence[Turn]) -> str:
     return f"{', '.join(parts)}." if parts else ""
 
 
+_OPEN_LABEL = re.compile(
+    r"(?:still )?(?:open|to do|pending|remaining|left|to-?dos?|next steps?)(?::| —)\s", re.IGNORECASE
+)
+
+
 def _is_talk(sentence: str) -> bool:
-    """Return whether a sentence is an offer, a question, a guess, an announcement or chatter about the state."""
-    return bool(
-        sentence.endswith((":", "?")) or _URL.search(sentence) or OFFER.search(sentence) or _TALK.match(sentence)
+    """Return whether a sentence is an offer, a question, a guess, an announcement, a to-do or chatter."""
+    return sentence.endswith((":", "?")) or any(
+        (_URL.search(sentence), OFFER.search(sentence), _TALK.match(sentence), _OPEN_LABEL.match(sentence))
     )
 
 
