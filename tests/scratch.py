@@ -143,3 +143,16 @@ def fact(thing: str) -> str:
 def asking(thing: str) -> str:
     """A prompt about just that."""
     return f"when does the {thing} sing in the cellar at night?"
+
+
+def suspend(pid: int) -> None:
+    """Stop a process, and return when all of its threads stand still: until then one of them may still answer."""
+    os.kill(pid, signal.SIGSTOP)
+    tasks = Path(f"/proc/{pid}/task")
+    until = time.monotonic() + GOES
+    while time.monotonic() < until:
+        states = [(task / "stat").read_text().rpartition(")")[2].split()[0] for task in tasks.iterdir()]
+        if set(states) == {"T"}:
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"process {pid} does not stop: {states}")

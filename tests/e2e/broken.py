@@ -15,6 +15,7 @@ from tests.clients.fake_model import Say, Use
 from tests.clients.run import PipedConversation
 from tests.e2e.steps import install
 from tests.e2e.trial import Trial, until, wait_for
+from tests.scratch import suspend
 
 PROMPTS = 3
 CRASHES = 4.0  # seconds between prompts of a session that goes on for longer than hooks wait for a next start
@@ -32,7 +33,7 @@ def hung(trial: Trial) -> str:
 
     def stop() -> None:
         pid = wait_for(trial.worker)
-        os.kill(pid, signal.SIGSTOP)
+        suspend(pid)
 
     try:
         return _session(trial, "hung", stop, before_end=lambda: _go_on(trial))

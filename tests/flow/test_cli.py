@@ -28,6 +28,7 @@ from foreword.worker import lifecycle
 from foreword.worker.client import Client
 from tests.flow.conftest import wait_for
 from tests.flow.forked import Shell, foreword, scratch_shell
+from tests.scratch import suspend
 
 ROOT = Path(__file__).parents[2]
 SECRET = "ghp_" + "a1B2" * 9
@@ -469,7 +470,7 @@ def test_a_database_of_a_newer_version_is_told_with_the_way_out(fresh: Shell) ->
 def test_a_worker_that_hangs_is_told_as_such(fresh: Shell) -> None:
     fresh.says("worker", "start")
     pid = lifecycle.pid_of(fresh.home)
-    os.kill(pid, signal.SIGSTOP)
+    suspend(pid)
     try:
         assert f"process {pid} runs and does not answer" in fresh.says("doctor", code=1)
     finally:

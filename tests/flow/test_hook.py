@@ -29,7 +29,7 @@ from foreword.store import Store
 from foreword.worker import lifecycle
 from foreword.worker.client import Client
 from tests.flow.conftest import CLEAN, PATIENT, PYTHON, HookRunner, end_worker, wait_for
-from tests.scratch import processes_in
+from tests.scratch import processes_in, suspend
 
 PROMPT = "why does the checkout transport time out?"
 DIGS = "the wombat digs under the harbour wall at night"
@@ -205,7 +205,7 @@ def test_a_hung_worker_is_not_waited_for_and_nothing_is_lost_or_doubled(filled, 
     host.write_hook()
     host.context("UserPromptSubmit", prompt(project, "hello there, transport"))
     pid = lifecycle.pid_of(filled)
-    os.kill(pid, signal.SIGSTOP)
+    suspend(pid)
     got = host.context("UserPromptSubmit", prompt(project, session_id="s2"))
     os.kill(pid, signal.SIGCONT)
     assert "HTTPTransport" in got, noted(str(filled.trouble))

@@ -22,7 +22,7 @@ from foreword.store import Store
 from foreword.worker import lifecycle
 from foreword.worker.client import Client
 from tests.flow.conftest import HookRunner, end_worker, wait_for
-from tests.scratch import asking, fact
+from tests.scratch import asking, fact, suspend
 
 PROMPT = "why does the checkout transport retry a timeout twice?"
 FACT = "The checkout HTTPTransport retries every timeout twice, then it asks the second bank"
@@ -187,7 +187,7 @@ def test_of_a_worker_that_was_late_only_what_the_agent_saw_is_recorded(filled: H
     client = start()
     host.write_hook()
     pid = lifecycle.pid_of(filled)
-    os.kill(pid, signal.SIGSTOP)
+    suspend(pid)
     try:
         seen = host.context("UserPromptSubmit", {"session_id": "s1", "cwd": project, "prompt": PROMPT})
         asked = {"session_id": "s2", "cwd": project, "prompt": "an unheard thing"}

@@ -20,6 +20,7 @@ from foreword.worker import lifecycle
 from foreword.worker.client import Client
 from foreword.worker.mcp_schema import INSTRUCTIONS, TOOLS
 from tests.flow.conftest import CLEAN, PATIENT, HookRunner, end_worker, wait_for
+from tests.scratch import suspend
 
 ERAS = ("legacy", "2026-07-28", "auto")
 
@@ -119,7 +120,7 @@ def test_a_worker_that_is_away_is_started_by_the_first_call(home: Home, alone: A
 def test_a_worker_that_hangs_is_an_error_in_time_and_not_a_silence(home: Home, alone: Agent, start):
     start()
     pid = lifecycle.pid_of(home)
-    os.kill(pid, signal.SIGSTOP)
+    suspend(pid)
     try:
         assert "did not answer within" in alone.call("memory_search", {"query": "x"})
     finally:

@@ -14,6 +14,7 @@ from foreword.hook import build
 from foreword.paths import Home
 from foreword.worker.mcp_schema import INSTRUCTIONS, TOOLS
 from tests.flow.conftest import CLEAN, PATIENT
+from tests.scratch import suspend
 
 PING = b'{"jsonrpc":"2.0","id":"alive","method":"ping"}\n'
 
@@ -107,7 +108,7 @@ def test_a_call_that_was_cancelled_is_not_answered(home: Home, project: str, sta
     start()
     pid = lifecycle.pid_of(home)
     with launched(home, project) as process:
-        os.kill(pid, signal.SIGSTOP)
+        suspend(pid)
         try:
             process.stdin.write(call(1, "memory_search", query="x"))
             cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}

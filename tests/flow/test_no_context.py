@@ -19,7 +19,7 @@ from foreword.store import Store
 from foreword.worker import lifecycle
 from foreword.worker.client import Client
 from tests.flow.conftest import HookRunner, wait_for
-from tests.scratch import asking, fact
+from tests.scratch import asking, fact, suspend
 
 FACT = "The checkout HTTPTransport retries every timeout twice, then it asks the second bank"
 PROMPT = "why does the checkout transport retry a timeout twice?"
@@ -123,7 +123,7 @@ def test_a_silence_of_a_hook_whose_worker_was_late_is_told_once_as_its_own(
     client = start()
     host.write_hook()
     pid = lifecycle.pid_of(filled)
-    os.kill(pid, signal.SIGSTOP)
+    suspend(pid)
     try:
         assert prompted(host, project, PROMPT)  # which the worker will take for one that it answers
         assert prompted(host, project, UNHEARD) == ""

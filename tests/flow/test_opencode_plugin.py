@@ -28,6 +28,7 @@ from foreword.worker import lifecycle
 from foreword.worker.client import Client
 from tests.flow.conftest import CLEAN, PATIENT, HookRunner, end_worker, wait_for
 from tests.flow.test_hook_hints import NO_RULE, Session, fail_and_work
+from tests.scratch import suspend
 
 NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="OPENCODE'S PLUGIN IS NOT TESTED: there is no `node` here")
@@ -545,7 +546,7 @@ def test_a_hung_worker_counts_as_away(away: Home, host: HookRunner, start, openc
     start()
     host.write_hook()
     pid = lifecycle.pid_of(away)
-    os.kill(pid, signal.SIGSTOP)
+    suspend(pid)
     try:
         agent = opencode(FOREWORD_DEADLINE_PROMPT_MS="500", FOREWORD_DEADLINE_START_MS="8000")
         agent.created()
@@ -561,7 +562,7 @@ def test_what_the_hook_gave_for_a_late_worker_is_the_same_call(away: Home, host:
     client = start()
     host.write_hook()
     pid = lifecycle.pid_of(away)
-    os.kill(pid, signal.SIGSTOP)
+    suspend(pid)
     try:
         agent = opencode(FOREWORD_DEADLINE_START_MS="8000")
         agent.created()

@@ -20,7 +20,7 @@ from foreword.worker import lifecycle
 from foreword.worker.client import Client
 from tests.flow.conftest import CLEAN, HookRunner, wait_for
 from tests.recorded import recorded
-from tests.scratch import processes_in
+from tests.scratch import processes_in, suspend
 
 PROMPT = {
     "session_id": "s1",
@@ -113,7 +113,7 @@ def test_without_a_worker_nothing_is_said_kept_started_or_complained_of(
     if worker == "hung":
         start()
         pid = lifecycle.pid_of(known)
-        os.kill(pid, signal.SIGSTOP)
+        suspend(pid)
     counter = known.root / "started"
     host.write_hook(worker=["/bin/sh", "-c", f"echo x >> {counter}"], FOREWORD_DEADLINE_PROMPT_MS="300")
     assert drawn(host, asked(project)) == ""
