@@ -242,7 +242,7 @@ def test_generated_task_texts_are_not_typed() -> None:
 
 @table(
     "piece",
-    ["<a ", "`", "\n", "a@", '"', "x", "- x\n"],
+    ["<a ", "`", "\n", "a@", '"', "x", "- x\n", "«a b c d ", "‘a b c d "],
 )
 def test_long_inputs_are_read_in_linear_time(piece: str) -> None:
     assert_linear(lambda text: authorship_of(text + "x", earlier=[text]), piece)

@@ -152,6 +152,10 @@ def test_the_contents_go_and_the_path_stays(name: str) -> None:
         """python -c 'import os; print(os.environ["API_TOKEN"])'""",
         "node -e 'console.log(process.env)'",
         "ruby -e 'p ENV.to_h'",
+        *("(env)", "env &", "if true; then env; fi", "FOO=1 printenv", "/usr/bin/env"),
+        *("timeout 5 env", "uv run env", "kubectl -n shop get secret db -o yaml", "docker compose -f a.yml config"),
+        *("grep -n foo a.py; python -c 'import os; print(os.environ)'", "rg foo && node -p process.env"),
+        *("ruby -e 'p ENV'", "docker inspect app", "cat .*", "cat ./.??*", "cat {a,b}/.{env,x}"),
     ],
 )
 def test_what_a_command_prints_of_secrets_goes_and_the_command_stays(command: str) -> None:
@@ -204,6 +208,10 @@ def test_ordinary_calls_are_not_touched(command: str) -> None:
 
 
 OUTPUTS = {
+    "coloured": f"\x1b[35msrc/a.py\x1b[m:x = 1\n\x1b[35m.env\x1b[m:KEY={CANARY}\nsrc/b.py:y = 2",
+    "ends with a zero": f"src/a.py\0x = 1\n.env\0KEY={CANARY}\nsrc/b.py\0y = 2",
+    "before a numbered name": f"x = 1\nprod.env:KEY={CANARY}\n01-init.sql:y = 2",
+    "below a numbered folder": f"/app-2-x/a.py-5-x = 1\n/app-2-x/.env-5-KEY={CANARY}\n/app-2-x/b.py-9-y = 2",
     "grep": f"src/a.py:3:x = 1\n./.env:2:KEY={CANARY}\nsrc/b.py:9:y = 2",
     "context": f"src/a.py-3-x = 1\nconfig/.env-2-KEY={CANARY}\nconfig/.env:3:B={CANARY}\nsrc/b.py:9:y = 2",
     "without numbers": f"src/a.py:x = 1\n.env.local:KEY={CANARY}\nsrc/b.py:y = 2",
@@ -237,8 +245,8 @@ def test_a_search_over_a_folder_loses_the_lines_of_denied_files_alone(name: str,
     assert without_denied(clean) == clean
 
 
-@pytest.mark.parametrize("field", ["glob", "include"])
-@pytest.mark.parametrize("glob", [".env*", "**/.env", "*.pem", "**/*.{pem,key}", "config/.env.*"])
+@pytest.mark.parametrize("field", ["glob", "include", "includePattern", "globs"])
+@pytest.mark.parametrize("glob", [".env*", "**/.env", "*.pem", "**/*.{pem,key}", "config/.env.*", "{a,b}/**/{.env,x}"])
 def test_a_search_limited_to_denied_files_is_hidden_whole(field: str, glob: str) -> None:
     payload = {"tool_name": "Grep", "tool_input": {"pattern": "KEY", field: glob}, "tool_response": {"content": CANARY}}
     assert CANARY not in json.dumps(without_denied(payload))
@@ -250,6 +258,12 @@ def test_variables_lose_their_values_where_the_file_is_not_named(command: str) -
     clean = without_denied({"tool_input": {"command": command}, "tool_response": {"stdout": output}})
     assert clean["tool_response"]["stdout"] == f"DEBUG={MARK}\nKEY={MARK}\nexport TOKEN={MARK}\nplain text"
     assert without_denied(clean) == clean
+
+
+def test_words_about_a_file_are_kept() -> None:
+    output = "Loading prod.env\n10:23:45 starting\nError: cannot load .env: file not found\nTraceback"
+    payload = {"tool_input": {"command": "make run"}, "tool_response": {"stdout": output}}
+    assert without_denied(payload) == payload
 
 
 def test_a_listing_of_files_is_kept() -> None:

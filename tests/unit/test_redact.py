@@ -577,13 +577,13 @@ def test_what_one_part_opens_hides_the_parts_behind_it(parts):
 
 def test_a_long_text_keeps_its_head_and_its_tail_and_twice_is_once() -> None:
     item = {"out": "first " + "word " * 50_000 + "last", "short": "as it was"}
-    clean = shorten(item, most=4096)
+    clean = shorten(item, max_chars=4096)
     assert len(clean["out"]) <= 4096
     assert clean["out"].startswith("first word")
     assert clean["out"].endswith("word last")
     assert "characters left out" in clean["out"]
     assert clean["short"] == "as it was"
-    assert shorten(clean, most=4096) == clean
+    assert shorten(clean, max_chars=4096) == clean
 
 
 def test_no_secret_survives_at_any_place_of_the_cut() -> None:
@@ -591,9 +591,9 @@ def test_no_secret_survives_at_any_place_of_the_cut() -> None:
     secret = known + body
     for at in range(1900, 2100):
         text = "x " * (at // 2) + secret + " y" * 4000
-        assert body[:20] not in json.dumps(redact_all(shorten({"a": text, "b": text[::-1]}, most=4096)))
+        assert body[:20] not in json.dumps(redact_all(shorten({"a": text, "b": text[::-1]}, max_chars=4096)))
         assert body[-20:] not in json.dumps(
-            redact_all(shorten({"a": "y " * 4000 + secret + " x" * (at // 2)}, most=4096))
+            redact_all(shorten({"a": "y " * 4000 + secret + " x" * (at // 2)}, max_chars=4096))
         )
 
 
@@ -602,13 +602,43 @@ def test_a_private_block_across_the_cut_is_hidden_whole(at: int) -> None:
     text = "open " * 12_000
     for opens, closes in (("<private>", "</private>"), ("<private>", ""), ("", "</private>")):
         secret = f"{opens}{'wombat ' * 800}{closes}"
-        clean = json.dumps(redact_all(shorten([text[:at] + secret + text[at:]], most=4096)))
+        clean = json.dumps(redact_all(shorten([text[:at] + secret + text[at:]], max_chars=4096)))
         assert "wombat" not in clean
 
 
 def test_the_part_that_is_read_is_bounded() -> None:
     huge = {"many": ["line of a list"] * 100_000, "long": ["x " * 40_000] * 20, "deep": {"a": {"b": "y " * 900_000}}}
-    clean = shorten(huge, most=65_536)
+    clean = shorten(huge, max_chars=65_536)
     texts = json.dumps(clean)
     assert len(texts) < 8 * 65_536
     assert "items left out" in texts
+
+
+@pytest.mark.parametrize(
+    "between", ["password =| Tr0ub4dor9x", "--password| Tr0ub4dor9x", "api_key =| 9f8a7b6c5d4e3f2a1b0c"]
+)
+def test_a_name_and_its_value_on_both_sides_of_a_cut_are_redacted(between: str) -> None:
+    name, value = between.split("|")
+    for shift in range(-3, 4):
+        filler = "word " * 8_000
+        at = (4096 - 64) // 2
+        head = f"{filler[: at - len(name) + shift]}{name}{value} {filler}"
+        tail = f"{filler}{name}{value} {filler}"[: -len(filler)] + filler[: at - len(value) - 1 + shift]
+        for text in (head, tail):
+            assert value.strip() not in str(redact_all(shorten({"a": text}, max_chars=4096)))
+
+
+def test_a_block_that_begins_in_what_a_list_leaves_out_hides_the_rest() -> None:
+    lines = ["line"] * 6000
+    for opener in ("<private>", "-----BEGIN RSA PRIVATE KEY-----"):
+        items = [*lines[:1500], opener, *lines[:4400], "wombat"]
+        assert "wombat" not in str(redact_all(shorten(items, max_chars=65_536)))
+    items = [*lines[:2000], "--password", "wombat77", *lines[:998]]
+    assert "wombat77" not in str(redact_all(shorten(items, max_chars=65_536)))
+
+
+def test_marks_that_are_longer_than_secrets_change_nothing_the_second_time() -> None:
+    item = {"out": "password=ab12\n" * 4681, "more": ["key=ab12cd34ef56ab78 "] * 50}
+    once = shorten(redact_all(shorten(item, max_chars=65_536)), max_chars=65_536)
+    again = shorten(redact_all(shorten(once, max_chars=65_536)), max_chars=65_536)
+    assert once == again

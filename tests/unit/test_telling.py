@@ -154,6 +154,25 @@ def test_98_of_100_passwords_are_found_by_their_place() -> None:
         assert redact(once) == once
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "define('DB_PASSWORD', 'letmeinplease');",
+        'props.setProperty("db.password", "letmeinplease");',
+        "getenv('DB_PASSWORD', 'letmeinplease')",
+        "ENV DB_PASSWORD letmeinplease",
+        "CREATE USER a IDENTIFIED WITH mysql_native_password BY 'letmeinplease';",
+    ],
+)
+def test_a_plain_word_is_a_password_where_the_place_is_sure(text: str) -> None:
+    assert "letmeinplease" not in redact(text)
+
+
+def test_a_list_of_names_stays() -> None:
+    for text in ('["password", "email"]', '("username", "password", "address")', "| password | string | required |"):
+        assert redact(text) == text
+
+
 def test_what_is_around_a_password_stays() -> None:
     for before, after in (
         ("export DB_PASSWORD=", "\nexport PORT=1"),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # Signs that a payload holds a tool's call or a diff.
 _CALLS = (b'"tool', b'"args"', b'"arguments"', b'"input"', b'"parameters"', b"+++ ")
 TEXT_CAP = 65_536  # characters of a text, where the setting `event_text_kb` is not known
-INJECTION_KEY = 0  # the same in every process
+INJECTION_KEY = 0  # of the hash behind an injection's id: the worker and a hook of the same package must agree
 UNREADABLE = "foreword_unreadable"  # the field that holds a payload which is no JSON object
 
 
@@ -73,7 +73,8 @@ def parse_hook(
         from foreword.redact.files import without_denied  # 0.1 ms that a prompt need not pay
 
         shown = without_denied(raw, more=deny)
-    payload: dict[str, Any] = redact_all(shorten(each_text(shown, hide) if hide else shown, most=text_cap))
+    short = shorten(each_text(shown, hide) if hide else shown, max_chars=text_cap)
+    payload: dict[str, Any] = shorten(redact_all(short), max_chars=text_cap)  # marks may be longer than secrets
     if cut is not None:
         tail = mark("path") if shown != raw else _tail(hook_call, (hide or str)(cut["tail"]))
         payload[CUT] = {"total": cut["total"], "tail": tail}

@@ -225,16 +225,22 @@ _LINE = r"(?:(?:[-*+]|\d{1,2}[.)]) .*|\S+(?: +\S+){5,}[.?!:])"  # an item, or a 
 # What may be somebody else's words: they stay the user's, and no rule is made of them.
 DOUBTS = {
     "lines that are no sentences": lazy_pattern(rf"\A(?=.*\n)(?!{_LINE}(?:\n{_LINE})*\Z)"),
-    "a quotation": lazy_pattern(r"(?<!\w)[\"'`“«„‘](?:[^\"'`”»’\s]+ +){3,}[^\"'`”»’]*[\"'`”»’]"),
+    "a quotation": lazy_pattern(
+        r"(?<!\w)[\"'`“«„‘‹「『](?>(?:[^\"'`”»’“«„‘\s]++ ++){3,})[^\"'`”»’“«„‘]*+[\"'`”»’›」』]"
+    ),
     "a beginning that is no word": lazy_pattern(r"^[^\w\"'`/]|^\w{1,2}[.)]\s"),
     "a label": lazy_pattern(r"^[^\s:]+(?: [^\s:]+){0,2}: |: (?!I\b)[\"“A-Z]"),
-    "reported words": lazy_pattern(r"\b(?:says|said|reads|states|wrote|writes)(?:: |,? [A-HJ-Z])|\bme: "),
+    "reported words": lazy_pattern(
+        r"\b(?:says|said|reads|states|wrote|writes|printed)(?:: |,? [A-HJ-Z]| (?:you|that|to|never|always|all) )|\bme: "
+    ),
     "a greeting or a signature": lazy_pattern(
         r"^(?:hi|hello|hey|dear) [\w ]{1,30}, [A-Z]|\b(?:regards|cheers|sincerely|thanks)[,!.]* \w+$|-- ?\w+$",
         re.IGNORECASE,
     ),
     "typeset characters": TYPOGRAPHY,
     "what may be a tag": lazy_pattern(r"<[A-Za-z/!]"),
+    "words in brackets": lazy_pattern(r"\(\w+(?: [^\s()]+){3,}\)"),
+    "a mark of where a text begins or ends": lazy_pattern(r"\b(?:BEGIN|END|STDOUT|STDERR|OUTPUT)\b"),
 }
 CODE = lazy_pattern(
     r"`[^`\n]{1,200}`|[\w.)-]{1,60}/[\w.][\w./-]*|\b\w+\([^)\n]{0,80}\)|\b[a-z]+[A-Z]\w*|\b\w+_\w+|\b\w+\.[a-z]{1,4}\b"

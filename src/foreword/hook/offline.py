@@ -110,7 +110,7 @@ def _spool(config: Mapping[str, Any], settings: Mapping[str, Any]) -> spool.Spoo
 def capture_settings(config: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the SETTINGS, as they were when the hook was written if nothing has changed: to read them takes 9 ms."""
     stamp, values = config["settings"]
-    unchanged = values and list(stamp) == file_stamp(f"{config['home']}/config.toml")
+    unchanged = set(SETTINGS) <= dict(values).keys() and list(stamp) == file_stamp(f"{config['home']}/config.toml")
     if unchanged and not any(f"FOREWORD_{name.upper()}" in os.environ for name in SETTINGS):
         return dict(values)
     from pathlib import Path

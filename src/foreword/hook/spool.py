@@ -69,8 +69,13 @@ class SpoolWriter:
 
     def close(self) -> None:
         """Put what was written on the disk; when this returns, it survives a crash."""
+        sync = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
         try:
-            getattr(os, "fdatasync", os.fsync)(self._fd)  # macOS has no fdatasync
+            try:
+                sync(self._fd)
+            except OSError:
+                self._use_reserve()
+                sync(self._fd)
             if self._new:
                 _sync_folder(self._folder)
         finally:

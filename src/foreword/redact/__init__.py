@@ -22,8 +22,9 @@ Cut = Literal["", "head", "tail"]
 CUT = "[cut]"
 EDGE = 4096  # characters; longer than any token we know, and a longer run is data that must not be lost whole
 DEEPEST = 100  # levels of a JSON value; no agent nests past 20, and json itself gives up near 1,000
-_TEXTS = 4  # times the most of one text, in all texts of a value together
-_ITEMS = 2_000  # of a list or an object; a longer one keeps its head and its tail
+_TOTAL_FACTOR = 4  # all texts of a value together may have 4 times as many characters as one
+_SHORTEST_CAP = 256  # characters of a text
+_MAX_ITEMS = 2_000  # of a list or an object
 _ROUNDS = 8  # a mark may make a value of what stands beside it; two rounds are the most that was seen
 
 
@@ -49,41 +50,71 @@ def redact_all(item: Any) -> Any:
     return _redact_nested(item, room=DEEPEST)
 
 
-def shorten(item: Any, *, most: int) -> Any:
-    """Return a JSON value whose texts hold *most* characters, and whose lists _ITEMS items: head and tail of each.
+def shorten(item: Any, *, max_chars: int) -> Any:
+    """Return a JSON value whose texts have at most *max_chars* characters, and whose lists at most _MAX_ITEMS items.
 
-    Blocks are hidden before, because one of them may begin or end in what is left out; half a token is dropped. So
-    redaction reads a bounded part of any value. Twice is the same as once.
+    Longer ones keep their head and their tail, so that redaction reads a bounded part of any value. A secret that lies
+    across the cut is redacted before, and a block that begins in what is left out hides what follows. Idempotent.
     """
-    total = sum(map(len, _texts_in(item) or ()))
-    if total > _TEXTS * most:
-        most = max(1024, _TEXTS * most * most // total)
-    return _shortened(item, most=most, room=DEEPEST) if total > most else item
+    texts = _texts_in(item)
+    cap = (
+        min(max_chars, _level([len(text) for text in texts], _TOTAL_FACTOR * max_chars)) if texts is not None else 1024
+    )
+    return _shortened(item, cap=max(cap, _SHORTEST_CAP), depth=DEEPEST)
 
 
-def _shortened(item: Any, *, most: int, room: int) -> Any:
+def _level(lengths: list[int], total: int) -> int:
+    """Return the cap for each text with which all texts together have at most *total* characters."""
+    lengths = sorted(lengths)
+    for at, length in enumerate(lengths):
+        share = total // (len(lengths) - at)
+        if length > share:
+            return share
+        total -= length
+    return lengths[-1] if lengths else 0
+
+
+def _shortened(item: Any, *, cap: int, depth: int) -> Any:
     if isinstance(item, str):
-        return _shortened_text(item, most=most) if len(item) > most else item
-    if not isinstance(item, dict | list | tuple) or not room:
+        return _shortened_text(item, cap=cap) if len(item) > cap else item
+    if not isinstance(item, dict | list | tuple) or not depth:
         return item
     if isinstance(item, dict):
         keys = list(item)
-        left_out = frozenset(keys[_ITEMS // 2 : -_ITEMS // 2]) if len(keys) > _ITEMS else ()
-        fields = (name for name in keys if name not in left_out)
-        return {name: _shortened(item[name], most=most, room=room - 1) for name in fields}
-    if len(item) > _ITEMS:
-        half = _ITEMS // 2 - 1
-        item = [*item[:half], f"[{len(item) - 2 * half} items left out]", *item[-half:]]
-    return [_shortened(inner, most=most, room=room - 1) for inner in item]
+        left_out = frozenset(keys[_MAX_ITEMS // 2 : -_MAX_ITEMS // 2]) if len(keys) > _MAX_ITEMS else ()
+        return {
+            _shortened(name, cap=max(cap, 1024), depth=1): _shortened(item[name], cap=cap, depth=depth - 1)
+            for name in keys
+            if name not in left_out
+        }
+    if len(item) > _MAX_ITEMS:
+        item = _head_and_tail(item)
+    return [_shortened(inner, cap=cap, depth=depth - 1) for inner in item]
 
 
-def _shortened_text(text: str, *, most: int) -> str:
+def _head_and_tail(items: list[Any] | tuple[Any, ...]) -> list[Any]:
+    half = _MAX_ITEMS // 2 - 1
+    head, tail = list(items[:half]), list(items[-half:])
+    before = _texts_in(items[:-half])
+    if before is None or leaves_open("\n".join(before)):
+        tail = [PRIVATE]
+    elif _is_flag(items[-half - 1]):
+        tail[0] = mark("password")
+    return [*head, f"[{len(items) - 2 * half} items left out]", *tail]
+
+
+def _shortened_text(text: str, *, cap: int) -> str:
     text = hide_blocks(text)
-    if len(text) <= most:
+    if len(text) <= cap:
         return text
-    half = (most - 64) // 2  # the note between them counts, too
-    head, tail = _drop_edge(text[:half], "head"), _drop_edge(text[-half:], "tail")
-    return f"{head}\n[{len(text) - 2 * half} characters left out]\n{tail}"
+    half = (cap - 64) // 2  # the note between them counts, too
+    around = min(half, EDGE)  # a name and its value may lie on both sides of a cut: what is near it is redacted before
+    head = text[: half - around] + redact(text[half - around : half + around], cut="head")[:around]
+    tail = (
+        redact(text[-half - around : -half + around or None], cut="tail")[-around:] + text[len(text) - half + around :]
+    )
+    left_out = len(text) - 2 * half
+    return f"{_drop_edge(head, 'head')}\n[{left_out} characters left out]\n{_drop_edge(tail, 'tail')}"
 
 
 def each_text(item: Any, change: Callable[[str], str], *, room: int = DEEPEST) -> Any:

@@ -50,8 +50,8 @@ _PRINTS = tuple(
     kubectl get secret, kubectl describe secret, kubectl config view --raw, oc whoami -t, vault read, vault kv get,
     vault print token, vault token, op read, op item get, pass show, security find-, heroku config, doppler secrets,
     git credential, gpg --export-secret, docker compose config, helm get, npm config get, secret-tool lookup,
-    terraform output, terraform show, stripe config, bw get, sops -d, get-childitem env:, gci env:, dir env:,
-    ls env:""".replace("\n   ", "").split(", ")
+    terraform output, terraform show, stripe config, bw get, sops -d, docker inspect, get-childitem env:, gci env:,
+    dir env:, ls env:""".replace("\n   ", "").split(", ")
 )
 _DUMPS = (
     "env",
@@ -66,13 +66,14 @@ _DUMPS = (
 _WRAPPERS = frozenset(  # programs that run the command behind their own arguments
     """sudo doas su docker podman nerdctl docker-compose podman-compose kubectl oc crictl ssh xargs nsenter chroot
     lxc vagrant heroku fly flyctl railway gcloud az time nohup watch devcontainer wsl distrobox sh bash zsh
-    cmd powershell pwsh""".split()  # noqa: SIM905
+    cmd powershell pwsh uv poetry pipenv npx bundle direnv dotenv""".split()  # noqa: SIM905
 )
 _SEARCHES = ("grep", "egrep", "fgrep", "rg", "ag", "ack", "git grep", "sed", "awk")  # they look for words in sources
 # A program's whole environment, or one variable by its name.
 _ENVIRONMENT = re.compile(
     r"os\.environb?(?!\w)(?!\s*[\[.])|os\.environ\.(?:items|values|copy)|process\.env(?![\w.\[])"
-    r"|Deno\.env\.toObject|\bENV\.(?:to_h|each|inspect|map|sort)|%ENV|\$_ENV\b(?!\[)|System\.getenv\(\)"
+    r"|Deno\.env\.toObject|\b(?:p|puts|print|pp) ENV\b(?!\[)|\bENV\.(?:to_h|to_a|each|inspect|map|sort)"
+    r"|%ENV|\$_ENV\b(?!\[)|System\.getenv\(\)"
     r"|(?<![\w.])getenv\(\)|GetEnvironmentVariables|os\.Environ\(\)"
     r"|(?:environ(?:\.get)?|getenv|process\.env|ENV|_ENV)\s*[\[(.]\s*[\"']?(?P<name>\w{3,64})"
 )
@@ -87,7 +88,8 @@ _KEPT = frozenset(
 # The fields in which tools get their file, over all agents; other names (originalFile) may hold what is in it.
 _PATHS = ("file_path", "filePath", "notebook_path", "absolute_path", "target_file", "path", "paths", "uri", "filename")
 _MOST = 1024  # characters of a path
-_LOOKED_AT = 65_536  # characters of a command
+_MAX_COMMAND_CHARS = 65_536
+_MOST_GLOBS = 256  # words with a wildcard in a command
 _DEEPEST = 20
 
 
@@ -121,6 +123,7 @@ def denied(path: str, more: Sequence[str] = ()) -> bool:
     low = path.strip().replace("\\", "/").lower().rstrip("/")
     if not low or len(path) > _MOST or "\n" in path or low.endswith(_SAMPLES):
         return False
+    low = re.sub("/{2,}", "/", low)[-256:]  # a name and its folders
     return bool(_DENIED.search(low) or (more and _compile(tuple(more)).search(low)))
 
 
@@ -143,7 +146,18 @@ _DENIED = _compile(tuple(_FILES))
 def _touches_secrets(call: dict[str, Any], more: tuple[str, ...]) -> bool:
     """Tell whether a tool's call names a denied file, or runs a command that prints secrets."""
     return any(_may_name(path, more) for path in _paths(call)) or any(
-        _prints(command) or any(_may_name(word, more) for word in _words(command)) for command in _commands(call)
+        _prints(command) or _names_denied(command, more) for command in _commands(call)
+    )
+
+
+def _names_denied(command: str, more: tuple[str, ...]) -> bool:
+    words = [word for word in _words(command) if word]
+    globs = [word for word in (*command.split(), *words) if any(sign in word for sign in "*?[{")]
+    # Nobody types so many patterns: what is not looked at counts as denied.
+    return (
+        len(globs) > _MOST_GLOBS
+        or any(denied(word, more) for word in words)
+        or any(_may_name(glob.strip("\"'"), more) for glob in dict.fromkeys(globs))
     )
 
 
@@ -153,9 +167,7 @@ def _may_name(path: str, more: tuple[str, ...]) -> bool:
         return True
     if not any(sign in path for sign in "*?[{") or len(path) > _MOST:
         return False
-    patterns = [path.lower()]
-    if braces := re.search(r"\{([^{}]*)\}", path):
-        patterns = [f"{path[: braces.start()]}{each}{path[braces.end() :]}".lower() for each in braces[1].split(",")]
+    patterns = _without_braces(path.lower())
     return any(
         denied(each, more) or any(fnmatchcase(name, each.rpartition("/")[2]) for name in _names(more))
         for each in patterns
@@ -163,7 +175,23 @@ def _may_name(path: str, more: tuple[str, ...]) -> bool:
     )
 
 
-_ORDINARY = ("readme.md", "main.py", "package.json", "config.yaml", ".gitignore", "x.xml", "x.txt", "x.properties")
+# A glob that matches one of these too is too broad to mean files of secrets.
+_ORDINARY = ("readme.md", "main.py", "package.json", "config.yaml", "x.xml", "x.txt", "x.properties")
+
+
+def _without_braces(pattern: str) -> list[str]:
+    """Return what the shell makes of `{a,b}`, up to 64 patterns."""
+    patterns = [pattern]
+    for _ in range(6):
+        found = [re.search(r"\{([^{}]*)\}", each) for each in patterns]
+        if not any(found) or len(patterns) >= 64:
+            break
+        patterns = [
+            f"{each[: braces.start()]}{part}{each[braces.end() :]}" if braces else each
+            for each, braces in zip(patterns, found, strict=True)
+            for part in (braces[1].split(",") if braces else ("",))
+        ][:64]
+    return patterns
 
 
 @lru_cache(maxsize=8)
@@ -190,7 +218,7 @@ def _paths(item: Any, name: str = "", room: int = _DEEPEST) -> Iterator[str]:
 
 def _is_path(name: str, text: str) -> bool:
     low = name.lower()
-    named = "path" in low or "file" in low or "uri" in low or low in ("glob", "include", "includes")
+    named = any(word in low for word in ("path", "file", "uri", "glob", "include"))
     return named and len(text) <= _MOST and "\n" not in text
 
 
@@ -214,17 +242,30 @@ def _words(command: str) -> list[str]:
 
 def _prints(command: str) -> bool:
     """Tell whether a command prints variables or secrets, also in a container, on another machine or by a script."""
-    for part in re.split(r"&&|[|;\n`(\"']", command):
-        words = part.split(">")[0].split()
+    for part in re.split(r"&&|[|;\n`(){}&\"']", command[:_MAX_COMMAND_CHARS]):
+        words = _PREFIX.sub("", re.split(r"\d?>", part)[0].strip(), count=1).split()
+        if not words:
+            continue
+        words[0] = words[0].rpartition("/")[2]
         # A wrapper's own arguments are not known here, so what it runs may begin with any word.
-        starts = range(min(len(words), 24)) if words and words[0] in _WRAPPERS else range(min(len(words), 1))
+        starts = range(min(len(words), 24)) if words[0] in _WRAPPERS else range(1)
         for at in starts:
             run = " ".join(words[at : at + 5]).lower()
-            if run.startswith(_PRINTS) or (run in _DUMPS and (at == 0 or run != "set")):
+            plain = " ".join(_FLAG.sub("", " ".join(words[at : at + 12])).split()).lower()
+            if run.startswith(_PRINTS) or plain.startswith(_PRINTS) or (run in _DUMPS and (at == 0 or run != "set")):
                 return True
-    if command.lstrip().startswith(_SEARCHES):
-        return False
-    return any(not found["name"] or is_telling(found["name"]) for found in _ENVIRONMENT.finditer(command[:_LOOKED_AT]))
+    parts = re.split(r"&&|[|;\n]", command[:_MAX_COMMAND_CHARS])
+    scripts = "\n".join(part for part in parts if not _SEARCH.match(part))
+    return any(not found["name"] or is_telling(found["name"]) for found in _ENVIRONMENT.finditer(scripts))
+
+
+# What may stand before a command: `then`, `FOO=1`, `timeout 5`, `command`.
+_PREFIX = re.compile(
+    r"\A(?>(?:(?:then|do|else|if|while|!|command|exec|builtin|nice|stdbuf|timeout(?: -\S+)*(?: \d\S*)?"
+    r"|[A-Za-z_]\w*=\S*)\s+)*)"
+)
+_FLAG = re.compile(r"(?<=\s)(?:--?[A-Za-z][\w-]*(?:=\S+| (?!-)\S+)?)(?=\s)")
+_SEARCH = re.compile(rf"\s*(?:{'|'.join(_SEARCHES)})\s")
 
 
 def _hidden(item: Any, more: tuple[str, ...], *, room: int, name: str = "") -> Any:
@@ -251,7 +292,7 @@ def _shown(command: str, more: tuple[str, ...]) -> str:
 
 # Commands that read files which they do not name; then lines that look like those of a .env file lose their values.
 _UNNAMED = re.compile(r"\bxargs\b|\s-exec\b|\bwhile\s+read\b|\bfor\s+\w+\s+in\b")
-_VARIABLE = re.compile(r"(?m)^((?:export )?[A-Z][A-Z0-9_]{2,}=)(?!\[redacted:)\S.*$")
+_VARIABLE = re.compile(r"(?m)^(\s*+(?:export\s++)?[A-Za-z_]\w{2,}\s*+=\s*+)(?!\[redacted:)\S.*$")
 
 
 def _each_output(item: Any, more: tuple[str, ...], *, unnamed: bool, room: int) -> Any:
@@ -267,8 +308,8 @@ def _each_output(item: Any, more: tuple[str, ...], *, unnamed: bool, room: int) 
 
 # Above the lines of a file; a bare path is one where a numbered line follows.
 _HEADING = re.compile(r"==> (?P<tail>.+) <==$|File: (?P<file>.+)|(?P<colon>.*/.*):$|(?!\d+[:-])(?P<bare>\S.*)")
-_NUMBERED = re.compile(r"\d+[:-]")
-_CONTEXT = re.compile(r"(.{1,300}?)-\d+-")
+_NUMBERED = re.compile(r"\d+[:-](?!\d\d\b)")  # and no time of day
+_CONTEXT = re.compile(r"-\d+-")
 
 
 def _without_lines(text: str, more: tuple[str, ...]) -> str:
@@ -283,6 +324,10 @@ def _without_lines(text: str, more: tuple[str, ...]) -> str:
         if not line and not hiding:
             kept.append(line)
             continue
+        path = "" if hiding else _named_before(line, more)
+        if path:
+            kept.append(f"{path}: {MARK}")
+            continue
         heading = _HEADING.match(line) if len(line) <= _MOST else None
         form = (heading.lastgroup or "") if heading else ""
         if form == "bare" and not _NUMBERED.match(following):
@@ -291,8 +336,7 @@ def _without_lines(text: str, more: tuple[str, ...]) -> str:
             hiding = form if denied(heading[form], more) else ""
             kept.append(line)
         elif not hiding:
-            path = _named_before(line, more)
-            kept.append(f"{path}: {MARK}" if path else line)
+            kept.append(line)
         elif kept[-1] != MARK:
             kept.append(MARK)
     return "\n".join(kept)
@@ -300,10 +344,14 @@ def _without_lines(text: str, more: tuple[str, ...]) -> str:
 
 def _named_before(line: str, more: tuple[str, ...]) -> str:
     """Return the denied file that a line of a search begins with, if any."""
-    places = line[: 2 * _MOST].split(":", 2)[:-1]
-    if context := _CONTEXT.match(line):
-        places.append(context[1])
-    return next((each for each in places if denied(each, more)), "")
+    plain = _COLOUR.sub("", line[: 2 * _MOST]).replace("\0", ":")
+    places = plain.split(":", 2)[:-1] if plain[:-1].count(":") or plain[-1:] != ":" else []  # `path:` is a heading
+    places += [plain[: context.start()] for context in _CONTEXT.finditer(plain)]
+    return next((each for each in places if not _PROSE.search(each) and denied(each, more)), "")
+
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*[mK]")
+_PROSE = re.compile(r"^\s|\s[^/]*$")  # a space, and no folder behind it: "cannot load .env"
 
 
 def _without_patches(text: str, more: tuple[str, ...]) -> str:

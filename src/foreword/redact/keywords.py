@@ -39,7 +39,7 @@ _KEY_KINDS = tuple(
 _PASSWORD_NAMES = {
     "pass": rf"pass(?:(?:word|code|wort){_ABOUT}|wd|phrase|(?![a-z0-9]){_ABOUT}(?:{_PASS_ALONE}))",
     "pwd": rf"pwd(?<!oldpwd)(?![a-z]){_ABOUT}",
-    "identified by": "identified by",
+    "identified": r"identified(?: with \S{1,40})? by",
 }
 _SECRET_NAMES = {
     "secret": f"secret{_ABOUT}",
@@ -119,6 +119,7 @@ _LINE_BEGINS = re.compile(
 )
 
 
+_CALL_BEGINS = re.compile(r"(?s:.*)\w\(\s*+\\{0,8}[\"'`]\Z")  # define("…
 _CELL_BEGINS = re.compile(r"(?s:.*)\|[ \t*`]*+\Z")
 _DECLARATION_BEGINS = re.compile(
     r"(?:(?s:.*)[\n({;&]|\A)\s*+(?:(?:env|arg|setx|#[ \t]*+define|set -[a-z]+)[ \t]++|set\(|setq[ \t]++|:)\Z"
@@ -204,6 +205,8 @@ def _read_value(text: str, low: str, match: re.Match[str], kind: str) -> Span | 
     # `NAME=x` on a line of its own and <name>x</name> are sure: any word is a value. `name: x` on a line of its own: a
     # word of some length is one. `name=x`, `--name x` are tight: a short one, or a number.
     sure = in_tag = how == "tag"
+    if how == "declared" and low[max(0, begin - 5) : begin].strip() in ("env", "arg"):
+        sure = True
     line = whole = how in ("beside", "form")
     tight = how in ("flag", "login")
     if how == "sign" and match.start("sign") == name_end:
@@ -230,8 +233,8 @@ def _read_value(text: str, low: str, match: re.Match[str], kind: str) -> Span | 
         return (start, end, SECRET) if is_key(value, quoted=quoted) else None
     if not quoted and text[end : end + 1] in ("(", "["):
         return None
-    if how == "pair":  # a list may hold words that are no values: ["password", "email"]
-        quoted = False
+    if how == "pair" and not _CALL_BEGINS.match(text, max(0, begin - 40), begin):
+        quoted = False  # a list may hold words that are no values: ["password", "email"]
     phrase = "phrase" in low[begin:name_end]
     number = how in ("pair", "declared", "cell", "prose", "sign")
     hide = is_password(value, quoted=quoted, sure=sure, line=line, tight=tight, number=number, phrase=phrase)
