@@ -79,7 +79,7 @@ def is_undoable(entry: AuditEntry) -> bool:
     return not entry.undone and entry.what != "forget" and any(entry.patch.get(name) for name in PARTS)
 
 
-def standing(planned: Iterable[MemoryChange], *, about: PlanContext) -> tuple[MemoryChange, ...]:
+def still_wanted(planned: Iterable[MemoryChange], *, about: PlanContext) -> tuple[MemoryChange, ...]:
     """Return the planned changes that nobody undid before: what a person undid is not done again."""
     return tuple(each for each in planned if (each.what, frozenset(each.about)) not in about.taken_back)
 

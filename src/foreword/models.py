@@ -94,9 +94,6 @@ class Session:
     distilled: int = 0  # the number of the last event that its memories cover
 
 
-RELATIONS = ("supersedes", "resolves", "caused-by", "relates-to", "part-of")  # of links between memories
-
-
 @dataclass(frozen=True)
 class Edit:
     """One edit of a file: whole texts before and after it (None: no file), or only the piece that was replaced."""

@@ -183,5 +183,5 @@ def test_the_log_is_asked_by_time_and_for_what_still_stands(make_store):
     )
     assert [each.number for each in store.audit.list(since=4.5)] == [second.number]
     (back,) = store.audit.undo([second], who="user", at=6.0).entries
-    assert [each.number for each in store.audit.list(standing=True)] == [first.number]
+    assert [each.number for each in store.audit.list(undoable=True)] == [first.number]
     assert [each.number for each in store.audit.list()] == [back.number, second.number, first.number]

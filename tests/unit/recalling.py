@@ -13,7 +13,7 @@ from foreword.models import KINDS, Context, Hit, Memory, NoContext, Project, Que
 from foreword.paths import Home
 from foreword.recall import render
 from foreword.recall.notes import CODES
-from foreword.recall.pipeline import Options, Window, asked_trigger, options_of, recall
+from foreword.recall.pipeline import Options, Window, options_of, recall, requested_trigger
 from foreword.recall.search import Searchable
 from foreword.store import Store
 
@@ -47,7 +47,7 @@ def ask(
 ) -> Context | NoContext:
     """Return what is told at a trigger; *overrides* are options, *more* is about the trigger."""
     about = {"project": HERE, "languages": (), **more}
-    trigger = asked_trigger(Trigger(name=name, prompt=prompt, **about))
+    trigger = requested_trigger(Trigger(name=name, prompt=prompt, **about))
     return recall(
         store.search if isinstance(store, Store) else store,
         trigger,
@@ -154,7 +154,7 @@ TOPIC = "walrus pool opening hours"  # what prompts of these tests are about
 DETAILS = (
     *("next", "blockers", "why", "solution", "signature", "what", "user", "outcome", "commits", "branch", "fate"),
     *("pull_request", "uncommitted", "checks", "repository", "default_branch", "command", "error", "worked", "fix"),
-    *("seen_in", "last", "cause", "folder", "text", "read", "done_since", "routine_in", "worked_in", "fixed_files"),
+    *("seen_in", "last", "cause", "folder", "text", "read", "done_since", "worked_in", "fixed_files"),
 )
 ODD = (None, 7, -1.5, True, ["x", 3], {"a": "b"}, {"s1": 1, "s2": 2}, {"make x": ["s1", "s2"]}, {"a": ["b", None]})
 

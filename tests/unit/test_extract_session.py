@@ -219,14 +219,6 @@ def test_text_of_others_becomes_no_rule_and_files_of_others_are_not_named() -> N
     assert {file for each in got.memories for file in each.files} == {"rooms/a.py"}
 
 
-def test_a_failure_knows_the_routine_that_brought_it_up() -> None:
-    rejected = "husky - pre-commit hook\nerror: lint failed: The imports are not sorted in rooms/a.py\n"
-    got = extracted(
-        prompt("commit this"), run("git commit -m 'Sort it'", rejected, failed=True), answer("It failed: lint.")
-    )
-    assert by_kind(got)["failure"][0].detail["routine_in"] == {"s1": "commit"}
-
-
 def test_a_session_of_any_length_is_held_in_bounded_room() -> None:
     extractor = SessionExtractor(session(), ROOMS)
     every = numbered(*FIRST[:1], *(run(f"make step{n}", "x" * 40_000) for n in range(MOST_ACTIONS + 1)))

@@ -15,7 +15,6 @@ from foreword.extract.merge import (
     CLOSED,
     EARLIER,
     EVIDENCE,
-    ROUTINES,
     close_items,
     evidence_of,
     fixes_of,
@@ -31,7 +30,7 @@ def failure(session: str, *steps: Action, at: float = 10.0) -> Memory:
     """The failure of a session, as extraction writes it."""
     timed = [replace(each, at=at + place, id=str(place)) for place, each in enumerate(steps)]
     (found,) = failures_of(turns_of([Action("prompt", at, text="go", cwd="/shop"), *timed]), root="/shop")
-    detail = {**failure_detail(found, session), ROUTINES: {session: "test"}}
+    detail = failure_detail(found, session)
     return Memory("failure", "", uid="fai:1", session=session, created=at, confirmed=at, detail=detail, trust="tool")
 
 
@@ -53,7 +52,6 @@ def test_a_failure_of_several_sessions_keeps_all_evidence_and_the_fix_seen_most_
     assert list(got.detail["worked"]) == ["yarn test:unit", "yarn run units"]
     assert "yarn unit" in got.title
     assert "yarn test:unit" in got.body
-    assert got.detail[ROUTINES] == {"s1": "test", "s2": "test", "s3": "test"}
     assert fixes_of(got.detail) == {"s1": "`yarn test:unit`", "s2": "`yarn test:unit`", "s3": "`yarn run units`"}
     # A session that is extracted again while it grows counts once, as it is now.
     again = merge(got, failure("s3", MISSING, MISSING, OTHER, at=30.0))

@@ -10,7 +10,7 @@ import pytest
 from foreword.config import load_synonyms
 from foreword.models import KINDS, TRIGGERS, Context, NoContext, Project, Trigger
 from foreword.paths import Home
-from foreword.recall.pipeline import Window, asked_trigger, injection_of, options_of, recall
+from foreword.recall.pipeline import Window, injection_of, options_of, recall, requested_trigger
 from foreword.recall.tokens import count, family_of
 from foreword.store import Store
 from tests.unit.recalling import DAY, HERE, HOUR, NOW, SETTINGS, a_memory
@@ -32,7 +32,7 @@ class Installed:
         return [each.id for each in self.store.memories.put(memories)]
 
     def ask(self, name="prompt", prompt="", *, project=HERE, now=NOW, session="s", **more):
-        trigger = asked_trigger(
+        trigger = requested_trigger(
             Trigger(name=name, project=project, prompt=prompt, session=session, **{"languages": (), **more})
         )
         window = Window(

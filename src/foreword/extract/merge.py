@@ -11,7 +11,6 @@ from foreword.extract.text import holds, stems
 from foreword.models import Memory, named, texts
 
 CLOSED = "done_since"  # in a detail: the open items that a later session did
-ROUTINES = "routine_in"  # in a failure's detail: the sessions in which a routine brought it up, each with that routine
 EVIDENCE = 50  # sessions that a memory names; the oldest beyond are counted together
 EARLIER = "earlier"
 MOST_TIMES = 1_000_000_000  # that a session saw it
@@ -55,8 +54,6 @@ def _merge_failure(known: Memory, fresh: Memory) -> Memory:
     from foreword.extract.failure_memory import failure_body, failure_title, merge_failure_detail
 
     detail = merge_failure_detail(known.detail, fresh.detail)
-    if routines := {**named(known.detail, ROUTINES), **named(fresh.detail, ROUTINES)}:
-        detail[ROUTINES] = dict(list(routines.items())[-EVIDENCE:])
     merged = replace(fresh, uid=known.uid, title=failure_title(detail), body=failure_body(detail))
     return _seen_again(merged, known, most=8, seen=sum(counts_of(detail).values()), detail=detail)
 

@@ -12,8 +12,6 @@ from foreword.extract.actions import Action, Turn, turns_of
 from foreword.extract.facts import Facts, facts_of
 from foreword.extract.failure_memory import failure_body, failure_detail, failure_title
 from foreword.extract.failures import failure_key, failures_of
-from foreword.extract.merge import ROUTINES
-from foreword.extract.routines import routine_of
 from foreword.extract.statements import Statement, retracts, statements_of
 from foreword.extract.summary import learned_of, outcome_of, outcome_of_session, title_of
 from foreword.extract.tasks import Tasks, tasks_of
@@ -223,9 +221,6 @@ class SessionExtractor:
         memories = []
         for failure in failures_of(turns, root=self.project.root):
             detail = failure_detail(failure, self.session.id)
-            asked_for = next((turn.typed for turn in turns if turn.began <= failure.last <= turn.ended), "")
-            if routine := routine_of(asked_for):
-                detail[ROUTINES] = {self.session.id: routine}
             memories.append(
                 self._memory(
                     "failure",

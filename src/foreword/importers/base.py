@@ -33,7 +33,6 @@ SOURCES = {
     "open-mem": ("claude_mem", "OpenMem"),
     "jsonl": ("jsonl", "Jsonl"),
 }
-TRANSCRIPTS = ("claude-code", "codex")
 OFFERED = ("files", "git", "claude-code", "codex", "claude-mem", "open-mem")  # by `init`, the quickest first
 OPT_IN = ("claude-mem", "open-mem")  # other tools' stores: shown, and imported only where the user names them
 

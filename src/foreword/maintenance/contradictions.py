@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from foreword import models
-from foreword.audit import MemoryChange, PlanContext, standing
+from foreword.audit import MemoryChange, PlanContext, still_wanted
 from foreword.extract.text import stem
 from foreword.models import Link, Memory, trust_rank
 from foreword.terms import broken
@@ -46,7 +46,7 @@ def plan(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChang
                 planned.append(_supersede(earlier, memory))
                 known.forget(earlier)
         known.add(memory, choice)
-    return standing((*back, *planned), about=about)
+    return still_wanted((*back, *planned), about=about)
 
 
 @dataclass(frozen=True)

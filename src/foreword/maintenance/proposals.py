@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from foreword.audit import MemoryChange, PlanContext, standing
+from foreword.audit import MemoryChange, PlanContext, still_wanted
 from foreword.extract.text import capitalised
 from foreword.maintenance.similarity import alike, differ, words_of
 from foreword.models import Link, Memory, named, text, texts
@@ -35,7 +35,7 @@ def plan(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChang
             made = any(not uids.isdisjoint(texts(each.detail, "from")) for each in preferences)
             if not made and not any(same(each, other) for each in preferences for other in group):
                 planned.append(_proposal(group))
-    return standing(planned, about=about)
+    return still_wanted(planned, about=about)
 
 
 def plan_confirmed(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChange, ...]:
@@ -50,7 +50,7 @@ def plan_confirmed(memories: Sequence[Memory], *, about: PlanContext) -> tuple[M
             after = rules[rule.id] = replace(rule, seen=rule.seen + correction.seen, confirmed=last)
             superseded = replace(correction, status="superseded", superseded_by=rule.id)
             planned.append(MemoryChange("confirm", "said again", changed=((rule, after), (correction, superseded))))
-    return standing(planned, about=about)
+    return still_wanted(planned, about=about)
 
 
 def same(one: Memory, other: Memory) -> bool:

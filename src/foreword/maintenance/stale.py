@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from foreword.audit import MemoryChange, PlanContext, standing
+from foreword.audit import MemoryChange, PlanContext, still_wanted
 from foreword.models import Memory, Project
 
 STALE_KINDS = ("change", "observation", "learning")  # worth as much as their code, unless the user wrote them
@@ -40,7 +40,7 @@ def plan(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChang
         elif reason := _gone(memory, about):
             after = replace(memory, status="stale", detail={**memory.detail, CODE_GONE: about.now})
             planned.append(MemoryChange("stale", reason, changed=((memory, after),)))
-    return standing(planned, about=about)
+    return still_wanted(planned, about=about)
 
 
 def _gone(memory: Memory, about: PlanContext) -> str:

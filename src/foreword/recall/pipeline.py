@@ -718,7 +718,7 @@ def explain_nothing(trigger: str, reason: str, *, budget: int = 0, spent: int = 
     return REASONS.get(reason, "").format(of=of, so_far=so_far, budget=budget)
 
 
-def asked_trigger(trigger: Trigger) -> Trigger:
+def requested_trigger(trigger: Trigger) -> Trigger:
     """Return the trigger that is answered: a question without words asks for what a session begins with."""
     asks_for_all = trigger.name == "question" and not trigger.prompt.strip()
     return trigger._replace(name="session_start", source=QUESTION) if asks_for_all else trigger

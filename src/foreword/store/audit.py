@@ -59,10 +59,10 @@ class Audit(Reader):
         run: str = "",
         numbers: Sequence[int] = (),
         since: float = 0.0,
-        standing: bool = False,
+        undoable: bool = False,
         limit: int = 50,
     ) -> tuple[AuditEntry, ...]:
-        """Return who changed what on purpose, newest first; *standing*: only what was not undone and can be."""
+        """Return who changed what on purpose, newest first; *undoable*: only what was not undone and can be."""
         conditions = {
             "project = ?": project,
             "number IN (SELECT number FROM log_memories WHERE memory = ?)": memory,
@@ -71,7 +71,7 @@ class Audit(Reader):
             "at >= ?": since,
         }
         # What is gone stays so.
-        clause, parameters = where(conditions, *["undone = 0 AND what NOT IN ('undo', 'forget')"] * standing)
+        clause, parameters = where(conditions, *["undone = 0 AND what NOT IN ('undo', 'forget')"] * undoable)
         rows = self._all(f"SELECT {ENTRY} FROM log {clause} ORDER BY number DESC LIMIT ?", (*parameters, limit))
         return tuple(_entry_of(row, self._memories_of(row[0])) for row in rows)
 

@@ -247,8 +247,8 @@ class ContextBuilder:
             if kind not in KINDS:
                 raise BadRequest(f"unknown kind {kind!r}", hint=f"one of {', '.join(KINDS)}")
         most = min(limit or self._services.settings.search_limit, MOST_RESULTS)
-        asked_for = Trigger(name="question", project=project, prompt=q)
-        query = query_of(asked_for, synonyms=self._services.synonyms)._replace(
+        question = Trigger(name="question", project=project, prompt=q)
+        query = query_of(question, synonyms=self._services.synonyms)._replace(
             kinds=tuple(kinds),
             since=since,
             at=at,

@@ -258,7 +258,7 @@ def _entries_to_undo(app: App, body: Mapping[str, Any]) -> tuple[AuditEntry, ...
         key = requests.text(body, "project")
         if not key:  # the last change of all projects may be somebody else's
             key = app.projects.at(requests.text(body, "project_path")).key
-        found, missing = audit.list(project=key, standing=True, limit=1), "there is nothing to undo"
+        found, missing = audit.list(project=key, undoable=True, limit=1), "there is nothing to undo"
     if not found:
         raise NotFound(missing, hint="`foreword log` lists the changes")
     return found

@@ -32,7 +32,7 @@ from foreword.models import (
     Session,
     Trigger,
 )
-from foreword.recall.pipeline import asked_trigger
+from foreword.recall.pipeline import requested_trigger
 from foreword.recall.rank import rank
 from foreword.recall.resume import resume
 from foreword.redact import redact
@@ -78,7 +78,7 @@ def show_context(
         raise BadRequest(f"unknown host {host!r}", hint=f"one of {', '.join(FILES)}, or leave it out")
     if stable and not session_id:
         raise BadRequest("`stable` needs a `session_id`", hint="send the session that must see the same bytes")
-    wanted = asked_trigger(
+    wanted = requested_trigger(
         Trigger(
             name=name,
             project=app.projects.at(project_path),
@@ -103,7 +103,7 @@ def show_context(
 def answer_question(app: App, prompt: str, *, project: Project, session: str, host: str) -> dict[str, Any]:
     """Return the context for an agent that asks, within its window's budget."""
     prompt = redact(storable(prompt))
-    wanted = asked_trigger(Trigger(name="question", project=project, session=session, prompt=prompt, host=host))
+    wanted = requested_trigger(Trigger(name="question", project=project, session=session, prompt=prompt, host=host))
     if app.projects.policy(project).inject:
         return serialize.context(NoContext("off"), "")
     app.capture.catch_up()

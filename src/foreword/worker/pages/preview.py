@@ -9,7 +9,7 @@ from foreword.encoding import storable
 from foreword.errors import BadRequest, NotFound
 from foreword.layout import MOST_TOKENS, LayerRule, TriggerLayout
 from foreword.models import TRIGGERS, Context, Item, Memory, NoContext, Project, Rejected, Session, Trigger
-from foreword.recall.pipeline import asked_trigger, explain_nothing
+from foreword.recall.pipeline import explain_nothing, requested_trigger
 from foreword.redact import redact
 from foreword.worker.handlers import describe_sessions
 from foreword.worker.pages.live import LAYERS, SKIPPED
@@ -129,7 +129,7 @@ def _trigger(app: App, body: Mapping[str, Any]) -> Trigger:
         raise NotFound("there is no such session in this project", hint="leave it out for a new window")
     prompt = redact(storable(texts["prompt"]))  # as the store would have it
     form = "plain" if name == "compaction" else "markdown"
-    return asked_trigger(Trigger(name, project, session=texts["session"], prompt=prompt, budget=budget, form=form))
+    return requested_trigger(Trigger(name, project, session=texts["session"], prompt=prompt, budget=budget, form=form))
 
 
 def _project(app: App, key: str) -> Project:
