@@ -24,8 +24,8 @@ from typing import Any
 
 from store import SEED, say
 
-from foreword.code.commits import changed_functions
 from foreword.code.definitions import definitions_in
+from foreword.code.git import changed_functions
 from foreword.code.languages import is_too_large, parse
 
 ROOT = Path(__file__).resolve().parent.parent

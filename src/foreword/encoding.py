@@ -1,12 +1,14 @@
-"""Read and write JSON and UTF-8 so that no input of an agent fails us: lenient in, compact ASCII out."""
+"""Read and write JSON and UTF-8 so that no input of an agent fails us; parse times and format sizes for people."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
+from datetime import datetime
 from typing import Any
 
-from foreword.errors import BadPayload
+from foreword.errors import BadPayload, BadRequest
 
 _MOST_DIGITS = 4000  # int() refuses more than 4,300
 
@@ -50,3 +52,26 @@ def decoded(raw: bytes) -> str:
 def storable(text: str) -> str:
     """Return *text* without lone surrogates, which JSON can spell and no file can hold."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+SPANS = {"m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
+STORE = "the database file; its log, backups and the spool lie beside it and are not counted"
+
+
+def since(text: str, *, now: float) -> float:
+    """Return the time that *text* names, such as `7d` or `2026-01-31`, in seconds since 1970; else raise BadRequest."""
+    if found := re.fullmatch(r"(\d{1,6})([mhdw])", text.strip().lower()):
+        return max(now - int(found[1]) * SPANS[found[2]], 1.0)
+    try:
+        return datetime.fromisoformat(text.strip()).timestamp()
+    except (ValueError, OverflowError, OSError) as exc:
+        raise BadRequest(f"{text[:40]!r} is not a time", hint="use 30m, 12h, 7d, 2w or 2026-01-31") from exc
+
+
+def sized(amount: float) -> str:
+    """Return a number of bytes with its unit: `812 bytes`, `1.4 MB`."""
+    for unit in ("bytes", "KB", "MB"):
+        if amount < 1024:
+            return f"{amount:.0f} {unit}" if unit == "bytes" or amount >= 10 else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:.1f} GB"

@@ -8,7 +8,7 @@ import apsw
 import numpy as np
 import pytest
 
-from foreword.embeddings.embedder import empty_vector, quantize
+from foreword.llm.embeddings import empty_vector, quantize
 from foreword.models import Memory, Query, Vector
 from foreword.store import Store
 

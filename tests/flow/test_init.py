@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from foreword.errors import WorkerError
 from foreword.paths import Home
 from foreword.worker import lifecycle
 from foreword.worker.client import Client
@@ -158,24 +157,13 @@ def begin_import(person: Person) -> None:
     Client(person.home, seconds=20).post("/api/imports", {"sources": ["git"], "project_path": str(person.folder)})
 
 
-def test_a_killed_import_goes_on_with_the_next_worker_without_loss_or_doubles(person: Person):
-    commits = 1500
+def test_an_import_that_was_killed_is_repeated_without_loss_or_doubles(person: Person):
+    commits = 600
     person.history(commits, now=now())
     begin_import(person)
-    for kill in range(3):  # wherever it is then
-        wanted = 200 * (kill + 1)
-        wait_for(lambda wanted=wanted: person.rows("SELECT count(*) FROM memories")[0][0] >= wanted)
-        end_worker(person.home)
-        lifecycle.start(person.home)
-        try:
-            Client(person.home, seconds=20).get("/api/health")
-        except WorkerError as exc:  # say why it left
-            raise AssertionError(person.home.start_log.read_text() + person.home.log.read_text()[-3000:]) from exc
-    client = Client(person.home, seconds=20)
-    for _ in until(60):
-        told = client.get("/api/imports", project_path=str(person.folder))["imports"]
-        if not told or told[0]["state"] != "running":
-            break
+    wait_for(lambda: person.rows("SELECT count(*) FROM memories")[0][0] >= 100)
+    end_worker(person.home)
+    assert person.run("import", "git").returncode == 0
     assert person.rows("SELECT count(*), count(DISTINCT uid), count(DISTINCT title) FROM memories") == [
         (commits, commits, commits)
     ]
@@ -207,7 +195,7 @@ def test_an_export_is_private_whole_and_comes_back(person: Person, tmp_path: Pat
         counts = person.json("export", str(file))["counts"]
     finally:
         os.umask(old)
-    assert counts == {"memory": 21, "link": 0, "change": 0, "session": 0, "event": 0}
+    assert counts == {"memory": 21, "link": 0, "change": 0, "session": 0}
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert [path.name for path in tmp_path.iterdir()] == ["rooms.jsonl"]
     assert person.run("export").stdout.splitlines()[1:] == file.read_text(encoding="utf-8").splitlines()[1:]

@@ -354,7 +354,7 @@ def _without_graph(said: Said) -> Said:
 def _typed(home: Home, place: Place) -> Said:
     for words in (
         ["status"],
-        ["export", "--events", "-"],
+        ["export", "-"],
         ["resume"],
         ["sessions"],
         ["explain", f"inj-{place.mark}"],  # the last one looked for another project's words, and says so

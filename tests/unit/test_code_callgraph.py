@@ -43,36 +43,27 @@ def test_every_language_tells_caller_and_called(name: str):
     calls = Calls()
     calls.add(name, CALLING[name].encode())
     (low,), (high,) = calls.named("low"), calls.named("high")
-    assert [node.place for node in calls.callers((low,), hops=1)] == [high]
-    assert [node.place for node in calls.called((high,), hops=1)] == [low]
-    assert calls.callers((low,), hops=1)[0].line == high.line + (name == "a.rb")
+    (call,) = calls.callers(low)
+    assert (call.caller, call.line) == (high, high.line + (name == "a.rb"))
+    assert [found for _, found in calls.called(high)] == [[low]]
 
 
-def test_calls_are_followed_by_name_and_circles_end():
-    # Hops follow calls and circles end.
-    calls = graph(a_py="def a(): b()\ndef b(): c()\ndef c(): a()\n")
-    (node,) = calls.called(calls.named("a"), hops=9)
-    assert node.place.function == "b"
-    (further,) = node.further
-    assert further.place.function == "c"
-    (last,) = further.further
-    assert (last.place.function, last.again, last.further) == ("a", True, ())
-    assert calls.called(calls.named("a"), hops=1)[0].further == ()
+def test_calls_are_matched_by_name():
     # A method is called on something and a function by its bare name.
     calls = graph(
         a_py="class Store:\n    def save(self): self.write()\n    def write(self): pass\n",
         b_py="def save(): pass\ndef one(): save()\ndef two(store): store.save()\n",
     )
-    method, function = calls.named("Store.save"), calls.named("save")
-    assert {each.function for each in function} == {"Store.save", "save"}
-    assert [node.place.function for node in calls.callers(method, hops=1)] == ["two"]
-    assert [node.place.function for node in calls.called(method, hops=1)] == ["Store.write"]
-    (several,) = calls.called(calls.named("two"), hops=3)
-    assert (several.place.function, several.several, several.further) == ("save", 2, ())
+    (method,) = calls.named("Store.save")
+    assert {each.function for each in calls.named("save")} == {"Store.save", "save"}
+    assert [call.caller.function for call in calls.callers(method)] == ["two"]
+    assert [found[0].function for _, found in calls.called(method)] == ["Store.write"]
+    ((call, several),) = calls.called(*calls.named("two"))
+    assert (call.name, len(several)) == ("save", 2)
     # What a file does by itself is a caller too.
     calls = graph(a_py="def f(): pass\n\nf()\n")
-    (node,) = calls.callers(calls.named("f()"), hops=3)
-    assert (node.place.function, node.file, node.line, node.further) == ("", "a.py", 3, ())
+    (call,) = calls.callers(*calls.named("f()"))
+    assert (call.caller.function, call.caller.file, call.line) == ("", "a.py", 3)
     # An unknown name is told with near ones.
     calls = graph(a_py="class A:\n    def offer_slot(self): pass\n")
     with pytest.raises(NotFound) as caught:
@@ -95,7 +86,6 @@ def test_files_of_others_are_not_read_and_bounds_are_told(tmp_path: Path):
     assert ticks[-1] == (6, 6)
     for bounded in (
         read_calls(str(tmp_path), most_files=2),
-        read_calls(str(tmp_path), most_bytes=30),
         read_calls(str(tmp_path), seconds=0),
     ):
         assert not bounded.complete

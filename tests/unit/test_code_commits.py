@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from foreword.code.commits import FILES, changed_functions, is_own
+from foreword.code.git import FILES, changed_functions, is_own
 from foreword.errors import BadRequest
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed: real histories untested")

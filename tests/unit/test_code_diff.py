@@ -7,8 +7,8 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from foreword.code import changes, languages
-from foreword.code.diff import changes_of
+from foreword.code import languages
+from foreword.code.diff import changes, changes_of
 from foreword.models import Change, Edit
 from tests.tables import table
 

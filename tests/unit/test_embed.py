@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from foreword.config import load
-from foreword.embeddings.embedder import (
+from foreword.errors import EmbedError
+from foreword.hook.build import interpreter
+from foreword.llm.embeddings import (
     BODY_CHARS,
     NAMES_CHARS,
     PROMPT_CHARS,
@@ -24,8 +26,6 @@ from foreword.embeddings.embedder import (
     text_of,
     text_of_prompt,
 )
-from foreword.errors import EmbedError
-from foreword.hook.build import interpreter
 from foreword.models import Memory, Vector
 from foreword.paths import Home
 from tests.tables import table
@@ -121,7 +121,7 @@ def test_the_table_asks_nobody():
     program = """
 import sys
 sys.addaudithook(lambda event, _: event.startswith(("socket.", "subprocess.", "os.posix_spawn")) and sys.exit(event))
-from foreword.embeddings.embedder import Local
+from foreword.llm.embeddings import Local
 assert Local().embed(["a prompt"], seconds=1)[0].data
 assert "wordllama" not in sys.modules, "its own code looks for downloads"
 """
@@ -160,7 +160,7 @@ def test_an_endpoint_that_cannot_be_used_is_told_with_the_way_out(given, told):
 def test_without_the_extra_the_error_is_its_install_line():
     program = (
         f"import sys; sys.path.insert(0, {str(SRC)!r})\nfrom foreword.errors import EmbedError\n"
-        "from foreword.embeddings.embedder import Local\n"
+        "from foreword.llm.embeddings import Local\n"
         "try:\n    Local()\nexcept EmbedError as exc:\n    print(exc.hint)"
     )
     ended = subprocess.run([interpreter(), "-I", "-S", "-c", program], capture_output=True, check=False, timeout=60)

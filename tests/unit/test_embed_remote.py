@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from foreword.embeddings.embedder import BATCH, Remote, TextRefused
 from foreword.errors import EmbedError
+from foreword.llm.embeddings import BATCH, Remote, TextRefused
 from tests import endpoint
 from tests.endpoint import DIM, body_of, hangs_up, says, status, well
 from tests.tables import table

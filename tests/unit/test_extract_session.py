@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from foreword.capture.parse import capture_event
 from foreword.capture.payload import HookCall
-from foreword.code import changes
+from foreword.code.diff import changes
 from foreword.extract.actions import Action, Todo, action_of
 from foreword.extract.session import (
     EXCERPT,

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from foreword import importers
 from foreword.capture.parse import project_at
 from foreword.errors import BadRequest, StoreError
-from foreword.importers import base as importers
-from foreword.importers.base import Batch, Offer, Source, offers
+from foreword.importers import Batch, Offer, Source, offers
 from foreword.models import Change, Memory, Project, Session
 from foreword.store import Store
 from foreword.worker import jobs
@@ -35,25 +35,25 @@ class Made(Source):
     def __init__(self, name: str, batches: list[Batch], *, gate: threading.Event | None = None) -> None:
         super().__init__(name)
         self.batches, self.gate = batches, gate
-        self.marks: list[str] = []
+        self.reads = 0
 
     def offer(self, project: Project, *, environ: Mapping[str, str]) -> Offer | None:
         return Offer(source=self.name, about="made", count=len(self.batches))
 
-    def read(self, project: Project, *, environ: Mapping[str, str], checkpoint: str) -> Iterator[Batch]:
-        self.marks.append(checkpoint)
+    def read(self, project: Project, *, environ: Mapping[str, str]) -> Iterator[Batch]:
+        self.reads += 1
         for batch in self.batches:
             if self.gate:
                 assert self.gate.wait(20)
             yield batch
 
 
-def batch(*titles: str, mark: str = "", **more: Any) -> Batch:
+def batch(*titles: str, **more: Any) -> Batch:
     memories = [
         Memory(kind="note", title=title, uid=f"u:{title}", source="made", trust="imported", created=1.0, confirmed=1.0)
         for title in titles
     ]
-    return Batch(tuple(replace(memory, **more) for memory in memories), checkpoint=mark)
+    return Batch(tuple(replace(memory, **more) for memory in memories))
 
 
 @pytest.fixture
@@ -76,12 +76,9 @@ class Bench:
         self.store, self.folder = store, folder
         self.services = Reports(store)
         self.sources: dict[str, Made] = {}
-        self.restart()
-        monkeypatch.setattr(module, "find", lambda name, _, project_of: self.sources[name])
-
-    def restart(self) -> None:
         self.runner = JobRunner(self.services)
         self.importing = ImportJob(self.services, self.runner, ProjectRegistry(self.services))
+        monkeypatch.setattr(module, "find", lambda name, _, project_of: self.sources[name])
 
     def close(self) -> None:
         self.runner.close()
@@ -107,17 +104,12 @@ def bench(store: Store, folder: str, monkeypatch: pytest.MonkeyPatch) -> Iterato
     made.close()
 
 
-def test_the_newest_of_every_source_comes_before_the_oldest_of_any(bench: Bench):
+def test_sources_are_read_one_after_another(bench: Bench):
     bench.give("a", batch("a1"), batch("a2"), batch("a3"))
     bench.give("b", batch("b1"))
-    bench.run("a", "b")
-    assert bench.titles() == ["a1", "b1", "a2", "a3"]
-
-
-def test_what_a_source_tells_again_in_better_words_is_counted_once(bench: Bench):
-    bench.give("a", batch("a1", "a2"), batch("a1", files=("a.py",)))
-    assert bench.run("a")["sources"][0]["kinds"] == {"note": 2}
-    assert bench.store.memories.get_by_uid(["u:a1"])[0].files == ("a.py",)
+    status = bench.run("a", "b")
+    assert bench.titles() == ["a1", "a2", "a3", "b1"]
+    assert [source["kinds"] for source in status["sources"]] == [{"note": 3}, {"note": 1}]
 
 
 def test_everything_belongs_to_the_named_project_whatever_a_source_says(bench: Bench):
@@ -176,13 +168,6 @@ def test_what_belongs_to_another_scope_by_now_is_not_taken_from_there(bench: Ben
     assert bench.store.memories.get_by_uid(["u:x"])[0].scope == "universal"
 
 
-def test_the_mark_of_the_last_batch_is_where_the_next_time_begins(bench: Bench):
-    bench.give("a", batch("x", mark="1"), batch("y", mark="2"))
-    bench.run("a")
-    bench.run("a")
-    assert bench.sources["a"].marks == ["", "2"]
-
-
 def test_a_second_wish_joins_the_one_that_runs(bench: Bench):
     gate = threading.Event()
     bench.give("a", batch("x"), gate=gate)
@@ -195,23 +180,7 @@ def test_a_second_wish_joins_the_one_that_runs(bench: Bench):
     wait(bench.importing)
     assert len(bench.importing.status()["imports"]) == 1
     assert sorted(bench.titles()) == ["x", "y"]
-    assert bench.sources["a"].marks == [""]
-
-
-def test_what_a_worker_left_unfinished_is_finished_by_the_next(bench: Bench):
-    gate = threading.Event()
-    bench.give("a", batch("x", mark="1"), batch("y", mark="2"), gate=gate)
-    bench.start("a")
-    gate.set()
-    bench.close()  # as a worker that leaves
-    bench.restart()
-    bench.importing.resume()
-    wait(bench.importing)
-    assert sorted(bench.titles()) == ["x", "y"]
-    bench.close()
-    bench.restart()
-    bench.importing.resume()
-    assert bench.importing.status() == {"imports": []}
+    assert bench.sources["a"].reads == 1
 
 
 def test_nothing_is_imported_where_the_user_does_not_want_it(bench: Bench):

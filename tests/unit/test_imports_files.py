@@ -6,8 +6,7 @@ import os
 from pathlib import Path
 
 from foreword.capture.parse import project_at
-from foreword.importers.base import Batch, find
-from foreword.importers.files import parse_adr
+from foreword.importers import Batch, find
 from foreword.models import Memory
 from foreword.recall.rank import CERTAIN
 from tests.growth import assert_linear
@@ -68,7 +67,7 @@ def put(root: Path, **files: str) -> None:
 
 
 def read(root: Path) -> list[Batch]:
-    return list(find("files").read(project_at(str(root)), environ={}, checkpoint=""))
+    return list(find("files").read(project_at(str(root)), environ={}))
 
 
 def memories(root: Path, kind: str) -> list[Memory]:
@@ -128,75 +127,51 @@ def test_a_project_tells_what_it_is_and_how_it_is_built(tmp_path_factory):
     assert not memories(tmp_path, "preference")
 
 
-def test_decisions_are_understood_in_both_forms():
-    # Nygards form is understood.
-    record = parse_adr(NYGARD)
+def decision(root: Path, text: str) -> Memory | None:
+    put(root, **{"docs/adr/0001-it.md": text})
+    return next(iter(memories(root, "decision")), None)
+
+
+def test_decisions_are_understood_in_both_forms(tmp_path: Path):
+    record = decision(tmp_path, NYGARD)
     assert record
-    assert (record.title, record.status, record.date) == ("Store slots in UTC", "superseded", "2024-03-05")
+    assert (record.title, record.status, record.created) == ("Store slots in UTC", "stale", 1_709_596_800.0)
     assert record.body == "We will store every slot in UTC."
     assert record.detail["why"] == "Bands book across the change to summer time"
     assert record.detail["outcome"] == "Every page must convert."
-    assert record.superseded_by == ("0009-zones.md",)
-    # Madrs form is understood.
-    record = parse_adr(MADR)
+    record = decision(tmp_path, MADR)
     assert record
-    assert (record.title, record.status, record.date) == ("Use one writer", "accepted", "2025-01-31")
+    assert (record.title, record.status, record.created) == ("Use one writer", "active", 1_738_281_600.0)
     assert record.detail["alternatives"] == ["One writer", "A lock for each table"]
     assert record.detail["why"] == "a lock was forgotten twice"
     assert record.detail["outcome"].startswith("* Good")
     # Other pages are no decisions.
-    assert parse_adr("# Index\n\nAll decisions are here.\n") is None
-    assert parse_adr("no title") is None
+    assert decision(tmp_path, "# Index\n\nAll decisions are here.\n") is None
+    assert decision(tmp_path, "no title") is None
 
 
 @table(
-    ("text", "status"),
+    ("text", "title", "status"),
     [
-        ("# A\n\n* Status: proposed\n\n## Decision\nx\n", "proposed"),
-        ("# A\n\n**Status:** Rejected (2024-01-01)\n\n## Decision\nx\n", "rejected"),
-        ("# A\n\n## Status\n\nDeprecated\n\n## Decision\nx\n", "deprecated"),
-        ("# A\n\n## Decision\nx\n", ""),
+        ("# A\n\n* Status: proposed\n\n## Decision\nx\n", "Proposed: A", "active"),
+        ("# A\n\n**Status:** Rejected (2024-01-01)\n\n## Decision\nx\n", "Rejected: A", "active"),
+        ("# A\n\n## Status\n\nDeprecated\n\n## Decision\nx\n", "A", "stale"),
+        ("# A\n\nStatus: accepted, supersedes ADR-0001\n\n## Decision\nx\n", "A", "active"),
+        ("# A\n\n## Decision\nx\n", "A", "active"),
     ],
 )
-def test_a_status_is_found_in_every_place_people_write_it(text: str, status: str):
-    record = parse_adr(text)
+def test_a_status_is_found_in_every_place_people_write_it(tmp_path: Path, text: str, title: str, status: str):
+    record = decision(tmp_path, text)
     assert record
-    assert record.status == status
+    assert (record.title, record.status) == (title, status)
+    assert (record.confidence < CERTAIN) == (":" in title)  # what is not decided stays behind
 
 
-def test_decisions_are_superseded_and_stay_the_same_memory(tmp_path_factory):
-    # A decision that another replaces is superseded by it.
-    tmp_path = tmp_path_factory.mktemp("x")
-    newer = "# 9. Store slots with their zone\n\nDate: 2025-05-05\n\n## Status\n\nAccepted\n\n## Decision\n\nBoth.\n"
-    put(
-        tmp_path, **{"docs/adr/0002-utc.md": NYGARD, "docs/adr/0009-zones.md": newer, "docs/adr/README.md": "# Index\n"}
-    )
-    batches = read(tmp_path)
-    new, old = batches[-1].memories
-    assert (new.status, old.status, old.superseded_by) == ("active", "superseded", new.uid)
-    assert [(link.source, link.target) for link in batches[-1].links] == [(new.uid, old.uid)]
-    assert old.detail["why"]
-    # Supersedes may be record by the newer one and by number.
-    tmp_path = tmp_path_factory.mktemp("x")
-    older = "# 1. A\n\n## Status\n\nAccepted\n\n## Decision\n\na\n"
-    newer = "# 2. B\n\n## Status\n\nAccepted, supersedes ADR-0001\n\n## Decision\n\nb\n"
-    put(tmp_path, **{"doc/architecture/decisions/0001-a.md": older, "doc/architecture/decisions/0002-b.md": newer})
-    assert {memory.title: memory.status for memory in memories(tmp_path, "decision")} == {
-        "A": "superseded",
-        "B": "active",
-    }
-    # What is only proposed or was rejected says so and stays behind.
-    tmp_path = tmp_path_factory.mktemp("x")
-    put(tmp_path, **{"docs/decisions/1.md": "# A\n\nStatus: rejected\n\n## Decision\n\nno\n"})
-    (memory,) = memories(tmp_path, "decision")
-    assert memory.title == "Rejected: A"
-    assert memory.confidence < CERTAIN
-    # A changed file is the same memory.
-    tmp_path = tmp_path_factory.mktemp("x")
-    put(tmp_path, **{"docs/adr/1.md": "# A\n\nStatus: proposed\n\n## Decision\n\nx\n"})
-    (before,) = memories(tmp_path, "decision")
-    put(tmp_path, **{"docs/adr/1.md": "# A\n\nStatus: accepted\n\n## Decision\n\ny\n"})
-    (after,) = memories(tmp_path, "decision")
+def test_a_changed_decision_is_the_same_memory(tmp_path: Path):
+    before = decision(tmp_path, "# A\n\nStatus: proposed\n\n## Decision\n\nx\n")
+    after = decision(tmp_path, "# A\n\nStatus: accepted\n\n## Decision\n\ny\n")
+    assert before
+    assert after
     assert before.uid == after.uid
     assert (after.title, after.body) == ("A", "y")
 
@@ -225,5 +200,5 @@ def test_hostile_pages_cost_no_more_than_others(tmp_path: Path, text: str):
 
 
 @table("part", ["](", "(", "superseded by ", "superseded by ]("])
-def test_a_hostile_status_is_read_once(part: str):
-    assert_linear(lambda text: parse_adr("# A\n\n## Status\n\n" + text), part)
+def test_a_hostile_status_is_read_once(tmp_path: Path, part: str):
+    assert_linear(lambda text: decision(tmp_path, "# A\n\n## Status\n\n" + text), part)

@@ -12,7 +12,7 @@ import pytest
 
 from foreword.capture.parse import project_at
 from foreword.errors import BadRequest, StoreError
-from foreword.importers.base import Batch
+from foreword.importers import Batch
 from foreword.importers.claude_mem import ClaudeMem, OpenMem
 from foreword.models import Memory, Project
 from tests.sessions import Claude
@@ -99,8 +99,8 @@ class World:
         (root / "rooms" / "pyproject.toml").touch()
         self.rooms = project_at(str(root / "rooms"))
 
-    def read(self, source: ClaudeMem | OpenMem | None = None, *, mark: str = "") -> list[Batch]:
-        return list((source or CLAUDE_MEM).read(self.rooms, environ=self.environ, checkpoint=mark))
+    def read(self, source: ClaudeMem | OpenMem | None = None) -> list[Batch]:
+        return list((source or CLAUDE_MEM).read(self.rooms, environ=self.environ))
 
     def memories(self, source: ClaudeMem | OpenMem | None = None) -> list[Memory]:
         return [memory for batch in self.read(source) for memory in batch.memories]
@@ -233,21 +233,16 @@ def test_only_sessions_of_this_project_are_taken(tmp_path_factory, tmp_path: Pat
     assert world.about() == (1, "1 observation of claude-mem")
 
 
-def test_the_same_row_has_the_same_uid_and_an_import_goes_on(world: World) -> None:
+def test_the_same_row_has_the_same_uid(world: World) -> None:
     other = Other(world.path)
     other.session("s1")
     for number in range(250):
         other.observe("s1", at=AT + number, title=f"n {number}")
     source = NAMED
     batches = world.read(source)
-    assert [len(batch.memories) for batch in batches] == [100, 100, 50, 0]
+    assert [len(batch.memories) for batch in batches] == [100, 100, 50]
     assert batches[0].memories[0].title == "n 0"
     assert [batch.memories for batch in world.read(source)] == [batch.memories for batch in batches]
-    assert batches[1].checkpoint == ""  # an import that is interrupted begins again
-    other.observe("s1", at=AT + 1000, title="newer")
-    first, last = world.read(source, mark=batches[-1].checkpoint)
-    assert [memory.title for memory in first.memories] == ["n 249", "newer"]  # the newest again: others may be as new
-    assert last.checkpoint == str((AT + 1000) * 1000)
 
 
 def test_no_secret_and_no_odd_column_comes_through(tmp_path_factory):

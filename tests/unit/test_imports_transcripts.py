@@ -13,8 +13,7 @@ import pytest
 
 from foreword.capture.parse import project_at
 from foreword.extract.actions import Action
-from foreword.importers import transcripts
-from foreword.importers.base import Batch
+from foreword.importers import Batch, transcripts
 from foreword.importers.transcripts import Transcripts
 from foreword.models import Change, Link, Memory, Project, Session
 from tests.sessions import START, Claude, Codex
@@ -63,11 +62,11 @@ class World:
     def source(self, host: str = "claude-code") -> Transcripts:
         return Transcripts(host)
 
-    def read(self, project: Project, host: str = "claude-code", *, mark: str = "") -> list[Batch]:
-        return list(self.source(host).read(project, environ=self.environ, checkpoint=mark))
+    def read(self, project: Project, host: str = "claude-code") -> list[Batch]:
+        return list(self.source(host).read(project, environ=self.environ))
 
-    def titles(self, project: Project, host: str = "claude-code", *, mark: str = "") -> list[list[str]]:
-        return [[memory.title for memory in batch.memories] for batch in self.read(project, host, mark=mark)]
+    def titles(self, project: Project, host: str = "claude-code") -> list[list[str]]:
+        return [[memory.title for memory in batch.memories] for batch in self.read(project, host)]
 
 
 @pytest.fixture
@@ -197,22 +196,15 @@ def test_sessions_that_go_on_or_are_known_wait(tmp_path_factory):
     live = Claude(rooms.root, session="live", at=NOW - 60).prompt("going on").into(world.claude)
     found = world.source().offer(rooms, environ=world.environ)
     assert found is not None
-    assert (found.count, found.about) == (1, "1 session of Claude Code; 1 session still going on, for next time")
+    assert (found.count, found.about) == (2, "2 sessions of Claude Code")
     first = world.read(rooms)
     assert [batch.done for batch in first] == [0, 1]
     assert "still going on" in first[0].problems[0]
     os.utime(live, (NOW - 4000, NOW - 4000))
-    assert world.titles(rooms, mark=first[-1].checkpoint) == [["going on"]]
-    # One that is still being written is told where there is no other.
-    world = World(tmp_path_factory.mktemp("x"))
-    rooms = world.project("rooms")
-    Claude(rooms.root, session="live", at=NOW - 60).prompt("going on").into(world.claude)
-    (batch,) = world.source().read(rooms, environ=world.environ, checkpoint="0 so far")
-    assert (batch.memories, batch.session, batch.checkpoint) == ((), None, "0 so far")
-    assert "still going on" in batch.problems[0]
+    assert sorted(world.titles(rooms)) == [["done"], ["going on"]]
 
 
-def test_an_import_tells_everything_once_and_goes_on(tmp_path_factory):
+def test_an_import_tells_everything_once(tmp_path_factory):
     # A fork and its origin tell everything once.
     world = World(tmp_path_factory.mktemp("x"))
     rooms = world.project("rooms")
@@ -229,32 +221,6 @@ def test_an_import_tells_everything_once_and_goes_on(tmp_path_factory):
     copy.prompt("new").into(world.codex)
     again.into(world.codex)
     assert world.titles(rooms, "codex") == [["shared", "yes"], ["new"]]
-    # An import goes on where it was left also after new sessions.
-    world = World(tmp_path_factory.mktemp("x"))
-    rooms = world.project("rooms")
-    for day in range(5):
-        Claude(rooms.root, session=f"s-{day}", at=START + day * DAY).prompt(str(day)).into(world.claude)
-    begun = world.read(rooms)
-    Claude(rooms.root, session="s-9", at=START + 9 * DAY).prompt("9").into(world.claude)
-    again = world.titles(rooms, mark=begun[1].checkpoint)  # interrupted: it begins again
-    assert again == [["0"], ["1"], ["2"], ["3"], ["4"], ["9"]]
-    assert world.titles(rooms, mark=begun[-1].checkpoint) == [["9"]]
-    assert world.titles(rooms, mark=world.read(rooms)[-1].checkpoint) == []
-    # A session that went on is read again.
-    world = World(tmp_path_factory.mktemp("x"))
-    rooms = world.project("rooms")
-    session = Claude(rooms.root).prompt("one")
-    session.into(world.claude)
-    mark = world.read(rooms)[-1].checkpoint
-    session.at += DAY
-    session.prompt("two").into(world.claude)
-    assert world.titles(rooms, mark=mark) == [["one", "two"]]
-    # A mark of another version begins again.
-    world = World(tmp_path_factory.mktemp("x"))
-    rooms = world.project("rooms")
-    Claude(rooms.root).prompt("one").into(world.claude)
-    for mark in ("v0", "{}", "[1]"):
-        assert world.titles(rooms, mark=mark) == [["one"]]
 
 
 def test_broken_lines_are_told_and_no_secret_leaves(tmp_path_factory):

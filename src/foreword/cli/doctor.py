@@ -19,9 +19,9 @@ import typer
 from foreword.cli import output
 from foreword.cli.connection import this_home
 from foreword.cli.options import Json
+from foreword.encoding import sized
 from foreword.errors import ForewordError, StoreError
 from foreword.problems import BACKLOG, LATELY, NOTE, OK, SETTLE, WRONG, Finding, grouped, noted, spooled
-from foreword.units import sized
 
 if TYPE_CHECKING:
     from pathlib import Path

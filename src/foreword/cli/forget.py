@@ -9,8 +9,8 @@ import typer
 from foreword.cli import output
 from foreword.cli.connection import LONG, connect, full_id, project_query, refuse_agents
 from foreword.cli.options import DryRun, Json, Yes
+from foreword.encoding import sized
 from foreword.errors import BadRequest
-from foreword.units import sized
 
 MAX_TITLES = 20
 

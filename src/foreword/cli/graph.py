@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -11,15 +10,11 @@ from foreword.cli import output
 from foreword.cli.connection import connect, folder, full_id, route
 from foreword.cli.options import Json, Project
 
-if TYPE_CHECKING:
-    from foreword.code.callgraph import Node
-
 
 def graph(
     id: Annotated[str, typer.Argument(metavar="[ID]", help="A memory's id, or enough of its beginning.")] = "",
     *,
     calls: Annotated[str, typer.Option(metavar="NAME", help="A function or Class.method, instead of a memory.")] = "",
-    hops: Annotated[int, typer.Option(metavar="N", min=1, max=10, help="Steps to follow, with --calls.")] = 1,
     json: Json = False,
     project: Project = "",
 ) -> None:
@@ -31,12 +26,12 @@ def graph(
     \b
     Examples:
       foreword graph dec-7k2m9qxw
-      foreword graph --calls Store.append --hops 3
+      foreword graph --calls Store.append
     """
     if bool(id) == bool(calls):
         raise typer.BadParameter("give either the id of a memory, or --calls NAME")
     if calls:
-        _calls(calls, folder(project), hops=hops, json=json)
+        _calls(calls, folder(project), json=json)
     else:
         _links(id, json=json)
 
@@ -58,7 +53,7 @@ def _memory(memory: dict[str, Any]) -> str:
     return f"[{memory['kind']}] {memory['id']}  {memory['title']}{status}"
 
 
-def _calls(name: str, path: str, *, hops: int, json: bool) -> None:
+def _calls(name: str, path: str, *, json: bool) -> None:
     from rich.progress import Progress
 
     from foreword.code.callgraph import read_calls
@@ -72,39 +67,26 @@ def _calls(name: str, path: str, *, hops: int, json: bool) -> None:
     if not read.complete:
         output.warn([f"only {read.files} files were read within the limits of time and size"])
     places = read.named(name)
-    callers, called = _unique(read.callers(places, hops=hops)), _unique(read.called(places, hops=hops))
+    callers = {
+        (call.caller.file, call.line): {"function": call.caller.function, "file": call.caller.file, "line": call.line}
+        for place in places
+        for call in read.callers(place)
+    }
+    called = [
+        {"function": found[0].function if len(found) == 1 else call.name}
+        | {"file": call.caller.file, "line": call.line, "several": len(found) if len(found) > 1 else 0}
+        for place in places
+        for call, found in read.called(place)
+    ]
     if json:
-        fields = ("function", "file", "line", "signature")
-        found = {
-            "definitions": [{name: getattr(each, name) for name in fields} for each in places],
-            "called_by": [_as_json(node, "called_by") for node in callers],
-            "calls": [_as_json(node, "calls") for node in called],
-        }
-        output.write_json({**found, "files": read.files, "bytes": read.size, "complete": read.complete})
+        definitions = {"definitions": [vars(place) for place in places]}
+        about = {"files": read.files, "complete": read.complete}
+        output.write_json({**definitions, "called_by": list(callers.values()), "calls": called, **about})
         return
     for place in places:
         output.write(f"{place.signature or place.function}  {place.file}:{place.line}")
-    for heading, nodes in (("called by", callers), ("calls", called)):
+    for heading, nodes in (("called by", list(callers.values())), ("calls", called)):
         output.write(f"\n{heading}:" if nodes else f"\n{heading}: nothing that is defined here")
-        _print_calls(nodes)
-
-
-def _unique(nodes: Sequence[Node]) -> list[Node]:
-    """Drop repeated calls: where a name is defined several times, one call may be of any of them."""
-    seen: dict[tuple[str, str, int], Node] = {}
-    for node in nodes:
-        seen.setdefault((node.place.function, node.file, node.line), node)
-    return list(seen.values())
-
-
-def _print_calls(nodes: Sequence[Node], *, depth: int = 1) -> None:
-    for node in nodes:
-        name = node.place.function or "(the file itself)"
-        mark = "  (see above)" if node.again else f"  (one of {node.several})" if node.several else ""
-        output.write(f"{'  ' * depth}{name}  {node.file}:{node.line}{mark}")
-        _print_calls(node.further, depth=depth + 1)
-
-
-def _as_json(node: Node, name: str) -> dict[str, Any]:
-    fields = {"file": node.file, "line": node.line, "again": node.again, "several": node.several}
-    return {"function": node.place.function, **fields, name: [_as_json(each, name) for each in node.further]}
+        for node in nodes:
+            mark = f"  (one of {node['several']})" if node.get("several") else ""
+            output.write(f"  {node['function'] or '(the file itself)'}  {node['file']}:{node['line']}{mark}")

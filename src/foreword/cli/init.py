@@ -16,7 +16,7 @@ from foreword.errors import BadRequest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from foreword.importers.base import Offer
+    from foreword.importers import Offer
     from foreword.models import Project
     from foreword.paths import Home
 
@@ -43,7 +43,7 @@ def init(
     """
     from foreword.capture.parse import project_at
     from foreword.config import load
-    from foreword.importers.base import OPT_IN, offers, refuse_where_off
+    from foreword.importers import OPT_IN, offers, refuse_where_off
     from foreword.policy import chosen
 
     refuse_agents()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from foreword.cli import output
 from foreword.cli.connection import LONG, connect, folder, this_home
 from foreword.cli.options import AllProjects, DryRun, Json, Project, Yes
-from foreword.units import sized
+from foreword.encoding import sized
 
 if TYPE_CHECKING:
     from foreword.paths import Home

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
+from foreword.encoding import since
 from foreword.errors import BadRequest
-from foreword.units import since
 
 
 def nearest(name: str, names: Iterable[str], *, limit: int = 3) -> list[str]:

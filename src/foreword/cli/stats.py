@@ -9,8 +9,8 @@ import typer
 from foreword.cli import output
 from foreword.cli.connection import connect, folder
 from foreword.cli.options import AllProjects, Json, Project
+from foreword.encoding import sized
 from foreword.errors import BadRequest
-from foreword.units import sized
 
 
 def stats(

@@ -15,9 +15,9 @@ import typer
 from foreword.cli import doctor, output
 from foreword.cli.connection import connect, folder, this_home
 from foreword.cli.options import Json
+from foreword.encoding import STORE, sized
 from foreword.errors import ForewordError
 from foreword.problems import WRONG, Problem, grouped, noted, spooled
-from foreword.units import STORE, sized
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -38,10 +38,6 @@ def import_(
     project: Project = "",
     everything: Annotated[bool, typer.Option("--all", help="jsonl: every project of the file.")] = False,
     into: Annotated[str, typer.Option("--as", metavar="PATH", help="jsonl: into the project of this folder.")] = "",
-    commits: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="git: maximum number of commits, newest first (default 50,000)."),
-    ] = None,
     project_name: Annotated[
         str, typer.Option(metavar="NAME", help="claude-mem: its name of this project, if it has no folder.")
     ] = "",
@@ -61,12 +57,12 @@ def import_(
     """
     from foreword.capture.parse import project_at
     from foreword.config import load
-    from foreword.importers.base import find, refuse_where_off
+    from foreword.importers import find, refuse_where_off
     from foreword.policy import chosen
 
     refuse_agents()
     path = folder(into or project)
-    options = {"file": folder(file) if file else "", "all": everything, "as": bool(into), "commits": commits}
+    options = {"file": folder(file) if file else "", "all": everything, "as": bool(into)}
     options["project_name"] = project_name
     options = {name: value for name, value in options.items() if value}
     importer = find(source, options)  # report wrong usage before a worker is started
@@ -86,7 +82,7 @@ def import_(
 
 def run_import(home: Home, sources: Sequence[str], *, path: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Start an import in the worker, wait for it, and return its last state."""
-    from foreword.importers.base import ENVIRON
+    from foreword.importers import ENVIRON
 
     environ = {name: os.environ[name] for name in ENVIRON if name in os.environ}
     request = {"sources": list(sources), "project_path": path, "options": options, "environ": environ}
@@ -120,7 +116,6 @@ def export(
     *,
     project: Project = "",
     everything: Annotated[bool, typer.Option("--all", help="All projects and universal memories.")] = False,
-    events: Annotated[bool, typer.Option("--events", help="Also raw hook events: large, rarely needed.")] = False,
     json: Json = False,
 ) -> None:
     """Write memories and sessions to a file, as JSON lines.
@@ -131,7 +126,7 @@ def export(
     \b
     Examples:
       foreword export rooms.jsonl
-      foreword export --all --events everything.jsonl
+      foreword export --all everything.jsonl
       foreword export - | gzip > rooms.jsonl.gz
     """
     if everything and project:
@@ -145,7 +140,7 @@ def export(
     handle, temporary = tempfile.mkstemp(prefix=".foreword-export-", dir=parent)  # mode 0600
     try:
         with open(handle, "w+b") as out:
-            counts = _write_export(out, client, where, events=events)
+            counts = _write_export(out, client, where)
             if path:
                 out.flush()
                 os.fsync(out.fileno())
@@ -184,24 +179,24 @@ def _watch(home: Home, state: dict[str, Any]) -> dict[str, Any]:
             try:
                 imports = Client(home).get("/api/imports", project_path=state["project_path"])["imports"]
             except WorkerError:
-                connect(home)  # it was killed or replaced; the next one continues
-                continue
-            # A new worker that has nothing left to do lists none.
-            state = imports[0] if imports else {**state, "state": "done", "ended": time.time()}
+                imports = []
+            if not imports:  # it was killed or replaced
+                raise WorkerError("the worker stopped during the import", hint="run the same command again")
+            state = imports[0]
             for source in state["sources"]:
                 bars.update(tasks[source["source"]], completed=source["done"], total=source["total"] or None)
     return state
 
 
-def _write_export(out: IO[bytes], client: Client, where: dict[str, Any], *, events: bool) -> dict[str, int]:
+def _write_export(out: IO[bytes], client: Client, where: dict[str, Any]) -> dict[str, int]:
     """Write every row, then the first line, which counts them."""
     out.write(b" " * HEADER + b"\n")
     counts: Counter[str] = Counter()
-    for part, row in _rows(client, where, events=events):
+    for part, row in _rows(client, where):
         line = jsonlib.dumps({part: row}, ensure_ascii=False, separators=(",", ":"))
         out.write(line.encode("utf-8", "replace") + b"\n")
         counts[part] += 1
-    named = {part: counts[part] for part in ("memory", "link", "change", "session", "event")}
+    named = {part: counts[part] for part in ("memory", "link", "change", "session")}
     project = "" if "all" in where else client.get("/api/export", part="session", **where)["project"]
     header = {"format": "foreword export", "version": 1, "foreword": __version__, "at": time.time()}
     out.seek(0)
@@ -209,13 +204,11 @@ def _write_export(out: IO[bytes], client: Client, where: dict[str, Any], *, even
     return named
 
 
-def _rows(client: Client, where: dict[str, Any], *, events: bool) -> Iterator[tuple[str, dict[str, Any]]]:
+def _rows(client: Client, where: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield every row after those it refers to."""
     sessions = client.get("/api/export", part="session", **where)
     projects = {sessions["project"], *(session["project"] for session in sessions["rows"])}
     for session in sessions["rows"]:
-        for row in _pages(client, "event", {**where, "of": session["id"]}) if events else ():
-            yield "event", row
         yield "session", session
     for row in _pages(client, "memory", where):
         projects.add(row["project"])

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from foreword.code.languages import GRAMMARS, Grammar, captures, is_too_large, language_of, parse
+from foreword.code.languages import captures, is_too_large, language_of, parse
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree
@@ -18,17 +17,17 @@ MOST = 3_000  # definitions of one file; the densest module of CPython's library
 WIDTH = 200  # characters of a signature
 LONGEST_NAME = 100
 PARTS = 4  # of a qualified name, the innermost
-CALLABLE = frozenset({"function", "method", "macro"})
 
-_BODIES = frozenset({"function_body", "class_body", "enum_class_body", "protocol_body", "template_body", "enum_body"})
-_CUT_SHORT = frozenset({"field_initializer_list", "constructor_initializer"})  # code, in front of a body
-_FUNCTIONS = frozenset({"arrow_function", "function_expression", "generator_function", "anonymous_function"})
+_CALLABLE = ("function", "method", "macro")
+# Children at which the header of a definition ends, where the grammar has no field for the body.
+_CODE = frozenset(
+    "function_body class_body enum_class_body protocol_body template_body enum_body"  # noqa: SIM905 - read as a list
+    " field_initializer_list constructor_initializer".split()
+)
+_FUNCTIONS = ("arrow_function", "function_expression", "generator_function", "anonymous_function")
 _NAMING_FIELDS = ("name", "left", "key", "property", "type")  # `left` of an assignment, `type` of a Rust impl
-_IN_OBJECTS = frozenset({"pair", "method_definition", "field"})  # nothing, unless what holds them has a name
-_NOT_NAMES = frozenset({"module", "exports", "prototype", "this", "self", "globalThis", "window"})
-_BREAK = re.compile(rb"\n")
-_WORD = re.compile(r"[^\W\d]\w*")
-_GENERIC = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
+_IN_OBJECTS = ("pair", "method_definition", "field")  # nothing, unless what holds them has a name
+_NOT_NAMES = ("module", "exports", "prototype", "this", "self", "globalThis", "window")
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Definition:
     name: str
     qualified: str  # `Class.method`
     kind: str  # function, method, macro, class, struct, interface, …
-    signature: str  # on one line
+    signature: str  # on one line: `Class.method(self, a)`, `class Store(Base)`
     line: int  # from 1 on
     end_line: int
     body: str
@@ -62,297 +61,194 @@ def definitions_in(source: bytes, *, file: str) -> tuple[Definition, ...] | None
     return in_tree(tree, source, language=language) if tree else None
 
 
+@dataclass
+class _Scope:
+    """A captured node that may enclose others; `inside` are the ranges of the definitions in a definition."""
+
+    parts: tuple[str, ...]
+    kind: str
+    named: bool
+    start: int
+    end: int
+    defined: bool = False
+    inside: list[tuple[int, int]] = field(default_factory=list)
+
+
 def in_tree(tree: Tree, source: bytes, *, language: str) -> tuple[Definition, ...] | None:
     """Return what the parsed *source* defines; None where that takes too long."""
     captured = captures(tree, language=language, part="definitions")
     if captured is None:
         return None
-    seen = _without(source, captured.pop("comment", []))
-    placed = sorted(
-        ((node.start_byte, -node.end_byte, kind, node) for kind, nodes in captured.items() for node in nodes),
-        key=lambda each: each[:3],
-    )
-    found = _Finder(GRAMMARS[language], seen).found(placed[: 4 * MOST])
-    breaks = [each.start() for each in _BREAK.finditer(source)]
-    return _with_bodies(found, bytes(seen), breaks=breaks, indented=language == "python")
-
-
-# ---- nodes in the order of the text -> definitions
-
-
-@dataclass(frozen=True)
-class _Found:
-    name: str
-    parts: tuple[str, ...]
-    kind: str
-    signature: str
-    at: int  # the byte where its name stands
-    start: int
-    end: int
-
-
-@dataclass(frozen=True)
-class _Around:
-    """What encloses the node at hand."""
-
-    end: int
-    parts: tuple[str, ...]
-    kind: str  # holder, function, or a kind of class
-    named: bool
-
-
-class _Finder:
-    """Walk once over the captured nodes of a file; their places alone show what encloses what."""
-
-    def __init__(self, grammar: Grammar, seen: bytearray) -> None:
-        self.grammar = grammar
-        self.seen = seen
-        self.around: list[_Around] = []
-
-    def found(self, placed: Iterable[tuple[int, int, str, Node]]) -> list[_Found]:
-        kept: list[_Found] = []
-        stretched = -1, -1
-        for start, minus_end, kind, node in placed:
-            if kind == "wrapper":
-                stretched = start, -minus_end
-                continue
-            while self.around and self.around[-1].end <= start:
-                self.around.pop()
-            one = self._one(node, kind)
-            if one and len(kept) < MOST:
-                if stretched[0] < start and one.end <= stretched[1]:
-                    one = replace(one, start=stretched[0], end=stretched[1])
-                kept.append(one)
-            stretched = -1, -1
-        return kept
-
-    def _one(self, node: Node, kind: str) -> _Found | None:
-        """Return the definition that *node* is, if it is one; it is around the following ones in any case."""
-        outer = self.around[-1] if self.around else None
+    code = bytearray(source)  # with blanks in place of comments: every other byte stays where it is
+    for node in captured.pop("comment", []):
+        code[node.start_byte : node.end_byte] = b" " * (node.end_byte - node.start_byte)
+    nodes = [(node.start_byte, -node.end_byte, kind, node) for kind, found in captured.items() for node in found]
+    nodes.sort(key=lambda each: each[:3])  # the places of the nodes alone show what encloses what
+    found: list[tuple[_Scope, Node, Node | None]] = []
+    around: list[_Scope] = []
+    wrapper = (-1, -1)
+    for start, minus_end, kind, node in nodes[: 4 * MOST]:
+        end = -minus_end
+        if kind == "wrapper":  # a decorator or an `export` belongs to the definition in it
+            wrapper = start, end
+            continue
+        while around and around[-1].end <= start:
+            around.pop()
+        outer = around[-1] if around else _Scope((), "", False, 0, len(source))
         name = _name_node(node)
-        parts = self._parts(node, name)
-        within = outer.parts if outer else ()
-        whole = (*within, *parts)[-PARTS:]
-        self.around.append(_Around(node.end_byte, whole, kind, bool(parts) or bool(outer and outer.named)))
-        if kind == "holder" or not parts:
-            return None
-        if kind == "function" and outer and not self._is_named_here(node, outer):
-            return None
-        if kind == "function" and node.type in _IN_OBJECTS and not (outer and outer.named):
-            return None
-        if kind == "function" and len(whole) > 1:
-            kind = "method"
-        start, end = node.start_byte, node.end_byte
-        return _Found(
-            name=parts[-1],
-            parts=whole,
-            kind=kind,
-            signature=_cut(self._signature(node, name, whole, kind)),
-            at=name.start_byte if name else start,
-            start=start,
-            end=end,
-        )
+        parts = _parts(node, name, code)
+        scope = _Scope((*outer.parts, *parts)[-PARTS:], kind, bool(parts) or outer.named, start, end)
+        if parts and _is_definition(node, kind, around) and len(found) < MOST:
+            if wrapper[0] < start and end <= wrapper[1]:
+                scope.start, scope.end = wrapper
+            nearest = next((each for each in reversed(around) if each.defined), scope)
+            if nearest is not scope:
+                nearest.inside.append((scope.start, scope.end))
+            scope.defined = True
+            found.append((scope, node, name))
+        around.append(scope)
+        wrapper = (-1, -1)
+    breaks = [each.start() for each in re.finditer(rb"\n", source)]
+    text = bytes(code)
+    return tuple(_definition(*each, text, breaks, indented=language == "python") for each in found)
 
-    def _is_named_here(self, node: Node, outer: _Around) -> bool:
-        """Tell whether a function stands in a class or an object, and not in another function."""
-        if outer.kind != "holder":
-            return outer.kind != "function"
-        inner_first = reversed(self.around[:-1])
-        nearest = next((each.kind for each in inner_first if each.kind != "holder"), "")
-        return nearest != "function" or node.type == "function_item"  # an impl in a function is Rust's own way
 
-    # ---- names
+def _is_definition(node: Node, kind: str, around: list[_Scope]) -> bool:
+    """Tell whether a named node is a definition: functions within functions, and in nameless objects, are none."""
+    if kind != "function":
+        return kind != "holder"
+    outer = around[-1] if around else None
+    if node.type in _IN_OBJECTS and not (outer and outer.named):
+        return False
+    nearest = next((each.kind for each in reversed(around) if each.kind != "holder"), "")
+    in_impl = node.type == "function_item" and outer is not None and outer.kind == "holder"  # Rust's own way
+    return nearest != "function" or in_impl
 
-    def _parts(self, node: Node, name: Node | None) -> tuple[str, ...]:
-        """Return the name, after the names of what it says it belongs to: `Foo::bar`, `(s *Server)`, `M.f`."""
-        if name is None:
-            return {"export_statement": ("default",), "init_declaration": ("init",)}.get(node.type, ())
-        text = self._text(name)[: 4 * LONGEST_NAME]
-        if name.type == "operator_name" or text[:1] in "[\"'`":
-            quoted = text.strip("\"'`")[:LONGEST_NAME]
-            return (quoted,) if quoted else ()
-        receiver = node.child_by_field_name("receiver") if node.type == "method_declaration" else None
-        if receiver is not None:
-            owners = _WORD.findall(_plain(self._text(receiver)))
-            return (owners[-1], text) if owners else (text,)
-        if node.type == "impl_item":
-            return tuple(_WORD.findall(_plain(text))[-1:])
-        plain = _plain(text) if self.grammar.joint == "::" else text
-        parts = [part.strip().lstrip("$") for part in re.split(r"::|\.|:", plain)]
-        kept = [part for part in parts if part and part not in _NOT_NAMES] or parts[-1:]
-        return tuple(part[:LONGEST_NAME] for part in kept if part)[-PARTS:]
 
-    # ---- signatures
+def _definition(
+    scope: _Scope, node: Node, name: Node | None, code: bytes, breaks: list[int], *, indented: bool
+) -> Definition:
+    kind = "method" if scope.kind == "function" and len(scope.parts) > 1 else scope.kind
+    at = name.start_byte if name else node.start_byte
+    qualified = ".".join(scope.parts)
+    header = _header(node, name, code)
+    if kind in _CALLABLE:
+        header = header if header[:1] in ("(", "[", "<") else f"() {header}".rstrip()
+        signature = f"{qualified}{header}"
+    else:
+        gap = " " if header and name and code[name.end_byte : name.end_byte + 1].isspace() else ""
+        signature = f"{kind} {qualified}{gap}{header}"
+    return Definition(
+        name=scope.parts[-1],
+        qualified=qualified,
+        kind=kind,
+        signature=signature if len(signature) <= WIDTH else signature[: WIDTH - 1] + "…",
+        line=bisect_left(breaks, at) + 1,
+        end_line=bisect_left(breaks, max(at, scope.end - 1)) + 1,
+        body=_hash(scope, code, indented=indented),
+    )
 
-    def _signature(self, node: Node, name: Node | None, whole: tuple[str, ...], kind: str) -> str:
-        qualified = self.grammar.joint.join(whole)
-        function = _function_in(node)
-        if function is not None:
-            return qualified + "".join(self._pieces(function))
-        start = name.end_byte if name else node.start_byte
-        end = _header_end(node, self.seen)
-        rest = _tidy(self._slice(start, end)) if end > start else ""
-        if kind in CALLABLE:
-            rest = rest if name else rest.removeprefix("init")
-            rest = rest if rest[:1] in ("(", "[", "<") else f"() {rest}".rstrip()
-            return f"{self._front(node, name)}{qualified}{rest}"
-        words = self._slice(node.start_byte, name.start_byte).split() if name and name.start_byte < end else []
-        word = kind if kind in words or not words else words[-1]
-        if rest[:1] == "=" and kind != "type":  # `const A = class extends B`
-            rest = rest[1:].strip().removeprefix("class").strip()
-        apart = " " if rest and (rest[:1] == "=" or self.seen[start : start + 1].isspace()) else ""
-        return f"{word} {qualified}{apart}{rest}"
 
-    def _front(self, node: Node, name: Node | None) -> str:
-        """Return the type that stands in front of a name, where a language puts it there."""
-        typed = node.child_by_field_name("type") or node.child_by_field_name("returns")
-        if not self.grammar.typed_first or not typed or not name or typed.start_byte >= name.start_byte:
-            return ""
-        front = self._slice(typed.start_byte, name.start_byte)
-        return " ".join(front.split()) + (" " if front[-1:].isspace() else "")
-
-    def _pieces(self, function: Node) -> Iterable[str]:
-        """Yield what a function without a name of its own takes and returns."""
-        yield _tidy(self._text(function.child_by_field_name("type_parameters")))
-        single = function.child_by_field_name("parameter")
-        yield f"({self._text(single)})" if single else _tidy(self._text(function.child_by_field_name("parameters")))
-        result = _tidy(self._text(function.child_by_field_name("return_type")))
-        yield result if result[:1] in ("", ":") else f": {result}"
-
-    def _text(self, node: Node | None) -> str:
-        return self._slice(node.start_byte, node.end_byte) if node else ""
-
-    def _slice(self, start: int, end: int) -> str:
-        end = min(end, start + 8 * WIDTH)  # what is longer is cut anyway
-        return self.seen[start:end].decode("utf-8", "replace")
+# ---- names
 
 
 def _name_node(node: Node) -> Node | None:
     """Return the node that holds the name of a definition."""
     if node.type in ("function_definition", "type_definition") and node.child_by_field_name("declarator"):
-        return _declared(node)
+        inner: Node | None = node.child_by_field_name("declarator")
+        for _ in range(20):  # C's declarators: pointers to functions that return pointers to functions …
+            if inner is None or inner.type.endswith(("identifier", "_name")):
+                return inner
+            inner = inner.child_by_field_name("declarator") or inner.named_child(0)
+        return None
     if node.type == "assignment_statement":
         variables = node.named_child(0)
         return variables.child_by_field_name("name") if variables else None
-    for field in _NAMING_FIELDS:
-        named = node.child_by_field_name(field)
-        if named is not None:
-            return named
-    return None
+    named = (node.child_by_field_name(field) for field in _NAMING_FIELDS)
+    return next((each for each in named if each is not None), None)
 
 
-def _declared(node: Node) -> Node | None:
-    """Return the name inside C's declarators, which are written as the thing is used."""
-    inner: Node | None = node.child_by_field_name("declarator")
-    for _ in range(20):  # pointers to functions that return pointers to functions …
-        if inner is None or inner.type.endswith(("identifier", "_name")):
-            return inner
-        inner = inner.child_by_field_name("declarator") or inner.named_child(0)
-    return None
-
-
-def _function_in(node: Node) -> Node | None:
-    """Return the anonymous function that *node* gives a name to."""
-    if node.type == "assignment_statement" or (node.type == "field" and node.child_by_field_name("value")):
-        last = node.named_child(node.named_child_count - 1) if node.named_child_count else None
-        if last is not None and last.type == "expression_list":
-            last = last.child_by_field_name("value")
-        return last if last is not None and last.type == "function_definition" else None
-    held = node.child_by_field_name("value") or node.child_by_field_name("right")
-    if held is not None and held.type == "call_expression":
-        arguments = held.child_by_field_name("arguments")
-        held = arguments.named_child(0) if arguments else None
-    return held if held is not None and held.type in _FUNCTIONS else None
-
-
-def _header_end(node: Node, seen: bytearray) -> int:
-    """Return where the code begins."""
-    if node.type in ("type_definition", "macro_definition"):
-        return node.start_byte
-    body = node.child_by_field_name({"type_spec": "type", "preproc_function_def": "value"}.get(node.type, "body"))
-    if body is not None:
-        end = body.start_byte
-    else:
-        end = node.end_byte - (3 if seen.endswith(b"end", node.start_byte, node.end_byte) else 0)  # an empty one
-    for at in range(min(node.child_count, 40)):
-        child = node.child(at)
-        if child is None:
-            break
-        if child.type in _CUT_SHORT or (body is None and child.type in _BODIES):
-            end = min(end, child.start_byte)
-    return end
+def _parts(node: Node, name: Node | None, code: bytearray) -> tuple[str, ...]:
+    """Return the name, after the names of what it says it belongs to: `Foo::bar`, `(s *Server)`, `M.f`."""
+    if name is None:
+        return {"export_statement": ("default",), "init_declaration": ("init",)}.get(node.type, ())
+    text = _slice(code, name.start_byte, name.end_byte)[: 4 * LONGEST_NAME]
+    if name.type == "operator_name" or text[:1] in "[\"'`":
+        quoted = text.strip("\"'`")[:LONGEST_NAME]
+        return (quoted,) if quoted else ()
+    receiver = node.child_by_field_name("receiver") if node.type == "method_declaration" else None
+    if receiver is not None:
+        owners = re.findall(r"[^\W\d]\w*", _plain(_slice(code, receiver.start_byte, receiver.end_byte)))
+        return (*owners[-1:], text)
+    if node.type == "impl_item":
+        return tuple(re.findall(r"[^\W\d]\w*", _plain(text))[-1:])
+    parts = [part.strip().lstrip("$") for part in re.split(r"::|\.|:", _plain(text) if "::" in text else text)]
+    kept = [part for part in parts if part and part not in _NOT_NAMES] or parts[-1:]
+    return tuple(part[:LONGEST_NAME] for part in kept if part)[-PARTS:]
 
 
 def _plain(text: str) -> str:
     """Return *text* without type arguments, lifetimes and the like."""
     for _ in range(5):
-        shorter = _GENERIC.sub("", text)
-        if shorter == text:
-            break
-        text = shorter
+        text = re.sub(r"<[^<>]*>|\[[^\[\]]*\]", "", text)
     return re.sub(r"'\w+|\b(mut|dyn|const)\b", "", text)
 
 
-def _tidy(text: str) -> str:
-    """Return *text* on one line, without what only leads over to the code."""
-    line = " ".join(text.split()).rstrip(" :={;")
+# ---- signatures
+
+
+def _header(node: Node, name: Node | None, code: bytes) -> str:
+    """Return what stands between the name of a definition and its code, on one line."""
+    if node.type in ("type_definition", "macro_definition"):
+        return ""
+    start = name.end_byte if name else node.start_byte
+    function = _function_in(node)
+    if function is not None:
+        node, start = function, function.start_byte
+    body = node.child_by_field_name({"type_spec": "type", "preproc_function_def": "value"}.get(node.type, "body"))
+    ends = [child.start_byte for child in node.children[:40] if child.type in _CODE]
+    end = min([*ends, body.start_byte if body else node.end_byte])
+    line = " ".join(_slice(code, start, end).split())
+    if function is not None or name is None:
+        line = re.sub(r"^(export default |async |function\b ?\*? ?|fn\b|init\b)+", "", line)
+        line = re.sub(r" ?=> ?$", "", line)
+        line = line if line[:1] in ("(", "<") else f"({line})"
+    line = re.sub(r"^= ?class\b ?", "", line)
+    line = re.sub(r"([\s:={;]|\bend$)+$", "", line)
     return line.replace("( ", "(").replace(", )", ")").replace(",)", ")").replace(" )", ")")
 
 
-def _cut(signature: str) -> str:
-    signature = " ".join(signature.split())
-    return signature if len(signature) <= WIDTH else signature[: WIDTH - 1] + "…"
+def _function_in(node: Node) -> Node | None:
+    """Return the function without a name that *node* gives a name to."""
+    held = node.child_by_field_name("value") or node.child_by_field_name("right")
+    if node.type == "assignment_statement" and node.named_child_count:  # Lua
+        last = node.named_child(node.named_child_count - 1)
+        held = last.child_by_field_name("value") if last is not None and last.type == "expression_list" else last
+    if held is not None and held.type == "call_expression":  # memo(function (props) { … })
+        arguments = held.child_by_field_name("arguments")
+        held = arguments.named_child(0) if arguments else None
+    is_lua = held is not None and held.type == "function_definition" and node.type in ("assignment_statement", "field")
+    return held if held is not None and (held.type in _FUNCTIONS or is_lua) else None
+
+
+def _slice(code: bytes | bytearray, start: int, end: int) -> str:
+    return code[start : min(end, start + 8 * WIDTH)].decode("utf-8", "replace")  # what is longer is cut anyway
 
 
 # ---- what is the same code
 
 
-def _without(source: bytes, comments: Iterable[Node]) -> bytearray:
-    """Return *source* with blanks in place of comments: every other byte stays where it is."""
-    seen = bytearray(source)
-    for node in comments:
-        start, end = node.start_byte, node.end_byte
-        seen[start:end] = b" " * (end - start)
-    return seen
+def _hash(scope: _Scope, code: bytes, *, indented: bool) -> str:
+    """Hash the code without white space and without the definitions inside it; where indents have a meaning, they stay.
 
-
-def _with_bodies(found: list[_Found], seen: bytes, *, breaks: list[int], indented: bool) -> tuple[Definition, ...]:
-    """Hash of each what belongs to none of those inside it: a class has not changed where one of its methods has."""
-    cuts: list[list[tuple[int, int]]] = [[] for _ in found]
-    around: list[int] = []
-    for at, one in enumerate(found):
-        while around and found[around[-1]].end <= one.start:
-            around.pop()
-        if around:
-            cuts[around[-1]].append((one.start, one.end))
-        around.append(at)
-    return tuple(
-        Definition(
-            name=one.name,
-            qualified=".".join(one.parts),
-            kind=one.kind,
-            signature=one.signature,
-            line=bisect_left(breaks, one.at) + 1,
-            end_line=bisect_left(breaks, max(one.at, one.end - 1)) + 1,
-            body=_hash(_own(seen, one, inside), indented=indented),
-        )
-        for one, inside in zip(found, cuts, strict=True)
-    )
-
-
-def _own(seen: bytes, one: _Found, inside: list[tuple[int, int]]) -> bytes:
-    pieces, at = [], one.start
-    for start, end in inside:
-        pieces.append(seen[at:start])
+    So a class has not changed where only one of its methods has.
+    """
+    pieces, at = [], scope.start
+    for start, end in scope.inside:
+        pieces.append(code[at:start])
         at = max(at, end)
-    pieces.append(seen[at : one.end])
-    return b" ".join(pieces)
-
-
-def _hash(code: bytes, *, indented: bool) -> str:
-    """Hash code without its white space; where indents have a meaning, they stay."""
+    own = b" ".join([*pieces, code[at : scope.end]])
     if indented:
-        code = b" ".join(
-            b"%d:%s" % (len(line) - len(line.lstrip()), line) for line in code.split(b"\n") if line.strip()
-        )
-    return blake2b(b"".join(code.split()), digest_size=8).hexdigest()
+        lines = [line for line in own.split(b"\n") if line.strip()]
+        own = b" ".join(b"%d:%s" % (len(line) - len(line.lstrip()), line) for line in lines)
+    return blake2b(b"".join(own.split()), digest_size=8).hexdigest()

@@ -1,4 +1,7 @@
-"""Find the functions that edits or two versions of a file changed: NEW, MODIFIED or DELETED."""
+"""Find the functions that edits or two versions of a file changed: NEW, MODIFIED or DELETED.
+
+A `Change` comes without project, session and time, which the caller knows.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,7 @@ from foreword.code.definitions import Definition, definitions_in
 from foreword.code.languages import LARGEST, is_too_large
 from foreword.models import Change, Edit
 
-NEW, MODIFIED, DELETED = "NEW", "MODIFIED", "DELETED"
 PIECES = 500  # of one file that are put back; more are a rewriting
-
-
-# ---- two versions of a file
 
 
 def changes_of(file: str, *, before: str | None, after: str | None) -> tuple[Change, ...]:
@@ -27,33 +26,23 @@ def changes_of(file: str, *, before: str | None, after: str | None) -> tuple[Cha
 
 
 def changes_in(file: str, *, before: bytes | None, after: bytes | None) -> tuple[Change, ...]:
-    """Return what changed between two versions of a file's bytes."""
-    if before == after:
+    """Return what changed between two versions of a file's bytes; of several with one name, the first that differs."""
+    texts = before or b"", after or b""
+    if before == after or any(map(is_too_large, texts)):
         return ()
-    old, new = before or b"", after or b""
-    if is_too_large(new) or is_too_large(old):
-        return ()
-    versions = [definitions_in(text, file=file) if text.strip() else () for text in (old, new)]
+    versions = [definitions_in(text, file=file) if text.strip() else () for text in texts]
     if versions[0] is None or versions[1] is None:
         return ()  # what cannot be read is not gone
-    return compare(file, before=versions[0], after=versions[1])
-
-
-def compare(file: str, *, before: Iterable[Definition], after: Iterable[Definition]) -> tuple[Change, ...]:
-    """Compare the definitions of two versions; of several with one name, return the first that differs."""
-    old, new = _by_name(before), _by_name(after)
+    old, new = _by_name(versions[0]), _by_name(versions[1])
     changes = []
-    for name, versions in new.items():
+    for name, found in new.items():
         known = {each.body for each in old.get(name, ())}
+        different = [each for each in found if each.body not in known]
         if not known:
-            changes.append(_change(file, versions[0], NEW))
-            continue
-        different = [each for each in versions if each.body not in known]
-        if different:
-            changes.append(_change(file, different[0], MODIFIED))
-        elif len({each.body for each in versions}) < len(known):  # one of several with this name is gone
-            changes.append(_change(file, versions[0], MODIFIED))
-    gone = [_change(file, versions[0], DELETED) for name, versions in old.items() if name not in new]
+            changes.append(_change(file, found[0], "NEW"))
+        elif different or len({each.body for each in found}) < len(known):  # or one of several with this name is gone
+            changes.append(_change(file, (different or found)[0], "MODIFIED"))
+    gone = [_change(file, found[0], "DELETED") for name, found in old.items() if name not in new]
     return (*changes, *gone)
 
 
@@ -65,15 +54,7 @@ def _by_name(definitions: Iterable[Definition]) -> dict[str, list[Definition]]:
 
 
 def _change(file: str, one: Definition, what: str) -> Change:
-    return Change(
-        project="",
-        file=file,
-        function=one.qualified,
-        what=what,
-        signature=one.signature,
-        line=one.line,
-        end_line=one.end_line,
-    )
+    return Change("", file, one.qualified, what, one.signature, line=one.line, end_line=one.end_line)
 
 
 # ---- what a tool reports of its edits
@@ -94,22 +75,18 @@ def changes(edits: Iterable[Edit], *, present: Callable[[str], str | None] | Non
     return tuple(found)
 
 
-# ---- one file
-
-
 def _of_file(file: str, edits: list[Edit], *, present: str | None) -> tuple[Change, ...]:
-    if present is None and edits[-1].whole:
-        present = edits[-1].after
-        if edits[0].whole:
-            return changes_of(file, before=edits[0].before, after=present)
-    elif edits[-1].whole and edits[-1].after is None:  # it was deleted, whatever is there now
-        present = None
-    if present is None and not edits[-1].whole:
+    last = edits[-1]
+    if last.whole and (present is None or last.after is None):  # it was written or deleted, whatever is there now
+        present = last.after
+    elif present is None:
         return _of_pieces(file, edits, present="")
-    text: str | None = present
-    for edit in reversed(edits[-PIECES:]):
-        text = edit.before if edit.whole else _put_back(edit, text or "")
-        if text is None and not edit.whole:
+    # The first edit of the whole file says what was there before it; the pieces before that are put back in it.
+    first = next((at for at, edit in enumerate(edits) if edit.whole), len(edits))
+    text = edits[first].before if first < len(edits) else present
+    for edit in reversed(edits[:first][-PIECES:]):
+        text = _put_back(edit, text or "")
+        if text is None:
             return _of_pieces(file, edits, present=present or "")
     return changes_of(file, before=text, after=present)
 
@@ -117,14 +94,12 @@ def _of_file(file: str, edits: list[Edit], *, present: str | None) -> tuple[Chan
 def _put_back(edit: Edit, text: str) -> str | None:
     """Return *text* as it was before *edit*; None where its place is in doubt."""
     old, new = edit.before or "", edit.after or ""
-    if not new or len(text) > LARGEST:
+    if not new or new not in text or len(text) > LARGEST:
         return None
     if edit.everywhere:
-        return text.replace(new, old) if new in text else None
+        return text.replace(new, old)
     place = text.find(new)
-    if place < 0 or place != text.rfind(new):
-        return None
-    return text[:place] + old + text[place + len(new) :]
+    return text[:place] + old + text[place + len(new) :] if place == text.rfind(new) else None
 
 
 def _of_pieces(file: str, edits: list[Edit], *, present: str) -> tuple[Change, ...]:
@@ -138,11 +113,10 @@ def _of_pieces(file: str, edits: list[Edit], *, present: str) -> tuple[Change, .
             earlier = found.get(change.function)
             what = "NEW" if earlier and earlier.what == "NEW" and change.what == "MODIFIED" else change.what
             found[change.function] = replace(change, what=what, line=0, end_line=0)
-    if present:  # what the file still defines was not deleted, only the piece no longer holds it
-        names = {each.function for each in changes_of(file, before=None, after=present)}
-        ends = {name.rpartition(".")[2] for name in names}
-        found = {
-            name: replace(change, what="MODIFIED") if change.what == "DELETED" and name in ends else change
-            for name, change in found.items()
-        }
-    return tuple(found.values())
+    # What the file still defines was not deleted, only the piece no longer holds it.
+    defined = changes_of(file, before=None, after=present) if present else ()
+    still = {each.function.rpartition(".")[2] for each in defined}
+    return tuple(
+        replace(each, what="MODIFIED") if each.what == "DELETED" and each.function in still else each
+        for each in found.values()
+    )

@@ -10,7 +10,6 @@ import importlib
 import re
 import threading
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -25,45 +24,36 @@ LONGEST = 20_000  # lines, for the same reason
 WIDE = 400  # bytes a line on average: minified
 # Milliseconds; a file of 100 KB takes 15 to 30. While a file is parsed no other Python runs, and no hook is answered.
 PARSE_MS = 100.0
+# Each language with its wheel, tree_sitter_NAME, which is also the name of its query.
+GRAMMARS = {
+    "python": "python",
+    "javascript": "javascript",
+    "typescript": "typescript",
+    "tsx": "typescript",  # the same wheel with a query of its own
+    "go": "go",
+    "rust": "rust",
+    "java": "java",
+    "c": "c",
+    "c++": "cpp",
+    "ruby": "ruby",
+    "php": "php",
+    "c#": "c_sharp",
+    "shell": "bash",
+    "lua": "lua",
+    "kotlin": "kotlin",
+    "scala": "scala",
+    "swift": "swift",
+}
+_LOADERS = {"typescript": "language_typescript", "tsx": "language_tsx", "php": "language_php"}  # else `language`
 
-_HEADS = re.compile(rb"#!.*?\b(python|bash|sh|zsh|ruby|node|php|lua)[\d.]*\b")
 _BY_HEAD = {b"sh": "shell", b"bash": "shell", b"zsh": "shell", b"node": "javascript"}
 _BY_NAME = {"rakefile": "ruby", "gemfile": "ruby", "vagrantfile": "ruby"}
-_MORE_ENDINGS = {"hxx": "c++", "h++": "c++", "tpp": "c++", "phtml": "php", "ksh": "shell", "bats": "shell"}
+_MORE_ENDINGS = {"tsx": "tsx", "ipynb": "", "hxx": "c++", "tpp": "c++", "phtml": "php", "ksh": "shell", "bats": "shell"}
 _IS_CPP = re.compile(rb"^[ \t]*(class|namespace|template|using)\b|::|\b(public|private|protected)\s*:", re.MULTILINE)
-_QUERIES = Path(__file__).parent / "queries"
 
-
-@dataclass(frozen=True)
-class Grammar:
-    """Where a language's parser is, and how the language writes names."""
-
-    name: str  # of its wheel, tree_sitter_NAME, and of its query
-    query: str = ""  # where that has another name
-    load: str = "language"
-    typed_first: bool = False  # `int add(int a)`: what stands in front of a name belongs to its signature
-    joint: str = "."  # between a class and its method, as people write it in this language
-
-
-GRAMMARS = {
-    "python": Grammar("python"),
-    "javascript": Grammar("javascript"),
-    "typescript": Grammar("typescript", load="language_typescript"),
-    "tsx": Grammar("typescript", query="tsx", load="language_tsx"),
-    "go": Grammar("go"),
-    "rust": Grammar("rust", joint="::"),
-    "java": Grammar("java", typed_first=True),
-    "c": Grammar("c", typed_first=True),
-    "c++": Grammar("cpp", typed_first=True, joint="::"),
-    "ruby": Grammar("ruby"),
-    "php": Grammar("php", load="language_php", joint="::"),
-    "c#": Grammar("c_sharp", typed_first=True),
-    "shell": Grammar("bash"),
-    "lua": Grammar("lua"),
-    "kotlin": Grammar("kotlin"),
-    "scala": Grammar("scala"),
-    "swift": Grammar("swift"),
-}
+_languages: dict[str, Language | None] = {}
+_queries: dict[tuple[str, str], Query | None] = {}
+_lock = threading.Lock()
 
 
 def language_of(path: str, *, head: bytes = b"") -> str:
@@ -72,24 +62,19 @@ def language_of(path: str, *, head: bytes = b"") -> str:
     if name in _BY_NAME:
         return _BY_NAME[name]
     stem, _, ending = name.rpartition(".")
-    if stem:
-        if ending == "h":
-            return "c++" if _IS_CPP.search(head) else "c"
-        if ending in ("tsx", "ipynb"):
-            return "tsx" if ending == "tsx" else ""
-        language = _MORE_ENDINGS.get(ending) or ENDINGS.get(ending, "")
-        return language if language in GRAMMARS else ""
-    found = _HEADS.match(head[:100])
-    return _BY_HEAD.get(found[1], found[1].decode()) if found else ""
+    if not stem:
+        found = re.match(rb"#!.*?\b(python|bash|sh|zsh|ruby|node|php|lua)[\d.]*\b", head[:100])
+        return _BY_HEAD.get(found[1], found[1].decode()) if found else ""
+    if ending == "h":
+        return "c++" if _IS_CPP.search(head) else "c"
+    language = _MORE_ENDINGS.get(ending, ENDINGS.get(ending, ""))
+    return language if language in GRAMMARS else ""
 
 
 def is_too_large(source: bytes) -> bool:
     """Tell whether *source* is larger than people write, or minified."""
-    size = len(source)
-    if size > LARGEST:
-        return True
-    lines = source.count(b"\n") + 1
-    return lines > LONGEST or (size > 10 * WIDE and size / lines > WIDE)
+    size, lines = len(source), source.count(b"\n") + 1
+    return size > LARGEST or lines > LONGEST or (size > 10 * WIDE and size / lines > WIDE)
 
 
 def parse(source: bytes, *, language: str) -> Tree | None:
@@ -127,14 +112,13 @@ def captures(tree: Tree, *, language: str, part: str) -> dict[str, list[Node]] |
 
 def compile_query(language: str, part: str) -> Query | None:
     """Return the compiled *part* of a language's query; None where its grammar is not there or does not fit."""
-    key = (language, part)
+    loaded, key = _load(language), (language, part)
+    if loaded is None:
+        return None
     if key not in _queries:
-        loaded, grammar = _load(language), GRAMMARS.get(language)
-        if loaded is None or grammar is None:
-            return None
         from tree_sitter import Query
 
-        text = _query_text(grammar.query or grammar.name)[part == "calls"]
+        text = _query_text("tsx" if language == "tsx" else GRAMMARS[language])[part == "calls"]
         with _lock:
             try:
                 _queries[key] = Query(loaded, text)
@@ -143,14 +127,9 @@ def compile_query(language: str, part: str) -> Query | None:
     return _queries[key]
 
 
-_languages: dict[str, Language | None] = {}
-_queries: dict[tuple[str, str], Query | None] = {}
-_lock = threading.Lock()
-
-
 def _query_text(name: str) -> tuple[str, str]:
     """Return the definitions and the calls of a query file, each behind those of the file that it inherits from."""
-    text = (_QUERIES / f"{name}.scm").read_text(encoding="utf-8")
+    text = (Path(__file__).parent / "queries" / f"{name}.scm").read_text(encoding="utf-8")
     definitions, _, calls = text.partition("; calls\n")
     if inherited := re.match(r"; inherits: (\w+)\n", text):
         first = _query_text(inherited[1])
@@ -171,19 +150,16 @@ def _limit_time(worker: Any) -> None:
 
 def _load(language: str) -> Language | None:
     """Return the grammar, where its wheel is there and of a version that this parser reads."""
-    if language not in _languages:
-        with _lock:
-            _languages[language] = _import_grammar(GRAMMARS[language]) if language in GRAMMARS else None
-    return _languages[language]
+    with _lock:
+        if language not in _languages:
+            _languages[language] = None
+            try:
+                from tree_sitter import Language
 
-
-def _import_grammar(grammar: Grammar) -> Language | None:
-    try:
-        from tree_sitter import Language
-
-        module: Any = importlib.import_module(f"tree_sitter_{grammar.name}")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # older wheels hand over a number, which still works
-            return Language(getattr(module, grammar.load)())
-    except (ImportError, AttributeError, ValueError, TypeError, OSError):
-        return None
+                module: Any = importlib.import_module(f"tree_sitter_{GRAMMARS[language]}")
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # older wheels hand over a number, which still works
+                    _languages[language] = Language(getattr(module, _LOADERS.get(language, "language"))())
+            except (ImportError, AttributeError, ValueError, TypeError, OSError, KeyError):
+                pass
+        return _languages[language]

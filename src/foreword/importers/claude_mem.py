@@ -12,16 +12,15 @@ import json
 import os
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from foreword.encoding import storable
 from foreword.errors import BadRequest, StoreError
 from foreword.extract.actions import relative
-from foreword.importers.base import Batch, Offer, Source, timestamp
+from foreword.importers import Batch, Offer, Source, timestamp
 from foreword.importers.transcripts import peek
 from foreword.models import Memory, Project
 from foreword.redact import redact_all
@@ -35,97 +34,87 @@ CONFIDENCE = 0.7  # a model wrote it, and nobody has confirmed it here
 LASTING = frozenset(("gotcha", "pattern", "how-it-works", "why-it-exists", "trade-off"))
 TABLES = {"observations": ("observation", "observations"), "session_summaries": ("summary", "summaries")}
 ROWS = """SELECT t.*, s.content_session_id AS session, '{table}' AS "table" FROM {table} t
-    LEFT JOIN sdk_sessions s USING (memory_session_id) WHERE t.created_at_epoch >= ? ORDER BY t.created_at_epoch"""
-
+    LEFT JOIN sdk_sessions s USING (memory_session_id) ORDER BY t.created_at_epoch"""
 OPEN_MEM_ROWS = """SELECT t.*, s.project_path, s.id AS session, '{table}' AS "table" FROM {table} t
-    JOIN sessions s ON s.id = t.session_id WHERE t.created_at >= ? AND {shown} ORDER BY t.created_at"""
+    JOIN sessions s ON s.id = t.session_id WHERE {shown} ORDER BY t.created_at"""
 # Rows that open-mem itself still shows.
 OPEN_MEM_SHOWN = {"observations": "deleted_at IS NULL AND superseded_by IS NULL", "session_summaries": "true"}
 
 
-class ClaudeMem(Source):
-    """The rows of claude-mem that are of one project."""
+class _Database(Source):
+    """The rows of another tool's database that are of one project."""
 
     def offer(self, project: Project, *, environ: Mapping[str, str]) -> Offer | None:
-        """Count the rows of this project, and those that only have its name."""
-        path, owner = _database(environ), self._owner(environ)
-        if not path.is_file():
-            return None
-        with opened(path) as db:
-            rows = [row for table in TABLES for row in db.execute(ROWS.format(table=table), (0,))]
-        folder, name = os.path.basename(project.root), self.options.get("project_name")
-        ours = [row for row in rows if (owner(row) or row["project"]) in (project.key, name)]
-        maybe = sum(not owner(row) and row["project"] == folder != name for row in rows)
-        if not ours and not maybe:
-            return None
-        more = f"{maybe:,} rows of a project called `{folder}`: add `--project-name {folder}` if that is this one"
-        about = [*([count_rows(ours, source=self.name)] if ours else []), *([more] if maybe else [])]
-        return Offer(source=self.name, about="; ".join(about), count=len(ours))
+        """Count the rows of this project."""
+        counts = Counter(row["table"] for row in self._rows(project, environ))
+        parts = [f"{counts[table]:,} {names[counts[table] != 1]}" for table, names in TABLES.items() if counts[table]]
+        about = f"{' and '.join(parts)} of {self.name}"
+        return Offer(source=self.name, about=about, count=counts.total()) if parts else None
 
-    def read(self, project: Project, *, environ: Mapping[str, str], checkpoint: str) -> Iterator[Batch]:
-        name, folder = self.options.get("project_name"), os.path.basename(project.root)
+    def read(self, project: Project, *, environ: Mapping[str, str]) -> Iterator[Batch]:
+        rows, done = self._rows(project, environ), 0
+        while some := list(islice(rows, BATCH)):
+            done += len(some)
+            memories = (_memory(row, source=self.name, project=project) for row in some)
+            yield Batch(tuple(each for each in memories if each.title), done=done)
+
+    def _rows(self, project: Project, environ: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
+        raise NotImplementedError
+
+
+class ClaudeMem(_Database):
+    """The rows of claude-mem."""
+
+    def offer(self, project: Project, *, environ: Mapping[str, str]) -> Offer | None:
+        """Count the rows of this project; where there are none, those that only have its name."""
+        folder = os.path.basename(project.root)
+        if (found := super().offer(project, environ=environ)) or self.options.get("project_name"):
+            return found
+        maybe = sum(1 for _ in ClaudeMem(self.name, {"project_name": folder})._rows(project, environ))
+        about = f"{maybe:,} rows of a project called `{folder}`: add `--project-name {folder}` if that is this one"
+        return Offer(source=self.name, about=about, count=0) if maybe else None
+
+    def _rows(self, project: Project, environ: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
+        home, name, folder = Path(environ.get("HOME", "/")), self.options.get("project_name"), Path(project.root).name
         if name and name != folder:
             hint = "import it from the folder that has that name"
             raise BadRequest(f"this project's folder is called `{folder}`, not `{name}`", hint=hint)
-        path, owner = _database(environ), self._owner(environ)
-        if path.is_file():
-            with opened(path) as db:
-                since = int(checkpoint) if checkpoint.isdigit() else 0
-                rows = (row for table in TABLES for row in db.execute(ROWS.format(table=table), (since,)))
-                ours = (row for row in rows if (owner(row) or row["project"]) in (project.key, name))
-                yield from batches(ours, "created_at_epoch", self.name, project, checkpoint)
-
-    def _owner(self, environ: Mapping[str, str]) -> Callable[[Mapping[str, Any]], str]:
-        """Return a function that finds the project of a row by its session's transcript; empty where there is none."""
-        top = Path(environ.get("CLAUDE_CONFIG_DIR") or Path(environ.get("HOME", "/")) / ".claude") / "projects"
-        transcripts = {path.stem: str(path) for path in top.glob("*/*.jsonl")}
-        keys: dict[str, str] = {}
-
-        def owner(row: Mapping[str, Any]) -> str:
-            session = row["session"] or ""
-            if session not in keys:
-                path = transcripts.get(session)
-                folder = peek(path, host="claude-code")[1] if path else ""
-                keys[session] = self.key_of(folder) if folder else ""
-            return keys[session]
-
-        return owner
+        path = Path(environ.get("CLAUDE_MEM_DATA_DIR") or home / ".claude-mem") / "claude-mem.db"
+        sessions = Path(environ.get("CLAUDE_CONFIG_DIR") or home / ".claude") / "projects"
+        transcripts = {each.stem: str(each) for each in sessions.glob("*/*.jsonl")}
+        keys: dict[str, str] = {}  # of the projects of sessions that have a transcript
+        for row in _read(path, [ROWS.format(table=table) for table in TABLES]):
+            session = row["session"]
+            if session in transcripts and session not in keys:
+                cwd = peek(transcripts[session], host="claude-code")[1]
+                keys[session] = self.key_of(cwd) if cwd else ""
+            if (keys.get(session) or row["project"]) in (project.key, name):
+                yield row
 
 
-def _database(environ: Mapping[str, str]) -> Path:
-    return Path(environ.get("CLAUDE_MEM_DATA_DIR") or Path(environ.get("HOME", "/")) / ".claude-mem") / "claude-mem.db"
-
-
-class OpenMem(Source):
+class OpenMem(_Database):
     """The rows of open-mem, without sessions in a folder that still exists and is another project's."""
 
-    def offer(self, project: Project, *, environ: Mapping[str, str]) -> Offer | None:
+    def _rows(self, project: Project, environ: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
         del environ
-        rows = list(self._rows(project, since=""))
-        return Offer(source=self.name, about=count_rows(rows, source=self.name), count=len(rows)) if rows else None
-
-    def read(self, project: Project, *, environ: Mapping[str, str], checkpoint: str) -> Iterator[Batch]:
-        del environ
-        since = checkpoint if checkpoint[:1].isdigit() else ""
-        yield from batches(self._rows(project, since=since), "created_at", self.name, project, since)
-
-    def _rows(self, project: Project, *, since: str) -> Iterator[Mapping[str, Any]]:
         path = Path(project.root) / ".open-mem" / "memory.db"
-        if not path.is_file():
-            return
-        with opened(path) as db:
-            for table, shown in OPEN_MEM_SHOWN.items():
-                for row in db.execute(OPEN_MEM_ROWS.format(table=table, shown=shown), (since,)):
-                    folder = row["project_path"]  # gone where the project has moved since, and its database with it
-                    if not os.path.isdir(folder) or self.key_of(folder) == project.key:
-                        yield row
+        queries = [OPEN_MEM_ROWS.format(table=table, shown=shown) for table, shown in OPEN_MEM_SHOWN.items()]
+        for row in _read(path, queries):
+            folder = row["project_path"]  # gone where the project has moved since, and its database with it
+            if not os.path.isdir(folder) or self.key_of(folder) == project.key:
+                yield row
 
 
-# ---- for both
+def _read(path: Path, queries: list[str]) -> Iterator[Mapping[str, Any]]:
+    """Yield the rows of another tool's database, none where there is no such file."""
+    if path.is_file():
+        with _opened(path) as db:
+            for query in queries:
+                yield from db.execute(query)
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[sqlite3.Connection]:
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
     """Open another tool's database for reading; StoreError where it cannot be read, or has other tables."""
     try:
         # At rest it is opened as immutable: as usual, SQLite would leave two files beside it.
@@ -139,34 +128,15 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
         raise StoreError(f"cannot read {path}: {exc}", hint=hint) from exc
 
 
-def count_rows(rows: Sequence[Mapping[str, Any]], *, source: str) -> str:
-    """Return how many rows there are, in words."""
-    counts = Counter(row["table"] for row in rows)
-    parts = [f"{counts[table]:,} {names[counts[table] != 1]}" for table, names in TABLES.items() if counts[table]]
-    return f"{' and '.join(parts)} of {source}"
+# ---- rows as memories
 
 
-def batches(
-    rows: Iterator[Mapping[str, Any]], time: str, source: str, project: Project, checkpoint: str
-) -> Iterator[Batch]:
-    """Yield the rows as memories, some at a time; the last batch has the newest *time* as its checkpoint."""
-    done, newest = 0, checkpoint
-    while some := list(islice(rows, BATCH)):
-        done += len(some)
-        newest = max(newest, *(str(row[time]) for row in some))
-        memories = (_memory(row, source=source, project=project) for row in some)
-        yield Batch(tuple(filter(None, memories)), checkpoint=checkpoint, done=done)
-    yield Batch(checkpoint=newest, done=done, total=done)
-
-
-def _memory(row: Mapping[str, Any], *, source: str, project: Project) -> Memory | None:
-    """Return a row as a memory; None where it is empty."""
-    clean = redact_all({name: storable(each) if isinstance(each, str) else each for name, each in row.items()})
-    fields = _summary(clean) if row["table"] == "session_summaries" else _observation(clean)
-    if not fields["title"]:
-        return None
+def _memory(row: Mapping[str, Any], *, source: str, project: Project) -> Memory:
+    """Return a row as a memory; without a title where it is empty."""
+    row = redact_all(dict(row))  # before anything is cut: half a secret is not recognised
+    fields = _summary(row) if row["table"] == "session_summaries" else _observation(row)
     at, session = timestamp(row.get("created_at_epoch") or row.get("created_at")), str(row["session"] or "")
-    paths = [path for name in ("files_modified", "files_edited", "files_read") for path in _several(clean.get(name))]
+    paths = [path for name in ("files_modified", "files_edited", "files_read") for path in _several(row, name)]
     files = (relative(path, cwd=project.root, root=project.root) for path in paths)
     # The same for the same row each time, and another in a database of another machine.
     digest = f"{row['table']} {row['id']} {session} {at:.3f}".encode("utf-8", "replace")
@@ -175,7 +145,7 @@ def _memory(row: Mapping[str, Any], *, source: str, project: Project) -> Memory 
         uid=f"{source}:{hashlib.blake2b(digest, digest_size=12).hexdigest()}",
         scope=project.scope,
         project=project.key,
-        tags=tuple(_several(clean.get("concepts"))),
+        tags=tuple(_several(row, "concepts")),
         files=tuple(dict.fromkeys(files))[:FILES],
         session=session,
         source=source,
@@ -187,35 +157,27 @@ def _memory(row: Mapping[str, Any], *, source: str, project: Project) -> Memory 
 
 
 def _observation(row: Mapping[str, Any]) -> dict[str, Any]:
-    type = str(row.get("type") or "")
     narrative = _text(row, "narrative") or _text(row, "text")
-    facts = _several(row.get("facts"))
-    title = _text(row, "title") or _first_line(narrative) or (facts[0] if facts else "")
-    body = "\n".join(part for part in (_text(row, "subtitle"), narrative, *(f"- {fact}" for fact in facts)) if part)
-    detail: dict[str, Any] = {"type": type} if type else {}
-    kind = "observation"
+    type, subtitle, facts = _text(row, "type"), _text(row, "subtitle"), _several(row, "facts")
+    kind, detail = "observation", {"type": type} if type else {}
     if type == "decision":
         kind = "decision"
     elif type == "bugfix" and (narrative or facts):
         kind = "failure"
-        detail["fixed_by"] = _text(row, "subtitle") or (facts[0] if facts else _first_line(narrative))
-    elif type == "discovery" and not LASTING.isdisjoint(_several(row.get("concepts"))):
+        detail["fixed_by"] = subtitle or next(iter(facts), narrative.partition("\n")[0])
+    elif type == "discovery" and not LASTING.isdisjoint(_several(row, "concepts")):
         kind = "learning"
+    title = _text(row, "title") or narrative.partition("\n")[0] or next(iter(facts), "")
+    body = "\n".join(filter(None, (subtitle, narrative, *(f"- {fact}" for fact in facts))))
     return {"kind": kind, "title": title[:TITLE], "body": body, "detail": detail}
 
 
 def _summary(row: Mapping[str, Any]) -> dict[str, Any]:
-    completed, request, summary = _text(row, "completed"), _text(row, "request"), _text(row, "summary")
-    detail = {
-        "request": request,
-        "done": completed,
-        "learned": _text(row, "learned"),
-        "next": _text(row, "next_steps"),
-        "investigated": _text(row, "investigated"),
-        "decisions": _several(row.get("key_decisions")),
-    }
-    title = _first_line(request) or _first_line(summary) or _first_line(completed)
-    body = "\n".join(part for part in (summary, _text(row, "notes")) if part)
+    names = {"request": "request", "completed": "done", "learned": "learned", "next_steps": "next"}
+    detail: dict[str, Any] = {ours: _text(row, theirs) for theirs, ours in names.items()}
+    detail |= {"investigated": _text(row, "investigated"), "decisions": _several(row, "key_decisions")}
+    title = (detail["request"] or _text(row, "summary") or detail["done"]).partition("\n")[0]
+    body = "\n".join(filter(None, (_text(row, "summary"), _text(row, "notes"))))
     kept = {name: each for name, each in detail.items() if each}
     return {"kind": "summary", "title": title[:TITLE], "body": body, "detail": kept}
 
@@ -225,12 +187,9 @@ def _text(row: Mapping[str, Any], name: str) -> str:
     return value.strip() if isinstance(value, str) else ""
 
 
-def _first_line(text: str) -> str:
-    return text.partition("\n")[0].strip()
-
-
-def _several(value: Any) -> list[str]:
+def _several(row: Mapping[str, Any], name: str) -> list[str]:
     """Return a list of texts, which is stored as JSON."""
+    value = row.get(name)
     try:
         found = json.loads(value) if isinstance(value, str) else []
     except (ValueError, RecursionError):

@@ -13,17 +13,18 @@ import re
 import stat
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from foreword.importers.base import Batch, Offer, Source, plural
-from foreword.models import Link, Memory, Project
+from foreword.importers import Batch, Offer, Source, plural, timestamp
+from foreword.models import Memory, Project
 
 MOST_BYTES = 256 * 1024  # of one file; a README of more is a book
 MOST_DECISIONS = 500
 INSTRUCTION_TEXT = 8_000  # characters of an instruction file that are looked for
 ROLE = 240  # characters: what the project is, in one line
+BODY, CONTEXT, OUTCOME, WHY = 1_500, 800, 600, 300  # characters of a decision: who wants more opens the file
 BACKGROUND = 0.4  # confidence at which nothing is injected, see rank.CERTAIN
 
 READMES = ("README.md", "README.rst", "README.txt", "README", "readme.md", "Readme.md", "README.markdown")
@@ -35,25 +36,13 @@ DECISIONS = (
     *("docs/adr", "docs/adrs", "doc/adr", "adr", "docs/decisions", "doc/decisions", "decisions"),
     *("doc/architecture/decisions", "docs/architecture/decisions", "docs/architecture/adr"),
 )
-
-BODY, CONTEXT, OUTCOME, WHY = 1_500, 800, 600, 300  # characters: who wants more opens the file
-
-# The beginnings of the words that people use for a status, and what each means.
-STATUSES = {
-    "superse": "superseded", "superce": "superseded", "replace": "superseded",
-    "deprec": "deprecated", "obsol": "deprecated", "retire": "deprecated",
-    "reject": "rejected", "declin": "rejected", "withdraw": "rejected", "abandon": "rejected",
-    "propos": "proposed", "draft": "proposed", "pending": "proposed", "open": "proposed", "wip": "proposed",
-    "accept": "accepted", "approv": "accepted", "adopt": "accepted", "implement": "accepted", "decided": "accepted",
-}  # fmt: skip
-# The beginnings of headings below which each part of a decision record stands.
-SECTIONS = {
-    "options": ("considered", "options", "alternatives"),
-    "decision": ("decision outcome", "decision", "resolution", "solution", "outcome"),
-    "context": ("context", "problem", "background", "motivation", "issue"),
-    "consequences": ("consequences", "positive cons", "negative cons", "implications"),
-}
-
+# What a package file says of itself: the keys that lead to its description.
+DESCRIPTIONS = (
+    ("pyproject.toml", ("project", "description")),
+    ("pyproject.toml", ("tool", "poetry", "description")),
+    ("package.json", ("description",)),
+    ("Cargo.toml", ("package", "description")),
+)
 # Each purpose of a command: the words that name it, and the title of its memory.
 PURPOSES = {
     "test": ("test tests check pytest spec", "Run the tests with {}"),
@@ -63,7 +52,20 @@ PURPOSES = {
     "format": ("format fmt", "Format with {}"),
     "setup": ("setup install bootstrap deps init", "Set up with {}"),
 }
-RUNNERS = (("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lockb", "bun"), ("bun.lock", "bun"))
+RUNNERS = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lockb": "bun", "bun.lock": "bun"}
+# What a decision record may say of its status, and what that means for its memory.
+STATUSES = (
+    ("stale", r"supers?c?eded|replaced|deprecated|obsolete|retired"),
+    ("rejected", r"rejected|declined|withdrawn|abandoned"),
+    ("proposed", r"proposed|draft|pending|open|wip"),
+)
+# The beginnings of headings below which each part of a decision record stands.
+SECTIONS = {
+    "options": ("considered", "options", "alternatives"),
+    "decision": ("decision outcome", "decision", "resolution", "solution", "outcome"),
+    "context": ("context", "problem", "background", "motivation", "issue"),
+    "consequences": ("consequences", "positive cons", "negative cons", "implications"),
+}
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ class Files(Source):
     def offer(self, project: Project, *, environ: Mapping[str, str]) -> Offer | None:
         del environ
         root = project.root
-        named = [name for name in (*READMES, *INSTRUCTIONS) if _is_file(root, name)]
+        named = [name for name in (*READMES, *INSTRUCTIONS) if _file(root, name)]
         decisions = len(_decision_paths(root))
         about = list(dict.fromkeys(os.path.basename(name) for name in named))
         about += [plural(decisions, "decision record")] if decisions else []
@@ -89,21 +91,26 @@ class Files(Source):
             return None
         return Offer(source=self.name, about=", ".join(about) or "build files", count=len(named) + decisions)
 
-    def read(self, project: Project, *, environ: Mapping[str, str], checkpoint: str) -> Iterator[Batch]:
-        del environ, checkpoint  # few and small: all are read, and what did not change is left alone
+    def read(self, project: Project, *, environ: Mapping[str, str]) -> Iterator[Batch]:
+        del environ
         root = project.root
         instructions = _instructions(root)
         in_prompts = [file.text for file in instructions if not file.path.endswith("CONTRIBUTING.md")]  # for people
+        decisions = [_decision(file, project) for path in _decision_paths(root) if (file := _file(root, path))]
         memories = [
             *_about(project),
             *_command_memories(project, known=" ".join(in_prompts)),
-            *(_instruction(file, project=project) for file in instructions),
+            *(_instruction(file, project) for file in instructions),
+            *(each for each in decisions if each),
         ]
         yield Batch(tuple(memories), done=len(memories), total=len(memories))
-        decisions, links = _decisions(project)
-        if decisions:
-            count = len(memories) + len(decisions)
-            yield Batch(decisions, links, done=count, total=count)
+
+
+def _memory(kind: str, title: str, file: File, **more: Any) -> Memory:
+    """Return what a file says; the source that is shown is its name: readme, makefile, package-json."""
+    source = re.sub(r"[^a-z0-9]+", "-", os.path.basename(file.path).lower().removesuffix(".md")).strip("-")
+    about: dict[str, Any] = {"files": (file.path,), "source": source, "created": file.at, "confirmed": file.at}
+    return Memory(kind=kind, title=title, trust="imported", **(about | more))
 
 
 # ---- what the project is
@@ -111,53 +118,25 @@ class Files(Source):
 
 def _about(project: Project) -> Iterator[Memory]:
     """Yield one memory of what this is, in the words of its package file or of its README."""
-    readme = next(filter(None, (_file(project.root, name) for name in READMES)), None)
-    package, described = _described(project.root)
-    prose = _first_prose(readme.text) if readme else ""
-    role = described or prose
-    if not role:
-        return
-    file = package if package and described else readme
-    assert file is not None
-    yield _memory(
-        "project",
-        f"{project.name}: {_shorten(role, ROLE)}",
-        file,
-        uid=f"files:{project.key}:about",
-        body=prose if prose != role else "",
-        detail={"role": _shorten(role, 2 * ROLE)},
-    )
-
-
-def _memory(kind: str, title: str, file: File, **more: Any) -> Memory:
-    """Return what a file says; the source that is shown is its name: readme, makefile, package-json."""
-    source = re.sub(r"[^a-z0-9]+", "-", os.path.basename(file.path).lower().removesuffix(".md")).strip("-")
-    usual: dict[str, Any] = {
-        "files": (file.path,),
-        "source": source,
-        "trust": "imported",
-        "created": file.at,
-        "confirmed": file.at,
-    }
-    return Memory(kind=kind, title=title, **(usual | more))
-
-
-def _described(root: str) -> tuple[File | None, str]:
-    """Return the line with which a package describes itself."""
-    for name, ways in (
-        ("pyproject.toml", (("project", "description"), ("tool", "poetry", "description"))),
-        ("package.json", (("description",),)),
-        ("Cargo.toml", (("package", "description"),)),
-    ):
-        file = _file(root, name)
-        parsed = _parsed(file) if file else {}
-        for way in ways:
-            found: Any = parsed
-            for step in way:
-                found = found.get(step) if isinstance(found, dict) else None
-            if isinstance(found, str) and len(found.split()) > 2:
-                return file, " ".join(found.split())
-    return None, ""
+    file = next(filter(None, (_file(project.root, name) for name in READMES)), None)
+    prose = role = _first_prose(file.text) if file else ""
+    for name, way in DESCRIPTIONS:
+        package = _file(project.root, name)
+        found: Any = _parsed(package) if package else {}
+        for step in way:
+            found = found.get(step) if isinstance(found, dict) else None
+        if isinstance(found, str) and len(found.split()) > 2:
+            file, role = package, " ".join(found.split())
+            break
+    if file and role:
+        yield _memory(
+            "project",
+            f"{project.name}: {_shorten(role, ROLE)}",
+            file,
+            uid=f"files:{project.key}:about",
+            body=prose if prose != role else "",
+            detail={"role": _shorten(role, 2 * ROLE)},
+        )
 
 
 def _first_prose(text: str) -> str:
@@ -166,25 +145,13 @@ def _first_prose(text: str) -> str:
         text = text.partition("\n---\n")[2]
     for begin, end in (("<!--", "-->"), ("\n```", "\n```"), ("\n~~~", "\n~~~")):
         text = without(text, begin, end)
+    not_prose = re.compile(r"(#|!\[|\[!\[|<|\||=+$|-+$|~+$|\.\. |:\w+:|\* |- |\d+\. )")
     for paragraph in re.split(r"\n\s*\n", text):
         lines = [line.strip() for line in paragraph.strip().splitlines()]
-        lines = [
-            line
-            for line in lines
-            if line and not re.match(r"(#|!\[|\[!\[|<|\||=+$|-+$|~+$|\.\. |:\w+:|\* |- |\d+\. )", line)
-        ]
-        prose = plain(" ".join(lines).removeprefix("> "))
+        prose = plain(" ".join(line for line in lines if not not_prose.match(line)).removeprefix("> "))
         if len(prose.split()) > 5 and sum(char.isalpha() for char in prose) > len(prose) / 2:
             return prose
     return ""
-
-
-def _shorten(text: str, most: int) -> str:
-    """Return as many whole sentences as fit; a longer first one is cut at a word."""
-    if len(text) <= most:
-        return text
-    ends = [found.end() for found in re.finditer(r"[.!?](?=\s)", text[:most])]
-    return text[: ends[-1]] if ends and ends[-1] > most // 4 else f"{text[:most].rsplit(' ', 1)[0]} …"
 
 
 # ---- how it is built and tested
@@ -216,14 +183,14 @@ def _commands(root: str) -> dict[str, list[tuple[str, File]]]:
         if file := _file(root, name):
             named.append({target: (f"{tool} {target}", file) for target in re.findall(pattern, file.text, re.M)})
     if file := _file(root, "package.json"):
-        runner = next((tool for lock, tool in RUNNERS if _is_file(root, lock)), "npm")
+        runner = next((tool for lock, tool in RUNNERS.items() if _file(root, lock)), "npm")
         scripts = _parsed(file).get("scripts")
         scripts = scripts if isinstance(scripts, dict) else {}
-        real = [name for name, text in scripts.items() if "no test specified" not in str(text)]
+        real = [name for name, script in scripts.items() if "no test specified" not in str(script)]
         run = {name: f"{runner} {name}" if name in ("test", "start") else f"{runner} run {name}" for name in real}
         named.append({name: (command, file) for name, command in run.items()})
     if (file := _file(root, "pyproject.toml")) and "[tool.pytest" in file.text:
-        runner = next((f"{tool} run " for tool in ("uv", "poetry", "pdm") if _is_file(root, f"{tool}.lock")), "")
+        runner = next((f"{tool} run " for tool in ("uv", "poetry", "pdm") if _file(root, f"{tool}.lock")), "")
         named.append({"pytest": (f"{runner}pytest", file)})
     found = {
         purpose: [targets[word] for targets in named for word in words.split() if word in targets]
@@ -237,16 +204,12 @@ def _commands(root: str) -> dict[str, list[tuple[str, File]]]:
 
 def _instructions(root: str) -> list[File]:
     """Return every instruction file once, also where one is a link to another or a copy of it."""
-    rules = [f".cursor/rules/{name}" for name in sorted(_listed(os.path.join(root, ".cursor/rules")))]
-    files = filter(None, (_file(root, name) for name in (*INSTRUCTIONS, *rules)))
-    once: dict[str, File] = {}
-    for file in files:
-        if file.text.strip():
-            once.setdefault(file.text.strip(), file)
-    return list(once.values())
+    rules = [f".cursor/rules/{name}" for name in _listed(root, ".cursor/rules")]
+    files = [file for name in (*INSTRUCTIONS, *rules) if (file := _file(root, name)) and file.text.strip()]
+    return list({file.text.strip(): file for file in reversed(files)}.values())[::-1]
 
 
-def _instruction(file: File, *, project: Project) -> Memory:
+def _instruction(file: File, project: Project) -> Memory:
     headings = [plain(line).strip("# ") for line in re.findall(r"^#{1,3} +(.+)$", file.text, re.M)]
     about = ", ".join(headings[:8]) or _shorten(plain(file.text[:400]), 120)
     return _memory(
@@ -264,152 +227,58 @@ def _instruction(file: File, *, project: Project) -> Memory:
 # ---- what was decided
 
 
-def _decisions(project: Project) -> tuple[tuple[Memory, ...], tuple[Link, ...]]:
-    """Return the decision records; one that another replaces is superseded."""
-    memories: dict[str, Memory] = {}
-    replaced: dict[str, str] = {}  # name of a record -> by that of the newer one
-    for file in filter(None, (_file(project.root, path) for path in _decision_paths(project.root))):
-        if record := parse_adr(file.text):
-            memories[file.path] = _decision(file, record, project=project)
-            name = os.path.basename(file.path)
-            replaced |= dict.fromkeys(record.supersedes, name)
-            replaced |= {name: record.superseded_by[0]} if record.superseded_by else {}
-    links = []
-    for path, memory in memories.items():
-        newer = next((by for old, by in replaced.items() if _is_called(path, old)), "")
-        by = next((other for other in memories if newer and other != path and _is_called(other, newer)), "")
-        if by:
-            memories[path] = replace(memory, status="superseded", superseded_by=memories[by].uid)
-            links.append(Link(source=memories[by].uid, relation="supersedes", target=memory.uid))
-    return tuple(sorted(memories.values(), key=lambda memory: (-memory.created, memory.uid))), tuple(links)
-
-
-def _is_called(path: str, name: str) -> bool:
-    """Return whether a link's file name, or a number, means the record at *path*."""
-    base = os.path.basename(path)
-    return bool(re.match(rf"0*{int(name)}\D", base)) if name.isdigit() else base == name
-
-
-def _decision(file: File, record: Decision, *, project: Project) -> Memory:
-    at = _day(record.date) or file.at
-    settled = record.status in ("", "accepted", "superseded", "deprecated")
-    return _memory(
-        "decision",
-        record.title if settled else f"{record.status.capitalize()}: {record.title}",
-        file,
-        uid=f"files:{project.key}:{file.path}",
-        body=record.body,
-        tags=("adr", *((record.status,) if record.status else ())),
-        source="adr",
-        confidence=0.9 if settled else BACKGROUND,
-        created=at,
-        confirmed=max(at, file.at),
-        status={"superseded": "superseded", "deprecated": "stale"}.get(record.status, "active"),
-        detail={name: value for name, value in record.detail.items() if value},
-    )
-
-
 def _decision_paths(root: str) -> list[str]:
     found = [
         f"{folder}/{name}"
         for folder in DECISIONS
-        for name in sorted(_listed(os.path.join(root, folder)))
-        if name.lower().endswith((".md", ".markdown"))
-        and not re.match(r"(readme|index|template|.*template)\b", name, re.IGNORECASE)
+        for name in _listed(root, folder)
+        if re.search(r"\.(md|markdown)$", name, re.I) and not re.match(r"(readme|index|.*template)\b", name, re.I)
     ]
-    return [path for path in found if _is_file(root, path)][:MOST_DECISIONS]
+    return found[:MOST_DECISIONS]
 
 
-def _listed(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []
+def _decision(file: File, project: Project) -> Memory | None:
+    """Return a decision record of Nygard's form or of MADR's as a memory; None where the file is none.
 
-
-def _day(date: str) -> float:
-    try:
-        return datetime.fromisoformat(date).replace(tzinfo=UTC).timestamp() if date else 0.0
-    except ValueError:
-        return 0.0
-
-
-# ---- files
-
-
-def _is_file(root: str, path: str) -> bool:
-    try:
-        return stat.S_ISREG(os.stat(os.path.join(root, path)).st_mode)
-    except (OSError, ValueError):
-        return False
-
-
-def _file(root: str, path: str) -> File | None:
-    """Read a file of the project; None where it leads out of it, is no file or cannot be read."""
-    whole = os.path.join(root, path)
-    if not _is_file(root, path) or not os.path.realpath(whole).startswith(os.path.join(os.path.realpath(root), "")):
-        return None
-    try:
-        with open(whole, "rb") as file:
-            raw = file.read(MOST_BYTES)
-            at = os.fstat(file.fileno()).st_mtime
-    except OSError:
-        return None
-    return File(path=path, text=raw.decode("utf-8-sig", "replace").replace("\r\n", "\n"), at=at)
-
-
-def _parsed(file: File) -> dict[str, Any]:
-    try:
-        parsed = json.loads(file.text) if file.path.endswith(".json") else tomllib.loads(file.text)
-    except (ValueError, RecursionError):
-        return {}
-    return parsed if isinstance(parsed, dict) else {}
-
-
-# ---- decision records
-
-
-@dataclass(frozen=True)
-class Decision:
-    """A decision record; `supersedes` and `superseded_by` are names of files, or numbers."""
-
-    title: str
-    status: str  # accepted, proposed, rejected, deprecated, superseded; empty where there is none
-    date: str  # YYYY-MM-DD, or empty
-    body: str  # the decision itself
-    detail: Mapping[str, Any]  # why, alternatives, context, outcome, date
-    supersedes: tuple[str, ...]
-    superseded_by: tuple[str, ...]
-
-
-def parse_adr(text: str) -> Decision | None:
-    """Parse a decision record of Nygard's form or of MADR's; None where *text* is none."""
+    One that no longer holds is stale; what is only proposed or was rejected says so, and stays in the background.
+    """
+    text = file.text
     heading = re.search(r"^# +(.+)$", text, re.M)
     sections = _sections(text)
     # `Status: x`, `* Status: x`, `**Status:** x`, a line of front matter, or a section of that name.
-    stated = re.search(r"^[#*\-\s]{0,9}status\b[:*\s]{0,9}(.{0,2000}?)(?=\n#|\Z)", text, re.IGNORECASE | re.M | re.S)
-    status = stated[1] if stated else ""
-    if heading is None or not (status or sections.get("decision")):
+    stated = re.search(r"^[#*\-\s]{0,9}status\b[:*\s]{0,9}(.{0,2000}?)(?=\n#|\Z)", text, re.I | re.M | re.S)
+    if heading is None or not (stated or sections.get("decision")):
         return None
+    said = stated[1] if stated else ""
+    status = next((name for name, words in STATUSES if re.search(rf"\b({words})\b", said, re.I)), "")
     date = re.search(r"\b((?:19|20)\d\d-\d\d-\d\d)\b", text[:2000])
+    at = timestamp(date[1], default=file.at) if date else file.at
     context = _shorten(plain(sections.get("context", "")), CONTEXT)
     body = _shorten(plain(sections.get("decision", "")), BODY) or context
-    items = re.findall(r"^(?:[*\-+]|\d+[.)]) +(.+)$", sections.get("options", ""), re.M)
+    because = re.search(r"\bbecause:?\s+(.+)", body, re.S | re.I)
+    why = re.split(r"(?<=[.!?])\s", because[1] if because else context)[0].rstrip(".")
+    options = re.findall(r"^(?:[*\-+]|\d+[.)]) +(.+)$", sections.get("options", ""), re.M)
     detail = {
-        "why": _reason(body, context),
-        "alternatives": [_shorten(plain(item), 120) for item in items[:10]],
+        "why": _shorten(why, WHY),
+        "alternatives": [_shorten(plain(item), 120) for item in options[:10]],
         "context": context,
         "outcome": _shorten(plain(sections.get("consequences", "")), OUTCOME),
-        "date": date[1] if date else "",
     }
-    return Decision(
-        title=re.sub(r"^(ADR)?[- #\d]*\d[.:\-)–— ]+(?=\S)|^ADR[:\- ]+", "", plain(heading[1]).strip("# ")),
-        status=_status_in(status),
-        date=str(detail["date"]),
+    title = re.sub(r"^(ADR)?[- #\d]*\d[.:\-)–— ]+(?=\S)|^ADR[:\- ]+", "", plain(heading[1]).strip("# "))
+    is_open = status in ("proposed", "rejected")
+    return _memory(
+        "decision",
+        f"{status.capitalize()}: {title}" if is_open else title,
+        file,
+        uid=f"files:{project.key}:{file.path}",
         body=body,
-        detail=detail,
-        supersedes=_targets(f"{status}\n{text[:2000]}", r"supersedes|supercedes|replaces"),
-        superseded_by=_targets(status, r"(?:superseded|superceded|replaced)(?: by)?"),
+        tags=("adr", *((status,) if status else ())),
+        source="adr",
+        confidence=BACKGROUND if is_open else 0.9,
+        created=at,
+        confirmed=max(at, file.at),
+        status="stale" if status == "stale" else "active",
+        detail={name: value for name, value in detail.items() if value},
     )
 
 
@@ -421,31 +290,47 @@ def _sections(text: str) -> dict[str, str]:
         words = re.sub(r"^[\d. ]+", "", heading).strip(" :*_#").lower()
         name = next((name for name, words_of in SECTIONS.items() if words.startswith(words_of)), "")
         if name and not words.startswith("decision driver"):
-            found[name] = f"{found[name]}\n\n{below.strip()}" if name in found else below.strip()
+            found[name] = f"{found.get(name, '')}\n\n{below}".strip()
     return found
 
 
-def _status_in(status: str) -> str:
-    """Return what the first line says, unless a later one says that it was superseded."""
-    words = re.findall(r"[a-z]+", re.sub(r"\([^()\n]*\)", " ", status.lower()))
-    found = [STATUSES[start] for word in words for start in STATUSES if word.startswith(start) and word != "supersedes"]
-    return "superseded" if "superseded" in found else found[0] if found else ""
+# ---- files and their texts
 
 
-def _reason(body: str, context: str) -> str:
-    """Return what follows the first `because` of the decision; else the first sentence of its context."""
-    because = re.search(r"\bbecause:?\s+(.+)", body, re.S | re.IGNORECASE)
-    return _shorten(re.split(r"(?<=[.!?])\s", because[1] if because else context)[0].rstrip("."), WHY)
+def _listed(root: str, folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(os.path.join(root, folder)))
+    except OSError:
+        return []
 
 
-def _targets(text: str, relation: str) -> tuple[str, ...]:
-    """Return the file names of links after this word, or a number without a link."""
-    found: list[str] = []
-    for each in re.finditer(rf"\b(?:{relation})\b:?([^\n]{{0,500}})", text, re.IGNORECASE):
-        links = re.findall(r"\]\(([^)\s]+\.(?:md|markdown))[^)]*\)", each[1])
-        numbers = re.findall(r"\b0*(\d{1,5})\b(?!-\d)", each[1])[:1]
-        found += [os.path.basename(link) for link in links] or numbers
-    return tuple(dict.fromkeys(found))
+def _file(root: str, path: str) -> File | None:
+    """Read a file of the project; None where it leads out of it, is no file or cannot be read."""
+    whole = Path(root, path)
+    try:
+        if not stat.S_ISREG(whole.stat().st_mode) or not whole.resolve().is_relative_to(Path(root).resolve()):
+            return None
+        with whole.open("rb") as file:
+            text = file.read(MOST_BYTES).decode("utf-8-sig", "replace").replace("\r\n", "\n")
+            return File(path=path, text=text, at=os.fstat(file.fileno()).st_mtime)
+    except (OSError, ValueError):
+        return None
+
+
+def _parsed(file: File) -> dict[str, Any]:
+    try:
+        parsed = json.loads(file.text) if file.path.endswith(".json") else tomllib.loads(file.text)
+    except (ValueError, RecursionError):
+        return {}
+    return parsed if isinstance(parsed, dict) else {}
+
+
+def _shorten(text: str, most: int) -> str:
+    """Return as many whole sentences as fit; a longer first one is cut at a word."""
+    if len(text) <= most:
+        return text
+    ends = [found.end() for found in re.finditer(r"[.!?](?=\s)", text[:most])]
+    return text[: ends[-1]] if ends and ends[-1] > most // 4 else f"{text[:most].rsplit(' ', 1)[0]} …"
 
 
 def plain(markdown: str) -> str:

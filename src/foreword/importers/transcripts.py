@@ -6,24 +6,25 @@ own remarks is left out. Every line is redacted before anything is made of it.
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import json
 import os
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from foreword.agents import text_of
-from foreword.code import changes
+from foreword.code.diff import changes
 from foreword.encoding import storable
 from foreword.extract.actions import UNSAID, Action, ToolUse, own_words, tool_action
 from foreword.extract.session import extract_session
-from foreword.importers.base import Batch, Offer, Source, plural, timestamp
+from foreword.importers import Batch, Offer, Source, plural, timestamp
 from foreword.models import Change, Edit, Project, Session
 from foreword.redact import each_text, redact, redact_all
 from foreword.redact.files import denied
@@ -35,67 +36,53 @@ MOST_LINE = 32 * 1024 * 1024  # bytes; a longer line is left out
 HEAD_BYTES = 2_000_000  # of a file, in which its session and its folder must be named
 
 
-@dataclass(frozen=True)
-class Transcript:
-    """One session's file."""
+class Transcript(NamedTuple):
+    """One session's file; they sort by the time of their last line."""
 
+    written: float
     path: str
-    key: str  # when it was written last; sorts as text
     session: str
     cwd: str
-    live: bool  # still being written
 
 
 class Transcripts(Source):
     """The sessions of one agent."""
 
     def offer(self, project: Project, *, environ: Mapping[str, str]) -> Offer | None:
-        found = list(self._files(project, environ=environ))
-        waiting = sum(each.live for each in found)
-        if not found:
-            return None
-        about = f"{plural(len(found) - waiting, 'session')} of {LABELS[self.name]}"
-        later = f"; {plural(waiting, 'session')} still going on, for next time" if waiting else ""
-        return Offer(source=self.name, about=about + later, count=len(found) - waiting)
+        count = len(self._files(project, environ))
+        about = f"{plural(count, 'session')} of {LABELS[self.name]}"
+        return Offer(source=self.name, about=about, count=count) if count else None
 
-    def read(self, project: Project, *, environ: Mapping[str, str], checkpoint: str) -> Iterator[Batch]:
+    def read(self, project: Project, *, environ: Mapping[str, str]) -> Iterator[Batch]:
         """Yield one batch a session, without those that are still being written."""
-        since = checkpoint if checkpoint[:1].isdigit() else ""
-        found = sorted(self._files(project, environ=environ, since=since), key=lambda each: each.key)
-        todo = [each for each in found if not each.live]
-        if waiting := len(found) - len(todo):
+        files = self._files(project, environ)
+        todo = [each for each in files if abs(time.time() - each.written) >= QUIET]
+        if waiting := len(files) - len(todo):
             problem = f"{plural(waiting, 'session')} still going on; import again when it has ended"
-            yield Batch(checkpoint=since, total=len(todo), problems=(problem,))
+            yield Batch(total=len(todo), problems=(problem,))
         seen: set[str] = set()
         for done, file in enumerate(todo, 1):
             try:
                 batch = self._batch(file, project, seen=seen)
             except OSError as exc:
                 batch = Batch(problems=(f"{file.path} cannot be read: {exc.strerror or exc}",))
-            # What older sessions left open, the newest knows better.
-            last = done == len(todo)
-            kept = batch.memories if last else tuple(each for each in batch.memories if each.kind != "handoff")
-            yield replace(batch, memories=kept, checkpoint=file.key if last else since, done=done, total=len(todo))
+            if done < len(todo):  # what older sessions left open, the newest knows better
+                batch = replace(batch, memories=tuple(each for each in batch.memories if each.kind != "handoff"))
+            yield replace(batch, done=done, total=len(todo))
 
     def _batch(self, file: Transcript, project: Project, *, seen: set[str]) -> Batch:
-        """Return what comes of one session."""
+        """Return what comes of one session; its actions are not held all at once."""
         times: list[float] = []
         bad: list[int] = []
-        keys: dict[str, bool] = {file.cwd: True}
+        is_here = cache(lambda cwd: cwd == file.cwd or self.key_of(cwd) == project.key)
 
-        def is_here(cwd: str) -> bool:
-            if cwd not in keys:
-                keys[cwd] = self.key_of(cwd) == project.key
-            return keys[cwd]
-
-        def watched() -> Iterator[Action]:
+        def timed() -> Iterator[Action]:
             for action in actions(file.path, host=self.name, root=project.root, here=is_here, seen=seen, bad=bad):
                 times.append(action.at)
                 yield action
 
-        cwd = redact(file.cwd)
-        session = Session(id=file.session, host=self.name, project=project.key, cwd=cwd, started=0.0, last=0.0)
-        extraction = extract_session(watched(), session=session, project=project, changes_of=_changes_of)
+        session = Session(file.session, self.name, project.key, redact(file.cwd), started=0.0, last=0.0)
+        extraction = extract_session(timed(), session=session, project=project, changes_of=_changes_of)
         problems = (f"{plural(len(bad), 'line')} of {file.path} could not be read",) if bad else ()
         if not times:
             return Batch(problems=problems)
@@ -107,28 +94,22 @@ class Transcripts(Source):
             problems=problems,
         )
 
-    def _files(self, project: Project, *, environ: Mapping[str, str], since: str = "") -> Iterator[Transcript]:
-        """Yield the project's files that were written after *since*."""
-        home = environ.get("HOME", "")
+    def _files(self, project: Project, environ: Mapping[str, str]) -> list[Transcript]:
+        """Return the project's files, the one that was written first at the beginning."""
+        home = Path(environ.get("HOME", "/"))
         if self.name == "claude-code":
-            top = environ.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude")
-            paths = glob.iglob(os.path.join(glob.escape(top), "projects", "*", "*.jsonl"))
+            paths = Path(environ.get("CLAUDE_CONFIG_DIR") or home / ".claude").glob("projects/*/*.jsonl")
         else:
-            top = environ.get("CODEX_HOME") or os.path.join(home, ".codex")
-            paths = glob.iglob(os.path.join(glob.escape(top), "*sessions", "**", "rollout-*.jsonl"), recursive=True)
-        keys: dict[str, str] = {}
+            paths = Path(environ.get("CODEX_HOME") or home / ".codex").glob("*sessions/**/rollout-*.jsonl")
+        key_of = cache(self.key_of)
+        found = []
         for path in paths:
             with suppress(OSError):  # gone since it was listed
-                written = os.stat(path).st_mtime_ns
-                key = f"{written:020d} {os.path.basename(path)}"
-                if key <= since or os.path.basename(path).startswith("agent-"):  # sub-agents', in older versions
-                    continue
-                session, cwd = peek(path, host=self.name)
-                if cwd not in keys:
-                    keys[cwd] = self.key_of(cwd) if cwd else ""
-                if keys[cwd] == project.key:
-                    live = abs(time.time() - written / 1e9) < QUIET
-                    yield Transcript(path=path, key=key, session=session, cwd=cwd, live=live)
+                session, cwd = peek(str(path), host=self.name)
+                # Older versions wrote a file for each sub-agent.
+                if cwd and not path.name.startswith("agent-") and key_of(cwd) == project.key:
+                    found.append(Transcript(path.stat().st_mtime, str(path), session, cwd))
+        return sorted(found)
 
 
 def _changes_of(edit: Edit) -> Sequence[Change]:
@@ -141,13 +122,13 @@ def peek(path: str, *, host: str) -> tuple[str, str]:
     session = os.path.basename(path).removesuffix(".jsonl")
     for line in _lines(path, most=HEAD_BYTES):
         payload = line.get("payload")
-        if host == "codex" and isinstance(payload, dict):
-            if line.get("type") == "session_meta":
-                source = payload.get("source")
-                is_inner = isinstance(source, dict) and "subagent" in source
-                cwd = "" if is_inner else storable(text_of(payload, "cwd"))
-                return text_of(payload, "id", "session_id") or session, cwd
-        elif cwd := text_of(line, "cwd"):
+        if host == "codex" and isinstance(payload, dict) and line.get("type") == "session_meta":
+            source = payload.get("source")
+            is_inner = isinstance(source, dict) and "subagent" in source
+            return text_of(payload, "id", "session_id") or session, "" if is_inner else storable(
+                text_of(payload, "cwd")
+            )
+        if host != "codex" and (cwd := text_of(line, "cwd")):
             return session, storable(cwd)
     return session, ""
 
@@ -166,27 +147,26 @@ def actions(
     Actions in folders that are not *here*, and those *seen* in another file (a fork repeats its origin), are left out.
     *bad* gets the places of lines that cannot be read.
     """
-    reader = _Claude(root) if host == "claude-code" else _Codex(root)
     seen = set() if seen is None else seen
-    begun, last = False, 0.0
-    for action in _through(reader, _lines(path, bad=bad), here=here):
-        key = _digest(action.kind, action.id, action.text, action.command) if action.id else ""
-        if key in seen:
+    last = -1.0
+    for action in _through(path, host=host, root=root, here=here, bad=bad):
+        key = _digest(action.kind, action.id, action.text, action.command)
+        if action.id and key in seen:
             continue
-        if key:
-            seen.add(key)
-        if not begun:
+        seen.add(key)
+        if last < 0:
             yield Action(kind="start", at=action.at, source="startup")
-        begun, last = True, max(last, action.at)
+        last = max(last, action.at)
         yield action
-    if begun:
+    if last >= 0:
         yield Action(kind="end", at=last)
 
 
 def _through(
-    reader: _Claude | _Codex, lines: Iterable[dict[str, Any]], *, here: Callable[[str], bool]
+    path: str, *, host: str, root: str, here: Callable[[str], bool], bad: list[int] | None
 ) -> Iterator[Action]:
-    for line in lines:
+    reader = _Claude(root) if host == "claude-code" else _Codex(root)
+    for line in _lines(path, bad=bad):
         found = list(reader.read(line))  # also of a line from elsewhere: its call may have been made here
         if not reader.cwd or here(reader.cwd):
             yield from found

@@ -1,20 +1,27 @@
-"""Ask a model of the user's choice for a JSON object within the daily cap: Anthropic's API, or one like OpenAI's.
+"""Send JSON to an endpoint of the user's choice, and ask a model there for a JSON object within the daily cap.
 
-A model has no tools: all it can do is answer.
+Anthropic's API, or one like OpenAI's. No redirects, no proxies: texts go to the address that the user wrote, and
+nowhere else. A model has no tools: all it can do is answer.
 """
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
+import socket
 import stat
+import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from ipaddress import ip_address
 from typing import Any
+from urllib.parse import urlsplit
 
+from foreword import __version__
 from foreword.config import Settings
-from foreword.endpoint import BadAddress, Endpoint, Failed
 from foreword.errors import ModelError
 from foreword.models import ModelCall
 from foreword.paths import expand
@@ -23,10 +30,122 @@ from foreword.store import Store
 
 ANTHROPIC_URL, ANTHROPIC_VERSION = "https://api.anthropic.com", "2023-06-01"
 OLLAMA = "such as http://127.0.0.1:11434/v1 for an Ollama on this machine"
+RETRY_AFTER = 0.5  # seconds between the two tries
 DAY = 86_400.0  # seconds; the cap is for any 24 hours, so that midnight and time zones double nothing
 MOST_TOKENS = 2_000_000  # of one call; no model reads more, and a higher figure is not believed
 MOST_ANSWER = 1024 * 1024  # bytes; the longest answer that we ask for is 10 KB
+MOST_COMPLAINT = 2_000  # bytes of a refusal that are read; never shown, because they may repeat what was sent
 MOST_KEY = 4096  # bytes of a file with a key
+
+
+# ---- endpoints
+
+
+class Failed(Exception):
+    """A request that failed: why, in a word, and whether it may have been worked on (and paid)."""
+
+    def __init__(self, what: str, *, why: str, worked: bool = False, status: int = 0, complaint: str = "") -> None:
+        super().__init__(what)
+        self.why, self.worked, self.status, self.complaint = why, worked, status, complaint
+        self.passing = why in ("late", "away") or status == 429 or status >= 500  # the same may succeed later
+
+
+class BadAddress(ValueError):
+    """The address cannot be used; the message says why."""
+
+
+class Endpoint:
+    """One address and its running requests."""
+
+    def __init__(self, url: str, *, key: str = "") -> None:
+        try:
+            self._where = urlsplit(url)
+            host, port = self._where.hostname or "", self._where.port
+        except ValueError as exc:
+            raise BadAddress(f"is no address: {url}") from exc
+        if self._where.scheme not in ("http", "https") or not host or port == 0:
+            raise BadAddress(f"is no address: {url}")
+        if key and self._where.scheme == "http" and not _is_here(host):
+            raise BadAddress(f"would carry the key to {host} in the open; use an https address, or no key")
+        self.host, self.path = self._where.netloc, self._where.path.rstrip("/")
+        self._open: set[socket.socket] = set()
+        self._closed = False
+
+    def post(
+        self, path: str, request: object, *, headers: Mapping[str, str], seconds: float, most: int, tries: int = 1
+    ) -> Any:
+        """Send *request* and return the JSON of an answer of at most *most* bytes, within *seconds* a try."""
+        body = json.dumps(request).encode()
+        try:
+            return self._post(path, body, headers, seconds, most)
+        except Failed as failed:
+            if tries < 2 or not failed.passing or self._closed:
+                raise
+        time.sleep(RETRY_AFTER)
+        return self._post(path, body, headers, seconds, most)
+
+    def close(self) -> None:
+        """End the running requests; they fail at once."""
+        self._closed = True
+        for each in tuple(self._open):
+            _shut(each)
+
+    def _post(self, path: str, body: bytes, headers: Mapping[str, str], seconds: float, most: int) -> Any:
+        end = time.monotonic() + seconds
+        make = http.client.HTTPSConnection if self._where.scheme == "https" else http.client.HTTPConnection
+        connection = make(str(self._where.hostname), self._where.port, timeout=seconds)
+        sent = False
+        try:
+            connection.connect()
+            # The timeout above is for each read; a server that drips must not hold us longer than all of it.
+            cut = threading.Timer(max(0.0, end - time.monotonic()), _shut, (connection.sock,))
+            cut.daemon = True
+            self._open.add(connection.sock)
+            cut.start()
+            try:
+                if self._closed:
+                    raise ConnectionAbortedError
+                about = {"Content-Type": "application/json", "User-Agent": f"foreword/{__version__}"}
+                connection.request("POST", path, body, {**about, **headers})
+                sent = True
+                with connection.getresponse() as answer:
+                    data = answer.read(most + 1 if answer.status == 200 else MOST_COMPLAINT)
+            finally:
+                cut.cancel()
+                self._open.discard(connection.sock)
+            if time.monotonic() >= end:  # it was cut
+                raise TimeoutError
+        except (OSError, http.client.HTTPException) as exc:
+            if isinstance(exc, TimeoutError) or time.monotonic() >= end:
+                raise Failed("did not answer in time", why="late", worked=sent) from exc
+            raise Failed(f"cannot be reached ({type(exc).__name__})", why="away", worked=sent) from exc
+        finally:
+            connection.close()
+        if answer.status != 200:
+            complaint = data.decode("utf-8", "replace")
+            why = f"http-{answer.status}"
+            raise Failed(f"answers {answer.status}", why=why, status=answer.status, complaint=complaint)
+        if len(data) > most:
+            raise Failed(f"answered with more than {most:,} bytes", why="huge", worked=True)
+        try:
+            return json.loads(data)
+        except (ValueError, RecursionError) as exc:
+            raise Failed("answered with something that is no JSON", why="garbage", worked=True) from exc
+
+
+def _shut(connected: socket.socket) -> None:
+    with suppress(OSError):
+        connected.shutdown(socket.SHUT_RDWR)
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+# ---- models
 
 
 @dataclass(frozen=True)
@@ -90,12 +209,9 @@ class Model:
                 return Answer(data, *used)
         except (TypeError, KeyError, IndexError, AttributeError, ValueError, RecursionError):
             pass
-        raise NoAnswer(
-            f"the model at {self.where} did not answer with a JSON object",
-            why="not-json",
-            hint="try another model, or `foreword config set model_provider off`",
-            used=used,
-        )
+        hint = "try another model, or `foreword config set model_provider off`"
+        message = f"the model at {self.where} did not answer with a JSON object"
+        raise NoAnswer(message, why="not-json", hint=hint, used=used)
 
     def close(self) -> None:
         """End a running request; it fails at once."""
@@ -108,21 +224,17 @@ class Model:
             request["system"] = system
         else:
             request["messages"] = [{"role": "system", "content": system}, user]
+        limits: dict[str, Any] = {"seconds": seconds, "most": MOST_ANSWER, "tries": 2}
         try:
-            return self._endpoint.post(
-                self._path, request, headers=self._headers, seconds=seconds, most=MOST_ANSWER, tries=2
-            )
+            return self._endpoint.post(self._path, request, headers=self._headers, **limits)
         except Failed as exc:
             if self._limit == "max_tokens" and "max_completion_tokens" in exc.complaint:
                 self._limit = "max_completion_tokens"
                 return self._post(prompt, system, most_tokens, seconds)
+            hint = "the next session is tried again" if exc.passing else "check `foreword config`, `model_…`"
+            used = (None, None) if exc.worked else (0, 0)
             # The answer may repeat what was sent: it is not part of the message.
-            raise NoAnswer(
-                f"the model at {self.where} {exc}",
-                why=exc.why,
-                hint="the next session is tried again" if exc.passing else "check `foreword config`, `model_…`",
-                used=(None, None) if exc.worked else (0, 0),
-            ) from exc
+            raise NoAnswer(f"the model at {self.where} {exc}", why=exc.why, hint=hint, used=used) from exc
 
 
 def choose_model(settings: Settings, environ: Mapping[str, str]) -> Model | None:
@@ -147,44 +259,37 @@ def call(
 ) -> Answer:
     """Ask the model where the cap of *daily* tokens has room for it, and record what it cost.
 
-    All that the call may cost is recorded before it is made, so that a crash forgets nothing.
+    All that the call may cost is recorded before it is made, so that a crash forgets nothing. Where the provider does
+    not say what it was, that expectation stays.
     """
     now = time.time()
     entry = ModelCall(at=now, provider=model.provider, model=model.name, purpose=purpose, session=session)
     expected = count(f"{system}\n{prompt}", family=family_of(model.name))
     if store.stats.model_tokens(now - DAY) + expected + most_tokens > daily:
         store.stats.record_model_call(replace(entry, outcome="refused:cap"))
-        raise ModelError(
-            f"a model may cost {daily:,} tokens in 24 hours, which are spent",
-            hint="wait, or raise `model_daily_tokens`",
-        )
+        message = f"a model may cost {daily:,} tokens in 24 hours, which are spent"
+        raise ModelError(message, hint="wait, or raise `model_daily_tokens`")
     entry = store.stats.record_model_call(replace(entry, tokens_in=expected, tokens_out=most_tokens))
+
+    def settle(tokens_in: int | None, tokens_out: int | None, outcome: str) -> None:
+        tokens = (expected if tokens_in is None else tokens_in, most_tokens if tokens_out is None else tokens_out)
+        ms = (time.time() - now) * 1000
+        store.stats.record_model_call(replace(entry, ms=ms, outcome=outcome, tokens_in=tokens[0], tokens_out=tokens[1]))
+
     try:
         answer = model.complete(prompt, system=system, most_tokens=most_tokens, seconds=seconds)
     except NoAnswer as exc:
-        _settle(store, entry, exc.used, began=now, outcome=f"failed:{exc.why}")
+        settle(*exc.used, f"failed:{exc.why}")
         raise
-    _settle(store, entry, (answer.tokens_in, answer.tokens_out), began=now, outcome="ok")
+    settle(answer.tokens_in, answer.tokens_out, "ok")
     return answer
-
-
-def _settle(store: Store, entry: ModelCall, used: tuple[int | None, int | None], *, began: float, outcome: str) -> None:
-    """Replace what was expected by what the provider says; where it says nothing, the expectation stays."""
-    figures = zip(("tokens_in", "tokens_out"), used, strict=True)
-    known: dict[str, Any] = {name: figure for name, figure in figures if figure is not None}
-    ms = (time.time() - began) * 1000
-    store.stats.record_model_call(replace(entry, ms=ms, outcome=outcome, **known))
 
 
 def _usage(answer: Any) -> tuple[int | None, int | None]:
     """Return the tokens in and out of an answer of either kind; None where it has no figure that can be true."""
     usage = answer.get("usage") if isinstance(answer, dict) else None
-    usage = usage if isinstance(usage, dict) else {}
-    known = {
-        name: n
-        for name, n in usage.items()
-        if type(n) is int and 0 <= n <= MOST_TOKENS  # not isinstance: true is one
-    }
+    figures = usage.items() if isinstance(usage, dict) else ()
+    known = {name: n for name, n in figures if type(n) is int and 0 <= n <= MOST_TOKENS}  # not isinstance: true is one
     tokens_in = known.get("prompt_tokens", known.get("input_tokens"))
     if tokens_in is not None:
         tokens_in += known.get("cache_creation_input_tokens", 0) + known.get("cache_read_input_tokens", 0)

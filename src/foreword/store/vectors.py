@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
-from foreword.embeddings.embedder import numpy
+from foreword.errors import EmbedError
 from foreword.models import Hit, Query, Vector
 from foreword.store.search import SearchReader
 from foreword.store.sql import range_of
@@ -15,6 +16,19 @@ if TYPE_CHECKING:
 MOST = 50_000  # vectors of an owner that are compared, the newest: 13 MB at 256 numbers, 6 ms a search
 MOST_OWNERS = 5  # whose vectors are kept in memory
 ROWS_AT_ONCE = 1024  # cast to float32: 1 MB at 256 numbers, which a core keeps near
+
+INSTALL = "pip install 'foreword[embeddings]'"
+
+
+def numpy() -> Any:
+    """Import numpy, or say how to install it."""
+    # Its threads wait for each other by spinning: on a busy machine 100,000 vectors take 60 ms with two, 6 with one.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    try:
+        import numpy
+    except ImportError as exc:
+        raise EmbedError("`embeddings` needs numpy, which is not installed", hint=INSTALL) from exc
+    return numpy
 
 
 class Nearest(SearchReader):

@@ -86,7 +86,6 @@ class App:
         self.reload()
         services.open_store()
         self.forgetting.resume()
-        self.imports.resume()
 
     @property
     def home(self) -> Home:

@@ -13,7 +13,7 @@ from foreword.worker.services import Services
 
 if TYPE_CHECKING:
     from foreword.config import Settings
-    from foreword.embeddings.embedder import Embedder
+    from foreword.llm.embeddings import Embedder
     from foreword.models import Memory, Vector
 
 BATCH = 128  # memories that are caught up with one commit
@@ -48,7 +48,7 @@ class Embeddings:
         embedder = self._usable
         if embedder is None or not prompt.strip():
             return None
-        from foreword.embeddings.embedder import text_of_prompt
+        from foreword.llm.embeddings import text_of_prompt
 
         # A search from the command line was not redacted on its way, and a request leaves the machine.
         text = text_of_prompt(prompt if embedder.at_once else redact(prompt))
@@ -73,7 +73,7 @@ class Embeddings:
         return self._embedder if time.monotonic() >= self._not_before else None
 
     def _load(self, settings: Settings, environ: Mapping[str, str], wanted: tuple[object, ...]) -> None:
-        from foreword.embeddings.embedder import choose_embedder
+        from foreword.llm.embeddings import choose_embedder
 
         try:
             embedder = choose_embedder(settings, environ)
@@ -100,7 +100,7 @@ class Embeddings:
 
     def _vectors(self, embedder: Embedder, memories: Sequence[Memory]) -> Sequence[Vector]:
         """Return a vector for each memory; an empty one for a text that the endpoint refuses."""
-        from foreword.embeddings.embedder import TextRefused, empty_vector, text_of
+        from foreword.llm.embeddings import TextRefused, empty_vector, text_of
 
         try:
             return embedder.embed([text_of(memory) for memory in memories], seconds=SECONDS, tries=2)

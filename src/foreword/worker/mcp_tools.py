@@ -9,6 +9,7 @@ from typing import Any
 
 from foreword.audit import MemoryChange, is_the_users
 from foreword.encoding import dumps, storable
+from foreword.encoding import since as parse_since
 from foreword.errors import BadRequest, ForewordError, NotFound
 from foreword.hook.build import key_of
 from foreword.models import Link, Memory, Trigger, agent_memory_uid
@@ -18,7 +19,6 @@ from foreword.recall.query import scopes_of
 from foreword.recall.relevance import content_words
 from foreword.redact import each_text, mark, redact
 from foreword.redact.env import hiding
-from foreword.units import since as parse_since
 from foreword.worker import edits, handlers, requests, serialize
 from foreword.worker.app import App
 from foreword.worker.mcp_schema import BY_NAME, unknown

@@ -15,7 +15,7 @@ from foreword.audit import REVISABLE
 from foreword.capture.payload import HookCall
 from foreword.encoding import storable
 from foreword.errors import BadRequest, NotFound
-from foreword.importers.base import ENVIRON
+from foreword.importers import ENVIRON
 from foreword.models import KINDS, TRUSTS, UNIVERSAL, Injection, Item, Memory, Project
 from foreword.redact import redact, redact_all
 

@@ -305,7 +305,7 @@ class ExtractionJob:
 
 def _changes_of(edit: Edit, *, root: str, deny: Sequence[str] = ()) -> list[Change]:
     """Return the functions that an edit changed, by the file as it is now, redacted like all else."""
-    from foreword.code import changes  # grammars, which a worker without edits does without
+    from foreword.code.diff import changes  # grammars, which a worker without edits does without
 
     if os.path.isabs(edit.file) or "\0" in edit.file:
         return []  # what lies elsewhere is not this project's code

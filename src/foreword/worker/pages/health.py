@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from foreword import __version__
 from foreword.config import SETTINGS
+from foreword.encoding import STORE, sized
 from foreword.errors import ForewordError
 from foreword.install.status import install_status
 from foreword.models import Project
@@ -25,7 +26,6 @@ from foreword.problems import (
     noted,
     spooled,
 )
-from foreword.units import STORE, sized
 from foreword.worker.handlers import health as worker_health
 from foreword.worker.handlers import list_agents
 

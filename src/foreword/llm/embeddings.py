@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from foreword.config import Settings
-from foreword.endpoint import REFUSED, BadAddress, Endpoint, Failed
 from foreword.errors import EmbedError
+from foreword.llm.client import BadAddress, Endpoint, Failed
 from foreword.models import Memory, Vector
+from foreword.store.vectors import INSTALL, numpy
 from foreword.terms import split
 
-INSTALL = "pip install 'foreword[embeddings]'"
 TITLE_CHARS, BODY_CHARS, NAMES_CHARS = 500, 3_000, 1_000  # about 1,000 tokens in all; models read 256 to 8,192
 PROMPT_CHARS = 2_000
 # The table (32,000 x 256, float16) and its tokenizer come in the `wordllama` package, whose own loader looks for them
@@ -29,6 +28,7 @@ MOST_TOKENS = 1024
 BATCH = 32  # texts in a request
 MOST_ANSWER = 16 * 1024 * 1024  # bytes; 32 vectors of 3,072 numbers are 2 MB
 MOST_NUMBERS = 8192  # in a vector
+REFUSED = (400, 413, 422)  # this request is wrong, the endpoint is well
 CHECK_SETTINGS = "check `embeddings_url`, `embeddings_model` and `embeddings_key_env`, or set `embeddings` to off"
 EXAMPLE_URL = "such as http://127.0.0.1:11434/v1"
 
@@ -43,11 +43,14 @@ def choose_embedder(settings: Settings, environ: Mapping[str, str]) -> Embedder 
         return None
     if settings.embeddings == "local":
         return Local()
-    return Remote(
-        endpoint=settings.embeddings_url,
-        model=settings.embeddings_model,
-        key=_key(settings.embeddings_key_env, environ),
-    )
+    variable = settings.embeddings_key_env
+    key = environ.get(variable, "").strip() if variable else ""
+    if variable and not key:
+        raise EmbedError(
+            f"the environment variable {variable} that `embeddings_key_env` names is not set where the worker runs",
+            hint=f"export {variable}, then `foreword worker stop`; the next hook starts a worker that knows it",
+        )
+    return Remote(endpoint=settings.embeddings_url, model=settings.embeddings_model, key=key)
 
 
 def text_of(memory: Memory) -> str:
@@ -83,29 +86,8 @@ def empty_vector(model: str) -> Vector:
     return Vector(model=model, scale=0.0, data=b"")
 
 
-def numpy() -> Any:
-    """Import numpy, or say how to install it."""
-    # Its threads wait for each other by spinning: on a busy machine 100,000 vectors take 60 ms with two, 6 with one.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    try:
-        import numpy
-    except ImportError as exc:
-        raise _missing("numpy") from exc
-    return numpy
-
-
 def _missing(package: str) -> EmbedError:
     return EmbedError(f"`embeddings` needs {package}, which is not installed", hint=INSTALL)
-
-
-def _key(variable: str, environ: Mapping[str, str]) -> str:
-    key = environ.get(variable, "").strip() if variable else ""
-    if variable and not key:
-        raise EmbedError(
-            f"the environment variable {variable} that `embeddings_key_env` names is not set where the worker runs",
-            hint=f"export {variable}, then `foreword worker stop`; the next hook starts a worker that knows it",
-        )
-    return key
 
 
 class Local:
@@ -195,24 +177,22 @@ class Remote:
         request = {"model": self._model, "input": list(texts), "encoding_format": "float"}
         who = f"the embeddings endpoint at {self._endpoint.host}"
         try:
-            answer = self._endpoint.post(
-                self._path, request, headers=self._headers, seconds=seconds, most=MOST_ANSWER, tries=tries
-            )
+            limits: dict[str, Any] = {"seconds": seconds, "most": MOST_ANSWER, "tries": tries}
+            answer = self._endpoint.post(self._path, request, headers=self._headers, **limits)
         except Failed as failed:
             if failed.status in REFUSED:
                 message = f"the endpoint refuses a text ({failed.status})"
                 raise TextRefused(message, hint="it is kept without a vector") from failed
             raise EmbedError(f"{who} {failed}", hint=CHECK_SETTINGS) from failed
-        np = self._np
         try:
-            data = sorted(answer["data"], key=lambda each: each["index"])
-            rows = np.asarray([each["embedding"] for each in data])
-            good = [each["index"] for each in data] == list(range(len(texts))) and rows.ndim == 2
+            by_index = {each["index"]: each["embedding"] for each in answer["data"]}
+            rows = self._np.asarray([by_index[at] for at in range(len(texts))])
+            good = len(answer["data"]) == len(texts) and rows.ndim == 2 and rows.dtype.kind in "fi"
         except (ValueError, TypeError, KeyError, OverflowError):
             good = False
-        if not good or rows.dtype.kind not in "fi" or not 0 < rows.shape[1] <= MOST_NUMBERS:
+        if not good or not 0 < rows.shape[1] <= MOST_NUMBERS:
             raise EmbedError(f"{who} did not answer with one vector for each text", hint=CHECK_SETTINGS)
-        if rows.shape[1] != (self.dim or rows.shape[1]) or not np.isfinite(rows).all():
+        if rows.shape[1] != (self.dim or rows.shape[1]) or not self._np.isfinite(rows).all():
             raise EmbedError(f"{who} answered with vectors of another length, or not finite", hint=CHECK_SETTINGS)
         self.dim = int(rows.shape[1])
         return quantize(rows, model=self.name)

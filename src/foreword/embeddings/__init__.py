@@ -1,1 +1,0 @@
-"""Search by embeddings beside words: optional, off by default, and nothing of it imported then."""
