@@ -28,19 +28,9 @@ FORMS = {
     "address": (r"https?://[^\s@?#]+", "an http or https address, without a name, key or query in it"),
     "model": (r"[\w./:-]{1,128}", "a model's name"),
     "variable": (r"[A-Z_][A-Z0-9_]{0,63}", "the name of an environment variable, in capitals"),
-    "key_source": (
-        r"[A-Z_][A-Z0-9_]{0,63}|~?/[^\s]{1,255}",
-        "the name of an environment variable, or the path of a file",
-    ),
+    "key_source": (r"[A-Z_][A-Z0-9_]{0,63}|~?/\S{1,255}", "the name of an environment variable, or the path of a file"),
 }
 _SWITCHES = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
-_PROJECTS: dict[str, Any] = {"kind": "list", "unit": "folders or project keys"}
-_MINUTES: dict[str, Any] = {"unit": "minutes", "between": (0.01, 1e4)}
-_DEADLINE: dict[str, Any] = {
-    "unit": "ms",
-    "between": (50, 4500),
-}  # agents stop a hook after 5 s; the interpreter needs some of it
-_SCORE: dict[str, Any] = {"unit": "score", "between": (0, 1)}
 
 
 @dataclass(frozen=True)
@@ -60,9 +50,31 @@ class Setting:
         return f"FOREWORD_{self.name.upper()}"
 
 
-def _setting(default: object, what: str, *, kind: str = "", unit: str = "", **more: Any) -> Any:
-    about = {"what": what, "kind": kind or type(default).__name__, "unit": unit, "between": (0, 0), "choices": ()}
-    return field(default=default, metadata=about | more)
+def _setting(
+    default: object, what: str, unit: str = "", between: tuple[float, float] = (0, 0), *choices: str, kind: str = ""
+) -> Any:
+    about = {"what": what, "kind": kind or type(default).__name__, "unit": unit, "between": between, "choices": choices}
+    return field(default=default, metadata=about)
+
+
+def _choice(what: str, *choices: str) -> Any:
+    return _setting(choices[0], what, "", (0, 0), *choices)
+
+
+def _projects(what: str) -> Any:
+    return _setting((), what, "folders or project keys", kind="list")
+
+
+def _deadline(default: int, what: str) -> Any:
+    return _setting(default, what, "ms", (50, 4500))  # agents stop a hook after 5 s; the interpreter needs some of it
+
+
+def _minutes(default: float, what: str) -> Any:
+    return _setting(default, what, "minutes", (0.01, 1e4))
+
+
+def _score(default: float, what: str) -> Any:
+    return _setting(default, what, "score", (0, 1))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -71,97 +83,59 @@ class Settings:
 
     capture: bool = _setting(True, "Store what happens in sessions.")
     inject: bool = _setting(True, "Give context to sessions and prompts.")
-    off_projects: tuple[str, ...] = _setting((), "Neither capture nor inject in these projects.", **_PROJECTS)
-    read_only_projects: tuple[str, ...] = _setting((), "Inject in these projects, and capture nothing.", **_PROJECTS)
-    silent_projects: tuple[str, ...] = _setting((), "Capture in these projects, and inject nothing.", **_PROJECTS)
+    off_projects: tuple[str, ...] = _projects("Neither capture nor inject in these projects.")
+    read_only_projects: tuple[str, ...] = _projects("Inject in these projects, and capture nothing.")
+    silent_projects: tuple[str, ...] = _projects("Capture in these projects, and inject nothing.")
     deny_paths: tuple[str, ...] = _setting(
-        (),
-        "Files whose contents are never stored, besides the built-in ones.",
-        kind="patterns",
-        unit="names or ends of paths",
+        (), "Files whose contents are never stored, besides the built-in ones.", "ends of paths", kind="patterns"
     )
-    deadline_prompt_ms: int = _setting(300, "Longest wait of a prompt for its context.", **_DEADLINE)
-    deadline_start_ms: int = _setting(1000, "Longest wait of a session start for its context.", **_DEADLINE)
-    deadline_huge_ms: int = _setting(1500, "Longest time a hook spends on huge input.", **_DEADLINE)
+    deadline_prompt_ms: int = _deadline(300, "Longest wait of a prompt for its context.")
+    deadline_start_ms: int = _deadline(1000, "Longest wait of a session start for its context.")
+    deadline_huge_ms: int = _deadline(1500, "Longest time a hook spends on huge input.")
     worker_autostart: bool = _setting(True, "Let a hook that finds no worker start one for the next event.")
-    worker_idle_minutes: float = _setting(30.0, "The worker exits after so long without a request.", **_MINUTES)
-    viewer_idle_minutes: float = _setting(30.0, "The viewer exits after so long without a request.", **_MINUTES)
-    log_level: str = _setting(
-        "info", "How much the worker writes to its log.", choices=("debug", "info", "warning", "error")
-    )
-    spool_max_mb: int = _setting(
-        256, "Maximum size of the spool, which holds events while no worker runs.", unit="MB", between=(1, 10_240)
-    )
-    tokenizer: str = _setting(
-        "auto",
-        "The tokenizer family that budgets count in; auto takes the one of the session's model.",
-        unit="family",
-        choices=TOKENIZERS,
-    )
+    worker_idle_minutes: float = _minutes(30.0, "The worker exits after so long without a request.")
+    viewer_idle_minutes: float = _minutes(30.0, "The viewer exits after so long without a request.")
+    log_level: str = _choice("How much the worker writes to its log.", "info", "debug", "warning", "error")
+    spool_max_mb: int = _setting(256, "Maximum size of the events that wait for a worker.", "MB", (1, 10_240))
+    tokenizer: str = _choice("The tokenizer family of budgets; auto takes the one of the session's model.", *TOKENIZERS)
     # Codex's own default. Its hooks must hold the same number, which `foreword install codex` writes.
     codex_context_tokens: int = _setting(
-        2500,
-        "Maximum that Codex accepts from one hook (`additionalContextLimit`); run `foreword install codex` after.",
-        unit="Codex's tokens",
-        between=(500, 100_000),
+        2500, "Maximum that Codex accepts from one hook; run `foreword install codex` after.", "tokens", (500, 100_000)
     )
-    search_limit: int = _setting(20, "Default number of search results.", unit="memories", between=(1, 200))
+    search_limit: int = _setting(20, "Default number of search results.", "memories", (1, 200))
     # recall/rank.py owns the score; these are where it cuts. Strictest where the user has not said anything yet.
-    threshold_session_start: float = _setting(0.12, "Minimum score of a memory at session start.", **_SCORE)
-    threshold_prompt: float = _setting(0.093, "Minimum score of a memory with a prompt.", **_SCORE)
-    threshold_question: float = _setting(0.03, "Minimum score of a memory for a question.", **_SCORE)
-    prompt_style: str = _setting(
-        "notes",
-        "What comes with a prompt: a few notes with their substance, or an index of one-line entries to fetch from.",
-        choices=("notes", "index"),
+    threshold_session_start: float = _score(0.12, "Minimum score of a memory at session start.")
+    threshold_prompt: float = _score(0.093, "Minimum score of a memory with a prompt.")
+    threshold_question: float = _score(0.03, "Minimum score of a memory for a question.")
+    prompt_style: str = _choice(
+        "What comes with a prompt: full notes, or an index of one-line entries.", "notes", "index"
     )
-    hints: bool = _setting(
-        True, "Give a hint before a command that failed before, and after a failure with a known fix."
-    )
+    hints: bool = _setting(True, "Give hints before commands that failed before, and after failures with a known fix.")
     agent_notes: bool = _setting(False, "Ask the agent for its own notes after substantial work, once a session.")
     # Off: they help a little and weigh 146 MB (docs/log.md). Nothing leaves the machine unless it is `remote`.
-    embeddings: str = _setting(
-        "off",
-        "Search with embeddings too, from a table on this machine or from your own endpoint.",
-        choices=("off", "local", "remote"),
+    embeddings: str = _choice(
+        "Search by embeddings too: of this machine, or of your endpoint.", "off", "local", "remote"
     )
     embeddings_url: str = _setting("", "The OpenAI-compatible endpoint of remote embeddings.", kind="address")
     embeddings_model: str = _setting("", "The model that the endpoint uses.", kind="model")
-    embeddings_key_env: str = _setting(
-        "", "The variable in the worker's environment that holds the endpoint's key, if it needs one.", kind="variable"
-    )
+    embeddings_key_env: str = _setting("", "The variable of the worker that holds the endpoint's key.", kind="variable")
     # Off, and nothing of it is imported. A session costs some 4,000 tokens: the cap is a dozen sessions a day.
-    model_provider: str = _setting(
-        "off", "Let a model of yours improve the summaries of sessions.", choices=("off", "anthropic", "openai")
-    )
+    model_provider: str = _choice("Let a model of yours improve summaries.", "off", "anthropic", "openai")
     model_name: str = _setting("", "The name of the model.", kind="model")
-    model_url: str = _setting(
-        "", "Its address, if not the maker's own; openai means any compatible endpoint.", kind="address"
-    )
-    model_key_env: str = _setting(
-        "", "The variable in the worker's environment, or the file, that holds the key.", kind="key_source"
-    )
-    model_daily_tokens: int = _setting(
-        50_000, "Maximum number of tokens in any 24 hours.", unit="tokens", between=(0, 100_000_000)
-    )
-    model_seconds: float = _setting(60.0, "Timeout of one request to the model.", unit="seconds", between=(1, 600))
+    model_url: str = _setting("", "Its address, if not the maker's own; any compatible endpoint.", kind="address")
+    model_key_env: str = _setting("", "The worker's variable, or the file, that holds the key.", kind="key_source")
+    model_daily_tokens: int = _setting(50_000, "Maximum in any 24 hours.", "tokens", (0, 100_000_000))
+    model_seconds: float = _setting(60.0, "Timeout of one request to the model.", "seconds", (1, 600))
     # 0 keeps them for ever; after a jump of the clock nothing goes by age (docs/maintenance.md).
-    events_keep_days: int = _setting(
-        180, "How long raw events are kept after extraction.", unit="days", between=(0, 36_500)
-    )
+    events_keep_days: int = _setting(180, "How long raw events are kept after extraction.", "days", (0, 36_500))
     # A year of eight sessions a day is some hundred MB.
     store_max_mb: int = _setting(
-        2048,
-        "Maximum size of the store; beyond it the oldest goes, raw events first; 0 is no maximum.",
-        unit="MB",
-        between=(0, 1_048_576),
+        2048, "Maximum size of the store; beyond it the oldest goes, raw events first; 0 is none.", "MB", (0, 1_048_576)
     )
     # Once a day for each project; five minutes without a hook are a break, and the worker stays for thirty.
-    tidy: bool = _setting(
-        True, "Let the idle worker merge duplicates, resolve contradictions and mark stale; `foreword log` lists it."
-    )
-    tidy_idle_minutes: float = _setting(5.0, "The worker tidies after so long without a request.", **_MINUTES)
-    backups_keep: int = _setting(5, "Number of backups that are kept, newest first.", unit="backups", between=(1, 100))
+    tidy: bool = _setting(True, "Let the idle worker merge duplicates, resolve contradictions and mark stale.")
+    tidy_idle_minutes: float = _minutes(5.0, "The worker tidies after so long without a request.")
+    backups_keep: int = _setting(5, "Number of backups that are kept, newest first.", "backups", (1, 100))
     layout: Mapping[str, TriggerLayout] = field(default_factory=lambda: LAYOUT)
 
     # Fixed, because nobody would look for them.
@@ -253,15 +227,17 @@ def check(setting: Setting, value: object) -> object:
             return value
         # The value may be the key itself: do not repeat it.
         raise BadConfig(f"`{setting.name}` must be {range_shown(setting)}", hint="keys stay in the environment")
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)  # true is an int to Python
-    if is_number and kind in ("int", "float") and setting.between[0] <= value <= setting.between[1]:  # type: ignore[operator]
-        if kind == "float" or isinstance(value, int):
-            return float(value) if kind == "float" else value  # type: ignore[arg-type]
-    elif (kind == "bool" and isinstance(value, bool)) or (kind == "str" and value in setting.choices):
-        return value
-    is_valid = {"list": _is_project, "patterns": _is_pattern}.get(kind)
-    if is_valid and isinstance(value, list) and all(map(is_valid, value)):
-        return tuple(value)
+    good = False
+    if kind in ("int", "float") and type(value) in (int, float):  # not isinstance: true is an int to Python
+        number: Any = value
+        good = setting.between[0] <= number <= setting.between[1] and (kind == "float" or isinstance(number, int))
+        value = float(number) if kind == "float" and good else value
+    elif kind in ("bool", "str"):
+        good = isinstance(value, bool) if kind == "bool" else value in setting.choices
+    elif isinstance(value, list):
+        good = all(map(_is_project if kind == "list" else _is_pattern, value))
+    if good:
+        return tuple(value) if isinstance(value, list) else value
     hint = f"the default is {default_shown(setting)}"
     raise BadConfig(f"`{setting.name}` must be {range_shown(setting)}, not {shorten(value)}", hint=hint)
 
@@ -335,7 +311,13 @@ def _synonyms(word: str, value: object) -> tuple[str, ...]:
 def _read(path: Path) -> tuple[dict[str, Any], str, str]:
     """Return table and text of a TOML file, and what is wrong with it; absent is empty, and so is unreadable."""
     try:
-        text = _bytes(path).decode("utf-8-sig")
+        # A pipe or a device in its place would hang every command.
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise OSError(None, "it is not a file")  # noqa: TRY301 - told below, with the others
+        with path.open("rb") as file:
+            text = file.read(MOST_BYTES + 1).decode("utf-8-sig")
+        if len(text) > MOST_BYTES:
+            raise OSError(None, f"it has more than {MOST_BYTES // 1024} KB")  # noqa: TRY301
         return tomllib.loads(text), text, ""
     except FileNotFoundError:
         why = "it is a link that leads nowhere" if path.is_symlink() else ""
@@ -349,17 +331,6 @@ def _read(path: Path) -> tuple[dict[str, Any], str, str]:
     return {}, "", f"{path} cannot be read: {why}; built-in values are used" if why else ""
 
 
-def _bytes(path: Path) -> bytes:
-    # A pipe or a device in its place would hang every command.
-    if not stat.S_ISREG(path.stat().st_mode):
-        raise OSError(None, "it is not a file")
-    with path.open("rb") as file:
-        data = file.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise OSError(None, f"it has more than {MOST_BYTES // 1024} KB")
-    return data
-
-
 def _parse(text: str) -> dict[str, Any] | None:
     try:
         return tomllib.loads(text)
@@ -369,7 +340,7 @@ def _parse(text: str) -> dict[str, Any] | None:
 
 def change(home: Home, name: str, raw_value: str) -> None:
     """Write one setting, or one number such as `layout.prompt.budget`; leave every other line as it is."""
-    path = tuple(name.split("."))
+    path = name.split(".")
     if path[0] == "layout":
         value: object = int(raw_value) if raw_value.strip().isdigit() else raw_value
         nested: Any = value
@@ -382,39 +353,40 @@ def change(home: Home, name: str, raw_value: str) -> None:
         value = from_text(setting, raw_value)
         check(setting, value)
     home.prepare()
-    _edit(home, lambda document: _put(document, path, value), path, value)
+    _edit(home, path, value)
 
 
 def unset(home: Home, name: str) -> bool:
     """Remove one name from the file, so that the default counts again; False when it was not there."""
-    path = tuple(name.split("."))
-    found: Any = _editable(home)[0]
+    path = name.split(".")
+    found: Any = _editable(home)
     for each in path:
         if not isinstance(found, dict) or each not in found:
             if path[0] != "layout":
                 find_setting(name)
             return False
         found = found[each]
-    _edit(home, lambda document: _remove(document, path), path, None)
+    _edit(home, path, None)
     return True
 
 
-def _editable(home: Home) -> tuple[dict[str, Any], str]:
-    table, text, problem = _read(home.config)
+def _editable(home: Home) -> dict[str, Any]:
+    table, _, problem = _read(home.config)
     if problem:
         raise BadConfig(problem, hint=f"repair {home.config} first, or move it away; it was not touched")
-    return table, text
+    return table
 
 
-def _edit(home: Home, edit: Callable[[Any], None], path: tuple[str, ...], value: object) -> None:
+def _edit(home: Home, path: list[str], value: object) -> None:
+    """Set or, where *value* is None, remove one value of the file."""
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
-    table, text = _editable(home)
-    expected = _with(table, path, value)
+    expected = _editable(home)
+    _set(expected, path, value, lambda _parent, _is_last: {})
     try:
-        document = tomlkit.parse(text)
-        edit(document)
+        document = tomlkit.parse(_read(home.config)[1])
+        _set(document, path, value, _new_table)
         text = tomlkit.dumps(document)
         # tomlkit keeps comments but has its own idea of TOML: check that the text means what was wanted, and no more.
         same = _parse(text) == expected
@@ -426,34 +398,24 @@ def _edit(home: Home, edit: Callable[[Any], None], path: tuple[str, ...], value:
     _replace(Path(os.path.realpath(home.config)), text.encode())  # the user's link to their dotfiles stays a link
 
 
-def _put(document: Any, path: tuple[str, ...], value: object) -> None:
+def _set(table: Any, path: list[str], value: object, new_table: Callable[[Any, bool], Any]) -> None:
+    for name in path[:-1]:
+        if name not in table:
+            table[name] = new_table(table, name == path[-2])
+        table = table[name]
+        if not isinstance(table, dict):
+            raise BadConfig(f"`{name}` in config.toml must be a table", hint="remove that line, then try again")
+    if value is None:
+        del table[path[-1]]
+    else:
+        table[path[-1]] = value
+
+
+def _new_table(parent: Any, is_last: bool) -> Any:
     import tomlkit
     from tomlkit.items import InlineTable
 
-    for name in path[:-1]:
-        if name not in document:
-            inline = isinstance(document, InlineTable)
-            document[name] = tomlkit.inline_table() if inline else tomlkit.table(is_super_table=name != path[-2])
-        document = document[name]
-    document[path[-1]] = value
-
-
-def _remove(document: Any, path: tuple[str, ...]) -> None:
-    for name in path[:-1]:
-        document = document[name]
-    del document[path[-1]]
-
-
-def _with(table: Mapping[str, Any], path: tuple[str, ...], value: object) -> dict[str, Any]:
-    """Return the table with one value more, or less where *value* is None."""
-    name, *rest = path
-    changed = {key: inner for key, inner in table.items() if key != name}
-    if not rest:
-        return changed if value is None else {**changed, name: value}
-    inner = table.get(name, {})
-    if not isinstance(inner, dict):
-        raise BadConfig(f"`{name}` in config.toml must be a table", hint="remove that line, then try again")
-    return {**changed, name: _with(inner, tuple(rest), value)}
+    return tomlkit.inline_table() if isinstance(parent, InlineTable) else tomlkit.table(is_super_table=not is_last)
 
 
 def _replace(path: Path, data: bytes) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-import sys
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from os.path import basename, dirname, exists, join
@@ -45,18 +45,26 @@ FILE_LIMIT = 1_000_000  # bytes; a git config has a few hundred
 NAME_LIMIT = 80  # characters; a name is for one line of display
 
 
-def resolve(folder: str, *, home: str | None = None) -> Project:
+def resolve(folder: str) -> Project:
     """Return the project of an absolute *folder*, whether it still exists or not; BadRequest for any other path."""
     if not folder.startswith("/") or len(folder) > PATH_LIMIT:
         message = f"the project's folder must be an absolute path of at most {PATH_LIMIT} bytes, not {folder[:200]!r}"
         raise BadRequest(message, hint="give the full path of the folder, as `pwd` prints it")
-    place, existing = _nearest(_real(folder))
+    place = _real(folder)
+    existing = next(step for step in _upward(place) if _mode(step) or step == "/")
+    if not stat.S_ISDIR(_mode(existing)):  # a file stands for its folder
+        place = existing = dirname(existing)
     for top in _upward(existing):
-        found = _repository(top)
-        if found:
+        if found := _repository(top):
             return found
-    root = _with_project_file(existing, home=_home() if home is None else home) or place
-    return Project(key="dir:" + _storable(root), name=_label(root), root=root)
+    # A package.json left in the home folder, in / or in /tmp must not make one project of all that lies below.
+    passed = ("/", _real(os.environ.get("HOME", "") or "/"))
+    for step in _upward(existing):
+        is_project = step not in passed and any(exists(join(step, name)) for name in PROJECT_FILES)
+        if is_project and not _mode(step) & stat.S_ISVTX:
+            place = step
+            break
+    return Project(key="dir:" + _storable(place), name=_label(place), root=place)
 
 
 def remote(url: str) -> str:
@@ -65,32 +73,6 @@ def remote(url: str) -> str:
     if not host:
         return ""
     return f"{host}/{path.lower() if host in CASELESS else path}"
-
-
-def _nearest(path: str) -> tuple[str, str]:
-    """Return the folder that *path* means (of a file, its folder) and the nearest one that exists."""
-    for step in _upward(path):
-        mode = _mode(step)
-        if stat.S_ISDIR(mode):
-            return path, step
-        if mode:
-            return dirname(step), dirname(step)
-    return path, "/"
-
-
-def _with_project_file(folder: str, *, home: str) -> str:
-    # A package.json left in the home folder, in / or in /tmp must not make one project of all that lies below.
-    passed = ("/", _real(home) if home.startswith("/") else "/")
-    for step in _upward(folder):
-        if step in passed or not any(exists(join(step, name)) for name in PROJECT_FILES):
-            continue
-        if not _mode(step) & stat.S_ISVTX:
-            return step
-    return ""
-
-
-def _home() -> str:
-    return os.environ.get("USERPROFILE" if sys.platform == "win32" else "HOME", "")
 
 
 # ---- git
@@ -105,9 +87,11 @@ def _repository(top: str) -> Project | None:
     root = dirname(top) if inside and top.endswith("/.git") else top
     # A linked work tree reads a relative remote as the main one does, or the two would not share.
     base = root if git == common else dirname(common) if common.endswith("/.git") else common
-    url = _chosen(_remotes(_text(join(common, "config"))))
+    remotes = _remotes(_text(join(common, "config")))
+    url = remotes.get("origin") or (remotes[min(remotes)] if remotes else "")
     key, name = _identity(url, base=base)
-    return Project(key=key or "dir:" + _storable(common), name=name or _holder(common), root=root)
+    holder = dirname(common) if basename(common).startswith(".") else common  # the folder around `.git` or `.bare`
+    return Project(key=key or "dir:" + _storable(common), name=name or _label(holder), root=root)
 
 
 def _git_directory(top: str) -> str:
@@ -134,15 +118,6 @@ def _common_directory(git: str) -> str:
     return found if _is_repository(found) else git
 
 
-def _holder(common: str) -> str:
-    """Return the name for a repository without a remote: of the folder around `.git` or `.bare`, else its own."""
-    return _label(dirname(common) if basename(common).startswith(".") else common)
-
-
-def _chosen(remotes: dict[str, str]) -> str:
-    return remotes.get("origin") or (remotes[min(remotes)] if remotes else "")
-
-
 def _identity(url: str, *, base: str) -> tuple[str, str]:
     """Return key and name of what *url* leads to; both empty if that is not known."""
     host, path = _address(url)
@@ -165,9 +140,8 @@ def _address(url: str) -> tuple[str, str]:
     url = url.strip()
     if len(url) > PATH_LIMIT:
         return "", ""
-    while "::" in url and (
-        found := re.match(r"[\w+.-]+::", url, re.ASCII)
-    ):  # helper::address; behind `ext::` is a command
+    # helper::address; behind `ext::` is a command
+    while "::" in url and (found := re.match(r"[\w+.-]+::", url, re.ASCII)):
         url = url[found.end() :] if "://" in url else ""
     scheme, mark, rest = url.partition("://")
     if mark and scheme.isascii() and scheme.translate({ord(sign): "" for sign in "+-."}).isalnum():
@@ -198,7 +172,9 @@ def _host_and_rest(authority: str) -> tuple[str, str]:
 def _tidy(host: str, path: str, *, port: str) -> tuple[str, str]:
     host = host.lower().rstrip(".")
     host = ALIASES.get(host, host)
-    if host.split() != [host] or (port and not (port.isascii() and port.isdigit())) or _may_hold_secret(path):
+    # ?access_token=…, a proxy's https://…/https://user:token@host/…, a password with a slash in it
+    may_hold_secret = re.search(r"[?#]|://|:[^/@]*@", path)
+    if host.split() != [host] or (port and not (port.isascii() and port.isdigit())) or may_hold_secret:
         return "", ""
     if port and port not in DEFAULT_PORTS and host not in CASELESS:
         host += ":" + port
@@ -211,12 +187,6 @@ def _tidy(host: str, path: str, *, port: str) -> tuple[str, str]:
     if not steps or not {".", "..", "~"}.isdisjoint(steps):
         return "", ""
     return host, "/".join(steps)
-
-
-def _may_hold_secret(path: str) -> bool:
-    # ?access_token=…, a proxy's https://…/https://user:token@host/…, a password with a slash in it
-    before_at = [step.partition("@")[0] for step in path.split("/") if "@" in step]
-    return any(sign in path for sign in ("?", "#", "://")) or any(":" in each for each in before_at)
 
 
 # ---- git's config
@@ -258,11 +228,7 @@ def _storable(path: str) -> str:
     """Return *path* as text that any store and terminal can hold; two paths never become one."""
     # Bytes that are not UTF-8 come as surrogates, which no database takes. A tidy path has no `//`, so it marks them.
     # Not isprintable(): it knows more letters in each Python, and the hook's may not be the worker's.
-    return "".join(f"//{ord(letter):04x}" if _is_raw(letter) else letter for letter in path)
-
-
-def _is_raw(letter: str) -> bool:
-    return letter < " " or "\x7f" <= letter <= "\x9f" or "\ud800" <= letter <= "\udfff"
+    return re.sub(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", lambda found: f"//{ord(found[0]):04x}", path)
 
 
 # ---- paths and files
@@ -333,36 +299,30 @@ def languages(root: str) -> tuple[str, ...]:
 
     A few hundred entries are read, the folders near the root first. A hook spends half a millisecond on it.
     """
-    signs = {name for name in SIGNS if _mode(f"{root}/{name}")}
-    counted: dict[str, int] = {}
+    signed = [language for name, language in SIGNS.items() if _mode(f"{root}/{name}")]
+    counted: Counter[str] = Counter()
     level, left, until = [root], MOST_ENTRIES, monotonic() + SECONDS
     while level and left > 0 and monotonic() < until:
         folder, *level = level
-        folders, endings = _listed(folder, most=min(left, MOST_IN_ONE))
-        left -= 1 + len(folders) + len(endings)
-        for ending in endings:
-            if language := ENDINGS.get(ending):
-                counted[language] = counted.get(language, 0) + 1
-        if root not in ("/", _home().rstrip("/")):  # macOS asks the user before we may look further there
-            level += folders[:: 1 + len(folders) // (MOST_FOLDERS + 1)]  # evenly spread
-    least = SHARE * sum(counted.values())
+        folders: list[str] = []
+        try:
+            with os.scandir(folder) as entries:
+                for entry in islice(entries, min(left, MOST_IN_ONE)):
+                    left -= 1
+                    stem, _, ending = entry.name.rpartition(".")
+                    if not entry.is_dir(follow_symlinks=False):
+                        counted[ENDINGS.get(ending, "") if stem else ""] += 1
+                    elif entry.name[0] != "." and entry.name not in VENDORED:
+                        folders.append(f"{folder}/{entry.name}")
+        except (OSError, ValueError):  # not there, not a folder, not readable, or no path at all
+            pass
+        left -= 1
+        if root not in (
+            "/",
+            os.environ.get("HOME", "").rstrip("/"),
+        ):  # macOS asks the user before we look further there
+            level += sorted(folders)[:: 1 + len(folders) // (MOST_FOLDERS + 1)]  # evenly spread
+    del counted[""]
+    least = SHARE * counted.total()
     shared = sorted((-files, language) for language, files in counted.items() if files >= least)
-    return tuple(dict.fromkeys([SIGNS[sign] for sign in SIGNS if sign in signs] + [language for _, language in shared]))
-
-
-def _listed(folder: str, *, most: int) -> tuple[list[str], list[str]]:
-    """Return the folders that may hold the project's own code, and the endings of files; links are not followed."""
-    folders: list[str] = []
-    endings: list[str] = []
-    try:
-        with os.scandir(folder) as entries:
-            for entry in islice(entries, most):
-                name = entry.name
-                stem, _, ending = name.rpartition(".")
-                if not entry.is_dir(follow_symlinks=False):
-                    endings.append(ending if stem else "")
-                elif name[0] != "." and name not in VENDORED:
-                    folders.append(f"{folder}/{name}")
-    except (OSError, ValueError):  # not there, not a folder, not readable, or no path at all
-        pass
-    return sorted(folders), endings
+    return tuple(dict.fromkeys(signed + [language for _, language in shared]))

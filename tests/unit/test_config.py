@@ -212,7 +212,7 @@ class TestBroken:
             ("capture = 1", "must be true or false, not 1"),
             ("threshold_prompt = nan", "not nan"),
             ("threshold_prompt = 1.1", "from 0 to 1, not 1.1"),
-            ("log_level = 'loud'", "must be debug or info or warning or error, not 'loud'"),
+            ("log_level = 'loud'", "must be info or debug or warning or error, not 'loud'"),
             ("tokenizer = ['auto']", "must be auto or claude"),
             ("off_projects = '/a'", "must be a list"),
             ("off_projects = ['./here']", "absolute"),

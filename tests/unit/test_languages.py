@@ -27,8 +27,13 @@ def reads(monkeypatch):
     """Every folder that is read, in order."""
     seen = []
 
-    real = module._listed
-    monkeypatch.setattr(module, "_listed", lambda path, **how: (seen.append(path), real(path, **how))[1])
+    real = os.scandir
+
+    def scandir(folder):
+        seen.append(folder)
+        return real(folder)
+
+    monkeypatch.setattr(module.os, "scandir", scandir)
     return seen
 
 

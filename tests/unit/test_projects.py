@@ -57,7 +57,7 @@ def handmade(folder: Path, config: str | bytes) -> Path:
 
 
 def key(folder: Path | str) -> str:
-    return resolve(str(folder), home="").key
+    return resolve(str(folder)).key
 
 
 # ---- what is asked
@@ -494,5 +494,6 @@ def test_a_stray_file_in_the_home_folder_or_a_shared_one_unites_nothing(
     notes = str(tmp_path / "home" / "notes")
     monkeypatch.setenv("HOME", str(tmp_path / "link"))
     assert resolve(notes).root == str((tmp_path / "home" / "notes").resolve())
-    assert resolve(notes, home="/elsewhere").root == str((tmp_path / "home").resolve())
     assert resolve(str(tmp_path / "shared" / "notes")).name == "notes"
+    monkeypatch.setenv("HOME", "/elsewhere")
+    assert resolve(notes).root == str((tmp_path / "home").resolve())
