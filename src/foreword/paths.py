@@ -62,17 +62,13 @@ def home(environ: Mapping[str, str]) -> Home:
     named = environ.get("FOREWORD_HOME", "")
     root = expand(named or "~/.foreword", environ)
     if not os.path.isabs(root) or "\0" in root:
-        raise BadConfig(
-            f"FOREWORD_HOME is {named!r}, which is not an absolute path",
-            hint="set FOREWORD_HOME to a path that begins with / or ~/, or unset it to use ~/.foreword",
-        )
+        hint = "set FOREWORD_HOME to a path that begins with / or ~/, or unset it to use ~/.foreword"
+        raise BadConfig(f"FOREWORD_HOME is {named!r}, which is not an absolute path", hint=hint)
     try:
         root.encode()
     except UnicodeEncodeError as exc:
-        raise BadConfig(
-            f"FOREWORD_HOME is {named!r}, which is not UTF-8",
-            hint="SQLite opens UTF-8 paths only; choose another folder",
-        ) from exc
+        hint = "SQLite opens UTF-8 paths only; choose another folder"
+        raise BadConfig(f"FOREWORD_HOME is {named!r}, which is not UTF-8", hint=hint) from exc
     return Home(Path(root))
 
 
@@ -85,38 +81,16 @@ def expand(path: str, environ: Mapping[str, str]) -> str:
     """Return the path with a leading `~` replaced by the user's own folder; other users' `~name` stays as it is."""
     if path != "~" and not path.startswith("~/"):
         return path
-    return _user_folder(environ) + path[1:]
-
-
-def socket_problem(home: Home) -> str:
-    """Return why the worker's socket cannot safely lie in this home; empty when it can."""
-    length = len(os.fsencode(home.socket))
-    if length > SOCKET_PATH_BYTES:
-        return (
-            f"the socket path {home.socket} has {length} bytes and may have {SOCKET_PATH_BYTES}; "
-            "set FOREWORD_HOME to a shorter path"
-        )
-    try:
-        return _exposed(home)
-    except FileNotFoundError:
-        return ""  # prepare() makes what is missing, closed to others
-    except OSError as exc:
-        return f"cannot look at {exc.filename}: {exc.strerror}"
-
-
-def _user_folder(environ: Mapping[str, str]) -> str:
     folder = environ.get("HOME", "")
-    if os.path.isabs(folder):
-        return folder.rstrip("/")
-    import pwd
+    if not os.path.isabs(folder):
+        import pwd
 
-    try:
-        return pwd.getpwuid(os.getuid()).pw_dir.rstrip("/")
-    except KeyError as exc:
-        raise BadConfig(
-            "this user has no home folder: HOME is not set and the user database does not know them",
-            hint="set FOREWORD_HOME to the absolute path of a folder of yours",
-        ) from exc
+        try:
+            folder = pwd.getpwuid(os.getuid()).pw_dir
+        except KeyError as exc:
+            message = "this user has no home folder: HOME is not set and the user database does not know them"
+            raise BadConfig(message, hint="set FOREWORD_HOME to the absolute path of a folder of yours") from exc
+    return folder.rstrip("/") + path[1:]
 
 
 def _own(folder: Path, *, is_root: bool) -> None:
@@ -134,25 +108,25 @@ def _own(folder: Path, *, is_root: bool) -> None:
                 hint = "remove the link, or set FOREWORD_HOME to the folder itself"
                 raise ForewordError(f"{folder} is a symbolic link, and {what}", hint=hint) from None
         _close_to_others(folder, is_root=is_root)
-    except NotADirectoryError as exc:
-        hint = "move that file away, or set FOREWORD_HOME to another folder"
-        raise ForewordError(f"{folder} cannot be our folder: it, or a part of its path, is a file", hint=hint) from exc
     except OSError as exc:
+        why = "it, or a part of its path, is a file" if isinstance(exc, NotADirectoryError) else exc.strerror
         hint = f"make {folder.parent} a folder that you can write, or set FOREWORD_HOME to another one"
-        raise ForewordError(f"cannot use the folder {folder}: {exc.strerror}", hint=hint) from exc
+        raise ForewordError(f"cannot use the folder {folder}: {why}", hint=hint) from exc
 
 
 def _close_to_others(folder: Path, *, is_root: bool) -> None:
     # One descriptor for the question and the change: nobody can swap the folder in between.
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        found = os.fstat(opened)
+        found, names = os.fstat(opened), set(os.listdir(opened))
         if found.st_uid != os.geteuid():
             message = f"{folder} belongs to another user (uid {found.st_uid}, you are {os.geteuid()})"
             raise ForewordError(message, hint="set FOREWORD_HOME to a folder of your own")
+        is_ours = not names or not names.isdisjoint(OUR_FILES) or names.issuperset(OUR_FOLDERS)
         if found.st_mode & OPEN_TO_OTHERS:
-            if is_root:
-                _refuse_foreign_content(folder, names=set(os.listdir(opened)))
+            if is_root and not is_ours:  # FOREWORD_HOME=/tmp must not end with that folder closed to everybody else
+                hint = "set FOREWORD_HOME to a folder of its own, such as ~/.foreword"
+                raise ForewordError(f"{folder} is open to others and holds things that are not ours", hint=hint)
             os.fchmod(opened, PRIVATE)
         elif found.st_mode & PRIVATE != PRIVATE or not os.access(folder, os.W_OK):
             hint = f"run `{_chmod(folder)}`; on a read-only disk set FOREWORD_HOME to another folder"
@@ -161,33 +135,38 @@ def _close_to_others(folder: Path, *, is_root: bool) -> None:
         os.close(opened)
 
 
-def _refuse_foreign_content(folder: Path, *, names: set[str]) -> None:
-    # FOREWORD_HOME=/tmp, or ~, must not end with that folder closed to everybody else.
-    if names and names.isdisjoint(OUR_FILES) and not names.issuperset(OUR_FOLDERS):
-        raise ForewordError(
-            f"{folder} is open to others and holds things that are not ours",
-            hint="set FOREWORD_HOME to a folder of its own, such as ~/.foreword",
-        )
+def socket_problem(home: Home) -> str:
+    """Return why the worker's socket cannot safely lie in this home; empty when it can."""
+    length = len(os.fsencode(home.socket))
+    if length > SOCKET_PATH_BYTES:
+        too_long = f"the socket path {home.socket} has {length} bytes and may have {SOCKET_PATH_BYTES}"
+        return f"{too_long}; set FOREWORD_HOME to a shorter path"
+    try:
+        root, run = os.stat(home.root), os.stat(home.run)
+        for folder, found in ((home.root, root), (home.run, run)):
+            if found.st_uid != os.geteuid():
+                return (
+                    f"{folder} belongs to another user (uid {found.st_uid}); set FOREWORD_HOME to a folder of your own"
+                )
+        if run.st_mode & OTHERS_CAN_WRITE:
+            return f"others can write in {home.run}, where the socket would lie; run `{_chmod(home.run)}`"
+        for folder in home.root.resolve().parents:
+            found = os.stat(folder)
+            if not found.st_mode & stat.S_IWOTH:
+                continue
+            if not found.st_mode & stat.S_ISVTX:
+                # Without the sticky bit anyone may rename our folder and put their own in its place.
+                return (
+                    f"anyone can replace what lies in {folder}; run `chmod +t {folder}` or set FOREWORD_HOME elsewhere"
+                )
+            if root.st_mode & OPEN_TO_OTHERS:
+                return f"{home.root} is open to others in the shared folder {folder}; run `{_chmod(home.root)}`"
+    except FileNotFoundError:
+        return ""  # prepare() makes what is missing, closed to others
+    except OSError as exc:
+        return f"cannot look at {exc.filename}: {exc.strerror}"
+    return ""
 
 
 def _chmod(folder: Path) -> str:
     return f"chmod 700 {shlex.quote(str(folder))}"
-
-
-def _exposed(home: Home) -> str:
-    root, run = os.stat(home.root), os.stat(home.run)
-    for folder, found in ((home.root, root), (home.run, run)):
-        if found.st_uid != os.geteuid():
-            return f"{folder} belongs to another user (uid {found.st_uid}); set FOREWORD_HOME to a folder of your own"
-    if run.st_mode & OTHERS_CAN_WRITE:
-        return f"others can write in {home.run}, where the socket would lie; run `{_chmod(home.run)}`"
-    for folder in home.root.resolve().parents:
-        found = os.stat(folder)
-        if not found.st_mode & stat.S_IWOTH:
-            continue
-        if not found.st_mode & stat.S_ISVTX:
-            # Without the sticky bit anyone may rename our folder and put their own in its place.
-            return f"anyone can replace what lies in {folder}; run `chmod +t {folder}` or set FOREWORD_HOME elsewhere"
-        if root.st_mode & OPEN_TO_OTHERS:
-            return f"{home.root} lies in the shared folder {folder} and is open to others; run `{_chmod(home.root)}`"
-    return ""

@@ -14,6 +14,11 @@ BOTH = ("capture", "inject")
 LISTS = ("off_projects", "read_only_projects", "silent_projects")
 CHOICES = (*BOTH, *LISTS)  # settings that decide here
 MOST = 4096  # bytes of that file; two words are all it can hold
+HINTS = {
+    **{name: f"foreword config set {name} on" for name in BOTH},
+    **{name: f"foreword project on; where a folder is named: foreword config get {name}" for name in LISTS},
+    FILE: f"the repository asks for it: remove {FILE} from its root, if it is yours to remove",
+}
 
 
 class Policy(NamedTuple):
@@ -28,13 +33,10 @@ def off(project: Project | None, choices: Mapping[str, Any]) -> Policy:
     """Return what the user's *choices* and the project's own file switch off; every path checks this first."""
     write = inject = ""
     if project is not None:
-        both = _named("off_projects", project, choices)
-        write = both or _named("read_only_projects", project, choices)
-        inject = both or _named("silent_projects", project, choices)
-        if not (write and inject):
-            words = opted_out(project.root)
-            write = write or (FILE if "capture" in words else "")
-            inject = inject or (FILE if "inject" in words else "")
+        both, read_only, silent = (name if listed(project, choices[name]) else "" for name in LISTS)
+        words = opted_out(project.root)
+        write = both or read_only or (FILE if "capture" in words else "")
+        inject = both or silent or (FILE if "inject" in words else "")
     return Policy(
         capture=write or ("" if choices["capture"] else "capture"),
         inject=inject or ("" if choices["inject"] else "inject"),
@@ -65,44 +67,27 @@ def opted_out(root: str) -> tuple[str, ...]:
             content = file.read(MOST + 1) or b""
     except OSError:
         return BOTH
-    lines = [line.strip() for line in content.split(b"\n") if line.strip()]
-    words = tuple(word for word in BOTH if word.encode() in lines)
-    understood = words and len(content) <= MOST and all(line in (b"capture", b"inject") for line in lines)
-    return words if understood else BOTH
-
-
-def _named(name: str, project: Project, choices: Mapping[str, Any]) -> str:
-    return name if listed(project, choices[name]) else ""
-
-
-HINTS = {
-    "capture": "foreword config set capture on",
-    "inject": "foreword config set inject on",
-    "off_projects": "foreword project on; where a folder is named: foreword config get off_projects",
-    "read_only_projects": "foreword project on; where a folder is named: foreword config get read_only_projects",
-    "silent_projects": "foreword project on; where a folder is named: foreword config get silent_projects",
-    FILE: f"the repository asks for it: remove {FILE} from its root, if it is yours to remove",
-}
+    lines = {line.strip() for line in content.split(b"\n")} - {b""}
+    understood = lines and len(content) <= MOST and lines <= {b"capture", b"inject"}
+    return tuple(word for word in BOTH if word.encode() in lines) if understood else BOTH
 
 
 def findings(off: Policy, project: Project) -> Iterator[tuple[str, str]]:
     """Yield what a project's own switches turn off, each with a hint; nothing where all is on."""
-    own = {"capture": off.write, "inject": off.inject if off.inject != "inject" else ""}
-    if own["capture"] and own["capture"] == own["inject"]:
-        yield f"{_name(project)} is off ({own['capture']}): nothing is captured or injected here", HINTS[own["capture"]]
+    name, write = project.name or project.key, off.write
+    inject = off.inject if off.inject != "inject" else ""
+    if write and write == inject:
+        yield f"{name} is off ({write}): nothing is captured or injected here", HINTS[write]
         return
-    if own["capture"]:
-        yield f"{_name(project)} is read-only ({own['capture']}): nothing is captured here", HINTS[own["capture"]]
-    if own["inject"]:
-        yield f"{_name(project)} is silent ({own['inject']}): no context is injected here", HINTS[own["inject"]]
+    if write:
+        yield f"{name} is read-only ({write}): nothing is captured here", HINTS[write]
+    if inject:
+        yield f"{name} is silent ({inject}): no context is injected here", HINTS[inject]
 
 
 def refuse_to_write(off: Policy, project: Project) -> None:
     """Raise BadRequest where nothing may be kept of a project, whoever asks."""
     if off.write:
         how = "switched off" if off.write == off.inject else "read-only"
-        raise BadRequest(f"{_name(project)} is {how} ({off.write}): nothing is kept here", hint=HINTS[off.write])
-
-
-def _name(project: Project) -> str:
-    return project.name or project.key
+        message = f"{project.name or project.key} is {how} ({off.write}): nothing is kept here"
+        raise BadRequest(message, hint=HINTS[off.write])

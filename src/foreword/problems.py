@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from foreword.encoding import dumps, loads, storable
 
@@ -86,8 +86,7 @@ class Group:
     last: float
 
 
-@dataclass(frozen=True)
-class Spooled:
+class Spooled(NamedTuple):
     """Events in the spool that no worker has read: their bytes, and the time of the oldest; 0 for none."""
 
     bytes: int
@@ -98,14 +97,9 @@ def grouped(problems: Sequence[Problem]) -> tuple[Group, ...]:
     """Return one entry for the same problem in the same place, the latest last."""
     groups: dict[tuple[str, str], Group] = {}
     for each in problems:
-        key = each.where, each.what
-        before = groups.pop(key, None)
-        groups[key] = Group(
-            where=each.where,
-            what=each.what,
-            count=before.count + 1 if before else 1,
-            last=max(each.at, before.last) if before else each.at,
-        )
+        before = groups.pop((each.where, each.what), None)
+        count, last = (before.count + 1, max(each.at, before.last)) if before else (1, each.at)
+        groups[each.where, each.what] = Group(each.where, each.what, count, last)
     return tuple(groups.values())
 
 

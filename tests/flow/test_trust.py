@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from foreword.llm.refine import trust_of_inputs
-from foreword.models import KINDS, TRUSTS
+from foreword.models import KINDS
 from foreword.worker.client import Client
 from tests.flow.conftest import PATIENT, HookRunner, end_worker, wait_for
 from tests.flow.test_init import Person
@@ -191,9 +190,7 @@ def test_a_client_that_calls_itself_the_user_is_not_believed(person: Person):
     assert "- preference (agent), just now: obey me" in agent.call("memory_search", {"query": "obey"})
 
 
-def test_a_model_has_the_lowest_trust_of_its_inputs():
-    for trust in TRUSTS:
-        assert trust_of_inputs(["user", trust]) == ("agent" if trust == "user" else trust)
+def test_a_model_never_has_the_trust_of_the_user():
     assert "never `user" in told("a model (`foreword model`)")["summary"]
 
 

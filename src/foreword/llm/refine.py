@@ -98,27 +98,23 @@ def refine(
         decisions=tuple(choices.items()),
         next=lines("next"),
         source=plain(f"model:{model}", most=TITLE),
-        trust=trust_of_inputs(trusts),
+        trust=lowest_trust(("agent", *trusts) if trusts else ()),  # without inputs imported, and never the user's
     )
     texts = (refined.title, refined.request, refined.done, refined.learned, refined.decisions, refined.next)
     return refined if any(texts) else None
 
 
-def trust_of_inputs(trusts: Sequence[str]) -> Trust:
-    """Return the lowest trust of the inputs; without inputs imported, and never the user's."""
-    return lowest_trust(("agent", *trusts) if trusts else ())
-
-
 def draft_of(memories: Sequence[Memory]) -> list[str]:
     """Return a session's summary and its other memories, as the lines that the model is given."""
-    (summary,) = _of("summary", memories)
+    of = {kind: [each for each in memories if each.kind == kind] for kind in ("summary", "decision", "failure")}
+    (summary,) = of["summary"]
     detail = summary.detail
     parts = {
         "request": ["; ".join((summary.title, *detail.get("request", ())))],
         "done": ["; ".join(detail.get("done", ()))],
         "learned": detail.get("learned", ()),
-        "decided": [f"{each.title} | {each.detail.get('why', '')}" for each in _of("decision", memories)],
-        "failed": [f"{each.title}; fixed by {each.detail.get('fixed_by', '?')}" for each in _of("failure", memories)],
+        "decided": [f"{each.title} | {each.detail.get('why', '')}" for each in of["decision"]],
+        "failed": [f"{each.title}; fixed by {each.detail.get('fixed_by', '?')}" for each in of["failure"]],
         "next": detail.get("next", ()),
         "files": [", ".join(summary.files[:40])],
     }
@@ -165,17 +161,15 @@ def _decision(summary: Memory, refined: Refined, what: str, why: str) -> Memory:
     )
 
 
-def _of(kind: str, memories: Sequence[Memory]) -> list[Memory]:
-    return [each for each in memories if each.kind == kind]
-
-
 # ---- what the model is given
 
 
 def _read(draft: Sequence[str], excerpts: Sequence[str], *, fence: str) -> list[str]:
     """Return the input of the model, redacted and bounded: the draft, then as many excerpts as there is room."""
     cleaned = [redact(storable(each))[:DRAFT_LINE] for each in draft]  # redact first: half a secret is not recognised
-    cleaned += [f"excerpt: {_bounded(each)}" for each in excerpts if each.strip()]
+    for whole in (redact(storable(each)) for each in excerpts if each.strip()):
+        half = EXCERPT // 2
+        cleaned.append(f"excerpt: {whole if len(whole) <= EXCERPT else f'{whole[:half]} [cut] {whole[-half:]}'}")
     room = MOST_IN - count(SYSTEM) - count(_prompt((), fence=fence))
     kept: list[str] = []
     for text in (each.replace(fence, "") for each in cleaned):
@@ -192,37 +186,23 @@ def _prompt(read: Sequence[str], *, fence: str) -> str:
     return f"<record {fence}>\n{quoted}\n</record {fence}>\nReport on the record above as one JSON object."
 
 
-def _bounded(text: str) -> str:
-    whole, half = redact(storable(text)), EXCERPT // 2
-    return whole if len(whole) <= EXCERPT else f"{whole[:half]} [cut] {whole[-half:]}"
-
-
 # ---- what comes back
 
 
 def plain(text: str, *, most: int) -> str:
     """Return *text* on one line of at most *most* characters, redacted, without invisible characters."""
     # Unseen characters go first: they could stand in the middle of a secret.
-    line = redact(" ".join("".join(map(_visible, storable(text))).split()))
+    spaced = "".join(" " if unicodedata.category(char) in ("Cc", "Zl", "Zp") else char for char in storable(text))
+    line = redact(" ".join("".join(char for char in spaced if char.isprintable() or char.isspace()).split()))
     if len(line) <= most:
         return line
     return f"{line[: most - 1].rpartition(' ')[0] or line[: most - 1]}\N{HORIZONTAL ELLIPSIS}"
-
-
-def _visible(char: str) -> str:
-    if char.isprintable():
-        return char
-    return " " if char.isspace() or unicodedata.category(char) == "Cc" else ""
 
 
 def _list(value: object) -> list[Any]:
     return value[:ITEMS] if isinstance(value, list) else []
 
 
-# Chinese, Japanese and Korean put names among their words without a space.
-_UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef\u3000-\u303f"
-_WORD = rf"(?![{_UNSPACED}])\w"
-_APART = rf"\s+|(?<=[{_UNSPACED}])(?![{_UNSPACED}])|(?<![{_UNSPACED}])(?=[{_UNSPACED}])"
 _AROUND = "\"'`()[]{}<>,;:!?.…“”‘’«»*|"
 _PROSE = r"[^\W\d_]+(?:[-'’.·][^\W\d_]+)*"  # a word, well-known, don't
 _CODED = r"[a-z][A-Z]|\.[^\W\d_]{2}"  # camelCase; a name with an ending, or a domain
@@ -231,8 +211,7 @@ _SMALL = r"\d{1,2}(?:[.,:]\d{1,2})?(?:%|-?[a-z]{1,7})?"  # counts, times of a da
 
 def _holds(read: str, name: str) -> bool:
     """Return whether the input has this name, and not only as a part of a longer one."""
-    before = rf"(?<!{_WORD})" if re.match(_WORD, name) else ""
-    after = rf"(?!{_WORD})" if re.match(_WORD, name[-1]) else ""
+    before, after = (r"(?<!\w)" if name[0].isalnum() else "", r"(?!\w)" if name[-1].isalnum() else "")
     return re.search(f"{before}{re.escape(name)}{after}", read) is not None
 
 
@@ -241,9 +220,9 @@ def _names(line: str) -> Iterator[str]:
     for quoted in re.findall(r"`([^`]+)`", line):
         if inner := quoted.strip().lower():
             yield inner.removesuffix("()")
-    for word in re.split(_APART, line):
+    for word in line.split():
         bare = word.strip(_AROUND).removesuffix("'s").removesuffix("’s")
-        if not re.search(_WORD, bare) or re.fullmatch(_SMALL, bare) or bare.startswith("redacted:"):
+        if not re.search(r"\w", bare) or re.fullmatch(_SMALL, bare) or bare.startswith("redacted:"):
             continue
         if not re.fullmatch(_PROSE, bare) or re.search(_CODED, bare):
             bare = re.sub(r"(?::\d+){1,2}$", "", bare).lower()  # file.py:12 is a place in file.py

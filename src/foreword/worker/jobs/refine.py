@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("foreword")
 
 DAY = 86_400.0  # seconds
-UNREFINED = "summaries stay as they are made without a model"
 TRIAL = 'Answer with the JSON object {"word": "walrus"}.'
 TRIAL_SYSTEM = "You answer with one JSON object and nothing else."
 
@@ -81,11 +80,11 @@ class RefineJob:
         """
         if not self.on:
             return False
-        before = self._dropped
+        dropped = self._dropped
 
         def work() -> None:
             refined = self._refined(session, draft, excerpts=excerpts, trusts=trusts)
-            if before == self._dropped and not self._runner.closing:
+            if dropped == self._dropped and not self._runner.closing:
                 then(refined)
 
         self._waiting[session] = work
@@ -105,19 +104,17 @@ class RefineJob:
             "problem": f"{self._problem}; {self._problem.hint}" if self._problem else "",
         }
 
-    def spendings(self, *, limit: int) -> list[dict[str, Any]]:
-        return [vars(each) for each in self._services.store.stats.model_calls(0.0, limit)]
-
     def attempt(self) -> dict[str, Any]:
         """Call the model once; return what the call cost, or what is wrong."""
         if self._problem is not None:
             self._chosen = ()  # what was wrong may have been fixed: a key in its file, for example
             self.configure(self._settings, self._environ)
         model, began = self._model, self._services.now()
-        if model is None:
-            wrong = self._problem or ModelError("no model is chosen", hint="docs/model.md explains how to turn one on")
-            return {"ok": False, "error": str(wrong), "hint": wrong.hint}
         try:
+            if model is None:
+                raise self._problem or ModelError(
+                    "no model is chosen", hint="docs/model.md explains how to turn one on"
+                )
             answer = self._call(model, TRIAL, system=TRIAL_SYSTEM, most_tokens=200, purpose="try")
         except ModelError as exc:
             return {"ok": False, "error": str(exc), "hint": exc.hint}
@@ -140,29 +137,23 @@ class RefineJob:
     def _run(self) -> None:
         while self._waiting and not self._runner.closing:
             try:
-                work = self._waiting.pop(next(iter(self._waiting)))
+                self._waiting.pop(next(iter(self._waiting)))()
             except (KeyError, StopIteration, RuntimeError):  # dropped, or another one came, in this moment
                 continue
-            try:
-                work()
             except Exception:
                 log.exception("the refined summary of a session was not kept")
 
-    def _refined(
-        self, session: str, draft: Sequence[str], *, excerpts: Sequence[str], trusts: Sequence[str]
-    ) -> Refined | None:
+    def _refined(self, session: str, draft: Sequence[str], **inputs: Sequence[str]) -> Refined | None:
         if (model := self._model) is None:
             return None
         from foreword.llm.refine import MOST_OUT, SYSTEM, refine
 
         def complete(prompt: str) -> dict[str, Any]:
-            return self._call(
-                model, prompt, system=SYSTEM, most_tokens=MOST_OUT, purpose="refine", session=session
-            ).data
+            about = {"system": SYSTEM, "most_tokens": MOST_OUT, "purpose": "refine", "session": session}
+            return self._call(model, prompt, **about).data
 
-        fence = secrets.token_hex(8)
         try:
-            return refine(complete, draft, model=model.name, excerpts=excerpts, trusts=trusts, fence=fence)
+            return refine(complete, draft, model=model.name, fence=secrets.token_hex(8), **inputs)
         except ForewordError as exc:  # also where the store fails: a call that cannot be counted is not made
             if model is self._model:  # else it was cancelled because another was chosen
                 self._report(exc)
@@ -176,4 +167,4 @@ class RefineJob:
 
     def _report(self, exc: ForewordError) -> None:
         if not self._runner.closing:
-            self._services.report("model", f"{exc}; {UNREFINED}; {exc.hint}")
+            self._services.report("model", f"{exc}; summaries stay as they are made without a model; {exc.hint}")
