@@ -1,16 +1,13 @@
-"""A real embeddings endpoint on loopback that behaves, or misbehaves, as a test tells it."""
+"""A real endpoint on loopback that behaves, or misbehaves, as a test tells it."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-
-DIM = 16
 
 Answer = Callable[["Asked"], None]
 
@@ -44,11 +41,8 @@ class Endpoint:
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}/v1"
         self.requests: list[tuple[str, dict[str, str], dict[str, Any]]] = []
-        self.answer: Answer = well
+        self.answer: Answer = says(b"{}")
         self.closing = threading.Event()
-
-    def texts(self) -> list[str]:
-        return [text for _, _, told in self.requests for text in told["input"]]
 
 
 @contextmanager
@@ -64,26 +58,6 @@ def listening() -> Iterator[Endpoint]:
         server.endpoint.closing.set()  # type: ignore[attr-defined]
         server.shutdown()
         server.server_close()
-
-
-def vector_of(text: str, *, dim: int = DIM) -> list[float]:
-    """The same text always means the same, and words that begin alike mean much the same."""
-    total = [0.0] * dim
-    for word in text.lower().split():
-        digest = hashlib.blake2b(word[:3].encode(), digest_size=dim).digest()
-        total = [old + each - 127.5 for old, each in zip(total, digest, strict=True)]
-    return total
-
-
-def body_of(texts: list[str], *, dim: int = DIM) -> bytes:
-    data = [
-        {"object": "embedding", "index": at, "embedding": vector_of(text, dim=dim)} for at, text in enumerate(texts)
-    ]
-    return json.dumps({"object": "list", "data": data[::-1], "model": "m"}).encode()
-
-
-def well(asked: Asked) -> None:
-    asked.send(200, body_of(asked.told["input"]))
 
 
 def status(code: int, **headers: str) -> Answer:
@@ -110,8 +84,3 @@ def drips(asked: Asked) -> None:
     asked.end_headers()
     while not asked.server.endpoint.closing.wait(0.05):
         asked.wfile.write(b" ")
-
-
-def refuses(word: str) -> Answer:
-    """Refuses a request with this word in it, as endpoints do with a text that is too long."""
-    return lambda asked: asked.send(400, b"{}") if any(word in text for text in asked.told["input"]) else well(asked)

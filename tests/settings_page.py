@@ -58,15 +58,9 @@ With embeddings a search may find what shares no word with it. They are off, and
 
 ```sh
 foreword config set embeddings local     # a table on this disk; nothing leaves the machine
-
-foreword config set embeddings remote    # or an endpoint of yours: memories and prompts go there, redacted
-foreword config set embeddings_url http://127.0.0.1:11434/v1
-foreword config set embeddings_model all-minilm
-foreword config set embeddings_key_env OPENAI_API_KEY    # the variable's name, if it needs a key; never the key
 ```
 
-Memories from before are embedded in the background. A prompt waits a quarter of its deadline for an endpoint, then goes
-without; an endpoint that fails is not asked for a minute, and search by words works meanwhile.
+Memories from before are embedded in the background.
 
 ## Model
 

@@ -27,7 +27,6 @@ TOKENIZERS = ("auto", *models.TOKENIZERS)
 FORMS = {
     "address": (r"https?://[^\s@?#]+", "an http or https address, without a name, key or query in it"),
     "model": (r"[\w./:-]{1,128}", "a model's name"),
-    "variable": (r"[A-Z_][A-Z0-9_]{0,63}", "the name of an environment variable, in capitals"),
     "key_source": (r"[A-Z_][A-Z0-9_]{0,63}|~?/\S{1,255}", "the name of an environment variable, or the path of a file"),
 }
 _SWITCHES = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
@@ -112,13 +111,8 @@ class Settings:
     )
     hints: bool = _setting(True, "Give hints before commands that failed before, and after failures with a known fix.")
     agent_notes: bool = _setting(False, "Ask the agent for its own notes after substantial work, once a session.")
-    # Off: they help a little and weigh 146 MB (docs/log.md). Nothing leaves the machine unless it is `remote`.
-    embeddings: str = _choice(
-        "Search by embeddings too: of this machine, or of your endpoint.", "off", "local", "remote"
-    )
-    embeddings_url: str = _setting("", "The OpenAI-compatible endpoint of remote embeddings.", kind="address")
-    embeddings_model: str = _setting("", "The model that the endpoint uses.", kind="model")
-    embeddings_key_env: str = _setting("", "The variable of the worker that holds the endpoint's key.", kind="variable")
+    # Off: they help a little and weigh 146 MB (docs/log.md). Nothing leaves the machine.
+    embeddings: str = _choice("Search with embeddings too, from a table on this machine.", "off", "local")
     # Off, and nothing of it is imported. A session costs some 4,000 tokens: the cap is a dozen sessions a day.
     model_provider: str = _choice("Let a model of yours improve summaries.", "off", "anthropic", "openai")
     model_name: str = _setting("", "The name of the model.", kind="model")

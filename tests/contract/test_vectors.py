@@ -8,9 +8,9 @@ import apsw
 import numpy as np
 import pytest
 
-from foreword.llm.embeddings import empty_vector, quantize
 from foreword.models import Memory, Query, Vector
 from foreword.store import Store
+from foreword.worker.embeddings import quantize
 
 DIM = 16
 
@@ -51,7 +51,7 @@ def test_the_nearest_of_the_scope_are_found_at_once(make_store):
     store = make_store()
     store.memories.put([a_memory("walrus")], vectors=[pointing(1)])
     assert near(store, None) == []
-    assert near(store, empty_vector("m")) == []
+    assert near(store, Vector("m", 0.0, b"")) == []
     # Projects stay apart and their scopes come together.
     store = make_store()
     given = [
@@ -140,7 +140,7 @@ def test_what_lacks_a_vector_is_given_one(make_store):
     assert store.memories.add_vectors(lacking, [pointing(2), pointing(1)]) == 2
     assert near(store, pointing(2)) == ["t2"]
     assert [memory.title for memory in store.memories.without_vectors("m")] == ["t0"]
-    store.memories.add_vectors(store.memories.without_vectors("m"), [empty_vector("m")])
+    store.memories.add_vectors(store.memories.without_vectors("m"), [Vector("m", 0.0, b"")])
     assert store.memories.without_vectors("m") == store.memories.without_vectors("m") == ()
     store.memories.put([a_memory("later")])
     assert [memory.title for memory in store.memories.without_vectors("m")] == ["later"]

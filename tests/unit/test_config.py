@@ -26,7 +26,6 @@ ROOT = Path(__file__).parents[2]
 FORMED = {
     "address": ("", "http://127.0.0.1:11434/v1", "https://a.example/v1/embeddings"),
     "model": ("", "nomic-embed-text:v1.5", "BAAI/bge-m3"),
-    "variable": ("", "OPENAI_API_KEY"),
     "key_source": ("", "ANTHROPIC_API_KEY", "~/.keys/anthropic", "/run/keys/model"),
 }
 DEFAULTS = {setting.name: setting.default for setting in SETTINGS}
@@ -89,11 +88,11 @@ class TestTable:
     @table(
         ("name", "given"),
         [
-            ("embeddings_key_env", "sk-abcdefghijklmnop"),
-            ("embeddings_key_env", "ghp_abcdefghijklmnop"),
-            ("embeddings_url", "https://me:secret@a.example/v1"),
-            ("embeddings_url", "https://a.example/v1?key=secret"),
-            ("embeddings_url", "file:///etc/passwd"),
+            ("model_key_env", "sk-abcdefghijklmnop"),
+            ("model_key_env", "ghp_abcdefghijklmnop"),
+            ("model_url", "https://me:secret@a.example/v1"),
+            ("model_url", "https://a.example/v1?key=secret"),
+            ("model_url", "file:///etc/passwd"),
         ],
     )
     def test_a_key_in_the_place_of_its_name_is_refused_and_not_repeated(self, home, name, given):

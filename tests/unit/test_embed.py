@@ -12,30 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from foreword.config import load
-from foreword.errors import EmbedError
 from foreword.hook.build import interpreter
-from foreword.llm.embeddings import (
-    BODY_CHARS,
-    NAMES_CHARS,
-    PROMPT_CHARS,
-    TITLE_CHARS,
-    Local,
-    choose_embedder,
-    quantize,
-    text_of,
-    text_of_prompt,
-)
 from foreword.models import Memory, Vector
-from foreword.paths import Home
-from tests.tables import table
+from foreword.worker.embeddings import BODY_CHARS, NAMES_CHARS, TITLE_CHARS, WordTable, quantize, text_of
 
 SRC = Path(__file__).parents[2] / "src"
 
 
 @pytest.fixture(scope="module")
-def local() -> Local:
-    return Local()
+def local() -> WordTable:
+    return WordTable()
 
 
 def cosine(one: Vector, two: Vector) -> float:
@@ -66,7 +52,7 @@ def test_whole_numbers_keep_the_angle_between_any_two_vectors(rows):
 # -- which text -------------------------------------------------------------------------------------------------------
 
 
-def test_texts_are_bounded_and_settings_choose():
+def test_texts_are_bounded():
     # A memory is embedded with its words and the parts of its names.
     text = text_of(
         Memory(
@@ -82,15 +68,6 @@ def test_texts_are_bounded_and_settings_choose():
     # No text is longer than a model reads.
     huge = Memory("note", "t" * 10**6, body="b" * 10**6, files=tuple(f"a/b{n}.py" for n in range(10**4)))
     assert len(text_of(huge)) <= TITLE_CHARS + BODY_CHARS + NAMES_CHARS + 2
-    asked = text_of_prompt("why " + "x" * 10**6 + " fails")
-    assert len(asked) <= PROMPT_CHARS + 1
-    assert asked.startswith("why") and asked.endswith("fails")  # noqa: PT018 - one promise
-    # Meaning is off unless the user turned it on.
-    assert chosen_with() is None
-    # The table or the endpoint is what the settings name.
-    assert chosen_with(embeddings="local").at_once
-    remote = chosen_with(embeddings="remote", embeddings_url="http://127.0.0.1:9/v1", embeddings_model="all-minilm")
-    assert (remote.name, remote.dim, remote.at_once) == ("remote:all-minilm", 0, False)
 
 
 # -- the table on this disk -------------------------------------------------------------------------------------------
@@ -99,19 +76,19 @@ def test_texts_are_bounded_and_settings_choose():
 def test_the_local_table_knows_what_is_related(local):
     # The same text means the same and a related one is nearer than another.
     texts = ["the user cannot log in", "fix authentication failure at sign-in", "bake bread with rye flour"]
-    asked, related, other = local.embed(texts, seconds=1)
-    assert local.embed(texts[:1], seconds=1) == (asked,)
+    asked, related, other = local.embed(texts)
+    assert local.embed(texts[:1]) == (asked,)
     assert cosine(asked, related) > cosine(asked, other) + 0.1
     assert {len(each.data) for each in (asked, related, other)} == {local.dim}
     # An empty text means nothing.
-    empty, word = local.embed(["", "word"], seconds=1)
+    empty, word = local.embed(["", "word"])
     assert (empty.data, len(word.data)) == (b"", local.dim)
 
 
 @settings(deadline=None, max_examples=50)
 @given(texts=st.lists(st.text(max_size=80) | st.text(alphabet="\ud800\udfff\0 a", max_size=5), max_size=4))
 def test_any_text_gets_a_vector_or_none(local, texts):
-    got = local.embed(texts, seconds=1)
+    got = local.embed(texts)
     assert [each.model for each in got] == [local.name] * len(texts)
     assert all(len(each.data) in (0, local.dim) for each in got)
 
@@ -121,47 +98,19 @@ def test_the_table_asks_nobody():
     program = """
 import sys
 sys.addaudithook(lambda event, _: event.startswith(("socket.", "subprocess.", "os.posix_spawn")) and sys.exit(event))
-from foreword.llm.embeddings import Local
-assert Local().embed(["a prompt"], seconds=1)[0].data
+from foreword.worker.embeddings import WordTable
+assert WordTable().embed(["a prompt"])[0].data
 assert "wordllama" not in sys.modules, "its own code looks for downloads"
 """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, timeout=60)
     assert (ended.returncode, ended.stderr) == (0, b"")
 
 
-# -- what the settings choose -----------------------------------------------------------------------------------------
-
-
-def chosen_with(**environ: str):
-    given = {f"FOREWORD_{name.upper()}": text for name, text in environ.items()}
-    return choose_embedder(load(Home(Path("/nowhere")), given).settings, environ)
-
-
-@table(
-    ("given", "told"),
-    [
-        ({}, "embeddings_url"),
-        ({"embeddings_url": "http://127.0.0.1/v1"}, "embeddings_model"),
-        ({"embeddings_url": "http://[::1/v1", "embeddings_model": "m"}, "no address"),
-        ({"embeddings_url": "http://h:99999/v1", "embeddings_model": "m"}, "no address"),
-        ({"embeddings_url": "https://h/v1", "embeddings_model": "m", "embeddings_key_env": "ABSENT"}, "ABSENT"),
-        (
-            {"embeddings_url": "http://h/v1", "embeddings_model": "m", "embeddings_key_env": "KEY", "KEY": "k"},
-            "in the open",
-        ),
-    ],
-)
-def test_an_endpoint_that_cannot_be_used_is_told_with_the_way_out(given, told):
-    with pytest.raises(EmbedError, match=told) as refused:
-        chosen_with(embeddings="remote", **given)
-    assert refused.value.hint
-
-
 def test_without_the_extra_the_error_is_its_install_line():
     program = (
         f"import sys; sys.path.insert(0, {str(SRC)!r})\nfrom foreword.errors import EmbedError\n"
-        "from foreword.llm.embeddings import Local\n"
-        "try:\n    Local()\nexcept EmbedError as exc:\n    print(exc.hint)"
+        "from foreword.worker.embeddings import WordTable\n"
+        "try:\n    WordTable()\nexcept EmbedError as exc:\n    print(exc.hint)"
     )
     ended = subprocess.run([interpreter(), "-I", "-S", "-c", program], capture_output=True, check=False, timeout=60)
     assert (ended.stdout, ended.stderr) == (b"pip install 'foreword[embeddings]'\n", b"")

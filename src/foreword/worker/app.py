@@ -105,7 +105,7 @@ class App:
     def reload(self) -> None:
         """Read the settings again, and let everything follow them."""
         self.services.reload()
-        self.embeddings.configure(self.settings, os.environ)
+        self.embeddings.configure(self.settings)
         self.refine.configure(self.settings, os.environ)
 
     def tick(self) -> None:

@@ -39,7 +39,6 @@ from foreword.worker.working_set import WorkingSet
 MOST_RESULTS = 200
 MOST_TURNS = 300  # of a project, which tell its likely files
 MOST_PROJECTS = 20  # whose turns are kept at hand
-SEARCH_SECONDS = 2.0  # somebody who searches waits so long for the vector of the question
 LOCKS = 32  # sessions that share a lock wait for each other some milliseconds
 MOST_EXPLAINED = 500  # answers whose rejected memories are kept for `explain`; a busy day
 MOST_REJECTED = 5  # memories of each
@@ -191,9 +190,7 @@ class ContextBuilder:
                 began=lambda: store.injections.start_given(session),
                 history=lambda: self._turns_of(trigger.project),
             ),
-            vector=self._embeddings.embed_prompt(
-                trigger.prompt, seconds=deadline / 1000 / 4
-            ),  # half of the time to build
+            vector=self._embeddings.embed_prompt(trigger.prompt),
             expired=lambda: time.perf_counter() > until,
         )
 
@@ -255,7 +252,7 @@ class ContextBuilder:
             limit=max(most, POOL),
             most_terms=self._services.settings.terms_max,
             postings=self._services.settings.postings_budget,
-            vector=self._embeddings.embed_prompt(q, seconds=SEARCH_SECONDS),
+            vector=self._embeddings.embed_prompt(q),
         )
         if q.strip() and not query.terms:
             return SearchResult((), ("only words that are everywhere: name a thing, a file or a function",))
