@@ -49,14 +49,14 @@ def test_every_language_tells_caller_and_called(name: str):
 
 
 def test_calls_are_matched_by_name():
-    # A method is called on something and a function by its bare name.
     calls = graph(
         a_py="class Store:\n    def save(self): self.write()\n    def write(self): pass\n",
-        b_py="def save(): pass\ndef one(): save()\ndef two(store): store.save()\n",
+        b_py="def one(): save()\ndef two(store): store.save()\n",
+        c_py="def save(): pass\n",
     )
     (method,) = calls.named("Store.save")
     assert {each.function for each in calls.named("save")} == {"Store.save", "save"}
-    assert [call.caller.function for call in calls.callers(method)] == ["two"]
+    assert [call.caller.function for call in calls.callers(method)] == ["one", "two"]
     assert [found[0].function for _, found in calls.called(method)] == ["Store.write"]
     ((call, several),) = calls.called(*calls.named("two"))
     assert (call.name, len(several)) == ("save", 2)

@@ -221,20 +221,16 @@ def test_a_source_that_fails_does_not_keep_the_others(bench: Bench):
     assert "no such thing" in bench.services.problems[0]
 
 
-def test_a_store_that_cannot_be_written_is_tried_again(bench: Bench, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "RETRY", 0.01)
-    works, failing = bench.store.put_import, iter(range(3))
+def test_a_store_that_cannot_be_written_ends_the_import_and_is_told(bench: Bench, monkeypatch: pytest.MonkeyPatch):
+    def fails(*_: Any, **__: Any) -> Any:
+        raise StoreError("the disk is full", hint="make room")
 
-    def bring(*given: Any, **more: Any) -> Any:
-        if next(failing, None) is not None:
-            raise StoreError("the disk is full", hint="make room")
-        return works(*given, **more)
-
-    monkeypatch.setattr(bench.store, "put_import", bring)
+    monkeypatch.setattr(bench.store, "put_import", fails)
     bench.give("a", batch("x"))
-    told = bench.run("a")
-    assert (told["state"], bench.titles()) == ("done", ["x"])
-    assert "disk is full" in told["sources"][0]["problems"][0]
+    status = bench.run("a")
+    assert status["state"] == "failed"
+    assert "disk is full" in status["sources"][0]["problems"][0]
+    assert "disk is full" in bench.services.problems[0]
 
 
 def test_it_waits_while_somebody_is_answered_but_not_for_ever(bench: Bench, monkeypatch: pytest.MonkeyPatch):

@@ -15,8 +15,6 @@ from foreword.errors import BadRequest, NotFound
 
 MOST_FILES = 10_000
 SECONDS = 30.0
-# Where a method of the same class may be called without saying whose it is.
-IMPLICIT = frozenset({"java", "c#", "c++", "ruby", "kotlin", "swift", "scala", "groovy", "dart"})
 LIST = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", ".")
 
 
@@ -37,7 +35,6 @@ class Call:
     caller: Place
     name: str
     line: int
-    on: str  # what stands in front of the name: `self`, any other thing, or nothing
 
 
 class Calls:
@@ -67,7 +64,7 @@ class Calls:
             line = bisect_left(breaks, node.start_byte) + 1
             around = [each for each in found if each.line <= line <= each.end_line]
             caller = _place(file, max(around, key=lambda each: each.line)) if around else Place(file, "", 1)
-            self.calls.append(Call(caller, name, line, _on(source, node.start_byte, language=language)))
+            self.calls.append(Call(caller, name, line))
 
     def named(self, name: str) -> tuple[Place, ...]:
         """Return the definitions of *name*, which may be qualified; NotFound with near names where there are none."""
@@ -83,13 +80,8 @@ class Calls:
 
     def callers(self, place: Place) -> list[Call]:
         """Return the calls that may be of *place*, one for each caller."""
-        owner, _, name = place.function.rpartition(".")
-        # A method is not meant by a bare name, and one of another class not by `self`.
-        found = [
-            call
-            for call in self.calls
-            if call.name == name and (call.caller.file == place.file or not owner or call.on == "other")
-        ]
+        name = place.function.rpartition(".")[2]
+        found = [call for call in self.calls if call.name == name]
         return list({call.caller: call for call in reversed(found)}.values())[::-1]
 
     def called(self, place: Place) -> list[tuple[Call, list[Place]]]:
@@ -98,12 +90,9 @@ class Calls:
         for call in self.calls:
             if (call.caller.file, call.caller.function) != (place.file, place.function):
                 continue
-            known = self.defined.get(call.name, [])
-            if call.on != "other":
+            if known := self.defined.get(call.name):
                 beside = [each for each in known if each.file == place.file]
-                known = beside or [each for each in known if call.on == "self" or each.function == call.name]
-            if known:
-                found.setdefault(call.name, (call, known))
+                found.setdefault(call.name, (call, beside or known))
         return list(found.values())
 
 
@@ -148,16 +137,6 @@ def _listed(root: str) -> Iterator[str]:
     for folder, below, files in os.walk(root):
         below[:] = sorted(name for name in below if name[0] != "." and name not in git.ELSEWHERE)
         yield from (os.path.relpath(os.path.join(folder, name), root) for name in files)
-
-
-def _on(source: bytes, at: int, *, language: str) -> str:
-    """Return what a name at a place is called on."""
-    front = source[max(0, at - 12) : at].rstrip()
-    if front.endswith((b"self.", b"this.", b"this->", b"self::", b"cls.")):
-        return "self"
-    if front.endswith((b".", b"->", b"::", b"?.")):
-        return "other"
-    return "self" if language in IMPLICIT else ""
 
 
 def _place(file: str, one: Definition) -> Place:

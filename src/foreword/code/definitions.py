@@ -19,12 +19,6 @@ LONGEST_NAME = 100
 PARTS = 4  # of a qualified name, the innermost
 
 _CALLABLE = ("function", "method", "macro")
-# Children at which the header of a definition ends, where the grammar has no field for the body.
-_CODE = frozenset(
-    "function_body class_body enum_class_body protocol_body template_body enum_body"  # noqa: SIM905 - read as a list
-    " field_initializer_list constructor_initializer".split()
-)
-_FUNCTIONS = ("arrow_function", "function_expression", "generator_function", "anonymous_function")
 _NAMING_FIELDS = ("name", "left", "key", "property", "type")  # `left` of an assignment, `type` of a Rust impl
 _IN_OBJECTS = ("pair", "method_definition", "field")  # nothing, unless what holds them has a name
 _NOT_NAMES = ("module", "exports", "prototype", "this", "self", "globalThis", "window")
@@ -132,12 +126,8 @@ def _definition(
     at = name.start_byte if name else node.start_byte
     qualified = ".".join(scope.parts)
     header = _header(node, name, code)
-    if kind in _CALLABLE:
-        header = header if header[:1] in ("(", "[", "<") else f"() {header}".rstrip()
-        signature = f"{qualified}{header}"
-    else:
-        gap = " " if header and name and code[name.end_byte : name.end_byte + 1].isspace() else ""
-        signature = f"{kind} {qualified}{gap}{header}"
+    gap = " " if header and name and code[name.end_byte : name.end_byte + 1].isspace() else ""
+    signature = f"{'' if kind in _CALLABLE else f'{kind} '}{qualified}{gap}{header}"
     return Definition(
         name=scope.parts[-1],
         qualified=qualified,
@@ -198,37 +188,14 @@ def _plain(text: str) -> str:
 
 
 def _header(node: Node, name: Node | None, code: bytes) -> str:
-    """Return what stands between the name of a definition and its code, on one line."""
-    if node.type in ("type_definition", "macro_definition"):
-        return ""
+    """Return what follows the name of a definition up to its body, or up to the end of the line."""
     start = name.end_byte if name else node.start_byte
-    function = _function_in(node)
-    if function is not None:
-        node, start = function, function.start_byte
-    body = node.child_by_field_name({"type_spec": "type", "preproc_function_def": "value"}.get(node.type, "body"))
-    ends = [child.start_byte for child in node.children[:40] if child.type in _CODE]
-    end = min([*ends, body.start_byte if body else node.end_byte])
-    line = " ".join(_slice(code, start, end).split())
-    if function is not None or name is None:
-        line = re.sub(r"^(export default |async |function\b ?\*? ?|fn\b|init\b)+", "", line)
-        line = re.sub(r" ?=> ?$", "", line)
-        line = line if line[:1] in ("(", "<") else f"({line})"
-    line = re.sub(r"^= ?class\b ?", "", line)
-    line = re.sub(r"([\s:={;]|\bend$)+$", "", line)
+    body = node.child_by_field_name({"type_spec": "type"}.get(node.type, "body"))
+    end = body.start_byte if body else code.find(b"\n", start) % (len(code) + 1)
+    line = " ".join(_slice(code, start, min(end, node.end_byte)).split())
+    line = re.sub(r"(=>.*|\{[^()]*|\bend)$", "", line).rstrip(" :={;")
+    line = line if name else line[line.find("(") :]  # `init(…)`, `export default (…) => …`
     return line.replace("( ", "(").replace(", )", ")").replace(",)", ")").replace(" )", ")")
-
-
-def _function_in(node: Node) -> Node | None:
-    """Return the function without a name that *node* gives a name to."""
-    held = node.child_by_field_name("value") or node.child_by_field_name("right")
-    if node.type == "assignment_statement" and node.named_child_count:  # Lua
-        last = node.named_child(node.named_child_count - 1)
-        held = last.child_by_field_name("value") if last is not None and last.type == "expression_list" else last
-    if held is not None and held.type == "call_expression":  # memo(function (props) { … })
-        arguments = held.child_by_field_name("arguments")
-        held = arguments.named_child(0) if arguments else None
-    is_lua = held is not None and held.type == "function_definition" and node.type in ("assignment_statement", "field")
-    return held if held is not None and (held.type in _FUNCTIONS or is_lua) else None
 
 
 def _slice(code: bytes | bytearray, start: int, end: int) -> str:

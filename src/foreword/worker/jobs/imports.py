@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from foreword.audit import said_again
-from foreword.errors import ForewordError, StoreError
+from foreword.errors import ForewordError
 from foreword.extract.merge import merge
 from foreword.importers import Batch, Source, find, refuse_where_off, safe
 from foreword.models import Change, Link, Memory, Project, Session
@@ -30,7 +30,6 @@ log = logging.getLogger("foreword")
 Row = TypeVar("Row", Memory, Change, Session)
 
 ROWS = 25  # memories in one commit: some 10 ms in which nobody else can write
-RETRY, TRIES = 5.0, 120  # seconds until a store that cannot be written is tried again; after 10 minutes it is given up
 MOST_PROBLEMS = 50  # sentences kept of one source
 UNSENT_SECONDS = 60.0  # that a transcript may go on after the last event of its session: clocks differ a little
 
@@ -166,20 +165,10 @@ class ImportJob:
             rows = fresh[start : start + ROWS]
             is_last = start + ROWS >= len(fresh)  # what points at others comes when they are there
             more: dict[str, Any] = {"links": links, "changes": changes, "session": session} if is_last else {}
-            kept = self._write(rows, run, **more)
+            kept = self._services.store.put_import(rows, **more, at=time.time())
             run.kept += len(kept)
             run.forgotten += len(rows) - len(kept)
             run.kinds.update(memory.kind for memory in kept)
-
-    def _write(self, rows: Sequence[Memory], run: SourceRun, **more: Any) -> tuple[Memory, ...]:
-        """Store rows and return what was kept; a store that cannot be written is tried again for ten minutes."""
-        for _ in range(TRIES):
-            try:
-                return self._services.store.put_import(rows, **more, at=time.time())
-            except StoreError as exc:
-                run.complain(f"{exc}; it is tried again")
-                self._runner.sleep(RETRY)
-        raise StoreError("the store cannot be written", hint="run `foreword doctor`, then import again")
 
     # -- what may be imported -----------------------------------------------------------------------------------
     def _allowed(self, request: ImportRequest) -> Project:
