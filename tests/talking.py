@@ -9,10 +9,8 @@ from tests.endpoint import Answer, Asked
 
 FULL = {
     "title": "Waiting list added",
-    "request": "A waiting list for full evenings",
     "done": "Added the table and offer_slot() in rooms/waiting.py",
     "learned": ["The clocks go back in October"],
-    "decisions": [{"what": "Keep it in SQLite", "why": "one writer"}],
     "next": ["Send the offer by mail"],
 }
 

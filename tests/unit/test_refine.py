@@ -47,8 +47,7 @@ def refined(draft=DRAFT, *, excerpts=(), trusts=("agent",), **answer) -> Refined
 
 
 def texts(got: Refined) -> list[str]:
-    decided = [text for each in got.decisions for text in each]
-    return [got.title, got.request, got.done, *got.learned, *decided, *got.next]
+    return [got.title, got.done, *got.learned, *got.next]
 
 
 def test_a_good_answer_is_kept_and_nothing_else_has_a_place():
@@ -56,10 +55,8 @@ def test_a_good_answer_is_kept_and_nothing_else_has_a_place():
     got = refined(**FULL, excerpts=["in October the clocks go back"])
     assert got == Refined(
         title=FULL["title"],
-        request=FULL["request"],
         done=FULL["done"],
         learned=tuple(FULL["learned"]),
-        decisions=(("Keep it in SQLite", "one writer"),),
         next=tuple(FULL["next"]),
         source="model:f-1",
         trust="agent",
@@ -73,11 +70,11 @@ def test_a_good_answer_is_kept_and_nothing_else_has_a_place():
 
 
 @table(
-    "answer", [{"title": 5}, {"title": "x" * 10_000}, {"learned": "ab"}, {"learned": [["a"], {}]}, {"decisions": ["a"]}]
+    "answer", [{"title": 5}, {"title": "x" * 10_000}, {"learned": "ab"}, {"learned": [["a"], {}]}, {"decisions": "a"}]
 )
 def test_what_is_not_of_the_form_is_left_out(answer):
     assert refined(**answer) is None
-    assert refined(**{"request": "Add a list", **answer}).request == "Add a list"
+    assert refined(**{"done": "Added a list", **answer}).done == "Added a list"
 
 
 @table(
@@ -159,8 +156,8 @@ MADE_UP = [
 
 @table("line", MADE_UP)
 def test_what_names_something_that_was_nowhere_is_dropped_alone(line):
-    got = refined(title="A title", learned=[line, "The list works"], next=[line], decisions=[{"what": line, "why": ""}])
-    assert (got.learned, got.next, got.decisions) == (("The list works",), (), ())
+    got = refined(title="A title", learned=[line, "The list works"], next=[line])
+    assert (got.learned, got.next) == (("The list works",), ())
     known = refined(learned=[line], excerpts=[f"it said: {line}. So."])
     assert known.learned == (line,)
 
@@ -182,9 +179,6 @@ def test_prose_about_what_was_read_is_kept(line):
 
 
 def test_what_comes_back_is_cut_redacted_and_true():
-    # A reason that is made up does not cost the decision.
-    got = refined(decisions=[{"what": "One SQLite file", "why": "see evil.example"}])
-    assert got.decisions == (("One SQLite file", ""),)
     # A long text ends at a word and lists end in time.
     got = refined(title="word " * 40, learned=[f"{each} item" for each in "abcdefghij"], next=["same", "same"])
     assert len(got.title) <= TITLE
@@ -207,19 +201,18 @@ def check(got: Refined | None) -> None:
         return
     assert got.trust in TRUSTS[1:]
     assert got.source.startswith("model:")
-    most = [TITLE, TEXT, TEXT]
+    most = [TITLE, TEXT]
     for text, limit in zip(texts(got), [*most, *[ITEM] * 99], strict=False):
         assert len(text) <= limit
         assert not invisible(text)
         assert text == redact(text)
-    assert max(len(got.learned), len(got.next), len(got.decisions)) <= ITEMS
+    assert max(len(got.learned), len(got.next)) <= ITEMS
 
 
 @given(st.text(max_size=400), st.lists(st.text(max_size=300), max_size=8))
 @example("a\x00b\x1b[31m\u202ec", ["\ud800", "\u200b\ufeff", "```\n# x"])
 def test_any_text_comes_out_plain_or_not_at_all(text, items):
-    answer = {"title": text[:300], "request": text, "done": text, "learned": items, "next": items}
-    answer["decisions"] = [{"what": each, "why": each} for each in items]
+    answer = {"title": text[:300], "done": text, "learned": items, "next": items}
     check(refined(excerpts=items, trusts=["user"], **answer))
 
 
@@ -273,8 +266,7 @@ def test_a_model_that_obeys_them_gets_nothing_through_but_plain_lines(shared):
     kept = 0
     for number, payload in enumerate(payloads(shared)):
         item = payload[: ITEM * 4]
-        answer = {"title": payload[: TITLE * 4], "request": payload[: TEXT * 4], "done": item, "learned": [item]}
-        answer |= {"next": [item], "decisions": [{"what": item, "why": item}]}
+        answer = {"title": payload[: TITLE * 4], "done": payload[: TEXT * 4], "learned": [item], "next": [item]}
         for excerpts in ((), (payload,))[: 1 if number % 4 else 2]:  # a quarter is read too, which is slower
             got = refined(excerpts=excerpts, trusts=["user", "tool"], **answer)
             check(got)
@@ -300,24 +292,11 @@ def test_a_draft_names_what_the_session_has():
     ]
 
 
-def better(title="", decisions=()) -> Refined:
-    return Refined(
-        title=title, request="", done=title, learned=(), decisions=decisions, next=(), source="m", trust="agent"
-    )
-
-
-def test_the_same_decision_of_a_session_in_two_projects_is_two_memories():
-    summaries = [
-        Memory(kind="summary", title="T", uid=f"sum:{key}:s", scope=f"project:{key}", project=key, session="s")
-        for key in ("a", "b")
-    ]
-    uids = {apply(summary, better(decisions=(("Use UTC", ""),)))[1].uid for summary in summaries}
-    assert len(uids) == 2
-
-
 def test_a_summary_that_is_refined_twice_keeps_what_came_without_a_model():
+    def better(title: str) -> Refined:
+        return Refined(title=title, done=title, learned=(), next=(), source="m", trust="agent")
+
     summary = Memory(kind="summary", title="Plain", uid="sum:a:s", detail={"done": ["plain"]})
-    (once,) = apply(summary, better("Better"))
-    (twice,) = apply(once, better("Better still"))
+    twice = apply(apply(summary, better("Better")), better("Better still"))
     assert (twice.title, twice.detail["done"]) == ("Better still", ["Better still"])
     assert twice.detail["without_model"] == {"title": "Plain", "done": ["plain"]}

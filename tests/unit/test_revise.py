@@ -80,21 +80,10 @@ def test_nobody_but_who_revises_changes_revised_words(kind, title, body, why):
 
 
 def test_a_model_leaves_a_revised_summary_alone():
-    refined = Refined(
-        title="Better",
-        request="",
-        done="",
-        learned=(),
-        decisions=(("Use UTC", ""),),
-        next=(),
-        source="model:m",
-        trust="agent",
-    )
+    refined = Refined(title="Better", done="", learned=(), next=(), source="model:m", trust="agent")
     summary = Memory("summary", "T", uid="sum:here:s", project="here", session="s", pinned=True, used=3)
-    assert [each.kind for each in apply(revised(summary, {"title": "mine"}, who="user"), refined)] == ["decision"]
-    better, decision = apply(summary, refined)
-    assert better.title == "Better"
-    assert (decision.pinned, decision.used) == (False, 0)
+    assert apply(revised(summary, {"title": "mine"}, who="user"), refined).title == "mine"
+    assert apply(summary, refined).title == "Better"
 
 
 def test_an_entry_of_the_log_names_what_it_is_about():

@@ -222,9 +222,7 @@ class ExtractionJob:
             if refined is not None:
                 store = self._services.store
                 (known,) = store.memories.get_by_uid([summary.uid]) or (summary,)
-                better = apply(known, refined)
-                before = {each.uid: each for each in store.memories.get_by_uid([each.uid for each in better])}
-                store.memories.put([said_again(before.get(each.uid, each), each) for each in better])
+                store.memories.put([said_again(known, apply(known, refined))])
 
         trusts = (*(each.trust for each in got.memories), "agent")
         draft = draft_of(got.memories)
