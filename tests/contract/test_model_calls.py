@@ -65,9 +65,9 @@ def test_calls_are_listed_newest_first_and_changed_by_their_number(store):
     [
         (Fake(), ("ok", 10, 5)),
         (Fake(used=(None, None)), ("ok", EXPECTED, MOST)),
-        (Fake(failure=NoAnswer("no", why="late", hint="", used=(None, None))), ("failed:late", EXPECTED, MOST)),
-        (Fake(failure=NoAnswer("no", why="not-json", hint="", used=(7, 9))), ("failed:not-json", 7, 9)),
-        (Fake(failure=NoAnswer("no", why="http-429", hint="", used=(0, 0))), ("failed:http-429", 0, 0)),
+        (Fake(failure=NoAnswer("no", why="late", used=(None, None))), ("failed:late", EXPECTED, MOST)),
+        (Fake(failure=NoAnswer("no", why="not-json", used=(7, 9))), ("failed:not-json", 7, 9)),
+        (Fake(failure=NoAnswer("no", why="http-429", used=(0, 0))), ("failed:http-429", 0, 0)),
         (Fake(failure=ZeroDivisionError()), (PENDING_CALL, EXPECTED, MOST)),
     ],
 )

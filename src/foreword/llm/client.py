@@ -1,7 +1,7 @@
-"""Send JSON to an endpoint of the user's choice, and ask a model there for a JSON object within the daily cap.
+"""Ask a model of the user's choice for a JSON object within the daily cap: Anthropic's API, or one like OpenAI's.
 
-Anthropic's API, or one like OpenAI's. No redirects, no proxies: texts go to the address that the user wrote, and
-nowhere else. A model has no tools: all it can do is answer.
+No redirects, no proxies: texts go to the address that the user wrote, and nowhere else. A model has no tools: all it
+can do is answer.
 """
 
 from __future__ import annotations
@@ -34,118 +34,8 @@ RETRY_AFTER = 0.5  # seconds between the two tries
 DAY = 86_400.0  # seconds; the cap is for any 24 hours, so that midnight and time zones double nothing
 MOST_TOKENS = 2_000_000  # of one call; no model reads more, and a higher figure is not believed
 MOST_ANSWER = 1024 * 1024  # bytes; the longest answer that we ask for is 10 KB
-MOST_COMPLAINT = 2_000  # bytes of a refusal that are read; never shown, because they may repeat what was sent
+MOST_COMPLAINT = 2_000  # bytes of a refusal that are read
 MOST_KEY = 4096  # bytes of a file with a key
-
-
-# ---- endpoints
-
-
-class Failed(Exception):
-    """A request that failed: why, in a word, and whether it may have been worked on (and paid)."""
-
-    def __init__(self, what: str, *, why: str, worked: bool = False, status: int = 0, complaint: str = "") -> None:
-        super().__init__(what)
-        self.why, self.worked, self.status, self.complaint = why, worked, status, complaint
-        self.passing = why in ("late", "away") or status == 429 or status >= 500  # the same may succeed later
-
-
-class BadAddress(ValueError):
-    """The address cannot be used; the message says why."""
-
-
-class Endpoint:
-    """One address and its running requests."""
-
-    def __init__(self, url: str, *, key: str = "") -> None:
-        try:
-            self._where = urlsplit(url)
-            host, port = self._where.hostname or "", self._where.port
-        except ValueError as exc:
-            raise BadAddress(f"is no address: {url}") from exc
-        if self._where.scheme not in ("http", "https") or not host or port == 0:
-            raise BadAddress(f"is no address: {url}")
-        if key and self._where.scheme == "http" and not _is_here(host):
-            raise BadAddress(f"would carry the key to {host} in the open; use an https address, or no key")
-        self.host, self.path = self._where.netloc, self._where.path.rstrip("/")
-        self._open: set[socket.socket] = set()
-        self._closed = False
-
-    def post(
-        self, path: str, request: object, *, headers: Mapping[str, str], seconds: float, most: int, tries: int = 1
-    ) -> Any:
-        """Send *request* and return the JSON of an answer of at most *most* bytes, within *seconds* a try."""
-        body = json.dumps(request).encode()
-        try:
-            return self._post(path, body, headers, seconds, most)
-        except Failed as failed:
-            if tries < 2 or not failed.passing or self._closed:
-                raise
-        time.sleep(RETRY_AFTER)
-        return self._post(path, body, headers, seconds, most)
-
-    def close(self) -> None:
-        """End the running requests; they fail at once."""
-        self._closed = True
-        for each in tuple(self._open):
-            _shut(each)
-
-    def _post(self, path: str, body: bytes, headers: Mapping[str, str], seconds: float, most: int) -> Any:
-        end = time.monotonic() + seconds
-        make = http.client.HTTPSConnection if self._where.scheme == "https" else http.client.HTTPConnection
-        connection = make(str(self._where.hostname), self._where.port, timeout=seconds)
-        sent = False
-        try:
-            connection.connect()
-            # The timeout above is for each read; a server that drips must not hold us longer than all of it.
-            cut = threading.Timer(max(0.0, end - time.monotonic()), _shut, (connection.sock,))
-            cut.daemon = True
-            self._open.add(connection.sock)
-            cut.start()
-            try:
-                if self._closed:
-                    raise ConnectionAbortedError
-                about = {"Content-Type": "application/json", "User-Agent": f"foreword/{__version__}"}
-                connection.request("POST", path, body, {**about, **headers})
-                sent = True
-                with connection.getresponse() as answer:
-                    data = answer.read(most + 1 if answer.status == 200 else MOST_COMPLAINT)
-            finally:
-                cut.cancel()
-                self._open.discard(connection.sock)
-            if time.monotonic() >= end:  # it was cut
-                raise TimeoutError
-        except (OSError, http.client.HTTPException) as exc:
-            if isinstance(exc, TimeoutError) or time.monotonic() >= end:
-                raise Failed("did not answer in time", why="late", worked=sent) from exc
-            raise Failed(f"cannot be reached ({type(exc).__name__})", why="away", worked=sent) from exc
-        finally:
-            connection.close()
-        if answer.status != 200:
-            complaint = data.decode("utf-8", "replace")
-            why = f"http-{answer.status}"
-            raise Failed(f"answers {answer.status}", why=why, status=answer.status, complaint=complaint)
-        if len(data) > most:
-            raise Failed(f"answered with more than {most:,} bytes", why="huge", worked=True)
-        try:
-            return json.loads(data)
-        except (ValueError, RecursionError) as exc:
-            raise Failed("answered with something that is no JSON", why="garbage", worked=True) from exc
-
-
-def _shut(connected: socket.socket) -> None:
-    with suppress(OSError):
-        connected.shutdown(socket.SHUT_RDWR)
-
-
-def _is_here(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-# ---- models
 
 
 @dataclass(frozen=True)
@@ -160,13 +50,17 @@ class Answer:
 class NoAnswer(ModelError):
     """A model did not answer with a JSON object; `used` are its tokens, (0, 0) where it did not work on it."""
 
-    def __init__(self, what: str, *, why: str, hint: str, used: tuple[int | None, int | None]) -> None:
+    def __init__(
+        self, what: str, *, why: str, used: tuple[int | None, int | None] = (None, None), complaint: str = ""
+    ) -> None:
+        self.passing = why in ("late", "away", "http-429") or why.startswith("http-5")  # the same may succeed later
+        hint = "the next session is tried again" if self.passing else "check `foreword config`, `model_…`"
         super().__init__(what, hint=hint)
-        self.why, self.used = why, used
+        self.why, self.used, self.complaint = why, used, complaint
 
 
 class Model:
-    """One model at one endpoint."""
+    """One model at one address, and its running request."""
 
     def __init__(self, provider: str, name: str, *, url: str = "", key: str = "") -> None:
         is_anthropic = provider == "anthropic"
@@ -180,23 +74,55 @@ class Model:
         if not is_anthropic and not url:
             raise ModelError("`model_provider = openai` needs `model_url`", hint=OLLAMA)
         try:
-            self._endpoint = Endpoint(url or ANTHROPIC_URL, key=key)
-        except BadAddress as exc:
-            hint = f"leave it out for {ANTHROPIC_URL}" if is_anthropic else OLLAMA
-            raise ModelError(f"`model_url` {exc}", hint=hint) from exc
-        self.provider, self.name, self.where = provider, name, self._endpoint.host
-        path = self._endpoint.path
+            self._url = urlsplit(url or ANTHROPIC_URL)
+            host = self._url.hostname if self._url.port != 0 else ""
+        except ValueError:
+            host = ""
+        if not host:
+            raise ModelError(f"`model_url` is no address: {url}", hint=f"{OLLAMA}; nothing for {ANTHROPIC_URL}")
+        if key and self._url.scheme == "http" and not _is_here(host):
+            hint = "use an https address, or no key"
+            raise ModelError(f"`model_url` would carry the key to {host} in the open", hint=hint)
+        self.provider, self.name, self.where = provider, name, self._url.netloc
+        path = self._url.path.rstrip("/")
+        self._headers = {"Content-Type": "application/json", "User-Agent": f"foreword/{__version__}"}
         if is_anthropic:
             self._path = f"{path.removesuffix('/v1')}/v1/messages"
-            self._headers = {"x-api-key": key, "anthropic-version": ANTHROPIC_VERSION}
+            self._headers |= {"x-api-key": key, "anthropic-version": ANTHROPIC_VERSION}
         else:
             self._path = f"{path.removesuffix('/chat/completions')}/chat/completions"
-            self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+            self._headers |= {"Authorization": f"Bearer {key}"} if key else {}
         self._limit = "max_tokens"  # OpenAI's newer models take only the longer word, most others only this one
+        self._open: set[socket.socket] = set()
+        self._closed = False
 
     def complete(self, prompt: str, *, system: str, most_tokens: int, seconds: float) -> Answer:
-        """Return the object that the model answers with, or raise NoAnswer."""
-        answer = self._post(prompt, system, most_tokens, seconds)
+        """Return the object that the model answers with, or raise NoAnswer; what may pass is tried once more."""
+        try:
+            return self._ask(prompt, system, most_tokens, seconds)
+        except NoAnswer as exc:
+            if self._limit == "max_tokens" and "max_completion_tokens" in exc.complaint:
+                self._limit = "max_completion_tokens"
+            elif not exc.passing or self._closed:
+                raise
+            else:
+                time.sleep(RETRY_AFTER)
+        return self._ask(prompt, system, most_tokens, seconds)
+
+    def close(self) -> None:
+        """End a running request; it fails at once."""
+        self._closed = True
+        for each in tuple(self._open):
+            _shut(each)
+
+    def _ask(self, prompt: str, system: str, most_tokens: int, seconds: float) -> Answer:
+        user = {"role": "user", "content": prompt}
+        request: dict[str, Any] = {"model": self.name, self._limit: most_tokens, "messages": [user]}
+        if self.provider == "anthropic":
+            request["system"] = system
+        else:
+            request["messages"] = [{"role": "system", "content": system}, user]
+        answer = self._post(json.dumps(request).encode(), seconds)
         used = _usage(answer)
         try:
             if self.provider == "anthropic":
@@ -209,32 +135,61 @@ class Model:
                 return Answer(data, *used)
         except (TypeError, KeyError, IndexError, AttributeError, ValueError, RecursionError):
             pass
-        hint = "try another model, or `foreword config set model_provider off`"
-        message = f"the model at {self.where} did not answer with a JSON object"
-        raise NoAnswer(message, why="not-json", hint=hint, used=used)
+        raise NoAnswer(f"the model at {self.where} did not answer with a JSON object", why="not-json", used=used)
 
-    def close(self) -> None:
-        """End a running request; it fails at once."""
-        self._endpoint.close()
-
-    def _post(self, prompt: str, system: str, most_tokens: int, seconds: float) -> Any:
-        user = {"role": "user", "content": prompt}
-        request: dict[str, Any] = {"model": self.name, self._limit: most_tokens, "messages": [user]}
-        if self.provider == "anthropic":
-            request["system"] = system
-        else:
-            request["messages"] = [{"role": "system", "content": system}, user]
-        limits: dict[str, Any] = {"seconds": seconds, "most": MOST_ANSWER, "tries": 2}
+    def _post(self, body: bytes, seconds: float) -> Any:
+        """Return the JSON of the answer, within *seconds*."""
+        who, end, sent = f"the model at {self.where}", time.monotonic() + seconds, False
+        make = http.client.HTTPSConnection if self._url.scheme == "https" else http.client.HTTPConnection
+        connection = make(str(self._url.hostname), self._url.port, timeout=seconds)
         try:
-            return self._endpoint.post(self._path, request, headers=self._headers, **limits)
-        except Failed as exc:
-            if self._limit == "max_tokens" and "max_completion_tokens" in exc.complaint:
-                self._limit = "max_completion_tokens"
-                return self._post(prompt, system, most_tokens, seconds)
-            hint = "the next session is tried again" if exc.passing else "check `foreword config`, `model_…`"
-            used = (None, None) if exc.worked else (0, 0)
-            # The answer may repeat what was sent: it is not part of the message.
-            raise NoAnswer(f"the model at {self.where} {exc}", why=exc.why, hint=hint, used=used) from exc
+            connection.connect()
+            # The timeout above is for each read; a server that drips must not hold us longer than all of it.
+            cut = threading.Timer(max(0.0, end - time.monotonic()), _shut, (connection.sock,))
+            cut.daemon = True
+            self._open.add(connection.sock)
+            cut.start()
+            try:
+                if self._closed:
+                    raise ConnectionAbortedError
+                connection.request("POST", self._path, body, self._headers)
+                sent = True
+                with connection.getresponse() as answer:
+                    data = answer.read(MOST_ANSWER + 1 if answer.status == 200 else MOST_COMPLAINT)
+            finally:
+                cut.cancel()
+                self._open.discard(connection.sock)
+            if time.monotonic() >= end:  # it was cut
+                raise TimeoutError
+        except (OSError, http.client.HTTPException) as exc:
+            used = (None, None) if sent else (0, 0)
+            if isinstance(exc, TimeoutError) or time.monotonic() >= end:
+                raise NoAnswer(f"{who} did not answer in time", why="late", used=used) from exc
+            raise NoAnswer(f"{who} cannot be reached ({type(exc).__name__})", why="away", used=used) from exc
+        finally:
+            connection.close()
+        if answer.status != 200:
+            complaint = data.decode("utf-8", "replace")  # it may repeat what was sent: it is not part of the message
+            why = f"http-{answer.status}"
+            raise NoAnswer(f"{who} answers {answer.status}", why=why, used=(0, 0), complaint=complaint)
+        if len(data) > MOST_ANSWER:
+            raise NoAnswer(f"{who} answered with more than {MOST_ANSWER:,} bytes", why="huge")
+        try:
+            return json.loads(data)
+        except (ValueError, RecursionError) as exc:
+            raise NoAnswer(f"{who} answered with something that is no JSON", why="garbage") from exc
+
+
+def _shut(connected: socket.socket) -> None:
+    with suppress(OSError):
+        connected.shutdown(socket.SHUT_RDWR)
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def choose_model(settings: Settings, environ: Mapping[str, str]) -> Model | None:
