@@ -202,15 +202,11 @@ def load_synonyms(home: Home) -> tuple[Mapping[str, tuple[str, ...]], tuple[str,
 
 
 def find_setting(name: str) -> Setting:
-    """Return the setting of a name; BadConfig with the nearest one where there is none."""
-    names = {setting.name: setting for setting in SETTINGS}
-    if name in names:
-        return names[name]
-    import difflib  # 4 ms, and seldom
-
-    near = difflib.get_close_matches(name.lower(), [*names, "layout"], n=1)
-    hint = f"did you mean `{near[0]}`?" if near else "`foreword config` lists the settings"
-    raise BadConfig(f"{shorten(name)} is not a setting", hint=hint)
+    """Return the setting of a name; BadConfig where there is none."""
+    for setting in SETTINGS:
+        if setting.name == name:
+            return setting
+    raise BadConfig(f"{shorten(name)} is not a setting", hint="`foreword config` lists the settings")
 
 
 def check(setting: Setting, value: object) -> object:

@@ -35,9 +35,10 @@ class TriggerLayout(NamedTuple):
     together: int = UNCOUNTED
 
 
+RULES = ("preference", "correction")
 PAST = ("decision", "pattern", "failure", "learning", "note")
 OWN = ("summary", "turn", "decision", "preference", "correction", "failure", "learning", "handoff", "note")
-ALL_BUT_GOALS = tuple(kind for kind in KINDS if kind != "goal")  # goals come where the prompt speaks of goals
+NO_GOALS = tuple(kind for kind in KINDS if kind != "goal")  # goals come where the prompt speaks of goals
 
 LAYOUT: Mapping[str, TriggerLayout] = {
     "session_start": TriggerLayout(
@@ -47,13 +48,7 @@ LAYOUT: Mapping[str, TriggerLayout] = {
             LayerRule("sessions", 360, ("summary",), limit=4),
             LayerRule("failures", 250, ("failure",), limit=4),
             LayerRule("commands", 120, ("project", "summary"), limit=2),
-            LayerRule(
-                "rules",
-                350,
-                ("preference", "correction"),
-                limit=6,
-                groups={"universal": 100, "language": 100, "project": 150},
-            ),
+            LayerRule("rules", 350, RULES, limit=6, groups={"universal": 100, "language": 100, "project": 150}),
             LayerRule("knowledge", 300, ("decision", "pattern", "learning", "note"), limit=5),
             LayerRule("changes", 120, ("turn",), limit=1),
         ),
@@ -64,8 +59,8 @@ LAYOUT: Mapping[str, TriggerLayout] = {
         budget=500,
         layers=(
             LayerRule("files", 100, ("turn",), limit=1),
-            LayerRule("notes", 400, ALL_BUT_GOALS, limit=4),
-            LayerRule("index", 500, ALL_BUT_GOALS, limit=20),  # instead of both, with `prompt_style = "index"`
+            LayerRule("notes", 400, NO_GOALS, limit=4),
+            LayerRule("index", 500, NO_GOALS, limit=20),  # instead of both, with `prompt_style = "index"`
         ),
         total=3000,
     ),
@@ -80,9 +75,7 @@ LAYOUT: Mapping[str, TriggerLayout] = {
     "question": TriggerLayout(
         budget=500,
         layers=(
-            LayerRule(
-                "answer", 500, ALL_BUT_GOALS, limit=20, groups={"universal": 150, "language": 150, "project": 200}
-            ),
+            LayerRule("answer", 500, NO_GOALS, limit=20, groups={"universal": 150, "language": 150, "project": 200}),
         ),
         total=1000,
         together=3000,
@@ -105,8 +98,7 @@ def merge_layout(overrides: object) -> tuple[Mapping[str, TriggerLayout], tuple[
             return {}
         for name in value:
             if name not in known:
-                shown = name if name.isprintable() else repr(name)
-                problems.append(f"`{f'{path}.{shown}'[:80]}` is unknown; known are {', '.join(known)}")
+                problems.append(f"{f'{path}.{name}'[:80]!r} is unknown; known are {', '.join(known)}")
         return value
 
     def number(values: Mapping[str, Any], path: str, name: str, ours: int, most: int = MOST_TOKENS) -> int:
@@ -136,10 +128,8 @@ def merge_layout(overrides: object) -> tuple[Mapping[str, TriggerLayout], tuple[
         ]
         layout[trigger] = TriggerLayout(budget=budget, layers=tuple(layers))
     window = table(tables.get("window", {}), "layout.window", (*COUNTED, "together"))
-    totals = {}
-    for trigger in COUNTED:
-        usual = LAYOUT[trigger].total * layout[trigger].budget // LAYOUT[trigger].budget
-        totals[trigger] = number(window, "layout.window", trigger, usual, MOST_TOTAL)
+    usual_totals = {each: LAYOUT[each].total * layout[each].budget // LAYOUT[each].budget for each in COUNTED}
+    totals = {each: number(window, "layout.window", each, usual_totals[each], MOST_TOTAL) for each in COUNTED}
     both = totals["session_start"] + totals["question"]
     together = number(window, "layout.window", "together", both, MOST_TOTAL)
     for trigger, total in totals.items():

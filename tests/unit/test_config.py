@@ -215,7 +215,7 @@ class TestBroken:
             ("tokenizer = ['auto']", "must be auto or claude"),
             ("off_projects = '/a'", "must be a list"),
             ("off_projects = ['./here']", "absolute"),
-            ("captur = true", "did you mean `capture`?"),
+            ("captur = true", "`foreword config` lists the settings"),
             ('"\\u001b[31m" = 1', "is not a setting"),
             ("deadline.prompt = 1", "is not a setting"),
             ("layout = 3", "must be a table"),
@@ -283,12 +283,6 @@ class TestChange:
         assert home.config.read_text() == 'off_projects = ["~/a", "/b"]\n'
         change(home, "off_projects", '["/c, d"]')
         assert load(home, {}).settings.off_projects == ("/c, d",)
-        # Suggests the nearest name.
-        home = prepared(tmp_path_factory.mktemp("x"))
-        with pytest.raises(BadConfig, match="'deadline_promt' is not a setting") as caught:
-            change(home, "deadline_promt", "1")
-        assert "deadline_prompt_ms" in caught.value.hint
-        assert not home.config.exists()
         # Repairs a bad value.
         home = prepared(tmp_path_factory.mktemp("x"))
         written(home, "backups_keep = 'ten' # many\n")
@@ -439,9 +433,8 @@ class TestUnset:
         assert load(home, {}).problems == ()
         # Refuses a name that is neither known nor there.
         home = prepared(tmp_path_factory.mktemp("x"))
-        with pytest.raises(BadConfig) as caught:
+        with pytest.raises(BadConfig, match="is not a setting"):
             unset(home, "captur")
-        assert "`capture`" in caught.value.hint
 
 
 class TestLayout:

@@ -24,7 +24,7 @@ MOST_BYTES = 256 * 1024  # of one file; a README of more is a book
 MOST_DECISIONS = 500
 INSTRUCTION_TEXT = 8_000  # characters of an instruction file that are looked for
 ROLE = 240  # characters: what the project is, in one line
-BODY, CONTEXT, OUTCOME, WHY = 1_500, 800, 600, 300  # characters of a decision: who wants more opens the file
+BODY, CONTEXT, WHY = 1_500, 800, 300  # characters of a decision: who wants more opens the file
 BACKGROUND = 0.4  # confidence at which nothing is injected, see rank.CERTAIN
 
 READMES = ("README.md", "README.rst", "README.txt", "README", "readme.md", "Readme.md", "README.markdown")
@@ -64,7 +64,6 @@ SECTIONS = {
     "options": ("considered", "options", "alternatives"),
     "decision": ("decision outcome", "decision", "resolution", "solution", "outcome"),
     "context": ("context", "problem", "background", "motivation", "issue"),
-    "consequences": ("consequences", "positive cons", "negative cons", "implications"),
 }
 
 
@@ -261,8 +260,6 @@ def _decision(file: File, project: Project) -> Memory | None:
     detail = {
         "why": _shorten(why, WHY),
         "alternatives": [_shorten(plain(item), 120) for item in options[:10]],
-        "context": context,
-        "outcome": _shorten(plain(sections.get("consequences", "")), OUTCOME),
     }
     title = re.sub(r"^(ADR)?[- #\d]*\d[.:\-)–— ]+(?=\S)|^ADR[:\- ]+", "", plain(heading[1]).strip("# "))
     is_open = status in ("proposed", "rejected")
