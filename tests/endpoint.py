@@ -9,18 +9,18 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-Answer = Callable[["Asked"], None]
+Answer = Callable[["Request"], None]
 
 
-class Asked(BaseHTTPRequestHandler):
+class Request(BaseHTTPRequestHandler):
     """One request; `server.endpoint` says what is done with it."""
 
     server: Any
 
     def do_POST(self) -> None:
-        self.told = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.endpoint.requests.append((self.path, dict(self.headers), self.told))
-        with suppress(BrokenPipeError, ConnectionResetError):  # the one who asked has left
+        self.body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.endpoint.requests.append((self.path, dict(self.headers), self.body))
+        with suppress(BrokenPipeError, ConnectionResetError):  # the one who request has left
             self.server.endpoint.answer(self)
 
     def send(self, status: int, body: bytes, **headers: str) -> None:
@@ -36,7 +36,7 @@ class Asked(BaseHTTPRequestHandler):
 
 
 class Endpoint:
-    """Where it listens, what it was asked, and how it answers from now on."""
+    """Where it listens, what it was request, and how it answers from now on."""
 
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}/v1"
@@ -47,7 +47,7 @@ class Endpoint:
 
 @contextmanager
 def listening() -> Iterator[Endpoint]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Asked)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Request)
     server.daemon_threads = True
     server.block_on_close = False
     server.endpoint = Endpoint(server.server_address[1])  # type: ignore[attr-defined]
@@ -61,26 +61,26 @@ def listening() -> Iterator[Endpoint]:
 
 
 def status(code: int, **headers: str) -> Answer:
-    return lambda asked: asked.send(code, b'{"error": {"message": "no"}}', **headers)
+    return lambda request: request.send(code, b'{"error": {"message": "no"}}', **headers)
 
 
 def says(body: bytes) -> Answer:
-    return lambda asked: asked.send(200, body)
+    return lambda request: request.send(200, body)
 
 
-def silent(asked: Asked) -> None:
+def silent(request: Request) -> None:
     """Takes the request and says nothing to the end of the test."""
-    asked.server.endpoint.closing.wait()
+    request.server.endpoint.closing.wait()
 
 
-def hangs_up(asked: Asked) -> None:
-    asked.connection.close()
+def hangs_up(request: Request) -> None:
+    request.connection.close()
 
 
-def drips(asked: Asked) -> None:
+def drips(request: Request) -> None:
     """A byte now and then: no single read takes long, and all of it takes for ever."""
-    asked.send_response(200)
-    asked.send_header("Content-Length", "100000")
-    asked.end_headers()
-    while not asked.server.endpoint.closing.wait(0.05):
-        asked.wfile.write(b" ")
+    request.send_response(200)
+    request.send_header("Content-Length", "100000")
+    request.end_headers()
+    while not request.server.endpoint.closing.wait(0.05):
+        request.wfile.write(b" ")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.endpoint import Answer, Asked
+from tests.endpoint import Answer, Request
 
 FULL = {
     "title": "Waiting list added",
@@ -16,45 +16,45 @@ FULL = {
 
 
 def answers(text: str, *, usage: Any = (100, 50)) -> Answer:
-    """A model that says *text*; a usage that is no pair is told as it is."""
+    """A model that says *text*; a usage that is no pair is sent as it is."""
 
-    def answer(asked: Asked) -> None:
-        asked.send(200, json.dumps(told_by(asked.path, text, usage)).encode())
+    def answer(request: Request) -> None:
+        request.send(200, json.dumps(answer_of(request.path, text, usage)).encode())
 
     return answer
 
 
-def told_by(path: str, text: str, usage: Any) -> dict[str, Any]:
+def answer_of(path: str, text: str, usage: Any) -> dict[str, Any]:
     chat = path.endswith("/chat/completions")
     names = ("prompt_tokens", "completion_tokens") if chat else ("input_tokens", "output_tokens")
-    told = dict(zip(names, usage, strict=True)) if isinstance(usage, tuple) else usage
+    body = dict(zip(names, usage, strict=True)) if isinstance(usage, tuple) else usage
     if chat:
-        return {"choices": [{"message": {"role": "assistant", "content": text}}], "usage": told}
-    return {"type": "message", "content": [{"type": "text", "text": text}], "usage": told}
+        return {"choices": [{"message": {"role": "assistant", "content": text}}], "usage": body}
+    return {"type": "message", "content": [{"type": "text", "text": text}], "usage": body}
 
 
 def data(given: object = FULL, *, usage: Any = (100, 50)) -> Answer:
     return answers(json.dumps(given), usage=usage)
 
 
-def endless(asked: Asked) -> None:
-    asked.send_response(200)
-    asked.end_headers()
+def endless(request: Request) -> None:
+    request.send_response(200)
+    request.end_headers()
     while True:
-        asked.wfile.write(b" " * 2**16)
+        request.wfile.write(b" " * 2**16)
 
 
-def cut_short(asked: Asked) -> None:
+def cut_short(request: Request) -> None:
     """Half of an answer, as a server that dies gives it."""
-    body = json.dumps(told_by(asked.path, json.dumps(FULL), (1, 1))).encode()
-    asked.send_response(200)
-    asked.send_header("Content-Length", str(len(body)))
-    asked.end_headers()
-    asked.wfile.write(body[: len(body) // 2])
-    asked.wfile.flush()
-    asked.connection.close()
+    body = json.dumps(answer_of(request.path, json.dumps(FULL), (1, 1))).encode()
+    request.send_response(200)
+    request.send_header("Content-Length", str(len(body)))
+    request.end_headers()
+    request.wfile.write(body[: len(body) // 2])
+    request.wfile.flush()
+    request.connection.close()
 
 
 def said(server: Any) -> str:
-    """Everything that a model was told."""
-    return "\n".join(json.dumps(told, ensure_ascii=False) for _, _, told in server.requests)
+    """Everything that was sent to a model."""
+    return "\n".join(json.dumps(body, ensure_ascii=False) for _, _, body in server.requests)

@@ -101,8 +101,8 @@ def test_a_worker_leaves_at_once_while_it_asks_and_capture_goes_on(home, start, 
         env={**os.environ, "FOREWORD_HOME": str(home.root), "FOREWORD_WORKER_AUTOSTART": "0"},
     )
     wait_for(lambda: server.requests)
-    told = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": project, "prompt": "walrus"}
-    event = {"host": "claude-code", "event": "UserPromptSubmit", "payload": told}
+    reported = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": project, "prompt": "walrus"}
+    event = {"host": "claude-code", "event": "UserPromptSubmit", "payload": reported}
     assert client.post("/api/events", event)["stored"] == 1
     client.post("/api/stop", {})
     wait_for(lambda: not lifecycle.pid_of(home))
@@ -116,8 +116,8 @@ def ended_session(client, project: str) -> None:
         ("Stop", {"last_assistant_message": "Added the table and offer_slot() in rooms/waiting.py, kept in SQLite."}),
         ("SessionEnd", {"reason": "other"}),
     ):
-        told = {"hook_event_name": name, "session_id": "s", "cwd": project, **payload}
-        client.post("/api/events", {"host": "claude-code", "event": name, "payload": told})
+        reported = {"hook_event_name": name, "session_id": "s", "cwd": project, **payload}
+        client.post("/api/events", {"host": "claude-code", "event": name, "payload": reported})
 
 
 def summary(client) -> dict:
@@ -132,10 +132,10 @@ def test_a_session_that_is_over_is_told_in_better_words_and_the_plain_ones_stay_
     client = start()
     ended_session(client, project)
     wait_for(lambda: summary(client)["title"] == "Waiting list for full evenings")
-    told = summary(client)
-    assert told["detail"]["done"] == ["Added offer_slot() in rooms/waiting.py"]
-    assert told["detail"]["without_model"]["title"] == "Add a waiting list for full evenings in rooms/waiting.py"
-    assert (told["source"], told["trust"]) == ("model:m-1", "agent")
+    reported = summary(client)
+    assert reported["detail"]["done"] == ["Added offer_slot() in rooms/waiting.py"]
+    assert reported["detail"]["without_model"]["title"] == "Add a waiting list for full evenings in rooms/waiting.py"
+    assert (reported["source"], reported["trust"]) == ("model:m-1", "agent")
 
 
 def test_a_model_that_fails_leaves_what_came_without_it(home, start, server, project):

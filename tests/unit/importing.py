@@ -13,5 +13,5 @@ def wait(importing: ImportJob, *, seconds: float = 30) -> dict[str, Any]:
     until = time.monotonic() + seconds
     while importing.is_busy() and time.monotonic() < until:
         time.sleep(0.01)
-    told: dict[str, Any] = importing.status()["imports"][0]
-    return told
+    reported: dict[str, Any] = importing.status()["imports"][0]
+    return reported

@@ -51,7 +51,7 @@ class Repository:
         self.git("commit", "--quiet", "--allow-empty", "--message", f"c{self.minutes}")
         return self.git("rev-parse", "HEAD")
 
-    def told(self) -> list[list[tuple[str, str, str]]]:
+    def reported(self) -> list[list[tuple[str, str, str]]]:
         hashes = self.git("rev-list", "--no-merges", "HEAD").split()
         found = changed_functions(str(self.folder), hashes)
         return [[(each.what, each.file, each.function) for each in changes] for _, changes in found]
@@ -71,7 +71,7 @@ def test_commits_tell_their_functions_newest_first(repo: Repository):
     third = repo.commit(x_DOT_py=None)
     found = list(changed_functions(str(repo.folder), [third, second, first]))
     assert [hash for hash, _ in found] == [third, second, first]
-    assert repo.told() == [
+    assert repo.reported() == [
         [("DELETED", "x.py", "a"), ("DELETED", "x.py", "B"), ("DELETED", "x.py", "B.c")],
         [("MODIFIED", "x.py", "B.c"), ("NEW", "y.js", "z")],
         [("NEW", "x.py", "a"), ("NEW", "x.py", "B"), ("NEW", "x.py", "B.c")],
@@ -101,12 +101,12 @@ def test_what_is_asked_is_safe_and_bounded(tmp_path_factory, tmp_path: Path):
         package_lock_DOT_json="{}",
         static__own_DOT_js="function own() {}\n",
     )
-    assert repo.told() == [[("NEW", "static/own.js", "own")]]
+    assert repo.reported() == [[("NEW", "static/own.js", "own")]]
     assert not is_own("README.md")
     # A commit of a tool over everything tells of no function.
     repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     repo.commit(**{f"f{number}_DOT_py": "def f(): pass\n" for number in range(FILES + 1)})
-    assert repo.told() == [[]]
+    assert repo.reported() == [[]]
 
 
 def test_renames_odd_names_and_missing_blobs_are_no_surprise(tmp_path_factory):
@@ -116,7 +116,7 @@ def test_renames_odd_names_and_missing_blobs_are_no_surprise(tmp_path_factory):
     repo.git("mv", "x.py", "y.py")
     (repo.folder / "link.py").symlink_to("y.py")
     repo.commit()
-    newest = repo.told()[0]
+    newest = repo.reported()[0]
     assert [each for each in newest if each[0] == "NEW"] == [("NEW", "y.py", name) for name in ("a", "B", "B.c")]
     assert [each for each in newest if each[0] == "DELETED"] == [
         ("DELETED", "x.py", name) for name in ("a", "B", "B.c")
@@ -124,14 +124,14 @@ def test_renames_odd_names_and_missing_blobs_are_no_surprise(tmp_path_factory):
     repo.git("switch", "--quiet", "--create", "side", "HEAD~1")
     repo.commit(z_DOT_py="def side(): pass\n")
     repo.git("merge", "--quiet", "--no-edit", "main")
-    assert len(repo.told()) == 3
+    assert len(repo.reported()) == 3
     # Odd names and any bytes are read.
     repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     odd = repo.folder / "ä b\n'\".py"
     odd.write_text("def f(): pass\n")
     (repo.folder / "latin.py").write_bytes(b"def g(): return '\xe4'\n")
     repo.commit()
-    assert sorted(repo.told()[0]) == [("NEW", "latin.py", "g"), ("NEW", "ä b\n'\".py", "f")]
+    assert sorted(repo.reported()[0]) == [("NEW", "latin.py", "g"), ("NEW", "ä b\n'\".py", "f")]
 
 
 def test_no_repository_no_git_and_no_commits_are_told(

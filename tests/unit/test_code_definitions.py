@@ -167,8 +167,8 @@ def text_of(name: str) -> str:
 @table("name", NAMES)
 def test_a_file_tells_what_it_defines_whatever_its_line_ends(name: str):
     found = definitions(text_of(name), file=name)
-    told = tuple((each.kind, each.qualified, each.signature, each.line, each.end_line) for each in found)
-    assert told == DEFINED[name]
+    reported = tuple((each.kind, each.qualified, each.signature, each.line, each.end_line) for each in found)
+    assert reported == DEFINED[name]
     text = text_of(name)
     assert definitions(text.replace("\n", "\r\n"), file=name) == definitions(text, file=name)
     text = text_of(name)

@@ -1,4 +1,4 @@
-"""Two versions, or what a tool told of an edit, tell which functions are new, modified and deleted."""
+"""Two versions, or what a tool reported of an edit, tell which functions are new, modified and deleted."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ AFTER = (
 )
 
 
-def told(found: tuple[Change, ...]) -> list[tuple[str, str]]:
+def reported(found: tuple[Change, ...]) -> list[tuple[str, str]]:
     return [(each.what, each.function) for each in found]
 
 
@@ -113,20 +113,22 @@ def test_an_edit_tells_of_the_functions_it_is_in(old: str, new: str, expected: l
         names = ["Store", "Store.first", "Store.second"]
         shelves = [name.replace("Store", "Shelf") for name in names]
         expected = [("NEW", name) for name in shelves] + [("DELETED", name) for name in names]
-    assert told(changes_of("rooms.py", before=BEFORE, after=after)) == expected
+    assert reported(changes_of("rooms.py", before=BEFORE, after=after)) == expected
 
 
 def test_new_deleted_and_equal_names_are_told():
     # A new file is new and a deleted one deleted.
     names = ["free", "Store", "Store.first", "Store.second", "last"]
-    assert told(changes_of("a.py", before=None, after=BEFORE)) == [("NEW", name) for name in names]
-    assert told(changes_of("a.py", before=BEFORE, after=None)) == [("DELETED", name) for name in names]
+    assert reported(changes_of("a.py", before=None, after=BEFORE)) == [("NEW", name) for name in names]
+    assert reported(changes_of("a.py", before=BEFORE, after=None)) == [("DELETED", name) for name in names]
     assert changes_of("a.py", before=BEFORE, after=BEFORE) == ()
     assert changes_of("a.txt", before="", after=BEFORE) == ()
-    # Of several with one name the one that differs is told.
+    # Of several with one name the one that differs is reported.
     before = "@property\ndef a(self): return 1\n\n@a.setter\ndef a(self, to): pass\n"
-    assert told(changes_of("a.py", before=before, after=before.replace("pass", "self.b = to"))) == [("MODIFIED", "a")]
-    assert told(changes_of("a.py", before=before, after=before[: before.index("@a.setter")])) == [("MODIFIED", "a")]
+    assert reported(changes_of("a.py", before=before, after=before.replace("pass", "self.b = to"))) == [
+        ("MODIFIED", "a")
+    ]
+    assert reported(changes_of("a.py", before=before, after=before[: before.index("@a.setter")])) == [("MODIFIED", "a")]
 
 
 @table("name", sorted(SAMPLES))
@@ -171,7 +173,7 @@ def test_pieces_are_put_back_to_find_out_what_changed():
         Edit(file="rooms.py", before="    return inner\n", after="    return inner\n\n\ndef z(): pass\n", whole=False),
     ]
     after = BEFORE.replace("return True", "return None") + "\n\ndef z(): pass\n"
-    assert told(changes(pieces, present={"rooms.py": after}.get)) == [("MODIFIED", "free"), ("NEW", "z")]
+    assert reported(changes(pieces, present={"rooms.py": after}.get)) == [("MODIFIED", "free"), ("NEW", "z")]
     # A piece that stands in several places blames none of them.
     after = BEFORE.replace("return True", "return 1")
     assert changes_of_piece("rooms.py", old="return True", new="return 1", text_after=after) == ()
@@ -183,25 +185,25 @@ def test_pieces_are_put_back_to_find_out_what_changed():
         text_after=BEFORE.replace("return 1", "return one"),
         everywhere=True,
     )
-    assert told(found) == [("MODIFIED", "Store.first"), ("MODIFIED", "last")]
+    assert reported(found) == [("MODIFIED", "Store.first"), ("MODIFIED", "last")]
     # A piece alone tells of what is defined in it.
     old = "    def one(self):\n        return 1\n\n    def two(self):\n        return 2\n"
     new = "    def one(self):\n        return 5\n\n    def three(self, a):\n        return 3\n"
     found = changes_of_piece("a.py", old=old, new=new)
-    assert told(found) == [("MODIFIED", "one"), ("NEW", "three"), ("DELETED", "two")]
+    assert reported(found) == [("MODIFIED", "one"), ("NEW", "three"), ("DELETED", "two")]
     assert {each.line for each in found} == {0}
     assert changes_of_piece("a.py", old="x = 1", new="x = 2") == ()
     # A deleted piece that the file still defines was not deleted.
     after = "class A:\n    def one(self):\n        return 1\n"
     found = changes_of_piece("a.py", old="def one(self):\n    return 2\n", new="", text_after=after)
-    assert told(found) == [("MODIFIED", "one")]
+    assert reported(found) == [("MODIFIED", "one")]
     # Whole texts need no file at hand.
     edits = [
         Edit(file="a.py", before=None, after="def f(): pass\n", whole=True),
         Edit(file="a.py", before="def f(): pass\n", after="def f(): pass\n\ndef g(): pass\n", whole=True),
         Edit(file="b.py", before="def h(): pass\n", after=None, whole=True),
     ]
-    assert told(changes(edits)) == [("NEW", "f"), ("NEW", "g"), ("DELETED", "h")]
+    assert reported(changes(edits)) == [("NEW", "f"), ("NEW", "g"), ("DELETED", "h")]
 
 
 PIECE = (

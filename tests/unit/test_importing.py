@@ -126,8 +126,8 @@ def test_everything_belongs_to_the_named_project_whatever_a_source_says(bench: B
 
 def test_secrets_are_gone_before_anything_is_written(bench: Bench, tmp_path: Path):
     change = Change(project="", file="x", function="f", what="NEW", signature=f"f({SECRET})")
-    told = batch(f"title {SECRET}", body=f"<private>{SECRET}</private>", tags=(SECRET,), detail={"why": [SECRET]})
-    bench.give("a", replace(told, changes=(change,)))
+    reported = batch(f"title {SECRET}", body=f"<private>{SECRET}</private>", tags=(SECRET,), detail={"why": [SECRET]})
+    bench.give("a", replace(reported, changes=(change,)))
     bench.run("a")
     bench.store.close()
     for path in tmp_path.glob("a.db*"):
@@ -201,9 +201,9 @@ def test_capture_that_is_switched_off_meanwhile_stops_it_and_says_so(bench: Benc
     bench.start("a")
     bench.services.set(capture=False)
     gate.set()
-    told = wait(bench.importing)
-    assert told["state"] == "failed"
-    assert "capture is switched off" in told["sources"][0]["problems"][0]
+    reported = wait(bench.importing)
+    assert reported["state"] == "failed"
+    assert "capture is switched off" in reported["sources"][0]["problems"][0]
     assert "y" not in bench.titles()
 
 
@@ -215,8 +215,8 @@ def test_a_source_that_fails_does_not_keep_the_others(bench: Bench):
 
     bench.sources["a"] = Broken("a", [])
     bench.give("b", batch("y"))
-    told = bench.run("a", "b")
-    assert {source["source"]: source["state"] for source in told["sources"]} == {"a": "failed", "b": "done"}
+    reported = bench.run("a", "b")
+    assert {source["source"]: source["state"] for source in reported["sources"]} == {"a": "failed", "b": "done"}
     assert bench.titles() == ["y"]
     assert "no such thing" in bench.services.problems[0]
 

@@ -65,8 +65,8 @@ class Other:
         self.db.execute("PRAGMA synchronous=OFF")
         self.db.executescript(schema)
 
-    def add(self, table: str, **told: Any) -> None:
-        held = {name: json.dumps(each) if isinstance(each, list) else each for name, each in told.items()}
+    def add(self, table: str, **reported: Any) -> None:
+        held = {name: json.dumps(each) if isinstance(each, list) else each for name, each in reported.items()}
         names = ", ".join(held)
         with self.db:
             self.db.execute(
@@ -80,11 +80,11 @@ class Other:
             Claude(cwd, session=id).prompt("hi").into(self.path.parents[1] / ".claude")
 
     def observe(
-        self, session: str, *, project: str = "rooms", at: int = AT, table: str = "observations", **told: Any
+        self, session: str, *, project: str = "rooms", at: int = AT, table: str = "observations", **reported: Any
     ) -> None:
         times = {"created_at": "2026-09-21T13:33:20Z", "created_at_epoch": at * 1000}
-        told = {"type": "discovery"} | told if table == "observations" else told
-        self.add(table, memory_session_id=f"m-{session}", project=project, **times, **told)
+        reported = {"type": "discovery"} | reported if table == "observations" else reported
+        self.add(table, memory_session_id=f"m-{session}", project=project, **times, **reported)
 
 
 CLAUDE_MEM, OPEN_MEM_SOURCE = ClaudeMem("claude-mem"), OpenMem("open-mem")
@@ -197,7 +197,7 @@ def test_other_tables_are_an_error_that_says_so(tmp_path: Path) -> None:
 
 
 def test_only_sessions_of_this_project_are_taken(tmp_path_factory, tmp_path: Path):
-    # A bare name is told and not believed.
+    # A bare name is reported and not believed.
     world = World(tmp_path_factory.mktemp("x"))
     other = Other(world.path)
     other.session("s1")
@@ -294,7 +294,7 @@ def test_the_file_stays_as_it_is_and_a_damaged_one_is_told(tmp_path_factory):
     before = {path.name: path.read_bytes() for path in world.path.parent.iterdir()}
     assert len(world.memories(NAMED)) == 1
     assert {path.name: path.read_bytes() for path in world.path.parent.iterdir()} == before
-    # A damaged file is told by its name.
+    # A damaged file is reported by its name.
     world = World(tmp_path_factory.mktemp("x"))
     Other(world.path).db.close()
     raw = bytearray(world.path.read_bytes())

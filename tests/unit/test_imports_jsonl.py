@@ -102,10 +102,10 @@ def taken(store: Store, path: Path, *, project: Project = HERE, **options: bool)
     importing = ImportJob(services, runner, ProjectRegistry(services))
     importing._allowed = lambda _: project  # type: ignore[method-assign]
     importing.start(ImportRequest(project.root, ("jsonl",), {"file": str(path), **options}, {}))
-    told = wait(importing)
+    reported = wait(importing)
     runner.close()
-    assert told["state"] == "done", told
-    return told["sources"][0]
+    assert reported["state"] == "done", reported
+    return reported["sources"][0]
 
 
 def everything(store: Store) -> dict[str, Any]:
@@ -126,9 +126,9 @@ def test_an_export_comes_back_as_it_was_into_its_project(make_store, tmp_path_fa
     other = make_store()
     tmp_path = tmp_path_factory.mktemp("x")
     filled(store)
-    told = taken(other, written(store, tmp_path / "x.jsonl"))
+    reported = taken(other, written(store, tmp_path / "x.jsonl"))
     assert everything(other) == everything(store)
-    assert (told["problems"], told["kept"]) == ([], len(KINDS))
+    assert (reported["problems"], reported["kept"]) == ([], len(KINDS))
     # Twice is once and all projects come with all.
     store = make_store()
     other = make_store()
@@ -148,10 +148,10 @@ def test_an_export_comes_back_as_it_was_into_its_project(make_store, tmp_path_fa
     tmp_path = tmp_path_factory.mktemp("x")
     filled(store)
     filled(store, THERE)
-    told = taken(other, written(store, tmp_path / "x.jsonl", project=None))
+    reported = taken(other, written(store, tmp_path / "x.jsonl", project=None))
     assert {memory.project for _, memory in other.memories.page(limit=999)} == {HERE.key}
     assert {session.project for session in other.sessions.list(limit=99)} == {HERE.key}
-    assert any("other projects" in problem for problem in told["problems"])
+    assert any("other projects" in problem for problem in reported["problems"])
 
 
 def test_what_is_there_already_is_neither_overwritten_nor_taken(make_store, other: Store, tmp_path_factory):
@@ -198,7 +198,7 @@ def test_what_is_there_already_is_neither_overwritten_nor_taken(make_store, othe
 
 
 def test_bad_lines_are_told_and_nothing_foreign_is_trusted(make_store, tmp_path_factory):
-    # Bad lines are told with their number and cost nothing else.
+    # Bad lines are reported with their number and cost nothing else.
     store = make_store()
     other = make_store()
     tmp_path = tmp_path_factory.mktemp("x")
@@ -207,10 +207,10 @@ def test_bad_lines_are_told_and_nothing_foreign_is_trusted(make_store, tmp_path_
     lines = path.read_text(encoding="utf-8").splitlines()
     bad = ["not json", '{"foreign": {}}', "[]", '{"memory": {"kind": "x"}}', '{"memory": {"title": 3}}', "[" * 9000]
     path.write_text("\n".join([lines[0], *bad, "", *lines[1:]]), encoding="utf-8")
-    told = taken(other, path)
-    assert [problem.partition(":")[0] for problem in told["problems"]] == [f"line {n}" for n in range(2, 8)]
+    reported = taken(other, path)
+    assert [problem.partition(":")[0] for problem in reported["problems"]] == [f"line {n}" for n in range(2, 8)]
     assert everything(other)["memories"] == everything(store)["memories"]
-    # A file that was cut short is told.
+    # A file that was cut short is reported.
     store = make_store()
     other = make_store()
     tmp_path = tmp_path_factory.mktemp("x")

@@ -189,7 +189,7 @@ def test_sessions_that_go_on_or_are_known_wait(tmp_path_factory):
     for host in ("claude-code", "codex"):
         assert world.read(rooms, host) == []
         assert world.source(host).offer(rooms, environ={}) is None
-    # A session that is still being written waits and is told.
+    # A session that is still being written waits and is reported.
     world = World(tmp_path_factory.mktemp("x"))
     rooms = world.project("rooms")
     Claude(rooms.root).prompt("done").into(world.claude)
@@ -224,7 +224,7 @@ def test_an_import_tells_everything_once(tmp_path_factory):
 
 
 def test_broken_lines_are_told_and_no_secret_leaves(tmp_path_factory):
-    # Broken lines and files are told and the rest is read.
+    # Broken lines and files are reported and the rest is read.
     world = World(tmp_path_factory.mktemp("x"))
     rooms = world.project("rooms")
     Claude(rooms.root, session="good").prompt("good").raw("{broken").into(world.claude)

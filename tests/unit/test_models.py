@@ -148,7 +148,12 @@ def test_a_passing_failure_is_tried_once_more_and_costs_nothing(server, model, c
 
 def test_neither_key_nor_text_is_in_a_failure(server, model):
     echo = json.dumps({"error": {"message": f"bad: the prompt {KEY}"}}).encode()
-    for answer in (lambda asked: asked.send(400, echo), lambda asked: asked.send(401, echo), says(echo), hangs_up):
+    for answer in (
+        lambda request: request.send(400, echo),
+        lambda request: request.send(401, echo),
+        says(echo),
+        hangs_up,
+    ):
         server.answer = answer
         failed = failing(model)
         shown = f"{failed} {failed.hint}"
@@ -157,11 +162,11 @@ def test_neither_key_nor_text_is_in_a_failure(server, model):
 
 
 def test_an_endpoint_that_wants_the_other_limit_gets_it_from_then_on(server):
-    def picky(asked):
-        if "max_tokens" in asked.told:
-            asked.send(400, b'{"error": "use max_completion_tokens"}')
+    def picky(request):
+        if "max_tokens" in request.body:
+            request.send(400, b'{"error": "use max_completion_tokens"}')
         else:
-            data(GOOD)(asked)
+            data(GOOD)(request)
 
     server.answer = picky
     model = Model("openai", "m", url=server.url)
@@ -170,7 +175,7 @@ def test_an_endpoint_that_wants_the_other_limit_gets_it_from_then_on(server):
 
 
 def test_closing_ends_a_running_request(server, model):
-    server.answer = lambda asked: (model.close(), silent(asked))
+    server.answer = lambda request: (model.close(), silent(request))
     assert failing(model, seconds=60).why == "away"
     assert failing(model).why == "away"
 

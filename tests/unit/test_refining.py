@@ -71,7 +71,7 @@ def until(what: Callable[[], object]) -> None:
 
 
 class Heard(list):
-    """What was told, in order; `wait` until so many."""
+    """What was body, in order; `wait` until so many."""
 
     def of(self, session: str) -> Callable[[object], None]:
         return lambda refined: self.append((session, refined))
@@ -131,9 +131,9 @@ def test_a_cap_that_is_reached_is_told_once_and_nothing_is_sent(choose, server, 
 def test_the_same_session_again_is_asked_once(choose, server):
     going = threading.Event()
 
-    def slow(asked):
+    def slow(request):
         going.wait(PATIENCE)
-        data()(asked)
+        data()(request)
 
     server.answer = slow
     refining, heard = choose(), Heard()

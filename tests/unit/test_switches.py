@@ -34,7 +34,7 @@ def test_people_are_told_what_is_off_and_the_way_out():
     # Nothing is off unless somebody said so.
     assert off(here(), ON) == Policy()
     assert off(None, ON) == Policy()
-    # People are told what is off by what and the way out.
+    # People are reported what is off by what and the way out.
     (only,) = findings(off(here(), {**ON, "off_projects": ("/nowhere",)}), here())
     assert only == (
         "shop is off (off_projects): nothing is captured or injected here",
@@ -53,9 +53,9 @@ def test_people_are_told_what_is_off_and_the_way_out():
     # Only a projects own switch refuses what somebody asks to be kept.
     refuse_to_write(off(here(), {**ON, "capture": False, "silent_projects": ("/nowhere",)}), here())
     for choice, says in (("off_projects", "switched off"), ("read_only_projects", "read-only")):
-        with pytest.raises(BadRequest, match=says) as told:
+        with pytest.raises(BadRequest, match=says) as reported:
             refuse_to_write(off(here(), {**ON, choice: ("/nowhere",)}), here())
-        assert choice in told.value.hint
+        assert choice in reported.value.hint
 
 
 @table(

@@ -30,18 +30,18 @@ def inner(path: Path, *, host: str = "claude-code", **more: Any) -> list[Action]
     return read(path, host=host, **more)[1:-1]
 
 
-def told(found: list[Action]) -> list[str]:
+def described(found: list[Action]) -> list[str]:
     """Actions as a person would note them down."""
-    said = []
+    lines = []
     for action in found:
         how = {True: " FAILED", False: "", None: " ?"}[action.failed] if action.kind == "tool" else ""
         what = action.command or " ".join(action.files) or action.text or action.source
         edits = "".join(f" [{edit.before!r} -> {edit.after!r}]" for edit in action.edits)
         todos = "".join(f" ({'x' if todo.done else ' '}) {todo.text}" for todo in action.todos)
-        said.append(
+        lines.append(
             f"{action.kind} {action.act}{how}: {what}{edits}{todos}".replace(" :", ":").replace(":  ", ": ").strip()
         )
-    return said
+    return lines
 
 
 # ---- Claude Code
@@ -83,7 +83,7 @@ def test_a_session_reads_like_a_story(tmp_path: Path) -> None:
         .prompt("now commit")
         .answer("Done.")
     )
-    assert told(read(session.write(tmp_path / "s.jsonl"))) == [
+    assert described(read(session.write(tmp_path / "s.jsonl"))) == [
         "start: startup",
         "prompt: fix the booking test",
         "answer: I will run it first.",
@@ -124,14 +124,14 @@ def test_only_what_people_said_counts_and_once(tmp_path_factory):
     session.prompt("wake up", promptSource="loop_wakeup")
     session.raw({"type": "summary", "summary": "Fixing rooms", "leafUuid": "x"})
     session.prompt("<system-reminder>\nToday is Sunday.\n</system-reminder>").prompt("add a test")
-    assert told(inner(session.write(tmp_path / "s.jsonl"))) == ["prompt: add a test"]
+    assert described(inner(session.write(tmp_path / "s.jsonl"))) == ["prompt: add a test"]
     # Ours that was cut hides all that follows.
     assert own_words("--- foreword: 4 notes that may matter\n[failure] fai-1 | x") == ""
-    # Lines that are told twice count once.
+    # Lines that are reported twice count once.
     tmp_path = tmp_path_factory.mktemp("x")
     session = Claude(ROOT).prompt("one").answer("two")
     session.lines += session.lines
-    assert told(inner(session.write(tmp_path / "s.jsonl"))) == ["prompt: one", "answer: two"]
+    assert described(inner(session.write(tmp_path / "s.jsonl"))) == ["prompt: one", "answer: two"]
     # A fork tells only what its origin does not.
     tmp_path = tmp_path_factory.mktemp("x")
     origin = Claude(ROOT).prompt("one").tool("Bash", {"command": "ls"}, "a").answer("two")
@@ -140,16 +140,20 @@ def test_only_what_people_said_counts_and_once(tmp_path_factory):
     fork.prompt("three")
     seen: set[str] = set()
     read(origin.write(tmp_path / "o.jsonl"), seen=seen)
-    assert told(read(fork.write(tmp_path / "fork.jsonl"), seen=seen)) == ["start: startup", "prompt: three", "end:"]
+    assert described(read(fork.write(tmp_path / "fork.jsonl"), seen=seen)) == [
+        "start: startup",
+        "prompt: three",
+        "end:",
+    ]
     # What the user rejected was not done.
     tmp_path = tmp_path_factory.mktemp("x")
     rejected = (
         "The user doesn't want to proceed with this tool use. The tool use was rejected. "
-        "To tell you how to proceed, the user said:\nuse slots instead"
+        "To tell you how to proceed, the user lines:\nuse slots instead"
     )
     session = Claude(ROOT).prompt("go")
     session.tool("Edit", {"file_path": "a.py", "old_string": "a", "new_string": "b"}, rejected, is_error=True)
-    assert told(inner(session.write(tmp_path / "s.jsonl"))) == ["prompt: go"]
+    assert described(inner(session.write(tmp_path / "s.jsonl"))) == ["prompt: go"]
 
 
 @table(
@@ -166,12 +170,12 @@ def test_what_we_injected_never_comes_back_as_the_users_words(injected: str) -> 
 
 
 def test_tools_find_their_results_and_tasks_their_list(tmp_path_factory):
-    # A call that nobody answered is told at the end.
+    # A call that nobody answered is reported at the end.
     tmp_path = tmp_path_factory.mktemp("x")
     session = (
         Claude(ROOT).prompt("go").blocks([{"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}])
     )
-    assert told(inner(session.write(tmp_path / "s.jsonl"))) == ["prompt: go", "tool run ?: ls"]
+    assert described(inner(session.write(tmp_path / "s.jsonl"))) == ["prompt: go", "tool run ?: ls"]
     # Parallel calls find their own results.
     tmp_path = tmp_path_factory.mktemp("x")
     calls = [{"type": "tool_use", "id": f"t{n}", "name": "Bash", "input": {"command": f"echo {n}"}} for n in range(3)]
@@ -206,7 +210,7 @@ def test_other_folders_and_broken_lines_are_left_out_and_old_versions_read(tmp_p
     session.cwd = ROOT
     session.answer("back")
     found = read(session.write(tmp_path / "s.jsonl"), here=lambda cwd: cwd == ROOT)
-    assert told(found) == ["start: startup", "prompt: here", "answer: back", "end:"]
+    assert described(found) == ["start: startup", "prompt: here", "answer: back", "end:"]
     # Older sessions are read as well.
     tmp_path = tmp_path_factory.mktemp("x")
     session = Claude(ROOT, version="2.0.76").prompt([{"type": "text", "text": "go"}], promptId=None)
@@ -214,7 +218,7 @@ def test_other_folders_and_broken_lines_are_left_out_and_old_versions_read(tmp_p
         "Bash", {"command": "ls"}, [{"type": "text", "text": "a.py"}, {"type": "image", "source": {"data": "x" * 99}}]
     )
     found = inner(session.write(tmp_path / "s.jsonl"))
-    assert told(found) == ["prompt: go", "tool run: ls"]
+    assert described(found) == ["prompt: go", "tool run: ls"]
     assert found[1].output == "a.py"
     # Broken lines are skipped and counted.
     tmp_path = tmp_path_factory.mktemp("x")
@@ -270,7 +274,7 @@ def test_a_rollout_reads_like_a_story(tmp_path: Path) -> None:
         .answer("Done.")
     )
     found = read(session.write(tmp_path / "r.jsonl"), host="codex")
-    assert [line.split(" [")[0] for line in told(found)] == [
+    assert [line.split(" [")[0] for line in described(found)] == [
         "start: startup",
         "prompt: fix the booking test",
         "tool run FAILED: pytest -q",
@@ -308,7 +312,7 @@ def test_a_prompt_counts_once_whatever_events_repeat_it(tmp_path: Path) -> None:
     forms = ("item", "event", "completed")
     session = Codex(ROOT).prompt("continue", forms=forms).answer("ok").prompt("continue", forms=forms).answer("ok")
     found = inner(session.write(tmp_path / "r.jsonl"), host="codex")
-    assert told(found) == ["prompt: continue", "answer: ok"] * 2
+    assert described(found) == ["prompt: continue", "answer: ok"] * 2
 
 
 # ---- a look
@@ -362,7 +366,7 @@ def test_a_line_that_is_too_long_is_left_out_and_the_next_one_is_read(tmp_path: 
     monkeypatch.setattr(transcripts, "MOST_LINE", 10_000)
     bad: list[int] = []
     session = Claude(ROOT).prompt("one").prompt("x" * 20_000).prompt("two")
-    assert told(inner(session.write(tmp_path / "s.jsonl"), bad=bad)) == ["prompt: one", "prompt: two"]
+    assert described(inner(session.write(tmp_path / "s.jsonl"), bad=bad)) == ["prompt: one", "prompt: two"]
     assert len(bad) == 1
 
 

@@ -248,8 +248,8 @@ def _decision(file: File, project: Project) -> Memory | None:
     stated = re.search(r"^[#*\-\s]{0,9}status\b[:*\s]{0,9}(.{0,2000}?)(?=\n#|\Z)", text, re.I | re.M | re.S)
     if heading is None or not (stated or sections.get("decision")):
         return None
-    said = stated[1] if stated else ""
-    status = next((name for name, words in STATUSES if re.search(rf"\b({words})\b", said, re.I)), "")
+    text_of_status = stated[1] if stated else ""
+    status = next((name for name, words in STATUSES if re.search(rf"\b({words})\b", text_of_status, re.I)), "")
     date = re.search(r"\b((?:19|20)\d\d-\d\d-\d\d)\b", text[:2000])
     at = timestamp(date[1], default=file.at) if date else file.at
     context = _shorten(plain(sections.get("context", "")), CONTEXT)
