@@ -50,30 +50,23 @@ class Setting:
 
 
 def _setting(
-    default: object, what: str, unit: str = "", between: tuple[float, float] = (0, 0), *choices: str, kind: str = ""
+    default: object, what: str, unit: str = "", between: tuple[float, float] = (0, 0), kind: str = "", *choices: str
 ) -> Any:
-    about = {"what": what, "kind": kind or type(default).__name__, "unit": unit, "between": between, "choices": choices}
-    return field(default=default, metadata=about)
+    kind = kind or type(default).__name__
+    return field(
+        default=default, metadata={"what": what, "kind": kind, "unit": unit, "between": between, "choices": choices}
+    )
 
 
 def _choice(what: str, *choices: str) -> Any:
-    return _setting(choices[0], what, "", (0, 0), *choices)
+    return _setting(choices[0], what, "", (0, 0), "str", *choices)
 
 
-def _projects(what: str) -> Any:
-    return _setting((), what, "folders or project keys", kind="list")
-
-
-def _deadline(default: int, what: str) -> Any:
-    return _setting(default, what, "ms", (50, 4500))  # agents stop a hook after 5 s; the interpreter needs some of it
-
-
-def _minutes(default: float, what: str) -> Any:
-    return _setting(default, what, "minutes", (0.01, 1e4))
-
-
-def _score(default: float, what: str) -> Any:
-    return _setting(default, what, "score", (0, 1))
+# Unit, range and kind of settings that are alike.
+_PROJECTS: Any = ("folders or project keys", (0, 0), "list")
+_DEADLINE: Any = ("ms", (50, 4500))  # agents stop a hook after 5 s, and the interpreter needs some of it
+_MINUTES: Any = ("minutes", (0.01, 1e4))
+_SCORE: Any = ("score", (0, 1))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -82,18 +75,18 @@ class Settings:
 
     capture: bool = _setting(True, "Store what happens in sessions.")
     inject: bool = _setting(True, "Give context to sessions and prompts.")
-    off_projects: tuple[str, ...] = _projects("Neither capture nor inject in these projects.")
-    read_only_projects: tuple[str, ...] = _projects("Inject in these projects, and capture nothing.")
-    silent_projects: tuple[str, ...] = _projects("Capture in these projects, and inject nothing.")
+    off_projects: tuple[str, ...] = _setting((), "Neither capture nor inject in these projects.", *_PROJECTS)
+    read_only_projects: tuple[str, ...] = _setting((), "Inject in these projects, and capture nothing.", *_PROJECTS)
+    silent_projects: tuple[str, ...] = _setting((), "Capture in these projects, and inject nothing.", *_PROJECTS)
     deny_paths: tuple[str, ...] = _setting(
         (), "Files whose contents are never stored, besides the built-in ones.", "ends of paths", kind="patterns"
     )
-    deadline_prompt_ms: int = _deadline(300, "Longest wait of a prompt for its context.")
-    deadline_start_ms: int = _deadline(1000, "Longest wait of a session start for its context.")
-    deadline_huge_ms: int = _deadline(1500, "Longest time a hook spends on huge input.")
+    deadline_prompt_ms: int = _setting(300, "Longest wait of a prompt for its context.", *_DEADLINE)
+    deadline_start_ms: int = _setting(1000, "Longest wait of a session start for its context.", *_DEADLINE)
+    deadline_huge_ms: int = _setting(1500, "Longest time a hook spends on huge input.", *_DEADLINE)
     worker_autostart: bool = _setting(True, "Let a hook that finds no worker start one for the next event.")
-    worker_idle_minutes: float = _minutes(30.0, "The worker exits after so long without a request.")
-    viewer_idle_minutes: float = _minutes(30.0, "The viewer exits after so long without a request.")
+    worker_idle_minutes: float = _setting(30.0, "The worker exits after so long without a request.", *_MINUTES)
+    viewer_idle_minutes: float = _setting(30.0, "The viewer exits after so long without a request.", *_MINUTES)
     log_level: str = _choice("How much the worker writes to its log.", "info", "debug", "warning", "error")
     spool_max_mb: int = _setting(256, "Maximum size of the events that wait for a worker.", "MB", (1, 10_240))
     tokenizer: str = _choice("The tokenizer family of budgets; auto takes the one of the session's model.", *TOKENIZERS)
@@ -103,12 +96,10 @@ class Settings:
     )
     search_limit: int = _setting(20, "Default number of search results.", "memories", (1, 200))
     # recall/rank.py owns the score; these are where it cuts. Strictest where the user has not said anything yet.
-    threshold_session_start: float = _score(0.12, "Minimum score of a memory at session start.")
-    threshold_prompt: float = _score(0.093, "Minimum score of a memory with a prompt.")
-    threshold_question: float = _score(0.03, "Minimum score of a memory for a question.")
-    prompt_style: str = _choice(
-        "What comes with a prompt: full notes, or an index of one-line entries.", "notes", "index"
-    )
+    threshold_session_start: float = _setting(0.12, "Minimum score of a memory at session start.", *_SCORE)
+    threshold_prompt: float = _setting(0.093, "Minimum score of a memory with a prompt.", *_SCORE)
+    threshold_question: float = _setting(0.03, "Minimum score of a memory for a question.", *_SCORE)
+    prompt_style: str = _choice("What comes with a prompt: full notes, or an index of one-liners.", "notes", "index")
     hints: bool = _setting(True, "Give hints before commands that failed before, and after failures with a known fix.")
     agent_notes: bool = _setting(False, "Ask the agent for its own notes after substantial work, once a session.")
     # Off: they help a little and weigh 146 MB (docs/log.md). Nothing leaves the machine.
@@ -128,7 +119,7 @@ class Settings:
     )
     # Once a day for each project; five minutes without a hook are a break, and the worker stays for thirty.
     tidy: bool = _setting(True, "Let the idle worker merge duplicates, resolve contradictions and mark stale.")
-    tidy_idle_minutes: float = _minutes(5.0, "The worker tidies after so long without a request.")
+    tidy_idle_minutes: float = _setting(5.0, "The worker tidies after so long without a request.", *_MINUTES)
     backups_keep: int = _setting(5, "Number of backups that are kept, newest first.", "backups", (1, 100))
     layout: Mapping[str, TriggerLayout] = field(default_factory=lambda: LAYOUT)
 

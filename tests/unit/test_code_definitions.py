@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from foreword.code import languages
-from foreword.code.definitions import WIDTH, definitions, definitions_in
+from foreword.code.definitions import WIDTH, Definition, definitions_in
 from foreword.code.languages import GRAMMARS, LARGEST, LONGEST, language_of
 from tests.tables import table
 
@@ -160,6 +160,10 @@ DEFINED = {
 }
 
 
+def definitions(text: str, *, file: str) -> tuple[Definition, ...]:
+    return definitions_in(text.encode("utf-8", "replace"), file=file) or ()
+
+
 def text_of(name: str) -> str:
     return SAMPLES[name].read_text(encoding="utf-8")
 
@@ -275,10 +279,10 @@ NESTED = {
 def test_no_depth_of_nesting_ends_the_process(name: str):
     """In a process of its own: the parsers are C, and would take this one with them."""
     code = (
-        "import sys\nfrom foreword.code.definitions import definitions\n"
+        "import sys\nfrom foreword.code.definitions import definitions_in\n"
         f"for piece in {NESTED[name]!r}:\n"
         f"    for text in (piece * {DEEP}, (piece * {DEEP})[:{LARGEST} - 1], '\\n'.join([piece * 20] * 2000)):\n"
-        f"        definitions(text[:{LARGEST} - 1], file={name!r})\n"
+        f"        definitions_in(text[:{LARGEST} - 1].encode(), file={name!r})\n"
         "print('alive')"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=110, check=False)

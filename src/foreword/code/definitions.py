@@ -37,17 +37,11 @@ class Definition:
     body: str
 
 
-def definitions(text: str, *, file: str) -> tuple[Definition, ...]:
-    """Return what *text*, the content of *file*, defines, in its order.
-
-    Never raises. Empty where no grammar is installed, where it takes longer than PARSE_MS, and for what is larger
-    than people write, or minified.
-    """
-    return definitions_in(text.encode("utf-8", "replace"), file=file) or ()
-
-
 def definitions_in(source: bytes, *, file: str) -> tuple[Definition, ...] | None:
-    """Return what the bytes of *file* define; None where they cannot be parsed."""
+    """Return what the bytes of *file* define, in their order; None where they cannot be parsed.
+
+    Never raises. Empty for what is larger than people write, or minified, and for other languages.
+    """
     language = language_of(file, head=source[:4096])
     if not language or is_too_large(source):
         return ()
