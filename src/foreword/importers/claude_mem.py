@@ -13,7 +13,7 @@ import os
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -106,23 +106,17 @@ class OpenMem(_Database):
 
 
 def _read(path: Path, queries: list[str]) -> Iterator[Mapping[str, Any]]:
-    """Yield the rows of another tool's database, none where there is no such file."""
-    if path.is_file():
-        with _opened(path) as db:
-            for query in queries:
-                yield from db.execute(query)
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open another tool's database for reading; StoreError where it cannot be read, or has other tables."""
+    """Yield the rows of another tool's database, none where there is no file; StoreError where it cannot be read."""
+    if not path.is_file():
+        return
+    # At rest it is opened as immutable: as usual, SQLite would leave two files beside it.
+    how = "mode=ro" if Path(f"{path}-wal").exists() else "immutable=1"
     try:
-        # At rest it is opened as immutable: as usual, SQLite would leave two files beside it.
-        how = "mode=ro" if Path(f"{path}-wal").exists() else "immutable=1"
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, timeout=PATIENCE)) as db:
             db.text_factory = lambda raw: raw.decode("utf-8", "replace")
             db.row_factory = lambda cursor, row: dict(zip([each[0] for each in cursor.description], row, strict=True))
-            yield db
+            for query in queries:
+                yield from db.execute(query)
     except sqlite3.Error as exc:
         hint = "close the program that uses it, or update it: only its newest tables are read; nothing was changed"
         raise StoreError(f"cannot read {path}: {exc}", hint=hint) from exc

@@ -234,7 +234,7 @@ class _Claude(_Reader):
             result = line.get("toolUseResult")
             if isinstance(result, dict):
                 result = {name: each for name, each in result.items() if name not in _HEAVY}
-            clean = _clean({"content": _blocks(message.get("content")), "result": result})
+            clean = redact_all(each_text({"content": _blocks(message.get("content")), "result": result}, storable))
             if kind == "assistant":
                 yield from self._assistant(clean["content"], uuid)
             else:
@@ -309,33 +309,28 @@ class _Codex(_Reader):
             for name in ("content", "output"):
                 if isinstance(kept[name], list):  # without pictures
                     kept[name] = [{"text": text} for text in _texts(kept[name])]
-            yield from self._item(_clean(kept))
+            yield from self._item(redact_all(each_text(kept, storable)))
 
     def _item(self, item: Mapping[str, Any]) -> Iterator[Action]:
         kind, id = item["type"], text_of(item, "call_id", "id")
         if kind == "message":
-            yield from self._message(item)
+            who = {"user": "prompt", "assistant": "answer"}.get(text_of(item, "role"), "")
+            # Instructions and surroundings come as blocks of their own beside the message.
+            parts = [own_words(text) if who == "prompt" else text for text in _texts(item["content"])]
+            text = "\n".join(part for part in parts if part).strip()
+            if who and text:
+                # By its text and how often it came: a fork repeats the same with other times, and not all have ids.
+                yield Action(kind=who, at=self.at, text=_capped(text), id=self.nth(_digest(who, text)))
         elif kind in _CALLS:
-            arguments = next((item[name] for name in ("action", "arguments") if isinstance(item[name], dict)), None)
-            if arguments is None:
-                text = text_of(item, "input", "arguments")
-                arguments = {"input": text} if text else {}
+            text = text_of(item, "input", "arguments")
+            objects = [item[name] for name in ("action", "arguments") if isinstance(item[name], dict)]
+            arguments = next(iter(objects), {"input": text} if text else {})
             tool = "local_shell" if kind == "local_shell_call" else text_of(item, "name")
             folder = text_of(arguments, "workdir", "working_directory")
             self.calls[id] = (tool, arguments, os.path.join(self.cwd, folder) if folder else self.cwd)
         elif id in self.calls:
             output, code = _outcome(item["output"])
             yield self.tool_use(id, output=output, failed=None if code is None else code != 0)
-
-    def _message(self, item: Mapping[str, Any]) -> Iterator[Action]:
-        who = {"user": "prompt", "assistant": "answer"}.get(text_of(item, "role"), "")
-        # Instructions and surroundings come as blocks of their own beside the message.
-        texts = _texts(item["content"])
-        parts = [own_words(text) for text in texts] if who == "prompt" else texts
-        text = "\n".join(part for part in parts if part).strip()
-        if who and text:
-            # By its text and how often it came: a fork repeats the same with other times, and not all have ids.
-            yield Action(kind=who, at=self.at, text=_capped(text), id=self.nth(_digest(who, text)))
 
 
 def _parsed(value: Any) -> Any:
@@ -361,12 +356,6 @@ def _outcome(output: Any) -> tuple[str, int | None]:
 
 
 # ---- texts
-
-
-def _clean(item: dict[str, Any]) -> dict[str, Any]:
-    """Return what is kept of a line, redacted and storable."""
-    clean: dict[str, Any] = redact_all(each_text(item, storable))
-    return clean
 
 
 def _capped(text: str) -> str:
