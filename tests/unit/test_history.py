@@ -187,7 +187,6 @@ def test_a_commit_is_told_with_its_files_and_without_people(tmp_path_factory):
         ("s\n\nWhy.\n\nReviewed-on: https://example.org/1\n\nCo-authored-by: A <a@b.c>\nCc: B <b@b.c>\n", "Why."),
         ("s\n\nWhy.\n\nFixes: #12\nCloses: https://example.org/1\n", "Why."),
         ("s\n\nWhy.\n(cherry picked from commit 0123456789abcdef)\n", "Why."),
-        ("s\n\nWhy.\n\nReviewed-by: A\n  continued here\nAcked-by: B\n", "Why."),
         ("s\n\nWhy.\n\n🤖 Generated with [Claude Code](https://example.org)\n\nCo-Authored-By: X <x@y.z>\n", "Why."),
         ("s\n\nFirst.\nSuggested-by: Bob <bob@example.org>\nThen this.\n", "First.\nThen this."),
         ("s\n\nWhy.\n\nNote: this one is a sentence.\n", "Why.\n\nNote: this one is a sentence."),

@@ -169,16 +169,9 @@ def memory_of(commit: Commit, *, project: Project) -> Memory:
 
 
 def _without_trailers(body: str) -> str:
-    """Return the message without trailers at its end and without lines that name a person with an address."""
+    """Return the message without trailers and without lines that name a person with an address."""
     lines = [line.rstrip() for line in PERSON.sub("", body).splitlines()]
-    while lines:
-        start = len(lines) - 1
-        while start and lines[start][:1].isspace():  # a trailer may go on in indented lines
-            start -= 1
-        if lines[start] and not TRAILER.match(lines[start]):
-            break
-        del lines[start:]
-    return "\n".join(lines).strip("\n")
+    return "\n".join(line for line in lines if not TRAILER.match(line)).strip("\n")
 
 
 def _with_functions(commits: Sequence[Commit], project: Project) -> Batch:
