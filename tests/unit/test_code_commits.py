@@ -2,44 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from foreword.code.git import FILES, changed_functions, is_own
 from foreword.errors import BadRequest
+from tests.unit import test_history as history
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed: real histories untested")
-NOON = 1_700_000_000
 
 
-class Repository:
-    """A real one, whose commits have fixed times."""
+class Repository(history.Repository):
+    """A real one, whose commits write or, for None, remove files; `__` is a slash, `_DOT_` a dot."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.minutes = 0
-        folder.mkdir()
-        self.git("init", "--quiet", "--initial-branch=main")
-
-    def git(self, *words: str) -> str:
-        trigger = f"{NOON + 60 * self.minutes} +0000"
-        clean = {name: text for name, text in os.environ.items() if not name.startswith("GIT_")} | {
-            "GIT_CONFIG_GLOBAL": os.devnull,
-            "GIT_CONFIG_NOSYSTEM": "1",
-            **{f"GIT_{who}_NAME": "Ada" for who in ("AUTHOR", "COMMITTER")},
-            **{f"GIT_{who}_EMAIL": "ada@example.org" for who in ("AUTHOR", "COMMITTER")},
-            **{f"GIT_{who}_DATE": trigger for who in ("AUTHOR", "COMMITTER")},
-        }
-        ran = subprocess.run(["git", *words], cwd=self.folder, env=clean, capture_output=True, check=True)
-        return ran.stdout.decode().strip()
-
-    def commit(self, **files: str | bytes | None) -> str:
-        """The hash of a commit that writes or, for None, removes these files; `__` is a slash, `_py` an ending."""
-        self.minutes += 1
+    def write(self, **files: str | bytes | None) -> str:
         for name, text in files.items():
             path = self.folder / name.replace("__", "/").replace("_DOT_", ".")
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -47,9 +25,7 @@ class Repository:
                 path.unlink()
             else:
                 path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        self.git("add", "--all")
-        self.git("commit", "--quiet", "--allow-empty", "--message", f"c{self.minutes}")
-        return self.git("rev-parse", "HEAD")
+        return self.commit("c")
 
     def reported(self) -> list[list[tuple[str, str, str]]]:
         hashes = self.git("rev-list", "--no-merges", "HEAD").split()
@@ -66,9 +42,9 @@ ONE = "def a():\n    return 1\n\n\nclass B:\n    def c(self):\n        return 2\
 
 
 def test_commits_tell_their_functions_newest_first(repo: Repository):
-    first = repo.commit(x_DOT_py=ONE)
-    second = repo.commit(x_DOT_py=ONE.replace("return 2", "return 3"), y_DOT_js="function z(q) {}\n")
-    third = repo.commit(x_DOT_py=None)
+    first = repo.write(x_DOT_py=ONE)
+    second = repo.write(x_DOT_py=ONE.replace("return 2", "return 3"), y_DOT_js="function z(q) {}\n")
+    third = repo.write(x_DOT_py=None)
     found = list(changed_functions(str(repo.folder), [third, second, first]))
     assert [hash for hash, _ in found] == [third, second, first]
     assert repo.reported() == [
@@ -84,13 +60,13 @@ def test_commits_tell_their_functions_newest_first(repo: Repository):
 def test_what_is_asked_is_safe_and_bounded(tmp_path_factory, tmp_path: Path):
     # A revision is never an option.
     repo = Repository(tmp_path_factory.mktemp("r") / "repo")
-    repo.commit(x_DOT_py=ONE)
+    repo.write(x_DOT_py=ONE)
     with pytest.raises(BadRequest):
         list(changed_functions(str(repo.folder), [f"--output={tmp_path / 'written'}"]))
     assert not (tmp_path / "written").exists()
     # Code of others and of tools is passed over.
     repo = Repository(tmp_path_factory.mktemp("r") / "repo")
-    repo.commit(
+    repo.write(
         node_modules__x_DOT_js="function a() {}\n",
         vendor__y_DOT_go="package p\nfunc A() {}\n",
         z_DOT_min_DOT_js="function b() {}\n",
@@ -105,24 +81,24 @@ def test_what_is_asked_is_safe_and_bounded(tmp_path_factory, tmp_path: Path):
     assert not is_own("README.md")
     # A commit of a tool over everything tells of no function.
     repo = Repository(tmp_path_factory.mktemp("r") / "repo")
-    repo.commit(**{f"f{number}_DOT_py": "def f(): pass\n" for number in range(FILES + 1)})
+    repo.write(**{f"f{number}_DOT_py": "def f(): pass\n" for number in range(FILES + 1)})
     assert repo.reported() == [[]]
 
 
 def test_renames_odd_names_and_missing_blobs_are_no_surprise(tmp_path_factory):
     # Merges links and renames are no surprise.
     repo = Repository(tmp_path_factory.mktemp("r") / "repo")
-    repo.commit(x_DOT_py=ONE)
+    repo.write(x_DOT_py=ONE)
     repo.git("mv", "x.py", "y.py")
     (repo.folder / "link.py").symlink_to("y.py")
-    repo.commit()
+    repo.write()
     newest = repo.reported()[0]
     assert [each for each in newest if each[0] == "NEW"] == [("NEW", "y.py", name) for name in ("a", "B", "B.c")]
     assert [each for each in newest if each[0] == "DELETED"] == [
         ("DELETED", "x.py", name) for name in ("a", "B", "B.c")
     ]
     repo.git("switch", "--quiet", "--create", "side", "HEAD~1")
-    repo.commit(z_DOT_py="def side(): pass\n")
+    repo.write(z_DOT_py="def side(): pass\n")
     repo.git("merge", "--quiet", "--no-edit", "main")
     assert len(repo.reported()) == 3
     # Odd names and any bytes are read.
@@ -130,7 +106,7 @@ def test_renames_odd_names_and_missing_blobs_are_no_surprise(tmp_path_factory):
     odd = repo.folder / "ä b\n'\".py"
     odd.write_text("def f(): pass\n")
     (repo.folder / "latin.py").write_bytes(b"def g(): return '\xe4'\n")
-    repo.commit()
+    repo.write()
     assert sorted(repo.reported()[0]) == [("NEW", "latin.py", "g"), ("NEW", "ä b\n'\".py", "f")]
 
 

@@ -56,10 +56,11 @@ def export_rows(
 
     def uids(ids: list[str]) -> dict[str, str]:
         """Return the uids of memories by id, without those of other projects."""
-        scopes = ("project:", project.scope if project else "")
         found = store.memories.get(ids)
-        ours = [each for each in found if not project or not each.scope.startswith("project:") or each.scope in scopes]
-        return {each.id: each.uid for each in ours}
+        others = [
+            each for each in found if project and each.scope.startswith("project:") and each.scope != project.scope
+        ]
+        return {each.id: each.uid for each in found if each not in others}
 
     if part == "memory":
         by = uids([memory.superseded_by for _, memory in page])
@@ -242,24 +243,19 @@ def _row(raw: bytes, *, trusted: bool) -> Row | None:
 
 def _build(kind: type[Row], values: Mapping[str, Any]) -> Row:
     """Make a dataclass of a row, checking each value by its field's type; what is missing is empty or 0."""
+    usual: dict[str, Any] = {"int": 0, "float": 0.0, "bool": False, "tuple[str, ...]": [], "Mapping[str, Any]": {}}
     built: dict[str, Any] = {}
     for field in fields(kind):
-        name, type = field.name, str(field.type)
-        value: Any = values.get(name)
-        if type in ("int", "float"):
-            least = 1 if name == "seen" else 0
-            value = least if value is None else value
-            is_good = not isinstance(value, bool) and isinstance(value, int | float) and least <= value < MOST_NUMBER
-            built[name] = (int if type == "int" else float)(value) if is_good else None
-        elif type == "tuple[str, ...]":
-            is_good = isinstance(value, list | None) and all(isinstance(each, str) for each in value or ())
-            built[name] = tuple(value or ()) if is_good else None
-        elif type == "bool":
-            is_good, built[name] = True, value is True
+        name, least = field.name, 1 if field.name == "seen" else 0
+        default = usual.get(str(field.type), "")
+        value = values.get(name, least if name == "seen" else default)
+        if isinstance(default, int | float) and not isinstance(default, bool):
+            is_good = type(value) in (int, float) and least <= value < MOST_NUMBER  # not isinstance: true is an int
         else:
-            usual: Any = {} if type.startswith("Mapping") else ""
-            built[name] = usual if value is None else value
-            is_good = isinstance(built[name], usual.__class__)
+            is_good = isinstance(value, type(default))
+        if isinstance(default, list):
+            is_good = is_good and all(isinstance(each, str) for each in value)
         if not is_good:
-            raise BadLine(f"`{name}` is not of the type {type}")
+            raise BadLine(f"`{name}` is not of the type {field.type}")
+        built[name] = tuple(value) if isinstance(default, list) else type(default)(value)
     return kind(**built)
