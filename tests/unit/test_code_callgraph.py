@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from foreword.code.callgraph import Calls, read_calls
+from foreword.code.callgraph import Call, Calls, read_calls
 from foreword.errors import BadRequest, NotFound
 from tests.tables import table
 
@@ -43,9 +43,8 @@ def test_every_language_tells_caller_and_called(name: str):
     calls = Calls()
     calls.add(name, CALLING[name].encode())
     (low,), (high,) = calls.named("low"), calls.named("high")
-    (call,) = calls.callers(low)
-    assert (call.caller, call.line) == (high, high.line + (name == "a.rb"))
-    assert [found for _, found in calls.called(high)] == [[low]]
+    assert calls.callers([low]) == [Call(high.function, name, high.line + (name == "a.rb"))]
+    assert [call.function for call in calls.called([high])] == [low.function]
 
 
 def test_calls_are_matched_by_name():
@@ -54,16 +53,14 @@ def test_calls_are_matched_by_name():
         b_py="def one(): save()\ndef two(store): store.save()\n",
         c_py="def save(): pass\n",
     )
-    (method,) = calls.named("Store.save")
+    method = calls.named("Store.save")
     assert {each.function for each in calls.named("save")} == {"Store.save", "save"}
-    assert [call.caller.function for call in calls.callers(method)] == ["one", "two"]
-    assert [found[0].function for _, found in calls.called(method)] == ["Store.write"]
-    ((call, several),) = calls.called(*calls.named("two"))
-    assert (call.name, len(several)) == ("save", 2)
+    assert [call.function for call in calls.callers(method)] == ["one", "two"]
+    assert [call.function for call in calls.called(method)] == ["Store.write"]
+    assert calls.called(calls.named("two")) == [Call("save", "b.py", 2, several=2)]
     # What a file does by itself is a caller too.
     calls = graph(a_py="def f(): pass\n\nf()\n")
-    (call,) = calls.callers(*calls.named("f()"))
-    assert (call.caller.function, call.caller.file, call.line) == ("", "a.py", 3)
+    assert calls.callers(calls.named("f()")) == [Call("", "a.py", 3)]
     # An unknown name is told with near ones.
     calls = graph(a_py="class A:\n    def offer_slot(self): pass\n")
     with pytest.raises(NotFound) as caught:

@@ -67,26 +67,17 @@ def _calls(name: str, path: str, *, json: bool) -> None:
     if not read.complete:
         output.warn([f"only {read.files} files were read within the limits of time and size"])
     places = read.named(name)
-    callers = {
-        (call.caller.file, call.line): {"function": call.caller.function, "file": call.caller.file, "line": call.line}
-        for place in places
-        for call in read.callers(place)
-    }
-    called = [
-        {"function": found[0].function if len(found) == 1 else call.name}
-        | {"file": call.caller.file, "line": call.line, "several": len(found) if len(found) > 1 else 0}
-        for place in places
-        for call, found in read.called(place)
-    ]
+    found = {"called_by": read.callers(places), "calls": read.called(places)}
     if json:
-        definitions = {"definitions": [vars(place) for place in places]}
+        rows = {name: [call._asdict() for call in calls] for name, calls in found.items()}
         about = {"files": read.files, "complete": read.complete}
-        output.write_json({**definitions, "called_by": list(callers.values()), "calls": called, **about})
+        output.write_json({"definitions": [vars(place) for place in places], **rows, **about})
         return
     for place in places:
         output.write(f"{place.signature or place.function}  {place.file}:{place.line}")
-    for heading, nodes in (("called by", list(callers.values())), ("calls", called)):
-        output.write(f"\n{heading}:" if nodes else f"\n{heading}: nothing that is defined here")
-        for node in nodes:
-            mark = f"  (one of {node['several']})" if node.get("several") else ""
-            output.write(f"  {node['function'] or '(the file itself)'}  {node['file']}:{node['line']}{mark}")
+    for part, calls in found.items():
+        heading = part.replace("_", " ")
+        output.write(f"\n{heading}:" if calls else f"\n{heading}: nothing that is defined here")
+        for call in calls:
+            mark = f"  (one of {call.several})" if call.several else ""
+            output.write(f"  {call.function or '(the file itself)'}  {call.file}:{call.line}{mark}")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from time import monotonic
+from typing import NamedTuple
 
 from foreword.code import git, languages
 from foreword.code.definitions import Definition, in_tree
@@ -28,13 +29,13 @@ class Place:
     signature: str = ""
 
 
-@dataclass(frozen=True)
-class Call:
-    """A call at a line of *caller*'s file, by the last part of the name that is written there."""
+class Call(NamedTuple):
+    """A call at a line of a file: who calls, or what is called; `several` definitions may be meant."""
 
-    caller: Place
-    name: str
+    function: str
+    file: str
     line: int
+    several: int = 0
 
 
 class Calls:
@@ -42,7 +43,7 @@ class Calls:
 
     def __init__(self) -> None:
         self.defined: dict[str, list[Place]] = {}
-        self.calls: list[Call] = []
+        self.calls: list[tuple[Place, str, int]] = []  # the caller, the last part of the name, the line
         self.files = 0
         self.complete = True
 
@@ -64,7 +65,7 @@ class Calls:
             line = bisect_left(breaks, node.start_byte) + 1
             around = [each for each in found if each.line <= line <= each.end_line]
             caller = _place(file, max(around, key=lambda each: each.line)) if around else Place(file, "", 1)
-            self.calls.append(Call(caller, name, line))
+            self.calls.append((caller, name, line))
 
     def named(self, name: str) -> tuple[Place, ...]:
         """Return the definitions of *name*, which may be qualified; NotFound with near names where there are none."""
@@ -78,21 +79,24 @@ class Calls:
         hint = f"did you mean {', '.join(dict.fromkeys(near))}?" if near else "names are case-sensitive"
         raise NotFound(f"nothing named {name!r} is defined in the {self.files} files that were read", hint=hint)
 
-    def callers(self, place: Place) -> list[Call]:
-        """Return the calls that may be of *place*, one for each caller."""
-        name = place.function.rpartition(".")[2]
-        found = [call for call in self.calls if call.name == name]
-        return list({call.caller: call for call in reversed(found)}.values())[::-1]
+    def callers(self, places: Sequence[Place]) -> list[Call]:
+        """Return who calls one of *places*, each caller once."""
+        names = {place.function.rpartition(".")[2] for place in places}
+        found: dict[Place, Call] = {}
+        for caller, name, line in self.calls:
+            if name in names:
+                found.setdefault(caller, Call(caller.function, caller.file, line))
+        return list(found.values())
 
-    def called(self, place: Place) -> list[tuple[Call, list[Place]]]:
-        """Return what *place* calls, each with the definitions in the project that may be meant."""
-        found: dict[str, tuple[Call, list[Place]]] = {}
-        for call in self.calls:
-            if (call.caller.file, call.caller.function) != (place.file, place.function):
-                continue
-            if known := self.defined.get(call.name):
-                beside = [each for each in known if each.file == place.file]
-                found.setdefault(call.name, (call, beside or known))
+    def called(self, places: Sequence[Place]) -> list[Call]:
+        """Return what *places* call, as far as it is defined in the project, each name once."""
+        found: dict[str, Call] = {}
+        for caller, name, line in self.calls:
+            if caller in places and name in self.defined:
+                known = self.defined[name]
+                known = [each for each in known if each.file == caller.file] or known
+                function = known[0].function if len(known) == 1 else name
+                found.setdefault(name, Call(function, caller.file, line, len(known) if len(known) > 1 else 0))
         return list(found.values())
 
 
