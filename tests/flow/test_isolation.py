@@ -205,8 +205,6 @@ def told(client: Client, place: Place, other: Place, *, folder: str = "", all: b
         yield get("/api/export", part=part, project_path=here)
     for of in (place.key, other.key):
         yield get("/api/export", part="change", of=of, project_path=here)
-    for of in (SHARED, other.session):
-        yield get("/api/export", part="event", of=of, project_path=here)
     linked = client.get(f"/api/memories/{place.ids[2]}", full=1)["links"]
     yield f"/api/memories {place.ids[2]}", json.dumps(linked)
     for name, arguments in calls(place, other, foreign, all=all):
