@@ -44,7 +44,7 @@ def test_the_mark_names_the_format() -> None:
             assert re.fullmatch(r"(?:12|acme\.)?\[redacted:[a-z0-9-]+\]", redact(known + body))
 
 
-TRIGGERS = [trigger for row in patterns.FORMATS for trigger in row[1].split()]
+TRIGGERS = [trigger for row in patterns.FORMATS for trigger in row.prefixes]
 
 
 def test_every_format_of_the_table_is_made_up_here() -> None:
@@ -58,17 +58,13 @@ def chars_of(kind: str) -> set[str]:
 
 
 def test_the_table_says_what_it_means() -> None:
-    for name, _, least, kind, needs, begins in patterns.FORMATS:
-        assert re.fullmatch(r"[a-z0-9-]+", name)
-        assert kind in patterns.CLASSES
-        assert not needs or needs in patterns.CHECKS
-        assert begins in ("", "word") or begins.split()[0] in patterns.CLASSES
-        assert chars_of(kind) <= chars_of("any"), "words would break there"
-        assert least >= 0
     for row in patterns.FORMATS:
-        for trigger in row[1].split():
-            before = int(row[5].partition(" ")[2] or 0)
-            assert before + len(trigger) + row[2] >= patterns.SHORTEST, trigger
+        assert re.fullmatch(r"[a-z0-9-]+", row.name)
+        assert row.kind in patterns.CLASSES
+        assert row.check in patterns.CHECKS
+        assert row.begins in ("", "word") or (row.begins in patterns.CLASSES and row.before)
+        assert chars_of(row.kind) <= chars_of("any"), "words would break there"
+        assert all(row.before + len(prefix) + row.least >= patterns.SHORTEST for prefix in row.prefixes), row
 
 
 def test_secrets_without_a_gap_are_all_gone() -> None:
@@ -522,7 +518,7 @@ HOSTILE += [
     "SG.aaaaaaaaaaaaaaaaaaaa",
     "whsec_\\/",
 ]
-HOSTILE += [random.Random(row[0]).choice(row[1].split()) + "a1" for row in patterns.FORMATS if row[4] or row[5]][::4]
+HOSTILE += [row.prefixes[-1] + "a1" for row in patterns.FORMATS if row.check or row.begins][::4]
 HOSTILE += [
     "password=",
     "password: ",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     Call = tuple[str, str, float, bytes, int, int]  # agent, event, at, the bytes kept, where they are cut, total size
 
 CONFIG: dict[str, Any] = {}
+STARTED = monotonic()
 WORKER_SHARE = 0.4  # of a deadline, for a worker that hangs: the offline path takes 110 to 150 ms of the rest
 
 
@@ -42,6 +43,7 @@ def main() -> None:
     began = monotonic()  # how long the agent took to write is not ours
     if posix.environ.get(b"FOREWORD_OFF", b"") not in (b"", b"0"):
         return
+    raw, head = hide_variables(raw, head)
     asked_at, _, why = asked_before(sys.argv).partition(" ")
     call = agent, event, float(asked_at or at), raw, head, total
     if late := late_call(sys.argv):
@@ -151,8 +153,7 @@ def ask_worker(call: Call, *, until: float) -> bytes:
     from _socket import AF_UNIX, SOCK_STREAM, socket
 
     agent, event, at, raw, head, total = call
-    hidden = digests(secret_values(), key=CONFIG["key"])
-    query = f"host={agent}&event={event}&at={at:.6f}&head={head}&total={total}{hidden and f'&hidden={hidden}'}"
+    query = f"host={agent}&event={event}&at={at:.6f}&head={head}&total={total}"
     connection = socket(AF_UNIX, SOCK_STREAM)
     connection.settimeout(max(0.01, until - monotonic()))
     connection.connect(CONFIG["socket"])
@@ -188,7 +189,7 @@ def answer_offline(call: Call, *, until: float, why: str) -> bytes:
     from foreword.hook import offline
 
     posix.umask(0o077)  # not earlier: bytecode that importing writes is for every user of the package
-    return offline.answer(CONFIG, call, until=until, why=why, secrets=secret_values())
+    return offline.answer(CONFIG, call, until=until, why=why)
 
 
 def add_package_to_path() -> None:
@@ -223,13 +224,26 @@ def secret_values() -> list[bytes]:
     return found
 
 
-def digests(values: list[bytes], *, key: int) -> str:
-    """Return what lets the worker find these values in what it is sent, without telling them."""
-    from _imp import source_hash  # built in; `hashlib` costs a hook 10 ms
+def hide_variables(raw: bytes, head: int) -> tuple[bytes, int]:
+    """Return a payload without the secrets of the environment, and where it is cut now."""
+    values = secret_values()
+    if head < 0 or not values:
+        return without_values(raw, values), head
+    first = without_values(raw[:head], values)
+    return first + without_values(raw[head:], values), len(first)
 
-    if not key:
-        return ""
-    return ",".join(f"{len(each)}-{source_hash(key, each[:8]).hex()}-{source_hash(key, each).hex()}" for each in values)
+
+def without_values(raw: bytes, values: list[bytes]) -> bytes:
+    """Return JSON without these values, as they are, in a JSON text inside it, or with \\u escapes."""
+    for value in sorted(values, key=len, reverse=True):
+        inner = value.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+        forms = {inner, inner.replace(b"\\", b"\\\\").replace(b'"', b'\\"')}
+        if not value.isascii():
+            text = inner.decode("utf-8", "surrogateescape")
+            forms.add("".join([c if c.isascii() else f"\\u{ord(c):04x}" for c in text]).encode())
+        for form in forms:
+            raw = raw.replace(form, b"[redacted:env]")
+    return raw
 
 
 def exit_late(call: Call, until: float) -> None:
@@ -238,24 +252,13 @@ def exit_late(call: Call, until: float) -> None:
 
     again = late_call(sys.argv) is None
     seconds = CONFIG["deadline_all" if again else "deadline_late"]
-    sleep(max(0.0, until - monotonic(), seconds - age()))  # an agent that was slow to write still gets its answer
+    sleep(max(0.0, max(until, STARTED + seconds) - monotonic()))  # who was slow to write still gets an answer
     start_new_thread(exit_after, (1.5,))  # because what follows may hang as well
     if again:
         hand_on(call)
     else:
         log_problem(TimeoutError(f"ended after {seconds} s; its event may be lost"))
     posix._exit(0)
-
-
-def age() -> float:
-    """Return how long this process has existed: on a busy machine it takes a second to get here. 0 if not on Linux."""
-    try:
-        from time import CLOCK_BOOTTIME, clock_gettime
-
-        started = posix.read(posix.open("/proc/self/stat", posix.O_RDONLY), 1000).rpartition(b")")[2].split()[19]
-        return clock_gettime(CLOCK_BOOTTIME) - int(started) / posix.sysconf("SC_CLK_TCK")
-    except Exception:
-        return 0.0
 
 
 def exit_after(seconds: float) -> None:

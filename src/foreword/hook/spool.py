@@ -183,16 +183,8 @@ def hook_calls(data: bytes) -> Iterator[HookCall | bytes]:
 
 
 def _record(hook_call: HookCall) -> bytes:
-    about = dumps(
-        {
-            "host": hook_call.host,
-            "event": hook_call.event,
-            "at": hook_call.at,
-            "project": hook_call.project,
-            **({"injection": True} if hook_call.injection else {}),
-        }
-    ).encode()
-    body = about + b"\n" + hook_call.raw
+    about = {name: getattr(hook_call, name) for name in ("host", "event", "at", "project", "redacted", "injection")}
+    body = dumps(about).encode() + b"\n" + hook_call.raw
     return b"%s%d\n%s\nEND %d." % (_BEGIN, len(body), body, len(body))
 
 
