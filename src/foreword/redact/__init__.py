@@ -165,12 +165,14 @@ def _shortened_text(text: str, *, cap: int) -> str:
     # A search may name a file above its lines: the last heading before the tail tells whose lines these are.
     before = len(text) - len(tail)
     last = re.compile(_HEADING).findall(text, max(len(head), before - 65_536), before)[-1:]
-    headings = [f"==> {each.removeprefix('==> ').removeprefix('File: ').removesuffix(' <==')} <==" for each in last]
+    headings = [
+        f"==> {each.removeprefix('==> ').removeprefix('File: ').removesuffix(' <==').rstrip(':')} <==" for each in last
+    ]
     return "\n".join((_drop_edge(head, "head"), note, *headings, _drop_edge(tail, "tail")))
 
 
 # `==> path <==`, `File: path`, `path:`, and a path above numbered lines or behind an empty one
-_HEADING = r"(?m)^(?:==> |File: )[^\n]{1,255}|^\S[^\n]{0,255}(?=:$|\n\d+[:-])|(?<=\n\n)[^\s=:]{1,255}$"
+_HEADING = r"(?m)^(?:==> |File: )[^\n]{1,255}|^(?!\d+[:-])\S[^\n]{0,255}(?=:$|\n\d+[:-])|(?<=\n\n)[^\s=:]{1,255}$"
 
 
 # --- JSON values ---

@@ -348,7 +348,7 @@ def _without_lines(text: str, deny: tuple[str, ...]) -> str:
             # A list of names is none of hits.
             hits = form != "bare" or _NUMBERED.match(following) or any(sign in following for sign in "=: ")
             hiding = form if hits and denied(path, deny) else ""
-        elif hiding:
+        elif hiding and line:
             shown = MARK
         if shown != MARK or not kept or kept[-1] != MARK:
             kept.append(shown)
@@ -366,9 +366,7 @@ def _heading(line: str, before: str, following: str) -> tuple[str, str]:
         return "diff", line.rpartition(" ")[2]
     if line.endswith(":") and "/" in line:
         return "colon", line[:-1]
-    if before == "::::::::::::::":  # of `more`
-        return "more", line
-    numbered = _NUMBERED.match(following) and not _NUMBERED.match(line) and not line[0].isspace()
+    numbered = _NUMBERED.match(following) and not _NUMBERED.match(line) and not line.startswith((" ", "\t", "[cut]"))
     if numbered or (not before and following and ("/" in line or "." in line) and _BARE_PATH.match(line)):
         return "bare", line
     return "", ""
