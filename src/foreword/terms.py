@@ -28,12 +28,12 @@ _UNSPACED = (
     (0x20000, 0x3FFFF),
 )
 
-# The index's tokenizer takes an accent off a Latin letter but not off these, unless it stands by itself (as in the
+# The index's tokenizer takes an accent off a Latin letter but not off these, unless it is by itself (as in the
 # file names of macOS): both spellings, and the one without, become one word.
 _FOLDED = str.maketrans("йёїўѓќ", "иеіугк")
 
 TAIL = 60  # characters at the end of a text that tell whether it asks
-MOST_RUN = 300  # characters of writing without spaces that are looked for: a page of it is told by its ends
+MOST_RUN = 300  # characters of writing without spaces that are looked for: a page of it is known by its ends
 MOST_TEXT = 20_000  # characters of a text that are counted in or taken in pairs
 _ENDINGS = ("ings", "ing", "ed", "ies", "es", "ly", "s", "e", "y")
 

@@ -16,8 +16,8 @@ from foreword.encoding import dumps
 from foreword.redact import MAX_PARTS, files
 
 CAP = 65_536  # characters of a text
-CHARACTERS = 3 * 5 * CAP  # three looks at most at four texts and some keys
-LOOKS = 40_000  # paths that are compared with the patterns of denied files
+CHARACTERS = 3 * 5 * CAP  # four texts and some keys, each read three times at most
+COMPARED = 40_000  # paths that are compared with the patterns of denied files
 
 
 def tool(command: str = "make", **response: Any) -> dict[str, Any]:
@@ -57,22 +57,22 @@ SHAPES: dict[str, Callable[[int], dict[str, Any]]] = {
 
 def work(monkeypatch: pytest.MonkeyPatch, payload: object, *, raw: bytes = b"") -> tuple[int, int]:
     """Return how many characters are searched for secrets, and how many paths are compared."""
-    read, looks = [], []
+    read, compared = [], []
     for name in ("find_tokens", "find_secrets"):
         find = getattr(redact_module, name)
         monkeypatch.setattr(redact_module, name, lambda text, find=find: read.append(len(text)) or find(text))
     denied = files._denied.__wrapped__
-    monkeypatch.setattr(files, "_denied", lambda path, deny: looks.append(path) or denied(path, deny))
+    monkeypatch.setattr(files, "_denied", lambda path, deny: compared.append(path) or denied(path, deny))
     parse_hook(HookCall("claude-code", "PostToolUse", 1.0, raw or json.dumps(payload).encode()))
     monkeypatch.undo()
-    return sum(read) // 2, len(looks)
+    return sum(read) // 2, len(compared)
 
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_what_is_read_of_a_megabyte_is_bounded(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     small, large = (work(monkeypatch, SHAPES[name](size)) for size in (500_000, 1_000_000))
     assert large[0] <= CHARACTERS
-    assert large[1] <= LOOKS
+    assert large[1] <= COMPARED
     assert large[0] <= 2 * small[0] + CAP, "it grows with the size at most"
     assert large[1] <= 2 * small[1] + 1000
 

@@ -72,9 +72,7 @@ CALLS = {
     },
     "claude grep": {"tool_name": "Grep", "tool_input": {"pattern": "KEY", "path": ".env"}, "tool_response": CANARY},
     "claude batch": {
-        "tool_calls": [
-            {"tool_name": "Read", "tool_input": {"file_path": "/p/.env"}, "tool_response": CANARY},
-        ]
+        "tool_calls": [{"tool_name": "Read", "tool_input": {"file_path": "/p/.env"}, "tool_response": CANARY}]
     },
     "failure": {"tool_name": "Bash", "tool_input": {"command": "cat .env"}, "error": CANARY},
     "codex patch": {
@@ -104,10 +102,10 @@ CALLS = {
 def test_the_contents_go_and_the_path_stays(name: str) -> None:
     payload = {**ABOUT, **CALLS[name]}
     clean = without_denied(payload)
-    told = json.dumps(clean)
-    assert CANARY not in told
-    assert ".env" in told
-    assert MARK in told
+    shown = json.dumps(clean)
+    assert CANARY not in shown
+    assert ".env" in shown
+    assert MARK in shown
     assert [clean[key] for key in ABOUT] == list(ABOUT.values())
     assert without_denied(clean) == clean
 

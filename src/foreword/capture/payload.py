@@ -65,7 +65,7 @@ def recovered(head: str, tail: str, total: int) -> dict[str, Any]:
         if name not in found and at >= 0 and (value := re.compile(rf'"{name}"\s*:\s*({_STRING}")').match(tail, at)):
             with suppress(BadPayload):
                 found[name] = loads(value[1])
-    # A backslash in front may be the second half of a pair; what it stands before is the first word and goes anyway.
+    # A backslash in front may be the second half of a pair; what it is before is the first word and goes anyway.
     found[CUT] = {"total": total, "tail": _without_first_word(_unescaped(tail.lstrip("\\")))}
     return found
 

@@ -100,7 +100,7 @@ def _recall(
 
 
 def _window(here: Offline, trigger: Trigger, reader: StoreReader) -> tuple[frozenset[str], Mapping[str, int]]:
-    """Return the memories and tokens that the present window was given, as the store and the spool tell."""
+    """Return the memories and tokens that are in the present window, as the store and the spool record."""
     adapter = find(trigger.host)
     shown, spent = set(reader.injections.shown(trigger.session)), dict(reader.injections.window_tokens(trigger.session))
     for record in spool.naming(here.config["spool"], trigger.session):

@@ -109,7 +109,7 @@ def _write(fd: int, record: bytes) -> None:
 
 
 def reserve(folder: str) -> None:
-    """Reserve some room for the day the disk is full; where there is too little, reserve none."""
+    """Reserve some space for the day the disk is full; where there is too little, reserve none."""
     path = folder + RESERVE
     try:
         if os.stat(path).st_size == RESERVED:
@@ -118,7 +118,7 @@ def reserve(folder: str) -> None:
         pass
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
-        if os.write(fd, b"\0" * RESERVED) != RESERVED:  # written, not promised: a sparse file holds no room
+        if os.write(fd, b"\0" * RESERVED) != RESERVED:  # written, not promised: a sparse file holds no space
             os.unlink(path)
     except OSError:
         os.unlink(path)

@@ -9,14 +9,13 @@ once. Every step is linear in its text. Before all of it come files that hold se
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any, Literal
 
 from foreword.redact.keywords import find_secrets, is_secret, is_telling
 from foreword.redact.patterns import find_tokens, mark, replace_spans
 from foreword.redact.private_tags import PRIVATE, hide_blocks, leaves_open
 
-__all__ = ["CUT", "DEEPEST", "EDGE", "PRIVATE", "each_text", "leaves_open", "mark", "redact", "redact_all", "shorten"]
+__all__ = ["CUT", "DEEPEST", "EDGE", "PRIVATE", "leaves_open", "mark", "redact", "redact_all", "shorten"]
 
 Cut = Literal["", "head", "tail"]
 CUT = "[cut]"
@@ -27,7 +26,7 @@ _MAX_ITEMS = 2_000  # of a list or an object
 _TOTAL_FACTOR = 4  # all texts of a payload together may have 4 times as many characters as one
 _SHORTEST_CAP = 48  # characters of a text that are never cut
 _MARGIN = 256  # characters left out beside a cut: a name and its value may lie on both sides of it
-_ROUNDS = 8  # a mark may make a value of what stands beside it; two rounds are the most that was seen
+_ROUNDS = 8  # a mark may make a value of what is beside it; two rounds are the most that was seen
 
 
 def redact(text: str, *, cut: Cut = "") -> str:
@@ -60,22 +59,6 @@ def _redact_once(text: str) -> str:
     if text is not before:
         text = hide_blocks(text)
     return _hide_passwords(text) if "@" in text else text
-
-
-def each_text(item: Any, change: Callable[[str], str], *, depth: int = DEEPEST) -> Any:
-    """Return a JSON value with every string changed, keys included; what lies below *depth* levels is dropped."""
-    if isinstance(item, str):
-        return change(item)
-    if not isinstance(item, dict | list | tuple):
-        return item
-    if not depth:
-        return mark("too-deep")
-    if isinstance(item, dict):
-        return {
-            change(key) if isinstance(key, str) else key: each_text(inner, change, depth=depth - 1)
-            for key, inner in item.items()
-        }
-    return [each_text(inner, change, depth=depth - 1) for inner in item]
 
 
 # --- payloads are shortened before they are read, so that each takes a bounded time ---
@@ -161,18 +144,19 @@ def _shortened_text(text: str, *, cap: int) -> str:
         return f"{_drop_edge(kept, 'head')}\n[{len(text) - cap} characters left out]\n"
     half = cap // 2 - 32
     head, tail = text[: half - _MARGIN], text[_MARGIN - half :]
-    note = f"[{len(text) - 2 * half} characters left out]"
+    middle = len(text) - len(tail)
+    note = f"[{middle - len(head)} characters left out]"
     # A search may name a file above its lines: the last heading before the tail tells whose lines these are.
-    before = len(text) - len(tail)
-    last = re.compile(_HEADING).findall(text, max(len(head), before - 65_536), before)[-1:]
-    headings = [
-        f"==> {each.removeprefix('==> ').removeprefix('File: ').removesuffix(' <==').rstrip(':')} <==" for each in last
-    ]
+    found = re.compile(_HEADING).findall(text, max(len(head), middle - 65_536), middle)[-1:]
+    headings = [f"==> {each.rstrip(':')} <==" for each in found if "/" in each or "." in each]
     return "\n".join((_drop_edge(head, "head"), note, *headings, _drop_edge(tail, "tail")))
 
 
-# `==> path <==`, `File: path`, `path:`, and a path above numbered lines or behind an empty one
-_HEADING = r"(?m)^(?:==> |File: )[^\n]{1,255}|^(?!\d+[:-])\S[^\n]{0,255}(?=:$|\n\d+[:-])|(?<=\n\n)[^\s=:]{1,255}$"
+# The path in `==> path <==`, `File: path`, `path:`, and one above numbered lines or behind an empty one
+_HEADING = (
+    r"(?m)(?<=^==> )\S{1,255}(?= <==$)|(?<=^File: )\S{1,255}|^(?!\d+[:-])\S{1,255}+(?=\n\d+[:-])"
+    r"|^\S{0,255}/\S{0,255}(?=:$)|(?<=\n\n)[^\s=:]{1,255}$"
+)
 
 
 # --- JSON values ---

@@ -7,6 +7,7 @@ A search over a folder names no file; there the output tells, line by line, wher
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -18,41 +19,18 @@ from foreword.errors import BadPayload
 from foreword.redact.keywords import is_telling
 
 MARK = "[redacted:path]"
-# Patterns, in which `*` stands for any part of a name, and at the end of a folder for all that lies in it.
-_FILES = """
-    .env *.env .env.* .env-* .env_* .envrc .flaskenv .dev.vars .dev.vars.* .netrc _netrc .pgpass .my.cnf .mylogin.cnf
-    .npmrc .pypirc pip.conf pip.ini .git-credentials .htpasswd .dockercfg .s3cfg .boto .databrickscfg .terraformrc
-    .vault-token .vault_pass* .vault-pass* vault_pass* vault-pass* credentials.json *.credentials.json
-    credentials.tfrc.json rclone.conf secrets.* *.pem *.key *.ppk *.p12 *.pfx *.jks *.keystore *.kdbx *.tfvars
-    *.tfvars.json *.tfstate *.tfstate.* *.ovpn kubeconfig *.kubeconfig id_rsa* id_dsa* id_ecdsa*
-    id_ed25519* .ssh/* .gnupg/* .azure/* .oci/* .snowsql/config .config/gcloud/* .password-store/* .aws/credentials
-    .aws/sso/* .kube/config .docker/config.json .gem/credentials .cargo/credentials* .config/gh/hosts.yml
-    .config/hub .config/glab-cli/* .config/doctl/* .config/op/* .fly/config.yml .m2/settings*.xml
-    .gradle/gradle.properties .codex/auth.json .composer/auth.json .gemini/oauth_creds.json .gemini/*accounts.json
-    opencode/auth.json github-copilot/* .cursor/auth.json cursor/auth.json .*_history fish_history .history
-    etc/shadow etc/shadow- etc/gshadow proc/*/environ run/secrets/* etc/secrets/* service-account*.json
-    service_account*.json *-service-account.json client_secret*.json
-""".split()  # noqa: SIM905 - data, read as text
+
+
+def _read(name: str) -> str:
+    """Return a list of ours without the comments above it."""
+    with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as file:
+        return "".join(line for line in file if not line.startswith("#"))
+
+
+_FILES = _read("secret_files.txt").split()
+_PRINTS = tuple(_read("secret_commands.txt").splitlines())
 # Made to be shown, and code.
 _SAMPLES = (".example", ".sample", ".template", ".dist", ".schema", ".pub", "known_hosts", "process.env", "meta.env")
-# Commands that print secrets, each as the words it begins with.
-_PRINTS = tuple(
-    """printenv, export -p, declare -x, declare -p, typeset -x, typeset -p, compgen -e, aws configure, aws sts,
-    aws secretsmanager, aws ssm get-parameter, aws lambda get-function, aws ecs describe-task-definition,
-    gcloud auth print, gcloud secrets versions access, gcloud run services describe, gcloud functions describe,
-    az account get-access-token, az keyvault secret, az storage account keys, az webapp config, az functionapp config,
-    gh auth token, gh auth status --show-token, glab auth status, kubectl get secret, kubectl describe secret,
-    kubectl get configmap, kubectl get cm, kubectl config view --raw, oc whoami -t, vault read, vault kv get,
-    vault print token, vault token, op read, op item get, op inject, pass show, gopass show, security find-,
-    keyring get, heroku config, railway variables, vercel env, netlify env, fly secrets, flyctl secrets, convex env,
-    doppler secrets, doppler run, git credential, gpg --export-secret, gpg -d, gpg --decrypt, age -d, ansible-vault,
-    docker compose config, docker-compose config, helm get, npm config get, npm config ls, npm config list,
-    pip config, conda env config, secret-tool lookup, terraform output, terraform show, terraform state, pulumi config,
-    pulumi stack output, stripe config, bw get, sops -d, sops decrypt, sops exec-env, docker inspect, podman inspect,
-    dotenv list, dotenv get, direnv export, mise env, pm2 env, pm2 jlist, supabase status, rails credentials:show,
-    systemctl show-environment, launchctl export, tmux show-environment, get-childitem env:, gci env:, dir env:,
-    ls env:""".replace("\n   ", "").split(", ")
-)
 # These alone print all variables.
 _DUMPS = ("env", "env -0", "env --null", "set", "export", "declare", "typeset", "compgen -v", "history")
 _WRAPPERS = frozenset(  # programs that run the command behind their own arguments

@@ -53,7 +53,7 @@ _SECRET_NAMES = {
 }
 _TELLING = re.compile("pass|pwd|secret|token|key|cred|auth|cookie", re.IGNORECASE)
 
-# --- what stands between a name and its value ---
+# --- what is between a name and its value ---
 
 _REST = rf"(?P<rest>(?>(?:{_NAME}{{0,39}}[0-9a-z_])?))"  # of the name
 _SPACE = r"[ \t]{0,16}+"
@@ -113,7 +113,7 @@ _PLACES = (
 _MAY_BE_FLAG = re.compile(rf"-(?<!{_NAME}-){_NAME}{{0,64}}(?:{'|'.join((*_PASSWORD_NAMES, *_SECRET_NAMES))})")
 _compile = cache(re.compile)
 _NAME_BEGINS = re.compile(r"(?>(?s:.*[^0-9a-z_.\-])?)")
-# Nothing but spaces, a diff's sign, a list's dash, quotes or `export` stands before it on its line.
+# Nothing but spaces, a diff's sign, a list's dash, quotes or `export` is before it on its line.
 _LINE_BEGINS = re.compile(
     r"(?:(?s:.*)(?:\n|\\n)|\A)(?>(?:[\s\"'\\]++|(?:[+>#$-]|-x|export|set|env|ENV|ARG|declare)(?![^\s\"'\\]))*)\Z"
 )
@@ -257,7 +257,7 @@ _BARE, _WHOLE = (
 def _value_bounds(
     text: str, at: int, *, whole: bool = False, in_tag: bool = False, most: int = LONGEST
 ) -> tuple[int, int, bool]:
-    """Return where the value begins and ends, and whether it stands in quotes or in a tag."""
+    """Return where the value begins and ends, and whether it is in quotes or in a tag."""
     if opening := _OPENING.match(text, at):
         return opening.end(), _find_quote(text, opening.end(), opening[2], escapes=len(opening[1])), True
     if in_tag or text.startswith("&quot;", at):

@@ -1,7 +1,7 @@
 """Find tokens of known formats: one table (formats.txt), one compiled expression per row.
 
 A token begins with a literal prefix and goes on with a run of characters of one class. Most text holds no prefix in any
-word that is long enough for a token, so the expressions run only where a prefix stands. Every run is read once per row:
+word that is long enough for a token, so the expressions run only where a prefix is. Every run is read once per row:
 an attempt that fails because of what the run holds goes on behind the run, which keeps the search linear.
 """
 
@@ -15,7 +15,7 @@ from functools import cache
 from itertools import accumulate
 from typing import NamedTuple
 
-Span = tuple[int, int, str]  # from, to, the name of what stands there
+Span = tuple[int, int, str]  # from, to, the name of what is there
 Check = Callable[[str], object]
 
 CLASSES = {
@@ -241,7 +241,7 @@ def merge_spans(spans: list[Span]) -> list[Span]:
 
 
 def mark(name: str) -> str:
-    """Return what stands where a secret of this kind stood."""
+    """Return the mark that replaces a secret of this kind."""
     return f"[redacted:{name}]"
 
 
