@@ -154,6 +154,15 @@ def test_the_contents_go_and_the_path_stays(name: str) -> None:
         *("(env)", "env &", "if true; then env; fi", "FOO=1 printenv", "/usr/bin/env"),
         *("timeout 5 env", "uv run env", "kubectl -n shop get secret db -o yaml", "docker compose -f a.yml config"),
         *("grep -n foo a.py; python -c 'import os; print(os.environ)'", "rg foo && node -p process.env"),
+        *(
+            "cmd /c set",
+            "fc -l",
+            "npm run env",
+            "aws-vault exec x -- env",
+            "pass db",
+            "systemctl show web -p Environment",
+        ),
+        *("kubectl set env deploy/web --list", "cat ~/.claude.json", "cat wp-config.php", "infisical export"),
         *("dotenv list", "ps auxe", "ps eww -p 7", "cat /run/secrets/db", "docker-compose config", "sops decrypt x"),
         *("php -r 'print_r($_SERVER);'", "vercel env ls", "terraform state pull", "env --null", "ansible-vault view x"),
         *("ruby -e 'p ENV'", "docker inspect app", "cat .*", "cat ./.??*", "cat {a,b}/.{env,x}"),
@@ -264,7 +273,9 @@ def test_a_search_limited_to_denied_files_is_hidden_whole(field: str, glob: str)
     assert CANARY not in json.dumps(without_denied(payload))
 
 
-@pytest.mark.parametrize("command", ["git ls-files | grep env | xargs cat", "for f in conf/*; do cat $f; done"])
+@pytest.mark.parametrize(
+    "command", ["git ls-files | grep env | xargs cat", "fd -H env -x cat", "for f in conf/*; do cat $f; done"]
+)
 def test_variables_lose_their_values_where_the_file_is_not_named(command: str) -> None:
     output = f"DEBUG=1\nKEY={CANARY}\nexport TOKEN={CANARY}\nplain text"
     clean = without_denied({"tool_input": {"command": command}, "tool_response": {"stdout": output}})

@@ -36,12 +36,14 @@ _DUMPS = ("env", "env -0", "env --null", "set", "export", "declare", "typeset", 
 _WRAPPERS = frozenset(  # programs that run the command behind their own arguments
     """sudo doas su docker podman nerdctl docker-compose podman-compose kubectl oc crictl ssh xargs nsenter chroot
     lxc vagrant heroku fly flyctl railway gcloud az time nohup watch devcontainer wsl distrobox sh bash zsh
-    cmd powershell pwsh uv poetry pipenv npx bundle direnv dotenv""".split()  # noqa: SIM905
+    cmd powershell pwsh uv poetry pipenv npx npm pnpm yarn bundle direnv dotenv nix nix-shell aws-vault envchain
+    chamber infisical doppler op""".split()  # noqa: SIM905
 )
 _SEARCHES = ("grep", "egrep", "fgrep", "rg", "ag", "ack", "git grep", "sed", "awk")  # they look for words in sources
 # A program's whole environment, or one variable by its name.
 _ENVIRONMENT = re.compile(
-    r"os\.environb?(?!\w)(?!\s*[\[.])|os\.environ\.(?:items|values|copy)|process\.env(?![\w.\[])"
+    r"os\.environb?(?!\w)(?!\s*[\[.])|os\.environ\.(?:items|values|copy)|print\([^)\n]{0,40}\benviron\b(?!\s*[\[.])"
+    r"|process\.env(?![\w.\[])|(?m:^[ \t]{0,16}pass [\w./-]{1,100}$)"
     r"|Deno\.env\.toObject|\b(?:p|puts|print|pp) ENV\b(?!\[)|\bENV\.(?:to_h|to_a|each|inspect|map|sort)"
     r"|%ENV|\$_(?:ENV|SERVER)\b(?!\[)|phpinfo\(|(?:System\.|Sys\.|(?<![\w.]))getenv\(\)|System\.get_env\(\)"
     r"|GetEnvironmentVariables|os\.Environ\(\)|env::vars|Bun\.env(?![\w.\[])|\bps [a-df-z]*e[a-z]*(?!\S)"
@@ -262,7 +264,9 @@ def _hidden(item: Any, deny: tuple[str, ...], name: str = "") -> Any:
 # --- what a tool printed ---
 
 # Commands that read files which they do not name; then lines that look like those of a .env file lose their values.
-_UNNAMED = re.compile(r"\bxargs\b|\s-exec\b|\bwhile\s+read\b|\bfor\s+\w+\s+in\b")
+_UNNAMED = re.compile(
+    r"\bxargs\b|\s-exec\b|\bfd(?:find)?\b[^|;\n]{0,200}\s(?:-x|-X|--exec)|\bwhile\s+read\b|\bfor\s+\w+\s+in\b"
+)
 _VARIABLE = re.compile(r"(?m)^(\s*+(?:export\s++)?[A-Za-z_]\w{2,}\s*+=\s*+)(?!\[redacted:)\S.*$")
 _BY_VARIABLE = re.compile(r"\b(?:cat|head|tail|less|more|bat|nl|tac|strings|grep)\b[^|;&\n]{0,200}(?:\$|`)")
 _CAPITALS = re.compile(r"(?m)^(\s*+(?:export\s++)?[A-Z][A-Z0-9_]{2,}=)(?!\[redacted:)\S.*$")
