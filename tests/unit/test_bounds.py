@@ -16,7 +16,7 @@ from foreword.encoding import dumps
 from foreword.redact import MAX_PARTS, files
 
 CAP = 65_536  # characters of a text
-CHARACTERS = 3 * 5 * CAP  # four texts and some keys, each read three times at most
+CHARACTERS = 2 * 5 * CAP  # four texts and some keys, each read twice: until nothing more is found
 COMPARED = 40_000  # paths that are compared with the patterns of denied files
 
 

@@ -26,6 +26,7 @@ _MAX_ITEMS = 2_000  # of a list or an object
 _TOTAL_FACTOR = 4  # all texts of a payload together may have 4 times as many characters as one
 _SHORTEST_CAP = 48  # characters of a text that are never cut
 _MARGIN = 256  # characters left out beside a cut: a name and its value may lie on both sides of it
+_SEAM = "\n\0\1\0\n"  # between texts that are redacted together: no secret reaches across it
 _ROUNDS = 8  # a mark may make a value of what is beside it; two rounds are the most that was seen
 
 
@@ -44,11 +45,13 @@ def redact(text: str, *, cut: Cut = "") -> str:
 def redact_all(item: Any) -> Any:
     """Return a JSON value with every string redacted, keys included, and without what lies below DEEPEST levels."""
     texts, depth = _measure(item)
-    if depth < DEEPEST and not _names_a_secret(item):
-        together = "\n".join(texts)
-        if hide_blocks(together) == together == _redact_once(together):
-            return item  # one look at everything: a payload without any secret is the ordinary case
-    return _Redactor().value(item, depth=DEEPEST)
+    unique = list(dict.fromkeys(texts))
+    # All at once, because one call takes as long as reading 300 characters.
+    clean = redact(_SEAM.join(map(hide_blocks, unique))).split(_SEAM)
+    if clean == unique and depth < DEEPEST and not _names_a_secret(item):
+        return item
+    known = dict(zip(unique, clean, strict=True)) if len(clean) == len(unique) else {}
+    return _Redactor(known).value(item, depth=DEEPEST)
 
 
 def _redact_once(text: str) -> str:
@@ -186,7 +189,8 @@ def _names_a_secret(item: Any) -> bool:
 class _Redactor:
     """Redacts the texts of one JSON value in their order, and counts those that open a block and do not close it."""
 
-    def __init__(self) -> None:
+    def __init__(self, known: dict[str, str]) -> None:
+        self.known = known  # texts that are redacted already
         self.opened = 0
 
     def value(self, item: Any, *, depth: int) -> Any:
@@ -209,7 +213,10 @@ class _Redactor:
 
     def text(self, text: str) -> str:
         self.opened += leaves_open(text)
-        return redact(text)
+        return self.clean(text)
+
+    def clean(self, text: str) -> str:
+        return self.known[text] if text in self.known else redact(text)
 
     def fields(self, item: dict[Any, Any], *, depth: int) -> dict[Any, Any]:
         found: dict[Any, Any] = {}
@@ -247,7 +254,7 @@ class _Redactor:
             return redact(together).split("\n")
         # A command may come as a list of its words: ["tool", "--password", "x"]
         flags = ("", *(line[2:] if _is_flag(line) else "" for line in lines))
-        clean = map(redact, lines)
+        clean = map(self.clean, lines)
         return [_by_name(flag, line, new) for flag, line, new in zip(flags, lines, clean, strict=False)]
 
 
