@@ -19,7 +19,7 @@ from foreword.encoding import storable
 from foreword.errors import BadRequest, ForewordError
 from foreword.models import EMPTY, Change, Link, Memory, Project, Session
 from foreword.policy import off, refuse_to_write
-from foreword.redact import each_text, redact_all
+from foreword.redact import redact_all
 
 Row = TypeVar("Row", Memory, Change, Session, Link)
 
@@ -118,13 +118,13 @@ def refuse_where_off(project: Project, *, choices: Mapping[str, Any], environ: M
 def safe(row: Row) -> Row:
     """Return a row with every text redacted and storable; a memory's title and body of a bounded size."""
     values = vars(row) | ({"detail": dict(row.detail)} if isinstance(row, Memory) else {})
-    clean: dict[str, Any] = each_text(redact_all(values), storable)
+    text = json.dumps(redact_all(values), ensure_ascii=False, default=str)
+    clean: dict[str, Any] = json.loads(storable(text))  # as it will be loaded from the store
     clean |= {name: tuple(each) for name, each in clean.items() if isinstance(each, list)}
     if isinstance(row, Memory):
         body = clean["body"]
         clean["title"] = clean["title"][:MOST_TITLE]
         clean["body"] = body if len(body) <= MOST_BODY else f"{body[:MOST_BODY]} […]"
-        clean["detail"] = json.loads(json.dumps(clean["detail"], default=str))  # as it will be loaded
     return replace(row, **clean)
 
 

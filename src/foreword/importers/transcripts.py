@@ -26,7 +26,7 @@ from foreword.extract.actions import UNSAID, Action, ToolUse, own_words, tool_ac
 from foreword.extract.session import extract_session
 from foreword.importers import Batch, Offer, Source, plural, timestamp
 from foreword.models import Change, Edit, Project, Session
-from foreword.redact import each_text, redact, redact_all
+from foreword.redact import redact, redact_all
 from foreword.redact.files import denied
 
 QUIET = 300.0  # seconds without a new line after which a session may be taken for finished; an agent thinks for minutes
@@ -234,7 +234,7 @@ class _Claude(_Reader):
             result = line.get("toolUseResult")
             if isinstance(result, dict):
                 result = {name: each for name, each in result.items() if name not in _HEAVY}
-            clean = redact_all(each_text({"content": _blocks(message.get("content")), "result": result}, storable))
+            clean = _clean({"content": _blocks(message.get("content")), "result": result})
             if kind == "assistant":
                 yield from self._assistant(clean["content"], uuid)
             else:
@@ -309,7 +309,7 @@ class _Codex(_Reader):
             for name in ("content", "output"):
                 if isinstance(kept[name], list):  # without pictures
                     kept[name] = [{"text": text} for text in _texts(kept[name])]
-            yield from self._item(redact_all(each_text(kept, storable)))
+            yield from self._item(_clean(kept))
 
     def _item(self, item: Mapping[str, Any]) -> Iterator[Action]:
         kind, id = item["type"], text_of(item, "call_id", "id")
@@ -356,6 +356,12 @@ def _outcome(output: Any) -> tuple[str, int | None]:
 
 
 # ---- texts
+
+
+def _clean(item: dict[str, Any]) -> dict[str, Any]:
+    """Return what is kept of a line, redacted and storable."""
+    clean: dict[str, Any] = redact_all(json.loads(storable(json.dumps(item, ensure_ascii=False))))
+    return clean
 
 
 def _capped(text: str) -> str:
