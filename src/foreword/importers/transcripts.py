@@ -125,11 +125,10 @@ def peek(path: str, *, host: str) -> tuple[str, str]:
         if host == "codex" and isinstance(payload, dict) and line.get("type") == "session_meta":
             source = payload.get("source")
             is_inner = isinstance(source, dict) and "subagent" in source
-            return text_of(payload, "id", "session_id") or session, "" if is_inner else storable(
-                text_of(payload, "cwd")
-            )
+            cwd = "" if is_inner else text_of(payload, "cwd")
+            return text_of(payload, "id", "session_id") or session, cwd
         if host != "codex" and (cwd := text_of(line, "cwd")):
-            return session, storable(cwd)
+            return session, cwd
     return session, ""
 
 
@@ -181,7 +180,7 @@ def _lines(path: str, *, most: int = 0, bad: list[int] | None = None) -> Iterato
             found = None
             if len(raw) < MOST_LINE:
                 with suppress(ValueError, RecursionError):
-                    found = json.loads(raw.decode("utf-8", "replace"), strict=False)
+                    found = _loads(raw.decode("utf-8", "replace"))
             else:
                 while (rest := file.readline(TEXT)) and not rest.endswith(b"\n"):
                     pass
@@ -189,6 +188,14 @@ def _lines(path: str, *, most: int = 0, bad: list[int] | None = None) -> Iterato
                 yield found
             elif raw.strip() and bad is not None:
                 bad.append(file.tell())
+
+
+def _loads(text: str) -> Any:
+    """Parse JSON; half of a surrogate pair, which JSON can spell and no file can hold, is replaced."""
+    found = json.loads(text, strict=False)
+    if "\\ud" in text.lower():
+        found = json.loads(storable(json.dumps(found, ensure_ascii=False)), strict=False)
+    return found
 
 
 class _Reader:
@@ -226,7 +233,7 @@ class _Claude(_Reader):
         if not (is_boundary or is_message) or (uuid and self._times[f"line {uuid}"]):
             return
         self._times[f"line {uuid}"] += 1
-        self.cwd = storable(text_of(line, "cwd")) or self.cwd
+        self.cwd = text_of(line, "cwd") or self.cwd
         self.at = timestamp(line.get("timestamp"), default=self.at)
         if is_boundary:
             yield Action(kind="compaction", at=self.at, id=uuid)
@@ -234,7 +241,7 @@ class _Claude(_Reader):
             result = line.get("toolUseResult")
             if isinstance(result, dict):
                 result = {name: each for name, each in result.items() if name not in _HEAVY}
-            clean = _clean({"content": _blocks(message.get("content")), "result": result})
+            clean = redact_all({"content": _blocks(message.get("content")), "result": result})
             if kind == "assistant":
                 yield from self._assistant(clean["content"], uuid)
             else:
@@ -300,7 +307,7 @@ class _Codex(_Reader):
             return
         self.at = timestamp(line.get("timestamp"), default=self.at)
         if kind in ("session_meta", "turn_context"):  # a command may run elsewhere
-            self.cwd = storable(text_of(payload, "cwd")) or self.cwd
+            self.cwd = text_of(payload, "cwd") or self.cwd
         elif kind == "compacted":
             yield Action(kind="compaction", at=self.at, id=self.nth("compaction"))
         elif kind == "response_item" and payload.get("type") in ("message", *_CALLS, *_OUTPUTS):
@@ -309,7 +316,7 @@ class _Codex(_Reader):
             for name in ("content", "output"):
                 if isinstance(kept[name], list):  # without pictures
                     kept[name] = [{"text": text} for text in _texts(kept[name])]
-            yield from self._item(_clean(kept))
+            yield from self._item(redact_all(kept))
 
     def _item(self, item: Mapping[str, Any]) -> Iterator[Action]:
         kind, id = item["type"], text_of(item, "call_id", "id")
@@ -337,7 +344,7 @@ def _parsed(value: Any) -> Any:
     """Return the JSON object in a text; else the value."""
     if isinstance(value, str) and value.startswith("{"):
         with suppress(ValueError, RecursionError):
-            return json.loads(value, strict=False)
+            return _loads(value)
     return value
 
 
@@ -356,12 +363,6 @@ def _outcome(output: Any) -> tuple[str, int | None]:
 
 
 # ---- texts
-
-
-def _clean(item: dict[str, Any]) -> dict[str, Any]:
-    """Return what is kept of a line, redacted and storable."""
-    clean: dict[str, Any] = redact_all(json.loads(storable(json.dumps(item, ensure_ascii=False))))
-    return clean
 
 
 def _capped(text: str) -> str:
