@@ -55,6 +55,6 @@ def cut_short(request: Request) -> None:
     request.connection.close()
 
 
-def said(server: Any) -> str:
+def sent_texts(server: Any) -> str:
     """Everything that was sent to a model."""
     return "\n".join(json.dumps(body, ensure_ascii=False) for _, _, body in server.requests)

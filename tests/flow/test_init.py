@@ -96,13 +96,13 @@ def test_init_says_what_it_found_and_prompts_and_searches_find_it(person: Person
     (person.folder / "docs" / "adr" / "0001-utc.md").write_text(record)
     before = _everything_in(person.folder)
     ended = person.run("init", "--yes")
-    said = ended.stdout
-    assert "30 commits" in said
-    assert "1 decision record" in said
-    assert "30 observations" in said
+    output = ended.stdout
+    assert "30 commits" in output
+    assert "1 decision record" in output
+    assert "30 observations" in output
     assert "prompts and searches find all of this" in ended.stderr, "commits alone begin no session"
-    assert "foreword install" in said
-    assert "foreword config set agent_notes true" in said
+    assert "foreword install" in output
+    assert "foreword config set agent_notes true" in output
     for words, found in (
         ("rehearsal", "bands that are loud"),
         ("slots UTC", "Slots are in UTC"),

@@ -12,10 +12,10 @@ from foreword.worker import lifecycle
 from tests.flow.conftest import wait_for
 
 KEPT = {"kind": "decision", "title": "Login tokens expire after ten minutes"}
-ASKED = "how do we authenticate users"  # shares no word with it
+QUESTION = "how do we authenticate users"  # shares no word with it
 
 
-def titles(client, project, q=ASKED):
+def titles(client, project, q=QUESTION):
     return [each["title"] for each in client.get("/api/search", q=q, project_path=project)["results"]]
 
 
@@ -37,5 +37,5 @@ def test_a_worker_without_meaning_never_loads_what_it_needs(home, start, project
     client = start()
     client.post("/api/memories", {**KEPT, "project_path": project})
     titles(client, project)
-    client.get("/api/context", project_path=project, prompt=ASKED)
+    client.get("/api/context", project_path=project, prompt=QUESTION)
     assert "numpy" not in Path(f"/proc/{lifecycle.pid_of(home)}/maps").read_text()

@@ -16,7 +16,7 @@ from tests import endpoint
 from tests.endpoint import silent, status
 from tests.flow.conftest import end_worker, wait_for
 from tests.flow.forked import foreword
-from tests.talking import data, said
+from tests.talking import data, sent_texts
 
 KEY = "k-" + "walrus-1"
 
@@ -74,7 +74,7 @@ def test_the_ledger_and_the_cap_survive_the_worker(home, start, server, run, mon
     assert {headers["Authorization"] for _, headers, _ in server.requests} == {f"Bearer {KEY}"}
     end_worker(home)
     assert KEY not in "".join(path.read_text(errors="replace") for path in home.root.rglob("*") if path.is_file())
-    assert "walrus" in said(server)
+    assert "walrus" in sent_texts(server)
 
 
 def test_what_is_wrong_is_told_with_the_way_out(home, start, server, run):

@@ -468,16 +468,16 @@ class TestLayout:
         assert layout["question"].layers[0].groups == {"universal": 75, "language": 75, "project": 100}
         # Compaction stays half of session start unless told.
         assert merge_layout({"session_start": {"budget": 1000}})[0]["compaction"].budget == 500
-        told = {"compaction": {"budget": 900}, "session_start": {"budget": 1000}}
-        assert merge_layout(told)[0]["compaction"].budget == 900
+        overrides = {"compaction": {"budget": 900}, "session_start": {"budget": 1000}}
+        assert merge_layout(overrides)[0]["compaction"].budget == 900
         # The window budget is as specified and follows the budgets unless told.
         totals = {"session_start": 2000, "question": 1000, "prompt": 3000, "tool": 1500, "together": 3000}
         assert window_budget(LAYOUT) == totals
         layout, wrong = merge_layout({"session_start": {"budget": 3000}, "prompt": {"budget": 250}})
         assert window_budget(layout) == {**totals, "session_start": 3000, "prompt": 1500, "together": 4000}
-        told = {"session_start": 2500, "question": 10, "prompt": 0, "tool": 20, "together": 100}
-        layout, more = merge_layout({"window": told})
-        assert window_budget(layout) == told
+        overrides = {"session_start": 2500, "question": 10, "prompt": 0, "tool": 20, "together": 100}
+        layout, more = merge_layout({"window": overrides})
+        assert window_budget(layout) == overrides
         assert (wrong, more) == ((), ())
         assert layout["compaction"].total == UNCOUNTED
         # A budget of nothing gives nothing to every layer.

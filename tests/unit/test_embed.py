@@ -76,10 +76,10 @@ def test_texts_are_bounded():
 def test_the_local_table_knows_what_is_related(local):
     # The same text means the same and a related one is nearer than another.
     texts = ["the user cannot log in", "fix authentication failure at sign-in", "bake bread with rye flour"]
-    asked, related, other = local.embed(texts)
-    assert local.embed(texts[:1]) == (asked,)
-    assert cosine(asked, related) > cosine(asked, other) + 0.1
-    assert {len(each.data) for each in (asked, related, other)} == {local.dim}
+    prompt, related, other = local.embed(texts)
+    assert local.embed(texts[:1]) == (prompt,)
+    assert cosine(prompt, related) > cosine(prompt, other) + 0.1
+    assert {len(each.data) for each in (prompt, related, other)} == {local.dim}
     # An empty text means nothing.
     empty, word = local.embed(["", "word"])
     assert (empty.data, len(word.data)) == (b"", local.dim)

@@ -16,7 +16,7 @@ from foreword.paths import Home
 from tests import endpoint
 from tests.endpoint import drips, hangs_up, says, silent, status
 from tests.tables import table
-from tests.talking import answers, cut_short, data, endless, said
+from tests.talking import answers, cut_short, data, endless, sent_texts
 
 GOOD = {"word": "walrus", "list": ["a", "b"]}
 KEY = "k-" + "secret-1"
@@ -70,8 +70,8 @@ def test_a_model_is_sent_the_prompt_alone_and_answers_with_its_cost(server, mode
     assert (got.data, got.tokens_in, got.tokens_out) == (GOOD, 100, 50)
     ((_, _, request),) = server.requests
     assert not {"tools", "tool_choice", "functions", "mcp_servers"} & request.keys()
-    assert "only this" in said(server)
-    assert str(Path.home()) not in said(server)
+    assert "only this" in sent_texts(server)
+    assert str(Path.home()) not in sent_texts(server)
 
 
 @table(

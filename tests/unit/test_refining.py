@@ -15,7 +15,7 @@ from tests import endpoint
 from tests.endpoint import says, silent, status
 from tests.services import Reports
 from tests.tables import table
-from tests.talking import FULL, data, said
+from tests.talking import FULL, data, sent_texts
 
 PATIENCE = 20.0
 DRAFT = ["request: A waiting list for full evenings", "done: offer_slot() in rooms/waiting.py", "files: a.py"]
@@ -70,21 +70,21 @@ def until(what: Callable[[], object]) -> None:
         time.sleep(0.005)
 
 
-class Heard(list):
+class Results(list):
     """What was body, in order; `wait` until so many."""
 
     def of(self, session: str) -> Callable[[object], None]:
         return lambda refined: self.append((session, refined))
 
-    def wait(self, many: int) -> Heard:
+    def wait(self, many: int) -> Results:
         until(lambda: len(self) >= many)
         return self
 
 
-def submit(refining, session="s", heard=None, **more):
-    heard = heard if heard is not None else Heard()
-    assert refining.submit(session, DRAFT, trusts=("user", "tool"), then=heard.of(session), **more)
-    return heard
+def submit(refining, session="s", results=None, **more):
+    results = results if results is not None else Results()
+    assert refining.submit(session, DRAFT, trusts=("user", "tool"), then=results.of(session), **more)
+    return results
 
 
 def test_a_draft_is_refined_and_told(choose, server, store):
@@ -93,7 +93,7 @@ def test_a_draft_is_refined_and_told(choose, server, store):
     (entry,) = store.stats.model_calls()
     assert (entry.session, entry.purpose, entry.outcome) == ("s", "refine", "ok")
     assert (entry.tokens_out, len(server.requests)) == (50, 1)
-    assert "one writer in SQLite" in said(server)
+    assert "one writer in SQLite" in sent_texts(server)
 
 
 def test_while_it_is_off_nothing_is_taken_or_sent(choose, server, store):
@@ -108,69 +108,69 @@ def test_whatever_fails_the_draft_stays_and_is_reported_once(choose, server, ser
     services.reports.clear()
     server.answer = wrong
     refining = choose()
-    heard = Heard()
+    results = Results()
     for session in ("one", "two"):
-        submit(refining, session, heard)
-        heard.wait(1 if session == "one" else 2)
-    assert heard == [("one", None), ("two", None)]
+        submit(refining, session, results)
+        results.wait(1 if session == "one" else 2)
+    assert results == [("one", None), ("two", None)]
     assert len(services.reports) == 1
     assert "without a model" in services.problems[0]
     assert {each.outcome.partition(":")[0] for each in services.store.stats.model_calls()} == {"failed"}
 
 
 def test_a_cap_that_is_reached_is_told_once_and_nothing_is_sent(choose, server, store, services):
-    refining, heard = choose(model_daily_tokens="100"), Heard()
+    refining, results = choose(model_daily_tokens="100"), Results()
     for number in range(3):
-        submit(refining, f"s{number}", heard)
-    assert [refined for _, refined in heard.wait(3)] == [None] * 3
+        submit(refining, f"s{number}", results)
+    assert [refined for _, refined in results.wait(3)] == [None] * 3
     assert (server.requests, len(services.reports)) == ([], 1)
     assert {each.outcome for each in store.stats.model_calls()} == {"refused:cap"}
     assert "model_daily_tokens" in services.problems[0]
 
 
 def test_the_same_session_again_is_asked_once(choose, server):
-    going = threading.Event()
+    released = threading.Event()
 
     def slow(request):
-        going.wait(PATIENCE)
+        released.wait(PATIENCE)
         data()(request)
 
     server.answer = slow
-    refining, heard = choose(), Heard()
-    submit(refining, "first", heard)
+    refining, results = choose(), Results()
+    submit(refining, "first", results)
     until(lambda: server.requests)
     for word in ("old", "new"):
-        submit(refining, "again", heard, excerpts=[f"the {word} excerpt"])
-    going.set()
-    heard.wait(2)
+        submit(refining, "again", results, excerpts=[f"the {word} excerpt"])
+    released.set()
+    results.wait(2)
     until(lambda: not is_busy(refining))
-    assert [session for session, _ in heard] == ["first", "again"]
-    assert "the new excerpt" in said(server)
-    assert "the old excerpt" not in said(server)
+    assert [session for session, _ in results] == ["first", "again"]
+    assert "the new excerpt" in sent_texts(server)
+    assert "the old excerpt" not in sent_texts(server)
 
 
 def test_closing_does_not_wait_for_a_model(choose, server, store, services):
     server.answer = silent
-    refining, heard = choose(model_seconds="600"), Heard()
+    refining, results = choose(model_seconds="600"), Results()
     for session in ("one", "two"):
-        submit(refining, session, heard)
+        submit(refining, session, results)
     until(lambda: server.requests)
     leave(refining)
     assert not is_busy(refining)
-    assert (heard, services.reports) == ([], [])
+    assert (results, services.reports) == ([], [])
     assert not refining.submit("late", DRAFT, then=lambda _: None)
     assert store.stats.model_calls()[0].tokens_in > 0  # it may have been worked on
 
 
 def test_another_choice_ends_what_is_asked_and_takes_over_what_waits(choose, server, services):
     server.answer = silent
-    refining, heard = choose(), Heard()
-    submit(refining, "one", heard)
+    refining, results = choose(), Results()
+    submit(refining, "one", results)
     until(lambda: server.requests)
-    submit(refining, "two", heard)
+    submit(refining, "two", results)
     server.answer = data()
     choose(refining, model_name="other")
-    assert [(session, refined and refined.source) for session, refined in heard.wait(2)] == [
+    assert [(session, refined and refined.source) for session, refined in results.wait(2)] == [
         ("one", None),
         ("two", "model:other"),
     ]
