@@ -101,7 +101,7 @@ def month(store):
 def test_what_is_counted_is_what_goes_and_the_second_time_nothing_does(month):
     now = at(29)
     before = month.stats.row_counts()
-    expected = dict.fromkeys(NONE, 19) | {"events": 57}
+    expected = dict.fromkeys(NONE, 19) | {"events": 57, "observations": 38}
     assert old(month, now=now) == expected
     assert month.stats.row_counts() == before
     assert pruned(month, now=now) == expected | {"access": 0}  # these went with their memories
@@ -233,7 +233,7 @@ def test_what_is_imported_does_not_go_by_age(month):
             at=at(29),
         )
     gone = pruned(month, now=at(29))
-    assert (gone["observations"], gone["inactive"], gone["functions"]) == (19, 19, 19)
+    assert (gone["observations"], gone["inactive"], gone["functions"]) == (38, 19, 19)
     assert month.stats.row_counts()["memories"] == before["memories"] - 3 * 19 + 4
     assert len([each for each in month.sessions.changes("here", limit=100) if each.file == "old.py"]) == 2
 

@@ -22,7 +22,7 @@ from tests.tables import table
 from foreword.errors import BadRequest, StoreError
 from foreword.models import BASE32, KINDS, Change, Event, Injection, Item, Link, Memory, Query
 from foreword.store import Store
-from foreword.store.events import SAME_EVENT_SECONDS
+from foreword.store.sessions import SAME_EVENT_SECONDS
 from foreword.terms import terms
 
 # Composed for trouble: NUL, astral, bidi, combining, zero width, CJK, quotes and what full-text queries are made of.

@@ -125,9 +125,9 @@ def test_who_saw_what_is_made_anew_with_the_index_and_goes_with_the_memory(store
     assert told_by(store, "a", "b", "c") == before
     live = store.forgetter
     target = live.find(ids=[kept[0].id])
-    live.begin(target, at=9.0)
+    store.database.write(live.hide, target, at=9.0)
     assert told_by(store, "a", "b") == {"a": [kept[1].id], "b": []}
-    assert live.remove(target)["sightings"] == 1
+    assert store.database.write(live.remove, target)["sightings"] == 1
     assert store.stats.row_counts()["sightings"] == 1
 
 

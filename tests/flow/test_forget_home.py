@@ -224,6 +224,6 @@ def test_imports_bring_no_cut_sentence_back_into_memories_and_events(app: App) -
 def test_nothing_that_is_about_to_go_is_fetched_any_more(app: App) -> None:
     (one,) = kept(app, Memory("decision", "walrus"))
     live = app.store.forgetter
-    live.begin(live.find(ids=[one.id]), at=9.0)
+    app.store.database.write(live.hide, live.find(ids=[one.id]), at=9.0)
     with pytest.raises(NotFound):
         show_memory(app, one.id)

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from foreword.audit import PlanContext
+from foreword.maintenance.dedupe import same_statement
 from foreword.maintenance.proposals import plan, plan_confirmed, rule_of
-from foreword.maintenance.similarity import alike
 from foreword.models import TRUSTS, Memory, Project, lowest_trust
 from foreword.store import Store
 from tests.tables import table
@@ -152,7 +152,7 @@ SENTENCE = st.lists(st.sampled_from(WORDS), min_size=4, max_size=9).map(" ".join
 
 @given(SENTENCE, SENTENCE)
 def test_alike_goes_both_ways(one, other):
-    assert alike(one, other) == alike(other, one)
+    assert same_statement(one, other) == same_statement(other, one)
 
 
 RULES = st.builds(

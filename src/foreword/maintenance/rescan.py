@@ -2,21 +2,51 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import shutil
-from collections import Counter
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from foreword.encoding import decoded
 from foreword.hook import spool
 from foreword.paths import Home
+from foreword.redact import redact, redact_all
+from foreword.redact.files import without_denied
 from foreword.store import Store
-from foreword.store.scrub import Cleaner, Cleans, Rewritten, kinds_of, rewrite_backup
+from foreword.store.maintenance import Rewritten, rewrite_backup
+from foreword.store.memories import as_json
 
 FILES = "logs and spool"
+
+
+@dataclass(frozen=True)
+class Cleaner:
+    """Takes secrets out: by the rules of today, files that are denied, and values that a caller knows."""
+
+    deny: tuple[str, ...] = ()
+    hide: Callable[[str], str] = str
+
+    def text(self, text: str) -> str:
+        """Clean a text, which may be JSON that holds texts."""
+        if text[:1] in ("{", "["):
+            with suppress(ValueError, RecursionError):
+                clean = redact_all(without_denied(json.loads(self.hide(text)), more=self.deny))
+                return text if clean == json.loads(text) else as_json(clean)
+        return redact(self.hide(text))
+
+    def cell(self, _table: str, column: str, text: str, _row: Mapping[str, Any]) -> str:
+        """Clean a text of a row; a project's key, which capture may have hashed, stays different from any other."""
+        if column not in ("project", "scope"):
+            return self.text(text)
+        key = text.removeprefix("project:")
+        clean = redact(self.hide(key))
+        digest = hashlib.blake2b(key.encode("utf-8", "replace"), digest_size=6).hexdigest()
+        return text if clean == key else f"{text.removesuffix(key)}{clean}#{digest}"
 
 
 def scrub(store: Store, home: Home, *, cleaner: Cleaner, dry_run: bool) -> dict[str, Any]:
@@ -24,61 +54,56 @@ def scrub(store: Store, home: Home, *, cleaner: Cleaner, dry_run: bool) -> dict[
 
     Begun again after an interruption, it finds what is left.
     """
-    found = store.maintenance.rewrite(cleaner, dry_run=dry_run)
-    parts = [rewrite_files(home, cleaner, dry_run=dry_run)]
-    parts += [rewrite_backup(path, cleaner, dry_run=dry_run) for path in sorted(home.backups.glob("*.db"))]
-    for part in parts:
-        found.seen.update(part.seen)
-        found.changed.update(part.changed)
-        found.kinds.update(part.kinds)
+    found = store.maintenance.rewrite(cleaner.cell, dry_run=dry_run)
+    parts = {FILES: rewrite_files(home, cleaner.text, dry_run=dry_run)}
+    for path in sorted(home.backups.glob("*.db")):
+        parts[f"backups/{path.name}"] = rewrite_backup(path, cleaner.cell, dry_run=dry_run)
+    for name, part in parts.items():
+        found.seen[name] += part.seen.total()
+        found.changed[name] += part.changed.total()
+        found.kinds += part.kinds
     if not dry_run:
         store.maintenance.sweep()
     tables = {name: {"seen": seen, "changed": found.changed[name]} for name, seen in found.seen.items() if seen}
     return {"tables": tables, "kinds": dict(sorted(found.kinds.items())), "dry_run": dry_run}
 
 
-def rewrite_files(home: Home, cleaner: Cleans, *, dry_run: bool = False) -> Rewritten:
+def rewrite_files(home: Home, clean: Callable[[str], str], *, dry_run: bool = False) -> Rewritten:
     """Clean the logs, and the hook calls that were set aside."""
     found = Rewritten()
     for path in sorted(home.logs.glob("*")):
         with suppress(FileNotFoundError):  # a log that was turned over meanwhile
-            _rewrite_log(path, cleaner, found, dry_run=dry_run)
+            _rewrite_log(path, clean, found, dry_run=dry_run)
     for path in sorted((home.spool / "aside").glob("*")):
         with suppress(FileNotFoundError):
-            _rewrite_hook_calls(path, cleaner, found, dry_run=dry_run)
+            _rewrite_hook_calls(path, clean, found, dry_run=dry_run)
     return found
 
 
-def _rewrite_log(path: Path, cleaner: Cleans, found: Rewritten, *, dry_run: bool) -> None:
+def _rewrite_log(path: Path, clean: Callable[[str], str], found: Rewritten, *, dry_run: bool) -> None:
     """Clean a log in place: somebody may be appending to it."""
     lines = decoded(path.read_bytes()).split("\n")
-    clean = [cleaner.text(line) for line in lines]
-    changed = sum(map(str.__ne__, lines, clean))
-    if changed and not dry_run:
+    after = [clean(line) for line in lines]
+    for line, cleaned in zip(lines, after, strict=True):
+        found.add(FILES, line, cleaned)
+    if after != lines and not dry_run:
         with path.open("r+b") as file:
-            file.write("\n".join(clean).encode("utf-8", "replace"))
+            file.write("\n".join(after).encode("utf-8", "replace"))
             file.truncate()
             os.fsync(file.fileno())
-    found.add(FILES, len(lines), changed, kinds_of("\n".join(clean)) - kinds_of("\n".join(lines)))
 
 
-def _rewrite_hook_calls(path: Path, cleaner: Cleans, found: Rewritten, *, dry_run: bool) -> None:
+def _rewrite_hook_calls(path: Path, clean: Callable[[str], str], found: Rewritten, *, dry_run: bool) -> None:
     """Clean hook calls that were set aside; a torn record is skipped."""
+    calls = [each for each in spool.hook_calls(path.read_bytes()) if not isinstance(each, bytes)]
+    after = [clean(decoded(call.raw)) for call in calls]
+    for call, cleaned in zip(calls, after, strict=True):
+        found.add(FILES, decoded(call.raw), cleaned)
+    if dry_run or after == [decoded(call.raw) for call in calls]:
+        return
     folder = Path(f"{path.parent}.new")
-    seen = changed = 0
-    kinds: Counter[str] = Counter()
-    for record in spool.hook_calls(path.read_bytes()):
-        if isinstance(record, bytes):
-            continue
-        raw = decoded(record.raw)
-        clean = cleaner.text(raw)
-        seen += 1
-        changed += clean != raw
-        kinds += kinds_of(clean) - kinds_of(raw)
-        if not dry_run:
-            spool.append(str(folder), replace(record, raw=clean.encode()), most=1 << 40)
-    if changed and not dry_run:
-        os.replace(folder / "current", path)
-    if not dry_run:
-        shutil.rmtree(folder, ignore_errors=True)
-    found.add(FILES, seen, changed, kinds)
+    shutil.rmtree(folder, ignore_errors=True)  # of one that was killed
+    for call, cleaned in zip(calls, after, strict=True):
+        spool.append(str(folder), replace(call, raw=cleaned.encode()), most=1 << 40)
+    os.replace(folder / "current", path)
+    shutil.rmtree(folder, ignore_errors=True)

@@ -15,12 +15,11 @@ from foreword.errors import StoreError
 from foreword.models import Change, Event, Link, Memory, Session
 from foreword.store.audit import Audit
 from foreword.store.browsing import Browsing
-from foreword.store.events import Events
 from foreword.store.injections import InjectionReader, Injections
 from foreword.store.memories import Memories
 from foreword.store.projects import ProjectReader, Projects
 from foreword.store.search import Search, SearchReader
-from foreword.store.sessions import Sessions
+from foreword.store.sessions import Events, Sessions
 from foreword.store.sql import SCHEMA, ReadOnly, transaction
 from foreword.store.stats import Stats
 
@@ -92,8 +91,10 @@ class Store:
 
     @transaction
     def set_checkpoint(self, name: str, text: str, *, at: float) -> None:
-        """Note how far something has come that may be interrupted."""
-        self.database.execute("INSERT OR REPLACE INTO marks VALUES (?, ?, ?)", (name, text, at))
+        """Note how far something has come that may be interrupted; nothing where it is done."""
+        self.database.execute("DELETE FROM marks WHERE name = ?", (name,))
+        if text:
+            self.database.execute("INSERT INTO marks VALUES (?, ?, ?)", (name, text, at))
 
     @property
     def forgetter(self) -> Forgetter:
@@ -102,7 +103,7 @@ class Store:
 
         self.database.flush()
         self.search.drop_vectors()
-        return Forgetter(self.database, tombstones=self._tombstones, audit=self.audit)
+        return Forgetter(self.database.query, self._tombstones)
 
     def was_forgotten(self, memories: Sequence[Memory]) -> bool:
         """Return whether one of these was forgotten, so that it must not be made automatically again."""

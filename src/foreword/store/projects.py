@@ -49,13 +49,14 @@ class Projects(ProjectReader):
     def __init__(self, db: Database, memories: Memories, audit: Audit) -> None:
         super().__init__(db)
         self._db, self._memories, self._audit = db, memories, audit
-        self._known: tuple[int, Mapping[str, KnownProject]] = (-1, {})  # as they were read last, and which version
+        self._known: tuple[int, Mapping[str, KnownProject]] = (-1, {})  # as they were read last, at which commit
 
     def all(self) -> Mapping[str, KnownProject]:
         """Return the projects that were seen, by key; another object whenever that has changed."""
-        version = self._db.versions["projects"]
-        if self._known[0] != version:
-            self._known = (version, self._read())
+        commits = self._db.commits
+        if self._known[0] != commits:
+            fresh = self._read()
+            self._known = (commits, self._known[1] if fresh == self._known[1] else fresh)
         return self._known[1]
 
     def contents(self) -> dict[str, ProjectContents]:
@@ -85,7 +86,6 @@ class Projects(ProjectReader):
     def see(self, projects: Sequence[Project], *, at: float) -> None:
         """Note where projects were seen, and under which name the first time."""
         known = self._read()
-        self._db.changed("projects")
         for project in projects:
             before = known.get(project.key, KnownProject(project.key))
             roots = tuple(dict.fromkeys(filter(None, (project.root, *before.roots))))[:MOST_ROOTS]
@@ -102,7 +102,6 @@ class Projects(ProjectReader):
     @transaction
     def rename(self, key: str, name: str) -> None:
         """Give a project a name for people."""
-        self._db.changed("projects")
         sql = "INSERT INTO projects (key, name) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET name = excluded.name"
         self._db.execute(sql, (key, name))
 
@@ -184,7 +183,6 @@ class Projects(ProjectReader):
     def _point(self, key: str, of: str) -> None:
         sql = "INSERT INTO projects (key, alias_of) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET alias_of = ?2"
         self._db.execute(sql, (key, of))
-        self._db.changed("projects")
 
 
 def _known(row: Sequence[Any]) -> KnownProject:

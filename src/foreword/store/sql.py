@@ -9,7 +9,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from foreword.encoding import dumps, loads, storable
-from foreword.models import GOING_ON, Event, Memory
+from foreword.models import GOING_ON, Memory
 
 if TYPE_CHECKING:
     from foreword.store.database import Database
@@ -27,9 +27,7 @@ EACH = "(SELECT value FROM json_each(?1))"  # any number of values as one parame
 FIELDS = tuple(field.name for field in fields(Memory))
 MEMORY = ", ".join("o.scope" if name == "scope" else f"m.{name}" for name in FIELDS)
 FROM = "FROM memories m JOIN owners o ON o.number = m.owner"
-EVENT = "key, host, name, kind, session, project, cwd, at, number, payload"
 SESSION = "id, host, project, cwd, started, last, ended, events, newest, distilled"
-CHANGE = "project, file, function, what, signature, line, end_line, session, at"
 
 # When the present context window of session ?1 began; an answered start tells it too, for capture may be off.
 _GOING_ON = ",".join(f"'{source}'" for source in GOING_ON)
@@ -151,9 +149,3 @@ def memory_of(row: Sequence[Any]) -> Memory:
     """Return the memory of a row that begins with the columns of MEMORY."""
     values: Any = (decode(value) if decode else value for decode, value in zip(_DECODERS, row, strict=False))
     return Memory(*values)
-
-
-def event_of(row: Sequence[Any]) -> Event:
-    """Return the event of a row with the columns of EVENT."""
-    values: tuple[Any, ...] = (*row[:-2], loads(row[-1]), False, row[-2])
-    return Event(*values)

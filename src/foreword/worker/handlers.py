@@ -20,7 +20,7 @@ from foreword.extract.merge import open_items
 from foreword.extract.session import session_uid
 from foreword.hook.build import key_of
 from foreword.importers.jsonl import export_rows as rows_of
-from foreword.maintenance.rescan import scrub
+from foreword.maintenance.rescan import Cleaner, scrub
 from foreword.models import (
     FORMS,
     TRIGGERS,
@@ -37,7 +37,6 @@ from foreword.recall.rank import rank
 from foreword.recall.resume import resume
 from foreword.redact import redact
 from foreword.redact.env import hiding
-from foreword.store.scrub import Cleaner
 from foreword.worker import requests, serialize
 from foreword.worker.app import App
 from foreword.worker.jobs.maintenance import settle_choices
