@@ -265,18 +265,6 @@ def test_an_empty_file_is_a_new_store(open_store, database):
     assert (found(store, "walrus"), store.problems()) == (["walrus"], ())
 
 
-def test_rows_of_another_hand_do_not_stop_the_index(open_store, database):
-    store = open_store()
-    store.memories.put([Memory("note", "walrus", project="p", files=("a.py",)), Memory("note", "odd", project="p")])
-    store.close()
-    tampered(database, "UPDATE memories SET files = 'oops', functions = '[null, 1, {}]' WHERE title = 'odd'")
-    store = open_store()
-    assert store.reindex() == 2
-    query = Query(scopes=("project:p",), terms=("walrus",))
-    assert [hit.memory.title for hit in store.search.by_words(query)] == ["walrus"]
-    assert [hit.memory.title for hit in store.search.by_code(query, {"a.py": 1.0})] == ["walrus"]
-
-
 def test_a_name_of_code_goes_with_the_last_memory_that_has_it(open_store, database):
     store = open_store()
     one, two = store.memories.put(

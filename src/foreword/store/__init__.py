@@ -73,7 +73,7 @@ class Store:
         """
         self.events.append(events)
         whole = [memory for memory in memories if not self._tombstones.is_cut(memory)]
-        kept = self.memories.put_imported(whole, links, at=at)
+        kept = self.memories.put(sorted(whole, key=lambda memory: memory.created), links=links, imported=True)
         self.sessions.put_changes(changes)
         if session:
             self.sessions.save_extraction(session)
