@@ -67,7 +67,6 @@ class PlanContext(NamedTuple):
     now: float
     exists: Exists = lambda _file, _function: None
     taken_back: frozenset[tuple[str, frozenset[str]]] = frozenset()  # (verb, ids) that somebody undid
-    give_way: Callable[[], object] = lambda: None  # called now and then in long work, so that others get their turn
 
 
 # Plans changes to the memories of one project, whatever their status; called as planner(memories, about=PlanContext).

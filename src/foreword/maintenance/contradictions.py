@@ -35,9 +35,7 @@ def plan(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChang
     choices.sort(key=lambda each: (each[0].confirmed, each[0].id))
     known = _Earlier()
     planned = []
-    for number, (memory, choice) in enumerate(choices):
-        if number % 200 == 0:
-            about.give_way()
+    for memory, choice in choices:
         taken = [earlier for earlier, other in known.near(choice) if takes_back(choice, other)]
         if len(taken) > 1 and _only_changes(choice):
             taken = []  # ambiguous: one of several may be meant

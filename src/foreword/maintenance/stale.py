@@ -27,9 +27,7 @@ MOST_MISSING = 10_000  # names that are remembered as absent
 def plan(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChange, ...]:
     """Mark memories that lost all of their code, and restore those whose code is back."""
     planned: list[MemoryChange] = []
-    for number, memory in enumerate(memories):
-        if number % 200 == 0:
-            about.give_way()
+    for memory in memories:
         if not memory.files or memory.pinned:
             continue
         if memory.status == "stale" and CODE_GONE in memory.detail:

@@ -191,11 +191,8 @@ class SearchReader(Reader):
         sql = f"""SELECT created, place FROM memories WHERE owner = ? {"AND kind = ?" if query.kinds else ""}
             AND status = 'active' AND created BETWEEN ? AND ? ORDER BY created DESC LIMIT ?"""
         span = (query.since, query.at or FOREVER, query.limit)
-        lists = [
-            self._all(sql, (owner, *kind, *span))
-            for owner, _ in self.owners(query.scopes)
-            for kind in [(each,) for each in query.kinds] or [tuple[str, ...]()]
-        ]
+        kinds: list[tuple[str, ...]] = [(each,) for each in query.kinds] or [()]
+        lists = [self._all(sql, (owner, *kind, *span)) for owner, _ in self.owners(query.scopes) for kind in kinds]
         # Each kind and scope has its share first: a day's observations must not hide the decision of last month.
         share = query.limit // max(1, sum(1 for each in lists if each))
         sure = {place for each in lists for _, place in each[:share]}
