@@ -52,11 +52,12 @@ class Database:
         self._committed = threading.Condition()
         self.turn = threading.Lock()  # held by whoever uses the writing connection
         self._waiting: deque[_Change] = deque()
+        self._wake = threading.Event()  # set where somebody waits for the writer thread
         self._used = threading.local()  # the connection that this thread is using
         self._pool: queue.LifoQueue[apsw.Connection] = queue.LifoQueue()
         self._read_slots = threading.BoundedSemaphore(READERS)
         self._closed = threading.Event()
-        threading.Thread(target=self._write_now_and_then, name="writer", daemon=True).start()
+        threading.Thread(target=self._write_loop, name="writer", daemon=True).start()
 
     # -- reading ------------------------------------------------------------------------------------------------
     def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
@@ -92,10 +93,14 @@ class Database:
             return work(*args, **named)  # part of a change that is being made
         change = _Change(partial(work, *args, **named))
         self._waiting.append(change)
-        with self.turn:
-            if not change.done.done():  # whoever is first writes for all who wait: one commit, one wait for the disk
+        if self.turn.acquire(blocking=False):  # nobody writes: to hand over costs two switches of threads
+            try:
                 self._check_open()
                 self._commit()
+            finally:
+                self.turn.release()
+        else:  # all who wait share the next commit, and its one wait for the disk
+            self._wake.set()
         return cast("T", change.done.result())
 
     def write_later(self, work: Callable[P, object], *args: P.args, **named: P.kwargs) -> None:
@@ -180,22 +185,31 @@ class Database:
             while not self._pool.empty():
                 self._pool.get().close()
             self.connection.close()
+        self._wake.set()
         with self._committed:
             self._committed.notify_all()
 
     def _check_open(self) -> None:
         if self._closed.is_set():
-            raise StoreError(f"{self.path} is closed", hint="the worker is leaving; ask again")
+            raise self._closed_error()
+
+    def _closed_error(self) -> StoreError:
+        return StoreError(f"{self.path} is closed", hint="the worker is leaving; ask again")
 
     def _connection_in_use(self) -> apsw.Connection | None:
         return getattr(self._used, "connection", None)
 
     # -- commits, by whoever holds the turn ---------------------------------------------------------------------
-    def _write_now_and_then(self) -> None:
-        while not self._closed.wait(LATER_SECONDS):
+    def _write_loop(self) -> None:
+        while True:
+            self._wake.wait(LATER_SECONDS)
+            self._wake.clear()
             with self.turn:
-                if not self._closed.is_set():
-                    self._commit()
+                if self._closed.is_set():
+                    for change in self._waiting:
+                        change.done.set_exception(self._closed_error())
+                    return
+                self._commit()
 
     def _commit(self) -> None:
         """Commit all that waits; it stays in sight until it is written, for `flush` must not miss it."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from foreword.encoding import dumps, loads
 from foreword.models import Injection, Item, NoContextRecord, Session, Usage, UsageVerdict
-from foreword.store.sql import IN_WINDOW, SESSION, WINDOW, Reader, chunks, marks, transaction, where
+from foreword.store.sql import EACH, IN_WINDOW, SESSION, WINDOW, Reader, marks, transaction, where
 
 if TYPE_CHECKING:
     from foreword.store.database import Database
@@ -56,11 +56,8 @@ class InjectionReader(Reader):
 
     def start_given(self, session: str) -> float:
         """Return when the session's present context window was last given a start block; 0 for never."""
-        rows = self._all(
-            f"""SELECT max(j.at) FROM injections j WHERE j.session = ?1 AND j.trigger = 'session_start' AND j.tokens > 0
-            AND {IN_WINDOW}""",
-            (session,),
-        )
+        where = f"j.session = ?1 AND j.trigger = 'session_start' AND j.tokens > 0 AND {IN_WINDOW}"
+        rows = self._all(f"SELECT max(j.at) FROM injections j WHERE {where}", (session,))
         return float(rows[0][0] or 0.0)
 
     def window_tokens(self, session: str) -> dict[str, int]:
@@ -77,15 +74,18 @@ class InjectionReader(Reader):
         self._reads.flush()
         with self._reads.same_connection():
             rows = self._all(f"SELECT {_INJECTION}, {text} FROM injections j {rest}", parameters)
-            return tuple(_injection_of(row, self._items(row[0])) for row in rows)
+            return tuple(self._injection(dict(zip((*_FIELDS, "text"), row, strict=True))) for row in rows)
 
-    def _items(self, injection: str) -> tuple[Item, ...]:
-        rows = self._all(
-            """SELECT memory, layer, score, tokens, why, used, how FROM injection_items
-            WHERE injection = ? ORDER BY number""",
-            (injection,),
+    def _injection(self, values: dict[str, Any]) -> Injection:
+        values |= {name: loads(values[name]) for name in _JSON} | {"away": bool(values["away"])}
+        values |= {name: tuple(values[name]) for name in ("terms", "files")}
+        columns = "memory, layer, score, tokens, why, used, how"
+        items = f"SELECT {columns} FROM injection_items WHERE injection = ? ORDER BY number"
+        rows = (dict(zip(columns.split(", "), row, strict=True)) for row in self._all(items, (values["id"],)))
+        given: Iterable[Any] = (
+            {**row, "why": loads(row["why"]), "used": None if row["used"] is None else row["used"] == 1} for row in rows
         )
-        return tuple(map(_item_of, rows))
+        return Injection(**values, items=tuple(Item(**each) for each in given))
 
 
 class Injections(InjectionReader):
@@ -110,8 +110,7 @@ class Injections(InjectionReader):
 
     def ids_with_prefix(self, prefix: str, *, limit: int) -> tuple[str, ...]:
         """Return ids that begin with *prefix*."""
-        sql = "SELECT id FROM injections WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
-        return tuple(id for (id,) in self._all(sql, (prefix, prefix + chr(0x10FFFF), limit)))
+        return self._ids_with_prefix("injections", prefix, limit=limit)
 
     def record(self, injection: Injection, *, at_once: bool = False) -> None:
         """Store an injection, a moment later unless *at_once*; of one id, what a hook built itself is kept."""
@@ -167,16 +166,12 @@ class Injections(InjectionReader):
 
     def sessions_using(self, memories: Sequence[str]) -> dict[str, frozenset[str]]:
         """Return the sessions that used each of these memories; those that nobody used are left out."""
-        found: dict[str, set[str]] = {}
-        for some in chunks(memories):
-            rows = self._all(
-                f"""SELECT DISTINCT i.memory, j.session FROM injection_items i JOIN injections j ON j.id = i.injection
-                WHERE i.used = 1 AND j.session <> '' AND i.memory IN ({marks(some)})""",
-                some,
-            )
-            for memory, session in rows:
-                found.setdefault(memory, set()).add(session)
-        return {memory: frozenset(sessions) for memory, sessions in found.items()}
+        found: dict[str, frozenset[str]] = {}
+        sql = f"""SELECT DISTINCT i.memory, j.session FROM injection_items i JOIN injections j ON j.id = i.injection
+            WHERE i.used = 1 AND j.session <> '' AND i.memory IN {EACH}"""
+        for memory, session in self._all(sql, (dumps(memories),)):
+            found[memory] = found.get(memory, frozenset()) | {session}
+        return found
 
     def usage(self, *, project: str = "", memory: str = "", session: str = "", since: float = 0.0) -> Usage:
         """Return how many items were given from then on, and how many of them were used or were for nothing."""
@@ -200,7 +195,8 @@ class Injections(InjectionReader):
         """Return the records of no context, newest first."""
         clause, parameters = where({"id = ?": id, "session = ?": session, "project = ?": project})
         sql = f"SELECT {_NO_CONTEXT} FROM no_context {clause} ORDER BY at DESC, id LIMIT ?"
-        return tuple(map(_no_context_of, self._all(sql, (*parameters, limit))))
+        rows: Iterable[Any] = ((*row[:-1], bool(row[-1])) for row in self._all(sql, (*parameters, limit)))
+        return tuple(NoContextRecord(*row) for row in rows)
 
     # -- inside a change ----------------------------------------------------------------------------------------
     def _record(self, injection: Injection) -> None:
@@ -231,23 +227,15 @@ class Injections(InjectionReader):
             AND ?3 IN ('', layer)""",
             (verdict.injection, verdict.memory, verdict.layer),
         )
-        used = None if verdict.used is None else int(verdict.used)
-        changed = [(number, before) for number, before, how in items if (before, how) != (used, verdict.how)]
+        after = None if verdict.used is None else int(verdict.used)
+        changed = [(number, before) for number, before, how in items if (before, how) != (after, verdict.how)]
         for number, before in changed:
-            self._db.execute(
-                "UPDATE injection_items SET used = ?, how = ? WHERE injection = ? AND number = ?",
-                (used, verdict.how, verdict.injection, number),
-            )
-            self._count(verdict.memory, before=before, after=used)
+            sql = "UPDATE injection_items SET used = ?, how = ? WHERE injection = ? AND number = ?"
+            self._db.execute(sql, (after, verdict.how, verdict.injection, number))
+            used, ignored = ((after == what) - (before == what) for what in (1, 0))
+            sql = "UPDATE memories SET used = max(0, used + ?), ignored = max(0, ignored + ?) WHERE id = ?"
+            self._db.execute(sql, (used, ignored, verdict.memory))
         return len(changed)
-
-    def _count(self, memory: str, *, before: int | None, after: int | None) -> None:
-        used, ignored = ((after == what) - (before == what) for what in (1, 0))
-        if used or ignored:
-            self._db.execute(
-                "UPDATE memories SET used = max(0, used + ?), ignored = max(0, ignored + ?) WHERE id = ?",
-                (used, ignored, memory),
-            )
 
     def _record_no_context(self, records: Sequence[NoContextRecord]) -> None:
         for each in records:
@@ -264,21 +252,3 @@ class Injections(InjectionReader):
                 away = excluded.away WHERE excluded.away""",
                 (*row, each.id),
             )
-
-
-def _injection_of(row: Sequence[Any], items: tuple[Item, ...]) -> Injection:
-    values = dict(zip((*_FIELDS, "text"), row, strict=True))
-    values |= {name: loads(values[name]) for name in _JSON} | {"away": bool(values["away"]), "items": items}
-    values |= {name: tuple(values[name]) for name in ("terms", "files")}
-    return Injection(**values)
-
-
-def _item_of(row: Sequence[Any]) -> Item:
-    used = None if row[5] is None else row[5] == 1
-    values: tuple[Any, ...] = (*row[:4], loads(row[4]), used, row[6])
-    return Item(*values)
-
-
-def _no_context_of(row: Sequence[Any]) -> NoContextRecord:
-    values: tuple[Any, ...] = (*row[:-1], bool(row[-1]))
-    return NoContextRecord(*values)

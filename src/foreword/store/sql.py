@@ -20,7 +20,6 @@ P = ParamSpec("P")
 SCHEMA = 9  # the version of store/schema.sql, and the newest that this code can read
 FOREVER = float("inf")
 SEQUENCE_BITS = 32  # place = owner << 32 | sequence
-MOST_PARAMETERS = 500  # in one statement
 EACH = "(SELECT value FROM json_each(?1))"  # any number of values as one parameter: the statement is prepared once
 
 # A field of `Memory` is a column of the same name, but for the scope, which `owners` has.
@@ -109,11 +108,6 @@ def marks(parameters: Sequence[Any]) -> str:
     return ",".join("?" * len(parameters))
 
 
-def chunks(values: Sequence[Any], *, size: int = MOST_PARAMETERS) -> Iterator[Sequence[Any]]:
-    """Yield parts that stay below SQLite's limit of parameters in one statement."""
-    return (tuple(values[start : start + size]) for start in range(0, len(values), size))
-
-
 def where(conditions: Mapping[str, Any], *always: str) -> tuple[str, tuple[Any, ...]]:
     """Return a WHERE clause of the conditions that have a value and those of *always*, and these values."""
     set_ones = {condition: value for condition, value in conditions.items() if value}
@@ -135,15 +129,9 @@ def texts(stored: str) -> tuple[str, ...]:
     return tuple(loads(stored)) if stored != "[]" else ()
 
 
-def _object(stored: str) -> Any:
-    return loads(stored) if stored != "{}" else {}
-
-
 _DECODE: dict[str, Callable[[Any], Any]] = {
-    "tags": texts,
-    "files": texts,
-    "functions": texts,
-    "detail": _object,
+    **dict.fromkeys(("tags", "files", "functions"), texts),
+    "detail": lambda stored: loads(stored) if stored != "{}" else {},
     "pinned": bool,
 }
 _DECODERS = tuple(_DECODE.get(name) for name in FIELDS)
