@@ -172,31 +172,18 @@ def said_again(known: Memory, fresh: Memory) -> Memory:
     )
 
 
-# What was done, as people say it; any other verb is shown as it is.
+# What was done, as people say it, where the verb does not just end in -ed.
 PAST = {
-    "revise": "revised",
-    "pin": "pinned",
-    "unpin": "unpinned",
-    "supersede": "superseded",
-    "merge": "merged",
-    "confirm": "confirmed",
-    "retell": "retold",
-    "stale": "marked stale",
-    "restore": "restored",
-    "promote": "promoted",
-    "discard": "discarded",
-    "propose": "proposed",
-    "accept": "accepted",
-    "refuse": "refused",
-    "prune": "pruned",
-    "forget": "forgot",
-    "undo": "undid",
-    "goal": "set a goal",
-    "project": "described",
-    "merge project": "merged",
-    "alias project": "aliased",
+    **{"pin": "pinned", "unpin": "unpinned", "retell": "retold", "stale": "marked stale", "forget": "forgot"},
+    **{"undo": "undid", "goal": "set a goal", "project": "described", "learn": "learned"},
+    **{"merge project": "merged", "alias project": "aliased"},
 }
 NAMED = 3  # memories in a line
+
+
+def past_tense(verb: str) -> str:
+    """Return what was done, as people say it."""
+    return PAST.get(verb) or f"{verb.removesuffix('e')}ed"
 
 
 def describe(entry: AuditEntry) -> str:

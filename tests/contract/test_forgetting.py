@@ -187,7 +187,7 @@ def test_a_backup_is_cleaned_and_refuses_what_was_forgotten(tmp_path):
     live.close()
     assert b"walrus" not in path.read_bytes()
     store = Store(path, backups=tmp_path / "backups")
-    assert (store.problems(), titles(store)) == ((), [two.title])
+    assert (store.database.problems(), titles(store)) == ((), [two.title])
     assert store.put_import([a_memory("walrus in the fog")]) == ()
     store.close()
 

@@ -110,8 +110,8 @@ def test_what_is_counted_is_what_goes_and_the_second_time_nothing_does(month):
     assert before["memories"] - after["memories"] == 3 * 19
     assert before["access"] - after["access"] == 19
     assert old(month, now=now) == NONE
-    assert month.reindex() == after["memories"]
-    assert month.problems() == ()
+    assert month.maintenance.reindex() == after["memories"]
+    assert month.database.problems() == ()
 
 
 def test_what_is_removed_leaves_nothing_behind_that_points_to_it(month):
@@ -257,7 +257,7 @@ def test_stopped_anywhere_it_is_whole_and_the_next_run_does_the_rest(make_store,
     rest = pruned(store, now=at(29))
     assert {each: first[each] + rest[each] for each in NONE} == expected | {"access": 0}
     assert old(store, now=at(29)) == NONE
-    assert store.reindex() == store.stats.row_counts()["memories"]
+    assert store.maintenance.reindex() == store.stats.row_counts()["memories"]
     store.close()
 
 

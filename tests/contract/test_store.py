@@ -122,7 +122,7 @@ def test_a_lone_surrogate_costs_one_character_and_nothing_else(store):
     store.injections.record(an_injection("i", session=bad, items=(Item(bad, "index", 1.0, 1, {}),)))
     store.memories.record_access([bad], how=bad, at=1.0, session=bad)
     assert settled(store).injections.shown(bad) == {"a?b", kept.id}
-    assert store.problems() == ()
+    assert store.database.problems() == ()
     assert len(store.search.by_words(Query(scopes=(f"project:{bad}",), terms=(bad, "\udfff*", "a")))) == 1
 
 
@@ -541,7 +541,7 @@ def test_a_memory_is_found_by_the_code_that_it_names_now(make_store):
     # Code is found again after the index was made anew.
     store = make_store()
     store.memories.put([a_memory("a", files=("app.py",), functions=("run",))])
-    store.reindex()
+    store.maintenance.reindex()
     assert naming(store, "app.py") == naming(store, "run") == ["a"]
 
 
@@ -582,7 +582,7 @@ def test_what_was_told_before_a_restart_is_still_known(make_store, tmp_path):
     again = make_store(tmp_path)
     assert again.events.append([an_event("k"), an_event("for ever", lasting=True, at=9e8)]) == (False, False)
     assert found(again, "walrus") == ["walrus"]
-    assert again.problems() == ()
+    assert again.database.problems() == ()
 
 
 def test_sessions_are_counted_and_end_when_they_end(make_store):
@@ -919,7 +919,7 @@ def test_many_at_once_are_stored_once_each_and_fail_alone(make_store):
 
 def test_what_cannot_be_written_is_told(store):
     store.injections.record(an_injection("i", at=None))
-    assert "could not be written" in " ".join(settled(store).problems())
+    assert "could not be written" in " ".join(settled(store).database.problems())
 
 
 def test_a_closed_store_refuses_and_never_hangs(make_store, tmp_path):
@@ -986,10 +986,10 @@ def test_a_full_disk_fails_those_that_were_not_stored_and_nobody_else(sqlite):
     assert {event.key for event in sqlite.events.list("s")} == set(stored)
     with pytest.raises(StoreError):
         sqlite.events.append([an_event("too much", payload={"text": "x" * 1_000_000})])
-    assert "full" in " ".join(sqlite.problems())
+    assert "full" in " ".join(sqlite.database.problems())
     sqlite.database.write(lambda: sqlite.database.connection.pragma("max_page_count", 10_000))
     assert sqlite.events.append([an_event("space again")]) == (True,)
-    assert sqlite.problems() == ()
+    assert sqlite.database.problems() == ()
 
 
 def test_what_was_left_for_later_is_given_up_and_reported_where_it_does_not_fit(sqlite):
@@ -998,11 +998,11 @@ def test_what_was_left_for_later_is_given_up_and_reported_where_it_does_not_fit(
     sqlite.injections.record(an_injection("late", text="x" * 100_000))
     assert sqlite.events.append([an_event("small")]) == (True,)  # it fits, whatever the rest does
     assert sqlite.injections.get("late") is None
-    assert "full" in " ".join(sqlite.problems())
+    assert "full" in " ".join(sqlite.database.problems())
     sqlite.database.write(lambda: sqlite.database.connection.pragma("max_page_count", 10_000))
     sqlite.injections.record(an_injection("later"))
     assert settled(sqlite).injections.get("later").id == "later"
-    assert sqlite.problems() == ()
+    assert sqlite.database.problems() == ()
 
 
 def test_of_many_who_look_at_once_one_waits_for_a_store_that_takes_nothing(tmp_path, monkeypatch):

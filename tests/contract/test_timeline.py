@@ -121,7 +121,7 @@ def test_who_saw_what_is_made_anew_with_the_index_and_goes_with_the_memory(store
     kept = store.memories.put([seen_by("a", "b", of="b"), seen_by("a", "c", of="c", title="other")])
     before = told_by(store, "a", "b", "c")
     assert store.stats.row_counts()["sightings"] == 2
-    store.reindex()
+    store.maintenance.reindex()
     assert told_by(store, "a", "b", "c") == before
     live = store.forgetter
     target = live.find(ids=[kept[0].id])

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 
 from foreword.audit import MemoryChange, PlanContext, still_wanted
 from foreword.models import Memory, Project
@@ -105,9 +106,7 @@ def _is_inside(file: str) -> bool:
 def _text(path: str) -> str | None:
     """Read an ordinary file of a bounded size."""
     try:
-        if not os.path.isfile(path) or os.path.getsize(path) > LARGEST:
-            return None
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read(LARGEST)
+        readable = os.path.isfile(path) and os.path.getsize(path) <= LARGEST
+        return Path(path).read_text(encoding="utf-8", errors="replace") if readable else None
     except (OSError, ValueError):
         return None

@@ -109,23 +109,6 @@ class Store:
         """Return whether one of these was forgotten, so that it must not be made automatically again."""
         return any(self._tombstones.refuses(memory, imported=False) for memory in memories)
 
-    # -- the file -----------------------------------------------------------------------------------------------
-    def wait_for_commit(self, after: int, *, seconds: float) -> int:
-        """Wait for a commit after number *after*, at most so long, and return the number of the last one."""
-        return self.database.wait_for_commit(after, seconds=seconds)
-
-    def problems(self) -> tuple[str, ...]:
-        """Return what is wrong with the store, in sentences that tell the way out."""
-        return self.database.problems()
-
-    def is_current_file(self) -> bool:
-        """Return whether the file that was opened is still the one at its path: what is written to another is lost."""
-        return self.database.is_current_file()
-
-    def reindex(self) -> int:
-        """Derive all indexes anew from the memories, and return their number."""
-        return self.maintenance.reindex()
-
     def close(self) -> None:
         """Finish what is being written, and close the file."""
         self.database.close()

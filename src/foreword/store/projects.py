@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from foreword.audit import AuditEntry
+from foreword.encoding import dumps
 from foreword.errors import BadRequest
 from foreword.models import KnownProject, Memory, Project, ProjectContents, moved
 from foreword.store.audit import ALIAS, MERGE, Audit
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 MOST_ROOTS = 20  # folders of one project; whoever has more clones has forgotten the first
 TABLES = ("sessions", "events", "changes", "injections", "no_context", "log")  # that name a project, besides memories
-_OWNER = "(SELECT number FROM owners WHERE scope = ?)"
 
 
 class Merged(NamedTuple):
@@ -76,11 +76,12 @@ class Projects(ProjectReader):
     def row_counts(self, key: str) -> dict[str, int]:
         """Return how many rows of every table are a project's, whatever their status."""
         self._db.flush()
-        scoped = f"SELECT count(*) FROM memories WHERE owner = {_OWNER}"
-        found = {"memories": int(self._all(scoped, (f"project:{key}",))[0][0])}
-        for table in TABLES:
-            found[table] = int(self._all(f"SELECT count(*) FROM {table} WHERE project = ?", (key,))[0][0])
-        return found
+        of_scope = "owner = (SELECT number FROM owners WHERE scope = 'project:' || ?)"
+        where = {"memories": of_scope, **dict.fromkeys(TABLES, "project = ?")}
+        return {
+            table: self._all(f"SELECT count(*) FROM {table} WHERE {each}", (key,))[0][0]
+            for table, each in where.items()
+        }
 
     @transaction
     def see(self, projects: Sequence[Project], *, at: float) -> None:
@@ -93,10 +94,7 @@ class Projects(ProjectReader):
                 """INSERT INTO projects (key, name, root, roots, first, last) VALUES (?, ?, ?, ?, ?, ?)
                 ON CONFLICT (key) DO UPDATE SET root = excluded.root, roots = excluded.roots,
                 name = CASE WHEN name = '' THEN excluded.name ELSE name END, last = max(last, excluded.last)""",
-                (
-                    *(project.key, project.name, project.root or before.root),
-                    *(json.dumps(roots, ensure_ascii=False), at, at),
-                ),
+                (project.key, project.name, project.root or before.root, dumps(roots), at, at),
             )
 
     @transaction
@@ -122,22 +120,13 @@ class Projects(ProjectReader):
         patch = {"alias": [key, before, of]}
         return self._audit.note(ALIAS, why, patch, who=who, at=at, project=of or before or key, ids=())
 
+    @transaction
     def merge(self, key: str, *, into: str, unite: Callable[[Memory, Memory], Memory], who: str, at: float) -> Merged:
         """Make everything of a project another's, all or nothing, and its key an alias; logged, and cannot be undone.
 
         Uids become those of the new project. Where one exists there already, *unite* puts the two together, the known
         one first; the one that came stays as superseded by it.
         """
-        self._db.flush()
-        return self._merge(key, into=into, unite=unite, who=who, at=at)
-
-    def _read(self) -> dict[str, KnownProject]:
-        rows = self._all("SELECT key, name, root, roots, alias_of, first, last FROM projects ORDER BY key")
-        return {row[0]: _known(row) for row in rows}
-
-    # -- inside a change ----------------------------------------------------------------------------------------
-    @transaction
-    def _merge(self, key: str, *, into: str, unite: Callable[[Memory, Memory], Memory], who: str, at: float) -> Merged:
         rows = self.row_counts(key)
         pairs = self._move(key, into)
         for winner, loser in pairs:
@@ -151,6 +140,12 @@ class Projects(ProjectReader):
         entry = self._audit.note(MERGE, f"{key} into {into}", patch, who=who, at=at, project=into, ids=about)
         return Merged(rows, len(pairs), entry)
 
+    def _read(self) -> dict[str, KnownProject]:
+        rows = self._all("SELECT key, name, root, roots, alias_of, first, last FROM projects ORDER BY key")
+        values: Iterable[Any] = ((*row[:3], tuple(json.loads(row[3])), *row[4:]) for row in rows)
+        return {row[0]: KnownProject(*row) for row in values}
+
+    # -- inside a change ----------------------------------------------------------------------------------------
     def _move(self, key: str, into: str) -> list[tuple[str, str]]:
         """Give every row of a project to another; return the memories that exist there already, in pairs."""
         pairs: list[tuple[str, str]] = []
@@ -183,11 +178,6 @@ class Projects(ProjectReader):
     def _point(self, key: str, of: str) -> None:
         sql = "INSERT INTO projects (key, alias_of) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET alias_of = ?2"
         self._db.execute(sql, (key, of))
-
-
-def _known(row: Sequence[Any]) -> KnownProject:
-    values: tuple[Any, ...] = (*row[:3], tuple(json.loads(row[3])), *row[4:])
-    return KnownProject(*values)
 
 
 def counts_as(key: str, known: Mapping[str, KnownProject]) -> str:
