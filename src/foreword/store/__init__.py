@@ -9,16 +9,16 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from foreword.errors import StoreError
 from foreword.models import Change, Event, Link, Memory, Session
 from foreword.store.audit import Audit
 from foreword.store.browsing import Browsing
-from foreword.store.injections import InjectionReader, Injections
+from foreword.store.injections import Injections
 from foreword.store.memories import Memories
-from foreword.store.projects import ProjectReader, Projects
-from foreword.store.search import Search, SearchReader
+from foreword.store.projects import Projects
+from foreword.store.search import Search
 from foreword.store.sessions import Events, Sessions
 from foreword.store.sql import SCHEMA, ReadOnly, transaction
 from foreword.store.stats import Stats
@@ -40,20 +40,17 @@ class Store:
         from foreword.store.maintenance import Maintenance
 
         self.database = self._db = Database(path, backups=backups, backups_keep=backups_keep)
-        tombstones = Tombstones(self.database.query)
-        self.memories = Memories(self.database, tombstones, choose=choose)
-        self.search = Search(self.database)
-        self.events = Events(self.database, tombstones)
-        self.sessions = Sessions(self.database, self.memories, tombstones)
-        self.injections = Injections(self.database, tombstones)
-        self.audit = Audit(self.database, self.memories)
-        self.projects = Projects(self.database, self.memories, self.audit)
-        self.stats = Stats(self.database)
-        self.browsing = Browsing(self.database)
-        self.maintenance = Maintenance(
-            self.database, memories=self.memories, search=self.search, audit=self.audit, stats=self.stats
-        )
-        self._tombstones = tombstones
+        self.tombstones = Tombstones(self.database.query)
+        self.memories = Memories(self, choose=choose)
+        self.search = Search(self)
+        self.events = Events(self)
+        self.sessions = Sessions(self)
+        self.injections = Injections(self)
+        self.audit = Audit(self)
+        self.projects = Projects(self)
+        self.stats = Stats(self)
+        self.browsing = Browsing(self)
+        self.maintenance = Maintenance(self)
 
     @transaction
     def put_import(
@@ -72,7 +69,7 @@ class Store:
         Ids that are free are kept; ends of links and `superseded_by` may be uids of anything known by then.
         """
         self.events.append(events)
-        whole = [memory for memory in memories if not self._tombstones.is_cut(memory)]
+        whole = [memory for memory in memories if not self.tombstones.is_cut(memory)]
         kept = self.memories.put(sorted(whole, key=lambda memory: memory.created), links=links, imported=True)
         self.sessions.put_changes(changes)
         if session:
@@ -103,11 +100,11 @@ class Store:
 
         self.database.flush()
         self.search.drop_vectors()
-        return Forgetter(self.database.query, self._tombstones)
+        return Forgetter(self.database.query, self.tombstones)
 
     def was_forgotten(self, memories: Sequence[Memory]) -> bool:
         """Return whether one of these was forgotten, so that it must not be made automatically again."""
-        return any(self._tombstones.refuses(memory, imported=False) for memory in memories)
+        return any(self.tombstones.refuses(memory, imported=False) for memory in memories)
 
     def close(self) -> None:
         """Finish what is being written, and close the file."""
@@ -118,14 +115,14 @@ class StoreReader:
     """What a hook without a worker reads, through any connection's *execute*; *failures* are what that raises."""
 
     def __init__(self, execute: Callable[..., Iterable[Any]], *, failures: tuple[type[Exception], ...]) -> None:
-        self._connection = ReadOnly(execute, failures=failures)
-        self.search = SearchReader(self._connection)
-        self.injections = InjectionReader(self._connection)
-        self.projects = ProjectReader(self._connection)
+        self.database = ReadOnly(execute, failures=failures)
+        reading = cast("Store", self)  # its repositories only read
+        self.memories, self.search = Memories(reading), Search(reading)
+        self.injections, self.projects = Injections(reading), Projects(reading)
 
     def schema(self) -> int:
         """Return the version of the database, which may be older or newer than SCHEMA."""
         try:
-            return int(self._connection.query("PRAGMA user_version")[0][0])
+            return int(self.database.query("PRAGMA user_version")[0][0])
         except IndexError as exc:
             raise StoreError("the database has no version") from exc

@@ -5,28 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foreword.audit import AuditEntry, MemoryChange, UndoResult, detail_after, is_undoable, patch_of
 from foreword.errors import Conflict
 from foreword.models import Link, Memory
-from foreword.store.memories import Memories, as_json
-from foreword.store.sql import Reader, transaction, where
-
-if TYPE_CHECKING:
-    from foreword.store.database import Database
+from foreword.store.memories import as_json
+from foreword.store.sql import Repository, transaction, where
 
 ALIAS, MERGE = "alias project", "merge project"  # entries of projects, not of memories
 GONE = {"forget": "what was forgotten is gone for good", MERGE: "projects that were merged stay one"}
 LISTS = ("tags", "files", "functions")
 
 
-class Audit(Reader):
+class Audit(Repository):
     """The audit log."""
-
-    def __init__(self, db: Database, memories: Memories) -> None:
-        super().__init__(db)
-        self._db, self._memories = db, memories
 
     @transaction
     def apply(
@@ -120,7 +113,7 @@ class Audit(Reader):
         return AuditEntry(number, at, who, what, why, run, project, about, patch)
 
     def _apply(self, one: MemoryChange, *, who: str, run: str, at: float) -> AuditEntry:
-        new = self._memories.put(one.new)
+        new = self._store.memories.put(one.new)
         if len(new) < len(one.new):
             raise Conflict("what it would make was forgotten", hint="add it again, if it is to be known again")
         ids = {memory.uid: memory.id for memory in new}  # by which the others can be superseded
@@ -153,11 +146,11 @@ class Audit(Reader):
             raise Conflict(f"entry {entry.number} ({entry.what}) cannot be taken back")
         changed: Mapping[str, Any] = entry.patch.get("changed", {})
         led = [patch["superseded_by"][0] for patch in changed.values() if patch.get("superseded_by", ("",))[0]]
-        if gone := set(led) - {memory.id for memory in self._memories.get(led)}:
+        if gone := set(led) - {memory.id for memory in self._store.memories.get(led)}:
             raise Conflict(f"{gone.pop()}, which took its place then, is no longer there")
         patches = {id: {name: [new, old] for name, (old, new) in patch.items()} for id, patch in changed.items()}
         # What was made is discarded, not removed: nothing is lost by taking something back.
-        for made in self._memories.get(entry.patch.get("new", ())):
+        for made in self._store.memories.get(entry.patch.get("new", ())):
             other_status = "active" if made.status == "discarded" else "discarded"
             patches[made.id] = {"status": [made.status, other_status]}
         links, unlinked = ([Link(*each) for each in entry.patch.get(name, ())] for name in ("unlinked", "links"))
@@ -168,10 +161,10 @@ class Audit(Reader):
         self, patches: Mapping[str, Any], *, links: Sequence[Link], unlinked: Sequence[Link]
     ) -> tuple[tuple[Memory, ...], dict[str, Any]]:
         """Apply patches to memories, by id, and to links; return the memories, and the patch of the entry."""
-        present = {memory.id: memory for memory in self._memories.get(list(patches))}
+        present = {memory.id: memory for memory in self._store.memories.get(list(patches))}
         after = [_patched(present.get(id), patch, id=id) for id, patch in patches.items()]
         links = self._between_memories(links)
-        kept = self._memories.put(after, links=links)
+        kept = self._store.memories.put(after, links=links)
         for memory in after:
             if "pinned" in patches[memory.id]:  # which `put` leaves as it is
                 self._db.execute("UPDATE memories SET pinned = ? WHERE id = ?", (int(memory.pinned), memory.id))
@@ -187,8 +180,8 @@ class Audit(Reader):
     def _between_memories(self, links: Sequence[Link]) -> Sequence[Link]:
         """Return the links both ends of which are there, as ids, whether they were given as ids or uids."""
         ends = [end for link in links for end in (link.source, link.target)]
-        ids = {memory.uid: memory.id for memory in self._memories.get_by_uid(ends)}
-        ids |= {memory.id: memory.id for memory in self._memories.get(ends)}
+        ids = {memory.uid: memory.id for memory in self._store.memories.get_by_uid(ends)}
+        ids |= {memory.id: memory.id for memory in self._store.memories.get(ends)}
         return [
             Link(ids[link.source], link.relation, ids[link.target])
             for link in links

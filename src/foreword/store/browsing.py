@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from foreword.models import Memory
-from foreword.store.sql import Reader, marks
+from foreword.store.sql import Repository, marks
 from foreword.terms import any_of
 
 SHOWN_STATUSES = ("active", "proposed")  # unless others are asked for
@@ -39,7 +39,7 @@ class MemoryFilter(NamedTuple):
     pinned: bool | None = None
 
 
-class Browsing(Reader):
+class Browsing(Repository):
     """The questions of the viewer's Memories page."""
 
     def page(self, wanted: MemoryFilter, *, offset: int = 0, limit: int = 50) -> tuple[tuple[Memory, ...], int]:

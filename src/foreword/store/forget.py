@@ -24,10 +24,10 @@ import apsw
 
 from foreword.errors import StoreError
 from foreword.models import Memory, moved
+from foreword.store import StoreReader
 from foreword.store.maintenance import Execute, rewrite, run, sweep
-from foreword.store.memories import MemoryReader, as_json
+from foreword.store.memories import as_json
 from foreword.store.migrations import check_version, upgrade
-from foreword.store.sql import ReadOnly
 
 UNFINISHED = "forgetting"  # the checkpoint that the next worker finds where one was killed
 LIST = "(SELECT value FROM json_each(?))"  # a list as one parameter: `_list`
@@ -407,7 +407,7 @@ class Forgetter:
     def hide(self, target: Target, *, at: float) -> None:
         """Hide everything that goes, and write a tombstone for it: from here on it is never shown again."""
         self._execute(f"UPDATE memories SET status = 'forgotten' WHERE id IN {LIST}", (_list(target.ids),))
-        memories = MemoryReader(ReadOnly(self._execute, failures=(apsw.Error,))).by_id(list(target.ids))
+        memories = StoreReader(self._execute, failures=(apsw.Error,)).memories.by_id(target.ids)
         loose = f"SELECT key FROM events WHERE session = '' AND project IN {LIST}"
         bury = self.tombstones.bury
         bury("memory", (memory.uid for memory in memories), at=at)

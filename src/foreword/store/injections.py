@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foreword.encoding import dumps, loads
 from foreword.models import Injection, Item, NoContextRecord, Session, Usage, UsageVerdict
-from foreword.store.sql import EACH, IN_WINDOW, SESSION, WINDOW, Reader, marks, transaction, where
-
-if TYPE_CHECKING:
-    from foreword.store.database import Database
-    from foreword.store.forget import Tombstones
+from foreword.store.sql import EACH, IN_WINDOW, SESSION, WINDOW, Repository, marks, transaction, where
 
 # Layers that mention a memory in a line: what stood there is not told in full.
 _MENTIONS = "'standing', 'sessions', 'failures', 'commands', 'changes', 'files'"
@@ -23,11 +19,11 @@ _INJECTION = ", ".join(f"j.{name}" for name in _FIELDS)
 _NO_CONTEXT = ", ".join(each.name for each in fields(NoContextRecord))
 
 
-class InjectionReader(Reader):
-    """What a session's present context window was given, for any connection."""
+class Injections(Repository):
+    """All injections with the usage of their items, and the records of no context."""
 
     def _all(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
-        self._reads.flush()  # injections are written a moment after they were given
+        self._db.flush()  # injections are written a moment after they were given
         return super()._all(sql, parameters)
 
     def find_same(self, like: Injection) -> Injection | None:
@@ -71,8 +67,8 @@ class InjectionReader(Reader):
 
     def _injections(self, rest: str, parameters: Sequence[Any], *, with_texts: bool = True) -> tuple[Injection, ...]:
         text = "coalesce((SELECT text FROM injection_texts WHERE injection = j.id), '')" if with_texts else "''"
-        self._reads.flush()
-        with self._reads.same_connection():
+        self._db.flush()
+        with self._db.same_connection():
             rows = self._all(f"SELECT {_INJECTION}, {text} FROM injections j {rest}", parameters)
             return tuple(self._injection(dict(zip((*_FIELDS, "text"), row, strict=True))) for row in rows)
 
@@ -86,14 +82,6 @@ class InjectionReader(Reader):
             {**row, "why": loads(row["why"]), "used": None if row["used"] is None else row["used"] == 1} for row in rows
         )
         return Injection(**values, items=tuple(Item(**each) for each in given))
-
-
-class Injections(InjectionReader):
-    """All injections with the usage of their items, and the records of no context."""
-
-    def __init__(self, db: Database, tombstones: Tombstones) -> None:
-        super().__init__(db)
-        self._db, self._tombstones = db, tombstones
 
     def list(
         self, *, session: str = "", project: str = "", memory: str = "", limit: int = 20, texts: bool = False
@@ -239,7 +227,7 @@ class Injections(InjectionReader):
 
     def _record_no_context(self, records: Sequence[NoContextRecord]) -> None:
         for each in records:
-            if self._tombstones.refuses_part(each.session, at=each.at):
+            if self._store.tombstones.refuses_part(each.session, at=each.at):
                 continue
             row = tuple(vars(each).values())
             # What was given after all is recorded as such; and what a hook says of itself counts more than what a

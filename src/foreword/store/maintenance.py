@@ -16,13 +16,9 @@ from typing import Any, NamedTuple
 import apsw
 
 from foreword.errors import StoreError
-from foreword.store.audit import Audit
-from foreword.store.database import Database
-from foreword.store.memories import NAMED, WORDS, Memories, split_of
+from foreword.store.memories import NAMED, WORDS, split_of
 from foreword.store.migrations import execute_all, schema_sql
-from foreword.store.search import Search
-from foreword.store.sql import EACH, Reader, json_list, marks, transaction
-from foreword.store.stats import Stats
+from foreword.store.sql import EACH, Repository, json_list, marks, transaction
 
 Execute = Callable[..., Any]
 Statement = tuple[str, Sequence[Any]]
@@ -125,12 +121,8 @@ def trusted_since(days: Sequence[str], *, now: float) -> float | None:
         return None
 
 
-class Maintenance(Reader):
+class Maintenance(Repository):
     """What is done to the whole file."""
-
-    def __init__(self, db: Database, *, memories: Memories, search: Search, audit: Audit, stats: Stats) -> None:
-        super().__init__(db)
-        self._db, self._memories, self._search, self._audit, self._stats = db, memories, search, audit, stats
 
     def reindex(self) -> int:
         """Derive all indexes again from the memories, and return their number."""
@@ -150,7 +142,7 @@ class Maintenance(Reader):
         for table in ("words", "code", "units"):
             self._db.execute(f"DROP TABLE IF EXISTS {table}")
         execute_all(self._db.connection, schema_sql())
-        return self._memories.rebuild()
+        return self._store.memories.rebuild()
 
     # -- age and size -------------------------------------------------------------------------------------------
     def old_rows(self, keep_days: Mapping[str, int], *, now: float) -> dict[str, int]:
@@ -167,14 +159,14 @@ class Maintenance(Reader):
 
         Yields class and rows after each small transaction, so that the caller can give way to hooks or stop.
         """
-        self._search.check_index()
+        self._store.search.check_index()
         for each in PRUNABLE:
             while rows := self._delete(each, *self._old(each, keep_days, now=now)):
                 yield each.name, rows
-        if not most_bytes or self._stats.size().used <= most_bytes:
+        if not most_bytes or self._store.stats.size().used <= most_bytes:
             return
         for each in PRUNABLE:
-            while each.by_size and self._stats.size().used > most_bytes * ENOUGH:
+            while each.by_size and self._store.stats.size().used > most_bytes * ENOUGH:
                 rows = self._delete(each, f"{each.may} ORDER BY {each.at}", {"rest": now - REST})
                 if not rows:
                     break
@@ -183,11 +175,11 @@ class Maintenance(Reader):
     def note_pruned(self, rows: Mapping[str, int], *, who: str, at: float) -> None:
         """Log how many rows a run deleted."""
         why = "old, or more than the store may hold; this cannot be undone"
-        self._db.write(self._audit.note, "prune", why, {"pruned": dict(rows)}, who=who, at=at, project="", ids=())
+        self._db.write(self._store.audit.note, "prune", why, {"pruned": dict(rows)}, who=who, at=at, project="", ids=())
 
     def _old(self, each: Prunable, keep_days: Mapping[str, int], *, now: float) -> tuple[str, dict[str, float]]:
         """Return the condition for rows that are too old, and its parameters."""
-        since, days = trusted_since(self._stats.days(), now=now), keep_days.get(each.setting, 0)
+        since, days = trusted_since(self._store.stats.days(), now=now), keep_days.get(each.setting, 0)
         if not days or since is None:
             return "false", {}
         where = f"{each.may} AND {each.by_age} AND {each.at} < :before AND {each.at} >= :since"

@@ -11,12 +11,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from foreword.encoding import dumps, storable
 from foreword.errors import BadRequest
 from foreword.models import BASE32, KINDS, Link, Memory, Vector, named
-from foreword.store.sql import EACH, FIELDS, FROM, MEMORY, SEQUENCE_BITS, Reader, marks, memory_of, texts, transaction
+from foreword.store.sql import (
+    EACH,
+    FIELDS,
+    FROM,
+    MEMORY,
+    SEQUENCE_BITS,
+    Repository,
+    marks,
+    memory_of,
+    texts,
+    transaction,
+)
 from foreword.terms import split, text_in
 
 if TYPE_CHECKING:
-    from foreword.store.database import Database
-    from foreword.store.forget import Tombstones
+    from foreword.store import Store
 
 MOST = 20_000  # more of one question are beyond any use
 MOST_DETAIL = 4_000  # characters of a detail that are looked for: the error, the reason, the fix
@@ -52,8 +62,14 @@ class Written(NamedTuple):
     functions_before: tuple[str, ...]
 
 
-class MemoryReader(Reader):
-    """The memories, read by id, kind, time and session."""
+class Memories(Repository):
+    """The memories, read by id, kind, time and session, and written."""
+
+    def __init__(self, store: Store, *, choose: Callable[[str], str] = secrets.choice) -> None:
+        super().__init__(store)
+        self._choose = choose  # the characters of new ids
+        self._without_vector = 0  # grows whenever a memory is kept without a vector
+        self._all_have_vectors: tuple[object, ...] = ()  # the model and the count above at which nothing was lacking
 
     def get(self, ids: Sequence[str]) -> tuple[Memory, ...]:
         """Return the memories with these ids, in this order, without those that do not exist or are being forgotten."""
@@ -125,7 +141,7 @@ class MemoryReader(Reader):
 
     def accessed(self, session: str, *, since: float = 0.0) -> tuple[tuple[str, float], ...]:
         """Return the ids that a session fetched from then on, each with its time."""
-        self._reads.flush()
+        self._db.flush()
         sql = "SELECT memory, at FROM access WHERE session = ?1 AND session <> '' AND at >= ?2 ORDER BY at, memory"
         return tuple(tuple(row) for row in self._all(sql, (session, since)))
 
@@ -140,17 +156,7 @@ class MemoryReader(Reader):
     def _memories(self, where: str, parameters: Sequence[Any]) -> tuple[Memory, ...]:
         return tuple(map(memory_of, self._all(f"SELECT {MEMORY} {FROM} WHERE {where}", parameters)))
 
-
-class Memories(MemoryReader):
-    """The memories, read and written."""
-
-    def __init__(self, db: Database, tombstones: Tombstones, *, choose: Callable[[str], str] = secrets.choice) -> None:
-        super().__init__(db)
-        self._db, self._tombstones = db, tombstones
-        self._choose = choose  # the characters of new ids
-        self._without_vector = 0  # grows whenever a memory is kept without a vector
-        self._all_have_vectors: tuple[object, ...] = ()  # the model and the count above at which nothing was lacking
-
+    # -- writing ------------------------------------------------------------------------------------------------
     @transaction
     def put(
         self,
@@ -223,7 +229,7 @@ class Memories(MemoryReader):
             f"SELECT place, {WORDS}, owner, id, functions, pinned, used, ignored FROM memories WHERE uid = ?",
             (memory.uid,),
         ).fetchone()
-        if old is None and self._tombstones.refuses(memory, imported=imported):
+        if old is None and self._store.tombstones.refuses(memory, imported=imported):
             return None
         owner, words = self.owner(memory.scope), indexed_texts(memory)
         if old is None:

@@ -11,12 +11,11 @@ from foreword.audit import AuditEntry
 from foreword.encoding import dumps
 from foreword.errors import BadRequest
 from foreword.models import KnownProject, Memory, Project, ProjectContents, moved
-from foreword.store.audit import ALIAS, MERGE, Audit
-from foreword.store.memories import Memories
-from foreword.store.sql import Reader, transaction
+from foreword.store.audit import ALIAS, MERGE
+from foreword.store.sql import Repository, transaction
 
 if TYPE_CHECKING:
-    from foreword.store.database import Database
+    from foreword.store import Store
 
 MOST_ROOTS = 20  # folders of one project; whoever has more clones has forgotten the first
 TABLES = ("sessions", "events", "changes", "injections", "no_context", "log")  # that name a project, besides memories
@@ -30,8 +29,12 @@ class Merged(NamedTuple):
     entry: AuditEntry
 
 
-class ProjectReader(Reader):
-    """The aliases, for any connection."""
+class Projects(Repository):
+    """All projects."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._known: tuple[int, Mapping[str, KnownProject]] = (-1, {})  # as they were read last, at which commit
 
     def resolve(self, project: Project) -> Project:
         """Return the project that this one counts as: itself, or the one that it is an alias of, with its name."""
@@ -41,15 +44,6 @@ class ProjectReader(Reader):
             (project.key,),
         )
         return replace(project, key=rows[0][0], name=rows[0][1] or project.name) if rows else project
-
-
-class Projects(ProjectReader):
-    """All projects."""
-
-    def __init__(self, db: Database, memories: Memories, audit: Audit) -> None:
-        super().__init__(db)
-        self._db, self._memories, self._audit = db, memories, audit
-        self._known: tuple[int, Mapping[str, KnownProject]] = (-1, {})  # as they were read last, at which commit
 
     def all(self) -> Mapping[str, KnownProject]:
         """Return the projects that were seen, by key; another object whenever that has changed."""
@@ -118,7 +112,7 @@ class Projects(ProjectReader):
         self._point(key, of)
         why = f"{key} counts as {of}" if of else f"{key} counts as itself"
         patch = {"alias": [key, before, of]}
-        return self._audit.note(ALIAS, why, patch, who=who, at=at, project=of or before or key, ids=())
+        return self._store.audit.note(ALIAS, why, patch, who=who, at=at, project=of or before or key, ids=())
 
     @transaction
     def merge(self, key: str, *, into: str, unite: Callable[[Memory, Memory], Memory], who: str, at: float) -> Merged:
@@ -137,7 +131,7 @@ class Projects(ProjectReader):
         self._point(key, into)
         patch = {"moved": {"from": key, "into": into, "rows": rows}}
         about = [id for pair in pairs for id in pair]
-        entry = self._audit.note(MERGE, f"{key} into {into}", patch, who=who, at=at, project=into, ids=about)
+        entry = self._store.audit.note(MERGE, f"{key} into {into}", patch, who=who, at=at, project=into, ids=about)
         return Merged(rows, len(pairs), entry)
 
     def _read(self) -> dict[str, KnownProject]:
@@ -150,7 +144,7 @@ class Projects(ProjectReader):
         """Give every row of a project to another; return the memories that exist there already, in pairs."""
         pairs: list[tuple[str, str]] = []
         after = 0
-        while page := self._memories.page(after=after, scopes=(f"project:{key}",)):
+        while page := self._store.memories.page(after=after, scopes=(f"project:{key}",)):
             for _, memory in page:
                 uid = moved(memory.uid, old=key, new=into, kind=memory.kind, title=memory.title)
                 taken = self._all("SELECT id FROM memories WHERE uid = ?", (uid,)) if uid != memory.uid else []
@@ -158,7 +152,7 @@ class Projects(ProjectReader):
                     pairs += [(taken[0][0], memory.id)] if memory.status == "active" else []
                     uid = memory.uid
                 self._db.execute("UPDATE memories SET uid = ? WHERE id = ?", (uid, memory.id))
-                self._memories.put([replace(memory, uid=uid, scope=f"project:{into}")])
+                self._store.memories.put([replace(memory, uid=uid, scope=f"project:{into}")])
             after = page[-1][0]
         for table in ("memories", *TABLES):
             # Of a function that one session changed in both, the other's row stays where nobody looks.
@@ -167,9 +161,9 @@ class Projects(ProjectReader):
 
     def _unite(self, winner: str, loser: str, unite: Callable[[Memory, Memory], Memory]) -> None:
         """Put two memories of the same uid together; the one that was moved stays, superseded, and so do its links."""
-        known, other = self._memories.by_id([winner, loser])
+        known, other = self._store.memories.by_id([winner, loser])
         both = replace(unite(known, other), id=known.id, uid=known.uid, scope=known.scope, project=known.project)
-        self._memories.put([both, replace(other, status="superseded", superseded_by=known.id)])
+        self._store.memories.put([both, replace(other, status="superseded", superseded_by=known.id)])
         self._db.execute(
             "UPDATE memories SET used = used + ?, ignored = ignored + ?, pinned = max(pinned, ?) WHERE id = ?",
             (other.used, other.ignored, int(other.pinned), winner),

@@ -8,11 +8,22 @@ from typing import TYPE_CHECKING, Any
 from foreword.encoding import dumps, storable
 from foreword.errors import DamagedIndex, StoreError
 from foreword.models import Hit, Memory, Near, Query, Vector
-from foreword.store.sql import EACH, FOREVER, FROM, MEMORY, SEQUENCE_BITS, Reader, json_list, marks, memory_of, range_of
+from foreword.store.sql import (
+    EACH,
+    FOREVER,
+    FROM,
+    MEMORY,
+    SEQUENCE_BITS,
+    Repository,
+    json_list,
+    marks,
+    memory_of,
+    range_of,
+)
 from foreword.terms import TAIL, any_of, plain, rarity, root
 
 if TYPE_CHECKING:
-    from foreword.store.database import Database
+    from foreword.store import Store
 
 # A word in so many rows is common: all who hold it are read only if the budget of postings has room.
 COMMON = 500
@@ -31,24 +42,43 @@ _SEEN = """SELECT place FROM memories WHERE session = ?1 AND session <> ''
  UNION SELECT place FROM memories WHERE id IN (SELECT value FROM json_each(?2))"""
 
 
-class SearchReader(Reader):
-    """Search over any connection; without the worker there are no vectors."""
+class Search(Repository):
+    """Find memories; without the worker there are no vectors."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._nearest: Nearest | None = None
 
     def by_meaning(self, query: Query) -> tuple[Hit, ...]:
-        """Return nothing: a hook has no model."""
-        del query
-        return ()
+        """Return what is nearest to the query's vector, among vectors of the same model; the score is the cosine."""
+        if query.vector is None or not query.vector.data:
+            return ()
+        nearest = self._nearest
+        if nearest is None or nearest.like != (query.vector.model, len(query.vector.data)):
+            nearest = self._nearest = Nearest(query.vector, self)
+        return nearest.hits(query)
+
+    def drop_vectors(self) -> None:
+        """Let go of the vectors in memory: some of them are being forgotten."""
+        self._nearest = None
+
+    def check_index(self) -> None:
+        """Raise DamagedIndex where the words index is known to be damaged."""
+        if "index" in self._db.trouble:
+            raise DamagedIndex(self._db.trouble["index"], hint="run `foreword index`")
 
     # -- words --------------------------------------------------------------------------------------------------
     def by_words(self, query: Query) -> tuple[Hit, ...]:
         """Return what holds any of the query's terms, best first, and what stood next to it in its session."""
-        with self._reads.same_connection():
+        self.check_index()
+        with self._db.same_connection():
             try:
                 return self._by_words(query)
-            except self._reads.failures as exc:
+            except self._db.failures as exc:
                 if any(sign in str(exc) for sign in _PASSING):
                     raise StoreError(f"the database cannot be read now: {exc}") from exc
-                raise DamagedIndex(f"the words index cannot be read: {exc}", hint="run `foreword index`") from exc
+                self._db.trouble["index"] = f"the words index cannot be read: {exc}"
+                raise DamagedIndex(self._db.trouble["index"], hint="run `foreword index`") from exc
 
     def _by_words(self, query: Query) -> tuple[Hit, ...]:
         """Return what holds the rarest words, and with it what stood around it in its session.
@@ -84,6 +114,7 @@ class SearchReader(Reader):
 
     def holders(self, terms: Sequence[str], scopes: Sequence[str]) -> tuple[dict[str, int], int]:
         """Return how many memories hold each term, counted up to COMMON, and how many memories there are."""
+        self.check_index()
         owners = self.owners(scopes)
         spans = [range_of(owner) for owner, _ in owners]
         counts = {term: len(self._holding(term, spans, most=COMMON)) for term in terms}
@@ -242,47 +273,6 @@ class SearchReader(Reader):
         return [(memory_of(row), row[-1]) for row in rows]
 
 
-class Search(SearchReader):
-    """Search in the worker's database."""
-
-    def __init__(self, db: Database) -> None:
-        super().__init__(db)
-        self._db = db
-        self._nearest: Nearest | None = None
-
-    def by_words(self, query: Query) -> tuple[Hit, ...]:
-        """Return what holds any of the query's terms, best first, and what stood next to it in its session."""
-        self.check_index()
-        try:
-            return super().by_words(query)
-        except DamagedIndex as exc:
-            self._db.trouble["index"] = str(exc)
-            raise
-
-    def holders(self, terms: Sequence[str], scopes: Sequence[str]) -> tuple[dict[str, int], int]:
-        """Return how many memories hold each term, counted up to COMMON, and how many memories there are."""
-        self.check_index()
-        return super().holders(terms, scopes)
-
-    def by_meaning(self, query: Query) -> tuple[Hit, ...]:
-        """Return what is nearest to the query's vector, among vectors of the same model; the score is the cosine."""
-        if query.vector is None or not query.vector.data:
-            return ()
-        nearest = self._nearest
-        if nearest is None or nearest.like != (query.vector.model, len(query.vector.data)):
-            nearest = self._nearest = Nearest(query.vector, self._db)
-        return nearest.hits(query)
-
-    def drop_vectors(self) -> None:
-        """Let go of the vectors in memory: some of them are being forgotten."""
-        self._nearest = None
-
-    def check_index(self) -> None:
-        """Raise DamagedIndex where the words index is known to be damaged."""
-        if "index" in self._db.trouble:
-            raise DamagedIndex(self._db.trouble["index"], hint="run `foreword index`")
-
-
 def _newest(memory: Memory) -> tuple[float, str]:
     return -memory.created, memory.id
 
@@ -353,14 +343,13 @@ MOST_OWNERS = 5  # whose vectors are kept in memory
 ROWS_AT_ONCE = 1024  # cast to float32: 1 MB at 256 numbers, which a core keeps near
 
 
-class Nearest(SearchReader):
+class Nearest:
     """The vectors of one model in memory, by owner; read again where the table has changed."""
 
-    def __init__(self, like: Vector, db: Database) -> None:
+    def __init__(self, like: Vector, search: Search) -> None:
         from foreword.embeddings.embedder import numpy  # which one without vectors never loads
 
-        super().__init__(db)
-        self._np = numpy()
+        self._search, self._np = search, numpy()
         self.like = (like.model, len(like.data))
         self._loaded: dict[int, tuple[Any, Any, Any, Any]] = {}  # of an owner: state, places, scales, numbers
 
@@ -368,7 +357,7 @@ class Nearest(SearchReader):
         """Return what is near to the query's vector in its scopes, nearest first."""
         np = self._np
         assert query.vector is not None
-        parts = [self._load(owner) for owner, _ in self.owners(query.scopes)]
+        parts = [self._load(owner) for owner, _ in self._search.owners(query.scopes)]
         if not parts:
             return ()
         vector = np.frombuffer(query.vector.data, dtype=np.int8).astype(np.float32) * query.vector.scale
@@ -379,7 +368,7 @@ class Nearest(SearchReader):
         found: list[Hit] = []
         for start in range(0, len(order), query.limit):
             some = {int(places[at]): float(cosines[at]) for at in order[start : start + query.limit]}
-            memories = {place: memory for memory, place in self.at_places(list(some), query)}
+            memories = {place: memory for memory, place in self._search.at_places(list(some), query)}
             found += [Hit(memories[place], "meaning", some[place]) for place in some if place in memories]
             if len(found) >= query.limit:
                 break
@@ -388,12 +377,12 @@ class Nearest(SearchReader):
     def _load(self, owner: int) -> tuple[Any, Any, Any, Any]:
         np, span = self._np, range_of(owner)
         # Their numbers only grow: a vector that came, changed or went makes another count or maximum.
-        [state] = self._all("SELECT count(*), max(number) FROM vectors WHERE place BETWEEN ? AND ?", span)
+        [state] = self._search._all("SELECT count(*), max(number) FROM vectors WHERE place BETWEEN ? AND ?", span)
         known = self._loaded.get(owner)
         if known and known[0] == state:
             return known
         model, dim = self.like
-        rows = self._all(
+        rows = self._search._all(
             """SELECT place, scale, blob FROM vectors WHERE place BETWEEN ? AND ? AND model = ? AND length(blob) = ?
             ORDER BY place DESC LIMIT ?""",
             (*span, model, dim, MOST_VECTORS),

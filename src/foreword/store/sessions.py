@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foreword.encoding import dumps, loads
 from foreword.models import GOING_ON, Change, Event, Link, Memory, Session
-from foreword.store.memories import Memories, as_json
-from foreword.store.sql import FOREVER, SESSION, WINDOW, Reader, marks, transaction, where
-
-if TYPE_CHECKING:
-    from foreword.store.database import Database
-    from foreword.store.forget import Tombstones
+from foreword.store.memories import as_json
+from foreword.store.sql import FOREVER, SESSION, WINDOW, Repository, marks, transaction, where
 
 # Two hooks registered for one event send it within seconds; a person repeating it takes longer.
 SAME_EVENT_SECONDS = 10.0
@@ -20,12 +16,8 @@ _EVENT = "key, host, name, kind, session, project, cwd, at, number, payload"
 _CHANGE = "project, file, function, what, signature, line, end_line, session, at"
 
 
-class Events(Reader):
+class Events(Repository):
     """The events that hooks sent, redacted: the source that a session's memories can be made from again."""
-
-    def __init__(self, db: Database, tombstones: Tombstones) -> None:
-        super().__init__(db)
-        self._db, self._tombstones = db, tombstones
 
     @transaction
     def append(self, events: Sequence[Event]) -> tuple[bool, ...]:
@@ -56,7 +48,7 @@ class Events(Reader):
         return tuple(Event(*each) for each in values)
 
     def _append(self, event: Event) -> bool:
-        if self._tombstones.refuses_part(event.session, at=event.at, event=event.key):
+        if self._store.tombstones.refuses_part(event.session, at=event.at, event=event.key):
             return False
         near = () if event.lasting else (event.at - SAME_EVENT_SECONDS, event.at + SAME_EVENT_SECONDS)
         same = f"SELECT 1 FROM events WHERE key = ? {'AND at BETWEEN ? AND ?' if near else ''} LIMIT 1"
@@ -92,12 +84,8 @@ class Events(Reader):
         )
 
 
-class Sessions(Reader):
+class Sessions(Repository):
     """The sessions and their changes."""
-
-    def __init__(self, db: Database, memories: Memories, tombstones: Tombstones) -> None:
-        super().__init__(db)
-        self._db, self._memories, self._tombstones = db, memories, tombstones
 
     def list(self, project: str = "", *, host: str = "", limit: int = 20) -> tuple[Session, ...]:
         """Return sessions, newest first: all, those of a project, or those that a host's hooks sent events of."""
@@ -143,7 +131,7 @@ class Sessions(Reader):
     @transaction
     def put_changes(self, changes: Sequence[Change]) -> None:
         """Store which functions were new, modified or deleted; of one function a session has one change, the last."""
-        kept = [each for each in changes if not self._tombstones.refuses_part(each.session, at=each.at)]
+        kept = [each for each in changes if not self._store.tombstones.refuses_part(each.session, at=each.at)]
         self._db.execute_many(
             f"""INSERT INTO changes ({_CHANGE})
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (project, session, file, function) DO UPDATE SET
@@ -166,9 +154,9 @@ class Sessions(Reader):
 
         A session that no event came from becomes known; ends of links may be uids of these memories.
         """
-        kept = self._memories.put(memories, links=links)
+        kept = self._store.memories.put(memories, links=links)
         self.put_changes(changes)
-        if self._tombstones.refuses_part(session.id, at=session.last):
+        if self._store.tombstones.refuses_part(session.id, at=session.last):
             return kept
         who = (session.id, session.host, session.project, session.cwd)
         self._db.execute(

@@ -12,6 +12,7 @@ from foreword.encoding import dumps, loads, storable
 from foreword.models import GOING_ON, Memory
 
 if TYPE_CHECKING:
+    from foreword.store import Store
     from foreword.store.database import Database
 
 T = TypeVar("T")
@@ -42,6 +43,7 @@ class ReadOnly:
     def __init__(self, execute: Callable[..., Iterable[Any]], *, failures: tuple[type[Exception], ...]) -> None:
         self._execute = execute
         self.failures = failures
+        self.trouble: dict[str, str] = {}
 
     def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
         """Return the rows of a statement."""
@@ -56,14 +58,14 @@ class ReadOnly:
         yield
 
 
-class Reader:
-    """A repository as far as it reads."""
+class Repository:
+    """Some tables of a store, which leads to the others."""
 
-    def __init__(self, db: Database | ReadOnly) -> None:
-        self._reads = db
+    def __init__(self, store: Store) -> None:
+        self._store, self._db = store, store.database
 
     def _all(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
-        return self._reads.query(sql, parameters)
+        return self._db.query(sql, parameters)
 
     def owners(self, scopes: Sequence[str]) -> list[Any]:
         """Return number and size of the scopes that exist."""
@@ -83,7 +85,7 @@ class Reader:
         return dumps([id for (id,) in self._all("SELECT memory FROM sightings WHERE session = ?", (session,))])
 
 
-W = TypeVar("W", bound=Any)  # a repository with a Database as `_db`
+W = TypeVar("W", bound=Any)  # what has a Database as `_db`
 
 
 def transaction(method: Callable[Concatenate[W, P], T]) -> Callable[Concatenate[W, P], T]:

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from foreword.models import KINDS, TRIGGERS, AgentActivity, ModelCall
-from foreword.store.sql import Reader, transaction
-
-if TYPE_CHECKING:
-    from foreword.store.database import Database
+from foreword.store.sql import Repository, transaction
 
 KIND_OF = {prefix: kind for kind, prefix in KINDS.items()}
 LATELY = 20  # sessions of an agent whose injections are read: a walk through all of them takes seconds at a million
@@ -26,12 +23,8 @@ class Size(NamedTuple):
     used: int
 
 
-class Stats(Reader):
+class Stats(Repository):
     """Everything that is only counted; an empty project means all."""
-
-    def __init__(self, db: Database) -> None:
-        super().__init__(db)
-        self._db = db
 
     def row_counts(self) -> dict[str, int]:
         """Return how many rows each table has."""
