@@ -17,6 +17,7 @@ from foreword.errors import NotFound
 from foreword.hook.spool import append
 from foreword.models import Event, Link, Memory
 from foreword.paths import Home
+from foreword.worker import forget as forgetting
 from foreword.worker.app import App
 from foreword.worker.handlers import settled_session, show_memory
 from foreword.worker.projects import unite
@@ -54,7 +55,7 @@ def app(home: Home) -> Iterator[App]:
 
 
 def forget(app: App, **asked: Any) -> dict[str, Any]:
-    return app.forgetting.forget(asked)
+    return forgetting.forget(app, asked)
 
 
 def kept(app: App, *memories: Memory) -> list[Memory]:

@@ -11,10 +11,10 @@ import codecs
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from foreword.capture.parse import project_at
 from foreword.encoding import storable
@@ -29,12 +29,9 @@ from foreword.store import Store
 from foreword.store.forget import UNFINISHED, Backup, Cutter, Forgetter, Sentences, Target
 from foreword.store.projects import counts_as
 from foreword.terms import terms
-from foreword.worker.hook import Capture
-from foreword.worker.jobs.extract import ExtractionJob
-from foreword.worker.jobs.imports import ImportJob
-from foreword.worker.jobs.refine import RefineJob
-from foreword.worker.services import Services
-from foreword.worker.working_set import WorkingSet
+
+if TYPE_CHECKING:
+    from foreword.worker.app import App
 
 MOST_IDS = 10_000
 MOST_COMPARED = 50  # memories for which others that say the same are looked for
@@ -54,144 +51,125 @@ NOT_OURS = (
 )
 
 
-class Forgetting:
-    """Forgets, one thing after another, while no session is extracted."""
+def forget(app: App, request: Mapping[str, Any], *, who: str = "user") -> dict[str, Any]:
+    """Forget what a caller names, or only tell what would go; what was left unfinished comes first."""
+    target = _target(request, app.store)
+    if request.get("dry_run"):
+        return _preview(app, target)  # it only reads, and a session's start would wait in line behind it
+    if who == "agent":
+        target = replace(target, only=app.store.memories.by_id(target.ids[:1])[0].project)
+    if app.imports.is_busy():
+        raise BadRequest("an import is running", hint="wait until it is done: it may bring what is forgotten here")
+    app.capture.drain()
+    why = redact(str(request.get("why") or ""))[:MOST_WHY]
 
-    def __init__(
-        self,
-        services: Services,
-        *,
-        extraction: ExtractionJob,
-        refine: RefineJob,
-        imports: ImportJob,
-        working_set: WorkingSet,
-        capture: Capture,
-    ) -> None:
-        self._services, self._extraction, self._refine = services, extraction, refine
-        self._imports, self._working_set, self._capture = imports, working_set, capture
+    def in_turn() -> dict[str, Any]:
+        _finish(app)
+        return _carry_out(app, target, who=who, why=why, at=app.now())
 
-    def forget(self, request: Mapping[str, Any], *, who: str = "user") -> dict[str, Any]:
-        """Forget what a caller names, or only tell what would go; what was left unfinished comes first."""
-        store = self._services.store
-        target = _target(request, store)
-        if request.get("dry_run"):
-            return self._preview(target)  # it only reads, and a session's start would wait in line behind it
-        if who == "agent":
-            target = replace(target, only=store.memories.by_id(target.ids[:1])[0].project)
-        if self._imports.is_busy():
-            raise BadRequest("an import is running", hint="wait until it is done: it may bring what is forgotten here")
-        self._capture.drain()
-        why = redact(str(request.get("why") or ""))[:MOST_WHY]
+    return app.extraction.apart(in_turn).result()  # no session is extracted meanwhile
 
-        def in_turn() -> dict[str, Any]:
-            self._finish()
-            return self._carry_out(target, who=who, why=why, at=self._services.now())
 
-        return self._extraction.apart(in_turn).result()
+def resume(app: App) -> None:
+    """Finish in the background what a killed worker left."""
 
-    def resume(self) -> None:
-        """Finish in the background what a killed worker left."""
-
-        def finish() -> None:
-            try:
-                self._finish()
-            except Exception as exc:  # noqa: BLE001 - nobody waits for this, so it must say what went wrong
-                self._services.report("forget", f"an unfinished forget failed, and is tried again: {exc}")
-
+    def finish() -> None:
         try:
-            if self._services.store.checkpoint(UNFINISHED):
-                self._extraction.apart(finish)
-        except ForewordError:
-            return
+            _finish(app)
+        except Exception as exc:  # noqa: BLE001 - nobody waits for this, so it must say what went wrong
+            app.services.report("forget", f"an unfinished forget failed, and is tried again: {exc}")
 
-    def _finish(self) -> None:
-        """Do what a killed worker was about to do; once the rows are gone, only the sweep is left."""
-        if text := self._services.store.checkpoint(UNFINISHED):
-            noted = json.loads(text)
-            parts: dict[str, Any] = noted.get("target", {})
-            parts = {name: tuple(each) if isinstance(each, list) else each for name, each in parts.items()}
-            at = noted.get("at", self._services.now())
-            self._carry_out(Target(**parts), who="worker", why="finished after an interruption", at=at)
+    with suppress(ForewordError):
+        if app.store.checkpoint(UNFINISHED):
+            app.extraction.apart(finish)
 
-    def _preview(self, target: Target) -> dict[str, Any]:
-        live = self._services.store.forgetter
-        target, _ = _with_copies([live], target)
-        memories = self._services.store.memories.by_id(target.ids)
-        return {
-            "dry_run": True,
-            "tables": live.row_counts(target),
-            "memories": [_named(each) for each in memories],
-            "similar": self._similar(memories),
-            "backups": [path.name for path in _backups(self._services.home)],
-            "undo": FOR_EVER,
-            "not_ours": _not_ours(live, target),
-        }
 
-    def _carry_out(self, target: Target, *, who: str, why: str, at: float) -> dict[str, Any]:
-        store, home = self._services.store, self._services.home
-        live, write = store.forgetter, store.database.write
-        with ExitStack() as opened:
-            backups, unread = _open_backups(home, opened)
-            target, texts = _with_copies([live, *backups], target)
-            cutter = Cutter(target, texts)
-            memories = store.memories.by_id(target.ids)
-            remaining = {"not_ours": _not_ours(live, target), "similar": self._similar(memories)}
+def _finish(app: App) -> None:
+    """Do what a killed worker was about to do; once the rows are gone, only the sweep is left."""
+    if text := app.store.checkpoint(UNFINISHED):
+        noted = json.loads(text)
+        parts: dict[str, Any] = noted.get("target", {})
+        parts = {name: tuple(each) if isinstance(each, list) else each for name, each in parts.items()}
+        why, at = "finished after an interruption", noted.get("at", app.now())
+        _carry_out(app, Target(**parts), who="worker", why=why, at=at)
 
-            def begin() -> None:
-                store.set_checkpoint(UNFINISHED, json.dumps({"target": asdict(target), "at": at}), at=at)
-                live.hide(target, at=at)
 
-            write(begin)
-            store.database.flush()  # what waits to be written may tell of it
-            self._refine.drop()
-            self._working_set.forget(target.near)
-            cut = store.maintenance.rewrite(cutter.cell).changed
-            write(live.bury_cut, cutter.cut, at=at)
-            cut_memories = [memory.id for memory in store.memories.get_by_uid(sorted(cutter.cut))]
-            files = rewrite_files(home, cutter.sentences.cut_json).changed
-            for backup in backups:
-                files[f"backups/{backup.path.name}"] = backup.forget(cutter, store.database.query, at=at)
-            removed = write(live.remove, target)
-        store.maintenance.sweep()
+def _preview(app: App, target: Target) -> dict[str, Any]:
+    live = app.store.forgetter
+    target, _ = _with_copies([live], target)
+    memories = app.store.memories.by_id(target.ids)
+    return {
+        "dry_run": True,
+        "tables": live.row_counts(target),
+        "memories": [_named(each) for each in memories],
+        "backups": [path.name for path in sorted(app.home.backups.glob("*.db"))],
+        **_remaining(app.store, target, memories),
+    }
+
+
+def _carry_out(app: App, target: Target, *, who: str, why: str, at: float) -> dict[str, Any]:
+    store, home = app.store, app.home
+    live, write = store.forgetter, store.database.write
+    with ExitStack() as opened:
+        backups, unread = _open_backups(home, opened)
+        target, texts = _with_copies([live, *backups], target)
+        cutter = Cutter(target, texts)
+        memories = store.memories.by_id(target.ids)
+        remaining = _remaining(store, target, memories)
+
+        def begin() -> None:
+            store.set_checkpoint(UNFINISHED, json.dumps({"target": asdict(target), "at": at}), at=at)
+            live.hide(target, at=at)
+
+        write(begin)
+        app.refine.drop()
+        app.working_set.forget(target.near)
+        cut = store.maintenance.rewrite(cutter.cell).changed
+        write(live.bury_cut, cutter.cut, at=at)
+        cut_memories = [memory.id for memory in store.memories.get_by_uid(sorted(cutter.cut))]
+        files = rewrite_files(home, cutter.sentences.cut_json).changed
+        for backup in backups:
+            files[f"backups/{backup.path.name}"] = backup.forget(cutter, store.database.query, at=at)
+        removed = write(live.remove, target)
+    store.maintenance.sweep()
+    found = scan(home, store, cutter.sentences)
+    for _ in range(SWEEPS if found["left"] else 0):
+        store.maintenance.vacuum()
         found = scan(home, store, cutter.sentences)
-        for _ in range(SWEEPS if found["left"] else 0):
-            store.maintenance.vacuum()
-            found = scan(home, store, cutter.sentences)
-        receipt = {
-            "memories": len(target.ids),
-            "sessions": len(target.sessions),
-            "projects": len(target.projects),
-            "removed": dict(removed),
-            "cut": dict(+cut),
-            "files": dict(+files),
-            "cut_memories": cut_memories,
-            "sentences": {"looked_for": len(cutter.sentences.all), "too_short": len(cutter.sentences.too_short)},
-            **found,
-            "not_looked_into": [*unread, *found["not_looked_into"]],
-            "undo": FOR_EVER,
-        }
-        own = {memory.project for memory in memories}  # of a whole project not even its name is kept
-        project = "".join(own) if len(own) == 1 and not target.projects else ""
-        reason = cutter.sentences.cut(why)[:MOST_WHY]
-        about: dict[str, Any] = {"who": who, "at": at, "project": project, "ids": target.ids[:MOST_NAMED]}
+    receipt = {
+        "memories": len(target.ids),
+        "sessions": len(target.sessions),
+        "projects": len(target.projects),
+        "removed": dict(removed),
+        "cut": dict(+cut),
+        "files": dict(+files),
+        "cut_memories": cut_memories,
+        "sentences": {"looked_for": len(cutter.sentences.all), "too_short": len(cutter.sentences.too_short)},
+        **found,
+        "not_looked_into": [*unread, *found["not_looked_into"]],
+    }
+    own = {memory.project for memory in memories}  # of a whole project not even its name is kept
+    project = "".join(own) if len(own) == 1 and not target.projects else ""
+    about: dict[str, Any] = {"who": who, "at": at, "project": project, "ids": target.ids[:MOST_NAMED]}
 
-        def end() -> int:
-            store.set_checkpoint(UNFINISHED, "", at=at)
-            return store.audit.note("forget", reason, {"receipt": receipt}, **about).number
+    def end() -> int:
+        store.set_checkpoint(UNFINISHED, "", at=at)
+        return store.audit.note("forget", cutter.sentences.cut(why), {"receipt": receipt}, **about).number
 
-        return {**receipt, "ids": list(target.ids), "entry": write(end), **remaining, "dry_run": False}
+    return {**receipt, "ids": list(target.ids), "entry": write(end), **remaining, "dry_run": False}
 
-    def _similar(self, memories: Sequence[Memory]) -> list[dict[str, str]]:
-        """Return the memories that stay and say the same in other words: whoever asked decides about them."""
-        found: dict[str, dict[str, str]] = {}
-        going = {memory.id for memory in memories}
-        for memory in memories[:MOST_COMPARED]:
-            text = f"{memory.title}. {memory.body}"
-            query = Query(scopes=(memory.scope, "universal"), terms=terms(text), plain=True)
-            for other in (hit.memory for hit in self._services.store.search.by_words(query)):
-                if other.id not in going and same_statement(text, f"{other.title}. {other.body}"):
-                    found[other.id] = _named(other)
-        return list(found.values())
+
+def _remaining(store: Store, target: Target, memories: Sequence[Memory]) -> dict[str, Any]:
+    """Return what stays: memories that say the same in other words, for the user to decide, and what is not ours."""
+    similar: dict[str, dict[str, str]] = {}
+    for memory in memories[:MOST_COMPARED]:
+        text = f"{memory.title}. {memory.body}"
+        query = Query(scopes=(memory.scope, "universal"), terms=terms(text), plain=True)
+        for other in (hit.memory for hit in store.search.by_words(query)):
+            if other.id not in target.ids and same_statement(text, f"{other.title}. {other.body}"):
+                similar[other.id] = _named(other)
+    transcripts = [f"the agent's own transcript {path}" for path in store.forgetter.transcripts(target)]
+    return {"similar": list(similar.values()), "not_ours": [*transcripts, *NOT_OURS], "undo": FOR_EVER}
 
 
 # ---- what is to be forgotten
@@ -246,11 +224,6 @@ def _named(memory: Memory) -> dict[str, str]:
     return {"id": memory.id, "kind": memory.kind, "title": memory.title, "project": memory.project}
 
 
-def _not_ours(live: Forgetter, target: Target) -> list[str]:
-    """Return what is not ours to remove."""
-    return [*(f"the agent's own transcript {path}" for path in live.transcripts(target)), *NOT_OURS]
-
-
 # ---- the files of the home
 
 
@@ -299,14 +272,10 @@ def _pieces(path: Path) -> Iterator[bytes]:
             yield piece
 
 
-def _backups(home: Home) -> list[Path]:
-    return sorted(home.backups.glob("*.db"))
-
-
 def _open_backups(home: Home, opened: ExitStack) -> tuple[list[Backup], list[str]]:
     """Open the backups until *opened* is closed; return those that can be, and what is wrong with the others."""
     backups, unread = [], []
-    for path in _backups(home):
+    for path in sorted(home.backups.glob("*.db")):
         try:
             backups.append(backup := Backup(path))
             opened.callback(backup.db.close)

@@ -39,6 +39,7 @@ from foreword.redact import redact
 from foreword.redact.env import hiding
 from foreword.worker import requests, serialize
 from foreword.worker.app import App
+from foreword.worker.forget import forget
 from foreword.worker.jobs.maintenance import settle_choices
 from foreword.worker.services import log_to
 
@@ -393,7 +394,7 @@ def scrub_store(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
 
 def forget_memories(app: App, body: Mapping[str, Any], *, who: str = "user") -> dict[str, Any]:
     """Remove something for good, and prove it; with `dry_run` only list what would be removed."""
-    return app.forgetting.forget(body, who=who)
+    return forget(app, body, who=who)
 
 
 # ---- the worker itself
