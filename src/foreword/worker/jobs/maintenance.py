@@ -23,7 +23,7 @@ from foreword.extract.session import Extraction
 from foreword.extract.text import stems
 from foreword.maintenance import contradictions, dedupe, proposals, stale
 from foreword.maintenance.stale import Present, roots_of
-from foreword.models import BASE32, Memory, Project, Query, named, text, texts
+from foreword.models import BASE32, Memory, Project, named, text, texts
 from foreword.store import Store
 from foreword.store.maintenance import PRUNABLE
 from foreword.worker.jobs import Job, JobRunner
@@ -47,9 +47,6 @@ ROUNDS = 6  # what one round brings to light, the next one tidies; two or three 
 DAY = 86_400.0  # seconds between two tidies of a project
 PAGE = 500  # memories read at a time
 MOST_MEMORIES = 50_000  # of a project, the newest: 100 MB; older ones have been tidied before
-MOST_SESSIONS = 1_000  # that say which projects there are
-MOST_FOLDERS = 50  # sessions of a project that say where it lies
-MOST_LISTED = 500  # changes in an answer; the rest are counted
 MOST_CHOICES = 3_000  # decisions, preferences and corrections that a new one is compared with
 MOST_RULES = 2_000  # of a project, the newest
 TEACHING = ("correction", "preference")  # what a session must hold before rules are proposed
@@ -90,19 +87,19 @@ def settle_choices(store: Store, memories: Sequence[Memory], *, at: float) -> li
     superseded: list[str] = []
     choices = [memory for memory in memories if memory.kind in contradictions.KINDS]
     for scope in sorted({memory.scope for memory in choices if memory.scope.startswith("project:")}):
-        hits = store.search.by_recency(Query(scopes=(scope,), kinds=contradictions.KINDS, limit=MOST_CHOICES))
         own = [memory for memory in choices if memory.scope == scope]
+        latest = store.memories.list(contradictions.KINDS, scopes=(scope,), statuses=("active",), limit=MOST_CHOICES)
         since = store.memories.get([memory.superseded_by for memory in own if memory.superseded_by])
-        known = {memory.id: memory for memory in (*(hit.memory for hit in hits), *since, *own)}
+        known = {memory.id: memory for memory in (*latest, *since, *own)}
         project = Project(key=scope.partition(":")[2], name="", root="")
         about = PlanContext(project, now=at, taken_back=store.audit.undone())
         for change in contradictions.plan(tuple(known.values()), about=about):
-            if _apply(store, change, who=TIDY, at=at):
-                old = [after for _, after in change.changed if after.status == "superseded"]
-                superseded += [memory.id for memory in old]
-                for memory in old:
-                    by = known.get(memory.superseded_by)
-                    _correct_summaries(store, memory, now=by.title if by else "", at=at)
+            if not _apply(store, change, who=TIDY, at=at):
+                continue
+            for old in (after for _, after in change.changed if after.status == "superseded"):
+                superseded.append(old.id)
+                by = known.get(old.superseded_by)
+                _correct_summaries(store, old, now=by.title if by else "", at=at)
     return superseded
 
 
@@ -173,7 +170,7 @@ class TidyJob:
     def projects(self) -> tuple[Project, ...]:
         """Return the projects of all sessions that are not switched off, the last first."""
         folders: dict[str, str] = {}
-        for session in self._services.store.sessions.list(limit=MOST_SESSIONS):
+        for session in self._services.store.sessions.list(limit=1_000):
             folders.setdefault(session.project, session.cwd)
         found = [self._projects.of_session(key, folder) for key, folder in folders.items() if key]
         return tuple(each for each in found if not self._projects.policy(each).write)
@@ -215,8 +212,7 @@ class TidyJob:
             "name": project.name,
             "memories": len(known),
             "by": dict(sorted(Counter(each["what"] for each in done).items())),
-            "amendments": done[:MOST_LISTED],
-            "left_out": len(done[MOST_LISTED:]),
+            "amendments": done,
         }
 
     def _carry_out(self, change: MemoryChange, known: dict[str, Memory], *, who: str, run: str, dry_run: bool) -> bool:
@@ -245,7 +241,7 @@ class TidyJob:
 
     def _present(self, project: Project, memories: Iterable[Memory]) -> Present:
         store = self._services.store
-        folders = [session.cwd for session in store.sessions.list(project.key, limit=MOST_FOLDERS) if session.cwd]
+        folders = [session.cwd for session in store.sessions.list(project.key, limit=50) if session.cwd]
         return Present(
             roots_of(project, [*folders, *filter(None, (project.root,))], project_of=self._projects.at),
             (file for memory in memories if memory.status == "active" for file in memory.files),
@@ -299,7 +295,10 @@ class PruneJob:
                     store.maintenance.note_pruned(rows, who=who, at=now)
             self._day = self._today()
             store.set_checkpoint(PRUNED, self._day, at=now)
-            freed = self._shrink_file()
+            before = self._size()
+            if before["bytes"] - before["used"] >= max(WORTH, before["bytes"] * WORTH_SHARE):
+                self._runner.give_way()
+                store.maintenance.vacuum()
         size = self._size()
         if 0 < most < size["used"]:
             self._services.report(
@@ -307,24 +306,13 @@ class PruneJob:
                 f"the store is larger than the {self._services.settings.store_max_mb} MB of `store_max_mb`, and "
                 "nothing more may be removed by itself; raise it, or `foreword forget` what you do not need",
             )
-        return {"dry_run": False, "pruned": dict(rows), "freed": freed, "size": size}
-
-    def _shrink_file(self) -> int:
-        """Write the file without its free pages where that is worth it and nobody waits; return the bytes saved."""
-        store = self._services.store
-        size = store.stats.size()
-        if size.total - size.used < max(WORTH, size.total * WORTH_SHARE) or self._runner.give_way():
-            return 0
-        store.maintenance.vacuum()
-        return size.total - store.stats.size().total
+        return {"dry_run": False, "pruned": dict(rows), "freed": before["bytes"] - size["bytes"], "size": size}
 
     def _is_due(self) -> bool:
         """Return whether it is time: once a day, when it is quiet."""
         quiet = min(QUIET, self._services.settings.worker_idle_minutes * 60 / 2)  # before the worker leaves
-        if self._day == self._today() or self._services.idle_seconds <= quiet:
-            return False
         self._day = self._day or self._services.store.checkpoint(PRUNED)
-        return self._day != self._today()
+        return self._day != self._today() and self._services.idle_seconds > quiet
 
     def _prune(self) -> None:
         self._day = self._today()  # what fails is tried again tomorrow, or on request
