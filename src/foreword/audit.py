@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from foreword.models import Link, Memory, Project, lowest_trust
+from foreword.models import Link, Memory, lowest_trust
 
 PARTS = ("changed", "new", "links", "unlinked")  # of a patch, that an undo reverts
 # Fields that a change may touch; the rest of a memory is where it came from.
@@ -61,9 +61,8 @@ Exists = Callable[[str, str], bool | None]  # a file, and a function in it or ""
 
 
 class PlanContext(NamedTuple):
-    """What planners know beside the memories: the project, the time, and what became of the code."""
+    """What planners know beside the memories: the time, and what became of the code."""
 
-    project: Project
     now: float
     exists: Exists = lambda _file, _function: None
     taken_back: frozenset[tuple[str, frozenset[str]]] = frozenset()  # (verb, ids) that somebody undid

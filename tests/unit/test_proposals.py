@@ -38,7 +38,7 @@ def rule(kind: str, text: str, sessions: dict[str, int], *, at=1.0, instead_of="
 
 def planned(store: Store, *, plan=plan):
     memories = [memory for _, memory in store.memories.page(scopes=(ROOMS.scope,), limit=5000)]
-    return plan(memories, about=PlanContext(ROOMS, now=99 * DAY, taken_back=store.audit.undone()))
+    return plan(memories, about=PlanContext(now=99 * DAY, taken_back=store.audit.undone()))
 
 
 def proposed(store: Store, *memories: Memory, plan=plan):
@@ -180,7 +180,7 @@ def carried_out(memories, memory_changes):
 @given(st.lists(RULES, max_size=14, unique_by=UID))
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine
 def test_whatever_was_said_is_proposed_once_and_nothing_becomes_a_rule_by_itself(memories):
-    about = PlanContext(ROOMS, now=99 * DAY)
+    about = PlanContext(now=99 * DAY)
     given = [replace(each, id=f"id-{number}") for number, each in enumerate(memories)]
     known = {each.uid: each for each in given}
     got = carried_out(given, plan(given, about=about))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from math import ceil
 from typing import Any
 
 from foreword.audit import MemoryChange, PlanContext
-from foreword.extract.merge import ALSO, EARLIER, evidence_of, together
+from foreword.extract.merge import ALSO, evidence_of, together
 from foreword.extract.text import stem, stems
 from foreword.models import Link, Memory, trust_rank
 from foreword.terms import GENERIC, MOST_TEXT, STOP_WORDS, broken, split, text_in
@@ -49,8 +49,7 @@ def plan(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChang
     for memory in memories:
         if memory.status == "active" and memory.kind in LASTING:
             groups.setdefault((memory.scope, memory.project, memory.kind), []).append(memory)
-    merges = [each for name in sorted(groups) for each in _merges(groups[name], apart)]
-    return (*merges, *_confirmations(memories, changed={id for each in merges for id in each.about}))
+    return tuple(each for name in sorted(groups) for each in _merges(groups[name], apart))
 
 
 def alike(one: Memory, other: Memory) -> float:
@@ -142,8 +141,12 @@ def _with_evidence(winner: Memory, loser: Memory) -> Memory:
     detail = dict(winner.detail)
     if trust_rank(loser.trust) <= trust_rank(winner.trust):
         detail = {**{name: value for name, value in loser.detail.items() if name not in OWN}, **detail}
+    evidence = evidence_of(loser)
+    seen_in = together(evidence_of(winner), evidence)
     return replace(
-        _counting(replace(winner, detail=detail), evidence_of(loser)),
+        winner,
+        seen=sum(seen_in.values()),
+        detail={**detail, ALSO: together(detail.get(ALSO), evidence), "seen_in": seen_in},
         tags=_union(winner.tags, loser.tags),
         files=_union(winner.files, loser.files),
         functions=_union(winner.functions, loser.functions),
@@ -153,28 +156,8 @@ def _with_evidence(winner: Memory, loser: Memory) -> Memory:
     )
 
 
-def _counting(winner: Memory, more: Mapping[str, int]) -> Memory:
-    """Return *winner* with what others saw besides, by session."""
-    seen_in = together(evidence_of(winner), more)
-    detail = {**winner.detail, ALSO: together(winner.detail.get(ALSO), more), "seen_in": seen_in}
-    return replace(winner, seen=sum(seen_in.values()), detail=detail)
-
-
 def _union(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*one, *other)))[: max(MOST_NAMES, len(one))]
-
-
-def _confirmations(memories: Sequence[Memory], *, changed: set[str]) -> Iterator[MemoryChange]:
-    """Count it for the winner when a session saw a memory again that was merged into it."""
-    known = {memory.id: memory for memory in memories}
-    for memory in memories:
-        winner = known.get(memory.superseded_by)
-        if winner is None or memory.status != "superseded" or memory.detail.get(SAME_AS) != winner.id:
-            continue
-        if memory.confirmed > winner.confirmed and not {memory.id, winner.id} & changed:
-            changed |= {memory.id, winner.id}  # one at a time: the next is counted in the next round
-            after = replace(_counting(winner, {memory.session or EARLIER: 1}), confirmed=memory.confirmed)
-            yield MemoryChange("confirm", f"{memory.id} was seen again", changed=((winner, after), (memory, memory)))
 
 
 # ---- whether two sentences say the same, whatever their order and endings

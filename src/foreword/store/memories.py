@@ -32,14 +32,13 @@ MOST = 20_000  # more of one question are beyond any use
 MOST_DETAIL = 4_000  # characters of a detail that are looked for: the error, the reason, the fix
 NO_SESSION = ("", "earlier")  # keys of `seen_in` that stand for no single session
 
-# What sessions came to: theirs, and what later ones saw again. Of two memories that are one by now, that one.
-# The plus keeps SQLite to one walk along the index of each session; `<> ''` lets the partial one be used.
-OF_SESSIONS = """SELECT m.session, m.place, m.kind, m.created, m.id FROM memories m
- WHERE m.session IN (SELECT value FROM json_each(?1)) AND m.session <> '' AND +m.status <> 'forgotten'
- AND NOT (m.superseded_by <> '' AND EXISTS
+# What a session came to: its own, and what later ones saw again. Of two memories that are one by now, that one.
+# The plus keeps SQLite to one walk along the index of the session; `<> ''` lets the partial one be used.
+OF_SESSION = """SELECT m.place, m.created, m.id FROM memories m
+ WHERE m.session = ?1 AND m.session <> '' AND +m.status <> 'forgotten' AND NOT (m.superseded_by <> '' AND EXISTS
  (SELECT 1 FROM sightings n WHERE n.session = m.session AND n.memory = m.superseded_by))
- UNION ALL SELECT s.session, m.place, m.kind, m.created, m.id FROM sightings s CROSS JOIN memories m ON m.id = s.memory
- WHERE s.session IN (SELECT value FROM json_each(?1)) AND s.session <> m.session AND +m.status <> 'forgotten'"""
+ UNION ALL SELECT m.place, m.created, m.id FROM sightings s CROSS JOIN memories m ON m.id = s.memory
+ WHERE s.session = ?1 AND s.session <> m.session AND +m.status <> 'forgotten'"""
 # Which memory names which file or function.
 NAMED = """SELECT m.place, n.value AS name FROM memories m, json_each(m.files) n
  UNION SELECT m.place, n.value AS name FROM memories m, json_each(m.functions) n"""
@@ -129,7 +128,7 @@ class Memories(Repository):
 
     def of_session(self, session: str, *, limit: int = 500) -> tuple[Memory, ...]:
         """Return what a session has come to or seen, of any status, oldest first; also what later ones saw again."""
-        rows = self._all(f"SELECT place FROM ({OF_SESSIONS}) ORDER BY created, id LIMIT ?2", (dumps([session]), limit))
+        rows = self._all(f"SELECT place FROM ({OF_SESSION}) ORDER BY created, id LIMIT ?2", (session, limit))
         found = self._memories_at([place for (place,) in rows])
         return tuple(found[place] for (place,) in rows if place in found)  # what went meanwhile is gone
 

@@ -72,7 +72,7 @@ def propose_rules(services: Services, extracted: Sequence[tuple[Project, Extract
         if {memory.kind for memory in got.memories}.isdisjoint(TEACHING):
             continue
         try:
-            about = PlanContext(project, now=now, taken_back=store.audit.undone())
+            about = PlanContext(now, taken_back=store.audit.undone())
             kinds = ("correction", "preference", "decision")
             own = store.memories.list(kinds, scopes=(project.scope,), limit=MOST_RULES)
             for change in proposals.plan(own, about=about):
@@ -91,8 +91,7 @@ def settle_choices(store: Store, memories: Sequence[Memory], *, at: float) -> li
         latest = store.memories.list(contradictions.KINDS, scopes=(scope,), statuses=("active",), limit=MOST_CHOICES)
         since = store.memories.get([memory.superseded_by for memory in own if memory.superseded_by])
         known = {memory.id: memory for memory in (*latest, *since, *own)}
-        project = Project(key=scope.partition(":")[2], name="", root="")
-        about = PlanContext(project, now=at, taken_back=store.audit.undone())
+        about = PlanContext(at, taken_back=store.audit.undone())
         for change in contradictions.plan(tuple(known.values()), about=about):
             if not _apply(store, change, who=TIDY, at=at):
                 continue
@@ -192,7 +191,7 @@ class TidyJob:
         store = self._services.store
         known = self._known(project)
         present = self._present(project, known.values())
-        about = PlanContext(project, now=self._services.now(), exists=present.exists, taken_back=store.audit.undone())
+        about = PlanContext(self._services.now(), exists=present.exists, taken_back=store.audit.undone())
         done: list[dict[str, Any]] = []
         for _ in range(ROUNDS):
             before = len(done)
