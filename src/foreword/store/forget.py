@@ -362,16 +362,6 @@ class Forgetter:
             if not target.spares(trust=trust, project=project)
         )
 
-    def projects(self, key: str) -> tuple[str, ...]:
-        """Return a project that anything is known of, and its aliases; none where nothing is."""
-        known = self._execute(
-            """SELECT 1 FROM owners WHERE scope = 'project:' || ?1 UNION SELECT 1 FROM sessions WHERE project = ?1
-            UNION SELECT 1 FROM projects WHERE key = ?1""",
-            (key,),
-        )
-        aliases = self._execute("SELECT key FROM projects WHERE alias_of = ? ORDER BY key", (key,))
-        return (key, *(alias for (alias,) in aliases)) if list(known) else ()
-
     def texts(self, target: Target) -> Iterator[str]:
         """Yield every text of what goes: as it is, as the log knows it from before, and its sessions' prompts."""
         # What a change is called, its file and its signature are the repository's words.

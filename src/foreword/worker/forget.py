@@ -187,11 +187,11 @@ def _target(request: Mapping[str, Any], store: Store) -> Target:
     if session:
         return live.find(session=_session(session, store))
     if project:
-        named = project_at(project).key if project.startswith("/") else project
-        key = counts_as(storable(named), store.projects.all())
-        if not (projects := live.projects(key)):
+        known = store.projects.all()
+        key = counts_as(storable(project_at(project).key if project.startswith("/") else project), known)
+        if key not in known and key not in store.projects.contents():
             raise NotFound(f"nothing is known of the project {key!r}", hint="give a folder of it, or its key")
-        return live.find(projects=projects)
+        return live.find(projects=[key, *(alias for alias in known if known[alias].alias_of == key)])
     target = live.find(ids=ids)
     if missing := [id for id in ids if id not in target.ids]:
         raise NotFound(f"there is no memory {', '.join(missing[:5])}", hint="`foreword search` finds ids")
