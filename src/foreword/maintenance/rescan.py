@@ -69,7 +69,7 @@ def scrub(store: Store, home: Home, *, cleaner: Cleaner, dry_run: bool) -> dict[
 
 
 def rewrite_files(home: Home, clean: Callable[[str], str], *, dry_run: bool = False) -> Rewritten:
-    """Clean the logs, and the hook calls that were set aside."""
+    """Clean the logs, and the hook calls that could not be stored."""
     found = Rewritten()
     for path in sorted(home.logs.glob("*")):
         with suppress(FileNotFoundError):  # a log that was turned over meanwhile
@@ -94,7 +94,7 @@ def _rewrite_log(path: Path, clean: Callable[[str], str], found: Rewritten, *, d
 
 
 def _rewrite_hook_calls(path: Path, clean: Callable[[str], str], found: Rewritten, *, dry_run: bool) -> None:
-    """Clean hook calls that were set aside; a torn record is skipped."""
+    """Clean hook calls that could not be stored; a torn record is skipped."""
     calls = [each for each in spool.hook_calls(path.read_bytes()) if not isinstance(each, bytes)]
     after = [clean(decoded(call.raw)) for call in calls]
     for call, cleaned in zip(calls, after, strict=True):

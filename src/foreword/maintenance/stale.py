@@ -19,7 +19,7 @@ from foreword.models import Memory, Project
 STALE_KINDS = ("change", "observation", "learning")  # worth as much as their code, unless the user wrote them
 CODE_GONE = "code_gone"  # in a detail: since when
 DAY = 86_400.0
-GONE = 3 * DAY  # code that two looks so far apart did not find is gone
+GONE = 3 * DAY  # code that two checks so far apart did not find is gone
 FEW = 10  # files of which all may be gone
 LARGEST = 1 << 18  # bytes of a file that is searched for a function
 MOST_MISSING = 10_000  # names that are remembered as absent

@@ -53,7 +53,7 @@ MARK = "[forgotten]"
 # UTF-8 bytes from which on a sentence is looked for everywhere: four or five words (eight Chinese characters), which
 # two people hardly write alike by chance. "done", "fix tests" and "run the tests again" are shorter.
 SHORTEST = 24
-SHORTEST_NEAR = 8  # ... and in the session that it came from, where the prompt stands that a short memory was made of
+SHORTEST_NEAR = 8  # ... and in the session that it came from, which holds the prompt that a short memory was made of
 LONGEST = 8192  # characters of a text that is looked for as a whole, besides its sentences
 FEW = 64  # sentences up to which each is searched for by itself, at the speed of str.find
 
@@ -167,7 +167,7 @@ def _split(text: str) -> Iterator[str]:
 
 
 def _forms(sentence: str) -> Iterator[str]:
-    """Yield a sentence as it stands in a text, and as JSON in ASCII writes it."""
+    """Yield a sentence as a text holds it, and as JSON in ASCII writes it."""
     yield _plain(sentence)[0]
     if not sentence.isascii():
         yield _plain(json.dumps(sentence)[1:-1])[0]
@@ -200,7 +200,7 @@ def _size(text: str) -> int:
 # ---- tombstones
 
 KEY = "tombstones"  # in `meta`
-TITLE = 16  # characters from which on a title alone is told from any other
+TITLE = 16  # characters from which on a title alone identifies a memory
 
 
 class Tombstones:

@@ -10,7 +10,7 @@ from foreword.encoding import dumps, loads
 from foreword.models import Injection, Item, NoContextRecord, Session, Usage, UsageVerdict
 from foreword.store.sql import EACH, IN_WINDOW, SESSION, WINDOW, Repository, marks, transaction, where
 
-# Layers that mention a memory in a line: what stood there is not told in full.
+# Layers that mention a memory in a line: it was not shown in full there.
 _MENTIONS = "'standing', 'sessions', 'failures', 'commands', 'changes', 'files'"
 # Fields of the dataclasses are columns of the same names; items and text have tables of their own.
 _FIELDS = tuple(each.name for each in fields(Injection) if each.name not in ("items", "text"))
@@ -36,9 +36,9 @@ class Injections(Repository):
         return found[0] if found else None
 
     def shown(self, session: str) -> frozenset[str]:
-        """Return the ids of the memories in the session's present context window: told in full there, or made in it."""
+        """Return the ids of the memories in the session's present context window, shown in full or made there."""
         rows = self._all(
-            # What a compaction was told went to the summariser, and is not in the window; what the session itself came
+            # What a compaction got went to the summariser, and is not in the window; what the session itself came
             # to since the window began was said there.
             f"""SELECT i.memory FROM injections j JOIN injection_items i ON i.injection = j.id
             WHERE j.session = ?1 AND {IN_WINDOW} AND j.trigger <> 'compaction' AND i.layer NOT IN ({_MENTIONS})
@@ -76,12 +76,12 @@ class Injections(Repository):
         values |= {name: loads(values[name]) for name in _JSON} | {"away": bool(values["away"])}
         values |= {name: tuple(values[name]) for name in ("terms", "files")}
         columns = "memory, layer, score, tokens, why, used, how"
-        items = f"SELECT {columns} FROM injection_items WHERE injection = ? ORDER BY number"
-        rows = (dict(zip(columns.split(", "), row, strict=True)) for row in self._all(items, (values["id"],)))
-        given: Iterable[Any] = (
+        sql = f"SELECT {columns} FROM injection_items WHERE injection = ? ORDER BY number"
+        rows = (dict(zip(columns.split(", "), row, strict=True)) for row in self._all(sql, (values["id"],)))
+        items: Iterable[Any] = (
             {**row, "why": loads(row["why"]), "used": None if row["used"] is None else row["used"] == 1} for row in rows
         )
-        return Injection(**values, items=tuple(Item(**each) for each in given))
+        return Injection(**values, items=tuple(Item(**each) for each in items))
 
     def list(
         self, *, session: str = "", project: str = "", memory: str = "", limit: int = 20, texts: bool = False

@@ -155,7 +155,7 @@ class Projects(Repository):
                 self._store.memories.put([replace(memory, uid=uid, scope=f"project:{into}")])
             after = page[-1][0]
         for table in ("memories", *TABLES):
-            # Of a function that one session changed in both, the other's row stays where nobody looks.
+            # Of a function that one session changed in both, the other's row stays as it is.
             self._db.execute(f"UPDATE OR IGNORE {table} SET project = ? WHERE project = ?", (into, key))
         return pairs
 

@@ -172,7 +172,7 @@ class Search(Repository):
         ]
 
     def _around(self, found: Mapping[int, Memory]) -> dict[int, Any]:
-        """Return session, title, end and length of what stands near the best that are of a session, by place."""
+        """Return session, title, end and length of what is near the best that are of a session, by place."""
         best = [place for place, memory in found.items() if memory.session][:AROUND]
         if not best:
             return {}

@@ -262,7 +262,7 @@ def _why_left(name: str, home: Home) -> str:
     if first in USERS:
         return "your own settings, which are never changed"
     if first in OURS or first.startswith(home.database.name):
-        return "it stands in a memory that stays, or was written since"
+        return "it is in a memory that stays, or was written since"
     return "a file that is not ours: remove it yourself"
 
 

@@ -34,7 +34,7 @@ log = logging.getLogger("foreword")
 
 LANE = "maintenance"  # a tidy and a prune never run at the same time
 TIDY = "tidy"  # as the author of changes in the audit log
-RETRY = 600.0  # seconds until an idle worker looks again for a project that is due
+RETRY = 600.0  # seconds until an idle worker searches again for a project that is due
 # In this order, each with its name in the log; each sees what the ones before it have done.
 PLANNERS: tuple[tuple[str, Planner], ...] = (
     (TIDY, dedupe.plan),
