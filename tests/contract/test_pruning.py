@@ -203,23 +203,6 @@ def test_a_clock_that_jumps_removes_nothing(store, jump):
         assert pruned(store, now=now) == old(store, now=now) == NONE
 
 
-def test_what_was_recorded_while_a_clock_was_years_behind_stays(store):
-    live(store, 0)
-    live(store, 1, label=-3650)
-    for day in range(2, 30):
-        live(store, day)
-    pruned(store, now=at(29))
-    assert store.events.list("s0") == ()
-    assert store.events.list("s1")
-
-
-def test_a_holiday_removes_nothing(store):
-    for day in range(5):
-        live(store, day)
-    live(store, 100)
-    assert old(store, now=at(100)) == NONE
-
-
 def test_what_is_imported_does_not_go_by_age(month):
     before = month.stats.row_counts()
     for created in (at(-2000), at(5)):  # before the store began, and since
@@ -259,13 +242,3 @@ def test_stopped_anywhere_it_is_whole_and_the_next_run_does_the_rest(make_store,
     assert old(store, now=at(29)) == NONE
     assert store.maintenance.reindex() == store.stats.row_counts()["memories"]
     store.close()
-
-
-def test_the_file_gets_smaller(month):
-    pruned(month, now=at(40), days={}, most=1)
-    before = month.stats.size()
-    assert before.used < before.total
-    month.maintenance.vacuum()
-    after = month.stats.size()
-    assert after.total < before.total
-    assert month.stats.row_counts()["injections"] == 30

@@ -70,17 +70,6 @@ def told_by(store, *sessions: str) -> dict[str, list[str]]:
     return {session: [each.id for each in store.memories.of_session(session)] for session in sessions}
 
 
-def test_every_session_tells_what_it_saw_also_what_later_ones_saw_again(store):
-    (first,) = store.memories.put([seen_by("a", of="a")])
-    assert told_by(store, "a", "b") == {"a": [first.id], "b": []}
-    store.memories.put([seen_by("a", "b", of="b")])
-    (other,) = store.memories.put([seen_by("earlier", "", of="b", title="counted together", at=2.0)])
-    store.memories.put([replace(seen_by("a", "b", of="", title="a habit"), uid="over sessions")])
-    assert told_by(store, "a", "b", "earlier") == {"a": [first.id], "b": [first.id, other.id], "earlier": []}
-    store.memories.put([seen_by("b", of="b")])
-    assert told_by(store, "a") == {"a": []}
-
-
 @settings(max_examples=40)
 @given(kept=st.lists(st.tuples(st.sampled_from("xyz"), st.lists(st.sampled_from("abcd"), min_size=1)), max_size=8))
 def test_a_session_tells_exactly_what_the_last_word_on_each_memory_says_it_saw(shared_store, kept):
