@@ -86,14 +86,12 @@ def _proposal(group: Sequence[Memory]) -> MemoryChange:
     first, newest = group[0], max(group, key=lambda each: (each.confirmed, each.uid))
     instead = {"instead_of": newest.detail["instead_of"]} if newest.detail.get("instead_of") else {}
     memory = Memory(
-        kind="preference",
-        title=rule_of(newest.title),
+        "preference",
+        rule_of(newest.title),
         uid=f"pre:{first.uid}:proposed",
         scope=first.scope,
         project=first.project,
         session=newest.session,
-        source="user",
-        trust="user",
         confidence=CONFIDENCE,
         seen=sum(each.seen for each in group),
         created=newest.confirmed,

@@ -71,39 +71,29 @@ def scrub(store: Store, home: Home, *, cleaner: Cleaner, dry_run: bool) -> dict[
 def rewrite_files(home: Home, clean: Callable[[str], str], *, dry_run: bool = False) -> Rewritten:
     """Clean the logs, and the hook calls that could not be stored."""
     found = Rewritten()
+
+    def cleaned(texts: list[str]) -> list[str] | None:
+        """Return the texts, cleaned, where they are to be written again."""
+        after = [clean(text) for text in texts]
+        for text, new in zip(texts, after, strict=True):
+            found.add(FILES, text, new)
+        return None if dry_run or after == texts else after
+
     for path in sorted(home.logs.glob("*")):
         with suppress(FileNotFoundError):  # a log that was turned over meanwhile
-            _rewrite_log(path, clean, found, dry_run=dry_run)
+            if lines := cleaned(decoded(path.read_bytes()).split("\n")):
+                with path.open("r+b") as file:  # in place: somebody may be appending to it
+                    file.write("\n".join(lines).encode("utf-8", "replace"))
+                    file.truncate()
+                    os.fsync(file.fileno())
     for path in sorted((home.spool / "aside").glob("*")):
         with suppress(FileNotFoundError):
-            _rewrite_hook_calls(path, clean, found, dry_run=dry_run)
+            calls = [each for each in spool.hook_calls(path.read_bytes()) if not isinstance(each, bytes)]  # whole ones
+            if after := cleaned([decoded(call.raw) for call in calls]):
+                folder = Path(f"{path.parent}.new")
+                shutil.rmtree(folder, ignore_errors=True)  # of one that was killed
+                for call, raw in zip(calls, after, strict=True):
+                    spool.append(str(folder), replace(call, raw=raw.encode()), most=1 << 40)
+                os.replace(folder / "current", path)
+                shutil.rmtree(folder, ignore_errors=True)
     return found
-
-
-def _rewrite_log(path: Path, clean: Callable[[str], str], found: Rewritten, *, dry_run: bool) -> None:
-    """Clean a log in place: somebody may be appending to it."""
-    lines = decoded(path.read_bytes()).split("\n")
-    after = [clean(line) for line in lines]
-    for line, cleaned in zip(lines, after, strict=True):
-        found.add(FILES, line, cleaned)
-    if after != lines and not dry_run:
-        with path.open("r+b") as file:
-            file.write("\n".join(after).encode("utf-8", "replace"))
-            file.truncate()
-            os.fsync(file.fileno())
-
-
-def _rewrite_hook_calls(path: Path, clean: Callable[[str], str], found: Rewritten, *, dry_run: bool) -> None:
-    """Clean hook calls that could not be stored; a torn record is skipped."""
-    calls = [each for each in spool.hook_calls(path.read_bytes()) if not isinstance(each, bytes)]
-    after = [clean(decoded(call.raw)) for call in calls]
-    for call, cleaned in zip(calls, after, strict=True):
-        found.add(FILES, decoded(call.raw), cleaned)
-    if dry_run or after == [decoded(call.raw) for call in calls]:
-        return
-    folder = Path(f"{path.parent}.new")
-    shutil.rmtree(folder, ignore_errors=True)  # of one that was killed
-    for call, cleaned in zip(calls, after, strict=True):
-        spool.append(str(folder), replace(call, raw=cleaned.encode()), most=1 << 40)
-    os.replace(folder / "current", path)
-    shutil.rmtree(folder, ignore_errors=True)

@@ -6,7 +6,7 @@ import json
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from foreword.encoding import dumps, storable
 from foreword.errors import BadRequest
@@ -50,15 +50,8 @@ _BY_UID = "(SELECT id FROM memories WHERE uid = ?)"
 WORDS = "title, body, tags, files, split"  # the columns of the words index
 
 
-class Written(NamedTuple):
-    """A memory whose row was written, and what its indexes need: also the place, words and functions it had before."""
-
-    memory: Memory
-    place: int
-    words: tuple[str, ...]
-    vector: Vector | None
-    before: Sequence[Any]
-    functions_before: tuple[str, ...]
+# A memory whose row was written: it, its place, the texts and the vector for its indexes, and its row from before.
+Written = tuple[Memory, int, tuple[str, ...], Vector | None, Sequence[Any]]
 
 
 class Memories(Repository):
@@ -174,7 +167,7 @@ class Memories(Repository):
             each = self._put_one(memory, vector, imported=imported)
             written += [each] if each else []
         self.index(written)
-        kept = tuple(each.memory for each in written)
+        kept = tuple(each[0] for each in written)
         at = kept[0].confirmed if kept else 0.0
         ends = [(link.source, link.source, link.relation, link.target, link.target, at) for link in links]
         sql = f"INSERT OR IGNORE INTO links VALUES (ifnull({_BY_UID}, ?), ?, ifnull({_BY_UID}, ?), ?)"
@@ -246,11 +239,11 @@ class Memories(Repository):
         row |= {"place": place, "owner": owner, "split": words[4]}
         sql = f"INSERT INTO memories ({', '.join(row)}) VALUES (:{', :'.join(row)})"
         self._db.execute(sql, row)
-        return Written(memory, place, words, vector, old[:6] if old else (), texts(old[8]) if old else ())
+        return memory, place, words, vector, old or ()
 
     def index(self, written: Sequence[Written]) -> None:
         """Derive words, code, sightings and vectors, as part of a change; damage there must not cost the memories."""
-        self._without_vector += sum(each.vector is None for each in written)
+        self._without_vector += sum(vector is None for _, _, _, vector, _ in written)
         if "index" not in self._db.trouble:
             try:
                 why = self._db.attempt(self._index, written)
@@ -267,25 +260,26 @@ class Memories(Repository):
 
     def _index(self, written: Sequence[Written]) -> None:
         many, unit = self._db.execute_many, "(SELECT number FROM units WHERE name = ?)"
-        for each in written:
-            if each.before:
+        for memory, place, words, vector, old in written:
+            if old:
                 sql = f"INSERT INTO words (words, rowid, {WORDS}) VALUES ('delete', ?, ?, ?, ?, ?, ?)"
-                self._db.execute(sql, each.before)
-                self._db.execute("DELETE FROM sightings WHERE memory = ?", (each.memory.id,))
-            sql = f"INSERT INTO words (rowid, {WORDS}) VALUES (?, ?, ?, ?, ?, ?)"
-            self._db.execute(sql, (each.place, *each.words))
-            gone = [*texts(each.before[4]), *each.functions_before] if each.before else []
-            names = [*each.memory.files, *each.memory.functions]
-            many(f"DELETE FROM code WHERE unit = {unit} AND place = ?", [(name, each.before[0]) for name in gone])
+                self._db.execute(sql, old[:6])
+                self._db.execute("DELETE FROM sightings WHERE memory = ?", (memory.id,))
+            self._db.execute(f"INSERT INTO words (rowid, {WORDS}) VALUES (?, ?, ?, ?, ?, ?)", (place, *words))
+            gone = [*texts(old[4]), *texts(old[8])] if old else []
+            names = [*memory.files, *memory.functions]
+            many(f"DELETE FROM code WHERE unit = {unit} AND place = ?", [(name, old[0]) for name in gone])
             many("INSERT OR IGNORE INTO units (name) VALUES (?)", [(name,) for name in names])
-            many(f"INSERT OR IGNORE INTO code VALUES ({unit}, ?)", [(name, each.place) for name in names])
+            many(f"INSERT OR IGNORE INTO code VALUES ({unit}, ?)", [(name, place) for name in names])
             # A name goes with the last memory that has it.
             unused = "NOT EXISTS (SELECT 1 FROM code WHERE unit = number)"
             many(f"DELETE FROM units WHERE name = ? AND {unused}", [(name,) for name in gone])
-            sightings = [(session, each.memory.id) for session in _seen_elsewhere(each.memory)]
-            many("INSERT OR IGNORE INTO sightings VALUES (?, ?)", sightings)
-            if each.vector is not None:
-                self._put_vector(each.place, each.vector)
+            # What was learned over sessions is of none.
+            seen_in = [*named(memory.detail, "seen_in")] if memory.session else []
+            earlier = [(each, memory.id) for each in seen_in if each not in (*NO_SESSION, memory.session)]
+            many("INSERT OR IGNORE INTO sightings VALUES (?, ?)", earlier)
+            if vector is not None:
+                self._put_vector(place, vector)
         # Here a damage can still be undone; at the end of the savepoint, FTS5 would find it too late.
         self._db.execute("INSERT INTO words (words) VALUES ('flush')")
 
@@ -350,12 +344,6 @@ def split_of(row: Mapping[str, Any]) -> str:
 def as_json(value: Any) -> str:
     """Return *value* as the store writes JSON."""
     return storable(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
-
-
-def _seen_elsewhere(memory: Memory) -> tuple[str, ...]:
-    """Return the sessions that saw a memory before the one that it is of; what was learned over sessions is of none."""
-    seen_in = named(memory.detail, "seen_in") if memory.session else {}
-    return tuple(each for each in seen_in if each not in (*NO_SESSION, memory.session))
 
 
 def _encoded(value: Any) -> Any:
