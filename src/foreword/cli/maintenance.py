@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -107,14 +108,12 @@ def scrub(dry_run: DryRun = False, json: Json = False) -> None:
       foreword scrub --dry-run
       foreword scrub
     """
-    from foreword.hook.build import key_of
-    from foreword.hook.client import digests, secret_values
+    from foreword.hook.client import secret_values
 
-    home = this_home()
-    client = connect(home, seconds=LONG)
+    client = connect(this_home(), seconds=LONG)
     with output.console(stderr=True).status("searching"):
-        hidden = digests(secret_values(), key=key_of(home))  # of the secret variables here, as hooks send them
-        answer = client.post("/api/scrub", {"dry_run": dry_run, "hidden": hidden})
+        values = [os.fsdecode(each) for each in secret_values()]  # of this environment
+        answer = client.post("/api/scrub", {"dry_run": dry_run, "values": values})
     if json:
         output.write_json(answer)
         return

@@ -35,7 +35,7 @@ class Cleaner:
         """Clean a text, which may be JSON that holds texts."""
         if text[:1] in ("{", "["):
             with suppress(ValueError, RecursionError):
-                clean = redact_all(without_denied(json.loads(self.hide(text)), more=self.deny))
+                clean = redact_all(without_denied(json.loads(self.hide(text)), deny=self.deny))
                 return text if clean == json.loads(text) else as_json(clean)
         return redact(self.hide(text))
 
