@@ -1,4 +1,4 @@
-"""What an import may rely on: ids that are free are kept, others are named by uid, and the mark comes with the rows."""
+"""What an import may rely on: ids that are free are kept, others are named by uid, and all rows come or none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ OLD = Memory(kind="decision", title="One file", uid="u-old", project="p", create
 NEW = Memory(kind="decision", title="Two files", uid="u-new", project="p", created=2.0, confirmed=2.0)
 
 
-def test_ids_uids_and_marks_come_with_the_rows(make_store):
+def test_ids_and_uids_come_with_the_rows(make_store):
     # An id that is free is kept and one that is taken is not.
     store = make_store()
     (first,) = store.put_import([replace(OLD, id="dec-00000000")])
@@ -28,13 +28,11 @@ def test_ids_uids_and_marks_come_with_the_rows(make_store):
     (old,) = store.put_import([told], links=[Link("u-new", "supersedes", "u-old")])
     assert store.memories.get_by_uid(["u-old"])[0].superseded_by == new.id
     assert store.memories.links(old.id) == (Link(new.id, "supersedes", old.id),)
-    # The mark comes with the rows or not at all.
+    # All rows come or none.
     store = make_store()
-    store.put_import([OLD], checkpoint=("git:p", "half"), at=5.0)
-    assert store.checkpoint("git:p") == "half"
     with contextlib.suppress(Exception):
-        store.put_import([replace(NEW, kind="nonsense")], checkpoint=("git:p", "all"), at=6.0)
-    assert (store.checkpoint("git:p"), store.memories.get_by_uid(["u-new"])) == ("half", ())
+        store.put_import([OLD, replace(NEW, kind="nonsense")], at=6.0)
+    assert store.memories.get_by_uid(["u-old", "u-new"]) == ()
 
 
 def test_sessions_and_changes_are_kept(make_store):

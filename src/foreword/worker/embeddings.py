@@ -89,7 +89,7 @@ class WordTable:
     dim = 256
 
     def __init__(self) -> None:
-        from foreword.store.vectors import INSTALL, numpy
+        from foreword.store.search import INSTALL, numpy
 
         self._np = numpy()
         package = importlib.util.find_spec("wordllama")  # found and not imported
@@ -141,7 +141,7 @@ def text_of(memory: Memory) -> str:
 
 def quantize(rows: Any, *, model: str) -> tuple[Vector, ...]:
     """Return rows of floats as int8 vectors, each with the factor that makes it unit length, or empty."""
-    from foreword.store.vectors import numpy
+    from foreword.store.search import numpy
 
     np = numpy()
     floats = np.asarray(rows, dtype=np.float32)
