@@ -31,7 +31,7 @@ def test_ids_and_uids_come_with_the_rows(make_store):
     # All rows come or none.
     store = make_store()
     with contextlib.suppress(Exception):
-        store.put_import([OLD, replace(NEW, kind="nonsense")], at=6.0)
+        store.put_import([OLD, replace(NEW, kind="nonsense")])
     assert store.memories.get_by_uid(["u-old", "u-new"]) == ()
 
 

@@ -162,7 +162,6 @@ def test_what_is_there_already_is_neither_overwritten_nor_taken(make_store, othe
     taken_ids = [memory.id for _, memory in store.memories.page(limit=99)]
     other.put_import(
         [replace(memory, uid=f"mine-{memory.id}", superseded_by="") for _, memory in store.memories.page(limit=99)],
-        at=1.0,
     )
     taken(other, written(store, tmp_path / "x.jsonl"))
     by_uid = {memory.uid: memory for _, memory in other.memories.page(limit=99)}

@@ -61,7 +61,6 @@ class Store:
         changes: Sequence[Change] = (),
         session: Session | None = None,
         events: Sequence[Event] = (),
-        at: float = 0.0,
     ) -> tuple[Memory, ...]:
         """Store what an import read, all or nothing; return it oldest first.
 
