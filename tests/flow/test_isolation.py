@@ -39,7 +39,7 @@ RELATIONS = ("supersedes", "resolves", "caused-by", "relates-to", "part-of")
 OF_A_PROJECT = {
     "GET /api/context", "GET /api/search", "GET /api/sessions", "GET /api/injections", "GET /api/line",
     "GET /api/resume", "GET /api/export", "GET /api/imports", "GET /api/goals", "GET /api/project",
-    "GET /api/log", "GET /api/review", "GET /api/use", "GET /api/stats", "GET /api/no-context", "POST /api/tidy",
+    "GET /api/log", "GET /api/review", "GET /api/stats", "GET /api/no-context", "POST /api/tidy",
     "POST /api/mcp", "POST /api/hook",
 }  # fmt: skip
 # Ids that somebody types: the user may reach other projects by them, from the command line.
@@ -195,7 +195,7 @@ def told(client: Client, place: Place, other: Place, *, folder: str = "", all: b
     yield get("/api/search", q=EVERYWHERE, project_path=here, limit=200, compact=1)
     for path in ("/api/sessions", "/api/injections", "/api/line", "/api/resume", "/api/imports", "/api/project"):
         yield get(path, project_path=here, limit=100, text=1)
-    for path in ("/api/no-context", "/api/log", "/api/review", "/api/use", "/api/stats"):
+    for path in ("/api/no-context", "/api/log", "/api/review", "/api/stats"):
         yield get(path, project_path=here)
     if all:
         tidied = client.post("/api/tidy", {"project_path": here, "dry_run": True})

@@ -17,7 +17,7 @@ from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.store import Store
 from foreword.worker.client import Client
-from foreword.worker.pages.live import LAYERS
+from foreword.worker.injection_pages import LAYERS
 from tests.flow.conftest import HookRunner, wait_for
 from tests.flow.viewing import Page
 from tests.scratch import asking, fact

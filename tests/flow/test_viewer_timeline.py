@@ -188,7 +188,7 @@ def broke(id: str) -> tuple[str, dict[str, Any]]:
     )
 
 
-def test_every_session_tells_a_failure_that_several_saw_and_which_of_them_fixed_it(client, ask, project):
+def test_every_session_tells_a_failure_that_several_saw_and_whether_it_is_fixed(client, ask, project):
     mend = {"file_path": f"{project}/mail.py", "content": "def send_offer(guest):\n    return guest\n"}
     done = {"type": "create", "filePath": mend["file_path"], "content": mend["content"], "structuredPatch": []}
     edited = {"tool_name": "Write", "tool_use_id": "e", "tool_input": mend, "tool_response": done}
@@ -202,26 +202,17 @@ def test_every_session_tells_a_failure_that_several_saw_and_which_of_them_fixed_
         tell(client, project, id, *sessions[id])
         distilled(client, id)
     told = {each["id"]: each["failures"][0] for each in ask("/api/timeline")["sessions"]}
-    assert told["first"]["id"] == told["fixer"]["id"]
-    assert [told[id]["times"] for id in ("first", "fixer")] == [2, 1]
-    assert (told["first"]["by"]["session"], told["first"]["later"], told["first"]["open"]) == ("fixer", True, False)
-    assert told["first"]["by"]["title"] == "Send the offers of the waiting list by mail"
-    assert (told["fixer"]["by"], told["fixer"]["open"]) == (None, False)
-    assert "mail.py" in told["first"]["fix"] == told["fixer"]["fix"]
+    assert told["first"] == told["fixer"]
+    assert (told["first"]["seen"], told["first"]["open"]) == (3, False)
+    assert "mail.py" in told["first"]["fix"]
 
-    triggers = ask("/api/sessions/first", full=1)["steps"]
-    (ran,) = (each for each in triggers if each["what"] == "run")
-    assert (ran["failure"]["by"]["session"], ran["times"]) == ("fixer", 2)
-    assert not [each for each in triggers if each["what"] == "fixed"]
+    steps = ask("/api/sessions/first", full=1)["steps"]
+    (ran,) = (each for each in steps if each["what"] == "run")
+    assert (ran["failure"], ran["times"]) == (told["first"], 2)
+    assert not [each for each in steps if each["what"] == "fixed"]
     (fixed,) = (each for each in ask("/api/sessions/fixer", full=1)["steps"] if each["what"] == "fixed")
     assert "mail.py" in fixed["text"]
-    (kept,) = (each for each in client.get("/api/sessions/first")["memories"] if each["kind"] == "failure")
-    assert kept["here"] == {**kept["here"], "times": 2, "by": "fixer", "later": True, "open": False}
 
     tell(client, project, "again", *sessions["again"])
     distilled(client, "again")
-    told = {each["id"]: each["failures"][0] for each in ask("/api/timeline")["sessions"]}
-    assert [told[id]["open"] for id in sessions] == [True, True, True]
-    assert (told["again"]["by"]["session"], told["again"]["later"]) == ("fixer", False)
-    assert (told["first"]["by"]["session"], told["first"]["later"]) == ("fixer", True)
-    assert told["fixer"]["by"] is None
+    assert [each["failures"][0]["open"] for each in ask("/api/timeline")["sessions"]] == [True, True, True]

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from foreword.viewer.app import ROUTES
-from foreword.worker.pages.live import TEXTS
+from foreword.worker.injection_pages import TEXTS
 from foreword.worker.routes import route_of
 from tests.viewer.conftest import Viewer, Watch, settled, still, visit
 from tests.viewer.filled import LIVE_PROMPTS

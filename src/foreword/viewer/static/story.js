@@ -148,38 +148,10 @@ function changed({ function: name, what, signature }) {
 
 export const unsaid = ({ running }) => (running ? "Nothing has been said yet" : "Nothing was said");
 
-// How often a session saw a failure, where that is more than once.
-export const times = ({ times: count }) =>
-  count > 1 ? make("span", { class: "dim" }, ` ${number(count)} times`) : null;
-
-// What came of a failure: fixed there, later or before in another session, or not yet.
-export function fate({ fix, open, by, later }) {
-  const where = by
-    ? make(
-        "a",
-        { href: `/timeline/${encodeURIComponent(by.session)}`, title: when(by.last) },
-        by.title || by.session.slice(0, 8),
-      )
-    : null;
-  const told = fix ? [": ", coded(fix)] : null;
-  if (later)
-    return [
-      make("span", { class: open ? "warn" : "good" }, open ? "fixed later in " : "✓ fixed later in "),
-      where,
-      open ? ", and it came back" : null,
-      told,
-    ];
-  if (by)
-    return [
-      make(
-        "span",
-        { class: open ? "warn" : "dim" },
-        open ? "came back after it was fixed in " : "no longer seen; before, it was fixed in ",
-      ),
-      where,
-      told,
-    ];
-  if (fix) return [make("span", { class: open ? "warn" : "good" }, open ? "came back after" : "✓ fixed"), told];
+// What came of a failure: fixed, back again, or not fixed yet.
+export function fate({ fix, open }) {
+  if (fix)
+    return [make("span", { class: open ? "warn" : "good" }, open ? "came back after" : "✓ fixed"), ": ", coded(fix)];
   return make("span", { class: open ? "bad" : "dim" }, open ? "✗ not fixed yet" : "no longer seen");
 }
 
@@ -355,7 +327,6 @@ const TELL = {
     [
       told.command ? make("p", {}, make("code", {}, told.command)) : null,
       broke({ failure: told.memory }),
-      made(told.memory) ? make("p", {}, fate(told.memory)) : null,
     ],
   ],
   fixed: (told) => [
@@ -378,9 +349,6 @@ const TELL = {
     ],
   ],
 };
-
-// Whether the session itself fixed it: a step of its own tells that.
-const made = ({ fix, by }) => Boolean(fix && !by);
 
 // Who wrote the prompt, and why we think so; what came of the turn.
 const turnOf = ({ turn, author, author_why, outcome }) =>
@@ -417,14 +385,9 @@ function broke({ failure, error, output, more }) {
           "p",
           {},
           memory(failure.id, failure.title),
-          failure.seen > 1
-            ? make(
-                "span",
-                { class: "dim" },
-                ` seen ${number(failure.seen)} times${failure.times < failure.seen ? `, ${number(failure.times)} of them here` : ""}`,
-              )
-            : null,
-          made(failure) ? null : [" ", fate(failure)],
+          failure.seen > 1 ? make("span", { class: "dim" }, ` seen ${number(failure.seen)} times`) : null,
+          " ",
+          fate(failure),
         )
       : error
         ? make("p", {}, error)
