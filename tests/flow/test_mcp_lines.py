@@ -14,7 +14,6 @@ from foreword.hook import build
 from foreword.paths import Home
 from foreword.worker.mcp_schema import INSTRUCTIONS, TOOLS
 from tests.flow.conftest import CLEAN, PATIENT
-from tests.scratch import suspend
 
 PING = b'{"jsonrpc":"2.0","id":"alive","method":"ping"}\n'
 
@@ -98,28 +97,6 @@ def test_many_calls_at_once_are_each_answered_once_in_whole_lines(home: Home, pr
         [*map(str, range(100)), *(f"ping {number}" for number in range(100))]
     )
     assert all("result" in each for each in told)
-
-
-def test_a_call_that_was_cancelled_is_not_answered(home: Home, project: str, start):
-    import signal
-
-    from foreword.worker import lifecycle
-
-    start()
-    pid = lifecycle.pid_of(home)
-    with launched(home, project) as process:
-        suspend(pid)
-        try:
-            process.stdin.write(call(1, "memory_search", query="x"))
-            cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
-            process.stdin.write(json.dumps(cancelled).encode() + b"\n")
-            process.stdin.write(PING)
-            process.stdin.flush()
-            assert json.loads(process.stdout.readline())["id"] == "alive"  # nobody waited for the call
-        finally:
-            os.kill(pid, signal.SIGCONT)
-        out, _ = process.communicate(timeout=30)
-    assert out == b""
 
 
 def test_a_client_that_is_gone_ends_it_without_a_word(home: Home, project: str):

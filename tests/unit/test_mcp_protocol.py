@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import foreword
 from foreword.encoding import dumps
-from foreword.mcp import server as protocol
-from foreword.mcp.server import GREETED, STATELESS, Call, Peer, reply_to
+from foreword.mcp import __main__ as protocol
+from foreword.mcp.__main__ import GREETED, STATELESS, Call, Peer, reply_to
 from foreword.models import KINDS
 from foreword.worker.mcp_schema import INSTRUCTIONS, MOST_INSTRUCTIONS, TOOLS, WRITTEN
 from foreword.worker.mcp_tools import TOOLS as DONE
@@ -200,7 +200,7 @@ def test_starting_imports_nothing_heavy():
     """The server's start is its cost: a client waits for it at the start of every session."""
     heavy = {"apsw", "typer", "rich", "tree_sitter", "sqlite3", "http", "asyncio"}
     code = (
-        "import sys; sys.path.append(sys.argv[1]); before = set(sys.modules); import foreword.mcp.server;"
+        "import sys; sys.path.append(sys.argv[1]); before = set(sys.modules); import foreword.mcp.__main__;"
         "print(*sorted(set(sys.modules) - before))"
     )
     package = str(Path(foreword.__file__).parent.parent)

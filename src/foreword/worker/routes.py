@@ -9,7 +9,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
 from inspect import Parameter, signature
 from typing import Any
@@ -190,8 +190,7 @@ def handler(app: App, *, leave: Callable[[], None]) -> Callable[[Request], Respo
 def respond(routes: Routes, request: Request, *, services: Services) -> Response:
     """Return the answer of a request's route: a mapping as JSON with its time, bytes as text."""
     started, path = time.perf_counter(), request.path
-    prefixes = (each for each in routes if each.endswith("/") and path.startswith(each))
-    methods = routes.get(path if path in routes else next(prefixes, path), {})
+    methods = routes.get(route_of(routes, path), {})
     if request.method not in methods:
         error = {"error": f"no {request.method} {path} here", "hint": "docs/api.md lists the routes"}
         return _json(error, 405 if methods else 404)
@@ -215,6 +214,13 @@ def respond(routes: Routes, request: Request, *, services: Services) -> Response
     if isinstance(answer, bytes):
         return Response(200, answer, kind="text/plain; charset=utf-8")
     return _json({**answer, "ms": round((time.perf_counter() - started) * 1000, 3)}, 200)
+
+
+def route_of(routes: Collection[str], path: str) -> str:
+    """Return the route of a path; the path itself where there is none."""
+    if path in routes:
+        return path
+    return next((each for each in routes if each != "/" and each.endswith("/") and path.startswith(each)), path)
 
 
 def _json(values: Mapping[str, Any], status: int) -> Response:

@@ -1,6 +1,6 @@
 """List sessions for the viewer's timeline, and tell one of them step by step.
 
-A step is a prompt, an answer, a command, some edits, an injection, a failure or its fix, or a memory that came of it.
+A step is a prompt, an answer, a command, an edit, an injection, or a memory that came of it.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from foreword.errors import BadRequest
 from foreword.extract.actions import Action, action_of
 from foreword.extract.commands import command_of
-from foreword.extract.failures import failure_key, failure_of, run_of
-from foreword.extract.merge import fixes_of, open_items
-from foreword.extract.session import failure_uid, is_test
+from foreword.extract.failures import failure_of, run_of
+from foreword.extract.merge import open_items
+from foreword.extract.session import is_test
 from foreword.extract.text import cut
-from foreword.models import Change, Injection, Memory, Session, text, texts
+from foreword.models import Change, Memory, Session, text, texts
 from foreword.store.projects import counts_as, names
 from foreword.worker.handlers import settled_session
 
@@ -26,12 +26,11 @@ FEW = 5  # of one sort, in a row of the timeline; the story has all
 MOST_CHANGES, MOST_MEMORIES = 300, 1_000  # of a session, that are read
 MOST_STEPS = 500  # of a longer session the last ones are shown
 EVENTS = 1_000  # the newest, which are read for them: reading files makes no step
-ITEMS = 30  # memories that the step of an injection names
 TITLE, SUMMARY, FIX, TEXT, OUTPUT, COMMAND = 160, 320, 150, 1_200, 700, 300  # characters
 QUIET = 30 * 60.0  # seconds: an agent that works tells something within minutes
 KINDS = ("summary", "handoff", "decision", "failure", "learning", "preference", "correction")
 # The order of steps at the same time: causes before what came of them.
-ORDER = {name: at for at, name in enumerate(("start", "prompt", "injected", "edit", "run", "fixed", "kept"))}
+ORDER = {name: at for at, name in enumerate(("start", "prompt", "injected", "edit", "run", "failure", "kept"))}
 
 Step = dict[str, Any]
 
@@ -160,13 +159,13 @@ def story(app: App, id: str) -> dict[str, Any]:
         for event in sorted(events, key=lambda event: (event.at, event.number))
         if (action := action_of(event, root=roots.get(event.project, session.cwd)))
     ]
-    steps = [
-        *_steps(app, session, memories, actions),
-        *_edits(actions, _changes(app, session, memories)),
-        *_injections(app, session),
-    ]
+    turns = {each.uid: each for each in memories if each.kind == "turn"}
+    steps = [step for action in actions if (step := _step(action, session, turns))]
+    told = {step["turn"] for step in steps if "turn" in step}
+    steps += _edits(actions, _changes(app, session, memories))
+    steps += _injections(app, session)
+    steps += [_kept(each, session) for each in memories if each.kind != "summary" and each.id not in told]
     steps.sort(key=lambda step: (step["at"], ORDER.get(step["what"], len(ORDER))))
-    steps = _joined(steps)
     unread = max(0, session.events - len(events)) if len(events) == EVENTS else 0
     return {
         "session": _head(app, session, summary, names(registry)),
@@ -206,50 +205,37 @@ def _handoff(memories: Sequence[Memory]) -> dict[str, Any] | None:
     return {**_named(memory), **points, "questions": list(texts(memory.detail, "questions"))}
 
 
-def _steps(app: App, session: Session, memories: Sequence[Memory], actions: Sequence[Action]) -> list[Step]:
-    """Return prompts, answers, runs and plans, and the memories that came of them."""
-    turns = {each.uid: each for each in memories if each.kind == "turn"}
-    steps: list[Step] = []
-    failed: dict[str, list[Step]] = {}  # by the uid of the failure
-    for action in actions:
-        step: Step = {"at": action.at, "what": action.kind}
-        if action.kind == "prompt":
-            turn = turns.pop(f"trn:{session.project}:{session.id}:{action.id}", None)
-            steps.append({**step, **_short(action.text), **(_turn(turn) if turn else {})})
-        elif action.kind == "answer":
-            steps.append({**step, **_short(action.text)})
-        elif action.kind != "tool":
-            steps.append({**step, "source": action.source})
-        elif action.act == "run" and (run := _run(action)):
-            uid = run.pop("uid")
-            steps.append({**step, "what": "run", **run})
-            if uid:
-                failed.setdefault(failure_uid(uid, project=session.project), []).append(steps[-1])
-    known = [each for each in app.store.memories.get_by_uid(list(failed)) if each.status != "forgotten"]
-    for memory in known:
-        for step in failed[memory.uid]:
-            step["failure"] = _failure(memory)
-    told = {each.uid for each in known} | {
-        each.uid for each in memories if each.kind == "turn" and each.uid not in turns
+def _step(action: Action, session: Session, turns: Mapping[str, Memory]) -> Step | None:
+    """Return the step of an action: a prompt, an answer, a command; none for one that only reads, and for edits."""
+    step: Step = {"at": action.at, "what": action.kind}
+    if action.kind in ("prompt", "answer"):
+        turn = turns.get(f"trn:{session.project}:{session.id}:{action.id}")
+        return {**step, **_short(action.text), **(_turn(turn) if turn else {})}
+    if action.kind != "tool":
+        return {**step, "source": action.source}
+    command = command_of(action.command) if action.act == "run" else None
+    if not command or not command.program or command.kind == "look":
+        return None
+    run = run_of(action)
+    failure = failure_of(run) if run.failed else None
+    return {
+        **step,
+        "what": "run",
+        "command": action.command.strip()[:COMMAND],
+        "failed": run.failed,
+        "error": failure.error if failure else "",
+        "output": action.output.strip()[-OUTPUT:] if run.failed else "",
     }
-    for memory in memories:
-        at = next((at for at in (memory.created, memory.confirmed) if session.started <= at <= session.last), 0.0)
-        if memory.kind == "failure" and memory.uid in told and (fix := fixes_of(memory.detail).get(session.id)):
-            broken = max(step["at"] for step in failed[memory.uid])
-            passed = [step["at"] for step in steps if step["what"] == "run" and not step["failed"]]
-            fixed_at = min((each for each in passed if each > broken), default=broken)
-            steps.append({"at": fixed_at, "what": "fixed", "memory": _failure(memory), **_short(fix)})
-        elif memory.uid not in told and memory.kind != "summary":
-            steps.append({"at": at or session.last, **_kept(memory)})
-    return steps
 
 
-def _kept(memory: Memory) -> Step:
+def _kept(memory: Memory, session: Session) -> Step:
+    """Return the step of a memory: at the time when this session first saw it."""
+    at = next((at for at in (memory.created, memory.confirmed) if session.started <= at <= session.last), session.last)
     if memory.kind == "turn":  # whose prompt is no longer there
-        return {"what": "turn", **_short(text(memory.detail, "user")), **_turn(memory)}
-    if memory.kind == "failure":  # whose run is no longer there
-        return {"what": "failure", "memory": _failure(memory), "command": text(memory.detail, "command")}
-    return {"what": "kept", "memory": _named(memory), **_short(memory.body or text(memory.detail, "why"))}
+        return {"at": at, "what": "prompt", **_short(text(memory.detail, "user")), **_turn(memory)}
+    if memory.kind == "failure":
+        return {"at": at, "what": "failure", "memory": _failure(memory)}
+    return {"at": at, "what": "kept", "memory": _named(memory), **_short(memory.body or text(memory.detail, "why"))}
 
 
 def _turn(memory: Memory) -> dict[str, Any]:
@@ -259,26 +245,8 @@ def _turn(memory: Memory) -> dict[str, Any]:
     return {"turn": memory.id, "author": author, "author_why": why, "outcome": outcome.strip()[:TEXT]}
 
 
-def _run(action: Action) -> dict[str, Any]:
-    """Return a command that changed or checked something; one that only reads makes no step."""
-    command = command_of(action.command)
-    if not command.program or command.kind == "look":
-        return {}
-    run = run_of(action)
-    failure = failure_of(run) if run.failed else None
-    output = action.output.strip() if run.failed else ""
-    return {
-        "command": action.command.strip()[:COMMAND],
-        "failed": run.failed,
-        "error": failure.error if failure else "",
-        "output": output[-OUTPUT:],
-        "more": max(0, len(output) - OUTPUT),
-        "uid": failure_key(failure) if failure else "",
-    }
-
-
 def _edits(actions: Iterable[Action], changes: Iterable[Change]) -> Iterator[Step]:
-    """Return the edits, file by file, with the functions that last changed there."""
+    """Return one step for each edit of a file, with the functions that last changed there."""
     functions: dict[tuple[float, str], list[Change]] = {}
     for each in changes:
         functions.setdefault((each.at, each.file), []).append(each)
@@ -286,56 +254,20 @@ def _edits(actions: Iterable[Action], changes: Iterable[Change]) -> Iterator[Ste
     edited = [(action.at, file) for action in done for file in action.files]
     for at, file in dict.fromkeys((*edited, *functions)):
         found = sorted(functions.get((at, file), ()), key=lambda each: each.line)
-        yield {"at": at, "what": "edit", "files": [{"file": file, "functions": [_change(each) for each in found]}]}
+        yield {"at": at, "what": "edit", "file": file, "functions": [_change(each) for each in found]}
 
 
 def _injections(app: App, session: Session) -> list[Step]:
-    """Return the injections, memory by memory, and whether each was used."""
-    injections = app.store.injections.list(session=session.id, limit=MOST_STEPS)
-    ids = dict.fromkeys(item.memory for each in injections for item in each.items)
-    known = {memory.id: memory for memory in app.store.memories.get(list(ids))}
-    return [_injection(each, known) for each in injections]
-
-
-def _injection(injection: Injection, known: Mapping[str, Memory]) -> Step:
-    # A memory may have several lines in a block; it was used where one of them was.
-    items = {item.memory: item for item in sorted(injection.items, key=lambda item: item.used is True)}
-    rows = [
+    """Return the injections: how much each was, and how many of its memories were used."""
+    return [
         {
-            "memory": id,
-            "kind": known[id].kind if id in known else "",
-            "title": known[id].title if id in known else "",
-            "used": items[id].used,
-            "how": items[id].how,
+            **{name: getattr(each, name) for name in ("at", "trigger", "tokens")},
+            "what": "injected",
+            "memories": len({item.memory for item in each.items}),
+            "used": len({item.memory for item in each.items if item.used}),
         }
-        for id in dict.fromkeys(item.memory for item in injection.items)
+        for each in app.store.injections.list(session=session.id, limit=MOST_STEPS)
     ]
-    return {
-        **{name: getattr(injection, name) for name in ("at", "trigger", "tokens")},
-        "what": "injected",
-        "used": sum(row["used"] is True for row in rows),
-        "items": rows[:ITEMS],
-        "more": len(rows[ITEMS:]),
-    }
-
-
-def _joined(steps: Iterable[Step]) -> list[Step]:
-    """Join edits in a row into one step, and count a command that is repeated."""
-    found: list[Step] = []
-    for step in steps:
-        last: Step = found[-1] if found else {"what": ""}
-        if step["what"] == last["what"] == "edit":
-            files: dict[str, list[Any]] = {}
-            for each in (*last["files"], *step["files"]):
-                files.setdefault(each["file"], []).extend(each["functions"])
-            found[-1] = {**last, "files": [{"file": file, "functions": some} for file, some in files.items()]}
-        elif step["what"] == last["what"] == "run" and all(
-            last[name] == step[name] for name in ("command", "failed", "error")
-        ):
-            found[-1] = {**step, "at": last["at"], "times": last.get("times", 1) + 1}
-        else:
-            found.append(step)
-    return found
 
 
 def _short(value: str) -> dict[str, Any]:

@@ -303,8 +303,7 @@ const TELL = {
   start: (told) => ["Started", "quiet", SOURCES[told.source] || null],
   end: () => ["Ended", "quiet", null],
   compaction: () => ["Compacted", "quiet", "the context window was summed up, and began again"],
-  prompt: (told) => ["Asked", "asked", [said(told), turnOf(told)]],
-  turn: (told) => ["Asked", "asked", [told.text ? said(told) : null, turnOf(told)]],
+  prompt: (told) => ["Asked", "asked", [told.text ? said(told) : null, turnOf(told)]],
   answer: (told) => ["Answered", "answered", said(told)],
   edit: (told) => [
     "Changed",
@@ -312,27 +311,21 @@ const TELL = {
     make(
       "ul",
       {},
-      told.files.flatMap(({ file, functions }) =>
-        functions.length ? changes(functions) : make("li", {}, make("code", { class: "dim" }, file)),
-      ),
+      told.functions.length ? changes(told.functions) : make("li", {}, make("code", { class: "dim" }, told.file)),
     ),
   ],
-  run: (told) =>
-    told.failed
-      ? ["✗ Failed", "failed", [ran(told), broke(told)]]
-      : ["Ran", "", [ran(told), told.memory ? make("p", {}, memory(told.memory.id, told.memory.title)) : null]],
+  run: (told) => [told.failed ? "✗ Failed" : "Ran", told.failed ? "failed" : "", ran(told)],
   failure: (told) => [
-    "✗ Failed",
+    "✗ Failure",
     "failed",
-    [
-      told.command ? make("p", {}, make("code", {}, told.command)) : null,
-      broke({ failure: told.memory }),
-    ],
-  ],
-  fixed: (told) => [
-    "✓ Fixed",
-    "fixed",
-    [make("p", {}, memory(told.memory.id, told.memory.title)), make("p", {}, coded(told.text))],
+    make(
+      "p",
+      {},
+      memory(told.memory.id, told.memory.title),
+      told.memory.seen > 1 ? make("span", { class: "dim" }, ` seen ${number(told.memory.seen)} times`) : null,
+      " ",
+      fate(told.memory),
+    ),
   ],
   injected: (told, session) => ["Given", "injected", injected(told, session)],
   kept: (told) => [
@@ -369,61 +362,21 @@ const said = (told) => [
   told.more ? make("p", { class: "dim" }, `${many(told.more, "more character")}`) : null,
 ];
 
-const ran = (told) =>
-  make(
-    "p",
-    {},
-    make("code", {}, told.command),
-    told.times ? make("span", { class: "dim" }, ` ${told.times} times`) : null,
-  );
-
-// What a run ended in: the error in a line, the failure that it is, and the end of the output for who wants it.
-function broke({ failure, error, output, more }) {
-  return [
-    failure
-      ? make(
-          "p",
-          {},
-          memory(failure.id, failure.title),
-          failure.seen > 1 ? make("span", { class: "dim" }, ` seen ${number(failure.seen)} times`) : null,
-          " ",
-          fate(failure),
-        )
-      : error
-        ? make("p", {}, error)
-        : null,
-    output
-      ? make(
-          "details",
-          {},
-          make("summary", {}, more ? `The end of its output (${number(more)} characters before it)` : "Its output"),
-          make("pre", { class: "block" }, output),
-        )
-      : null,
-  ];
-}
+// A command, and where it failed the error in a line, and the end of the output for who wants it.
+const ran = ({ command, error, output }) => [
+  make("p", {}, make("code", {}, command)),
+  error ? make("p", {}, error) : null,
+  output
+    ? make("details", {}, make("summary", {}, "The end of its output"), make("pre", { class: "block" }, output))
+    : null,
+];
 
 function injected(told, session) {
-  const count = many(told.items.length + told.more, "memory", "memories");
-  const words = `${count} ${triggerIn("at", told.trigger)}, ${tokens(told.tokens)}`;
+  const words = `${many(told.memories, "memory", "memories")} ${triggerIn("at", told.trigger)}, ${tokens(told.tokens)}`;
   return make(
-    "details",
+    "p",
     {},
-    make("summary", {}, words, told.used ? make("span", { class: "used" }, ` ✓ ${number(told.used)} used`) : null),
-    make(
-      "ul",
-      {},
-      told.items.map((each) =>
-        make(
-          "li",
-          {},
-          each.kind ? [chip(each.kind), " "] : null,
-          memory(each.memory, each.title),
-          each.used ? make("span", { class: "used", title: each.how || null }, " ✓ used") : null,
-        ),
-      ),
-      told.more ? make("li", { class: "dim" }, `and ${number(told.more)} more`) : null,
-    ),
-    make("p", {}, make("a", { href: `/now/${encodeURIComponent(session)}` }, "As the agent saw it, and why")),
+    make("a", { href: `/now/${encodeURIComponent(session)}` }, words),
+    told.used ? make("span", { class: "used" }, ` ✓ ${number(told.used)} used`) : null,
   );
 }
