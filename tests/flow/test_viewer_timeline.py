@@ -150,8 +150,8 @@ def test_a_story_tells_in_order_what_was_said_given_run_changed_and_decided(clie
     }  # fmt: skip
     (given,) = (each for each in told["steps"] if each["what"] == "injected")
     assert (given["memories"], given["trigger"]) == (1, "session_start")
-    assert told["handoff"]["next"] == ["Verify the sender's domain"]
-    assert told["about"]["decisions"] == ["Let's use UTC because venues lie in two zones"]
+    assert told["session"]["next"][0] == "Verify the sender's domain"
+    assert [each["title"] for each in told["session"]["decisions"]] == ["Let's use UTC because venues lie in two zones"]
     second = next(each for each in triggers if each["what"] == "prompt" and each["text"].startswith("Let's"))
     assert (second["author"], bool(second["author_why"])) == ("typed", True)
     assert second["outcome"].startswith("Offers go through the queue now")

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.errors import BadRequest, NotFound
 from foreword.extract.actions import action_of
-from foreword.extract.text import cut
 from foreword.layout import MOST_TOKENS, LayerRule, window_budget
 from foreword.models import TRIGGERS, Context, Memory, NoContext, Project, Trigger
 from foreword.recall.pipeline import requested_trigger
 from foreword.redact import redact
-from foreword.store.projects import names
 from foreword.worker import serialize
 from foreword.worker.handlers import describe_sessions, list_no_context, settled_session
-from foreword.worker.session_pages import first_prompt, is_running
+from foreword.worker.session_pages import heads
 
 if TYPE_CHECKING:
     from foreword.models import Event
@@ -25,7 +23,6 @@ TEXTS = 20  # triggers that are sent with their text: at most 160 KB
 SESSIONS = 20  # to switch to, or to choose for a preview
 NEAR = 5.0  # seconds between a prompt and what a plugin asks for it
 PROMPT = 20_000  # characters that are sent of a prompt; recall reads no more of one
-TITLE = 90  # characters of a prompt that serves as the title
 LEAST_BUDGET = 40  # tokens; the frame of a block and half a line: what it is to have too little
 TIMES = 4  # how far the budget slider goes, in multiples of the setting
 LAYERS = {
@@ -55,29 +52,19 @@ SKIPPED = {
 def live(app: App, *, session: str = "", limit: int = TEXTS) -> dict[str, Any]:
     """Return a session, by default the active one, with its totals and triggers, newest first, and other sessions."""
     app.capture.catch_up()  # with what hooks spooled
-    recent = describe_sessions(app, app.store.sessions.list(limit=SESSIONS))
+    recent = heads(app, app.store.sessions.list(limit=SESSIONS))
     active = recent[0]["id"] if recent else ""
     if not session and not active:
         return {"session": None, "sessions": [], "triggers": [], "more": False, "live": ""}
     about = next((each for each in recent if each["id"] == (session or active)), None)
-    about = about or describe_sessions(app, [settled_session(app, session)])[0]
+    about = about or heads(app, [settled_session(app, session)])[0]
     triggers = _triggers(app, about["id"], limit=limit + 1)
     return {
-        "session": {**_session(app, about), **_totals(app, about)},
-        "sessions": [_session(app, each) for each in recent],
+        "session": {**about, **_totals(app, about)},
+        "sessions": recent,
         "triggers": triggers[:limit],
         "more": len(triggers) > limit,
         "live": active,
-    }
-
-
-def _session(app: App, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a session in a line; its title is that of its summary, or else its first prompt."""
-    return {
-        **{name: about[name] for name in ("id", "host", "project", "started", "last", "ended", "events")},
-        "project_name": names(app.projects.known())(about["project"]),
-        "title": about["title"] or cut(first_prompt(app, about["id"]), TITLE),
-        "running": is_running(about["last"], about["ended"], now=app.now()),
     }
 
 
@@ -157,7 +144,6 @@ def choices(app: App, *, project: str, session: str = "") -> dict[str, Any]:
         sessions[known.id] = known
     layouts = {name: app.settings.layout[name].budget for name in TRIGGERS}
     return {
-        "project": {"key": found.key, "name": found.name},
         "off": app.projects.policy(found).inject,
         "triggers": [
             {"name": name, "least": LEAST_BUDGET, "usual": usual, "most": min(MOST_TOKENS, max(1, usual) * TIMES)}

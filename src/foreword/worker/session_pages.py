@@ -5,7 +5,7 @@ A step is a prompt, an answer, a command, an edit, an injection, or a memory tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from foreword.errors import BadRequest
@@ -17,7 +17,7 @@ from foreword.extract.session import is_test
 from foreword.extract.text import cut
 from foreword.models import Change, Memory, Session, text, texts
 from foreword.store.projects import counts_as, names
-from foreword.worker.handlers import settled_session
+from foreword.worker.handlers import describe_sessions, settled_session
 
 if TYPE_CHECKING:
     from foreword.worker.app import App
@@ -26,9 +26,8 @@ FEW = 5  # of one sort, in a row of the timeline; the story has all
 MOST_CHANGES, MOST_MEMORIES = 300, 1_000  # of a session, that are read
 MOST_STEPS = 500  # of a longer session the last ones are shown
 EVENTS = 1_000  # the newest, which are read for them: reading files makes no step
-TITLE, SUMMARY, FIX, TEXT, OUTPUT, COMMAND = 160, 320, 150, 1_200, 700, 300  # characters
+TITLE, SUMMARY, FIX, TEXT, OUTPUT, COMMAND = 160, 600, 150, 1_200, 700, 300  # characters
 QUIET = 30 * 60.0  # seconds: an agent that works tells something within minutes
-KINDS = ("summary", "handoff", "decision", "failure", "learning", "preference", "correction")
 # The order of steps at the same time: causes before what came of them.
 ORDER = {name: at for at, name in enumerate(("start", "prompt", "injected", "edit", "run", "failure", "kept"))}
 
@@ -50,61 +49,68 @@ def timeline(app: App, *, project: str = "", before: str = "", limit: int = 30) 
     if not 0 <= at < float("inf"):
         raise BadRequest(f"invalid `before`: {before[:40]!r}", hint="send the `next` of an earlier answer")
     found = app.store.sessions.before(at, id, projects=keys, limit=limit + 1)
-    rows = [_row(app, each, names(registry)) for each in found[:limit]]
+    rows = [
+        {**row, **_came_of(app, session, _memories(app, session), most=FEW)}
+        for row, session in zip(heads(app, found[:limit]), found[:limit], strict=True)
+    ]
     return {"sessions": rows, "next": f"{found[limit - 1].last!r}/{found[limit - 1].id}" if len(found) > limit else ""}
 
 
-def _row(app: App, session: Session, name: Callable[[str], str]) -> dict[str, Any]:
-    """Return what a session came to: the first few of each sort, and how many more there are."""
-    memories = [
-        each
-        for each in app.store.memories.of_session(session.id, limit=MOST_MEMORIES)
-        if each.kind in KINDS and each.status not in ("proposed", "discarded")
+def heads(app: App, sessions: Sequence[Session]) -> list[dict[str, Any]]:
+    """Return what identifies sessions; the title is that of the summary, or until there is one the first prompt."""
+    name, now = names(app.projects.known()), app.now()
+    return [
+        {
+            **row,
+            "project_name": name(row["project"]),
+            "title": cut(row["title"] or _first_prompt(app, row["id"]), TITLE),
+            "running": not row["ended"] and abs(now - row["last"]) < QUIET,  # a clock may be set back
+        }
+        for row in describe_sessions(app, sessions)
     ]
-    summary = _summary_of(session, memories)
-    of = {kind: [each for each in memories if each.kind == kind] for kind in KINDS}
-    left = [*of["handoff"], *([summary] if summary else [])]
-    lists: dict[str, list[Any]] = {
-        # A function says more than the name of its test.
-        "changed": [_change(each) for each in sorted(_changes(app, session, memories), key=lambda c: is_test(c.file))],
-        "failures": [_failure(each) for each in of["failure"]],
-        "decisions": [_named(each) for each in of["decision"]],
-        "rules": [_named(each) for each in (*of["preference"], *of["correction"])],
-        "learned": [_named(each) for each in of["learning"]],
-        "next": list(dict.fromkeys(item for each in left for item in open_items(each))),
-    }
-    return {
-        **_head(app, session, summary, name),
-        "summary": cut(summary.body, SUMMARY) if summary else "",
-        "work": _work(summary),
-        **{sort: items[:FEW] for sort, items in lists.items()},
-        "more": {sort: len(items) - FEW for sort, items in lists.items() if len(items) > FEW},
-        "injected": app.store.injections.totals(session.id),
-    }
 
 
-def _head(app: App, session: Session, summary: Memory | None, name: Callable[[str], str]) -> dict[str, Any]:
-    """Return what identifies a session; its title is that of its summary, or until there is one its first prompt."""
-    fields = ("id", "host", "project", "started", "last", "ended", "events")
-    return {
-        **{field: getattr(session, field) for field in fields},
-        "project_name": name(session.project),
-        "running": is_running(session.last, session.ended, now=app.now()),
-        "title": cut(summary.title if summary else first_prompt(app, session.id), TITLE),
-    }
-
-
-def is_running(last: float, ended: float, *, now: float) -> bool:
-    """Return whether a session has not ended and had an event not long ago."""
-    return not ended and abs(now - last) < QUIET  # a clock may be set back
-
-
-def first_prompt(app: App, session: str) -> str:
-    """Return the text of the first prompt of a session; empty where there is none."""
+def _first_prompt(app: App, session: str) -> str:
     for event in app.store.events.prompts(session, limit=1, oldest=True):
         if action := action_of(event, root=""):
             return action.text
     return ""
+
+
+def _memories(app: App, session: Session) -> list[Memory]:
+    """Return what a session came to or saw, but for its changes of code."""
+    return [
+        each
+        for each in app.store.memories.of_session(session.id, limit=MOST_MEMORIES)
+        if each.kind != "change" and each.status not in ("proposed", "discarded")
+    ]
+
+
+def _came_of(app: App, session: Session, memories: Sequence[Memory], *, most: int) -> dict[str, Any]:
+    """Return what came of a session: at most so many of each sort, and how many more there are."""
+    summary = _summary_of(session, memories)
+    of: dict[str, list[Memory]] = {}
+    for each in memories:
+        of.setdefault(each.kind, []).append(each)
+    left = [*of.get("handoff", ()), *([summary] if summary else [])]
+    rules = [*of.get("preference", ()), *of.get("correction", ())]
+    lists: dict[str, list[Any]] = {
+        # A function says more than the name of its test.
+        "changed": [_change(each) for each in sorted(_changes(app, session, memories), key=lambda c: is_test(c.file))],
+        "failures": [_failure(each) for each in of.get("failure", ())],
+        "decisions": [_named(each) for each in of.get("decision", ())],
+        "rules": [_named(each) for each in rules],
+        "learned": [_named(each) for each in of.get("learning", ())],
+        "next": list(dict.fromkeys(item for each in left for item in open_items(each))),
+    }
+    return {
+        "summary": cut(summary.body, SUMMARY) if summary else "",
+        "summary_id": summary.id if summary else "",
+        "work": _work(summary),
+        **{sort: items[:most] for sort, items in lists.items()},
+        "more": {sort: len(items) - most for sort, items in lists.items() if len(items) > most},
+        "injected": app.store.injections.totals(session.id),
+    }
 
 
 def _summary_of(session: Session, memories: Iterable[Memory]) -> Memory | None:
@@ -147,13 +153,11 @@ def _failure(memory: Memory) -> dict[str, Any]:
 
 
 def story(app: App, id: str) -> dict[str, Any]:
-    """Return what a session was about, and its steps, oldest first; of a very long one the last steps."""
+    """Return what came of a session, and its steps, oldest first; of a very long one the last steps."""
     session, store = settled_session(app, id), app.store
-    registry = store.projects.all()
-    memories = [each for each in store.memories.of_session(session.id, limit=MOST_MEMORIES) if each.kind != "change"]
-    summary = _summary_of(session, memories)
+    memories = _memories(app, session)
     events = store.events.list(session.id, limit=EVENTS, newest=True)
-    roots = {key: known.root for key, known in registry.items()}
+    roots = {key: known.root for key, known in store.projects.all().items()}
     actions = [
         action
         for event in sorted(events, key=lambda event: (event.at, event.number))
@@ -168,41 +172,11 @@ def story(app: App, id: str) -> dict[str, Any]:
     steps.sort(key=lambda step: (step["at"], ORDER.get(step["what"], len(ORDER))))
     unread = max(0, session.events - len(events)) if len(events) == EVENTS else 0
     return {
-        "session": _head(app, session, summary, names(registry)),
-        "about": _about(summary, memories),
-        "handoff": _handoff(memories),
-        "injected": store.injections.totals(session.id),
+        "session": {**heads(app, [session])[0], **_came_of(app, session, memories, most=MOST_STEPS)},
         "steps": steps[-MOST_STEPS:],
         "left_out": max(0, len(steps) - MOST_STEPS) + unread,
         "without_events": not events,  # it was imported, or its events were pruned
     }
-
-
-def _about(summary: Memory | None, memories: Sequence[Memory]) -> dict[str, Any]:
-    """Return the outcome of a session, what it learned and decided, and what it left open."""
-    titles = {
-        kind: [each.title for each in memories if (each.kind, each.status) == (kind, "active")]
-        for kind in ("learning", "decision")
-    }
-    return {
-        "memory": summary.id if summary else "",
-        "text": summary.body if summary else "",
-        "work": _work(summary),
-        "learned": titles["learning"],
-        "decisions": titles["decision"],
-        "next": list(open_items(summary)) if summary else [],
-        "commits": list(texts(summary.detail, "commits")) if summary else [],
-    }
-
-
-def _handoff(memories: Sequence[Memory]) -> dict[str, Any] | None:
-    """Return the last handoff of a session, with what of it is still open."""
-    memory = next((each for each in reversed(memories) if each.kind == "handoff"), None)
-    if memory is None:
-        return None
-    still = open_items(memory)
-    points = {name: [each for each in texts(memory.detail, name) if each in still] for name in ("next", "blockers")}
-    return {**_named(memory), **points, "questions": list(texts(memory.detail, "questions"))}
 
 
 def _step(action: Action, session: Session, turns: Mapping[str, Memory]) -> Step | None:

@@ -12,6 +12,7 @@ import {
   memory,
   triggerIn,
   number,
+  sentence,
   standing,
   tokens,
   walkable,
@@ -42,7 +43,7 @@ const KEPT = {
 const ABOUT = [
   ["Learned", "learned"],
   ["Decided", "decisions"],
-  ["Committed", "commits"],
+  ["Rules", "rules"],
   ["Still open", "next"],
 ];
 const AUTHORS = {
@@ -103,7 +104,7 @@ export async function tell(root, page, id) {
   }
 
   function draw(told) {
-    const said = JSON.stringify([told.session, told.about, told.handoff, told.injected, told.left_out]);
+    const said = JSON.stringify([told.session, told.left_out]);
     if (drawn !== said) anew(head, () => fill(head, headOf(told)));
     drawn = said;
     list.put(told.steps);
@@ -193,11 +194,9 @@ function carry(before, after) {
 }
 
 function headOf(told) {
-  const { session, about, handoff, injected } = told;
-  const left = handoff?.next.length ? [] : (about.next ?? []);
-  const points = ABOUT.map(([label, name]) => [label, name === "next" ? left : (about[name] ?? [])]).filter(
-    ([, some]) => some.length,
-  );
+  const { session } = told;
+  const { injected } = session;
+  const points = ABOUT.filter(([, name]) => session[name].length);
   const minutes = Math.max(1, Math.round((session.last - session.started) / 60));
   return [
     make("h1", {}, session.title || unsaid(session)),
@@ -226,15 +225,15 @@ function headOf(told) {
             make("a", { href: `/now/${encodeURIComponent(session.id)}` }, "What it was given, and why"),
           ]
         : make("span", {}, "it was given nothing"),
-      about.memory ? memory(about.memory, "Its summary") : null,
+      session.summary_id ? memory(session.summary_id, "Its summary") : null,
     ),
-    about.text ? make("p", { class: "said" }, about.text) : null,
-    about.work ? make("p", { class: "dim" }, `${about.work.charAt(0).toUpperCase()}${about.work.slice(1)}.`) : null,
-    points.length || handoff
+    session.summary ? make("p", { class: "said" }, session.summary) : null,
+    session.work ? make("p", { class: "dim" }, sentence(`${session.work}.`)) : null,
+    points.length
       ? make(
           "dl",
           { class: "lines card about" },
-          points.map(([label, some]) => [
+          points.map(([label, name]) => [
             make("dt", {}, label),
             make(
               "dd",
@@ -242,27 +241,10 @@ function headOf(told) {
               make(
                 "ul",
                 {},
-                some.map((each) => make("li", {}, each)),
+                session[name].map((each) => make("li", {}, each.id ? memory(each.id, each.title) : each)),
               ),
             ),
           ]),
-          handoff
-            ? [
-                make("dt", {}, "Handed over"),
-                make(
-                  "dd",
-                  {},
-                  make(
-                    "ul",
-                    {},
-                    make("li", {}, memory(handoff.id, handoff.title)),
-                    bullets("next", handoff.next),
-                    bullets("in the way", handoff.blockers),
-                    bullets("open", handoff.questions),
-                  ),
-                ),
-              ]
-            : null,
         )
       : null,
     told.left_out
@@ -277,8 +259,6 @@ function headOf(told) {
       : null,
   ];
 }
-
-const bullets = (label, some) => some.map((each) => make("li", {}, make("span", { class: "dim" }, `${label}: `), each));
 
 function stepOf(told, before, session) {
   const [label, kind, body] = (TELL[told.what] ?? (() => [told.what, "", null]))(told, session);
