@@ -100,11 +100,9 @@ def timeline(page: Any, viewer: Viewer) -> None:
     told = page.locator(".steps").inner_text()
     for words in ("Started", "Given", "Asked", "✗ Failed", "Changed", "Answered", "havn/prices.py"):
         assert words in told
-    given = page.locator(".step.injected details").first
-    given.locator("summary").click()
-    given.locator("a[href^='/memories/']").first.click()
-    page.wait_for_url(f"{viewer.origin}/memories/*")
-    page.locator("#mem-title").wait_for()
+    page.locator(".step.injected a").first.click()
+    page.wait_for_url(f"{viewer.origin}/now/*")
+    page.locator(".trigger").first.wait_for()
 
 
 def health(page: Any, viewer: Viewer) -> None:

@@ -15,14 +15,14 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, NamedTuple
 
 from foreword.agents import FILES, agent_of_client, find, text_of
 from foreword.encoding import decoded, dumps, loads
 from foreword.errors import BadPayload, ForewordError, WorkerError
 from foreword.hook import client
+from foreword.models import EMPTY
 from foreword.paths import Home, home
 from foreword.worker.mcp_schema import BY_NAME, INSTRUCTIONS, SERVER, TOOLS, unknown
 
@@ -56,21 +56,19 @@ START_SECONDS = 6.0  # of these, for a worker to come
 CLOSED_SECONDS = ANSWER_SECONDS + 1  # that a running call has after the client has closed stdin
 
 
-@dataclass(frozen=True)
-class Peer:
+class Peer(NamedTuple):
     """The client: its version of the protocol, and what it calls itself."""
 
     version: str = GREETED[-1]
-    client: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    client: Message = EMPTY
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(NamedTuple):
     """A tool call: what the worker needs to run it, and what its answer needs to find its way back."""
 
     id: Id
     tool: str
-    arguments: Mapping[str, Any]
+    arguments: Message
     peer: Peer
     tool_use: str = ""
     session: str = ""  # where the call itself names it
@@ -84,19 +82,17 @@ def reply_to(message: Any, peer: Peer) -> tuple[Message | Call | None, Peer]:
     """Return the reply to a message, and the client as it is known from now on."""
     if not isinstance(message, dict):
         return error(None, INVALID_REQUEST, "a message is a JSON object"), peer
-    method, params = message.get("method"), message.get("params")
-    id: Any = message.get("id")
     if "method" not in message and ("result" in message or "error" in message):
         return None, peer  # an answer to a request that we never sent
-    named = is_id(id)
+    id, method, params = message.get("id"), message.get("method"), message.get("params") or {}
+    named = isinstance(id, (str, int)) and not isinstance(id, bool)
     if message.get("jsonrpc") != "2.0" or not isinstance(method, str) or ("id" in message and not named):
         problem = "a request needs jsonrpc 2.0, a method, and an id that is a text or a whole number"
         return error(id if named else None, INVALID_REQUEST, problem), peer
-    if "id" not in message:
-        return None, peer
-    if params is not None and not isinstance(params, dict):
+    if not isinstance(id, (str, int)):
+        return None, peer  # a notification
+    if not isinstance(params, dict):
         return error(id, INVALID_PARAMS, "params must be an object"), peer
-    params = params or {}
     if method == "initialize":
         return _initialized(id, params)
     meta = params["_meta"] if isinstance(params.get("_meta"), dict) else {}
@@ -120,24 +116,6 @@ def reply_to(message: Any, peer: Peer) -> tuple[Message | Call | None, Peer]:
     return error(id, NO_METHOD, f"no method {method[:80]} here"), peer
 
 
-def result(call: Call, text: str, *, failed: bool) -> Message:
-    """Return the answer to a call; the model sees what went wrong in a tool, and can do better.
-
-    As text alone: Claude Code and Codex show their model structured content instead of the text, and so lose the frame
-    that says what it is; Copilot shows both, at twice the price.
-    """
-    return _result(call.id, {"content": [{"type": "text", "text": text}], "isError": failed}, version=call.peer.version)
-
-
-def error(id: Any, code: int, message: str, data: Message | None = None) -> Message:
-    about = {"code": code, "message": message, **({"data": data} if data else {})}
-    return {"jsonrpc": "2.0", "id": id, "error": about}
-
-
-def is_id(id: Any) -> bool:
-    return isinstance(id, (str, int)) and not isinstance(id, bool)
-
-
 def _initialized(id: Id, params: Message) -> tuple[Message, Peer]:
     """Agree on a version that both know: the client's, else our newest of those with `initialize`."""
     wanted = params.get("protocolVersion")
@@ -159,6 +137,20 @@ def _called(id: Id, params: Message, meta: Message, speaker: Peer) -> Message | 
     return call if name in BY_NAME else result(call, unknown(name), failed=True)
 
 
+def result(call: Call, text: str, *, failed: bool) -> Message:
+    """Return the answer to a call; the model sees what went wrong in a tool, and can do better.
+
+    As text alone: Claude Code and Codex show their model structured content instead of the text, and so lose the frame
+    that says what it is; Copilot shows both, at twice the price.
+    """
+    return _result(call.id, {"content": [{"type": "text", "text": text}], "isError": failed}, version=call.peer.version)
+
+
+def error(id: Any, code: int, message: str, data: Message | None = None) -> Message:
+    about = {"code": code, "message": message, **({"data": data} if data else {})}
+    return {"jsonrpc": "2.0", "id": id, "error": about}
+
+
 def _result(id: Id, content: Message, *, version: str, lasting: bool = False) -> Message:
     if version == STATELESS:
         kept = {"ttlMs": FRESH_MS, "cacheScope": "private"} if lasting else {}
@@ -169,7 +161,7 @@ def _result(id: Id, content: Message, *, version: str, lasting: bool = False) ->
 def _client(info: Any) -> Message:
     """Return name and version of a client, and nothing else of what it sends."""
     fields = info if isinstance(info, dict) else {}
-    return {name: text[:80] for name in ("name", "version") if isinstance(text := fields.get(name), str)}
+    return {name: text_of(fields, name)[:80] for name in ("name", "version") if text_of(fields, name)}
 
 
 # ---- the server
