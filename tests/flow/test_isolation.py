@@ -54,8 +54,8 @@ NO_WORDS = {
 }  # fmt: skip
 WRITING = {
     "POST /api/events", "POST /api/memories", "POST /api/imports", "POST /api/goals/",
-    "POST /api/project", "POST /api/project/alias",
-    "POST /api/project/merge", "POST /api/model", "POST /api/index", "POST /api/scrub", "POST /api/stop",
+    "POST /api/project", "POST /api/project/merge",
+    "POST /api/model", "POST /api/index", "POST /api/scrub", "POST /api/stop",
     "POST /api/memories/", "POST /api/pin", "POST /api/supersede", "POST /api/undo", "POST /api/review",
     "POST /api/forget", "POST /api/prune", "POST /api/discard",
 }  # fmt: skip
@@ -289,7 +289,7 @@ def test_no_word_of_a_project_is_told_in_another_by_anything_that_reads(
     # A folder that counts as another project.
     alias = tmp_path / "alias"
     alias.mkdir()
-    client.post("/api/project/alias", {"project_path": places[0].folder, "other": str(alias)})
+    client.post("/api/project/merge", {"project_path": places[0].folder, "other": str(alias)})
     said = list(told(client, places[0], places[1], folder=str(alias)))
     assert heard(iter(said), places[0]) > 10
     assert leaks(iter(said), places[0], places=places) == []

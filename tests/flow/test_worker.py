@@ -12,40 +12,18 @@ import stat
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 import foreword
-from foreword.errors import BadRequest, NotFound, StoreError, WorkerError
+from foreword.errors import BadRequest, NotFound, WorkerError
 from foreword.hook import build
 from foreword.models import KINDS
 from foreword.paths import Home
 from foreword.worker import lifecycle
 from foreword.worker.client import Client
-from foreword.worker.http import Request
-from foreword.worker.routes import respond
 from tests.flow.conftest import HookRunner, end_worker, wait_for
 from tests.scratch import asking, fact
-
-
-def test_a_request_that_lost_its_store_is_answered_once_more_by_the_new_one():
-    services = SimpleNamespace(opened=0, report=lambda *_: None)
-    failures = [StoreError("closed", hint="")]
-
-    def handle(_: Request) -> dict[str, int]:
-        services.opened += 1
-        if failures:
-            raise failures.pop()
-        return {"memories": 0}
-
-    request = Request("GET", "/api/health", {}, b"")
-    assert respond({"/api/health": {"GET": handle}}, request, services=services).status == 200
-
-    def fails(_: Request) -> dict[str, int]:
-        raise StoreError("locked", hint="")
-
-    assert respond({"/api/health": {"GET": fails}}, request, services=services).status == 503
 
 
 def test_socket_and_folders_are_private_whatever_the_umask(home: Home, start):

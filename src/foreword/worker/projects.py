@@ -1,4 +1,4 @@
-"""Find the project of a folder or key, aliases resolved; list, describe, alias and merge projects."""
+"""Find the project of a folder or key, aliases resolved; list, describe and merge projects."""
 
 from __future__ import annotations
 
@@ -201,33 +201,30 @@ def rename_project(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     return show_project(app, of=project.key)
 
 
-def alias_project(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Let another folder or key count as this project from now on; with `off`, as itself again."""
-    if body.get("off"):
-        other, of = _other_key(app, body), ""  # what was kept meanwhile stays where it is
-        if app.projects.key(other) == other:
-            raise BadRequest(f"{other} is no alias", hint="`foreword project show` lists a project's aliases")
-    else:
-        other, of = _other_and_this(app, body)
-        has = app.store.projects.row_counts(other)
-        if has["memories"] or has["sessions"]:
-            raise BadRequest(
-                f"{other} has {has['memories']} memories and {has['sessions']} sessions of its own",
-                hint=f"`foreword project merge {other}` moves them here",
-            )
-    entry = app.store.projects.alias(other, of=of, who="user", at=app.now())
-    return {"alias": other, "of": of, "entry": entry.number}
-
-
 def merge_project(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Move everything of another project here, and let its key count as this one."""
-    other, into = _other_and_this(app, body)
-    if app.imports.is_busy(other, into):
+    """Move everything of another project here, and let its key count as this one from now on."""
+    name = serialize.text(body, "other")
+    if not name:
+        raise BadRequest("another project must be named", hint=f"give its folder or its key; {LIST_HINT}")
+    registry, project = app.projects, _stored(app, body)
+    other = registry.raw_key(registry.at(name)) if name.startswith("/") else _key(name, *_known(app))
+    counted = registry.key(other)
+    if project.key in (other, counted):
+        raise BadRequest(f"{other} is this project already", hint=f"name another one; {LIST_HINT}")
+    if counted != other:
+        raise BadRequest(f"{other} counts as {counted}", hint="merge that one")
+    if _switches(app, registry.named(other), ()) != _switches(app, project, ()):
+        raise BadRequest(
+            f"{other} and {project.key} are not switched alike",
+            hint="`foreword project off` and `on` make them alike: what is off must not come on by this",
+        )
+    if app.imports.is_busy(other, project.key):
         raise BadRequest("an import of one of them is running", hint="wait until it is done, and merge then")
     done = app.extraction.run_alone(
-        lambda: app.store.projects.merge(other, into=into, unite=unite, who="user", at=app.now())
+        lambda: app.store.projects.merge(other, into=project.key, unite=unite, who="user", at=app.now())
     )
-    return {"from": other, "into": into, "rows": dict(done.rows), "united": done.united, "entry": done.entry.number}
+    rows = {"rows": dict(done.rows), "united": done.united, "entry": done.entry.number}
+    return {"from": other, "into": project.key, **rows}
 
 
 def unite(known: Memory, other: Memory) -> Memory:
@@ -257,14 +254,6 @@ def _known(app: App) -> tuple[Mapping[str, KnownProject], Mapping[str, ProjectCo
     return app.projects.known(), app.store.projects.contents()
 
 
-def _other_key(app: App, body: Mapping[str, Any]) -> str:
-    """Return the key of another project: of a folder by itself, one that is known, or that of a unique name."""
-    other = serialize.text(body, "other")
-    if not other:
-        raise BadRequest("another project must be named", hint=f"give its folder or its key; {LIST_HINT}")
-    return app.projects.raw_key(app.projects.at(other)) if other.startswith("/") else _key(other, *_known(app))
-
-
 def _key(name: str, known: Mapping[str, KnownProject], held: Mapping[str, ProjectContents]) -> str:
     if name in known or name in held:
         return name
@@ -274,22 +263,6 @@ def _key(name: str, known: Mapping[str, KnownProject], held: Mapping[str, Projec
     if keys:
         raise BadRequest(f"several projects are called {name}", hint=f"name one of {', '.join(sorted(keys))}")
     raise NotFound(f"no project is known as {name[:200]!r}", hint=LIST_HINT)
-
-
-def _other_and_this(app: App, body: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the keys of another project and of this one; refuse what cannot or must not become one."""
-    other, project = _other_key(app, body), _stored(app, body)
-    counted = app.projects.key(other)
-    if project.key in (other, counted):
-        raise BadRequest(f"{other} is this project already", hint=f"name another one; {LIST_HINT}")
-    if counted != other:
-        raise BadRequest(f"{other} counts as {counted}", hint=f"`foreword project alias {other} --off` first")
-    if _switches(app, app.projects.named(other), ()) != _switches(app, project, ()):
-        raise BadRequest(
-            f"{other} and {project.key} are not switched alike",
-            hint="`foreword project off` and `on` make them alike: what is off must not come on by this",
-        )
-    return other, project.key
 
 
 def _row(key: str, known: Mapping[str, KnownProject], held: Mapping[str, ProjectContents]) -> dict[str, Any]:

@@ -154,7 +154,6 @@ def routes_of(app: App, *, leave: Callable[[], None]) -> Routes:
         "/api/goals/": {"POST": post_one(handlers.finish_goal)},
         "/api/projects": {"GET": get(projects.list_projects)},
         "/api/project": {"GET": get(projects.show_project), "POST": post(projects.rename_project)},
-        "/api/project/alias": {"POST": post(projects.alias_project)},
         "/api/project/merge": {"POST": post(projects.merge_project)},
         "/api/imports": {
             "GET": lambda r: app.imports.status(handlers.project_key(app, r.query.get("project_path", ""))),
@@ -194,14 +193,8 @@ def respond(routes: Routes, request: Request, *, services: Services) -> Response
     if request.method not in methods:
         error = {"error": f"no {request.method} {path} here", "hint": "docs/api.md lists the routes"}
         return _json(error, 405 if methods else 404)
-    opened = services.opened
     try:
-        try:
-            answer = methods[request.method](request)
-        except StoreError:
-            if services.opened == opened:
-                raise
-            answer = methods[request.method](request)  # the store was replaced meanwhile: once more, on the new one
+        answer = methods[request.method](request)
     except ForewordError as exc:
         status = next((code for kind, code in STATUS.items() if isinstance(exc, kind)), 500)
         if status >= 500:
