@@ -47,11 +47,9 @@ def show_context(
     trigger: str = "",
     prompt: str = "",
     budget: int = 0,
-    model: str = "",
     form: str = "",
     host: str = "",
     source: str = "",
-    stable: bool = False,
     preview: bool = False,
 ) -> dict[str, Any]:
     """Return the context of a trigger, and what it costs; a preview is not recorded."""
@@ -59,40 +57,33 @@ def show_context(
     for what, value, allowed in (("trigger", name, TRIGGERS), ("form", form, FORMS), ("host", host, FILES)):
         if value and value not in allowed:
             raise BadRequest(f"unknown {what} {value!r}", hint=f"one of {', '.join(allowed)}")
-    if stable and not session_id:
-        raise BadRequest("`stable` needs a `session_id`", hint="send the session that must see the same bytes")
-    wanted = requested_trigger(
-        Trigger(
-            name=name,
-            project=app.projects.at(project_path),
-            session=redact(storable(session_id)),
-            prompt=redact(storable(prompt)),  # its words are recorded
-            host=host,
-            source=redact(storable(source)),
-            model=model,
-            budget=budget,
-            form=form or ("plain" if name == "compaction" else "markdown"),
-            stable=stable,
-        )
+    wanted = Trigger(
+        name=name,
+        project=app.projects.at(project_path),
+        session=redact(storable(session_id)),
+        prompt=redact(storable(prompt)),  # its words are recorded
+        host=host,
+        source=redact(storable(source)),
+        budget=budget,
+        form=form or ("plain" if name == "compaction" else "markdown"),
     )
-    if app.projects.policy(wanted.project).inject:
-        return serialize.context(NoContext("off", budget=budget), "")
-    app.capture.catch_up()
-    if stable:
-        return app.context.stable(wanted, preview=preview)
-    return serialize.context(*app.context.recall(wanted, preview=preview), trigger=wanted.name)
+    return _context(app, requested_trigger(wanted), preview=preview)
 
 
 def answer_question(app: App, prompt: str, *, project: Project, session: str, host: str) -> dict[str, Any]:
     """Return the context for an agent that asks, within its window's budget."""
     prompt = redact(storable(prompt))
     wanted = requested_trigger(Trigger(name="question", project=project, session=session, prompt=prompt, host=host))
-    if app.projects.policy(project).inject:
-        return serialize.context(NoContext("off"), "")
-    app.capture.catch_up()
     if wanted.name == "session_start":
         app.extraction.settle(project.key)
-    return serialize.context(*app.context.recall(wanted), trigger=wanted.name)
+    return _context(app, wanted, preview=False)
+
+
+def _context(app: App, wanted: Trigger, *, preview: bool) -> dict[str, Any]:
+    if app.projects.policy(wanted.project).inject:
+        return serialize.context(NoContext("off", budget=wanted.budget), "")
+    app.capture.catch_up()
+    return serialize.context(*app.context.recall(wanted, preview=preview), trigger=wanted.name)
 
 
 # ---- memories

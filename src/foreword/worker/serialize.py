@@ -250,15 +250,6 @@ def context(got: Context | NoContext, id: str, *, trigger: str = "prompt") -> di
     }
 
 
-def again(record: Injection) -> dict[str, Any]:
-    """Return context that was injected before, byte for byte."""
-    same = {name: getattr(record, name) for name in ("tokens", "budget", "build_ms")}
-    why = "" if record.text else "nothing was worth injecting when this was first asked in this context window"
-    layers = {"layers": dict(record.layers), "skipped": dict(record.skipped)}
-    id = record.id if record.text else ""
-    return {"context": record.text, **same, **layers, "injection": id, "why": why, "reason": ""}
-
-
 def injection(record: Injection, *, text: bool) -> dict[str, Any]:
     """Return an injection as JSON, with or without its text."""
     row = {
