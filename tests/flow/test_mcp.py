@@ -22,7 +22,7 @@ from foreword.worker.mcp_schema import INSTRUCTIONS, TOOLS
 from tests.flow.conftest import CLEAN, PATIENT, HookRunner, end_worker, wait_for
 from tests.scratch import suspend
 
-ERAS = ("legacy", "2026-07-28", "auto")
+ERAS = ("legacy", "auto")
 
 
 class Agent:
@@ -82,8 +82,7 @@ def test_the_sdk_understands_every_answer_in_either_era(era: str, home: Home, pr
     id = keep(start(), project, "Slots are stored in UTC", detail={"why": "two venues lie in different zones"})
 
     async def work(client: McpClient) -> None:
-        if era != "2026-07-28":  # without a probe, nobody has said a word of instructions
-            assert client.instructions == INSTRUCTIONS
+        assert client.instructions == INSTRUCTIONS
         listed = await client.list_tools()
         assert [tool.name for tool in listed.tools] == [tool["name"] for tool in TOOLS]
         found = await client.call_tool("memory_search", {"query": "slots utc"})

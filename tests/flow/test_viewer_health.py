@@ -107,15 +107,12 @@ def test_the_same_trouble_is_one_entry_and_the_newest_is_first(ask: Ask, home: H
     assert told[0] == {"at": 69.0, "where": "hook of codex", "what": "number 59", "count": 1}
 
 
-def test_switched_projects_changed_settings_and_what_is_off_are_told(ask: Ask, home: Home, project: str) -> None:
+def test_switched_projects_and_what_is_off_are_told(ask: Ask, home: Home, project: str) -> None:
     change(home, "silent_projects", json.dumps([project]))
     change(home, "capture", "off")
-    change(home, "backups_keep", "7")
     store = Store(home.database, backups=home.backups)
     store.projects.see([resolve(project)], at=NOW)
     store.close()
     told = ask()
     assert any(each["says"].startswith("shop is silent (silent_projects)") for each in told["findings"])
-    (terms,) = [each for each in told["settings"] if each["name"] == "backups_keep"]
-    assert terms == {"name": "backups_keep", "value": 7, "default": 5, "from": "file"}
     assert any(each["says"].startswith("capture is off") for each in told["findings"])

@@ -2,9 +2,6 @@
 
 Greetings and lists are answered at once, without a worker. Each tool call has a thread of its own, so that a slow one
 keeps nobody waiting; lines never mix. Nothing else is ever written to stdout.
-
-Two eras of the protocol are served, each message by itself: up to 2025-11-25 a client begins with `initialize`;
-from 2026-07-28 on every request carries its version and its client, and `server/discover` describes the server.
 """
 
 from __future__ import annotations
@@ -29,21 +26,14 @@ from foreword.worker.mcp_schema import BY_NAME, INSTRUCTIONS, SERVER, TOOLS, unk
 Message = Mapping[str, Any]
 Id = str | int
 
-GREETED = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")  # versions that begin with `initialize`
-STATELESS = "2026-07-28"  # the version that every request names itself
+# From 2026-07-28 on no client begins with `initialize`; those that we know try that version, and fall back to these.
+VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 PARSE_ERROR, INVALID_REQUEST, NO_METHOD, INVALID_PARAMS, INTERNAL = -32700, -32600, -32601, -32602, -32603
-UNSUPPORTED_VERSION = -32022
-VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
-CLIENT_KEY = "io.modelcontextprotocol/clientInfo"
-CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
-SERVER_KEY = "io.modelcontextprotocol/serverInfo"
 TOOL_USE_KEY = "claudecode/toolUseId"  # Claude Code's own id of a call, which its hooks carry too
 CODEX_KEY = "x-codex-turn-metadata"  # in every call of Codex; a thread of its own is a sub-agent's
-CAPABILITIES: Message = {"tools": {"listChanged": False}}
-FRESH_MS = 3_600_000  # the list of tools changes with an upgrade, and that is another process
 LISTED: dict[str, Message] = {
+    "ping": {},
     "tools/list": {"tools": list(TOOLS)},
-    "server/discover": {"supportedVersions": [STATELESS], "capabilities": CAPABILITIES, "instructions": INSTRUCTIONS},
     "prompts/list": {"prompts": []},
     "resources/list": {"resources": []},
     "resources/templates/list": {"resourceTemplates": []},
@@ -56,20 +46,13 @@ START_SECONDS = 6.0  # of these, for a worker to come
 CLOSED_SECONDS = ANSWER_SECONDS + 1  # that a running call has after the client has closed stdin
 
 
-class Peer(NamedTuple):
-    """The client: its version of the protocol, and what it calls itself."""
-
-    version: str = GREETED[-1]
-    client: Message = EMPTY
-
-
 class Call(NamedTuple):
     """A tool call: what the worker needs to run it, and what its answer needs to find its way back."""
 
     id: Id
     tool: str
     arguments: Message
-    peer: Peer
+    client: Message  # what the client calls itself
     tool_use: str = ""
     session: str = ""  # where the call itself names it
     inner: bool = False  # a sub-agent of that session calls
@@ -78,62 +61,55 @@ class Call(NamedTuple):
 # ---- the protocol
 
 
-def reply_to(message: Any, peer: Peer) -> tuple[Message | Call | None, Peer]:
+def reply_to(message: Any, client: Message) -> tuple[Message | Call | None, Message]:
     """Return the reply to a message, and the client as it is known from now on."""
     if not isinstance(message, dict):
-        return error(None, INVALID_REQUEST, "a message is a JSON object"), peer
+        return error(None, INVALID_REQUEST, "a message is a JSON object"), client
     if "method" not in message and ("result" in message or "error" in message):
-        return None, peer  # an answer to a request that we never sent
+        return None, client  # an answer to a request that we never sent
     id, method, params = message.get("id"), message.get("method"), message.get("params") or {}
     named = isinstance(id, (str, int)) and not isinstance(id, bool)
     if message.get("jsonrpc") != "2.0" or not isinstance(method, str) or ("id" in message and not named):
         problem = "a request needs jsonrpc 2.0, a method, and an id that is a text or a whole number"
-        return error(id if named else None, INVALID_REQUEST, problem), peer
+        return error(id if named else None, INVALID_REQUEST, problem), client
     if not isinstance(id, (str, int)):
-        return None, peer  # a notification
+        return None, client  # a notification
     if not isinstance(params, dict):
-        return error(id, INVALID_PARAMS, "params must be an object"), peer
+        return error(id, INVALID_PARAMS, "params must be an object"), client
     if method == "initialize":
         return _initialized(id, params)
-    meta = params["_meta"] if isinstance(params.get("_meta"), dict) else {}
-    speaker = peer
-    if VERSION_KEY in meta:  # of this request alone: another one carries its own
-        version = meta[VERSION_KEY]
-        if not isinstance(version, str) or not isinstance(meta.get(CAPABILITIES_KEY), dict):
-            problem = f"params._meta needs {VERSION_KEY} (a text) and {CAPABILITIES_KEY} (an object)"
-            return error(id, INVALID_PARAMS, problem), peer
-        if version != STATELESS:
-            about = {"supported": [STATELESS, *GREETED], "requested": version}
-            return error(id, UNSUPPORTED_VERSION, f"unsupported protocol version {version[:40]}", about), peer
-        speaker = Peer(version=version, client=_client(meta.get(CLIENT_KEY)))
     if method == "tools/call":
-        return _called(id, params, meta, speaker), peer
+        return _called(id, params, client), client
     if method in LISTED:
-        version = STATELESS if method == "server/discover" else speaker.version
-        return _result(id, LISTED[method], version=version, lasting=True), peer
-    if method == "ping":
-        return _result(id, {}, version=speaker.version), peer
-    return error(id, NO_METHOD, f"no method {method[:80]} here"), peer
+        return {"jsonrpc": "2.0", "id": id, "result": LISTED[method]}, client
+    return error(id, NO_METHOD, f"no method {method[:80]} here"), client
 
 
-def _initialized(id: Id, params: Message) -> tuple[Message, Peer]:
-    """Agree on a version that both know: the client's, else our newest of those with `initialize`."""
-    wanted = params.get("protocolVersion")
+def _initialized(id: Id, params: Message) -> tuple[Message, Message]:
+    """Agree on a version that both know: the client's, else our newest; keep the name of the client."""
+    wanted, info = params.get("protocolVersion"), params.get("clientInfo")
     if not isinstance(wanted, str):
-        return error(id, INVALID_PARAMS, "initialize needs a protocolVersion"), Peer()
-    peer = Peer(version=wanted if wanted in GREETED else GREETED[-1], client=_client(params.get("clientInfo")))
-    content = {"protocolVersion": peer.version, "capabilities": CAPABILITIES, "serverInfo": SERVER}
-    return _result(id, {**content, "instructions": INSTRUCTIONS}, version=peer.version), peer
+        return error(id, INVALID_PARAMS, "initialize needs a protocolVersion"), EMPTY
+    fields = info if isinstance(info, dict) else {}
+    client = {name: text_of(fields, name)[:80] for name in ("name", "version") if text_of(fields, name)}
+    content = {
+        "protocolVersion": wanted if wanted in VERSIONS else VERSIONS[-1],
+        "capabilities": {"tools": {"listChanged": False}},
+        "serverInfo": SERVER,
+        "instructions": INSTRUCTIONS,
+    }
+    return {"jsonrpc": "2.0", "id": id, "result": content}, client
 
 
-def _called(id: Id, params: Message, meta: Message, speaker: Peer) -> Message | Call:
-    name, arguments = params.get("name"), params.get("arguments") or {}
+def _called(id: Id, params: Message, client: Message) -> Message | Call:
+    name, arguments, meta = params.get("name"), params.get("arguments") or {}, params.get("_meta")
     if not isinstance(name, str) or not isinstance(arguments, dict):
         return error(id, INVALID_PARAMS, "tools/call needs the name of a tool, and arguments as an object")
+    meta = meta if isinstance(meta, dict) else {}
     codex = meta[CODEX_KEY] if isinstance(meta.get(CODEX_KEY), dict) else {}
     session = text_of(codex, "session_id")
     inner = text_of(codex, "thread_id") not in ("", session)
-    call = Call(id, name, arguments, speaker, tool_use=text_of(meta, TOOL_USE_KEY), session=session, inner=inner)
+    call = Call(id, name, arguments, client, tool_use=text_of(meta, TOOL_USE_KEY), session=session, inner=inner)
     return call if name in BY_NAME else result(call, unknown(name), failed=True)
 
 
@@ -143,25 +119,12 @@ def result(call: Call, text: str, *, failed: bool) -> Message:
     As text alone: Claude Code and Codex show their model structured content instead of the text, and so lose the frame
     that says what it is; Copilot shows both, at twice the price.
     """
-    return _result(call.id, {"content": [{"type": "text", "text": text}], "isError": failed}, version=call.peer.version)
+    content = {"content": [{"type": "text", "text": text}], "isError": failed}
+    return {"jsonrpc": "2.0", "id": call.id, "result": content}
 
 
-def error(id: Any, code: int, message: str, data: Message | None = None) -> Message:
-    about = {"code": code, "message": message, **({"data": data} if data else {})}
-    return {"jsonrpc": "2.0", "id": id, "error": about}
-
-
-def _result(id: Id, content: Message, *, version: str, lasting: bool = False) -> Message:
-    if version == STATELESS:
-        kept = {"ttlMs": FRESH_MS, "cacheScope": "private"} if lasting else {}
-        content = {"resultType": "complete", **content, **kept, "_meta": {SERVER_KEY: SERVER}}
-    return {"jsonrpc": "2.0", "id": id, "result": content}
-
-
-def _client(info: Any) -> Message:
-    """Return name and version of a client, and nothing else of what it sends."""
-    fields = info if isinstance(info, dict) else {}
-    return {name: text_of(fields, name)[:80] for name in ("name", "version") if text_of(fields, name)}
+def error(id: Any, code: int, message: str) -> Message:
+    return {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}
 
 
 # ---- the server
@@ -187,7 +150,7 @@ class Server:
 
     def __init__(self, out: int) -> None:
         self._out = out
-        self._peer = Peer()
+        self._client: Message = EMPTY
         self._writing = threading.Lock()
         self._slots = threading.Semaphore(AT_ONCE)
 
@@ -206,7 +169,7 @@ class Server:
         except BadPayload as exc:
             self._send(error(None, PARSE_ERROR, str(exc)))
             return
-        reply, self._peer = reply_to(message, self._peer)
+        reply, self._client = reply_to(message, self._client)
         if isinstance(reply, Call):
             self._slots.acquire()
             threading.Thread(target=self._run, args=(reply,), daemon=True).start()
@@ -295,12 +258,12 @@ def _caller(call: Call, home: Home) -> dict[str, Any]:
     """Return who calls, as far as that is known; of the environment only what names a session or a folder."""
     variables = [(agent, name) for agent in FILES for name in find(agent).session_variables]
     return {
-        "cwd": _folder(agent_of_client(call.peer.client.get("name", ""))),
+        "cwd": _folder(agent_of_client(call.client.get("name", ""))),
         "tool_use": call.tool_use,
         "session": call.session,
         "inner": call.inner,
         "sessions": [{"host": agent, "id": os.environ[name]} for agent, name in variables if os.environ.get(name)],
-        "client": dict(call.peer.client),
+        "client": dict(call.client),
         "hidden": _digests(home),
     }
 

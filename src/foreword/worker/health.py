@@ -8,7 +8,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from foreword import __version__
-from foreword.config import SETTINGS
 from foreword.errors import ForewordError
 from foreword.install.status import install_status
 from foreword.models import Project
@@ -107,11 +106,6 @@ def health_page(app: App) -> dict[str, Any]:
             "counts": worker["counts"],
             "counted": STORE,
         },
-        "settings": [
-            {"name": each.name, "value": value, "default": each.default, "from": app.services.loaded.origin[each.name]}
-            for each in SETTINGS
-            if (value := getattr(app.settings, each.name)) != each.default
-        ],
     }
 
 

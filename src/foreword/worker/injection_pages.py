@@ -1,4 +1,4 @@
-"""Tell what a session was given at each trigger and what came of it (Now), and what it would be given (Try it)."""
+"""Show what was injected into a session at each trigger (Now), and what would be injected (Try it)."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def live(app: App, *, session: str = "", limit: int = TEXTS) -> dict[str, Any]:
 
 
 def _totals(app: App, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a session was given in all and in its context window, and what switches injection off there."""
+    """Return what was injected into a session in all and in its context window, and what switches injection off."""
     injections = app.store.injections
     totals, use = injections.totals(about["id"]), injections.usage(session=about["id"])
     spent, allowed = injections.window_tokens(about["id"]), window_budget(app.settings.layout)
@@ -103,7 +103,7 @@ def _triggers(app: App, session: str, *, limit: int) -> list[dict[str, Any]]:
     for each in list_no_context(app, session_id=session, limit=limit)["no_context"]:
         nearest = {"memory": each["nearest"], **{name: each[name] for name in ("title", "score", "needed")}}
         rows.append({**each, "silent": True, "nearest": nearest if each["nearest"] else None, "items": []})
-    # A session start that was lost is given with the first prompt, and comes before the prompt's own context.
+    # A session start that was lost comes with the first prompt, before the prompt's own context.
     rows.sort(key=lambda each: (-each["at"], each["trigger"] == "session_start"))
     _add_prompts(rows, {event.key: event for event in app.store.events.prompts(session, limit=limit)})
     return rows
@@ -129,7 +129,7 @@ def _add_prompts(rows: list[dict[str, Any]], unanswered: dict[str, Event]) -> No
         row["prompt"] = action.text[:PROMPT] if action else ""  # empty where no person wrote it
 
 
-# ---- what would be given
+# ---- what would be injected
 
 
 def choices(app: App, *, project: str, session: str = "") -> dict[str, Any]:

@@ -134,16 +134,12 @@ class ProjectRegistry:
             self._unstored[key, root] = Project(key=key, name=project.name if key == project.key else "", root=root)
 
     def store_seen(self) -> None:
-        """Store which projects were seen."""
+        """Store which projects were seen; where that fails, they wait for the next time."""
         with self._storing:
-            seen, self._unstored = self._unstored, {}
-            try:
-                if seen:
-                    self._services.store.projects.see(list(seen.values()), at=self._services.now())
-            except StoreError:
-                for place in seen:  # it is stored when something happens there again
-                    self._seen.pop(place, None)
-                raise
+            if seen := dict(self._unstored):
+                self._services.store.projects.see(list(seen.values()), at=self._services.now())
+                for place in seen:
+                    self._unstored.pop(place, None)
 
 
 # ---- handlers

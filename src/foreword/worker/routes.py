@@ -51,7 +51,7 @@ Routes = Mapping[str, Mapping[str, Handler]]
 
 
 def serve(worker_lock: WorkerLock) -> bool:
-    """Serve until asked to leave, idle, or replaced; return whether a new build should take over."""
+    """Serve until somebody stops the worker, it is idle, or a new build should take over; return whether one should."""
     app = App(worker_lock.home)
     leaving = threading.Event()
     for name in (signal.SIGTERM, signal.SIGINT):

@@ -35,7 +35,7 @@ class Services:
     ) -> None:
         self.home = home
         self.now = now
-        self.last_request = time.monotonic()  # when somebody last asked the worker for something
+        self.last_request = time.monotonic()  # the time of the last request to the worker
         self.loaded = load(home, os.environ)
         self.synonyms: Mapping[str, Sequence[str]] = {}
         self._choose = choose  # the characters of new ids

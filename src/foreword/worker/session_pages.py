@@ -165,10 +165,10 @@ def story(app: App, id: str) -> dict[str, Any]:
     ]
     turns = {each.uid: each for each in memories if each.kind == "turn"}
     steps = [step for action in actions if (step := _step(action, session, turns))]
-    told = {step["turn"] for step in steps if "turn" in step}
+    prompted = {step["turn"] for step in steps if "turn" in step}
     steps += _edits(actions, _changes(app, session, memories))
     steps += _injections(app, session)
-    steps += [_kept(each, session) for each in memories if each.kind != "summary" and each.id not in told]
+    steps += [_kept(each, session) for each in memories if each.kind != "summary" and each.id not in prompted]
     steps.sort(key=lambda step: (step["at"], ORDER.get(step["what"], len(ORDER))))
     unread = max(0, session.events - len(events)) if len(events) == EVENTS else 0
     return {
