@@ -11,13 +11,11 @@ from typing import Any
 
 import pytest
 
-from foreword.layout import LAYOUT
 from foreword.models import Memory
 from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.store import Store
 from foreword.worker.client import Client
-from foreword.worker.injection_pages import LAYERS
 from tests.flow.conftest import HookRunner, wait_for
 from tests.flow.viewing import Page
 from tests.scratch import asking, fact
@@ -140,7 +138,7 @@ def test_a_session_is_told_with_everything_it_was_given_as_the_agent_saw_it(page
     assert (item["title"], item["kind"]) == (DECIDED, "decision")
     assert set(item["why"]) == FACTORS
     assert (item["used"], item["status"]) == (None, "active")
-    assert {each["why"] for each in start["skipped"]} <= {"nothing fits", "no room was left for it"}
+    assert {each["why"] for each in start["skipped"]} <= {"empty", "does not fit"}
     assert session["totals"]["tokens"] == start["tokens"] + prompt["tokens"]
     assert session["totals"]["unjudged"] == len(start["items"]) + 1
     spent = {each["trigger"]: (each["spent"], each["of"]) for each in session["window"]}
@@ -199,7 +197,3 @@ def test_what_is_used_is_told_with_how_it_was_known(page, host, project):
     (item,) = told["triggers"][0]["items"]
     assert (item["used"], item["how"]) == (True, "file")
     assert told["session"]["running"] is False
-
-
-def test_every_layer_of_every_recipe_has_words():
-    assert {layer.name for recipe in LAYOUT.values() for layer in recipe.layers} | {"hint"} == set(LAYERS)

@@ -25,28 +25,6 @@ NEAR = 5.0  # seconds between a prompt and what a plugin asks for it
 PROMPT = 20_000  # characters that are sent of a prompt; recall reads no more of one
 LEAST_BUDGET = 40  # tokens; the frame of a block and half a line: what it is to have too little
 TIMES = 4  # how far the budget slider goes, in multiples of the setting
-LAYERS = {
-    "standing": "where things stand",
-    "sessions": "recent sessions",
-    "failures": "what comes back",
-    "commands": "how things are run",
-    "rules": "rules",
-    "knowledge": "for the files in play",
-    "changes": "changed code",
-    "files": "files",
-    "notes": "notes on the prompt",
-    "index": "index of what fits",
-    "session": "what this session established",
-    "past": "relevant past work",
-    "answer": "what answers the question",
-    "hint": "hint",
-}
-SKIPPED = {
-    "empty": "nothing fits",
-    "does not fit": "no room was left for it",
-    "deadline": "there was no time left for it",
-    "off": "it is switched off",
-}
 
 
 def live(app: App, *, session: str = "", limit: int = TEXTS) -> dict[str, Any]:
@@ -92,11 +70,9 @@ def _triggers(app: App, session: str, *, limit: int) -> list[dict[str, Any]]:
         {
             **serialize.injection(each, text=True),
             "silent": False,
-            "layers": [{"name": LAYERS.get(name, name), "tokens": tokens} for name, tokens in each.layers.items()],
-            "skipped": [
-                {"name": LAYERS.get(name, name), "why": SKIPPED.get(why, why)} for name, why in each.skipped.items()
-            ],
-            "items": [_item({**vars(item)}, known.get(item.memory)) for item in each.items],
+            "layers": [{"name": name, "tokens": tokens} for name, tokens in each.layers.items()],
+            "skipped": [{"name": name, "why": why} for name, why in each.skipped.items()],
+            "items": [{**vars(item), **_memory(item.memory, known)} for item in each.items],
         }
         for each in injections
     ]
@@ -109,15 +85,15 @@ def _triggers(app: App, session: str, *, limit: int) -> list[dict[str, Any]]:
     return rows
 
 
-def _item(item: dict[str, Any], memory: Memory | None) -> dict[str, Any]:
-    """Return an item with the title, kind and status of its memory; a forgotten one has none."""
-    return {
-        **item,
-        "layer": LAYERS.get(item["layer"], item["layer"]),
-        "title": memory.title if memory else "",
-        "kind": memory.kind if memory else "",
-        "status": memory.status if memory else "forgotten",
-    }
+def _memory(id: str, known: Mapping[str, Memory]) -> dict[str, Any]:
+    """Return what an item shows of its memory; a forgotten one has no title."""
+    memory = known.get(id)
+    names = ("title", "kind", "status")
+    return (
+        {name: getattr(memory, name) for name in names}
+        if memory
+        else {**dict.fromkeys(names, ""), "status": "forgotten"}
+    )
 
 
 def _add_prompts(rows: list[dict[str, Any]], unanswered: dict[str, Event]) -> None:
@@ -132,26 +108,19 @@ def _add_prompts(rows: list[dict[str, Any]], unanswered: dict[str, Event]) -> No
 # ---- what would be injected
 
 
-def choices(app: App, *, project: str, session: str = "") -> dict[str, Any]:
-    """Return what can be chosen for a preview in a project: triggers with their budgets, and sessions.
-
-    The sessions are the last ones and *session*, however old, if it is one of the project's.
-    """
+def choices(app: App, *, project: str) -> dict[str, Any]:
+    """Return what can be chosen for a preview in a project: triggers with their budgets, and the last sessions."""
     found = _project(app, project)
-    sessions = {each.id: each for each in app.store.sessions.list(found.key, limit=SESSIONS)}
-    known = app.store.sessions.get(session) if session else None
-    if known and app.projects.key(known.project) == found.key:
-        sessions[known.id] = known
-    layouts = {name: app.settings.layout[name].budget for name in TRIGGERS}
+    budgets = {name: app.settings.layout[name].budget for name in TRIGGERS}
     return {
         "off": app.projects.policy(found).inject,
         "triggers": [
             {"name": name, "least": LEAST_BUDGET, "usual": usual, "most": min(MOST_TOKENS, max(1, usual) * TIMES)}
-            for name, usual in layouts.items()
+            for name, usual in budgets.items()
         ],
         "sessions": [
             {name: each[name] for name in ("id", "host", "last", "title")}
-            for each in describe_sessions(app, list(sessions.values()))
+            for each in describe_sessions(app, app.store.sessions.list(found.key, limit=SESSIONS))
         ],
     }
 
@@ -174,14 +143,14 @@ def preview(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
         "problems": list(got.problems),
         "layers": [_layer(each, got) for each in app.settings.layout[trigger.name].layers],
         "items": [
-            {**vars(each), **_memory(known[each.memory]), "line": next((x for x in lines if each.memory in x), "")}
+            {**vars(each), **_memory(each.memory, known), "line": next((x for x in lines if each.memory in x), "")}
             for each in items
             if each.memory in known
         ],
         "rejected": [
             {
                 **{"layer": each.layer, "score": each.ranked.score, "tokens": 0, "why": dict(each.ranked.why)},
-                **_memory(each.ranked.memory),
+                **{"memory": each.ranked.memory.id, "kind": each.ranked.memory.kind, "title": each.ranked.memory.title},
                 **{"line": each.line, "reason": each.reason, "says": each.text},
             }
             for each in got.rejected
@@ -190,20 +159,14 @@ def preview(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _layer(rule: LayerRule, got: Context | NoContext) -> dict[str, Any]:
-    skipped = got.skipped.get(rule.name, "")
     return {
         "name": rule.name,
         "cap": rule.cap,
         "limit": rule.limit,
         "spent": got.layers.get(rule.name, 0) if isinstance(got, Context) else 0,
         "least": got.needed if isinstance(got, NoContext) else 0.0,
-        "skipped": SKIPPED.get(skipped, skipped),
-        "heading": LAYERS.get(rule.name, rule.name).capitalize(),
+        "skipped": got.skipped.get(rule.name, ""),
     }
-
-
-def _memory(memory: Memory) -> dict[str, Any]:
-    return {"memory": memory.id, "title": memory.title, "kind": memory.kind}
 
 
 def _trigger(app: App, body: Mapping[str, Any]) -> Trigger:

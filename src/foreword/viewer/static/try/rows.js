@@ -52,7 +52,7 @@ export class Rows {
           ? make(
               "div",
               { class: "try-layer" },
-              make("h2", {}, layer.heading),
+              make("h2", {}, layer.name),
               make("p", { class: "figures" }, make("span", {}, had), make("span", {}, `at most ${layer.limit}`)),
             )
           : null,
