@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from foreword.config import load
-from foreword.errors import BadRequest, NotFound
+from foreword.errors import NotFound
 from foreword.paths import Home
 from foreword.worker.client import Client
 from tests.flow.conftest import CLEAN, HookRunner, end_worker, wait_for
@@ -94,11 +94,6 @@ def test_links_are_walked_both_ways(home: Home, worker: Client, project: str):
         f"  <- supersedes [decision] {third}  zebra three",
     }
     assert "give either the id" in run(home, project, "graph", fails=True)
-
-
-def test_one_project_does_not_supersede_what_holds_in_another(worker: Client, project: str, other: str):
-    with pytest.raises(BadRequest):
-        worker.post("/api/supersede", {"old": keep(worker, project, "a"), "new": keep(worker, other, "b")})
 
 
 # ---- what a project is

@@ -154,20 +154,10 @@ def test_an_undo_that_names_nothing_takes_nothing_back(page, add):
     assert page.get(f"/api/memories/{id}", full=1)["memory"]["title"] == "Use Valkey"
 
 
-def test_what_waits_is_counted_shown_and_decided(client, page, add, project):
-    key = client.get("/api/project", project_path=project)["key"]
+def test_what_waits_says_so(page, add):
     note = add("note", "slots are in UTC")
-    shown = page.get("/api/review", project=key, full=1)
-    assert (shown["waiting"], [each["id"] for each in shown["notes"]]) == (1, [note])
     assert page.get(f"/api/memories/{note}", full=1)["waits"] == "note"
-    assert page.get("/api/review", project="elsewhere", full=1)["waiting"] == 0
-    became = page.post("/api/review", {"do": "promote", "id": note, "as": "decision"})
-    assert became["memory"]["kind"] == "decision"
-    assert page.get("/api/review", project=key, full=1)["waiting"] == 0
-    page.post("/api/undo", {"entry": became["entry"]["number"]})
-    assert page.get("/api/review", project=key, full=1)["waiting"] == 1
-    page.post("/api/review", {"do": "discard", "id": note})
-    assert page.get("/api/review", project=key, full=1)["waiting"] == 0
+    assert note in [each["id"] for each in page.get("/api/review")["notes"]]
 
 
 def test_an_edit_of_what_somebody_changed_meanwhile_is_refused(client, page, add):

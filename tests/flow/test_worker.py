@@ -16,14 +16,34 @@ from pathlib import Path
 import pytest
 
 import foreword
-from foreword.errors import BadRequest, NotFound, WorkerError
+from foreword.errors import BadRequest, NotFound, StoreError, WorkerError
 from foreword.hook import build
 from foreword.models import KINDS
 from foreword.paths import Home
+from foreword.problems import noted
 from foreword.worker import lifecycle
 from foreword.worker.client import Client
+from foreword.worker.http import Request
+from foreword.worker.routes import respond
+from foreword.worker.services import Services
 from tests.flow.conftest import HookRunner, end_worker, wait_for
 from tests.scratch import asking, fact
+
+
+def test_a_worker_that_leaves_is_no_problem_to_report_and_a_locked_store_is(home: Home):
+    home.prepare()
+    services = Services(home)
+
+    def fails(_: Request) -> dict[str, int]:
+        raise StoreError("locked", hint="wait")
+
+    request, routes = Request("GET", "/api/health", {}, b""), {"/api/health": {"GET": fails}}
+    services.is_closed = True
+    assert respond(routes, request, services=services).status == 503
+    assert not noted(str(home.trouble))
+    services.is_closed = False
+    assert respond(routes, request, services=services).status == 503
+    assert [each.what for each in noted(str(home.trouble))] == ["locked; wait"]
 
 
 def test_socket_and_folders_are_private_whatever_the_umask(home: Home, start):

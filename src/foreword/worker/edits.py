@@ -161,7 +161,7 @@ def decide_review(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     decision, kind = str(body.get("do") or ""), serialize.text(body, "as")
     if decision not in DECISIONS:
         raise BadRequest(f"unknown answer {decision!r}", hint=f"one of {', '.join(DECISIONS)}")
-    if (kind or decision == "promote") and kind not in BECOMES:
+    if decision == "promote" and kind not in BECOMES:
         raise BadRequest(f"nothing becomes a {kind!r} in review", hint=f"one of {', '.join(BECOMES)}")
     memory = serialize.known(app.store, serialize.text(body, "id"))
     words: dict[str, Any] = {
@@ -174,7 +174,7 @@ def decide_review(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
             hint="proposals are accepted or refused, notes promoted or discarded; `foreword review` lists what waits",
         )
     if decision == "accept":
-        return _apply(app, _accept(app, memory, kind=kind or memory.kind, **words))
+        return _apply(app, _accept(app, memory, **words))
     if decision == "promote":
         new = replace(_made_from(memory, kind, now=app.now()), **words)
         return _apply(app, _made_instead(memory, new, "promote", f"a note became a {kind}"))

@@ -113,14 +113,13 @@ def search_memories(
     project_path: str,
     kinds: Sequence[str] = (),
     since: float = 0.0,
-    at: float = 0.0,
     limit: int = 0,
     compact: bool = False,
     explain: bool = False,
 ) -> dict[str, Any]:
     """Return what holds the words of *q* or is about the same code, best first; a search has no threshold."""
-    now, project = at or app.now(), app.projects.at(project_path)
-    found = app.context.search(q, project=project, kinds=kinds, since=since, at=at, limit=limit, now=now)
+    now, project = app.now(), app.projects.at(project_path)
+    found = app.context.search(q, project=project, kinds=kinds, since=since, limit=limit, now=now)
     results = [
         {
             **(serialize.compact(each, now) if compact else {**serialize.memory(each.memory), "score": each.score}),

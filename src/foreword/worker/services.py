@@ -40,6 +40,7 @@ class Services:
         self.synonyms: Mapping[str, Sequence[str]] = {}
         self._choose = choose  # the characters of new ids
         self._store = store
+        self.is_closed = False
         self._store_error = StoreError("the store is not open yet", hint="try again")
         self._seen = self._stamps()
         self._reported = {each.what for each in noted(str(home.trouble)) if each.at > now() - DAY}
@@ -110,6 +111,7 @@ class Services:
             return None
 
     def close(self) -> None:
+        self.is_closed = True
         if self._store is not None:
             self._store.close()
 
@@ -117,7 +119,7 @@ class Services:
     def report(self, where: str, what: str) -> None:
         """Write down a problem once, where `status` and `doctor` find it."""
         what = redact(what)
-        if what in self._reported:
+        if self.is_closed or what in self._reported:  # a request that finds the store closed asks the next worker
             return
         if note(str(self.home.trouble), Problem(at=self.now(), where=f"worker: {where}", what=what)):
             self._reported.add(what)
