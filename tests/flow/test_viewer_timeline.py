@@ -145,7 +145,8 @@ def test_a_story_tells_in_order_what_was_said_given_run_changed_and_decided(clie
     assert (failed["command"], failed["failed"], passed["failed"]) == ("pytest -q", True, False)
     assert "KeyError" in failed["output"]
     assert (failure["memory"]["open"], "mail.py" in failure["memory"]["fix"]) == (False, True)
-    assert edit["functions"][0] | {"signature": ""} == {
+    assert edit["files"] == ["mail.py"]
+    assert told["session"]["changed"][0] | {"signature": ""} == {
         "file": "mail.py", "function": "send_offer", "what": "NEW", "signature": ""
     }  # fmt: skip
     (given,) = (each for each in told["steps"] if each["what"] == "injected")

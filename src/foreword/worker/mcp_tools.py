@@ -88,7 +88,7 @@ def search(
 
 def get(app: App, caller: Caller, *, ids: Sequence[str]) -> str:
     """Return all of these memories, and record that they were fetched."""
-    known, missing = _found(ids, _visible(app, caller, ids))
+    known, missing = _found(app, caller, ids)
     app.store.memories.record_access(known, how="get", at=app.now(), session=caller.session)
     records = [_whole(app, caller, memory) for memory in known.values()]
     return "\n".join((_framed(f"{len(records)} of {_name(caller)}", records), *missing))
@@ -152,8 +152,7 @@ def revise(app: App, caller: Caller, *, id: str, **values: Any) -> str:
 
 def forget(app: App, caller: Caller, *, ids: Sequence[str], why: str) -> str:
     """Forget what agents, tools and imports wrote; what the user said is discarded, for the user to decide."""
-    own = [each for each in app.store.memories.get(_stripped(ids)) if each.scope == caller.project.scope]
-    known, missing = _found(ids, own)
+    known, missing = _found(app, caller, ids, scopes=(caller.project.scope,))
     users = [each for each in known.values() if each.trust == "user"]
     discarded = [
         MemoryChange("discard", redact(why), changed=((each, replace(each, status="discarded")),))
@@ -242,28 +241,25 @@ def _fitting(item: Any, rule: Mapping[str, Any]) -> tuple[Any, str]:
 # ---- what this project may see
 
 
-def _visible(app: App, caller: Caller, ids: Sequence[str]) -> tuple[Memory, ...]:
-    """Return the memories of these ids that this project may see."""
-    scopes = scopes_of(Trigger(name="question", project=caller.project))
-    return tuple(memory for memory in app.store.memories.get(_stripped(ids)) if memory.scope in scopes)
-
-
-def _one(app: App, caller: Caller, id: str) -> Memory:
-    known, _ = _found([id], _visible(app, caller, [id]))
-    return next(iter(known.values()))
-
-
-def _found(ids: Sequence[str], memories: Sequence[Memory]) -> tuple[dict[str, Memory], list[str]]:
-    """Return memories by id, and a line about the ids that are not known here; raise NotFound where none is."""
-    known = {memory.id: memory for memory in memories}
-    missing = ", ".join(render.neutral(id, width=64) for id in _stripped(ids) if id not in known)
+def _found(
+    app: App, caller: Caller, ids: Sequence[str], *, scopes: Sequence[str] = ()
+) -> tuple[dict[str, Memory], list[str]]:
+    """Return what this project may see of these memories, and a line about the others; raise NotFound for none."""
+    wanted = list(dict.fromkeys(id.strip() for id in ids))
+    scopes = scopes or _scopes(caller)
+    known = {memory.id: memory for memory in app.store.memories.get(wanted) if memory.scope in scopes}
+    missing = ", ".join(render.neutral(id, width=64) for id in wanted if id not in known)
     if not known:
         raise NotFound(f"no memory of this project has the id {missing[:200]}", hint=FIND_HINT)
     return known, [f"not found here: {missing}"] if missing else []
 
 
-def _stripped(ids: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(id.strip() for id in ids))
+def _one(app: App, caller: Caller, id: str) -> Memory:
+    return next(iter(_found(app, caller, [id])[0].values()))
+
+
+def _scopes(caller: Caller) -> tuple[str, ...]:
+    return scopes_of(Trigger(name="question", project=caller.project))
 
 
 # ---- writing
@@ -311,7 +307,8 @@ def _whole(app: App, caller: Caller, memory: Memory) -> str:
         rows.append(f"  | ({len(memory.body) - BODY} more characters; the user can run `foreword show`)")
     # Links are shown where this project may see both ends.
     links = app.store.memories.links(memory.id)
-    seen = {each.id for each in _visible(app, caller, [end for link in links for end in (link.source, link.target)])}
+    ends = app.store.memories.get([end for link in links for end in (link.source, link.target)])
+    seen = {each.id for each in ends if each.scope in _scopes(caller)}
     linked = [link for link in links if {link.source, link.target} <= seen]
     facts = {
         **_detail(memory),

@@ -5,7 +5,7 @@ A step is a prompt, an answer, a command, an edit, an injection, or a memory tha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from foreword.errors import BadRequest
@@ -166,7 +166,6 @@ def story(app: App, id: str) -> dict[str, Any]:
     turns = {each.uid: each for each in memories if each.kind == "turn"}
     steps = [step for action in actions if (step := _step(action, session, turns))]
     prompted = {step["turn"] for step in steps if "turn" in step}
-    steps += _edits(actions, _changes(app, session, memories))
     steps += _injections(app, session)
     steps += [_kept(each, session) for each in memories if each.kind != "summary" and each.id not in prompted]
     steps.sort(key=lambda step: (step["at"], ORDER.get(step["what"], len(ORDER))))
@@ -180,13 +179,15 @@ def story(app: App, id: str) -> dict[str, Any]:
 
 
 def _step(action: Action, session: Session, turns: Mapping[str, Memory]) -> Step | None:
-    """Return the step of an action: a prompt, an answer, a command; none for one that only reads, and for edits."""
+    """Return the step of an action: a prompt, an answer, an edit, a command; none for one that only reads."""
     step: Step = {"at": action.at, "what": action.kind}
     if action.kind in ("prompt", "answer"):
         turn = turns.get(f"trn:{session.project}:{session.id}:{action.id}")
         return {**step, **_short(action.text), **(_turn(turn) if turn else {})}
     if action.kind != "tool":
         return {**step, "source": action.source}
+    if action.act == "edit" and action.files and not action.failed:
+        return {**step, "what": "edit", "files": list(action.files)}
     command = command_of(action.command) if action.act == "run" else None
     if not command or not command.program or command.kind == "look":
         return None
@@ -217,18 +218,6 @@ def _turn(memory: Memory) -> dict[str, Any]:
     author, _, why = text(memory.detail, "author").partition(": ")
     outcome = text(memory.detail, "outcome") or next(iter(texts(memory.detail, "commits")), "")
     return {"turn": memory.id, "author": author, "author_why": why, "outcome": outcome.strip()[:TEXT]}
-
-
-def _edits(actions: Iterable[Action], changes: Iterable[Change]) -> Iterator[Step]:
-    """Return one step for each edit of a file, with the functions that last changed there."""
-    functions: dict[tuple[float, str], list[Change]] = {}
-    for each in changes:
-        functions.setdefault((each.at, each.file), []).append(each)
-    done = (action for action in actions if action.act == "edit" and not action.failed)
-    edited = [(action.at, file) for action in done for file in action.files]
-    for at, file in dict.fromkeys((*edited, *functions)):
-        found = sorted(functions.get((at, file), ()), key=lambda each: each.line)
-        yield {"at": at, "what": "edit", "file": file, "functions": [_change(each) for each in found]}
 
 
 def _injections(app: App, session: Session) -> list[Step]:

@@ -41,6 +41,7 @@ const KEPT = {
   project: "Project",
 };
 const ABOUT = [
+  ["Changed", "changed"],
   ["Learned", "learned"],
   ["Decided", "decisions"],
   ["Rules", "rules"],
@@ -241,7 +242,9 @@ function headOf(told) {
               make(
                 "ul",
                 {},
-                session[name].map((each) => make("li", {}, each.id ? memory(each.id, each.title) : each)),
+                name === "changed"
+                  ? changes(session.changed)
+                  : session[name].map((each) => make("li", {}, each.id ? memory(each.id, each.title) : each)),
               ),
             ),
           ]),
@@ -291,7 +294,7 @@ const TELL = {
     make(
       "ul",
       {},
-      told.functions.length ? changes(told.functions) : make("li", {}, make("code", { class: "dim" }, told.file)),
+      told.files.map((each) => make("li", {}, make("code", { class: "dim" }, each))),
     ),
   ],
   run: (told) => [told.failed ? "✗ Failed" : "Ran", told.failed ? "failed" : "", ran(told)],
