@@ -237,7 +237,6 @@ from foreword.store import forget as rows
 from foreword.store.maintenance import Maintenance
 from foreword.worker import forget
 from foreword.worker.app import App
-from foreword.worker.handlers import forget_memories
 home, id, step = Home(Path(sys.argv[1])), sys.argv[2], sys.argv[3]
 def killed(*_, **__):
     os._exit(9)
@@ -247,7 +246,7 @@ else:
     setattr({"rewrite": Maintenance, "forget": rows.Copy}.get(step, rows.Forgetter), step, killed)
 app = App(home)
 if id:
-    forget_memories(app, {"ids": [id]})
+    app.forgetting.forget({"ids": [id]}, who="user")
 time.sleep(30)
 """
 
