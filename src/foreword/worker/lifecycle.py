@@ -8,10 +8,10 @@ import signal
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from foreword.errors import ForewordError, WorkerError
+from foreword.errors import WorkerError
 from foreword.paths import Home, home, socket_problem, worker_command
 
 BACKLOG = 512  # hooks that may wait while the worker is still importing
@@ -142,14 +142,10 @@ def _listens(path: Path) -> bool:
 
 def stop(home: Home) -> bool:
     """Stop the worker, and return whether there was one."""
-    from foreword.worker.client import Client
-
     pid = pid_of(home)
     if not pid:
         return False
-    try:
-        Client(home, seconds=5).post("/api/stop", {})
-    except ForewordError:
+    with suppress(ProcessLookupError):  # it left by itself
         os.kill(pid, signal.SIGTERM)
     for _ in _tries():
         if pid_of(home) != pid:

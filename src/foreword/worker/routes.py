@@ -56,7 +56,7 @@ def serve(worker_lock: WorkerLock) -> bool:
     leaving = threading.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda *_: leaving.set())
-    server = Server(worker_lock.listener, handler(app, leave=leaving.set), threads=THREADS)
+    server = Server(worker_lock.listener, handler(app), threads=THREADS)
     log.info("worker %s serves %s", os.getpid(), worker_lock.home.socket)
     try:
         return _tick_until_left(app, worker_lock, leaving)
@@ -86,15 +86,11 @@ def _tick_until_left(app: App, worker_lock: WorkerLock, leaving: threading.Event
             return False
 
 
-def routes_of(app: App, *, leave: Callable[[], None]) -> Routes:
+def routes_of(app: App) -> Routes:
     """Return every route with its handler.
 
     A handler of GET gets the query's values as the parameters that it declares; one of POST gets the JSON body.
     """
-
-    def stop(_: Request) -> dict[str, Any]:
-        leave()
-        return {"leaving": True}
 
     def get(handle: Callable[..., Any]) -> Handler:
         return lambda request: handle(app, **_arguments(handle, request))
@@ -167,13 +163,12 @@ def routes_of(app: App, *, leave: Callable[[], None]) -> Routes:
         "/api/model": {"GET": lambda _: app.refine.status(), "POST": lambda _: app.refine.attempt()},
         "/api/hosts": {"GET": get(health.list_agents)},
         "/api/health": {"GET": full(get(health.health_page), get(health.health))},
-        "/api/stop": {"POST": stop},
     }
 
 
-def handler(app: App, *, leave: Callable[[], None]) -> Callable[[Request], Response]:
+def handler(app: App) -> Callable[[Request], Response]:
     """Return what answers any request on the socket."""
-    routes = routes_of(app, leave=leave)
+    routes = routes_of(app)
 
     def answer(request: Request) -> Response:
         if request.path not in UNCOUNTED:
