@@ -71,7 +71,7 @@ def test_a_trial_is_what_the_worker_would_say_and_what_just_missed_it(client, pa
     assert (tried["tokens"], tried["budget"], tried["trigger"]) == (printed["tokens"], 300, "prompt")
     assert tried["items"]
     assert tried["rejected"]
-    assert all(each["line"] for each in tried["items"])
+    assert all(each["line"] and "used" not in each for each in tried["items"])
     for each in (*tried["items"], *tried["rejected"]):
         assert set(each["why"]) == {"match", "recency", "importance", "reinforcement", "scope", "task"}
         assert each["title"].startswith("The checkout transport")

@@ -72,7 +72,7 @@ def _triggers(app: App, session: str, *, limit: int) -> list[dict[str, Any]]:
             "silent": False,
             "layers": [{"name": name, "tokens": tokens} for name, tokens in each.layers.items()],
             "skipped": [{"name": name, "why": why} for name, why in each.skipped.items()],
-            "items": [{**vars(item), **_memory(item.memory, known)} for item in each.items],
+            "items": [{**vars(item), **_memory(known.get(item.memory))} for item in each.items],
         }
         for each in injections
     ]
@@ -85,15 +85,11 @@ def _triggers(app: App, session: str, *, limit: int) -> list[dict[str, Any]]:
     return rows
 
 
-def _memory(id: str, known: Mapping[str, Memory]) -> dict[str, Any]:
+def _memory(memory: Memory | None) -> dict[str, Any]:
     """Return what an item shows of its memory; a forgotten one has no title."""
-    memory = known.get(id)
-    names = ("title", "kind", "status")
-    return (
-        {name: getattr(memory, name) for name in names}
-        if memory
-        else {**dict.fromkeys(names, ""), "status": "forgotten"}
-    )
+    if memory is None:
+        return {"title": "", "kind": "", "status": "forgotten"}
+    return {"title": memory.title, "kind": memory.kind, "status": memory.status}
 
 
 def _add_prompts(rows: list[dict[str, Any]], unanswered: dict[str, Event]) -> None:
@@ -143,19 +139,27 @@ def preview(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
         "problems": list(got.problems),
         "layers": [_layer(each, got) for each in app.settings.layout[trigger.name].layers],
         "items": [
-            {**vars(each), **_memory(each.memory, known), "line": next((x for x in lines if each.memory in x), "")}
+            _candidate(
+                known[each.memory],
+                **{"layer": each.layer, "score": each.score, "tokens": each.tokens, "why": dict(each.why)},
+                line=next((line for line in lines if each.memory in line), ""),
+            )
             for each in items
             if each.memory in known
         ],
         "rejected": [
-            {
+            _candidate(
+                each.ranked.memory,
                 **{"layer": each.layer, "score": each.ranked.score, "tokens": 0, "why": dict(each.ranked.why)},
-                **{"memory": each.ranked.memory.id, "kind": each.ranked.memory.kind, "title": each.ranked.memory.title},
                 **{"line": each.line, "reason": each.reason, "says": each.text},
-            }
+            )
             for each in got.rejected
         ],
     }
+
+
+def _candidate(memory: Memory, **about: Any) -> dict[str, Any]:
+    return {"memory": memory.id, "kind": memory.kind, "title": memory.title, **about}
 
 
 def _layer(rule: LayerRule, got: Context | NoContext) -> dict[str, Any]:
