@@ -6,7 +6,6 @@ import json
 import logging
 import math
 import os
-import signal
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -50,12 +49,9 @@ Handler = Callable[[Request], Any]
 Routes = Mapping[str, Mapping[str, Handler]]
 
 
-def serve(worker_lock: WorkerLock) -> bool:
-    """Serve until somebody stops the worker, it is idle, or a new build should take over; return whether one should."""
+def serve(worker_lock: WorkerLock, leaving: threading.Event) -> bool:
+    """Serve until the worker is *leaving*, idle, or a new build should take over; return whether one should."""
     app = App(worker_lock.home)
-    leaving = threading.Event()
-    for name in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(name, lambda *_: leaving.set())
     server = Server(worker_lock.listener, handler(app), threads=THREADS)
     log.info("worker %s serves %s", os.getpid(), worker_lock.home.socket)
     try:
