@@ -213,7 +213,6 @@ def test_what_is_imported_does_not_go_by_age(month):
                 Memory("note", f"{created}", status="stale", **about),
             ],
             changes=[Change("here", "old.py", f"f{created}", "NEW", at=created)],
-            at=at(29),
         )
     gone = pruned(month, now=at(29))
     assert (gone["observations"], gone["inactive"], gone["functions"]) == (38, 19, 19)

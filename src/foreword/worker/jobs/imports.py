@@ -22,7 +22,7 @@ from foreword.policy import chosen, off
 from foreword.redact.files import denied
 from foreword.worker.jobs import Job, JobRunner, Leaving
 from foreword.worker.projects import ProjectRegistry
-from foreword.worker.requests import ImportRequest
+from foreword.worker.serialize import ImportRequest
 from foreword.worker.services import Services
 
 log = logging.getLogger("foreword")
