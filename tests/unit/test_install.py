@@ -20,11 +20,10 @@ import pytest
 from foreword.agents.setup import AgentResidue, Block, Entry, OwnedFile, Setup
 from foreword.cli.install import diff
 from foreword.errors import BadConfig, ForewordError
-from foreword.install import files, jsonc, manifest, toml_block
-from foreword.install.apply import apply, undo
-from foreword.install.detect import install_target, version_of
-from foreword.install.plan import Plan, PlannedFile, plan
+from foreword.install import jsonc, manifest, toml_block
+from foreword.install.plan import Plan, PlannedFile, apply, plan, undo
 from foreword.install.plan import undo_plan as planned_undo
+from foreword.install.status import install_target, version_of
 from foreword.paths import Home
 from tests.tables import table
 
@@ -463,8 +462,8 @@ def test_what_is_recorded_is_private_and_a_crash_leaves_nothing(tmp_path_factory
     # What a crash left beside a file is taken away.
     machine = Machine(tmp_path_factory.mktemp("m"))
     machine.have_all()
-    files.write(machine.settings, SETTINGS.encode())
-    left = machine.settings.with_name(f".settings.json{files.UNFINISHED}")
+    manifest.write(machine.settings, SETTINGS.encode())
+    left = machine.settings.with_name(".settings.json.foreword-new")
     left.write_text("half")
     machine.install()
     assert not left.exists()

@@ -13,10 +13,8 @@ import pytest
 
 from foreword.agents.setup import AgentResidue, Block, Entry, OwnedFile, Setup
 from foreword.cli import doctor
-from foreword.install.apply import apply
-from foreword.install.detect import setup_of
-from foreword.install.plan import plan
-from foreword.install.status import InstallStatus, check
+from foreword.install.plan import apply, plan
+from foreword.install.status import InstallStatus, check, setup_of
 from foreword.paths import Home
 from foreword.problems import NOTE, OK, WRONG, Finding
 from tests.tables import table

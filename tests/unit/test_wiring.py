@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from foreword.agents import FILES, codex, find
 from foreword.agents.setup import AgentResidue, Block, Change, Entry, InstallTarget, OwnedFile, Setup, json_string
 from foreword.config import load
-from foreword.install.detect import install_target
+from foreword.install.status import install_target
 from tests.tables import table
 
 USER = Path("/home/ada")

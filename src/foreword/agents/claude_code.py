@@ -13,7 +13,7 @@ from foreword.models import TOOL_BEGIN, Cap
 
 
 def parse(payload: Mapping[str, Any]) -> HookInput:
-    return parse_claude_shape(payload, id_fields=("tool_use_id", "prompt_id"))
+    return parse_claude_shape(payload, id="tool_use_id prompt_id")
 
 
 def tool_use(payload: Mapping[str, Any]) -> dict[str, Any]:

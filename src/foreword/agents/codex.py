@@ -15,7 +15,7 @@ BYTES_A_TOKEN = 4  # by Codex's own estimate: 10,000 bytes of any script arrive 
 
 
 def parse(payload: Mapping[str, Any]) -> HookInput:
-    return parse_claude_shape(payload, id_fields=("tool_use_id", "turn_id"))
+    return parse_claude_shape(payload, id="tool_use_id turn_id")
 
 
 def tool_use(payload: Mapping[str, Any]) -> dict[str, Any]:
