@@ -78,9 +78,9 @@ def _named(name: str, project: Project, choices: Mapping[str, Any]) -> str:
 HINTS = {
     "capture": "foreword config set capture on",
     "inject": "foreword config set inject on",
-    "off_projects": "foreword project on; where a folder is named: foreword config get off_projects",
-    "read_only_projects": "foreword project on; where a folder is named: foreword config get read_only_projects",
-    "silent_projects": "foreword project on; where a folder is named: foreword config get silent_projects",
+    "off_projects": "foreword project on; where a folder is named: foreword config unset off_projects",
+    "read_only_projects": "foreword project on; where a folder is named: foreword config unset read_only_projects",
+    "silent_projects": "foreword project on; where a folder is named: foreword config unset silent_projects",
     FILE: f"the repository asks for it: remove {FILE} from its root, if it is yours to remove",
 }
 

@@ -9,8 +9,8 @@ import typer
 
 from foreword.cli import output
 from foreword.cli.connection import connect, refuse_agents, this_home
-from foreword.cli.options import Json, did_you_mean
-from foreword.errors import BadConfig, ModelError
+from foreword.cli.options import Json
+from foreword.errors import ModelError
 
 if TYPE_CHECKING:
     from foreword.config import Loaded
@@ -38,7 +38,7 @@ def config(context: typer.Context, json: Json = False) -> None:
     if context.invoked_subcommand is not None:
         return
     loaded, file = _load(), this_home().config
-    settings = [each for each in _settings(loaded) if each["what"]]
+    settings = _settings(loaded)
     if json:
         output.write_json({"file": str(file), "settings": settings, "problems": list(loaded.problems)})
     else:
@@ -46,13 +46,6 @@ def config(context: typer.Context, json: Json = False) -> None:
         output.table(rows, headings=("setting", "value", "from", "what it does"))
         output.remark(f"file: {file}")
     output.warn(loaded.problems)
-
-
-@app.command("get")
-def get_setting(name: Name, json: Json = False) -> None:
-    """Print the value of one setting."""
-    setting = _find(_load(), name)
-    output.write_json(setting) if json else output.write(_text(setting["value"]))
 
 
 @app.command("set")
@@ -64,12 +57,10 @@ def change_setting(
     from foreword.config import change
 
     refuse_agents()
-    _find(_load(), name)
     change(this_home(), name, value)
     loaded = _reload()
-    setting = _find(loaded, name)
-    output.write(f"{name} = {_text(setting['value'])}")
-    if setting["from"] == "environment":
+    output.write(f"{name} = {_text(getattr(loaded.settings, name, value))}")
+    if loaded.origin[name.partition(".")[0]] == "environment":
         output.warn([f"FOREWORD_{name.upper()} in the environment overrides the file"])
     output.warn(loaded.problems)
 
@@ -80,7 +71,6 @@ def remove_setting(name: Name) -> None:
     from foreword.config import unset
 
     refuse_agents()
-    _find(_load(), name)
     removed = unset(this_home(), name)
     _reload()
     output.write(f"{name} {'is no longer' if removed else 'was not'} in the file")
@@ -147,36 +137,21 @@ def _reload() -> Loaded:
 
 
 def _settings(loaded: Loaded) -> list[dict[str, Any]]:
-    """Return every setting; the numbers of single layers have no description and are not listed."""
+    """Return every setting, and the budgets of the layout without the numbers of its single layers."""
     from foreword.config import SETTINGS
     from foreword.layout import window_budget
 
-    rows: list[tuple[str, object, str]] = [
-        (each.name, getattr(loaded.settings, each.name), f"{each.what}{f' ({each.unit})' if each.unit else ''}")
-        for each in SETTINGS
-    ]
-    for name, tokens in window_budget(loaded.settings.layout).items():
-        rows.append((f"layout.window.{name}", tokens, "Maximum of all of them in one context window. (tokens)"))
-    for trigger, layout in loaded.settings.layout.items():
-        about = f"Maximum of a {trigger}; docs/settings.md has its layers. (tokens)"
-        rows.append((f"layout.{trigger}.budget", layout.budget, about))
-        for rule in layout.layers:
-            numbers = {"cap": rule.cap, "limit": rule.limit, **rule.groups}
-            rows += [(f"layout.{trigger}.{rule.name}.{name}", number, "") for name, number in numbers.items()]
+    settings, layout = loaded.settings, loaded.settings.layout
+    units = {each.name: f" ({each.unit})" if each.unit else "" for each in SETTINGS}
+    rows = [(each.name, getattr(settings, each.name), each.what + units[each.name]) for each in SETTINGS]
+    window = "Maximum of all of them in one context window. (tokens)"
+    rows += [(f"layout.window.{name}", tokens, window) for name, tokens in window_budget(layout).items()]
+    layers = "Maximum of a {}; docs/settings.md has its layers. (tokens)"
+    rows += [(f"layout.{name}.budget", each.budget, layers.format(name)) for name, each in layout.items()]
     return [
         {"name": name, "value": value, "from": loaded.origin[name.partition(".")[0]], "what": what}
         for name, value, what in rows
     ]
-
-
-def _find(loaded: Loaded, name: str) -> dict[str, Any]:
-    """Return one setting; an unknown name is a BadConfig with the nearest names."""
-    settings = {each["name"]: each for each in _settings(loaded)}
-    if name not in settings:
-        names = [each for each, setting in settings.items() if setting["what"] or name.count(".") > 1]
-        hint = did_you_mean(name, names, otherwise="`foreword config` lists the settings")
-        raise BadConfig(f"{name!r} is not a setting", hint=hint)
-    return settings[name]
 
 
 def _text(value: object) -> str:

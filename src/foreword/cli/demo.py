@@ -56,18 +56,17 @@ def demo() -> None:
       foreword demo
     """
     with _scratch_home() as home:
-        project = _made_up_project(home)
-        client = connect(home)
-        memories = load_story(project, now=time.time())
-        rows = [
-            {**vars(each), "detail": dict(each.detail), "scope": "project", "project_path": project.root}
-            for each in memories
-        ]
-        client.post("/api/memories", {"memories": rows})
+        client, root = connect(home), home.root / "rooms"
+        memories = load_story(Project("dir:rooms", "rooms", str(root)), now=time.time())
+        for file in ("pyproject.toml", *(file for each in memories for file in each.files)):  # that the story names
+            (root / file).parent.mkdir(parents=True, exist_ok=True)
+            (root / file).touch()
+        rows = [{**vars(each), "scope": "project", "project": "", "project_path": str(root)} for each in memories]
+        client.post("/api/memories", {"memories": [{**row, "detail": dict(row["detail"])} for row in rows]})
         output.write(f"Remembered {len(memories)} memories of a made-up project that rents out rehearsal rooms.")
         for heading, event, payload in STEPS:
             output.write(f"\n== {heading}", style=output.CYAN)
-            _run_hook(home, client, event, {"cwd": project.root, **payload})
+            _run_hook(home, client, event, {"cwd": str(root), **payload})
     output.write("\n== What to do next", style=output.CYAN)
     output.write(NEXT_STEPS)
 
@@ -84,19 +83,6 @@ def load_story(project: Project, *, now: float) -> list[Memory]:
         source = "user" if row["trust"] == "user" else "story"
         memories.append(Memory(**fields, source=source, created=at, confirmed=at))
     return memories
-
-
-def _made_up_project(home: Home) -> Project:
-    """Create the folder of the made-up project, with the files that its story names."""
-    from foreword.projects import resolve
-
-    root = home.root / "rooms"
-    for row in json.loads(STORY.read_text(encoding="utf-8")):
-        for file in row.get("files", ()):
-            (root / file).parent.mkdir(parents=True, exist_ok=True)
-            (root / file).touch()
-    (root / "pyproject.toml").touch()
-    return resolve(str(root))
 
 
 @contextmanager

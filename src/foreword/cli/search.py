@@ -207,11 +207,9 @@ def sessions(
     elif not found:
         output.remark("no sessions here yet")
     else:
-        lines = [
-            [each["id"][:8], output.age(each["last"]), each["host"], str(each["events"]), each["title"] or "(untitled)"]
-            for each in found
-        ]
-        output.table(lines, headings=("session", "last", "agent", "events", "title"))
+        for each in found:
+            about = f"{output.age(each['last'])}, {each['host']}, {output.plural(each['events'], 'events')}"
+            output.write(f"{each['id'][:8]}  {each['title'] or '(untitled)'}  ({about})")
 
 
 def graph(
@@ -291,45 +289,44 @@ def _print_no_context(row: dict[str, Any]) -> None:
     nearest = f"{row['nearest']}  {row['title'] or '(removed)'}" if row["nearest"] else ""
     if nearest and row["why"] == "below":
         nearest += f", scored {row['score']:.3f}, needed {row['needed']:.3f}"
-    output.fields([("nearest", nearest), ("id", row["id"]), *_circumstances(row)])
+    _print_circumstances(row, ("nearest", nearest), ("id", row["id"]))
     _print_rejected(row)
     output.write("")
 
 
-def _circumstances(row: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the fields that an injection and a time without one have in common."""
-    source = f" ({row['source']})" if row["source"] else ""
-    return [
-        ("trigger", f"{row['trigger']}{source}"),
+def _print_injection(row: dict[str, Any]) -> None:
+    layers, skipped = _layers(row)
+    _print_circumstances(
+        row,
+        ("injection", row["id"]),
+        ("cost", f"{row['tokens']} of {row['budget']} tokens, {row['build_ms']:.1f} ms"),
+        ("searched for", ", ".join(row["terms"])),
+        ("files", ", ".join(row["files"])),
+        ("layers", layers),
+        ("skipped", skipped),
+    )
+    output.write_raw(f"\n{row['text']}\n")
+    for item in row["items"]:
+        output.write(f"{item['memory']}  {item['layer']}, {item['tokens']} tokens  {item['title'] or '(removed)'}")
+        _print_score_and_usage(item)
+    _print_rejected(row)
+
+
+def _print_circumstances(row: dict[str, Any], *more: tuple[str, str]) -> None:
+    """Print the fields that an injection and a time without one have in common, and *more*."""
+    common = [
+        ("trigger", f"{row['trigger']} ({row['source']})" if row["source"] else row["trigger"]),
         ("when", output.time_and_age(row["at"])),
         ("agent", f"{row['host']}{', answered by the hook itself: no worker ran' if row['away'] else ''}"),
         ("session", row["session"]),
+        ("project", row["project"]),
     ]
+    output.fields([*common, *more])
 
 
 def _print_rejected(row: dict[str, Any]) -> None:
     for each in row.get("rejected", ()):
         output.write(f"left out: {output.memory_line({**each, 'id': each['memory']})}\n  {each['why']}")
-
-
-def _print_injection(injection: dict[str, Any]) -> None:
-    layers, skipped = _layers(injection)
-    fields = [
-        ("injection", injection["id"]),
-        *_circumstances(injection),
-        ("project", injection["project"]),
-        ("cost", f"{injection['tokens']} of {injection['budget']} tokens, {injection['build_ms']:.1f} ms"),
-        ("searched for", ", ".join(injection["terms"])),
-        ("files", ", ".join(injection["files"])),
-        ("layers", layers),
-        ("skipped", skipped),
-    ]
-    output.fields(fields)
-    output.write_raw(f"\n{injection['text']}\n")
-    for item in injection["items"]:
-        output.write(f"{item['memory']}  {item['layer']}, {item['tokens']} tokens  {item['title'] or '(removed)'}")
-        _print_score_and_usage(item)
-    _print_rejected(injection)
 
 
 def _print_shown(answer: dict[str, Any]) -> None:
@@ -356,34 +353,26 @@ def _print_score_and_usage(item: dict[str, Any]) -> None:
 
 
 def _print_story(story: dict[str, Any]) -> None:
-    session, memories = story["session"], story["memories"]
-    summary = next((each for each in memories if each["kind"] == "summary"), {"body": ""})
-    lasted = output.duration(session["last"] - session["started"])
-    blocks, tokens = len(story["injections"]), sum(each["tokens"] for each in story["injections"])
+    """Print a session: its outcome, what is open, its memories with their substance, its changes, what it was given."""
+    session = story["session"]
+    tokens, lasted = sum(each["tokens"] for each in story["injections"]), session["last"] - session["started"]
     reasons = Counter(each["says"] or each["why"] for each in story["no_context"])
-    kinds: dict[str, list[str]] = {}
-    for each in memories:
-        if each["kind"] != "summary":
-            worked = each["here"]["fix"] if each.get("here") else ""
-            more = worked or each["detail"].get("outcome") or each["detail"].get("why") or ""
-            kinds.setdefault(each["kind"], []).append("\n  → ".join(filter(None, (_titled(each), str(more)))))
-    changes = [
-        f"{each['file']}:{each['line']}  {each['signature'] or each['function']}  [{each['what']}]"
-        for each in story["changes"]
-    ]
     fields = [
         ("session", session["id"]),
         ("agent", session["host"]),
-        ("when", f"{output.local_time(session['started'])}, {lasted} ({output.age(session['last'])})"),
+        ("when", f"{output.time_and_age(session['started'])}, for {output.duration(lasted)}"),
         ("title", session["title"]),
-        ("outcome", summary["body"]),
         ("still open", "\n".join(story["open"])),
-        *((kind, "\n".join(lines)) for kind, lines in kinds.items()),
-        ("code", "\n".join(changes)),
-        ("was given", f"{output.plural(blocks, 'blocks')}, {tokens} tokens" if blocks else ""),
+        ("was given", f"{output.plural(len(story['injections']), 'blocks')}, {tokens} tokens"),
         ("was given nothing", "\n".join(f"{times} × {why}" for why, times in reasons.most_common())),
     ]
     output.fields(fields)
+    for each in sorted(story["memories"], key=lambda memory: memory["kind"] != "summary"):
+        detail, worked = each["detail"], (each.get("here") or {}).get("fix")
+        more = worked or detail.get("outcome") or detail.get("why") or (each["kind"] == "summary" and each["body"])
+        output.write(f"[{each['kind']}] {_titled(each)}" + (f"\n  → {more}" if more else ""))
+    for each in story["changes"]:
+        output.write(f"{each['file']}:{each['line']}  {each['signature'] or each['function']}  [{each['what']}]")
 
 
 def _print_calls(name: str, path: str, *, json: bool) -> None:
