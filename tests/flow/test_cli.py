@@ -22,7 +22,6 @@ from foreword import models
 from foreword.cli import memories
 from foreword.cli.main import app
 from foreword.config import SETTINGS
-from foreword.paths import Home
 from foreword.problems import Problem, note
 from foreword.worker import lifecycle
 from foreword.worker.client import Client

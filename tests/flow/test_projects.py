@@ -127,7 +127,7 @@ def test_a_project_shows_where_it_was_seen_and_what_it_holds(home: Home, worker:
 
 
 def test_a_project_is_switched_off_and_on_with_its_aliases(home: Home, worker: Client, project: str, other: str):
-    run(home, project, "project", "alias", other)
+    run(home, project, "project", "merge", other, "--yes")
     keep(worker, project, "zebra", kind="preference")
     assert "off" in run(home, project, "project", "off")
     assert set(load(home, {}).settings.off_projects) == {f"dir:{project}", f"dir:{other}"}
@@ -143,7 +143,7 @@ def test_an_alias_is_this_project_for_whoever_reads_or_writes(
     home: Home, worker: Client, project: str, other: str, host: HookRunner
 ):
     ours = keep(worker, project, "zebra of ours", kind="preference")
-    run(home, project, "project", "alias", other)
+    run(home, project, "project", "merge", other, "--yes")
     theirs = keep(worker, other, "zebra of theirs", kind="preference")
     for folder in (project, other):
         assert all(rule in context_of(worker, folder) for rule in ("zebra of ours", "zebra of theirs"))
@@ -156,16 +156,11 @@ def test_an_alias_is_this_project_for_whoever_reads_or_writes(
     assert "zebra of ours" in host.context("SessionStart", start)
 
 
-def test_an_alias_ends_and_never_chains(home: Home, worker: Client, project: str, other: str, tmp_path: Path):
+def test_an_alias_never_chains(home: Home, worker: Client, project: str, other: str, tmp_path: Path):
     third = a_project(tmp_path / "third")
-    run(home, project, "project", "alias", other)
-    assert "counts as" in run(home, third, "project", "alias", other, fails=True)
-    assert "this project already" in run(home, project, "project", "alias", other, fails=True)
-    assert "has aliases of its own" in run(home, third, "project", "alias", project, fails=True)
-    run(home, project, "project", "alias", other, "--off")
-    keep(worker, other, "zebra alone")
-    assert worker.get("/api/search", q="zebra", project_path=project)["results"] == []
-    assert "merge" in run(home, project, "project", "alias", other, fails=True)
+    run(home, project, "project", "merge", other, "--yes")
+    assert "counts as" in run(home, third, "project", "merge", other, "--yes", fails=True)
+    assert "this project already" in run(home, project, "project", "merge", other, "--yes", fails=True)
 
 
 def test_what_hooks_spooled_under_the_old_key_lands_in_the_project_it_counts_as(

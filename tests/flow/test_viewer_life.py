@@ -14,8 +14,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from foreword.cli.worker import show
 
+from foreword.cli.worker import show
 from foreword.paths import Home
 from foreword.worker import lifecycle
 from foreword.worker.client import Client

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -119,13 +119,16 @@ def import_(
       foreword import jsonl ~/rooms.jsonl --as ~/src/rooms-again
     """
     from foreword.capture.parse import project_at
-    from foreword.importers.base import find
+    from foreword.config import load
+    from foreword.importers.base import find, refuse_where_off
+    from foreword.policy import chosen
 
     refuse_agents()
     path = folder(into or project)
     options = {"file": folder(file) if file else "", "all": everything, "as": bool(into)}
     options = {name: value for name, value in options.items() if value}
     importer, target = find(source, options), project_at(path)  # report wrong usage before a worker is started
+    refuse_where_off(target, choices=chosen(load(this_home(), os.environ).settings), environ=os.environ)
     if not file and importer.offer(target, environ=os.environ) is None:
         output.remark(f"{source} has nothing for {target.name}")
     _import([source], target, path=path, options=options, json=json)
@@ -136,7 +139,6 @@ def export(
     *,
     project: Project = "",
     everything: Annotated[bool, typer.Option("--all", help="All projects and universal memories.")] = False,
-    events: Annotated[bool, typer.Option("--events", help="Also raw hook events: large, rarely needed.")] = False,
     json: Json = False,
 ) -> None:
     """Write memories and sessions to a file, as JSON lines.
@@ -147,7 +149,7 @@ def export(
     \b
     Examples:
       foreword export rooms.jsonl
-      foreword export --all --events everything.jsonl
+      foreword export --all everything.jsonl
       foreword export - | gzip > rooms.jsonl.gz
     """
     if everything and project:
@@ -156,14 +158,14 @@ def export(
     client = connect(seconds=LONG)
     path = "" if file == "-" else os.path.realpath(folder(file))
     if not path:
-        counts = _write_export(sys.stdout.buffer, client, where, events=events)
+        counts = _write_export(sys.stdout.buffer, client, where)
     elif os.path.isdir(path) or not os.path.isdir(os.path.dirname(path)):
         raise BadRequest(f"cannot write {path}", hint="give the path of a file in a folder that exists")
     else:
         handle, temporary = tempfile.mkstemp(prefix=".foreword-export-", dir=os.path.dirname(path))  # mode 0600
         try:
             with open(handle, "wb") as out:
-                counts = _write_export(out, client, where, events=events)
+                counts = _write_export(out, client, where)
                 out.flush()
                 os.fsync(out.fileno())
             os.replace(temporary, path)
@@ -239,37 +241,28 @@ def _listed(counts: Mapping[str, int]) -> str:
     return ", ".join(output.plural(count, plurals.get(name, f"{name}s")) for name, count in largest if count)
 
 
-def _write_export(out: IO[bytes], client: Client, where: dict[str, Any], *, events: bool) -> dict[str, int]:
-    """Write the header and every row, and return how many there are of each part."""
+def _write_export(out: IO[bytes], client: Client, where: dict[str, Any]) -> dict[str, int]:
+    """Write the header and every row after those it refers to; return how many there are of each part."""
     sessions = client.get("/api/export", part="session", **where)
     project = "" if "all" in where else sessions["project"]
     header = {"format": "foreword export", "version": 1, "foreword": __version__, "at": time.time(), "project": project}
-    counts = dict.fromkeys(("memory", "link", "change", "session", "event"), 0)
     out.write(jsonlib.dumps(header).encode() + b"\n")
-    for part, row in _rows(client, where, sessions, events=events):
-        line = jsonlib.dumps({part: row}, ensure_ascii=False, separators=(",", ":"))
-        out.write(line.encode("utf-8", "replace") + b"\n")
-        counts[part] += 1
-    return counts
-
-
-def _rows(
-    client: Client, where: dict[str, Any], sessions: dict[str, Any], *, events: bool
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield every row after those it refers to."""
+    counts = dict.fromkeys(("memory", "link", "change", "session"), 0)
     projects = {sessions["project"], *(session["project"] for session in sessions["rows"])}
-    for session in sessions["rows"]:
-        for row in _pages(client, "event", {**where, "of": session["id"]}) if events else ():
-            yield "event", row
-        yield "session", session
-    for row in _pages(client, "memory", where):
-        projects.add(row["project"])
-        yield "memory", row
-    for project in sorted(filter(None, projects)):
-        for row in _pages(client, "change", {**where, "of": project}):
-            yield "change", row
-    for row in _pages(client, "link", where):
-        yield "link", row
+
+    def write(part: str, rows: Iterable[dict[str, Any]]) -> None:
+        for row in rows:
+            line = jsonlib.dumps({part: row}, ensure_ascii=False, separators=(",", ":"))
+            out.write(line.encode("utf-8", "replace") + b"\n")
+            counts[part] += 1
+            projects.add(row.get("project", ""))
+
+    write("session", sessions["rows"])
+    write("memory", _pages(client, "memory", where))
+    for key in sorted(filter(None, projects)):
+        write("change", _pages(client, "change", {**where, "of": key}))
+    write("link", _pages(client, "link", where))
+    return counts
 
 
 def _pages(client: Client, part: str, where: dict[str, Any]) -> Iterator[dict[str, Any]]:
