@@ -27,7 +27,7 @@ from foreword.problems import LATELY, NOTE, OK, WRONG, Finding, Group, grouped, 
 from foreword.units import sized
 
 if TYPE_CHECKING:
-    from foreword.config import Settings
+    from foreword.config import Loaded, Settings
     from foreword.install.status import InstallStatus
     from foreword.paths import Home
 
@@ -111,11 +111,11 @@ def doctor(json: Json = False) -> None:
 
 def check_all(home: Home, environ: Mapping[str, str]) -> Iterator[Finding]:
     """Run every check, in the order in which they depend on each other."""
-    from foreword.config import load, load_synonyms
+    from foreword.config import load
+    from foreword.install.status import install_status
     from foreword.paths import socket_problem
 
-    loaded = load(home, environ)
-    settings, found = loaded.settings, check_home(home)
+    loaded, found, seen = load(home, environ), check_home(home), {}
     yield found
     free = shutil.disk_usage(next(each for each in (home.root, *home.root.parents) if each.exists())).free
     full = free < MIN_DISK
@@ -124,23 +124,15 @@ def check_all(home: Home, environ: Mapping[str, str]) -> Iterator[Finding]:
         yield Finding("socket", WRONG, problem, "set FOREWORD_HOME to a short path in a folder of your own")
     else:
         yield Finding("socket", OK, "its path is short enough and safe")
-    for path, problems in ((home.config, loaded.problems), (home.synonyms, load_synonyms(home)[1])):
-        if not problems:
-            yield Finding(path.name, OK, "valid" if os.path.lexists(path) else "none: the defaults apply")
-        for problem in problems:
-            yield Finding(path.name, WRONG, problem, "correct it; until then the default applies")
-    if environ.get("FOREWORD_OFF", "") not in ("", "0"):
-        yield Finding("switches", NOTE, "FOREWORD_OFF is set: nothing is captured or injected", "unset FOREWORD_OFF")
-    if not settings.capture:
-        yield Finding("switches", NOTE, "capture is off: sessions are not stored", "foreword config set capture on")
-    if not settings.inject:
-        yield Finding("switches", NOTE, "inject is off: agents are given nothing", "foreword config set inject on")
-    for says, way_out in _switched_off_here(settings):
-        yield Finding("switches", NOTE, says, way_out)
+    yield from _check_settings(home, loaded, environ)
     if found.state == OK:
-        yield from _check_worker(home)
-        yield _check_hook(home, settings)
-    yield from check_agents(home, environ, capture=settings.capture)
+        health, findings = _check_worker(home)
+        yield from findings
+        seen = {each["host"]: each for each in health.get("hosts", ())}
+        yield _check_hook(home, loaded.settings)
+    for agent, installed in install_status(home, environ).items():
+        if agent in seen or installed.files or shutil.which(installed.setup.binary, path=environ.get("PATH")):
+            yield from agent_findings(agent, installed, seen.get(agent, {}), capture=loaded.settings.capture)
 
 
 def check_home(home: Home) -> Finding:
@@ -170,6 +162,25 @@ def check_home(home: Home) -> Finding:
     return Finding("home", OK, f"{root}, accessible to you alone")
 
 
+def _check_settings(home: Home, loaded: Loaded, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Report wrong settings, and what is switched off, because it explains why nothing happens."""
+    from foreword.config import load_synonyms
+
+    for path, problems in ((home.config, loaded.problems), (home.synonyms, load_synonyms(home)[1])):
+        if not problems:
+            yield Finding(path.name, OK, "valid" if os.path.lexists(path) else "none: the defaults apply")
+        for problem in problems:
+            yield Finding(path.name, WRONG, problem, "correct it; until then the default applies")
+    if environ.get("FOREWORD_OFF", "") not in ("", "0"):
+        yield Finding("switches", NOTE, "FOREWORD_OFF is set: nothing is captured or injected", "unset FOREWORD_OFF")
+    if not loaded.settings.capture:
+        yield Finding("switches", NOTE, "capture is off: sessions are not stored", "foreword config set capture on")
+    if not loaded.settings.inject:
+        yield Finding("switches", NOTE, "inject is off: agents are given nothing", "foreword config set inject on")
+    for says, way_out in _switched_off_here(loaded.settings):
+        yield Finding("switches", NOTE, says, way_out)
+
+
 def _switched_off_here(settings: Settings) -> list[tuple[str, str]]:
     """Return what is switched off in the current folder's project, each with how to change it."""
     from foreword.capture.parse import project_at
@@ -181,8 +192,8 @@ def _switched_off_here(settings: Settings) -> list[tuple[str, str]]:
     return []
 
 
-def _check_worker(home: Home) -> Iterator[Finding]:
-    """Check that the worker starts and answers; then the database, spool and model, as the worker sees them."""
+def _check_worker(home: Home) -> tuple[dict[str, Any], list[Finding]]:
+    """Return the worker's health page, empty where it does not answer, and what it says of itself and its database."""
     from foreword.worker.client import Client
     from foreword.worker.lifecycle import pid_of, start
 
@@ -195,17 +206,17 @@ def _check_worker(home: Home) -> Iterator[Finding]:
         if pid and pid_of(home) == pid:
             says = f"process {pid} runs and does not answer: {exc}"
             way_out = f"run `foreword worker stop`; if it does not stop: kill -9 {pid} (nothing is lost)"
-        yield Finding("database" if isinstance(exc, StoreError) else "worker", WRONG, says, way_out)
-        return
+        return {}, [Finding("database" if isinstance(exc, StoreError) else "worker", WRONG, says, way_out)]
     worker, counts = health["worker"], health["store"]["counts"]
     up = output.duration(worker["uptime_s"]) if pid else "just started"
-    yield Finding("worker", OK, f"process {worker['pid']}, version {worker['version']}, up: {up}")
+    found = [Finding("worker", OK, f"process {worker['pid']}, version {worker['version']}, up: {up}")]
     if counts:
-        yield Finding("database", OK, f"{home.database}, {output.plural(counts.get('memories', 0), 'memories')}")
+        found.append(Finding("database", OK, f"{home.database}, {output.plural(counts['memories'], 'memories')}"))
     for each in health["findings"]:
         if each["check"] in ("store", "spool", "model"):
             way_out = each["way_out"] or "run `foreword index`; the memories themselves are safe"
-            yield Finding(each["check"], each["state"], each["says"], way_out)
+            found.append(Finding(each["check"], each["state"], each["says"], way_out))
+    return health, found
 
 
 def _check_hook(home: Home, settings: Settings) -> Finding:
@@ -228,40 +239,19 @@ def _check_hook(home: Home, settings: Settings) -> Finding:
     return Finding("hook", WRONG, f"{home.hook} is of another version, or of other settings", restart)
 
 
-def check_agents(home: Home, environ: Mapping[str, str], *, capture: bool = True) -> Iterator[Finding]:
-    """Check every agent that is on this machine or was seen."""
-    from foreword.install.status import install_status
-    from foreword.worker.client import Client
-
-    seen: dict[str, Any] | None = None
-    with suppress(ForewordError, OSError):
-        seen = Client(home, seconds=ANSWER_SECONDS).get("/api/hosts")["hosts"]
-    absent = []
-    for agent, installed in install_status(home, environ).items():
-        program = shutil.which(installed.setup.binary, path=environ.get("PATH"))
-        about = (seen or {}).get(agent, {})
-        if program or about or installed.files or installed.setup.folder.is_dir():
-            known = agent_line(about) if seen is not None else "last event unknown without a worker"
-            yield from agent_findings(agent, installed, about, line=known, capture=capture and seen is not None)
-        else:
-            absent.append(agent)
-    if absent:
-        yield Finding("other agents", OK, f"not found here: {', '.join(absent)}")
-
-
 def agent_findings(
-    agent: str, installed: InstallStatus, seen: Mapping[str, Any], *, line: str, capture: bool = True
+    agent: str, installed: InstallStatus, seen: Mapping[str, Any], *, capture: bool = True
 ) -> Iterator[Finding]:
     """Report on one agent: first what is wrong, then its state in a line."""
+    event, line = seen.get("last_event"), agent_line(seen)
     if not installed.files:
-        event = seen.get("last_event")
         if event and time.time() - event["at"] < LATELY:
             yield Finding(agent, OK, f"connected by hand, or before `foreword uninstall`; {line}")
         else:
             yield Finding(agent, NOTE, "not connected: nothing is captured", f"run `foreword install {agent}`")
         return
     yield from installed.findings
-    if capture and (at := _silent_since(installed, seen)):
+    if capture and seen and (at := _silent_since(installed, seen)):
         says = f"its newest transcript is of {output.age(at)}, long after its last event: its hooks may not run"
         way_out = f"run `foreword install {agent}`, and restart it; if capture was off meanwhile, ignore this"
         yield Finding(agent, NOTE, says, way_out)
@@ -273,7 +263,7 @@ def agent_line(seen: Mapping[str, Any]) -> str:
     """Return an agent's last event, last injection and number of sessions in a line."""
     event, injection = seen.get("last_event"), seen.get("last_injection")
     if not event:
-        return "no event yet"
+        return "no event yet" if seen else "last event unknown without a worker"
     last = "no injection yet"
     if injection:
         last = f"last injection {output.age(injection['at'])} ({injection['trigger']}, {injection['tokens']} tokens)"
