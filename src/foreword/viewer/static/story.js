@@ -1,9 +1,9 @@
 // One session -> its whole story: what it was about, and every step of it in order of time.
 
-import { get } from "./ask.js";
+import { get } from "./api.js";
 import { fill, make } from "./dom.js";
 import {
-  anew,
+  redraw,
   chip,
   clock,
   coded,
@@ -12,7 +12,7 @@ import {
   memory,
   triggerIn,
   number,
-  standing,
+  sessionState,
   tokens,
   walkable,
   when,
@@ -52,7 +52,7 @@ const AUTHORS = {
   machine: "written by a program",
 };
 
-export async function tell(root, page, id) {
+export async function showStory(root, page, id) {
   const back = () => (history.state?.from === "timeline" ? history.back() : page.go("/timeline"));
   const up = (event) => {
     event.preventDefault();
@@ -104,7 +104,7 @@ export async function tell(root, page, id) {
 
   function draw(told) {
     const said = JSON.stringify([told.session, told.about, told.handoff, told.injected, told.left_out]);
-    if (drawn !== said) anew(head, () => fill(head, headOf(told)));
+    if (drawn !== said) redraw(head, () => fill(head, headOf(told)));
     drawn = said;
     list.put(told.steps);
   }
@@ -146,7 +146,7 @@ function changed({ function: name, what, signature }) {
   );
 }
 
-export const unsaid = ({ running }) => (running ? "Nothing has been said yet" : "Nothing was said");
+export const untitled = ({ running }) => (running ? "Nothing has been said yet" : "Nothing was said");
 
 // How often a session saw a failure, where that is more than once.
 export const times = ({ times: count }) =>
@@ -217,7 +217,7 @@ class Steps {
 function carry(before, after) {
   after.classList.toggle("chosen", before.classList.contains("chosen"));
   for (const { name, value } of after.attributes) before.setAttribute(name, value);
-  if (!anew(before, () => before.replaceChildren(...after.childNodes))) before.focus({ preventScroll: true });
+  if (!redraw(before, () => before.replaceChildren(...after.childNodes))) before.focus({ preventScroll: true });
 }
 
 function headOf(told) {
@@ -228,11 +228,11 @@ function headOf(told) {
   );
   const minutes = Math.max(1, Math.round((session.last - session.started) / 60));
   return [
-    make("h1", {}, session.title || unsaid(session)),
+    make("h1", {}, session.title || untitled(session)),
     make(
       "p",
       { class: "figures" },
-      standing(session.running, session.ended),
+      sessionState(session.running, session.ended),
       make("span", {}, `${day(session.started)}, ${clock(session.started)}`),
       make("span", {}, minutes < 90 ? `${minutes} min` : `${Math.round(minutes / 60)} h`),
       make("a", { href: `/timeline?project=${encodeURIComponent(session.project)}` }, session.project_name),

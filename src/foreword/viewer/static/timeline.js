@@ -1,9 +1,9 @@
 // The page "Timeline": sessions day by day, each with what came of it; one of them opened is its story.
 
-import { get } from "./ask.js";
+import { get } from "./api.js";
 import { fill, make } from "./dom.js";
 import {
-  anew,
+  redraw,
   clock,
   coded,
   day,
@@ -13,11 +13,11 @@ import {
   number,
   projects,
   reorder,
-  standing,
+  sessionState,
   trouble,
   walkable,
 } from "./parts.js";
-import { changes, fate, tell, times, unsaid } from "./story.js";
+import { changes, fate, showStory, times, untitled } from "./story.js";
 
 export const title = "Timeline";
 
@@ -27,7 +27,7 @@ const LATEST = 60; // that are looked at again when something was committed: who
 const REST = 1_000; // milliseconds between two looks at what has changed
 
 export async function show(root, page) {
-  if (page.path[1]) return tell(root, page, page.path[1]);
+  if (page.path[1]) return showStory(root, page, page.path[1]);
   const project = page.query.get("project") ?? "";
   const before = (page.back && history.state?.place) || {}; // where it was left, by whatever way
   const place = { ...before };
@@ -189,7 +189,7 @@ class Rows {
     const told = JSON.stringify(session);
     const known = this.nodes.get(session.id) ?? { node: rowOf(session) };
     const draw = () => fill(known.node, content(session, this.open));
-    if (known.told !== told && !anew(known.node, draw)) known.node.focus({ preventScroll: true });
+    if (known.told !== told && !redraw(known.node, draw)) known.node.focus({ preventScroll: true });
     this.nodes.set(session.id, { node: known.node, told });
   }
 
@@ -229,7 +229,7 @@ function content(session, open) {
   const link = make(
     "a",
     { href: `/timeline/${encodeURIComponent(session.id)}`, on: { click: followed } },
-    session.title || unsaid(session),
+    session.title || untitled(session),
   );
   function followed(event) {
     if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
@@ -239,7 +239,7 @@ function content(session, open) {
   const figures = [span(session), session.project_name, session.host].map((each) => make("span", {}, each));
   return [
     make("h3", {}, link),
-    make("p", { class: "figures" }, standing(session.running, session.ended), figures, injected(session)),
+    make("p", { class: "figures" }, sessionState(session.running, session.ended), figures, injected(session)),
     session.summary ? make("p", {}, session.summary) : null,
     session.work ? make("p", { class: "dim" }, session.work) : null,
     lines(session),

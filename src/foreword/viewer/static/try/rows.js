@@ -1,7 +1,7 @@
 // What is answered -> a row for each memory, which stays itself while it crosses the line.
 
 import { fill, make } from "../dom.js";
-import { anew, item, many, number, reorder, SCORED, tokens } from "../parts.js";
+import { redraw, item, many, number, reorder, SCORED, tokens } from "../parts.js";
 
 const NO_ROOM = ["room", "cap", "group", "limit", "off", "host"];
 
@@ -103,7 +103,7 @@ export class Rows {
 }
 
 // A link that somebody stands on is still stood on when its row is drawn anew: ages, and so scores, change all the time.
-const kept = (node, draw) => anew(node, draw) || node.focus({ preventScroll: true });
+const kept = (node, draw) => redraw(node, draw) || node.focus({ preventScroll: true });
 
 function drawn(entry, is) {
   const says =

@@ -1,4 +1,4 @@
-// Numbers as people read them, and a table that scrolls by itself.
+// Format numbers as people read them, and make a table that scrolls by itself.
 
 import { make } from "./dom.js";
 
@@ -9,9 +9,7 @@ const UNITS = [
   [1, "bytes"],
 ];
 
-export const formats = {
-  ms: { told: (n) => `${n.toFixed(n < 10 ? 1 : 0)} ms` },
-};
+export const milliseconds = (n) => `${n.toFixed(n < 10 ? 1 : 0)} ms`;
 
 export function sized(n) {
   const [unit, name] = UNITS.find(([each]) => n >= each) ?? [1, "bytes"];
