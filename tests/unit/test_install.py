@@ -384,8 +384,8 @@ def test_a_file_that_cannot_be_read_is_told_and_nothing_is_written(machine: Mach
 @table(
     ("text", "told"),
     [
-        ('[mcp_servers.foreword]\ncommand = "mine"\n', r"a table \[mcp_servers.foreword\] of your own"),
-        ('mcp_servers = { foreword = { command = "x" } }\n', "of your own"),
+        ('[mcp_servers.foreword]\ncommand = "mine"\n', "do not fit behind"),
+        ('mcp_servers = { foreword = { command = "x" } }\n', "do not fit behind"),
         ('mcp_servers = { mine = { command = "x" } }\n', "do not fit behind"),
         ("a = \n", "no TOML"),
     ],

@@ -105,6 +105,7 @@ def import_(
     project: Project = "",
     everything: Annotated[bool, typer.Option("--all", help="jsonl: every project of the file.")] = False,
     into: Annotated[str, typer.Option("--as", metavar="PATH", help="jsonl: into the project of this folder.")] = "",
+    project_name: Annotated[str, typer.Option(metavar="NAME", help="claude-mem: its name of this project.")] = "",
     json: Json = False,
 ) -> None:
     """Import from git, files, past sessions, other tools, exports.
@@ -125,7 +126,7 @@ def import_(
 
     refuse_agents()
     path = folder(into or project)
-    options = {"file": folder(file) if file else "", "all": everything, "as": bool(into)}
+    options = {"file": file and folder(file), "all": everything, "as": bool(into), "project_name": project_name}
     options = {name: value for name, value in options.items() if value}
     importer, target = find(source, options), project_at(path)  # report wrong usage before a worker is started
     refuse_where_off(target, choices=chosen(load(this_home(), os.environ).settings), environ=os.environ)

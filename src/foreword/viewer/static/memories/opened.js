@@ -114,8 +114,6 @@ export function opened(here) {
           " move, ",
           make("kbd", {}, "Enter"),
           " opens, ",
-          make("kbd", {}, "x"),
-          " selects, ",
           make("kbd", {}, "?"),
           " lists all keys",
         ),
