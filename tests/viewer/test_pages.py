@@ -29,8 +29,8 @@ def press(page: Any, *keys: str) -> None:
 
 def tell(viewer: Viewer, session: str, prompt: str) -> None:
     """Tell a prompt of a session in the shop, as an agent's hook does."""
-    told = {"session_id": session, "cwd": viewer.projects["shop"], "prompt": prompt, "prompt_id": prompt}
-    hooked(viewer.client, HookCall("claude-code", "UserPromptSubmit", time.time(), json.dumps(told).encode()))
+    answer = {"session_id": session, "cwd": viewer.projects["shop"], "prompt": prompt, "prompt_id": prompt}
+    hooked(viewer.client, HookCall("claude-code", "UserPromptSubmit", time.time(), json.dumps(answer).encode()))
 
 
 # -- Now -------------------------------------------------------------------------------------------------------------
@@ -76,11 +76,11 @@ def test_a_prompt_without_an_answer_is_told_as_silence_with_what_came_nearest(fr
     }.items():
         assert asks(fresh, prompt) == ""
         page.locator(CARDS, has_text=prompt).get_by_text(words).wait_for()  # at first it is being looked for
-    told = fresh.client.get("/api/no-context", session_id=fresh.sessions["live"], limit=1)["no_context"][0]
+    answer = fresh.client.get("/api/no-context", session_id=fresh.sessions["live"], limit=1)["no_context"][0]
     card = page.locator(CARDS, has_text=near)
-    assert [each["title"] in card.text_content() for each in told["rejected"]] == [True] * len(told["rejected"])
-    assert told["rejected"]
-    assert told["rejected"][0]["why"] in card.text_content()
+    assert [each["title"] in card.text_content() for each in answer["rejected"]] == [True] * len(answer["rejected"])
+    assert answer["rejected"]
+    assert answer["rejected"][0]["why"] in card.text_content()
 
 
 # Each factor of a page: its figure, and how far its bar reaches from the middle, to the left below 0.
@@ -95,8 +95,8 @@ def test_before_anything_happened_pages_say_what_to_do_first_and_go_on_by_themse
     for count, place in enumerate(("north", "south"), 1):
         root = Path(viewer.projects["new"], place, "shop")
         root.mkdir(parents=True)
-        told = {"kind": "decision", "title": f"Herons go {place}", "project_path": str(root)}
-        viewer.client.post("/api/memories", told)
+        answer = {"kind": "decision", "title": f"Herons go {place}", "project_path": str(root)}
+        viewer.client.post("/api/memories", answer)
         until(page, f"document.querySelector('#project')?.options.length === {count}")
     assert sorted(page.locator("#project option").all_text_contents()) == ["shop (north/shop)", "shop (south/shop)"]
     page.locator("#project").select_option(label="shop (south/shop)")
@@ -150,8 +150,8 @@ def test_keys_walk_the_sessions_and_a_session_that_goes_on_takes_no_place_or_foc
 def test_a_session_was_given_as_much_on_every_page(page, viewer):
     live = viewer.sessions["live"]
     visit(page, f"{viewer.origin}/now/{live}")
-    names, told = (page.locator(f".totals {each}").all_text_contents() for each in ("dt", "dd"))
-    figures = dict(zip(names, told, strict=True))
+    names, answer = (page.locator(f".totals {each}").all_text_contents() for each in ("dt", "dd"))
+    figures = dict(zip(names, answer, strict=True))
     memories = int(figures["different memories"])
     assert int(figures["items given"]) == sum(int(figures[name]) for name in ("used", "not used", "not judged yet"))
     visit(page, f"{viewer.origin}/timeline/{live}")
@@ -227,7 +227,7 @@ def test_keys_change_the_budget_walk_the_items_and_open_one(shop):
     assert shop.locator(".try-text .pointed").get_attribute("data-memory") == id
     press(shop, "p")
     assert shop.evaluate("document.activeElement.id") == "prompt"
-    with shop.expect_request(lambda asked: asked.method == "POST" and asked.url.endswith("/api/preview")):
+    with shop.expect_request(lambda response: response.method == "POST" and response.url.endswith("/api/preview")):
         shop.keyboard.press("Control+Enter")
     still(shop)
     press(shop, "Escape", "j", "o")
@@ -255,7 +255,7 @@ def test_a_broken_store_is_told_with_the_way_out(fresh_page, fresh, watch):
 
 
 @pytest.mark.parametrize(
-    ("path", "asked", "shown"),
+    ("path", "response", "shown"),
     [
         ("/timeline", "**/api/timeline*", ".session"),
         ("/timeline/{live}", "**/api/sessions/*", ".step"),
@@ -268,10 +268,10 @@ def test_a_broken_store_is_told_with_the_way_out(fresh_page, fresh, watch):
         ("/timeline", "**/static/timeline.js", ".session"),
     ],
 )
-def test_what_got_no_answer_once_is_asked_for_again_by_itself(page, viewer, watch, path, asked, shown):
+def test_what_got_no_answer_once_is_asked_for_again_by_itself(page, viewer, watch, path, response, shown):
     watch.expects("ERR_FAILED")
     lost: list[str] = []
-    page.route(asked, lambda request: (lost.append(request.request.url), request.abort()), times=1)
+    page.route(response, lambda request: (lost.append(request.request.url), request.abort()), times=1)
     page.goto(viewer.origin + path.format(live=viewer.sessions["live"], pinned=viewer.ids["pinned"]))
     page.locator(shown).first.wait_for(state="attached")
     until(page, "!document.querySelector('.trouble')")

@@ -54,10 +54,7 @@ def setup(target: InstallTarget) -> Setup:
         binary="gemini",
         folder=folder,
         changes=(
-            *(
-                Entry(settings, ("hooks", event), _hook(target, event=event), append=True)
-                for event in ("SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "SessionEnd")
-            ),
+            *(Entry(settings, ("hooks", event), _hook(target, event), append=True) for event in ADAPTER.events),
             Entry(settings, ("mcpServers", "foreword"), {"command": str(target.mcp), "args": []}),
         ),
         switches=tuple(
@@ -67,7 +64,7 @@ def setup(target: InstallTarget) -> Setup:
     )
 
 
-def _hook(target: InstallTarget, *, event: str) -> dict[str, Any]:
+def _hook(target: InstallTarget, event: str) -> dict[str, Any]:
     run = {"name": "foreword", "type": "command", "command": target.command("gemini", event), "timeout": 5000}
     return {"matcher": "*", "hooks": [run]}
 

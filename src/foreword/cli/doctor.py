@@ -1,6 +1,6 @@
 """`status` and `doctor`: what is stored and what happened last; and whether everything works, with the way out.
 
-No check raises, and none repairs anything; but a worker that does not run is started, to see whether it can.
+No check raises. The home is closed to others, and a worker that does not run is started, to see whether it can.
 """
 
 from __future__ import annotations
@@ -9,12 +9,10 @@ import json as jsonlib
 import os
 import select
 import shutil
-import stat
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -136,29 +134,17 @@ def check_all(home: Home, environ: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def check_home(home: Home) -> Finding:
-    """Check that the home exists, is ours, closed to others and writable."""
-    root, elsewhere = home.root, "set FOREWORD_HOME to another folder"
-    chmod = f"chmod 700 {quote(str(root))}"
-    try:
-        found = root.stat()
-    except FileNotFoundError:
-        if os.access(root.parent, os.W_OK | os.X_OK):
-            return Finding("home", NOTE, f"{root} is not there yet", "the first memory or hook creates it")
+    """Check that the home is ours, closed to others and writable; one that is missing is not created."""
+    root = home.root
+    if not os.path.lexists(root) and os.access(root.parent, os.W_OK | os.X_OK):
+        return Finding("home", NOTE, f"{root} is not there yet", "the first memory or hook creates it")
+    if not os.path.lexists(root):
         says = f"{root} cannot be created: {root.parent} does not exist or is not writable"
-        return Finding("home", WRONG, says, elsewhere)
-    except OSError as exc:
-        return Finding("home", WRONG, f"{root}: {exc.strerror}", elsewhere)
-    for is_wrong, says, way_out in (
-        (not stat.S_ISDIR(found.st_mode), "is not a folder", f"move it away, or {elsewhere}"),
-        (found.st_uid != os.geteuid(), "belongs to another user", elsewhere),
-        (found.st_mode & 0o077, "is open to other users", chmod),
-        (not os.access(root, os.R_OK | os.W_OK | os.X_OK), "is not writable", f"{chmod}; or {elsewhere}"),
-    ):
-        if is_wrong:
-            return Finding("home", WRONG, f"{root} {says}", way_out)
-    for path in (home.database, home.config, home.hook):
-        if path.exists() and path.stat().st_mode & 0o022:
-            return Finding("home", WRONG, f"{path} is writable by other users", f"chmod 600 {quote(str(path))}")
+        return Finding("home", WRONG, says, "set FOREWORD_HOME to another folder")
+    try:
+        home.prepare()
+    except ForewordError as exc:
+        return Finding("home", WRONG, str(exc), exc.hint)
     return Finding("home", OK, f"{root}, accessible to you alone")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -25,7 +24,6 @@ from foreword.paths import Home, expand
 from foreword.problems import WRONG, Finding
 
 VERSION_SECONDS = 10.0  # a client that unpacks itself at its first start may need some
-UP = 4  # folders between a program and the package.json of its npm package
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*(?:-[0-9A-Za-z.]+)?")
 
 
@@ -59,7 +57,7 @@ def detect(
 ) -> list[Found]:
     """Return these agents with what install writes for each; with *plugin* None, as it was installed before.
 
-    One is started only where its version is in no file; where it is gone, the version seen at the last install counts.
+    Each is started for its version; where it is gone, the version seen at the last install counts.
     """
     found = []
     for name in names:
@@ -85,20 +83,10 @@ def install_target(home: Home, environ: Mapping[str, str]) -> InstallTarget:
 
 
 def version_of(binary: str, *, environ: Mapping[str, str]) -> str:
-    """Return the version of a program: from its npm package, from its path, else from `--version`."""
-    real = Path(os.path.realpath(binary))
-    for folder in list(real.parents)[:UP]:
-        try:
-            package = json.loads((folder / "package.json").read_text(encoding="utf-8"))
-            programs = package.get("bin", {})
-            if isinstance(programs, str) or Path(binary).name in programs:
-                return str(package["version"])
-        except (OSError, ValueError, KeyError, AttributeError, TypeError):
-            continue
-    for part in (real.name, real.parent.name, real.parent.parent.name):  # installers that keep several name them so
-        if found := _VERSION.fullmatch(part.removeprefix("v")):
-            return found[0]
-    # In a home that is gone afterwards: some agents write settings as soon as they start. And without the user's keys.
+    """Return the version that a program prints; empty where it prints none.
+
+    In a home that is gone afterwards: some agents write settings as soon as they start. And without the user's keys.
+    """
     with tempfile.TemporaryDirectory(prefix="foreword-") as scratch:
         clean = {"PATH": environ.get("PATH", os.defpath), "HOME": scratch, "LANG": "C.UTF-8", "NO_COLOR": "1"}
         try:
