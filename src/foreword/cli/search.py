@@ -368,8 +368,9 @@ def _print_story(story: dict[str, Any]) -> None:
     ]
     output.fields(fields)
     for each in sorted(story["memories"], key=lambda memory: memory["kind"] != "summary"):
-        detail, worked = each["detail"], (each.get("here") or {}).get("fix")
-        more = worked or detail.get("outcome") or detail.get("why") or (each["kind"] == "summary" and each["body"])
+        detail = {**each["detail"], **(each.get("here") or {})}
+        more = detail.get("fix") or detail.get("outcome") or detail.get("why")
+        more = more or (each["body"] if each["kind"] == "summary" else "")
         output.write(f"[{each['kind']}] {_titled(each)}" + (f"\n  → {more}" if more else ""))
     for each in story["changes"]:
         output.write(f"{each['file']}:{each['line']}  {each['signature'] or each['function']}  [{each['what']}]")

@@ -227,10 +227,10 @@ def _watch(state: dict[str, Any]) -> dict[str, Any]:
             try:
                 imports = Client(this_home()).get("/api/imports", project_path=state["project_path"])["imports"]
             except WorkerError:
-                connect()  # it was killed or replaced; the next one continues
-                continue
-            # A new worker that has nothing left to do lists none.
-            state = imports[0] if imports else {**state, "state": "done", "ended": time.time()}
+                imports = []
+            if not imports:  # it was killed or replaced
+                raise WorkerError("the worker stopped during the import", hint="run the same command again")
+            state = imports[0]
             for source in state["sources"]:
                 bars.update(tasks[source["source"]], completed=source["done"], total=source["total"] or None)
     return state
