@@ -9,8 +9,8 @@ import typer
 
 from foreword.cli import output
 from foreword.cli.connection import connect, refuse_agents, this_home
-from foreword.cli.options import Json
-from foreword.errors import ModelError
+from foreword.cli.options import Json, did_you_mean
+from foreword.errors import BadConfig, ModelError
 
 if TYPE_CHECKING:
     from foreword.config import Loaded
@@ -57,6 +57,7 @@ def change_setting(
     from foreword.config import change
 
     refuse_agents()
+    _check_name(name)
     change(this_home(), name, value)
     loaded = _reload()
     output.write(f"{name} = {_text(getattr(loaded.settings, name, value))}")
@@ -71,6 +72,7 @@ def remove_setting(name: Name) -> None:
     from foreword.config import unset
 
     refuse_agents()
+    _check_name(name)
     removed = unset(this_home(), name)
     _reload()
     output.write(f"{name} {'is no longer' if removed else 'was not'} in the file")
@@ -125,6 +127,14 @@ def _load() -> Loaded:
     from foreword.config import load
 
     return load(this_home(), os.environ)
+
+
+def _check_name(name: str) -> None:
+    """Raise BadConfig with the nearest names where there is no such setting; numbers of layers are checked later."""
+    names = [each["name"] for each in _settings(_load())]
+    if name not in names and name.count(".") < 2:
+        hint = did_you_mean(name, names, otherwise="`foreword config` lists the settings")
+        raise BadConfig(f"{name!r} is not a setting", hint=hint)
 
 
 def _reload() -> Loaded:
