@@ -234,6 +234,7 @@ import os, sys, time
 from pathlib import Path
 from foreword.paths import Home
 from foreword.store import forget as rows
+from foreword.store.audit import Audit
 from foreword.store.maintenance import Maintenance
 from foreword.worker import forget
 from foreword.worker.app import App
@@ -244,7 +245,7 @@ def killed(*_, **__):
 if step in ("rewrite_files", "scan"):
     setattr(forget, step, killed)
 else:
-    setattr({"rewrite": Maintenance, "forget": rows.Copy}.get(step, rows.Forgetter), step, killed)
+    setattr({"rewrite": Maintenance, "forget": rows.Backup, "note": Audit}.get(step, rows.Forgetter), step, killed)
 app = App(home)
 if id:
     forget_memories(app, {"ids": [id]})
@@ -272,14 +273,14 @@ def test_killed_at_every_step_it_is_finished_by_the_next_worker(
         words = [sys.executable, "-c", KILLED, str(home.root), id, step]
         return subprocess.run(words, env=environ, check=False, timeout=60).returncode == 9
 
-    assert killed("begin", id=kept.id)
+    assert killed("hide", id=kept.id)
     assert rows(home, "SELECT status FROM memories ORDER BY place") == [
         ("active",),
         ("active",),
     ]  # nothing was promised
     assert killed("rewrite", id=kept.id)
     assert rows(home, "SELECT status FROM memories ORDER BY place") == [("forgotten",), ("active",)]
-    for step in ("bury_cut", "rewrite_files", "forget", "remove", "scan", "end"):
+    for step in ("bury_cut", "rewrite_files", "forget", "remove", "scan", "note"):
         assert killed(step)
         assert rows(home, "SELECT count(*) FROM marks WHERE name = 'forgetting'") == [(1,)]
     client = start()

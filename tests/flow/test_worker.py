@@ -46,7 +46,7 @@ def test_a_request_that_lost_its_store_is_answered_once_more_by_the_new_one(home
         raise StoreError("locked", hint="wait")
 
     def reads(_: Request) -> dict[str, int]:
-        return {"commit": services.store.wait_for_commit(-1, seconds=1)}
+        return {"commit": services.store.database.wait_for_commit(-1, seconds=1)}
 
     request = Request("GET", "/api/health", {}, b"")
     routes = {"/api/health": {"GET": fails_once}}

@@ -13,10 +13,10 @@ from foreword.hook import spool
 from foreword.hook.build import fingerprint
 from foreword.paths import Home
 from foreword.store import Store
+from foreword.worker import forget
 from foreword.worker.agent_notes import AgentNotes
 from foreword.worker.context import ContextBuilder
 from foreword.worker.embeddings import Embeddings
-from foreword.worker.forget import Forgetting
 from foreword.worker.hints import Hints
 from foreword.worker.hook import Capture, HookHandler
 from foreword.worker.jobs import JobRunner
@@ -75,17 +75,9 @@ class App:
             hints=self.hints,
             agent_notes=AgentNotes(services, self.working_set),
         )
-        self.forgetting = Forgetting(
-            services,
-            extraction=self.extraction,
-            refine=self.refine,
-            imports=self.imports,
-            working_set=self.working_set,
-            capture=self.capture,
-        )
         self.reload()
         services.open_store()
-        self.forgetting.resume()
+        forget.resume(self)
         self.imports.resume()
 
     @property

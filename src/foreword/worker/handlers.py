@@ -20,7 +20,7 @@ from foreword.extract.merge import open_items
 from foreword.extract.session import session_uid
 from foreword.hook.client import without_values
 from foreword.importers.jsonl import export_rows as rows_of
-from foreword.maintenance.rescan import scrub
+from foreword.maintenance.rescan import Cleaner, scrub
 from foreword.models import (
     FORMS,
     TRIGGERS,
@@ -36,9 +36,9 @@ from foreword.recall.pipeline import requested_trigger
 from foreword.recall.rank import rank
 from foreword.recall.resume import resume
 from foreword.redact import redact
-from foreword.store.scrub import Cleaner
 from foreword.worker import requests, serialize
 from foreword.worker.app import App
+from foreword.worker.forget import forget
 from foreword.worker.jobs.maintenance import settle_choices
 from foreword.worker.services import log_to
 
@@ -397,7 +397,7 @@ def scrub_store(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
 
 def forget_memories(app: App, body: Mapping[str, Any], *, who: str = "user") -> dict[str, Any]:
     """Remove something for good, and prove it; with `dry_run` only list what would be removed."""
-    return app.forgetting.forget(body, who=who)
+    return forget(app, body, who=who)
 
 
 # ---- the worker itself

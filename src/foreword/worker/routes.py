@@ -149,7 +149,7 @@ def routes_of(app: App, *, leave: Callable[[], None]) -> Routes:
         "/api/prune": {"POST": post(handlers.prune)},
         "/api/scrub": {"POST": post(handlers.scrub_store)},
         "/api/forget": {"POST": post(handlers.forget_memories)},
-        "/api/index": {"POST": lambda _: {"indexed": app.store.reindex()}},
+        "/api/index": {"POST": lambda _: {"indexed": app.store.maintenance.reindex()}},
         "/api/model": {"GET": lambda _: app.refine.status(), "POST": lambda _: app.refine.attempt()},
         "/api/hosts": {"GET": get(handlers.list_agents)},
         "/api/health": {"GET": full(get(health_page.health), get(handlers.health))},
@@ -219,7 +219,7 @@ def as_json(values: Mapping[str, Any], status: int) -> Response:
 
 def _changes(app: App, *, after: int = -1) -> dict[str, Any]:
     """Return the number of the last commit, as soon as it differs from *after*, or after a second."""
-    return {"number": app.store.wait_for_commit(after, seconds=CHANGE_SECONDS)}
+    return {"number": app.store.database.wait_for_commit(after, seconds=CHANGE_SECONDS)}
 
 
 def _hook_call(request: Request) -> HookCall:

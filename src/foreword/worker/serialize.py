@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from foreword.audit import PAST, AuditEntry, describe
+from foreword.audit import AuditEntry, describe, past_tense
 from foreword.extract.fixes import fate_of
 from foreword.models import Context, Injection, Memory, NoContext, Ranked, Session
 from foreword.recall import render
@@ -99,7 +99,7 @@ def memory(kept: Memory) -> dict[str, Any]:
 
 def entry(logged: AuditEntry) -> dict[str, Any]:
     """Return an entry of the audit log as JSON, with its verb and memories in words."""
-    words = {"done": PAST.get(logged.what, logged.what), "about": describe(logged)}
+    words = {"done": past_tense(logged.what), "about": describe(logged)}
     return {**vars(logged), "memories": list(logged.memories), "patch": dict(logged.patch), **words}
 
 

@@ -87,11 +87,11 @@ class Services:
         """Return what is wrong with the store; nothing where it is well."""
         if self._store is None:
             return [f"{self._store_error}; {self._store_error.hint}"]
-        return list(self._store.problems())
+        return list(self._store.database.problems())
 
     def open_store(self) -> None:
         """Open the store where it is not; while it cannot be opened, every request is answered with the reason."""
-        if self._store is not None and not self._store.is_current_file():
+        if self._store is not None and not self._store.database.is_current_file():
             self.report("store", f"{self.home.database} was removed or replaced; it was opened again")
             removed, self._store = self._store, self._open()
             self.opened += 1

@@ -36,13 +36,13 @@ def browse(app: App, request: Request) -> dict[str, Any]:
     """Return a page of the memories that the query's filters choose; `next` is the offset of the following page."""
     offset = whole(request, "after", most=1 << 31)
     limit = whole(request, "limit", PAGE, most=MAX_PAGE) or PAGE
-    page = app.store.browsing.page(_filter(request), offset=offset, limit=limit)
+    memories, total = app.store.browsing.page(_filter(request), offset=offset, limit=limit)
     name = names(app.store.projects.all())
-    end = offset + len(page.memories)
+    end = offset + len(memories)
     return {
-        "memories": [_row(memory, name) for memory in page.memories],
-        "next": str(end) if page.memories and end < page.total else "",
-        "total": page.total,
+        "memories": [_row(memory, name) for memory in memories],
+        "next": str(end) if memories and end < total else "",
+        "total": total,
     }
 
 
