@@ -6,6 +6,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -120,8 +121,7 @@ def test_all_of_a_project_leaves_no_canary_in_any_file_and_nothing_brings_it_bac
     wait_for(lambda: len(client.get("/api/search", q=said[3], project_path=project)["results"]) > 0)
     older = noise()
     client.post(f"/api/memories/{kept[0]['id']}", {"title": older, "why": noise()})
-    client.post("/api/stop", {})
-    end_worker(home)
+    end_worker(home, how=signal.SIGTERM)
     Store(home.database, backups=home.backups).close()  # what is in the log goes into the file
     shutil.copy(home.database, home.backups / "by-hand.db")
     home.trouble.write_text(json.dumps({"at": time.time(), "where": "hook", "what": f"bad {texts[1]}"}) + "\n")
@@ -154,8 +154,7 @@ def test_all_of_a_project_leaves_no_canary_in_any_file_and_nothing_brings_it_bac
     run(home, "import", "claude-code", "--project", project, **claude)
     run(home, "init", project, "--yes", **claude)
     assert client.get("/api/search", q=f"{spoken} {told[0]} {texts[0]}", project_path=project)["results"] == []
-    client.post("/api/stop", {})
-    end_worker(home)
+    end_worker(home, how=signal.SIGTERM)
     assert standing(home.root, everything) == {}
 
 
@@ -238,7 +237,6 @@ from foreword.store.audit import Audit
 from foreword.store.maintenance import Maintenance
 from foreword.worker import forget
 from foreword.worker.app import App
-from foreword.worker.handlers import forget_memories
 home, id, step = Home(Path(sys.argv[1])), sys.argv[2], sys.argv[3]
 def killed(*_, **__):
     os._exit(9)
@@ -248,7 +246,7 @@ else:
     setattr({"rewrite": Maintenance, "forget": rows.Backup, "note": Audit}.get(step, rows.Forgetter), step, killed)
 app = App(home)
 if id:
-    forget_memories(app, {"ids": [id]})
+    forget.forget(app, {"ids": [id]})
 time.sleep(30)
 """
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from foreword.config import load
-from foreword.errors import BadRequest, NotFound
+from foreword.errors import NotFound
 from foreword.paths import Home
 from foreword.worker.client import Client
 from tests.flow.conftest import CLEAN, HookRunner, end_worker, wait_for
@@ -96,11 +96,6 @@ def test_links_are_walked_both_ways(home: Home, worker: Client, project: str):
     assert "give either the id" in run(home, project, "graph", fails=True)
 
 
-def test_one_project_does_not_supersede_what_holds_in_another(worker: Client, project: str, other: str):
-    with pytest.raises(BadRequest):
-        worker.post("/api/supersede", {"old": keep(worker, project, "a"), "new": keep(worker, other, "b")})
-
-
 # ---- what a project is
 
 
@@ -156,11 +151,15 @@ def test_an_alias_is_this_project_for_whoever_reads_or_writes(
     assert "zebra of ours" in host.context("SessionStart", start)
 
 
-def test_an_alias_never_chains(home: Home, worker: Client, project: str, other: str, tmp_path: Path):
+def test_aliases_never_chain(home: Home, worker: Client, project: str, other: str, tmp_path: Path):
     third = a_project(tmp_path / "third")
     run(home, project, "project", "merge", other, "--yes")
     assert "counts as" in run(home, third, "project", "merge", other, "--yes", fails=True)
     assert "this project already" in run(home, project, "project", "merge", other, "--yes", fails=True)
+    keep(worker, other, "zebra of the first alias")
+    run(home, third, "project", "merge", project, "--yes")
+    for folder in (project, other, third):
+        assert len(worker.get("/api/search", q="zebra", project_path=folder)["results"]) == 1
 
 
 def test_what_hooks_spooled_under_the_old_key_lands_in_the_project_it_counts_as(

@@ -76,7 +76,7 @@ def mcp() -> None:
     Example:
       claude mcp add foreword -- foreword mcp
     """
-    from foreword.mcp.server import main
+    from foreword.mcp.__main__ import main
 
     raise typer.Exit(main())
 

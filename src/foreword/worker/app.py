@@ -1,4 +1,4 @@
-"""Build the parts of the worker, and keep them going: the composition root."""
+"""Build the parts of the worker and run their upkeep every second: the composition root."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class App:
             return False  # in the middle of an upgrade; the next check decides
 
     def is_idle(self) -> bool:
-        """Return whether nobody asked for anything for long, and no job keeps the worker."""
+        """Return whether no request came for long, and no job keeps the worker."""
         return self.services.idle_seconds > self.settings.worker_idle_minutes * 60 and not self.runner.is_busy()
 
     def close(self) -> None:

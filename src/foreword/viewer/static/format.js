@@ -1,6 +1,4 @@
-// Format numbers as people read them, and make a table that scrolls by itself.
-
-import { make } from "./dom.js";
+// Format numbers as people read them.
 
 const UNITS = [
   [1024 ** 3, "GB"],
@@ -15,6 +13,3 @@ export function sized(n) {
   const [unit, name] = UNITS.find(([each]) => n >= each) ?? [1, "bytes"];
   return `${(n / unit).toFixed(n >= unit * 10 || unit === 1 ? 0 : 1).replace(".0", "")} ${name}`;
 }
-
-export const wide = (label, child) =>
-  make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": label }, child);

@@ -1,4 +1,4 @@
-// One session -> its whole story: what it was about, and every step of it in order of time.
+// Show the story of one session: what it was about, and every step of it in order of time.
 
 import { get } from "./api.js";
 import { fill, make } from "./dom.js";
@@ -12,6 +12,7 @@ import {
   memory,
   triggerIn,
   number,
+  sentence,
   sessionState,
   tokens,
   walkable,
@@ -40,9 +41,10 @@ const KEPT = {
   project: "Project",
 };
 const ABOUT = [
+  ["Changed", "changed"],
   ["Learned", "learned"],
   ["Decided", "decisions"],
-  ["Committed", "commits"],
+  ["Rules", "rules"],
   ["Still open", "next"],
 ];
 const AUTHORS = {
@@ -102,11 +104,11 @@ export async function showStory(root, page, id) {
     waiting = 0;
   }
 
-  function draw(told) {
-    const said = JSON.stringify([told.session, told.about, told.handoff, told.injected, told.left_out]);
-    if (drawn !== said) redraw(head, () => fill(head, headOf(told)));
-    drawn = said;
-    list.put(told.steps);
+  function draw(data) {
+    const drawnAs = JSON.stringify([data.session, data.left_out]);
+    if (drawn !== drawnAs) redraw(head, () => fill(head, headOf(data)));
+    drawn = drawnAs;
+    list.put(data.steps);
   }
 
   function openChosen() {
@@ -148,38 +150,10 @@ function changed({ function: name, what, signature }) {
 
 export const untitled = ({ running }) => (running ? "Nothing has been said yet" : "Nothing was said");
 
-// How often a session saw a failure, where that is more than once.
-export const times = ({ times: count }) =>
-  count > 1 ? make("span", { class: "dim" }, ` ${number(count)} times`) : null;
-
-// What came of a failure: fixed there, later or before in another session, or not yet.
-export function fate({ fix, open, by, later }) {
-  const where = by
-    ? make(
-        "a",
-        { href: `/timeline/${encodeURIComponent(by.session)}`, title: when(by.last) },
-        by.title || by.session.slice(0, 8),
-      )
-    : null;
-  const told = fix ? [": ", coded(fix)] : null;
-  if (later)
-    return [
-      make("span", { class: open ? "warn" : "good" }, open ? "fixed later in " : "✓ fixed later in "),
-      where,
-      open ? ", and it came back" : null,
-      told,
-    ];
-  if (by)
-    return [
-      make(
-        "span",
-        { class: open ? "warn" : "dim" },
-        open ? "came back after it was fixed in " : "no longer seen; before, it was fixed in ",
-      ),
-      where,
-      told,
-    ];
-  if (fix) return [make("span", { class: open ? "warn" : "good" }, open ? "came back after" : "✓ fixed"), told];
+// What came of a failure: fixed, back again, or not fixed yet.
+export function fate({ fix, open }) {
+  if (fix)
+    return [make("span", { class: open ? "warn" : "good" }, open ? "came back after" : "✓ fixed"), ": ", coded(fix)];
   return make("span", { class: open ? "bad" : "dim" }, open ? "✗ not fixed yet" : "no longer seen");
 }
 
@@ -188,44 +162,42 @@ class Steps {
   constructor(list, session) {
     this.list = list;
     this.session = session;
-    this.told = [];
+    this.data = [];
   }
 
   put(steps) {
     const times = new Map(); // two that are alike are still two
-    const told = steps.map((each, at) => {
-      const said = JSON.stringify([each, at ? day(steps[at - 1].at) : ""]);
-      times.set(said, (times.get(said) ?? 0) + 1);
-      return `${times.get(said)} ${said}`;
+    const data = steps.map((each, at) => {
+      const drawnAs = JSON.stringify([each, at ? day(steps[at - 1].at) : ""]);
+      times.set(drawnAs, (times.get(drawnAs) ?? 0) + 1);
+      return `${times.get(drawnAs)} ${drawnAs}`;
     });
-    const known = new Map([...this.list.children].map((node, at) => [this.told[at], node]));
-    const gone = new Set(this.told.filter((each) => !told.includes(each)));
+    const known = new Map([...this.list.children].map((node, at) => [this.data[at], node]));
+    const gone = new Set(this.data.filter((each) => !data.includes(each)));
     steps.forEach((each, at) => {
       const there = this.list.children[at];
-      const old = known.get(told[at]);
+      const old = known.get(data[at]);
       if (old && old === there) return;
       const node = old ?? stepOf(each, steps[at - 1] ?? null, this.session);
-      if (!old && there && gone.has(this.told[at]) && known.get(this.told[at]) === there) carry(there, node);
+      if (!old && there && gone.has(this.data[at]) && known.get(this.data[at]) === there) carry(there, node);
       else this.list.insertBefore(node, there ?? null);
     });
-    while (this.list.children.length > told.length) this.list.lastChild.remove();
-    this.told = told;
+    while (this.list.children.length > data.length) this.list.lastChild.remove();
+    this.data = data;
   }
 }
 
-// One step that is told anew stands where it stood: unfolded, chosen and held as it was.
+// A step that is drawn again keeps its place: unfolded, chosen and focused as it was.
 function carry(before, after) {
   after.classList.toggle("chosen", before.classList.contains("chosen"));
   for (const { name, value } of after.attributes) before.setAttribute(name, value);
   if (!redraw(before, () => before.replaceChildren(...after.childNodes))) before.focus({ preventScroll: true });
 }
 
-function headOf(told) {
-  const { session, about, handoff, injected } = told;
-  const left = handoff?.next.length ? [] : (about.next ?? []);
-  const points = ABOUT.map(([label, name]) => [label, name === "next" ? left : (about[name] ?? [])]).filter(
-    ([, some]) => some.length,
-  );
+function headOf(data) {
+  const { session } = data;
+  const { injected } = session;
+  const points = ABOUT.filter(([, name]) => session[name].length);
   const minutes = Math.max(1, Math.round((session.last - session.started) / 60));
   return [
     make("h1", {}, session.title || untitled(session)),
@@ -254,15 +226,15 @@ function headOf(told) {
             make("a", { href: `/now/${encodeURIComponent(session.id)}` }, "What it was given, and why"),
           ]
         : make("span", {}, "it was given nothing"),
-      about.memory ? memory(about.memory, "Its summary") : null,
+      session.summary_id ? memory(session.summary_id, "Its summary") : null,
     ),
-    about.text ? make("p", { class: "said" }, about.text) : null,
-    about.work ? make("p", { class: "dim" }, `${about.work.charAt(0).toUpperCase()}${about.work.slice(1)}.`) : null,
-    points.length || handoff
+    session.summary ? make("p", { class: "said" }, session.summary) : null,
+    session.work ? make("p", { class: "dim" }, sentence(`${session.work}.`)) : null,
+    points.length
       ? make(
           "dl",
           { class: "lines card about" },
-          points.map(([label, some]) => [
+          points.map(([label, name]) => [
             make("dt", {}, label),
             make(
               "dd",
@@ -270,55 +242,38 @@ function headOf(told) {
               make(
                 "ul",
                 {},
-                some.map((each) => make("li", {}, each)),
+                name === "changed"
+                  ? changes(session.changed)
+                  : session[name].map((each) => make("li", {}, each.id ? memory(each.id, each.title) : each)),
               ),
             ),
           ]),
-          handoff
-            ? [
-                make("dt", {}, "Handed over"),
-                make(
-                  "dd",
-                  {},
-                  make(
-                    "ul",
-                    {},
-                    make("li", {}, memory(handoff.id, handoff.title)),
-                    bullets("next", handoff.next),
-                    bullets("in the way", handoff.blockers),
-                    bullets("open", handoff.questions),
-                  ),
-                ),
-              ]
-            : null,
         )
       : null,
-    told.left_out
+    data.left_out
       ? make(
           "p",
           { class: "dim" },
-          `${many(told.left_out, "earlier step")} left out: these are the last ${number(told.steps.length)}.`,
+          `${many(data.left_out, "earlier step")} left out: these are the last ${number(data.steps.length)}.`,
         )
       : null,
-    told.without_events
+    data.without_events
       ? make("p", { class: "dim" }, "What was said and run in it is not kept; this is what came of it.")
       : null,
   ];
 }
 
-const bullets = (label, some) => some.map((each) => make("li", {}, make("span", { class: "dim" }, `${label}: `), each));
-
-function stepOf(told, before, session) {
-  const [label, kind, body] = (TELL[told.what] ?? (() => [told.what, "", null]))(told, session);
-  const fresh = before && day(before.at) !== day(told.at);
+function stepOf(data, before, session) {
+  const [label, kind, body] = (TELL[data.what] ?? (() => [data.what, "", null]))(data, session);
+  const fresh = before && day(before.at) !== day(data.at);
   return make(
     "li",
     { class: `step ${kind}`, tabindex: "-1" },
-    fresh ? make("p", { class: "day-of" }, day(told.at)) : null,
+    fresh ? make("p", { class: "day-of" }, day(data.at)) : null,
     make(
       "p",
       { class: "step-head" },
-      make("time", { datetime: new Date(told.at * 1000).toISOString(), title: when(told.at) }, clock(told.at)),
+      make("time", { datetime: new Date(data.at * 1000).toISOString(), title: when(data.at) }, clock(data.at)),
       " ",
       make("strong", {}, label),
     ),
@@ -328,59 +283,48 @@ function stepOf(told, before, session) {
 
 // What happened -> what it is called, how it looks, and what there is to say of it.
 const TELL = {
-  start: (told) => ["Started", "quiet", SOURCES[told.source] || null],
+  start: (data) => ["Started", "quiet", SOURCES[data.source] || null],
   end: () => ["Ended", "quiet", null],
   compaction: () => ["Compacted", "quiet", "the context window was summed up, and began again"],
-  prompt: (told) => ["Asked", "asked", [said(told), turnOf(told)]],
-  turn: (told) => ["Asked", "asked", [told.text ? said(told) : null, turnOf(told)]],
-  answer: (told) => ["Answered", "answered", said(told)],
-  edit: (told) => [
+  prompt: (data) => ["Asked", "asked", [data.text ? quote(data) : null, turnOf(data)]],
+  answer: (data) => ["Answered", "answered", quote(data)],
+  edit: (data) => [
     "Changed",
     "changed",
     make(
       "ul",
       {},
-      told.files.flatMap(({ file, functions }) =>
-        functions.length ? changes(functions) : make("li", {}, make("code", { class: "dim" }, file)),
-      ),
+      data.files.map((each) => make("li", {}, make("code", { class: "dim" }, each))),
     ),
   ],
-  run: (told) =>
-    told.failed
-      ? ["✗ Failed", "failed", [ran(told), broke(told)]]
-      : ["Ran", "", [ran(told), told.memory ? make("p", {}, memory(told.memory.id, told.memory.title)) : null]],
-  failure: (told) => [
-    "✗ Failed",
+  run: (data) => [data.failed ? "✗ Failed" : "Ran", data.failed ? "failed" : "", ran(data)],
+  failure: (data) => [
+    "✗ Failure",
     "failed",
-    [
-      told.command ? make("p", {}, make("code", {}, told.command)) : null,
-      broke({ failure: told.memory }),
-      made(told.memory) ? make("p", {}, fate(told.memory)) : null,
-    ],
+    make(
+      "p",
+      {},
+      memory(data.memory.id, data.memory.title),
+      data.memory.seen > 1 ? make("span", { class: "dim" }, ` seen ${number(data.memory.seen)} times`) : null,
+      " ",
+      fate(data.memory),
+    ),
   ],
-  fixed: (told) => [
-    "✓ Fixed",
-    "fixed",
-    [make("p", {}, memory(told.memory.id, told.memory.title)), make("p", {}, coded(told.text))],
-  ],
-  injected: (told, session) => ["Given", "injected", injected(told, session)],
-  kept: (told) => [
-    KEPT[told.memory.kind] ?? told.memory.kind,
+  injected: (data, session) => ["Given", "injected", injected(data, session)],
+  kept: (data) => [
+    KEPT[data.memory.kind] ?? data.memory.kind,
     "kept",
     [
       make(
         "p",
         {},
-        memory(told.memory.id, told.memory.title),
-        told.memory.status === "active" ? null : make("span", { class: "dim" }, ` (${told.memory.status})`),
+        memory(data.memory.id, data.memory.title),
+        data.memory.status === "active" ? null : make("span", { class: "dim" }, ` (${data.memory.status})`),
       ),
-      told.text ? make("p", { class: "dim" }, told.text) : null,
+      data.text ? make("p", { class: "dim" }, data.text) : null,
     ],
   ],
 };
-
-// Whether the session itself fixed it: a step of its own tells that.
-const made = ({ fix, by }) => Boolean(fix && !by);
 
 // Who wrote the prompt, and why we think so; what came of the turn.
 const turnOf = ({ turn, author, author_why, outcome }) =>
@@ -396,71 +340,26 @@ const turnOf = ({ turn, author, author_why, outcome }) =>
       ]
     : null;
 
-const said = (told) => [
-  make("p", { class: "said" }, told.text, told.more ? "…" : ""),
-  told.more ? make("p", { class: "dim" }, `${many(told.more, "more character")}`) : null,
+const quote = (data) => [
+  make("p", { class: "said" }, data.text, data.more ? "…" : ""),
+  data.more ? make("p", { class: "dim" }, `${many(data.more, "more character")}`) : null,
 ];
 
-const ran = (told) =>
-  make(
+// A command, and where it failed the error in a line, and the end of the output for who wants it.
+const ran = ({ command, error, output }) => [
+  make("p", {}, make("code", {}, command)),
+  error ? make("p", {}, error) : null,
+  output
+    ? make("details", {}, make("summary", {}, "The end of its output"), make("pre", { class: "block" }, output))
+    : null,
+];
+
+function injected(data, session) {
+  const words = `${many(data.memories, "memory", "memories")} ${triggerIn("at", data.trigger)}, ${tokens(data.tokens)}`;
+  return make(
     "p",
     {},
-    make("code", {}, told.command),
-    told.times ? make("span", { class: "dim" }, ` ${told.times} times`) : null,
-  );
-
-// What a run ended in: the error in a line, the failure that it is, and the end of the output for who wants it.
-function broke({ failure, error, output, more }) {
-  return [
-    failure
-      ? make(
-          "p",
-          {},
-          memory(failure.id, failure.title),
-          failure.seen > 1
-            ? make(
-                "span",
-                { class: "dim" },
-                ` seen ${number(failure.seen)} times${failure.times < failure.seen ? `, ${number(failure.times)} of them here` : ""}`,
-              )
-            : null,
-          made(failure) ? null : [" ", fate(failure)],
-        )
-      : error
-        ? make("p", {}, error)
-        : null,
-    output
-      ? make(
-          "details",
-          {},
-          make("summary", {}, more ? `The end of its output (${number(more)} characters before it)` : "Its output"),
-          make("pre", { class: "block" }, output),
-        )
-      : null,
-  ];
-}
-
-function injected(told, session) {
-  const count = many(told.items.length + told.more, "memory", "memories");
-  const words = `${count} ${triggerIn("at", told.trigger)}, ${tokens(told.tokens)}`;
-  return make(
-    "details",
-    {},
-    make("summary", {}, words, told.used ? make("span", { class: "used" }, ` ✓ ${number(told.used)} used`) : null),
-    make(
-      "ul",
-      {},
-      told.items.map((each) =>
-        make(
-          "li",
-          {},
-          each.kind ? [chip(each.kind), " "] : null,
-          memory(each.memory, each.title),
-          each.used ? make("span", { class: "used", title: each.how || null }, " ✓ used") : null,
-        ),
-      ),
-      told.more ? make("li", { class: "dim" }, `and ${number(told.more)} more`) : null,
-    ),
-    make("p", {}, make("a", { href: `/now/${encodeURIComponent(session)}` }, "As the agent saw it, and why")),
+    make("a", { href: `/now/${encodeURIComponent(session)}` }, words),
+    data.used ? make("span", { class: "used" }, ` ✓ ${number(data.used)} used`) : null,
   );
 }

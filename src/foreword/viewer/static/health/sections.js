@@ -1,8 +1,8 @@
-// Draw the health in one sentence, and part by part: agents, problems, worker, store, settings.
+// Draw the health in one sentence, and part by part: agents, problems, worker, store.
 
 import { make } from "../dom.js";
 import { age, ago, chip, coded, many, meter, triggerIn, number, renew, tokens, totals } from "../parts.js";
-import { sized, wide } from "../format.js";
+import { sized } from "../format.js";
 
 const FIRST = 5; // troubles that are seen at once
 
@@ -19,7 +19,6 @@ export function draw(part, data) {
   renew(part.troubles, [data.troubles, Math.floor(data.at / 60)], () => troubles(data.troubles));
   renew(part.worker, [data.worker, data.home, data.spool_bytes], () => worker(data));
   renew(part.store, data.store, store);
-  renew(part.settings, data.settings, settings);
 }
 
 function verdict({ ok, says, findings }) {
@@ -136,41 +135,5 @@ function store(data) {
     make("p", { class: "dim" }, `This counts ${data.counted}.`),
   ];
 }
-
-function settings(changed) {
-  if (!changed.length) return make("p", { class: "dim" }, "Every setting has its built-in value.");
-  const rows = changed.map((each) =>
-    make(
-      "tr",
-      {},
-      make("th", { scope: "row" }, make("code", {}, each.name)),
-      make("td", {}, valued(each.value)),
-      make("td", { class: "dim" }, valued(each.default)),
-      make("td", { class: "dim" }, each.from),
-    ),
-  );
-  const head = ["setting", "value", "default", "set by"].map((name) => make("th", { scope: "col" }, name));
-  return wide(
-    "Changed settings",
-    make(
-      "table",
-      {},
-      make("caption", { class: "unseen" }, "Settings that differ from the built-in ones"),
-      make("thead", {}, make("tr", {}, head)),
-      make("tbody", {}, rows),
-    ),
-  );
-}
-
-const valued = (value) =>
-  Array.isArray(value)
-    ? value.join(", ") || "none"
-    : value === true
-      ? "on"
-      : value === false
-        ? "off"
-        : value === ""
-          ? "empty"
-          : String(value);
 
 const lasting = (seconds) => age(0, seconds).replace(" ago", "").replace("just now", "a moment");

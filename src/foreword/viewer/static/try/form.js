@@ -128,7 +128,6 @@ export function controls(initial, project) {
     offer,
     otherProject,
     isOffered: () => offered,
-    session: () => session.value || initial.session,
     on,
     moved,
     range,
