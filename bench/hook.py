@@ -24,7 +24,7 @@ from store import BIGGEST, SEED, Words, memories, mixed, quantile, say, shares
 from foreword.config import load
 from foreword.hook import build
 from foreword.hook.spool import hook_calls
-from foreword.install.detect import install_target
+from foreword.install.status import install_target
 from foreword.models import Memory
 from foreword.paths import Home
 from foreword.projects import resolve

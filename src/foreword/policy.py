@@ -16,7 +16,7 @@ CHOICES = (*BOTH, *LISTS)  # settings that decide here
 MOST = 4096  # bytes of that file; two words are all it can hold
 HINTS = {
     **{name: f"foreword config set {name} on" for name in BOTH},
-    **{name: f"foreword project on; where a folder is named: foreword config get {name}" for name in LISTS},
+    **{name: f"foreword project on; where a folder is named: foreword config unset {name}" for name in LISTS},
     FILE: f"the repository asks for it: remove {FILE} from its root, if it is yours to remove",
 }
 

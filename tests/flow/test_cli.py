@@ -19,10 +19,9 @@ import typer
 from typer.testing import CliRunner
 
 from foreword import models
-from foreword.cli import memories, status
+from foreword.cli import memories
 from foreword.cli.main import app
 from foreword.config import SETTINGS
-from foreword.paths import Home
 from foreword.problems import Problem, note
 from foreword.worker import lifecycle
 from foreword.worker.client import Client
@@ -86,8 +85,8 @@ def test_every_kind_is_explained() -> None:
 
 
 def test_without_a_command_the_commands_are_listed(shell: Shell) -> None:
-    said = shell.says()
-    assert all(f"  {name} " in said for name in commands() if " " not in name)
+    output = shell.says()
+    assert all(f"  {name} " in output for name in commands() if " " not in name)
     assert re.fullmatch(r"foreword \d+\.\d+\.\d+\n", shell.says("--version"))
 
 
@@ -143,10 +142,10 @@ def test_the_beginning_of_an_id_is_enough_wherever_an_id_is_taken(fresh: Shell) 
 
 
 def test_a_failure_is_one_line_and_its_hint(shell: Shell) -> None:
-    told = shell.run("status", code=1, FOREWORD_HOME="relative").stderr.splitlines()
-    assert len(told) == 2
-    assert told[0].startswith("error: FOREWORD_HOME")
-    assert told[1].startswith("hint: ")
+    result = shell.run("status", code=1, FOREWORD_HOME="relative").stderr.splitlines()
+    assert len(result) == 2
+    assert result[0].startswith("error: FOREWORD_HOME")
+    assert result[1].startswith("hint: ")
     bad = shell.run("search", "x", "--kind", "rumour", code=1).stderr
     assert "error: unknown kind 'rumour'" in bad
 
@@ -166,8 +165,8 @@ def test_an_interrupted_command_exits_130(shell: Shell) -> None:
     else:
         time.sleep(3)
     waiting.send_signal(signal.SIGINT)
-    said = waiting.communicate(timeout=20)
-    assert (waiting.returncode, said[1]) == (130, b"")
+    output = waiting.communicate(timeout=20)
+    assert (waiting.returncode, output[1]) == (130, b"")
 
 
 def test_a_reader_that_has_left_is_no_failure_to_talk_about(shell: Shell) -> None:
@@ -190,9 +189,9 @@ def test_what_is_added_is_found_and_shown(shell: Shell) -> None:
         "decision", "Slots are stored in UTC", "--why", "two zones", "--body", "Only show.py converts.",
         "--file", "rooms/slots.py",
     )  # fmt: skip
-    said = shell.says("search", "slots", "utc")
-    assert "Slots are stored in UTC" in said
-    assert id in said
+    output = shell.says("search", "slots", "utc")
+    assert "Slots are stored in UTC" in output
+    assert id in output
     shown = shell.says("show", id)
     for each in (
         "Slots are stored in UTC",
@@ -229,8 +228,8 @@ def test_a_secret_is_neither_kept_nor_hidden_that_it_was_not(shell: Shell) -> No
 
 
 def test_an_unknown_kind_is_answered_with_the_kinds(shell: Shell) -> None:
-    told = shell.run("add", "rumour", "x", code=2).stderr
-    assert all(f"  {kind} " in told for kind in models.KINDS)
+    result = shell.run("add", "rumour", "x", code=2).stderr
+    assert all(f"  {kind} " in result for kind in models.KINDS)
 
 
 def test_an_unknown_id_is_an_error(shell: Shell) -> None:
@@ -241,9 +240,9 @@ def test_stored_text_cannot_steer_a_terminal(shell: Shell) -> None:
     evil = "[bold red]quiet[/bold red] \x1b[2J\x1b]0;owned\x07 \u202eegami \x9b31m"
     id = shell.add("learning", evil, "--body", f"{evil}\n{evil}", "--why", evil)
     for words in (["show", id], ["search", "quiet"], ["search", "quiet", "--compact"], ["search", "quiet", "--json"]):
-        said = shell.run(*words)
-        assert not CONTROL.search(said.stdout + said.stderr)
-        assert "\u202e" not in said.stdout
+        output = shell.run(*words)
+        assert not CONTROL.search(output.stdout + output.stderr)
+        assert "\u202e" not in output.stdout
     assert "[bold red]quiet[/bold red]" in shell.says("show", id)
     assert not CONTROL.search(shell.says("context", "quiet egami"))
 
@@ -276,30 +275,30 @@ def test_search_stays_in_its_project_and_reaches_others_when_told(shell: Shell) 
 
 def test_context_is_exactly_what_an_agent_gets_and_its_cost_is_beside_it(shell: Shell) -> None:
     shell.add("decision", "Peacocks in the palace garden are counted twice, at dawn by ear and at dusk by eye")
-    asked = shell.run("context", "how", "are", "peacocks", "in", "the", "palace", "garden", "counted?")
-    assert asked.stdout.startswith("--- foreword")
-    assert asked.stdout.endswith("--- end foreword ---\n")
-    assert re.match(r"\d+ of 500 tokens; \d+\.\d ms; layers: notes \d+", asked.stderr)
-    told = shell.json("context", "how are peacocks in the palace garden counted?", "--session", "s1")
-    assert told["context"] + "\n" == asked.stdout
-    assert told["tokens"] <= told["budget"] == 500
+    request = shell.run("context", "how", "are", "peacocks", "in", "the", "palace", "garden", "counted?")
+    assert request.stdout.startswith("--- foreword")
+    assert request.stdout.endswith("--- end foreword ---\n")
+    assert re.match(r"\d+ of 500 tokens; \d+\.\d ms; layers: notes \d+", request.stderr)
+    result = shell.json("context", "how are peacocks in the palace garden counted?", "--session", "s1")
+    assert result["context"] + "\n" == request.stdout
+    assert result["tokens"] <= result["budget"] == 500
     start = shell.run("context", "--trigger", "session_start", "--budget", "400")
     assert "of 400 tokens" in start.stderr
 
 
 def test_explain_replays_an_injection_word_for_word_with_every_factor(fresh: Shell) -> None:
-    told = fresh.run("explain", code=1).stderr
-    assert "nothing was given in this project yet" in told
-    assert "foreword context" in told
+    result = fresh.run("explain", code=1).stderr
+    assert "nothing was given in this project yet" in result
+    assert "foreword context" in result
     walrus = "The walrus of the northern bay swims at night"
     id = fresh.add("decision", walrus, "--why", "it is too cold for boats, herrings and divers")
     client = Client(fresh.home)
     where = {"project_path": str(fresh.folder), "session_id": "s1", "host": "codex"}
-    given = client.get("/api/context", prompt="when does the walrus of the northern bay swim?", **where)
-    said = fresh.says("explain")
-    assert f"\n{given['context']}\n" in said
-    assert re.search(rf"^{id}  notes, \d+ tokens  {walrus}$", said, re.MULTILINE)
-    assert re.search(r"^  match [01].\d{3} × recency 1.000 × importance 0.949 × .* = 0.\d{4}$", said, re.MULTILINE)
+    context = client.get("/api/context", prompt="when does the walrus of the northern bay swim?", **where)
+    output = fresh.says("explain")
+    assert f"\n{context['context']}\n" in output
+    assert re.search(rf"^{id}  notes, \d+ tokens  {walrus}$", output, re.MULTILINE)
+    assert re.search(r"^  match [01].\d{3} × recency 1.000 × importance 0.949 × .* = 0.\d{4}$", output, re.MULTILINE)
     for row in (
         r"injection +inj-",
         "trigger +prompt",
@@ -308,16 +307,16 @@ def test_explain_replays_an_injection_word_for_word_with_every_factor(fresh: She
         r"cost +\d+ of 500",
         "searched for +.*walrus",
     ):
-        assert re.search(f"^{row}", said, re.MULTILINE), row
-    assert fresh.says("explain", given["injection"]) == said
-    assert fresh.json("explain", given["injection"])["injection"]["text"] == given["context"]
+        assert re.search(f"^{row}", output, re.MULTILINE), row
+    assert fresh.says("explain", context["injection"]) == output
+    assert fresh.json("explain", context["injection"])["injection"]["text"] == context["context"]
     client.get("/api/context", trigger="session_start", source="startup", **where)
-    said = fresh.says("explain")
-    assert "session_start (startup)" in said
-    assert "skipped" not in said, "what is empty is no news"
-    said = fresh.says("explain", id)
-    assert "score now, without words to match: match" in said
-    assert len(re.findall("^inj-", said, re.MULTILINE)) == 2
+    output = fresh.says("explain")
+    assert "session_start (startup)" in output
+    assert "skipped" not in output, "what is empty is no news"
+    output = fresh.says("explain", id)
+    assert "score now, without words to match: match" in output
+    assert len(re.findall("^inj-", output, re.MULTILINE)) == 2
     assert [each["trigger"] for each in fresh.json("explain", id)["shown"]] == ["session_start", "prompt"]
     for unknown, hint in (("inj-0000000000", "foreword explain"), ("dec-00000000", "foreword search")):
         assert hint in fresh.run("explain", unknown, code=1).stderr
@@ -338,16 +337,18 @@ def test_resume_says_where_things_stand_and_is_not_counted_as_shown(fresh: Shell
     keep("handoff", "The mail is half done", 7200, next=["call offer_slot()"], blockers=["the sandbox"])
     keep("summary", "Wrote the waiting list", 9000, next=["long done"])
     keep("summary", "Tried the mail", 3600, next=["verify the domain"])
-    said = fresh.says("resume")
-    assert said.index("Where things stand") < said.index("Open: verify the domain") < said.index("call offer_slot()")
-    assert "Open: the sandbox" in said
-    assert "long done" not in said, "a handoff came after it"
-    sessions = said[said.index("Recent sessions") :]
+    output = fresh.says("resume")
+    assert (
+        output.index("Where things stand") < output.index("Open: verify the domain") < output.index("call offer_slot()")
+    )
+    assert "Open: the sandbox" in output
+    assert "long done" not in output, "a handoff came after it"
+    sessions = output[output.index("Recent sessions") :]
     assert sessions.index("Tried the mail") < sessions.index("Wrote the waiting list")
     assert "Wrote" not in fresh.says("resume", "--limit", "1")
     answer = fresh.json("resume")
     assert [point["kind"] for point in answer["standing"]] == ["summary", "handoff", "handoff", "handoff"]
-    assert fresh.json("status")["last_injection"] is None
+    assert client.get("/api/injections")["injections"] == []
 
 
 def test_context_with_nothing_to_say_says_nothing(shell: Shell) -> None:
@@ -366,17 +367,16 @@ def test_status_tells_what_is_there_and_what_went_wrong_once(fresh: Shell) -> No
     assert not fresh.home.root.exists()
     fresh.add("note", "one")
     fresh.says("context")
-    assert fresh.json("status")["last_injection"] is None  # looking is not giving
-    Client(fresh.home).get("/api/context", project_path=str(fresh.folder))
+    client = Client(fresh.home)
+    assert client.get("/api/injections")["injections"] == []  # looking is not giving
     for _ in range(3):
         note(str(fresh.home.trouble), Problem(at=time.time(), where="hook: spool", what="the disk was full"))
-    told = fresh.json("status")
-    assert told["worker"]["running"]
-    assert told["counts"]["memories"] == 1
-    page = Client(fresh.home).get("/api/health", full=1)["store"]
-    assert told["database_bytes"] == page["bytes"] > 0
-    assert told["last_injection"]["trigger"] == "session_start"
-    assert [(each["what"], each["count"]) for each in told["troubles"]] == [("the disk was full", 3)]
+    result = fresh.json("status")
+    assert result["running"]
+    assert result["store"]["counts"]["memories"] == 1
+    page = client.get("/api/health", full=1)["store"]
+    assert result["store"]["bytes"] == page["bytes"] > 0
+    assert [(each["what"], each["count"]) for each in result["troubles"]] == [("the disk was full", 3)]
     first, second = fresh.says("status"), fresh.says("status")
     assert "3x, hook: spool: the disk was full" in first
     assert page["counted"] in first
@@ -384,58 +384,39 @@ def test_status_tells_what_is_there_and_what_went_wrong_once(fresh: Shell) -> No
     assert "the disk was full" in fresh.says("doctor")
 
 
-def test_a_trouble_is_told_once_even_when_its_file_begins_again(home: Home) -> None:
-    for at, what in ((1.0, "x"), (2.0, "y"), (3.0, "z")):
-        note(str(home.trouble), Problem(at=at, where="w", what=what))
-        if at < 3:
-            status.mark_reported(home, status.unreported(home))
-        if at == 2:
-            home.trouble.rename(f"{home.trouble}.1")
-    assert [each.at for each in status.unreported(home)] == [3.0]
-
-
-def test_a_trouble_that_goes_on_is_told_once_a_day(home: Home) -> None:
-    heard = []
-    for hour in range(0, 30, 2):
-        note(str(home.trouble), Problem(at=hour * 3600.0, where="w", what="x"))
-        new = status.unreported(home)
-        heard += [each.at / 3600 for each in new]
-        status.mark_reported(home, new)
-    assert heard == [0, 24]
-
-
 def test_doctor_finds_a_healthy_home_well(shell: Shell) -> None:
     shell.says("worker", "start")
     assert shell.says("doctor").endswith("all is well\n")
-    told = shell.json("doctor")
-    assert told["ok"]
-    checked = {each["check"] for each in told["checks"]}
-    assert checked >= {"home", "disk", "socket", "config.toml", "worker", "database", "spool", "hook"}
+    result = shell.json("doctor")
+    assert result["ok"]
+    checked = {each["check"] for each in result["checks"]}
+    assert checked >= {"home", "disk", "socket", "config.toml", "worker", "database", "hook"}
 
 
 def test_doctor_names_the_wrong_setting_and_the_way_out(fresh: Shell) -> None:
     fresh.home.prepare()
     fresh.home.config.write_text("# mine\ninject = 7\n")
     fresh.home.synonyms.write_text("deploy = 3\n")
-    said = fresh.says("doctor", code=1)
-    assert "config.toml: `inject` must be true or false" in said
-    assert "synonyms.toml: 'deploy' must be one word" in said
+    output = fresh.says("doctor", code=1)
+    assert "config.toml: `inject` must be true or false" in output
+    assert "synonyms.toml: 'deploy' must be one word" in output
     assert not fresh.json("doctor", code=1)["ok"]
     assert "`inject` must be" in fresh.run("config").stderr
 
 
 def test_doctor_speaks_of_a_home_that_is_missing_or_useless_without_touching_it(fresh: Shell) -> None:
-    said = fresh.says("doctor")
-    assert "is not there yet" in said
+    output = fresh.says("doctor")
+    assert "is not there yet" in output
     assert not fresh.home.root.exists()
     assert "cannot be created" in fresh.says("doctor", code=1, FOREWORD_HOME=str(fresh.root / "no" / "such"))
     fresh.home.root.write_text("a file")
-    assert "is not a folder" in fresh.says("doctor", code=1)
+    assert "is a file" in fresh.says("doctor", code=1)
     assert "error: " in fresh.run("note", "x", code=1).stderr
     fresh.home.root.unlink()
     fresh.home.prepare()
     fresh.home.root.chmod(0o755)
-    assert "open to other users" in fresh.says("doctor", code=1)
+    assert "accessible to you alone" in fresh.says("doctor")
+    assert fresh.home.root.stat().st_mode & 0o777 == 0o700
     long = str(fresh.root / ("a" * 110))
     assert "socket" in fresh.says("doctor", code=1, FOREWORD_HOME=long)
 
@@ -519,34 +500,36 @@ def test_after_an_upgrade_a_command_finds_a_worker_of_the_new_build(fresh: Shell
 
 
 def test_config_lists_every_setting_and_where_it_came_from(shell: Shell) -> None:
-    said = shell.says("config", FOREWORD_SEARCH_LIMIT="7")
-    assert all(re.search(rf"^{setting.name} ", said, re.MULTILINE) for setting in SETTINGS)
-    assert re.search(r"^search_limit +7 +environment ", said, re.MULTILINE)
-    told = shell.json("config")
-    assert {each["name"] for each in told["settings"]} >= {setting.name for setting in SETTINGS}
-    assert told["problems"] == []
+    output = shell.says("config", FOREWORD_SEARCH_LIMIT="7")
+    assert all(re.search(rf"^{setting.name} ", output, re.MULTILINE) for setting in SETTINGS)
+    assert re.search(r"^search_limit +7 +environment ", output, re.MULTILINE)
+    result = shell.json("config")
+    assert {each["name"] for each in result["settings"]} >= {setting.name for setting in SETTINGS}
+    assert result["problems"] == []
 
 
 def test_config_changes_one_setting_and_takes_it_back(fresh: Shell) -> None:
-    assert fresh.says("config", "get", "inject") == "true\n"
+    def setting(name: str) -> tuple[Any, str]:
+        return next((each["value"], each["from"]) for each in fresh.json("config")["settings"] if each["name"] == name)
+
+    assert setting("inject") == (True, "default")
     assert fresh.says("config", "set", "inject", "off") == "inject = false\n"
-    assert fresh.json("config", "get", "inject")["from"] == "file"
+    assert setting("inject") == (False, "file")
     assert "environment" in fresh.run("config", "set", "inject", "off", FOREWORD_INJECT="1").stderr
     assert "no longer" in fresh.says("config", "unset", "inject")
     assert "was not" in fresh.says("config", "unset", "inject")
     assert fresh.says("config", "set", "layout.prompt.budget", "300").endswith("= 300\n")
-    assert fresh.says("config", "get", "layout.prompt.budget") == "300\n"
-    assert fresh.says("config", "get", "layout.session_start.rules.project") == "150\n"
+    assert setting("layout.prompt.budget") == (300, "file")
     assert "did you mean" in fresh.run("config", "set", "injekt", "on", code=1).stderr
-    assert "not a setting" in fresh.run("config", "get", "layout.lunch.cap", code=1).stderr
+    assert "docs/settings.md" in fresh.run("config", "set", "layout.lunch.cap", "1", code=1).stderr
     assert "true or false" in fresh.run("config", "set", "inject", "perhaps", code=1).stderr
 
 
 def test_doctor_says_that_the_project_you_are_in_is_off(fresh: Shell) -> None:
     fresh.says("config", "set", "off_projects", str(fresh.folder))
-    told = [each["says"] for each in fresh.json("doctor")["checks"] if each["check"] == "switches"]
-    assert len(told) == 1
-    assert "off_projects" in told[0]
+    result = [each["says"] for each in fresh.json("doctor")["checks"] if each["check"] == "switches"]
+    assert len(result) == 1
+    assert "off_projects" in result[0]
 
 
 # ---- the demo
@@ -555,15 +538,15 @@ def test_doctor_says_that_the_project_you_are_in_is_off(fresh: Shell) -> None:
 def test_the_demo_shows_what_an_agent_gets_and_leaves_nothing(fresh: Shell) -> None:
     scratch = fresh.root / "t"
     scratch.mkdir()
-    told = fresh.run("demo", TMPDIR=str(scratch), FOREWORD_OFF="1")
-    assert told.stderr == ""
-    assert not CONTROL.search(told.stdout)
-    start, prompt = re.findall(r"^--- foreword.*?^--- end foreword ---$", told.stdout, re.MULTILINE | re.DOTALL)
+    result = fresh.run("demo", TMPDIR=str(scratch), FOREWORD_OFF="1")
+    assert result.stderr == ""
+    assert not CONTROL.search(result.stdout)
+    start, prompt = re.findall(r"^--- foreword.*?^--- end foreword ---$", result.stdout, re.MULTILINE | re.DOTALL)
     assert "## Where things stand" in start
     assert "rooms/show.py" in prompt
-    assert re.search(r"^\[foreword, history\] `make unit` failed", told.stdout, re.MULTILINE)
-    assert "(nothing: it answers or continues the running conversation)" in told.stdout
-    assert len(re.findall(r"[1-9]\d* of \d+ tokens, \d+ ms", told.stdout)) == 3
-    assert all(word in commands() for word in re.findall(r"^foreword (\w+)", told.stdout, re.MULTILINE))
+    assert re.search(r"^\[foreword, history\] `make unit` failed", result.stdout, re.MULTILINE)
+    assert "(nothing: it answers or continues the running conversation)" in result.stdout
+    assert len(re.findall(r"[1-9]\d* of \d+ tokens, \d+ ms", result.stdout)) == 3
+    assert all(word in commands() for word in re.findall(r"^foreword (\w+)", result.stdout, re.MULTILINE))
     assert list(scratch.iterdir()) == []
     assert not fresh.home.root.exists()

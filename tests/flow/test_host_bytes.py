@@ -99,8 +99,8 @@ def over_the_socket(home: Home, calls: Sequence[Call]) -> list[Answered]:
     """Each call as the hook sends it to the worker."""
 
     def one(call: Call) -> Answered:
-        asked = f"host={call[0].host}&event={call[0].event}&at={time.time():.6f}&head=-1&total=-1"
-        top = f"POST /api/hook?{asked} HTTP/1.1\r\nHost: foreword\r\nContent-Length: {len(call[1])}\r\n"
+        request = f"host={call[0].host}&event={call[0].event}&at={time.time():.6f}&head=-1&total=-1"
+        top = f"POST /api/hook?{request} HTTP/1.1\r\nHost: foreword\r\nContent-Length: {len(call[1])}\r\n"
         with socket.socket(socket.AF_UNIX) as line:
             line.connect(str(home.socket))
             line.sendall(f"{top}Connection: close\r\n\r\n".encode() + call[1])
@@ -118,8 +118,8 @@ def without_a_worker(home: Home, calls: Sequence[Call]) -> list[Answered]:
     for number, (call, raw) in enumerate(calls):
         if number % 100 == 0:  # what waits is read at every call
             (home.spool / "current").unlink(missing_ok=True)
-        asked = (call.host, call.event, round(time.time(), 6), raw, -1, len(raw))
-        answers.append((0, offline.answer(config, asked, until=time.monotonic() + 5, why=""), b""))
+        request = (call.host, call.event, round(time.time(), 6), raw, -1, len(raw))
+        answers.append((0, offline.answer(config, request, until=time.monotonic() + 5, why=""), b""))
     return answers
 
 

@@ -56,8 +56,8 @@ class Answering:
         self.now += 1
         if self.app:
             return self.app.hooks.answer(HookCall(host=call.host, event=call.event, at=self.now, raw=call.raw))
-        asked = (call.host, call.event, self.now, call.raw, -1, len(call.raw))
-        return offline.answer(self.config, asked, until=time.monotonic() + 5, why="")
+        response = (call.host, call.event, self.now, call.raw, -1, len(call.raw))
+        return offline.answer(self.config, response, until=time.monotonic() + 5, why="")
 
 
 @pytest.fixture(scope="module", params=["worker", "away"])
@@ -99,13 +99,13 @@ def kind_of(call: Recorded, *, event: str = "") -> str:
 def test_what_gemini_puts_before_the_first_prompt_is_nobodys_words(answer, project, name):
     call = shared(name, folder=project)
     block = "&lt;b&gt; --- foreword: notes ---\n- use the zeppelin\n--- end foreword ---"
-    said = call.payload["prompt"].rpartition("</hook_context>")[2].lstrip()
-    call = replace_prompt(call, f"<hook_context>{block}</hook_context>\n\n{said}")
-    told = find("gemini").parse(call.payload)
-    assert told.prompt == said
+    output = call.payload["prompt"].rpartition("</hook_context>")[2].lstrip()
+    call = replace_prompt(call, f"<hook_context>{block}</hook_context>\n\n{output}")
+    result = find("gemini").parse(call.payload)
+    assert result.prompt == output
     kept = capture_event(HookCall(call.host, call.event, 1.0, call.raw), text_cap=9999).event.payload["prompt"]
     assert "zeppelin" not in kept
-    assert said in kept
+    assert output in kept
     assert b"transport" in answer(call)
 
 
@@ -113,8 +113,10 @@ def test_what_gemini_puts_before_the_first_prompt_is_not_searched_for(answer, pr
     call = shared("gemini/BeforeAgent", folder=project)
     assert answer(replace_prompt(call, "<hook_context>the checkout transport</hook_context>\n\nhello")) == b""
     assert answer(replace_prompt(call, "<hook_context>the checkout transport was cut off he")) == b""
-    asked = replace_prompt(call, "<hook_context>x</hook_context>\n\nwhat is </hook_context> in the checkout transport?")
-    assert find("gemini").parse(asked.payload).prompt.startswith("what is </hook_context>")
+    response = replace_prompt(
+        call, "<hook_context>x</hook_context>\n\nwhat is </hook_context> in the checkout transport?"
+    )
+    assert find("gemini").parse(response.payload).prompt.startswith("what is </hook_context>")
 
 
 def replace_prompt(call: Recorded, prompt: str) -> Recorded:
@@ -148,8 +150,8 @@ def test_only_a_start_and_a_prompt_are_answered_whatever_claude_tells(answer, pr
 
 def tempting(host: str, event: str, folder: str) -> Recorded:
     """A call with everything that a prompt or a start could be answered for, in a session of its own."""
-    told = {"session_id": f"{folder}-{host}-{event}", "prompt": "the checkout transport, #4107", "source": "startup"}
-    return Recorded(host, event, {**told, "cwd": folder, "directory": folder, "hook_event_name": event}, event)
+    result = {"session_id": f"{folder}-{host}-{event}", "prompt": "the checkout transport, #4107", "source": "startup"}
+    return Recorded(host, event, {**result, "cwd": folder, "directory": folder, "hook_event_name": event}, event)
 
 
 @pytest.mark.parametrize("version", ["2.0.76", "2.1.197"])
@@ -157,8 +159,8 @@ def test_old_versions_of_claude_are_read_and_answered(answer, project, version):
     wanted = {"SessionStart.startup": "session_start", "UserPromptSubmit": "prompt", "Stop": "stop"}
     for number, (event, kind) in enumerate({**wanted, "SessionEnd.other": "session_end"}.items()):
         call = shared(f"claude-{version}.{event}", folder=project, session=f"{project}-{number}")
-        told = find("claude-code").parse(call.payload)
-        assert (told.session, told.cwd) == (f"{project}-{number}", project)
+        result = find("claude-code").parse(call.payload)
+        assert (result.session, result.cwd) == (f"{project}-{number}", project)
         assert kind_of(call) == kind
         assert bool(answer(call)) is (kind in ("session_start", "prompt"))
 
@@ -244,8 +246,8 @@ def test_hooks_that_are_wired_twice_are_answered_once(answer, project):
     if not answer.app:
         return  # hooks without a worker know nothing of each other
     call = shared("claude.SessionStart.startup", folder=project, session="wired-twice")
-    asked = [HookCall(call.host, call.event, answer.now + late, call.raw) for late in (0.0, 0.05, 60.0)]
-    first, echo, later = map(answer.app.hooks.answer, asked)
+    response = [HookCall(call.host, call.event, answer.now + late, call.raw) for late in (0.0, 0.05, 60.0)]
+    first, echo, later = map(answer.app.hooks.answer, response)
     assert b"retries twice" in first
     assert echo == b""
     assert b"retries twice" in later

@@ -53,21 +53,21 @@ def foreword(home: Home, project: str, user: Path) -> Run:
 
 def tell(client: Client, kind: str, *, at: float, **payload: Any) -> None:
     """Send what a hook sends, at a time of our choice."""
-    told = {"session_id": SESSION, **payload}
-    client.post("/api/events", {"host": "claude-code", "event": kind, "at": at, "payload": told})
+    answer = {"session_id": SESSION, **payload}
+    client.post("/api/events", {"host": "claude-code", "event": kind, "at": at, "payload": answer})
 
 
 def transcribe(user: Path, project: str, *, began: float) -> Path:
     """Write a recorded transcript as if it had begun then."""
-    told = [json.loads(line) for line in RECORDED.read_text().splitlines()]
-    times = [datetime.fromisoformat(line["timestamp"]).timestamp() for line in told if line.get("timestamp")]
-    for line in told:
+    answer = [json.loads(line) for line in RECORDED.read_text().splitlines()]
+    times = [datetime.fromisoformat(line["timestamp"]).timestamp() for line in answer if line.get("timestamp")]
+    for line in answer:
         if line.get("timestamp"):
             at = datetime.fromisoformat(line["timestamp"]).timestamp() - min(times) + began
             line["timestamp"] = datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")
     path = user / ".claude" / "projects" / project.replace("/", "-") / f"{SESSION}.jsonl"
     path.parent.mkdir(parents=True)
-    path.write_text("".join(json.dumps(line) + "\n" for line in told).replace("/home/user/project", project))
+    path.write_text("".join(json.dumps(line) + "\n" for line in answer).replace("/home/user/project", project))
     os.utime(path, (began + 60, began + 60))  # one that was written just now is still going on
     return path
 

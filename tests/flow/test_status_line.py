@@ -40,7 +40,7 @@ def known(home: Home, project: str) -> Home:
     return home
 
 
-def asked(project: str, *, session: str = "s1") -> dict[str, object]:
+def request(project: str, *, session: str = "s1") -> dict[str, object]:
     """What Claude writes to a status line's command, as recorded where that is at hand."""
     found = [each for each in recorded() if each.event == "statusLine"]
     if found:
@@ -70,11 +70,11 @@ def command(home: Home, *words: str, stdin: bytes | int = b"", cwd: str = "/", t
     return command(home, *words, stdin=stdin, cwd=cwd, tries=tries - 1) if late else ended.stdout.decode()
 
 
-def said(home: Home, *words: str, stdin: bytes | int = b"", cwd: str = "/") -> str:
+def output(home: Home, *words: str, stdin: bytes | int = b"", cwd: str = "/") -> str:
     return command(home, *words, stdin=stdin, cwd=cwd, tries=5)
 
 
-def given(client: Client, session: str = "s1") -> str:
+def context(client: Client, session: str = "s1") -> str:
     """The line that the list of injections comes to."""
     found = client.get("/api/injections", session_id=session)["injections"]
     items = {item["memory"] for each in found for item in each["items"]}
@@ -84,19 +84,19 @@ def given(client: Client, session: str = "s1") -> str:
 
 def test_the_line_counts_every_memory_once_and_every_token_of_the_session(known, host: HookRunner, start, project):
     client = start()
-    assert drawn(host, asked(project)) == "foreword: quiet"
+    assert drawn(host, request(project)) == "foreword: quiet"
     host.context("UserPromptSubmit", {**PROMPT, "cwd": project})
-    assert drawn(host, asked(project)) == given(client)
-    assert given(client).startswith("foreword: 1 item, ")
+    assert drawn(host, request(project)) == context(client)
+    assert context(client).startswith("foreword: 1 item, ")
     host.context("SessionStart", {**START, "cwd": project})  # a new window: the same memory again, and another
-    assert drawn(host, asked(project)) == given(client)
-    assert given(client).startswith("foreword: 2 items, ")
-    assert drawn(host, asked(project, session="s2")) == "foreword: quiet"
+    assert drawn(host, request(project)) == context(client)
+    assert context(client).startswith("foreword: 2 items, ")
+    assert drawn(host, request(project, session="s2")) == "foreword: quiet"
 
 
 def test_drawing_it_leaves_no_trace(known, host: HookRunner, start, project):
     client = start()
-    for payload in (asked(project), b"", b"no JSON", b"[]", {"cwd": project}, {"session_id": 7}):
+    for payload in (request(project), b"", b"no JSON", b"[]", {"cwd": project}, {"session_id": 7}):
         assert drawn(host, payload) in ("", "foreword: quiet")
     assert host.stored() == []
     assert host.spooled() == 0
@@ -116,8 +116,8 @@ def test_without_a_worker_nothing_is_said_kept_started_or_complained_of(
         suspend(pid)
     counter = known.root / "started"
     host.write_hook(worker=["/bin/sh", "-c", f"echo x >> {counter}"], FOREWORD_DEADLINE_PROMPT_MS="300")
-    assert drawn(host, asked(project)) == ""
-    assert command(known, stdin=json.dumps(asked(project)).encode()) == "\n"
+    assert drawn(host, request(project)) == ""
+    assert command(known, stdin=json.dumps(request(project)).encode()) == "\n"
     wait_for(lambda: {each.pid for each in processes_in(known.root)} <= {pid})
     assert not counter.exists()
     assert host.spooled() == 0
@@ -129,16 +129,16 @@ def test_without_a_worker_nothing_is_said_kept_started_or_complained_of(
 def test_the_command_names_the_session_of_stdin_or_the_last_one_in_the_folder(known, host: HookRunner, start, project):
     client = start()
     host.context("UserPromptSubmit", {**PROMPT, "cwd": project})
-    line = given(client) + "\n"
-    assert said(known, stdin=json.dumps(asked(project)).encode()) == line
-    assert said(known, cwd=project) == line  # the last one in this folder
-    assert said(known, stdin=b'{"cwd": "%s"}' % project.encode()) == line
-    assert said(known, stdin=b'{"session_id": "s2"}') == "foreword: quiet\n"
-    assert said(known, stdin=b"no JSON", cwd="/") == "foreword: quiet\n"
+    line = context(client) + "\n"
+    assert output(known, stdin=json.dumps(request(project)).encode()) == line
+    assert output(known, cwd=project) == line  # the last one in this folder
+    assert output(known, stdin=b'{"cwd": "%s"}' % project.encode()) == line
+    assert output(known, stdin=b'{"session_id": "s2"}') == "foreword: quiet\n"
+    assert output(known, stdin=b"no JSON", cwd="/") == "foreword: quiet\n"
     for odd in (b'{"session_id": "\\ud800"}', b'{"cwd": "/\\ud800"}', b'{"cwd": "/\\u0000"}'):  # no file's name
         assert command(known, stdin=odd) in ("\n", "foreword: quiet\n")
-    answer = json.loads(said(known, "--json", cwd=project))
-    assert (answer["line"], answer["items"], answer["session"]) == (given(client), 1, "s1")
+    answer = json.loads(output(known, "--json", cwd=project))
+    assert (answer["line"], answer["items"], answer["session"]) == (context(client), 1, "s1")
 
 
 def test_a_host_that_never_closes_stdin_is_not_waited_for(known, start, project):
@@ -146,7 +146,7 @@ def test_a_host_that_never_closes_stdin_is_not_waited_for(known, start, project)
     reading, writing = os.pipe()
     try:
         os.write(writing, b'{"session_id": "s2"}')
-        assert said(known, stdin=reading) in ("foreword: quiet\n", "\n")
+        assert output(known, stdin=reading) in ("foreword: quiet\n", "\n")
     finally:
         os.close(reading)
         os.close(writing)

@@ -99,15 +99,15 @@ class Open:
             "Sec-Fetch-Mode": "navigate" if page else "cors",
             "Sec-Fetch-Dest": "document" if page else "empty",
         }
-        asked = Asked(method, target, tuple(fields.items()))
+        request = Asked(method, target, tuple(fields.items()))
         if method != "POST":
-            return asked
-        body = json.dumps(self.told(path)).encode()
+            return request
+        body = json.dumps(self.answer(path)).encode()
         about = {"Origin": f"http://127.0.0.1:{self.port}", "Content-Type": "application/json"}
         about["Content-Length"] = str(len(body))
-        return replace(asked, fields=(*asked.fields, *about.items()), body=body)
+        return replace(request, fields=(*request.fields, *about.items()), body=body)
 
-    def told(self, path: str) -> dict[str, Any]:
+    def answer(self, path: str) -> dict[str, Any]:
         """The body of a change that would be made, were the request let in."""
         bodies: dict[str, dict[str, Any]] = {
             "/api/memories/": {"title": "forged"},
@@ -177,35 +177,35 @@ def held(project: str) -> Iterator[Open]:
 def furnished(here: Open, project: str) -> Open:
     """Put something behind every route: a change that can be undone, and a session that was given something."""
     here.client.post(f"/api/memories/{here.id}", {"body": "and sleep by day"})
-    told = {"kind": "decision", "title": "Burrows are kept open", "project_path": project}
-    here.client.post("/api/memories", told)
+    answer = {"kind": "decision", "title": "Burrows are kept open", "project_path": project}
+    here.client.post("/api/memories", answer)
     for event, more in (("SessionStart", {"source": "startup"}), ("UserPromptSubmit", {"prompt": "burrows " * 200})):
-        asked = urlencode({"host": "claude-code", "event": event, "at": time.time()})
+        request = urlencode({"host": "claude-code", "event": event, "at": time.time()})
         payload = {"session_id": "furnished", "cwd": project, "hook_event_name": event, **more}
-        status, _ = here.client.send("POST", f"/api/hook?{asked}", json.dumps(payload).encode())
+        status, _ = here.client.send("POST", f"/api/hook?{request}", json.dumps(payload).encode())
         assert status == 200
 
-    def given() -> list[dict[str, Any]]:
+    def context() -> list[dict[str, Any]]:
         return list(here.client.get("/api/injections", session_id="furnished")["injections"])
 
-    wait_for(given)
-    here.session, here.injection, here.project = "furnished", given()[0]["id"], given()[0]["project"]
+    wait_for(context)
+    here.session, here.injection, here.project = "furnished", context()[0]["id"], context()[0]["project"]
     return here
 
 
 def another(here: Open) -> Open:
     """With another note that waits, whose last change can be undone."""
     folder = here.project.removeprefix("dir:")
-    told = {"kind": "note", "title": f"{CANARY}, and another time", "project_path": folder}
-    id = here.client.post("/api/memories", told)["memories"][0]["id"]
+    answer = {"kind": "note", "title": f"{CANARY}, and another time", "project_path": folder}
+    id = here.client.post("/api/memories", answer)["memories"][0]["id"]
     here.client.post(f"/api/memories/{id}", {"body": "and sleep by day"})
     return replace(here, id=id)
 
 
 def open_(home: Home, project: str = "") -> Open:
     client = Client(home, seconds=20)
-    told = {"kind": "note", "title": CANARY, "project_path": project or str(home.root.parent)}
-    id = client.post("/api/memories", told)["memories"][0]["id"]
+    answer = {"kind": "note", "title": CANARY, "project_path": project or str(home.root.parent)}
+    id = client.post("/api/memories", answer)["memories"][0]["id"]
     server = ViewerServer(home)
     server.start()
     return Open(home, client, server, redeemed(server.auth.link(), server.port), id)
@@ -228,92 +228,102 @@ def redeemed(url: str, port: int) -> str:
 
 Shape = Callable[[Asked, Open], Asked]
 SHAPES: dict[str, Shape] = {
-    "another host": lambda asked, _: asked.but(host="evil.example"),
-    "a rebound name with our port": lambda asked, here: asked.but(host=f"evil.example:{here.port}"),
-    "another port": lambda asked, here: asked.but(host=f"127.0.0.1:{here.port + 1}"),
-    "no port": lambda asked, _: asked.but(host="127.0.0.1"),
-    "localhost": lambda asked, here: asked.but(host=f"localhost:{here.port}"),
-    "an IPv6 address": lambda asked, here: asked.but(host=f"[::1]:{here.port}"),
-    "every address": lambda asked, here: asked.but(host=f"0.0.0.0:{here.port}"),
-    "a user before ours": lambda asked, here: asked.but(host=f"evil@127.0.0.1:{here.port}"),
-    "a name behind ours": lambda asked, here: asked.but(host=f"127.0.0.1:{here.port}@evil.example"),
-    "a short address": lambda asked, here: asked.but(host=f"127.1:{here.port}"),
-    "an address as a number": lambda asked, here: asked.but(host=f"2130706433:{here.port}"),
-    "a port with a zero": lambda asked, here: asked.but(host=f"127.0.0.1:0{here.port}"),
-    "two addresses": lambda asked, here: asked.but(host=f"127.0.0.1:{here.port}, evil.example"),
-    "no host": lambda asked, _: asked.but(host=None),
-    "HTTP/1.0 without a host": lambda asked, _: replace(asked.but(host=None), version="HTTP/1.0"),
-    "a foreign origin": lambda asked, _: asked.but(origin="https://evil.example"),
-    "origin null": lambda asked, _: asked.but(origin="null"),
-    "an origin on another port": lambda asked, here: asked.but(origin=f"http://127.0.0.1:{here.port + 1}"),
-    "an encrypted origin": lambda asked, here: asked.but(origin=f"https://127.0.0.1:{here.port}"),
-    "an origin that begins like ours": lambda asked, here: asked.but(
+    "another host": lambda request, _: request.but(host="evil.example"),
+    "a rebound name with our port": lambda request, here: request.but(host=f"evil.example:{here.port}"),
+    "another port": lambda request, here: request.but(host=f"127.0.0.1:{here.port + 1}"),
+    "no port": lambda request, _: request.but(host="127.0.0.1"),
+    "localhost": lambda request, here: request.but(host=f"localhost:{here.port}"),
+    "an IPv6 address": lambda request, here: request.but(host=f"[::1]:{here.port}"),
+    "every address": lambda request, here: request.but(host=f"0.0.0.0:{here.port}"),
+    "a user before ours": lambda request, here: request.but(host=f"evil@127.0.0.1:{here.port}"),
+    "a name behind ours": lambda request, here: request.but(host=f"127.0.0.1:{here.port}@evil.example"),
+    "a short address": lambda request, here: request.but(host=f"127.1:{here.port}"),
+    "an address as a number": lambda request, here: request.but(host=f"2130706433:{here.port}"),
+    "a port with a zero": lambda request, here: request.but(host=f"127.0.0.1:0{here.port}"),
+    "two addresses": lambda request, here: request.but(host=f"127.0.0.1:{here.port}, evil.example"),
+    "no host": lambda request, _: request.but(host=None),
+    "HTTP/1.0 without a host": lambda request, _: replace(request.but(host=None), version="HTTP/1.0"),
+    "a foreign origin": lambda request, _: request.but(origin="https://evil.example"),
+    "origin null": lambda request, _: request.but(origin="null"),
+    "an origin on another port": lambda request, here: request.but(origin=f"http://127.0.0.1:{here.port + 1}"),
+    "an encrypted origin": lambda request, here: request.but(origin=f"https://127.0.0.1:{here.port}"),
+    "an origin that begins like ours": lambda request, here: request.but(
         origin=f"http://127.0.0.1:{here.port}.evil.example"
     ),
-    "Sec-Fetch-Site: cross-site": lambda asked, _: asked.but(sec_fetch_site="cross-site"),
-    "Sec-Fetch-Site: same-site": lambda asked, _: asked.but(sec_fetch_site="same-site"),
-    "no Sec-Fetch-Site": lambda asked, _: asked.but(sec_fetch_site=None),
-    "in an inner frame": lambda asked, _: asked.but(sec_fetch_dest="iframe"),
-    "in a frame": lambda asked, _: asked.but(sec_fetch_dest="frame"),
-    "as an object": lambda asked, _: asked.but(sec_fetch_dest="object"),
-    "embedded": lambda asked, _: asked.but(sec_fetch_dest="embed"),
-    "as a service worker": lambda asked, _: asked.but(sec_fetch_dest="serviceworker"),
-    "without a cookie": lambda asked, _: asked.but(cookie=None),
-    "with an empty cookie": lambda asked, here: asked.but(cookie=f"foreword-{here.port}="),
-    "with a wrong cookie": lambda asked, here: asked.but(cookie=f"foreword-{here.port}={'x' * len(here.cookie)}"),
-    "with half of the cookie": lambda asked, here: asked.but(cookie=f"foreword-{here.port}={here.cookie[:20]}"),
-    "with the cookie of another port": lambda asked, here: asked.but(cookie=f"foreword-{here.port + 1}={here.cookie}"),
-    "with the cookie in quotes": lambda asked, here: asked.but(cookie=f'foreword-{here.port}="{here.cookie}"'),
-    "with the cookie behind a comma": lambda asked, here: asked.but(cookie=f"a=b, foreword-{here.port}={here.cookie}"),
-    "with another cookie first": lambda asked, here: asked.but(
+    "Sec-Fetch-Site: cross-site": lambda request, _: request.but(sec_fetch_site="cross-site"),
+    "Sec-Fetch-Site: same-site": lambda request, _: request.but(sec_fetch_site="same-site"),
+    "no Sec-Fetch-Site": lambda request, _: request.but(sec_fetch_site=None),
+    "in an inner frame": lambda request, _: request.but(sec_fetch_dest="iframe"),
+    "in a frame": lambda request, _: request.but(sec_fetch_dest="frame"),
+    "as an object": lambda request, _: request.but(sec_fetch_dest="object"),
+    "embedded": lambda request, _: request.but(sec_fetch_dest="embed"),
+    "as a service worker": lambda request, _: request.but(sec_fetch_dest="serviceworker"),
+    "without a cookie": lambda request, _: request.but(cookie=None),
+    "with an empty cookie": lambda request, here: request.but(cookie=f"foreword-{here.port}="),
+    "with a wrong cookie": lambda request, here: request.but(cookie=f"foreword-{here.port}={'x' * len(here.cookie)}"),
+    "with half of the cookie": lambda request, here: request.but(cookie=f"foreword-{here.port}={here.cookie[:20]}"),
+    "with the cookie of another port": lambda request, here: request.but(
+        cookie=f"foreword-{here.port + 1}={here.cookie}"
+    ),
+    "with the cookie in quotes": lambda request, here: request.but(cookie=f'foreword-{here.port}="{here.cookie}"'),
+    "with the cookie behind a comma": lambda request, here: request.but(
+        cookie=f"a=b, foreword-{here.port}={here.cookie}"
+    ),
+    "with another cookie first": lambda request, here: request.but(
         cookie=f"foreword-{here.port}=someone; foreword-{here.port}={here.cookie}"
     ),
-    "with a token for a cookie": lambda asked, here: asked.but(cookie=f"foreword-{here.port}={here.token()}"),
-    "with a token behind the path": lambda asked, here: replace(
-        asked.but(cookie=None), target=f"{asked.target}{'x' if asked.target == '/' else ''}?token={here.token()}"
+    "with a token for a cookie": lambda request, here: request.but(cookie=f"foreword-{here.port}={here.token()}"),
+    "with a token behind the path": lambda request, here: replace(
+        request.but(cookie=None), target=f"{request.target}{'x' if request.target == '/' else ''}?token={here.token()}"
     ),
-    "with a token for a bearer": lambda asked, here: asked.but(cookie=None, authorization=f"Bearer {here.token()}"),
-    "to upgrade it": lambda asked, _: asked.but(
+    "with a token for a bearer": lambda request, here: request.but(cookie=None, authorization=f"Bearer {here.token()}"),
+    "to upgrade it": lambda request, _: request.but(
         upgrade="websocket", connection="Upgrade", sec_websocket_key="dGhlIHNhbXBsZQ==", sec_websocket_version="13"
     ),
     **{
-        f"as {method}": lambda asked, _, method=method: replace(asked, method=method)  # type: ignore[misc]
+        f"as {method}": lambda request, _, method=method: replace(request, method=method)  # type: ignore[misc]
         for method in ("HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "post", "GETX")
     },
-    "as a preflight of our origin": lambda asked, here: replace(asked, method="OPTIONS").but(
+    "as a preflight of our origin": lambda request, here: replace(request, method="OPTIONS").but(
         origin=f"http://127.0.0.1:{here.port}", access_control_request_method="POST"
     ),
 }
 # Not the gate's to refuse: requests that two readers would understand differently, or that name no route.
 AMBIGUOUS: dict[str, Shape] = {
-    "two hosts": lambda asked, _: asked.also("Host", "evil.example"),
-    "two origins": lambda asked, here: asked.but(origin=f"http://127.0.0.1:{here.port}").also("Origin", "null"),
-    "two lines of cookies": lambda asked, _: asked.also("Cookie", "a=b"),
-    "two sites": lambda asked, _: asked.also("sec-fetch-site", "cross-site"),
-    "two destinations": lambda asked, _: asked.also("sec-fetch-dest", "iframe"),
-    "two lengths": lambda asked, _: asked.but(content_length="0").also("Content-Length", "5"),
-    "a length below zero": lambda asked, _: asked.but(content_length="-1"),
-    "chunks": lambda asked, _: replace(asked.but(content_length=None, transfer_encoding="chunked"), body=b"0\r\n\r\n"),
-    "chunks and a length": lambda asked, _: asked.also("Transfer-Encoding", "chunked"),
-    "odd chunks": lambda asked, _: asked.also("tRANSFER-eNCODING", "xchunked"),
-    "a space before a colon": lambda asked, _: asked.also("X ", "y"),
-    "a line without a colon": lambda asked, _: asked.also("X", "y\r\nz"),
-    "a field without a name": lambda asked, _: asked.also("", "x"),
-    "a bare line feed": lambda asked, _: asked.also("X", "a\nCookie: b"),
-    "a bare return": lambda asked, _: asked.also("X", "a\rCookie: b"),
-    "a zero byte": lambda asked, _: asked.also("X", "\0"),
-    "a name of other letters": lambda asked, _: asked.also("X\xad", "y"),
-    "two spaces": lambda asked, _: replace(asked, version=" HTTP/1.1"),
-    "an unknown version": lambda asked, _: replace(asked, version="HTTP/1.12"),
+    "two hosts": lambda request, _: request.also("Host", "evil.example"),
+    "two origins": lambda request, here: request.but(origin=f"http://127.0.0.1:{here.port}").also("Origin", "null"),
+    "two lines of cookies": lambda request, _: request.also("Cookie", "a=b"),
+    "two sites": lambda request, _: request.also("sec-fetch-site", "cross-site"),
+    "two destinations": lambda request, _: request.also("sec-fetch-dest", "iframe"),
+    "two lengths": lambda request, _: request.but(content_length="0").also("Content-Length", "5"),
+    "a length below zero": lambda request, _: request.but(content_length="-1"),
+    "chunks": lambda request, _: replace(
+        request.but(content_length=None, transfer_encoding="chunked"), body=b"0\r\n\r\n"
+    ),
+    "chunks and a length": lambda request, _: request.also("Transfer-Encoding", "chunked"),
+    "odd chunks": lambda request, _: request.also("tRANSFER-eNCODING", "xchunked"),
+    "a space before a colon": lambda request, _: request.also("X ", "y"),
+    "a line without a colon": lambda request, _: request.also("X", "y\r\nz"),
+    "a field without a name": lambda request, _: request.also("", "x"),
+    "a bare line feed": lambda request, _: request.also("X", "a\nCookie: b"),
+    "a bare return": lambda request, _: request.also("X", "a\rCookie: b"),
+    "a zero byte": lambda request, _: request.also("X", "\0"),
+    "a name of other letters": lambda request, _: request.also("X\xad", "y"),
+    "two spaces": lambda request, _: replace(request, version=" HTTP/1.1"),
+    "an unknown version": lambda request, _: replace(request, version="HTTP/1.12"),
 }
 WHOLE: dict[str, Shape] = {
-    "a whole address of another host": lambda asked, _: replace(asked, target=f"http://evil.example{asked.target}"),
-    "a whole address of ours": lambda asked, here: replace(asked, target=f"http://127.0.0.1:{here.port}{asked.target}"),
+    "a whole address of another host": lambda request, _: replace(
+        request, target=f"http://evil.example{request.target}"
+    ),
+    "a whole address of ours": lambda request, here: replace(
+        request, target=f"http://127.0.0.1:{here.port}{request.target}"
+    ),
 }
 FORMS: dict[str, Shape] = {
-    "without an origin": lambda asked, _: asked.but(origin=None),
+    "without an origin": lambda request, _: request.but(origin=None),
     **{
-        f"a body of {kind}": lambda asked, _, kind=kind: asked.but(content_type=kind)  # type: ignore[misc]
+        f"a body of {kind}": lambda request, _, kind=kind: request.but(content_type=kind)  # type: ignore[misc]
         for kind in ("application/x-www-form-urlencoded", "text/plain", "multipart/form-data; boundary=x", None)
     },
 }
@@ -332,8 +342,8 @@ def test_no_route_answers_a_forged_request(
     before = stored(opened.home)
     for name, shape in shapes.items():
         for path, method in routes:
-            asked = shape(opened.asks(path, method), opened)
-            refused(opened.send(asked.raw), (name, asked.method, asked.target), status=status)
+            request = shape(opened.asks(path, method), opened)
+            refused(opened.send(request.raw), (name, request.method, request.target), status=status)
     assert stored(opened.home) == before
 
 
@@ -389,9 +399,9 @@ def stored(home: Home) -> list[Any]:
 def test_a_mistyped_address_is_told_in_a_page_to_a_person_and_as_json_to_all_others(opened: Open) -> None:
     for path in ("/nothing", "/timelines", "/try/it", "/constructor", "/%E0%A4"):
         typed = opened.asks(path).but(accept="text/html,application/xhtml+xml,*/*;q=0.8")
-        told = opened.send(typed.raw)
-        assert (told.status, told.fields["Content-Type"]) == (404, "text/html; charset=utf-8")
-        assert told.body == opened.send(opened.asks("/now").raw).body
+        answer = opened.send(typed.raw)
+        assert (answer.status, answer.fields["Content-Type"]) == (404, "text/html; charset=utf-8")
+        assert answer.body == opened.send(opened.asks("/now").raw).body
         assert json.loads(opened.send(typed.but(accept="*/*").raw).body)["hint"]
         assert opened.send(typed.but(cookie=None).raw).status == 403
         assert opened.send(typed.but(sec_fetch_site="cross-site").raw).status == 403
@@ -401,9 +411,9 @@ def test_a_mistyped_address_is_told_in_a_page_to_a_person_and_as_json_to_all_oth
 
 def test_no_file_of_ours_is_given_without_the_cookie(opened: Open) -> None:
     for name in opened.server._app._files:
-        asked = replace(opened.asks("/static/"), target=f"/static/{name}")
-        assert opened.send(asked.raw).status == 200
-        refused(opened.send(asked.but(cookie=None).raw), name)
+        request = replace(opened.asks("/static/"), target=f"/static/{name}")
+        assert opened.send(request.raw).status == 200
+        refused(opened.send(request.but(cookie=None).raw), name)
 
 
 OUT = (
@@ -427,8 +437,8 @@ def test_no_path_leads_out_of_what_is_ours_whatever_its_bytes(opened: Open) -> N
     for path, method in EVERY:
         if path.startswith("/api/") and path.endswith("/"):
             for id in ("%ff", "%00", "%ed%a0%80", "..", "%F0%9F%92%A9", "x" * 3000):
-                asked = replace(opened.asks(path, method), target=path + id)
-                assert 400 <= opened.send(asked.raw).status < 500, (path, id)
+                request = replace(opened.asks(path, method), target=path + id)
+                assert 400 <= opened.send(request.raw).status < 500, (path, id)
     for raw in (b"\x16\x03\x01\r\n\r\n", b"GET /\r\n\r\n", b"GET / HTTP/2.0\r\n\r\n", b"G" * 70_000 + b"\r\n\r\n"):
         assert opened.send(raw).status in (400, 403), raw[:20]
 
@@ -436,13 +446,13 @@ def test_no_path_leads_out_of_what_is_ours_whatever_its_bytes(opened: Open) -> N
 def test_what_comes_behind_a_request_is_never_a_request(opened: Open) -> None:
     before = stored(opened.home)
     change = opened.asks("/api/pin", "POST").raw
-    asked = opened.asks("/api/projects")
+    request = opened.asks("/api/projects")
     for raw in (
-        asked.raw + change,
-        replace(asked.but(content_length=str(len(change))), body=change).raw,
-        replace(asked.but(cookie=None, content_length=str(len(change))), body=change).raw,
+        request.raw + change,
+        replace(request.but(content_length=str(len(change))), body=change).raw,
+        replace(request.but(cookie=None, content_length=str(len(change))), body=change).raw,
         b"\r\n\r\n" + change,
-        asked.but(cookie=None).raw + change,
+        request.but(cookie=None).raw + change,
     ):
         with socket.create_connection(("127.0.0.1", opened.port), timeout=20) as line:
             line.sendall(raw)
@@ -459,29 +469,29 @@ def test_what_comes_behind_a_request_is_never_a_request(opened: Open) -> None:
 
 def test_a_link_opens_once_on_the_root_alone_and_is_not_used_up_by_what_is_refused(opened: Open) -> None:
     token = opened.token()
-    asked = replace(opened.asks("/").but(cookie=None), target=f"/?token={token}")
+    request = replace(opened.asks("/").but(cookie=None), target=f"/?token={token}")
     for wrong in (
-        asked.but(host="evil.example"),
-        asked.but(origin="https://evil.example"),
-        asked.but(sec_fetch_dest="iframe"),
-        asked.but(sec_purpose="prefetch"),
-        replace(asked, method="HEAD"),
-        replace(asked, method="POST"),
-        replace(asked, target=f"/now?token={token}"),
-        *(replace(asked, target=f"/?token={wrong}") for wrong in ("%ff", "", "%00", "a" * 40_000, "a&token=b")),
+        request.but(host="evil.example"),
+        request.but(origin="https://evil.example"),
+        request.but(sec_fetch_dest="iframe"),
+        request.but(sec_purpose="prefetch"),
+        replace(request, method="HEAD"),
+        replace(request, method="POST"),
+        replace(request, target=f"/now?token={token}"),
+        *(replace(request, target=f"/?token={wrong}") for wrong in ("%ff", "", "%00", "a" * 40_000, "a&token=b")),
     ):
         refused(opened.send(wrong.raw), wrong)
-    assert opened.send(asked.raw).fields["Set-Cookie"].startswith(f"foreword-{opened.port}=")
-    refused(opened.send(asked.raw), "a used token")
-    again = opened.send(replace(opened.asks("/"), target=asked.target).raw)
+    assert opened.send(request.raw).fields["Set-Cookie"].startswith(f"foreword-{opened.port}=")
+    refused(opened.send(request.raw), "a used token")
+    again = opened.send(replace(opened.asks("/"), target=request.target).raw)
     assert (again.status, "Set-Cookie" in again.fields) == (200, False), "whoever has the cookie is in already"
 
 
 def test_of_all_who_race_for_a_link_one_gets_in(opened: Open) -> None:
     for _ in range(10):
-        asked = replace(opened.asks("/").but(cookie=None), target=f"/?token={opened.token()}").raw
+        request = replace(opened.asks("/").but(cookie=None), target=f"/?token={opened.token()}").raw
         with ThreadPoolExecutor(8) as pool:
-            got = list(pool.map(opened.send, [asked] * 8))
+            got = list(pool.map(opened.send, [request] * 8))
         assert sorted(each.status for each in got) == [200, *[403] * 7]
 
 
@@ -498,14 +508,14 @@ def test_a_link_is_too_old_after_a_while() -> None:
 
 
 def test_another_viewer_has_other_keys_and_a_port_of_its_own(opened: Open) -> None:
-    asked = opened.asks("/api/projects")
+    request = opened.asks("/api/projects")
     with pytest.raises(Conflict):
         ViewerServer(opened.home, port=opened.port)
     other = ViewerServer(opened.home)
     other.start()
     try:
         there = replace(opened, server=other)
-        assert opened.send(asked.raw).status == 200
+        assert opened.send(request.raw).status == 200
         refused(there.send(there.asks("/api/projects").raw), "the cookie of another viewer")
     finally:
         other.close("the test ended")

@@ -37,13 +37,13 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Open]:
 
 def test_nobody_without_the_key_makes_the_worker_hold_a_body(opened: Open) -> None:
     size = 12 << 20
-    asked = replace(opened.asks("/api/forget", "POST").but(cookie=None, content_length=str(size)), body=b"")
+    request = replace(opened.asks("/api/forget", "POST").but(cookie=None, content_length=str(size)), body=b"")
 
     def flooded(_: int) -> int:
         with socket.create_connection(("127.0.0.1", opened.port), timeout=20) as line:
             taken = 0
             with contextlib.suppress(OSError):
-                line.sendall(asked.raw)
+                line.sendall(request.raw)
                 while taken < size:
                     taken += line.send(b"x" * 65_536)
             return taken
@@ -99,21 +99,21 @@ def test_every_odd_name_leads_to_its_own(opened: Open, tmp_path: Path) -> None:
     project.mkdir()
     (project / "pyproject.toml").write_text("")
     for each in ODD:
-        told = {"kind": "note", "title": f"of {each}", "tags": [each], "files": [each], "project_path": str(project)}
-        opened.client.post("/api/memories", told)
+        answer = {"kind": "note", "title": f"of {each}", "tags": [each], "files": [each], "project_path": str(project)}
+        opened.client.post("/api/memories", answer)
         payload = {"session_id": each, "cwd": str(project), "prompt": f"do {each}"}
         opened.client.post("/api/events", {"host": "claude-code", "event": "UserPromptSubmit", "payload": payload})
     for each in ODD:
-        assert asked(opened, "/api/sessions/" + quote(each, safe="") + "?full=1")["session"]["id"] == each
-        shown = asked(opened, "/api/memories?" + urlencode({"q": f"of {each}", "project": f"dir:{project}"}))[
+        assert request(opened, "/api/sessions/" + quote(each, safe="") + "?full=1")["session"]["id"] == each
+        shown = request(opened, "/api/memories?" + urlencode({"q": f"of {each}", "project": f"dir:{project}"}))[
             "memories"
         ]
         assert all(
-            asked(opened, "/api/memories/" + one["id"] + "?full=1")["memory"]["id"] == one["id"] for one in shown
+            request(opened, "/api/memories/" + one["id"] + "?full=1")["memory"]["id"] == one["id"] for one in shown
         )
 
 
-def asked(here: Open, target: str) -> dict[str, Any]:
+def request(here: Open, target: str) -> dict[str, Any]:
     got = here.send(replace(here.asks("/api/projects"), target=target).raw)
     assert got.status == 200, (target, got.body)
     return json.loads(got.body)
@@ -185,8 +185,8 @@ def is_looked_at_and_refuses_changes(here: Open) -> None:
 
     def change(path: str) -> Answer:
         body = json.dumps(changes[path]).encode()
-        asked = replace(here.asks("/api/pin", "POST").but(content_length=str(len(body))), target=path, body=body)
-        return here.send(asked.raw)
+        request = replace(here.asks("/api/pin", "POST").but(content_length=str(len(body))), target=path, body=body)
+        return here.send(request.raw)
 
     before = stored(small)
     ballast = small.root / "ballast"
@@ -206,14 +206,14 @@ def is_looked_at_and_refuses_changes(here: Open) -> None:
 
 
 def test_a_trial_leaves_no_byte_of_its_prompt_anywhere_also_when_it_fails(opened: Open) -> None:
-    key = asked(opened, "/api/projects")["projects"][0]["key"]
-    for told in (
+    key = request(opened, "/api/projects")["projects"][0]["key"]
+    for answer in (
         {"project": key},
         {"project": "nowhere"},
         {"project": key, "budget": -1},
         {"project": key, "trigger": SAID},
     ):
-        body = json.dumps({"prompt": f"{SAID} of checkout.py and {SAID}", **told}).encode()
+        body = json.dumps({"prompt": f"{SAID} of checkout.py and {SAID}", **answer}).encode()
         tried = replace(opened.asks("/api/preview", "POST").but(content_length=str(len(body))), body=body)
         assert opened.send(tried.raw).status in (200, 400, 404)
     searched = opened.asks("/api/projects")

@@ -20,11 +20,10 @@ import pytest
 from foreword.agents.setup import AgentResidue, Block, Entry, OwnedFile, Setup
 from foreword.cli.install import diff
 from foreword.errors import BadConfig, ForewordError
-from foreword.install import files, jsonc, manifest, toml_block
-from foreword.install.apply import apply, undo
-from foreword.install.detect import install_target, version_of
-from foreword.install.plan import Plan, PlannedFile, plan
+from foreword.install import jsonc, manifest, toml_block
+from foreword.install.plan import Plan, PlannedFile, apply, plan, undo
 from foreword.install.plan import undo_plan as planned_undo
+from foreword.install.status import install_target, version_of
 from foreword.paths import Home
 from tests.tables import table
 
@@ -100,8 +99,8 @@ class Machine:
         found: dict[str, Any] = {}
         for path in sorted(self.user.rglob("*")):
             mode = stat.S_IMODE(path.lstat().st_mode)
-            told = os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else None
-            found[str(path.relative_to(self.user))] = (told, mode)
+            answer = os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else None
+            found[str(path.relative_to(self.user))] = (answer, mode)
         return found
 
     def read(self, file: Path | None = None) -> Any:
@@ -151,12 +150,12 @@ def test_what_the_user_has_stays_and_what_we_wrote_goes(tmp_path_factory):
     machine = Machine(tmp_path_factory.mktemp("m"))
     machine.have_all()
     machine.install()
-    told = machine.read()
-    assert told["model"] == "opus"
-    assert told["hooks"]["Stop"][0]["hooks"][0]["command"] == "say done"
-    assert told["hooks"]["Stop"][1] == machine.group("Stop", timeout=5)
-    assert told["hooks"]["SessionStart"] == [machine.group("SessionStart", timeout=5)]
-    assert told["mcpServers"] == {"foreword": {"command": str(machine.home.mcp), "args": []}}
+    answer = machine.read()
+    assert answer["model"] == "opus"
+    assert answer["hooks"]["Stop"][0]["hooks"][0]["command"] == "say done"
+    assert answer["hooks"]["Stop"][1] == machine.group("Stop", timeout=5)
+    assert answer["hooks"]["SessionStart"] == [machine.group("SessionStart", timeout=5)]
+    assert answer["mcpServers"] == {"foreword": {"command": str(machine.home.mcp), "args": []}}
     toml = tomllib.loads(machine.toml.read_text())
     assert toml["mcp_servers"] == {"mine": {"command": "x"}, "foreword": {"command": str(machine.home.mcp)}}
     assert machine.own.read_text().startswith("// foreword")
@@ -166,11 +165,11 @@ def test_what_the_user_has_stays_and_what_we_wrote_goes(tmp_path_factory):
     machine = Machine(tmp_path_factory.mktemp("m"))
     machine.have_all()
     machine.install()
-    told = machine.read()
-    told["theme"] = "dark"
-    told["hooks"]["Stop"].append({"hooks": [{"type": "command", "command": "later"}]})
-    told["hooks"]["SessionStart"][0]["hooks"][0]["timeout"] = 77  # the user made it patient
-    machine.settings.write_text(json.dumps(told))  # the host writes it its own way
+    answer = machine.read()
+    answer["theme"] = "dark"
+    answer["hooks"]["Stop"].append({"hooks": [{"type": "command", "command": "later"}]})
+    answer["hooks"]["SessionStart"][0]["hooks"][0]["timeout"] = 77  # the user made it patient
+    machine.settings.write_text(json.dumps(answer))  # the host writes it its own way
     machine.toml.write_text(machine.toml.read_text() + '\n[mcp_servers.other]\ncommand = "y"\n')
     machine.uninstall()
     left = machine.read()
@@ -187,9 +186,9 @@ def test_what_the_user_has_stays_and_what_we_wrote_goes(tmp_path_factory):
     # A hook that the user put beside ours stays.
     machine = Machine(tmp_path_factory.mktemp("m"))
     machine.install()
-    told = machine.read()
-    told["hooks"]["Stop"][0]["hooks"].insert(0, {"type": "command", "command": "mine"})
-    machine.settings.write_text(json.dumps(told, indent=4))
+    answer = machine.read()
+    answer["hooks"]["Stop"][0]["hooks"].insert(0, {"type": "command", "command": "mine"})
+    machine.settings.write_text(json.dumps(answer, indent=4))
     machine.uninstall()
     left = machine.read()
     assert left["hooks"] == {"Stop": [{"matcher": "*", "hooks": [{"type": "command", "command": "mine"}]}]}
@@ -261,7 +260,7 @@ def test_without_the_manifest_our_entries_are_known_by_their_looks(tmp_path: Pat
     shutil.rmtree(machine.home.root)
     machine.uninstall(setup=setup)
     left = machine.tree()
-    assert not any(b"foreword" in (told or b"") for told, _ in left.values())
+    assert not any(b"foreword" in (answer or b"") for answer, _ in left.values())
     assert not machine.own.exists()
     if ".agent/config.toml" in before:
         assert tomllib.loads(machine.toml.read_text()) == tomllib.loads(TOML)
@@ -367,34 +366,34 @@ def test_what_stands_in_the_way_is_told_and_nothing_is_written(tmp_path_factory)
 
 
 @table(
-    ("text", "told"),
+    ("text", "answer"),
     [
         ('{"hooks": []}', "`hooks` in line 1 is not an object"),
         ("{\n oops }", "it is no JSON: a key in double quotes is expected in line 2"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_told_and_nothing_is_written(machine: Machine, text: str, told: str) -> None:
+def test_a_file_that_cannot_be_read_is_told_and_nothing_is_written(machine: Machine, text: str, answer: str) -> None:
     machine.have(machine.settings, text)
     before = machine.tree()
     with pytest.raises(BadConfig, match=r"settings\.json") as raised:
         machine.install()
-    assert told in str(raised.value)
+    assert answer in str(raised.value)
     assert machine.tree() == before
 
 
 @table(
-    ("text", "told"),
+    ("text", "answer"),
     [
-        ('[mcp_servers.foreword]\ncommand = "mine"\n', r"a table \[mcp_servers.foreword\] of your own"),
-        ('mcp_servers = { foreword = { command = "x" } }\n', "of your own"),
+        ('[mcp_servers.foreword]\ncommand = "mine"\n', "do not fit behind"),
+        ('mcp_servers = { foreword = { command = "x" } }\n', "do not fit behind"),
         ('mcp_servers = { mine = { command = "x" } }\n', "do not fit behind"),
         ("a = \n", "no TOML"),
     ],
 )
-def test_a_toml_file_where_ours_does_not_fit_is_told(machine: Machine, text: str, told: str) -> None:
+def test_a_toml_file_where_ours_does_not_fit_is_told(machine: Machine, text: str, answer: str) -> None:
     machine.have(machine.toml, text)
     before = machine.tree()
-    with pytest.raises(BadConfig, match=told):
+    with pytest.raises(BadConfig, match=answer):
         machine.install()
     assert machine.tree() == before
 
@@ -463,8 +462,8 @@ def test_what_is_recorded_is_private_and_a_crash_leaves_nothing(tmp_path_factory
     # What a crash left beside a file is taken away.
     machine = Machine(tmp_path_factory.mktemp("m"))
     machine.have_all()
-    files.write(machine.settings, SETTINGS.encode())
-    left = machine.settings.with_name(f".settings.json{files.UNFINISHED}")
+    manifest.write(machine.settings, SETTINGS.encode())
+    left = machine.settings.with_name(".settings.json.foreword-new")
     left.write_text("half")
     machine.install()
     assert not left.exists()
@@ -530,10 +529,10 @@ class Lists:
             (self.known, {"version": 2, "plugins": {}}, "plugins"),
             (self.state, {"starts": 1}, "usage"),
         ):
-            told = json.loads(file.read_text()) if file.exists() else frame
-            told.setdefault(path, {})["foreword@x"] = {"at": "/somewhere"}
+            answer = json.loads(file.read_text()) if file.exists() else frame
+            answer.setdefault(path, {})["foreword@x"] = {"at": "/somewhere"}
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(json.dumps(told, indent=2))
+            file.write_text(json.dumps(answer, indent=2))
         self.data.mkdir(parents=True, exist_ok=True)
         (self.data / "some").write_text("x")
         self.room.mkdir(exist_ok=True)
@@ -589,8 +588,8 @@ def test_what_is_not_wanted_any_more_goes_at_the_next_install(tmp_path: Path, sh
     lists.start()
     assert machine.plan(*machine.changes()).changed
     machine.install(*machine.changes())
-    left = {path: told for path, told in machine.tree().items() if told != without.get(path)}
-    assert all(told is None for told, _ in left.values())  # folders that the host made, which go at last
+    left = {path: answer for path, answer in machine.tree().items() if answer != without.get(path)}
+    assert all(answer is None for answer, _ in left.values())  # folders that the host made, which go at last
     machine.uninstall()
     assert machine.tree() == before
 
@@ -601,8 +600,8 @@ def test_what_the_host_wrote_of_us_goes_and_what_others_wrote_stays(tmp_path_fac
     lists = Lists(machine)
     machine.install(*machine.changes(), *lists.changes())
     lists.start()
-    told = json.loads(lists.known.read_text())
-    lists.known.write_text(json.dumps(told | {"plugins": told["plugins"] | {"mine": 1}}))
+    answer = json.loads(lists.known.read_text())
+    lists.known.write_text(json.dumps(answer | {"plugins": answer["plugins"] | {"mine": 1}}))
     (lists.room / "theirs").write_text("{}")
     machine.uninstall()
     assert json.loads(lists.known.read_text()) == {"version": 2, "plugins": {"mine": 1}}
@@ -818,18 +817,6 @@ def test_what_would_be_undone_is_told_beforehand(machine: Machine) -> None:
 
 
 def test_a_version_is_found_without_telling_the_program_anything(tmp_path_factory):
-    # A version is read without starting the program.
-    machine = Machine(tmp_path_factory.mktemp("m"))
-    package = machine.user / "node_modules" / "@x" / "agent"
-    machine.have(package / "bin" / "agent.js", "#!/bin/sh\ntouch started\n", mode=0o755)
-    machine.have(package / "package.json", '{"version": "1.2.3", "bin": {"agent": "bin/agent.js"}}')
-    (machine.user / "node_modules" / ".bin").mkdir()
-    link = machine.user / "node_modules" / ".bin" / "agent"
-    link.symlink_to("../@x/agent/bin/agent.js")
-    assert version_of(str(link), environ={}) == "1.2.3"
-    native = machine.user / "share" / "agent" / "versions" / "2.1.325"
-    machine.have(native, "", mode=0o755)
-    assert version_of(str(native), environ={}) == "2.1.325"
     # A program is asked for its version with nothing of the users.
     machine = Machine(tmp_path_factory.mktemp("m"))
     program = machine.user / "agent"

@@ -13,10 +13,8 @@ import pytest
 
 from foreword.agents.setup import AgentResidue, Block, Entry, OwnedFile, Setup
 from foreword.cli import doctor
-from foreword.install.apply import apply
-from foreword.install.detect import setup_of
-from foreword.install.plan import plan
-from foreword.install.status import InstallStatus, check
+from foreword.install.plan import apply, plan
+from foreword.install.status import InstallStatus, check, setup_of
 from foreword.paths import Home
 from foreword.problems import NOTE, OK, WRONG, Finding
 from tests.tables import table
@@ -123,7 +121,7 @@ def test_hooks_that_codex_does_not_trust_are_named(home: Home, tmp_path: Path) -
 
 def test_doctor_tells_an_agent_in_a_line_and_what_is_wrong_before_it(setup: Setup, home: Home) -> None:
     def says(status: InstallStatus, seen: dict[str, Any]) -> list[Finding]:
-        return list(doctor.agent_findings("gemini", status, seen, line=doctor.agent_line(seen)))
+        return list(doctor.agent_findings("gemini", status, seen))
 
     status = check("gemini", setup, home=home)
     (finding,) = says(status, SEEN)

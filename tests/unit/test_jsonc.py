@@ -142,7 +142,7 @@ def test_what_is_put_in_looks_like_the_rest_and_swallows_nothing():
 
 
 @table(
-    ("text", "keys", "told"),
+    ("text", "keys", "answer"),
     [
         ('{"a": 1}', ("a", "b"), "`a` in line 1 is not an object"),
         ("[]", ("a",), "the whole document in line 1 is not an object"),
@@ -158,8 +158,8 @@ def test_what_is_put_in_looks_like_the_rest_and_swallows_nothing():
         ("[" * 100_000, ("c",), "nested too deeply"),
     ],
 )
-def test_what_cannot_be_changed_is_told_with_its_line_and_the_way_out(text: str, keys: Any, told: str) -> None:
+def test_what_cannot_be_changed_is_told_with_its_line_and_the_way_out(text: str, keys: Any, answer: str) -> None:
     with pytest.raises(BadConfig) as raised:
         put(text, keys, 1)
-    assert told in str(raised.value)
+    assert answer in str(raised.value)
     assert raised.value.hint

@@ -38,7 +38,7 @@ def test_people_are_told_what_is_off_and_the_way_out():
     (only,) = findings(off(here(), {**ON, "off_projects": ("/nowhere",)}), here())
     assert only == (
         "shop is off (off_projects): nothing is captured or injected here",
-        "foreword project on; where a folder is named: foreword config get off_projects",
+        "foreword project on; where a folder is named: foreword config unset off_projects",
     )
     both = {**ON, "read_only_projects": ("/nowhere",), "silent_projects": ("/nowhere",)}
     assert [says.split(" (")[0] for says, _ in findings(off(here(), both), here())] == [

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from foreword.agents import FILES, codex, find
 from foreword.agents.setup import AgentResidue, Block, Change, Entry, InstallTarget, OwnedFile, Setup, json_string
 from foreword.config import load
-from foreword.install.detect import install_target
+from foreword.install.status import install_target
 from tests.tables import table
 
 USER = Path("/home/ada")
@@ -157,9 +157,9 @@ CLAUDE = "SessionStart UserPromptSubmit PreToolUse PostToolUse Stop SubagentStop
 
 def claude_hooks(found: Setup) -> dict[str, dict[str, object]]:
     """Each event's one hook, with its matcher beside it."""
-    told = files(found)["/home/ada/.claude/settings.json"]["hooks"]
-    assert all(len(groups) == 1 and len(groups[0]["hooks"]) == 1 for groups in told.values())
-    return {event: {**groups[0]["hooks"][0], "matcher": groups[0].get("matcher")} for event, groups in told.items()}
+    answer = files(found)["/home/ada/.claude/settings.json"]["hooks"]
+    assert all(len(groups) == 1 and len(groups[0]["hooks"]) == 1 for groups in answer.values())
+    return {event: {**groups[0]["hooks"][0], "matcher": groups[0].get("matcher")} for event, groups in answer.items()}
 
 
 @table("name", ["__HOOK__", "__SOCKET__"])
@@ -225,8 +225,8 @@ def test_claudes_plugin_says_what_its_settings_would():
     assert made[f"{root}/hooks/hooks.json"]["hooks"] == as_settings["/home/ada/.claude/settings.json"]["hooks"]
     assert made[f"{root}/.mcp.json"] == as_settings["/home/ada/.claude.json"]
     for name in ("remember", "search", "handoff"):
-        told = as_settings[f"/home/ada/.claude/commands/foreword/{name}.md"]
-        assert made[f"{root}/commands/{name}.md"] == told
+        answer = as_settings[f"/home/ada/.claude/commands/foreword/{name}.md"]
+        assert made[f"{root}/commands/{name}.md"] == answer
     assert made[f"{root}/skills/foreword/SKILL.md"] == as_settings["/home/ada/.claude/skills/foreword/SKILL.md"]
     market = made["/home/ada/.foreword/claude/.claude-plugin/marketplace.json"]
     assert made[f"{root}/.claude-plugin/plugin.json"]["name"] == market["name"] == "foreword"
@@ -318,11 +318,11 @@ def test_every_change_can_be_written_down_and_lies_in_the_hosts_folder_or_ours(h
 @table("host", sorted(set(FILES) - {"opencode"}))
 def test_every_event_we_read_is_asked_for_once(host):
     made = json.dumps([files(setup(host, version="2.1.325"))])
-    told = [each.partition('"')[0] for each in made.split(f"--host {host} ")[1:]]
+    answer = [each.partition('"')[0] for each in made.split(f"--host {host} ")[1:]]
     read = {event for event in find(host).events if host != "copilot" or event[0].islower()}
     # Told to the worker for its own sake, or heard and left out.
     beside = {"PreToolUse", "SubagentStop"} if host == "claude-code" else set()
-    assert sorted(told) == sorted(read | beside)
+    assert sorted(answer) == sorted(read | beside)
 
 
 @table("shell", ["sh", "bash"])
@@ -349,9 +349,9 @@ def test_the_page_of_a_host_names_every_file_and_variable(host):
     page = (DOCS / f"{host}.md").read_text(encoding="utf-8")
     found = setup(host, version="2.1.325")
     names = [change.file for change in found.changes if not isinstance(change, AgentResidue)]
-    told = [f"~/{name.relative_to(USER)}" for name in names if "commands" not in name.parts]
-    told += [f"~/{found.folder.relative_to(USER)}/{pattern}" for pattern in found.transcripts]
-    assert [name for name in [*told, *find(host).session_variables] if f"`{name}`" not in page] == []
+    answer = [f"~/{name.relative_to(USER)}" for name in names if "commands" not in name.parts]
+    answer += [f"~/{found.folder.relative_to(USER)}/{pattern}" for pattern in found.transcripts]
+    assert [name for name in [*answer, *find(host).session_variables] if f"`{name}`" not in page] == []
     assert "## How it is installed" in page
     assert "## What it cannot do" in page
 

@@ -117,8 +117,8 @@ def test_a_page_on_another_port_reads_nothing_and_changes_nothing(
     there.goto(f"http://127.0.0.1:{evil.server_address[1]}/")
     id = next(iter(viewer.ids.values()))
     body = json.dumps({"id": id, "ids": [id], "title": "forged", "kind": "note", "do": "promote", "yes": True})
-    told = {"origin": viewer.origin, "targets": targets(viewer), "body": body}
-    assert there.evaluate(ATTACK, told) == []
+    answer = {"origin": viewer.origin, "targets": targets(viewer), "body": body}
+    assert there.evaluate(ATTACK, answer) == []
     for way in ("frame", "window", "events", "socket", "form"):
         assert there.evaluate(WAYS[way], viewer.origin) == [], way
     assert stored(viewer) == before
@@ -170,10 +170,10 @@ def test_a_link_that_another_page_opens_shows_it_nothing_and_its_browser_the_vie
 ) -> None:
     page.goto(f"http://127.0.0.1:{evil.server_address[1]}/")
     link = viewer.link()
-    for asked in ("cors", "no-cors"):
+    for request in ("cors", "no-cors"):
         assert page.evaluate(
             "([link, mode]) => fetch(link, {mode, credentials: 'include'}).then((got) => got.text()).catch(() => '')",
-            [link, asked],
+            [link, request],
         ) in ("", None)
     page.goto(link)  # what was refused did not use it up
     page.wait_for_url("**/now")
@@ -267,16 +267,16 @@ def test_the_cookie_that_another_port_is_sent_opens_nothing_by_itself(
     """Browsers send it along, whatever we say: what is behind it must not hang on the cookie alone."""
     page.goto(f"http://127.0.0.1:{evil.server_address[1]}/")
     assert any(viewer.cookie[1] in each for each in Evil.cookies)
-    told = http.client.HTTPConnection("127.0.0.1", viewer.port, timeout=10)
-    with closing(told):
-        told.request("GET", "/api/projects", headers={"Cookie": Evil.cookies[0]})
-        assert told.getresponse().status == 403, "without what only our own page says"
+    answer = http.client.HTTPConnection("127.0.0.1", viewer.port, timeout=10)
+    with closing(answer):
+        answer.request("GET", "/api/projects", headers={"Cookie": Evil.cookies[0]})
+        assert answer.getresponse().status == 403, "without what only our own page says"
 
 
 def test_what_was_forgotten_is_not_shown_by_going_back(viewer: Viewer, page: Any) -> None:
     title = "zqxjkwvb is what the quokkas call it"
-    told = {"kind": "note", "title": title, "project_path": str(viewer.home.root.parent)}
-    id = viewer.client.post("/api/memories", told)["memories"][0]["id"]
+    answer = {"kind": "note", "title": title, "project_path": str(viewer.home.root.parent)}
+    id = viewer.client.post("/api/memories", answer)["memories"][0]["id"]
     visit(page, f"{viewer.origin}/memories/{id}")
     page.get_by_text(title).first.wait_for()
     visit(page, f"{viewer.origin}/health")

@@ -88,7 +88,7 @@ def grave(axe: str) -> Any:
     lesser: list[str] = []
 
     def found(page: Any, what: str, *, within: str = "") -> list[str]:
-        told = []
+        answer = []
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
             if not page.evaluate("() => 'axe' in window"):
@@ -98,8 +98,8 @@ def grave(axe: str) -> Any:
                 session.detach()
             for each in page.evaluate(RUN, [within, COLOURS if scheme == "dark" else None]):
                 line = f"{what} {scheme}: {each['impact']} {each['id']}: {each['help']}: {each['nodes']}"
-                (told if each["impact"] in ("serious", "critical") else lesser).append(line)
-        return told
+                (answer if each["impact"] in ("serious", "critical") else lesser).append(line)
+        return answer
 
     yield found
     ARTEFACTS.mkdir(parents=True, exist_ok=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.viewer.conftest import still, visit
-from tests.viewer.steps import ROW, focused, keep, memory, open_list, shows, toast, until, until_rows
+from tests.viewer.conftest import visit
+from tests.viewer.steps import ROW, keep, memory, open_list, shows, toast, until
 
 pytestmark = pytest.mark.long
 
@@ -13,46 +13,6 @@ SCROLLED = "document.querySelector('.mem-list').scrollTop"
 
 
 # -- keys, and where one was -----------------------------------------------------------------------------------------
-
-
-def test_the_keys_move_open_and_come_back(page, viewer):
-    open_list(page, viewer)
-    ids = page.locator(ROW).evaluate_all("all => all.map(each => each.dataset.id)")
-    page.keyboard.press("ArrowDown")  # out of the search box
-    for key in ("j", "j", "k"):
-        page.keyboard.press(key)
-    assert focused(page) == ids[1]
-    page.keyboard.press("Enter")
-    page.wait_for_url(f"**/memories/{ids[1]}")
-    page.locator("#mem-title").wait_for()
-    page.keyboard.press("j")  # what is open follows
-    page.wait_for_url(f"**/memories/{ids[2]}")
-    still(page)
-    page.keyboard.press("Escape")
-    until(page, "location.pathname === '/memories'")
-    assert focused(page) == ids[2]
-    for _ in range(3):
-        page.keyboard.press("k")
-    assert focused(page) == "mem-q"
-    page.keyboard.press("Escape")
-    page.keyboard.press("w")
-    until(page, "new URL(location).searchParams.get('view') === 'waiting'")
-
-
-def test_the_way_back_and_a_reload_lead_to_the_same_lines_of_the_list(page, viewer):
-    open_list(page, viewer)
-    until_rows(page, 50)
-    page.keyboard.press("ArrowDown")
-    for _ in range(25):
-        page.keyboard.press("j")
-    before, id = page.evaluate(f"[{SCROLLED}, document.activeElement.dataset.id]")
-    assert before > 0
-    page.keyboard.press("Enter")
-    page.locator("#mem-title").wait_for()
-    page.go_back()
-    until(page, f"document.activeElement.dataset.id === '{id}' && Math.abs({SCROLLED} - {before}) < 100")
-    page.reload()
-    until(page, f"document.querySelectorAll('{ROW}').length > 40 && Math.abs({SCROLLED} - {before}) < 100")
 
 
 # -- several at once, and what waits ---------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import pytest
 
 from foreword.capture.payload import HookCall
 from foreword.worker import lifecycle
-from tests.viewer.conftest import Viewer, playwright, still, visit
+from tests.viewer.conftest import Viewer, playwright, visit
 from tests.viewer.filled import LIVE_PROMPTS, hooked
 from tests.viewer.steps import CARDS, ROW, asks, until
 
@@ -29,8 +29,8 @@ def press(page: Any, *keys: str) -> None:
 
 def tell(viewer: Viewer, session: str, prompt: str) -> None:
     """Tell a prompt of a session in the shop, as an agent's hook does."""
-    told = {"session_id": session, "cwd": viewer.projects["shop"], "prompt": prompt, "prompt_id": prompt}
-    hooked(viewer.client, HookCall("claude-code", "UserPromptSubmit", time.time(), json.dumps(told).encode()))
+    answer = {"session_id": session, "cwd": viewer.projects["shop"], "prompt": prompt, "prompt_id": prompt}
+    hooked(viewer.client, HookCall("claude-code", "UserPromptSubmit", time.time(), json.dumps(answer).encode()))
 
 
 # -- Now -------------------------------------------------------------------------------------------------------------
@@ -76,11 +76,11 @@ def test_a_prompt_without_an_answer_is_told_as_silence_with_what_came_nearest(fr
     }.items():
         assert asks(fresh, prompt) == ""
         page.locator(CARDS, has_text=prompt).get_by_text(words).wait_for()  # at first it is being looked for
-    told = fresh.client.get("/api/no-context", session_id=fresh.sessions["live"], limit=1)["no_context"][0]
+    answer = fresh.client.get("/api/no-context", session_id=fresh.sessions["live"], limit=1)["no_context"][0]
     card = page.locator(CARDS, has_text=near)
-    assert [each["title"] in card.text_content() for each in told["rejected"]] == [True] * len(told["rejected"])
-    assert told["rejected"]
-    assert told["rejected"][0]["why"] in card.text_content()
+    assert [each["title"] in card.text_content() for each in answer["rejected"]] == [True] * len(answer["rejected"])
+    assert answer["rejected"]
+    assert answer["rejected"][0]["why"] in card.text_content()
 
 
 # Each factor of a page: its figure, and how far its bar reaches from the middle, to the left below 0.
@@ -95,8 +95,8 @@ def test_before_anything_happened_pages_say_what_to_do_first_and_go_on_by_themse
     for count, place in enumerate(("north", "south"), 1):
         root = Path(viewer.projects["new"], place, "shop")
         root.mkdir(parents=True)
-        told = {"kind": "decision", "title": f"Herons go {place}", "project_path": str(root)}
-        viewer.client.post("/api/memories", told)
+        answer = {"kind": "decision", "title": f"Herons go {place}", "project_path": str(root)}
+        viewer.client.post("/api/memories", answer)
         until(page, f"document.querySelector('#project')?.options.length === {count}")
     assert sorted(page.locator("#project option").all_text_contents()) == ["shop (north/shop)", "shop (south/shop)"]
     page.locator("#project").select_option(label="shop (south/shop)")
@@ -110,128 +110,6 @@ def test_before_anything_happened_pages_say_what_to_do_first_and_go_on_by_themse
 
 
 # -- Timeline --------------------------------------------------------------------------------------------------------
-
-
-def chosen(page: Any) -> str:
-    return str(page.evaluate("document.activeElement.dataset.session ?? ''"))
-
-
-def test_keys_walk_the_sessions_and_a_session_that_goes_on_takes_no_place_or_focus(fresh_page, fresh):
-    page = fresh_page
-    tell(fresh, "goes-on", "what of it?")
-    tell(fresh, "comes-later", "is the harbour open?")
-    visit(page, f"{fresh.origin}/timeline")
-    press(page, *"jjjjjjjjk")
-    was, top = chosen(page), page.evaluate("scrollY")
-    assert was == page.locator(".session").nth(6).get_attribute("data-session")
-    press(page, "Enter")
-    page.wait_for_selector(".step")
-    assert page.url.endswith(f"/timeline/{was}")
-    press(page, "Escape")
-    page.wait_for_selector(".session.chosen")
-    assert (chosen(page), page.evaluate("scrollY")) == (was, top)
-    page.locator("[data-session=goes-on] h3 a").focus()
-    page.evaluate("() => document.querySelectorAll('.session').forEach(each => (each.seen = true))")
-    tell(fresh, "goes-on", "and now?")
-    until(page, "document.querySelector('.session').dataset.session === 'goes-on'")
-    assert (
-        page.evaluate("document.activeElement.closest('[data-session=goes-on]') && document.activeElement.tagName")
-        == "A"
-    )
-    assert page.evaluate("() => [...document.querySelectorAll('.session')].every(each => each.seen)")
-    press(page, "Enter")
-    page.wait_for_selector(".step")
-    press(page, "j")
-    tell(fresh, "goes-on", "and the restaurant?")
-    page.wait_for_selector("text=and the restaurant?")
-    assert page.locator(".step.chosen").inner_text() == page.locator(".step").first.inner_text()
-
-
-def test_a_session_was_given_as_much_on_every_page(page, viewer):
-    live = viewer.sessions["live"]
-    visit(page, f"{viewer.origin}/now/{live}")
-    names, told = (page.locator(f".totals {each}").all_text_contents() for each in ("dt", "dd"))
-    figures = dict(zip(names, told, strict=True))
-    memories = int(figures["different memories"])
-    assert int(figures["items given"]) == sum(int(figures[name]) for name in ("used", "not used", "not judged yet"))
-    visit(page, f"{viewer.origin}/timeline/{live}")
-    page.locator(".story-head", has_text=f"given {memories} memories in").wait_for()
-    visit(page, f"{viewer.origin}/timeline")
-    page.locator(f"[data-session='{live}']", has_text=f"given {memories} memories").wait_for()
-
-
-# -- Try it ----------------------------------------------------------------------------------------------------------
-
-# Every row in its order with which side of the line it is on, and whether the node is the one that was marked before.
-TRIED = """() => [...document.querySelectorAll(".tried")].map(row => [
-    row.dataset.memory, row.classList.contains("left") ? "left" : "in", row.dataset.before ?? ""])"""
-
-
-# By script, for who moves it by hand takes the focus along.
-SLIDE = """(tokens) => { const slider = document.getElementById("budget");
-    slider.value = tokens;
-    slider.dispatchEvent(new Event("input")); }"""
-
-
-@pytest.fixture
-def shop(viewer, page):
-    """The page with the shop chosen and a prompt answered."""
-    visit(page, f"{viewer.origin}/try")
-    page.locator("#project").select_option(label="shop")
-    page.locator("#prompt").fill(PROMPT)
-    page.wait_for_selector(".tried")
-    still(page)
-    return page
-
-
-def budget(page: Any, tokens: int) -> None:
-    """Wait until what this budget holds is shown."""
-    until(page, f"document.querySelector('.meter-words')?.textContent.includes('of {tokens:,} tokens')")
-
-
-def test_the_slider_moves_items_across_the_line_and_each_row_stays_itself(shop):
-    shop.locator("#trigger").select_option("question")  # which takes as much as fits
-    budget(shop, 500)
-    still(shop)
-    before = shop.evaluate(TRIED)
-    shop.evaluate("() => document.querySelectorAll('.tried').forEach(row => row.dataset.before = row.dataset.memory)")
-    last = shop.locator(".tried:not(.left) .item-title a").last
-    title = last.inner_text()
-    last.focus()
-    shop.evaluate(SLIDE, 180)
-    budget(shop, 180)
-    after = shop.evaluate(TRIED)
-    assert shop.evaluate("() => document.activeElement.matches('a') && document.activeElement.textContent") == title
-    shown, still_shown = ({id for id, side, _ in rows if side == "in"} for rows in (before, after))
-    assert still_shown < shown
-    assert shown - still_shown <= {id for id, side, _ in after if side == "left"}
-    assert all(mark == id for id, _, mark in after if id in shown)  # the same nodes as before
-    assert shop.locator(".try-line").first.inner_text().startswith("The budget ends here")
-    assert shop.locator(".tried.left .try-why").first.inner_text().startswith("Left out: no room")
-    shop.evaluate(SLIDE, 500)
-    budget(shop, 500)
-    assert [id for id, side, _ in shop.evaluate(TRIED) if side == "in"] == [
-        id for id, side, _ in before if side == "in"
-    ]
-
-
-def test_keys_change_the_budget_walk_the_items_and_open_one(shop):
-    press(shop, "Escape", "[")
-    budget(shop, 450)
-    press(shop, "]")
-    budget(shop, 500)
-    still(shop)
-    press(shop, "j", "j", "k")
-    id = shop.locator(".tried.chosen").get_attribute("data-memory")
-    assert id == shop.evaluate(TRIED)[0][0]
-    assert shop.locator(".try-text .pointed").get_attribute("data-memory") == id
-    press(shop, "p")
-    assert shop.evaluate("document.activeElement.id") == "prompt"
-    with shop.expect_request(lambda asked: asked.method == "POST" and asked.url.endswith("/api/preview")):
-        shop.keyboard.press("Control+Enter")
-    still(shop)
-    press(shop, "Escape", "j", "o")
-    shop.wait_for_url("**/memories/*")
 
 
 # -- Health ----------------------------------------------------------------------------------------------------------
@@ -255,7 +133,7 @@ def test_a_broken_store_is_told_with_the_way_out(fresh_page, fresh, watch):
 
 
 @pytest.mark.parametrize(
-    ("path", "asked", "shown"),
+    ("path", "response", "shown"),
     [
         ("/timeline", "**/api/timeline*", ".session"),
         ("/timeline/{live}", "**/api/sessions/*", ".step"),
@@ -268,10 +146,10 @@ def test_a_broken_store_is_told_with_the_way_out(fresh_page, fresh, watch):
         ("/timeline", "**/static/timeline.js", ".session"),
     ],
 )
-def test_what_got_no_answer_once_is_asked_for_again_by_itself(page, viewer, watch, path, asked, shown):
+def test_what_got_no_answer_once_is_asked_for_again_by_itself(page, viewer, watch, path, response, shown):
     watch.expects("ERR_FAILED")
     lost: list[str] = []
-    page.route(asked, lambda request: (lost.append(request.request.url), request.abort()), times=1)
+    page.route(response, lambda request: (lost.append(request.request.url), request.abort()), times=1)
     page.goto(viewer.origin + path.format(live=viewer.sessions["live"], pinned=viewer.ids["pinned"]))
     page.locator(shown).first.wait_for(state="attached")
     until(page, "!document.querySelector('.trouble')")

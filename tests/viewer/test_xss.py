@@ -104,7 +104,7 @@ def hostile(payloads: list[list[str]]) -> Iterator[Viewer]:
     try:
         with worker(home, root / "user") as client:
             for number, texts in enumerate(payloads):
-                told(client, root / "told" / str(number), number, texts, now=now - number)
+                answer(client, root / "told" / str(number), number, texts, now=now - number)
                 revised(client, ids[str(number)], texts)
             viewer = Viewer(home, client, Filled(projects={}, ids=ids))
             try:
@@ -226,7 +226,7 @@ def happened(number: int, texts: Sequence[str], *, project: str, now: float) -> 
     ]  # fmt: skip
 
 
-def told(client: Any, folder: Path, number: int, texts: Sequence[str], *, now: float) -> None:
+def answer(client: Any, folder: Path, number: int, texts: Sequence[str], *, now: float) -> None:
     """Through the doors of hosts: prompts, commands that fail, answers, and hosts that we do not know."""
     folder.mkdir(parents=True)
     joined, id = "\n".join(texts), session(number, texts)
@@ -246,8 +246,8 @@ def told(client: Any, folder: Path, number: int, texts: Sequence[str], *, now: f
     client.post("/api/events", strange)
 
 
-def _json(told: object) -> bytes:
-    return json.dumps(told).encode()
+def _json(answer: object) -> bytes:
+    return json.dumps(answer).encode()
 
 
 def revised(client: Any, id: str, texts: Sequence[str]) -> None:
@@ -282,16 +282,16 @@ def test_the_guard_tells_of_what_comes_to_life(wary, hostile, watch):
         wary.evaluate(f"() => {{ const main = document.querySelector('main'); {what} }}")
     wary.evaluate("() => alert(1)")
     wary.evaluate("() => new Promise((next) => setTimeout(next))")  # what watches the page is told of all that came in
-    said = "\n".join(watch.said)
+    output = "\n".join(watch.said)
     for what in ("action=x", "<i> came from a text", "'TrustedHTML'", "href=javascript", "alert() ran"):
-        assert what in said, said
+        assert what in output, output
 
 
 def test_a_list_of_memories_shows_every_title_as_it_is(wary, hostile, payloads):
     visit(wary, f"{hostile.origin}/memories")
     for number, texts in enumerate(payloads):
-        asked = urlencode({"project": key(number, texts), "kind": "note"})
-        go(wary, f"/memories?{asked}")
+        request = urlencode({"project": key(number, texts), "kind": "note"})
+        go(wary, f"/memories?{request}")
         wary.locator(".mem-results .row").first.wait_for()
         titles = "() => [...document.querySelectorAll('.mem-results .row-title')].map((node) => node.textContent)"
         wary.wait_for_function(

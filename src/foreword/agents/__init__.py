@@ -39,11 +39,9 @@ class AgentAdapter:
     triggers: Mapping[str, str]  # the agent's event -> the trigger that may be answered there
     parse: Callable[[Mapping[str, Any]], HookInput]
     answer: Callable[[str, str], Mapping[str, Any]]  # event, context -> the object on stdout
-    tool_use: Callable[[Mapping[str, Any]], dict[str, Any]] = lambda payload: read_tool_use(payload)  # noqa: PLW0108 - defined below
+    tool_use: Callable[[Mapping[str, Any]], dict[str, Any]]  # the fields of a `ToolUse`
+    setup: Callable[[InstallTarget], Setup]  # how it is found on a machine, and what install writes
     follow_up: Callable[[str], Mapping[str, Any]] | None = None  # a request -> what lets it go on after it stopped
-    setup: Callable[[InstallTarget], Setup | None] = lambda _: (
-        None
-    )  # how it is found on a machine, and what install writes
     form: str = "markdown"  # of its context, one of `models.FORMS`
     cap: Cap | None = None  # the longest answer that it takes whole; None where it takes all
     second_chance: bool = False  # its start may get lost: the block of the start comes again with the first prompt
@@ -148,16 +146,15 @@ def read_tool_use(payload: Mapping[str, Any], **more: Any) -> dict[str, Any]:
     }
 
 
-def parse_claude_shape(payload: Mapping[str, Any], *, id_fields: tuple[str, ...]) -> HookInput:
-    """Read a payload in the shape of Claude Code, which Codex shares; an event's id is in the first of *id_fields*."""
-    return HookInput(
-        session=text_of(payload, "session_id"),
-        cwd=text_of(payload, "cwd"),
-        prompt=text_of(payload, "prompt"),
-        answer=text_of(payload, "last_assistant_message"),
-        source=text_of(payload, "source"),
-        model=text_of(payload, "model"),
-        id=text_of(payload, *id_fields),
-        files=files_of(payload.get("tool_input")),
-        inner="agent_id" in payload or payload.get("hook_event_name") in ("SubagentStart", "SubagentStop"),
-    )
+def read_input(payload: Mapping[str, Any], tool_input: Any, **names: str) -> HookInput:
+    """Read a payload by the *names* of its fields, several with spaces between; the usual ones need not be named."""
+    names = {"cwd": "cwd", "prompt": "prompt", "source": "source", "model": "model", **names}
+    texts: dict[str, Any] = {field: text_of(payload, *name.split()) for field, name in names.items()}
+    return HookInput(**texts, files=files_of(tool_input))
+
+
+def parse_claude_shape(payload: Mapping[str, Any], *, id: str) -> HookInput:
+    """Read a payload in the shape of Claude Code, which Codex shares; an event's id is in the first of these fields."""
+    names = {"session": "session_id", "answer": "last_assistant_message", "id": id}
+    inner = "agent_id" in payload or payload.get("hook_event_name") in ("SubagentStart", "SubagentStop")
+    return read_input(payload, payload.get("tool_input"), **names)._replace(inner=inner)

@@ -13,7 +13,7 @@ from foreword.models import TOOL_BEGIN, Cap
 
 
 def parse(payload: Mapping[str, Any]) -> HookInput:
-    return parse_claude_shape(payload, id_fields=("tool_use_id", "prompt_id"))
+    return parse_claude_shape(payload, id="tool_use_id prompt_id")
 
 
 def tool_use(payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,11 +56,10 @@ def setup(target: InstallTarget) -> Setup:
     after: tuple[str, ...] = ()
     if target.plugin and too_old:
         after = (f"Claude Code {target.version} is too old for our plugin: its settings are used instead.",)
-    elif target.plugin and not _at_least(target.version, (2, 1, 325)):
+    elif target.plugin and not _at_least(target.version, WITH_SUMMARY):
         after = ("Start Claude Code twice: before 2.1.325 it loads the hooks of a new plugin at its second start.",)
-    state = (
-        target.folder("CLAUDE_CONFIG_DIR") / ".claude.json"
-    )  # inside a folder that was moved, beside one that was not
+    # Inside a folder that was moved, beside one that was not.
+    state = target.folder("CLAUDE_CONFIG_DIR") / ".claude.json"
     changes = _plugin if target.plugin and not too_old else _settings
     # Its counts of how often our skill and commands were used; the skill has two names, one in each form.
     names = ("foreword", "foreword:foreword", *(f"foreword:{name}" for name in COMMANDS))
@@ -94,7 +93,7 @@ def _plugin(target: InstallTarget, folder: Path, state: Path) -> tuple[Change, .
     settings, lists = folder / "settings.json", folder / "plugins"
     market = target.hook.parent.parent / "claude"
     root = market / "plugins" / "foreword"
-    owner = {"name": "Foreword"}
+    owner, source = {"name": "Foreword"}, {"source": "directory", "path": str(market)}
     listed = {"name": "foreword", "source": "./plugins/foreword", "description": ABOUT}
     manifest = {"name": "foreword", "version": __version__, "description": ABOUT, "author": owner, "license": "MIT"}
     marketplace = {"name": "foreword", "owner": owner, "metadata": {"description": ABOUT}, "plugins": [listed]}
@@ -111,11 +110,7 @@ def _plugin(target: InstallTarget, folder: Path, state: Path) -> tuple[Change, .
         AgentResidue(lists / "data" / "foreword-foreword"),
         AgentResidue(lists / "marketplaces"),
         AgentResidue(state, ("pluginUsage", "foreword@foreword")),
-        Entry(
-            settings,
-            ("extraKnownMarketplaces", "foreword"),
-            {"source": {"source": "directory", "path": str(market)}},
-        ),
+        Entry(settings, ("extraKnownMarketplaces", "foreword"), {"source": source}),
         Entry(settings, ("enabledPlugins", "foreword@foreword"), True),
     )
 

@@ -15,7 +15,7 @@ BYTES_A_TOKEN = 4  # by Codex's own estimate: 10,000 bytes of any script arrive 
 
 
 def parse(payload: Mapping[str, Any]) -> HookInput:
-    return parse_claude_shape(payload, id_fields=("tool_use_id", "turn_id"))
+    return parse_claude_shape(payload, id="tool_use_id turn_id")
 
 
 def tool_use(payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -34,10 +34,7 @@ def setup(target: InstallTarget) -> Setup:
         binary="codex",
         folder=folder,
         changes=(
-            *(
-                Entry(hooks, ("hooks", event), _hook(target, event=event), append=True)
-                for event in ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreCompact", "SessionEnd")
-            ),
+            *(Entry(hooks, ("hooks", event), _hook(target, event), append=True) for event in ADAPTER.events),
             Block(folder / "config.toml", f"[mcp_servers.foreword]\ncommand = {json_string(str(target.mcp))}\n"),
         ),
         after=("In Codex, open /hooks and trust Foreword's: until then Codex skips them silently.",),
@@ -46,7 +43,7 @@ def setup(target: InstallTarget) -> Setup:
     )
 
 
-def _hook(target: InstallTarget, *, event: str) -> dict[str, Any]:
+def _hook(target: InstallTarget, event: str) -> dict[str, Any]:
     # Codex gives the end of a session three seconds, whatever the timeout says.
     run: dict[str, Any] = {
         "type": "command",

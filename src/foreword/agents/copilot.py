@@ -5,22 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from foreword.agents import AgentAdapter, HookInput, dict_of, exit_of, files_of, text_of
+from foreword.agents import AgentAdapter, HookInput, dict_of, exit_of, read_input, text_of
 from foreword.agents.setup import Entry, InstallTarget, OwnedFile, Setup, json_file
 
 
 def parse(payload: Mapping[str, Any]) -> HookInput:
     stamp = payload.get("timestamp")
-    return HookInput(
-        session=text_of(payload, "sessionId"),
-        cwd=text_of(payload, "cwd"),
-        prompt=text_of(payload, "prompt"),
-        source=text_of(payload, "source"),
-        model=text_of(payload, "model"),
-        id=str(stamp) if isinstance(stamp, (int, str)) else "",
-        inner="parentAgentId" in payload,
-        files=files_of(dict_of(payload.get("toolArgs"))),
-    )
+    id = str(stamp) if isinstance(stamp, (int, str)) else ""
+    found = read_input(payload, dict_of(payload.get("toolArgs")), session="sessionId")
+    return found._replace(id=id, inner="parentAgentId" in payload)
 
 
 def tool_use(payload: Mapping[str, Any]) -> dict[str, Any]:

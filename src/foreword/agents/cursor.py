@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from foreword.agents import AgentAdapter, HookInput, dict_of, files_of, read_tool_use, text_of
+from foreword.agents import AgentAdapter, HookInput, dict_of, read_input, read_tool_use, text_of
 from foreword.agents.setup import Entry, InstallTarget, Setup
 from foreword.models import Cap
 
@@ -13,15 +13,9 @@ from foreword.models import Cap
 def parse(payload: Mapping[str, Any]) -> HookInput:
     roots = payload.get("workspace_roots")
     first = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
-    return HookInput(
-        session=text_of(payload, "conversation_id", "session_id"),
-        cwd=first or text_of(payload, "cwd"),
-        prompt=text_of(payload, "prompt"),
-        answer=text_of(payload, "text"),
-        model=text_of(payload, "model"),
-        id=text_of(payload, "tool_use_id", "generation_id"),
-        files=files_of(payload.get("tool_input")),
-    )
+    names = {"session": "conversation_id session_id", "answer": "text", "id": "tool_use_id generation_id", "source": ""}
+    found = read_input(payload, payload.get("tool_input"), **names)
+    return found._replace(cwd=first) if first else found
 
 
 def tool_use(payload: Mapping[str, Any]) -> dict[str, Any]:

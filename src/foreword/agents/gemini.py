@@ -8,29 +8,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from foreword.agents import AgentAdapter, HookInput, dict_of, exit_of, files_of, read_tool_use, text_of
+from foreword.agents import AgentAdapter, HookInput, dict_of, exit_of, read_input, read_tool_use, text_of
 from foreword.agents.claude_code import answer
 from foreword.agents.setup import Entry, InstallTarget, Setup
 
 
 def parse(payload: Mapping[str, Any]) -> HookInput:
-    return HookInput(
-        session=text_of(payload, "session_id"),
-        cwd=text_of(payload, "cwd"),
-        prompt=_own_words(text_of(payload, "prompt")),
-        answer=text_of(payload, "prompt_response"),
-        source=text_of(payload, "source"),
-        model=text_of(payload, "model"),
-        id=text_of(payload, "timestamp"),
-        files=files_of(payload.get("tool_input")),
-    )
-
-
-def _own_words(prompt: str) -> str:
-    """Return the prompt without the `<hook_context>` that Gemini puts before it, in which it escapes every `<`."""
+    """Read a payload; before a prompt Gemini puts `<hook_context>`, in which it escapes every `<`."""
+    names = {"session": "session_id", "answer": "prompt_response", "id": "timestamp"}
+    found = read_input(payload, payload.get("tool_input"), **names)
+    prompt = found.prompt
     while prompt.startswith("<hook_context>"):
         prompt = prompt.partition("</hook_context>")[2].lstrip()  # none of it where the end was cut off
-    return prompt
+    return found._replace(prompt=prompt)
 
 
 def tool_use(payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -64,10 +54,7 @@ def setup(target: InstallTarget) -> Setup:
         binary="gemini",
         folder=folder,
         changes=(
-            *(
-                Entry(settings, ("hooks", event), _hook(target, event=event), append=True)
-                for event in ("SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "SessionEnd")
-            ),
+            *(Entry(settings, ("hooks", event), _hook(target, event), append=True) for event in ADAPTER.events),
             Entry(settings, ("mcpServers", "foreword"), {"command": str(target.mcp), "args": []}),
         ),
         switches=tuple(
@@ -77,7 +64,7 @@ def setup(target: InstallTarget) -> Setup:
     )
 
 
-def _hook(target: InstallTarget, *, event: str) -> dict[str, Any]:
+def _hook(target: InstallTarget, event: str) -> dict[str, Any]:
     run = {"name": "foreword", "type": "command", "command": target.command("gemini", event), "timeout": 5000}
     return {"matcher": "*", "hooks": [run]}
 

@@ -93,6 +93,7 @@ def setup(target: InstallTarget) -> Setup:
     folder = target.folder("XDG_CONFIG_HOME", ".config") / "opencode"
     # The later one first, and each once: a path may be called like the target of the other.
     plugin = read_asset("opencode.js").replace("__HOOK__", json_string(str(target.hook)), 1)
+    plugin = plugin.replace("__SOCKET__", json_string(str(target.socket)), 1)
     with_comments = folder / "opencode.jsonc"
     settings = with_comments if with_comments.exists() else folder / "opencode.json"
     server = {"type": "local", "command": [str(target.mcp)], "enabled": True}
@@ -100,9 +101,7 @@ def setup(target: InstallTarget) -> Setup:
         binary="opencode",
         folder=folder,
         changes=(
-            OwnedFile(
-                folder / "plugins" / "foreword.js", plugin.replace("__SOCKET__", json_string(str(target.socket)), 1)
-            ),
+            OwnedFile(folder / "plugins" / "foreword.js", plugin),
             Entry(settings, ("mcp", "foreword"), server),
         ),
     )

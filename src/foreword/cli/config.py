@@ -1,4 +1,4 @@
-"""`config`: list the settings with their origins, and change one in the user's file."""
+"""`config` and `model`: list and change the settings, and show and try the optional model that they choose."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from foreword.cli import output
-from foreword.cli.connection import refuse_agents, this_home
+from foreword.cli.connection import connect, refuse_agents, this_home
 from foreword.cli.options import Json, did_you_mean
-from foreword.errors import BadConfig
+from foreword.errors import BadConfig, ModelError
 
 if TYPE_CHECKING:
     from foreword.config import Loaded
 
+TRIAL_SECONDS = 630.0  # the longest `model_seconds`, and some for the worker
+
 app = typer.Typer(rich_markup_mode=None)
+model_app = typer.Typer(rich_markup_mode=None)
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A setting, such as inject or layout.prompt.budget.")]
 
 
@@ -34,26 +37,15 @@ def config(context: typer.Context, json: Json = False) -> None:
     """
     if context.invoked_subcommand is not None:
         return
-    loaded = _load()
-    settings = [each for each in _settings(loaded) if each["what"]]
-    file = this_home().config
+    loaded, file = _load(), this_home().config
+    settings = _settings(loaded)
     if json:
         output.write_json({"file": str(file), "settings": settings, "problems": list(loaded.problems)})
     else:
-        output.table(
-            [(each["name"], _text(each["value"]), each["from"], each["what"]) for each in settings],
-            headings=("setting", "value", "from", "what it does"),
-            bold={number for number, each in enumerate(settings) if each["from"] != "default"},
-        )
+        rows = [(each["name"], _text(each["value"]), each["from"], each["what"]) for each in settings]
+        output.table(rows, headings=("setting", "value", "from", "what it does"))
         output.remark(f"file: {file}")
     output.warn(loaded.problems)
-
-
-@app.command("get")
-def get_setting(name: Name, json: Json = False) -> None:
-    """Print the value of one setting."""
-    setting = _find(_load(), name)
-    output.write_json(setting) if json else output.write(_text(setting["value"]))
 
 
 @app.command("set")
@@ -61,22 +53,15 @@ def change_setting(
     name: Name,
     value: Annotated[str, typer.Argument(metavar="VALUE", help="The new value; separate list entries by commas.")],
 ) -> None:
-    """Change one setting; a running worker adopts it within two seconds.
-
-    \b
-    Examples:
-      foreword config set deadline_prompt_ms 200
-      foreword config set off_projects ~/secret,~/other
-    """
+    """Change one setting; a running worker adopts it within two seconds."""
     from foreword.config import change
 
     refuse_agents()
-    _find(_load(), name)
+    _check_name(name)
     change(this_home(), name, value)
     loaded = _reload()
-    setting = _find(loaded, name)
-    output.write(f"{name} = {_text(setting['value'])}")
-    if setting["from"] == "environment":
+    output.write(f"{name} = {_text(getattr(loaded.settings, name, value))}")
+    if loaded.origin[name.partition(".")[0]] == "environment":
         output.warn([f"FOREWORD_{name.upper()} in the environment overrides the file"])
     output.warn(loaded.problems)
 
@@ -87,18 +72,69 @@ def remove_setting(name: Name) -> None:
     from foreword.config import unset
 
     refuse_agents()
-    _find(_load(), name)
-    if unset(this_home(), name):
-        _reload()
-        output.write(f"{name} is no longer in the file")
+    _check_name(name)
+    removed = unset(this_home(), name)
+    _reload()
+    output.write(f"{name} {'is no longer' if removed else 'was not'} in the file")
+
+
+@model_app.callback(invoke_without_command=True)
+def model(context: typer.Context, json: Json = False) -> None:
+    """Show and try the optional model that improves summaries.
+
+    Without a command: which model is chosen, its state, and what it cost in the last 24 hours. It is off by default;
+    docs/model.md explains how to turn it on and what is sent where.
+
+    \b
+    Examples:
+      foreword model
+      foreword model try
+    """
+    if context.invoked_subcommand is not None:
+        return
+    about = connect().get("/api/model")
+    if json:
+        output.write_json(about)
+    elif about["provider"] == "off":
+        output.write("model  off; docs/model.md explains how to turn it on")
     else:
-        output.write(f"{name} was not in the file")
+        fields = [
+            ("model", f"{about['provider']} {about['model']}".strip()),
+            ("where", about["where"] or "-"),
+            ("state", "not usable" if about["problem"] else "usable"),
+            ("spent", f"{about['spent_tokens']:,} of {about['daily_tokens']:,} tokens in the last 24 hours"),
+            ("waiting", f"{about['waiting']} sessions"),
+            ("problem", about["problem"]),
+        ]
+        output.fields(fields)
+
+
+@model_app.command("try")
+def try_model(json: Json = False) -> None:
+    """Ask the model for one word, and print what that took; the tokens count for the daily limit."""
+    answer = connect(seconds=TRIAL_SECONDS).post("/api/model", {})
+    if json:
+        output.write_json(answer)
+        raise typer.Exit(0 if answer["ok"] else 1)
+    if not answer["ok"]:
+        raise ModelError(answer["error"], hint=answer["hint"])
+    tokens = [str(count) if count >= 0 else "?" for count in (answer["tokens_in"], answer["tokens_out"])]
+    cost = f"{tokens[0]} tokens in, {tokens[1]} out, {output.duration(answer['took_ms'] / 1000)}"
+    output.write(f"{answer['provider']} {answer['model']} at {answer['where']} answers as asked: {cost}")
 
 
 def _load() -> Loaded:
     from foreword.config import load
 
     return load(this_home(), os.environ)
+
+
+def _check_name(name: str) -> None:
+    """Raise BadConfig with the nearest names where there is no such setting; numbers of layers are checked later."""
+    names = [each["name"] for each in _settings(_load())]
+    if name not in names and name.count(".") < 2:
+        hint = did_you_mean(name, names, otherwise="`foreword config` lists the settings")
+        raise BadConfig(f"{name!r} is not a setting", hint=hint)
 
 
 def _reload() -> Loaded:
@@ -111,36 +147,21 @@ def _reload() -> Loaded:
 
 
 def _settings(loaded: Loaded) -> list[dict[str, Any]]:
-    """Return every setting; the numbers of single layers have no description and are not listed."""
+    """Return every setting, and the budgets of the layout without the numbers of its single layers."""
     from foreword.config import SETTINGS
     from foreword.layout import window_budget
 
-    rows: list[tuple[str, object, str]] = [
-        (each.name, getattr(loaded.settings, each.name), f"{each.what}{f' ({each.unit})' if each.unit else ''}")
-        for each in SETTINGS
-    ]
-    for name, tokens in window_budget(loaded.settings.layout).items():
-        rows.append((f"layout.window.{name}", tokens, "Maximum of all of them in one context window. (tokens)"))
-    for trigger, layout in loaded.settings.layout.items():
-        about = f"Maximum of a {trigger}; docs/settings.md has its layers. (tokens)"
-        rows.append((f"layout.{trigger}.budget", layout.budget, about))
-        for rule in layout.layers:
-            numbers = {"cap": rule.cap, "limit": rule.limit, **rule.groups}
-            rows += [(f"layout.{trigger}.{rule.name}.{name}", number, "") for name, number in numbers.items()]
+    settings, layout = loaded.settings, loaded.settings.layout
+    units = {each.name: f" ({each.unit})" if each.unit else "" for each in SETTINGS}
+    rows = [(each.name, getattr(settings, each.name), each.what + units[each.name]) for each in SETTINGS]
+    window = "Maximum of all of them in one context window. (tokens)"
+    rows += [(f"layout.window.{name}", tokens, window) for name, tokens in window_budget(layout).items()]
+    layers = "Maximum of a {}; docs/settings.md has its layers. (tokens)"
+    rows += [(f"layout.{name}.budget", each.budget, layers.format(name)) for name, each in layout.items()]
     return [
         {"name": name, "value": value, "from": loaded.origin[name.partition(".")[0]], "what": what}
         for name, value, what in rows
     ]
-
-
-def _find(loaded: Loaded, name: str) -> dict[str, Any]:
-    """Return one setting; an unknown name is a BadConfig with the nearest names."""
-    settings = {each["name"]: each for each in _settings(loaded)}
-    if name not in settings:
-        names = [each for each, setting in settings.items() if setting["what"] or name.count(".") > 1]
-        hint = did_you_mean(name, names, otherwise="`foreword config` lists the settings")
-        raise BadConfig(f"{name!r} is not a setting", hint=hint)
-    return settings[name]
 
 
 def _text(value: object) -> str:

@@ -45,13 +45,24 @@ def connect(home: Home | None = None, *, seconds: float = 60.0, patience: float 
     """
     from foreword.hook.build import fingerprint
     from foreword.worker.client import Client
-    from foreword.worker.lifecycle import start, stop
+    from foreword.worker.lifecycle import pid_of, start, stop
 
     home = home or this_home()
-    if _build(home, patience) not in ("", fingerprint()):
-        stop(home)
+    for _ in range(TRIES):
         start(home)
-    return Client(home, seconds=seconds)
+        pid = pid_of(home)
+        try:
+            if Client(home, seconds=patience).get("/api/health")["build"] != fingerprint():
+                stop(home)
+                start(home)
+        except StoreError:
+            pass  # the database is unusable, which the request itself will say
+        except WorkerError as exc:
+            if pid and pid == pid_of(home):
+                raise WorkerError(f"the worker, process {pid}, does not answer", hint="run `foreword doctor`") from exc
+            continue  # it left between two of our steps, being idle or replaced
+        return Client(home, seconds=seconds)
+    raise WorkerError("the worker exits as soon as it starts", hint=f"see {home.logs}, and run `foreword doctor`")
 
 
 def folder(path: str = "") -> str:
@@ -59,9 +70,8 @@ def folder(path: str = "") -> str:
     try:
         return os.path.abspath(os.path.expanduser(path or os.getcwd()))
     except FileNotFoundError as exc:
-        raise BadRequest(
-            "the current folder no longer exists", hint="change to another one, or pass --project"
-        ) from exc
+        hint = "change to another one, or pass --project"
+        raise BadRequest("the current folder no longer exists", hint=hint) from exc
 
 
 def route(path: str, id: str) -> str:
@@ -95,22 +105,3 @@ def refuse_agents() -> None:
 
     if calling_agent(os.environ):
         raise BadRequest(USER_ONLY, hint=OWN_TERMINAL)
-
-
-def _build(home: Home, patience: float) -> str:
-    """Return the build of the running worker, starting one if need be; empty where its database is unusable."""
-    from foreword.worker.client import Client
-    from foreword.worker.lifecycle import pid_of, start
-
-    for _ in range(TRIES):
-        start(home)
-        pid = pid_of(home)
-        try:
-            return str(Client(home, seconds=patience).get("/api/health")["build"])
-        except StoreError:
-            return ""
-        except WorkerError as exc:
-            if pid and pid == pid_of(home):
-                raise WorkerError(f"the worker, process {pid}, does not answer", hint="run `foreword doctor`") from exc
-            # It left between two of our steps, being idle or replaced.
-    raise WorkerError("the worker exits as soon as it starts", hint=f"see {home.logs}, and run `foreword doctor`")

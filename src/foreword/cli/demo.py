@@ -24,10 +24,19 @@ if TYPE_CHECKING:
 
 RECORD_SECONDS = 1.0  # an answer is recorded milliseconds after it was given
 HOOK_SECONDS = 10.0  # agents allow five
-SESSION = "demo"
 PROMPT = "rooms/show.py shows a slot of the second venue in the wrong time zone"
 COMMAND = "make unit FILE=tests/test_slots.py"  # which failed in the story's sessions
 REPLY = "yes, do that"
+STEPS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("What an agent gets when a session starts", "SessionStart", {"source": "startup"}),
+    (f"With the prompt: {PROMPT}", "UserPromptSubmit", {"prompt": PROMPT}),
+    (
+        f"Before the command: {COMMAND}",
+        "PreToolUse",
+        {"tool_name": "Bash", "tool_use_id": "demo", "tool_input": {"command": COMMAND}},
+    ),
+    (f"With the prompt: {REPLY}", "UserPromptSubmit", {"prompt": REPLY}),
+)
 STORY = Path(__file__).with_name("demo_story.json")  # a few days of a service that rents out rehearsal rooms
 NEXT_STEPS = """\
 foreword init                                    fill your own memory from this repository
@@ -47,26 +56,18 @@ def demo() -> None:
       foreword demo
     """
     with _scratch_home() as home:
-        project = _made_up_project(home)
-        client = connect(home)
-        memories = load_story(project, now=time.time())
-        rows = [{**vars(each), "detail": dict(each.detail), "scope": "project"} for each in memories]
-        client.post("/api/memories", {"memories": [{**row, "project_path": project.root} for row in rows]})
+        client, root = connect(home), home.root / "rooms"
+        memories = load_story(Project("dir:rooms", "rooms", str(root)), now=time.time())
+        for file in ("pyproject.toml", *(file for each in memories for file in each.files)):  # that the story names
+            (root / file).parent.mkdir(parents=True, exist_ok=True)
+            (root / file).touch()
+        rows = [{**vars(each), "scope": "project", "project": "", "project_path": str(root)} for each in memories]
+        client.post("/api/memories", {"memories": [{**row, "detail": dict(row["detail"])} for row in rows]})
         output.write(f"Remembered {len(memories)} memories of a made-up project that rents out rehearsal rooms.")
-
-        def show(heading: str, event: str, **payload: Any) -> None:
-            output.write("")
-            output.styled(f"== {heading}", "bold cyan")
-            text, hook_ms = _run_hook(home, event, project, **payload)
-            _print_answer(client, text, f"{hook_ms:.0f} ms")
-
-        show("What an agent gets when a session starts", "SessionStart", source="startup")
-        show(f"With the prompt: {PROMPT}", "UserPromptSubmit", prompt=PROMPT)
-        tool = {"tool_name": "Bash", "tool_use_id": "demo", "tool_input": {"command": COMMAND}}
-        show(f"Before the command: {COMMAND}", "PreToolUse", **tool)
-        show(f"With the prompt: {REPLY}", "UserPromptSubmit", prompt=REPLY)
-    output.write("")
-    output.styled("== What to do next", "bold cyan")
+        for heading, event, payload in STEPS:
+            output.write(f"\n== {heading}", style=output.CYAN)
+            _run_hook(home, client, event, {"cwd": str(root), **payload})
+    output.write("\n== What to do next", style=output.CYAN)
     output.write(NEXT_STEPS)
 
 
@@ -74,30 +75,14 @@ def load_story(project: Project, *, now: float) -> list[Memory]:
     """Return the made-up story as memories of *project*, newest first."""
     memories = []
     for row in json.loads(STORY.read_text(encoding="utf-8")):
-        uid, at = f"story:{project.key}:{row.pop('name')}", now - row.pop("hours_ago") * 3600
-        fields: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in row.items()
-        }
-        source = "user" if row["trust"] == "user" else "story"
+        at = now - row.pop("hours_ago") * 3600
         if row["kind"] == "failure":
-            fields["detail"] = {**row["detail"], "last": at}
-        memories.append(
-            Memory(**fields, uid=uid, scope=project.scope, project=project.key, source=source, created=at, confirmed=at)
-        )
+            row["detail"]["last"] = at
+        fields: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in row.items()}
+        fields |= {"uid": f"story:{project.key}:{fields.pop('name')}", "scope": project.scope, "project": project.key}
+        source = "user" if row["trust"] == "user" else "story"
+        memories.append(Memory(**fields, source=source, created=at, confirmed=at))
     return memories
-
-
-def _made_up_project(home: Home) -> Project:
-    """Create the folder of the made-up project, with the files that its story names."""
-    from foreword.projects import resolve
-
-    root = home.root / "rooms"
-    for row in json.loads(STORY.read_text(encoding="utf-8")):
-        for file in row.get("files", ()):
-            (root / file).parent.mkdir(parents=True, exist_ok=True)
-            (root / file).touch()
-    (root / "pyproject.toml").touch()
-    return resolve(str(root))
 
 
 @contextmanager
@@ -123,11 +108,11 @@ def _scratch_home() -> Iterator[Home]:
             shutil.rmtree(home.root, ignore_errors=True)
 
 
-def _run_hook(home: Home, event: str, project: Project, **more: Any) -> tuple[str, float]:
-    """Run the hook as an agent does; return the context it gives and its wall time in milliseconds."""
+def _run_hook(home: Home, client: Client, event: str, payload: dict[str, Any]) -> None:
+    """Run the hook as an agent does, and print its answer with the time and the tokens that it took."""
     from foreword.hook.build import command
 
-    payload = {"session_id": SESSION, "cwd": project.root, "hook_event_name": event, **more}
+    payload = {"session_id": "demo", "hook_event_name": event, **payload}
     started = time.perf_counter()
     ended = subprocess.run(  # noqa: S603 - our own hook
         command(home, host="claude-code", event=event),
@@ -138,20 +123,11 @@ def _run_hook(home: Home, event: str, project: Project, **more: Any) -> tuple[st
     )
     wall_ms = (time.perf_counter() - started) * 1000
     text = json.loads(ended.stdout)["hookSpecificOutput"]["additionalContext"] if ended.stdout else ""
-    return text, wall_ms
-
-
-def _print_answer(client: Client, text: str, wall_time: str) -> None:
-    """Print what the hook answered, with the tokens that the worker recorded for it."""
-    record: dict[str, Any] = {}
     route = "injections" if text else "no-context"
-    until = time.monotonic() + RECORD_SECONDS
-    while not record and time.monotonic() < until:
-        record = next(iter(client.get(f"/api/{route}", session_id=SESSION, limit=1)[route.replace("-", "_")]), {})
+    record: dict[str, Any] = {}
+    while not record and time.perf_counter() < started + wall_ms / 1000 + RECORD_SECONDS:
+        record = next(iter(client.get(f"/api/{route}", session_id="demo", limit=1)[route.replace("-", "_")]), {})
         time.sleep(0 if record else 0.02)
-    if text:
-        output.write_raw(text)
-    else:
-        output.write(f"(nothing: {record.get('says') or 'nothing remembered here is relevant'})")
+    output.write_raw(text or f"(nothing: {record.get('says') or 'nothing remembered here is relevant'})")
     cost = f"{record['tokens']} of {record['budget']} tokens" if text and record else "0 tokens"
-    output.styled(f"{cost}, {wall_time}", "dim")
+    output.write(f"{cost}, {wall_ms:.0f} ms", style=output.DIM)

@@ -1,41 +1,79 @@
-"""`doctor`: check the home, the worker, the hook and every agent, and say what to do about each problem.
+"""`status` and `doctor`: what is stored and what happened last; and whether everything works, with the way out.
 
-No check raises, and none repairs anything; but a worker that does not run is started, to see whether it can.
+No check raises. The home is closed to others, and a worker that does not run is started, to see whether it can.
 """
 
 from __future__ import annotations
 
+import json as jsonlib
 import os
+import select
 import shutil
-import stat
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from foreword.cli import output
-from foreword.cli.connection import this_home
+from foreword.cli.connection import connect, folder, this_home
 from foreword.cli.options import Json
 from foreword.encoding import sized
 from foreword.errors import ForewordError, StoreError
-from foreword.problems import BACKLOG, LATELY, NOTE, OK, SETTLE, WRONG, Finding, grouped, noted, spooled
+from foreword.problems import LATELY, NOTE, OK, WRONG, Finding, Group, grouped, noted
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from foreword.config import Settings
+    from foreword.config import Loaded, Settings
     from foreword.install.status import InstallStatus
     from foreword.paths import Home
 
 MAX_PROBLEMS = 10  # printed; more would hide the checks above them
-STYLES = {OK: "green", NOTE: "yellow", WRONG: "bold red"}
+STYLES = {OK: output.GREEN, NOTE: output.YELLOW, WRONG: output.RED}
 ANSWER_SECONDS = 5.0  # an idle worker answers in a millisecond, one that was just started in half a second
+PATIENCE = 8.0  # seconds that `status` waits for a worker which migrates an old database
+LINE_SECONDS = 0.5  # a status line is drawn often; an empty one is better than a late one
+MAX_INPUT = 1 << 20  # bytes that an agent may write to the stdin of its status line
 MIN_DISK = 200 * 1024 * 1024  # bytes; a busy month is some 50 MB, and a migration keeps a copy
+NEARLY_FULL = 0.8  # share of `store_max_mb` from which on it is reported
 SILENT_SECONDS = 86_400.0  # agents append to transcripts for hours after a session has ended
-RESTART = "run `foreword worker stop`, then `foreword worker start`: the worker writes it"
+COUNTED = ("memories", "sessions", "events", "injections")
+
+
+def status(
+    line: Annotated[bool, typer.Option("--line", help="Only what a session was given, for a status line.")] = False,
+    json: Json = False,
+) -> None:
+    """Show what is stored, what happened last, and what went wrong.
+
+    Problems are shown once; `foreword doctor` keeps showing them.
+
+    With --line: the items and tokens that a session was given. The session is the one that the agent names on stdin,
+    else the last one in this folder. No worker is started; without one the line is empty.
+
+    \b
+    Examples:
+      foreword status
+      foreword status --line
+    """
+    home = this_home()
+    if line:
+        answer = _line(home)
+        output.write_json(answer) if json else output.write(answer["line"])
+        return
+    about, seen, reported = _about(home), home.logs / "trouble.seen", 0.0
+    with suppress(OSError, ValueError):
+        reported = float(seen.read_text(encoding="utf-8"))
+    problems = grouped([each for each in noted(str(home.trouble)) if each.at > reported])
+    if json:
+        output.write_json({**about, "troubles": [vars(each) for each in problems]})
+        return
+    output.fields(_fields(about))
+    _print_problems(problems, "went wrong since you last looked (shown once; `foreword doctor` says what to do):")
+    if problems:
+        with suppress(OSError):  # then it is shown again
+            seen.write_text(str(max(each.last for each in problems)), encoding="utf-8")
 
 
 def doctor(json: Json = False) -> None:
@@ -55,71 +93,81 @@ def doctor(json: Json = False) -> None:
     for finding in check_all(home, os.environ):
         findings.append(finding)
         if not json:
-            _print(finding)
+            level = output.paint(f"{finding.state:<6}", STYLES[finding.state])
+            output.write_raw(f"{level}{output.escape(f'{finding.check}: {finding.says}')}")
+            output.write(f"      {finding.way_out}") if finding.way_out else None
     recent = grouped([each for each in noted(str(home.trouble)) if each.at > time.time() - LATELY])
     wrong = sum(finding.state == WRONG for finding in findings)
     if json:
         checks, problems = [vars(finding) for finding in findings], [vars(group) for group in recent]
         output.write_json({"ok": not wrong, "home": str(home.root), "checks": checks, "troubles": problems})
     else:
-        if recent:
-            output.write("\nwent wrong in the last seven days:")
-        for each in recent[-MAX_PROBLEMS:]:
-            output.write(f"  {output.age(each.last)}, {each.count}x, {each.where}: {each.what}")
+        _print_problems(recent[-MAX_PROBLEMS:], "went wrong in the last seven days:")
         output.write(f"\n{output.plural(wrong, 'problems')} found" if wrong else "\nall is well")
-    if wrong:
-        raise typer.Exit(1)
+    raise typer.Exit(1 if wrong else 0)
 
 
 def check_all(home: Home, environ: Mapping[str, str]) -> Iterator[Finding]:
     """Run every check, in the order in which they depend on each other."""
-    from foreword.config import load, load_synonyms
+    from foreword.config import load
+    from foreword.install.status import install_status
+    from foreword.paths import socket_problem
 
-    loaded = load(home, environ)
-    found = check_home(home)
+    loaded, found, seen = load(home, environ), check_home(home), {}
     yield found
-    yield _check_disk(home)
-    yield _check_socket(home)
-    yield from _check_file(home.config, loaded.problems)
-    yield from _check_file(home.synonyms, load_synonyms(home)[1])
-    yield from _check_switches(loaded.settings, environ)
+    free = shutil.disk_usage(next(each for each in (home.root, *home.root.parents) if each.exists())).free
+    full = free < MIN_DISK
+    yield Finding("disk", WRONG if full else OK, f"{sized(free)} free", f"{sized(MIN_DISK)} are needed" if full else "")
+    if problem := socket_problem(home):
+        yield Finding("socket", WRONG, problem, "set FOREWORD_HOME to a short path in a folder of your own")
+    else:
+        yield Finding("socket", OK, "its path is short enough and safe")
+    yield from _check_settings(home, loaded, environ)
     if found.state == OK:
-        yield from _check_worker(home)
-        if loaded.settings.model_provider != "off":
-            yield from _check_model(home)
-        yield _check_spool(home, loaded.settings)
+        health, findings = _check_worker(home)
+        yield from findings
+        seen = {each["host"]: each for each in health.get("hosts", ())}
         yield _check_hook(home, loaded.settings)
-    yield from check_agents(home, environ, capture=loaded.settings.capture)
+    for agent, installed in install_status(home, environ).items():
+        if agent in seen or installed.files or shutil.which(installed.setup.binary, path=environ.get("PATH")):
+            yield from agent_findings(agent, installed, seen.get(agent, {}), capture=loaded.settings.capture)
 
 
 def check_home(home: Home) -> Finding:
-    """Check that the home exists, is ours, closed to others and writable."""
-    root, elsewhere = home.root, "set FOREWORD_HOME to another folder"
-    chmod = f"chmod 700 {quote(str(root))}"
-    try:
-        found = root.stat()
-    except FileNotFoundError:
-        if os.access(root.parent, os.W_OK | os.X_OK):
-            return Finding("home", NOTE, f"{root} is not there yet", "the first memory or hook creates it")
+    """Check that the home is ours, closed to others and writable; one that is missing is not created."""
+    root = home.root
+    if not os.path.lexists(root) and os.access(root.parent, os.W_OK | os.X_OK):
+        return Finding("home", NOTE, f"{root} is not there yet", "the first memory or hook creates it")
+    if not os.path.lexists(root):
         says = f"{root} cannot be created: {root.parent} does not exist or is not writable"
-        return Finding("home", WRONG, says, elsewhere)
-    except OSError as exc:
-        return Finding("home", WRONG, f"{root}: {exc.strerror}", elsewhere)
-    if not stat.S_ISDIR(found.st_mode):
-        return Finding("home", WRONG, f"{root} is not a folder", f"move it away, or {elsewhere}")
-    if found.st_uid != os.geteuid():
-        return Finding("home", WRONG, f"{root} belongs to another user", elsewhere)
-    if found.st_mode & 0o077:
-        return Finding("home", WRONG, f"{root} is open to other users", chmod)
-    if not os.access(root, os.R_OK | os.W_OK | os.X_OK):
-        return Finding("home", WRONG, f"{root} is not writable", f"{chmod}; or {elsewhere}")
-    for path in (home.database, home.config, home.hook):
-        if path.exists() and path.stat().st_mode & 0o022:
-            return Finding("home", WRONG, f"{path} is writable by other users", f"chmod 600 {quote(str(path))}")
+        return Finding("home", WRONG, says, "set FOREWORD_HOME to another folder")
+    try:
+        home.prepare()
+    except ForewordError as exc:
+        return Finding("home", WRONG, str(exc), exc.hint)
     return Finding("home", OK, f"{root}, accessible to you alone")
 
 
-def switched_off_here(settings: Settings) -> list[tuple[str, str]]:
+def _check_settings(home: Home, loaded: Loaded, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Report wrong settings, and what is switched off, because it explains why nothing happens."""
+    from foreword.config import load_synonyms
+
+    for path, problems in ((home.config, loaded.problems), (home.synonyms, load_synonyms(home)[1])):
+        if not problems:
+            yield Finding(path.name, OK, "valid" if os.path.lexists(path) else "none: the defaults apply")
+        for problem in problems:
+            yield Finding(path.name, WRONG, problem, "correct it; until then the default applies")
+    if environ.get("FOREWORD_OFF", "") not in ("", "0"):
+        yield Finding("switches", NOTE, "FOREWORD_OFF is set: nothing is captured or injected", "unset FOREWORD_OFF")
+    if not loaded.settings.capture:
+        yield Finding("switches", NOTE, "capture is off: sessions are not stored", "foreword config set capture on")
+    if not loaded.settings.inject:
+        yield Finding("switches", NOTE, "inject is off: agents are given nothing", "foreword config set inject on")
+    for says, way_out in _switched_off_here(loaded.settings):
+        yield Finding("switches", NOTE, says, way_out)
+
+
+def _switched_off_here(settings: Settings) -> list[tuple[str, str]]:
     """Return what is switched off in the current folder's project, each with how to change it."""
     from foreword.capture.parse import project_at
     from foreword.policy import chosen, findings, off
@@ -130,197 +178,179 @@ def switched_off_here(settings: Settings) -> list[tuple[str, str]]:
     return []
 
 
-def _check_disk(home: Home) -> Finding:
-    here = next((each for each in (home.root, *home.root.parents) if each.exists()), home.root)
-    free = shutil.disk_usage(here).free
-    if free < MIN_DISK:
-        return Finding("disk", WRONG, f"only {sized(free)} free", f"free at least {sized(MIN_DISK)}")
-    return Finding("disk", OK, f"{sized(free)} free")
-
-
-def _check_socket(home: Home) -> Finding:
-    from foreword.paths import socket_problem
-
-    if problem := socket_problem(home):
-        return Finding("socket", WRONG, problem, "set FOREWORD_HOME to a short path in a folder of your own")
-    return Finding("socket", OK, "its path is short enough and safe")
-
-
-def _check_file(path: Path, problems: Sequence[str]) -> list[Finding]:
-    if not problems:
-        return [Finding(path.name, OK, "valid" if os.path.lexists(path) else "none: the defaults apply")]
-    return [Finding(path.name, WRONG, problem, "correct it; until then the default applies") for problem in problems]
-
-
-def _check_switches(settings: Settings, environ: Mapping[str, str]) -> Iterator[Finding]:
-    """Report what the user has switched off, because it explains why nothing happens."""
-    if environ.get("FOREWORD_OFF", "") not in ("", "0"):
-        yield Finding("switches", NOTE, "FOREWORD_OFF is set: nothing is captured or injected", "unset FOREWORD_OFF")
-    if not settings.capture:
-        yield Finding("switches", NOTE, "capture is off: sessions are not stored", "foreword config set capture on")
-    if not settings.inject:
-        yield Finding("switches", NOTE, "inject is off: agents are given nothing", "foreword config set inject on")
-    yield from (Finding("switches", NOTE, says, way_out) for says, way_out in switched_off_here(settings))
-
-
-def _check_worker(home: Home) -> Iterator[Finding]:
-    """Check that the worker starts and answers; then the database, as the worker sees it."""
+def _check_worker(home: Home) -> tuple[dict[str, Any], list[Finding]]:
+    """Return the worker's health page, empty where it does not answer, and what it says of itself and its database."""
     from foreword.worker.client import Client
     from foreword.worker.lifecycle import pid_of, start
 
     pid = pid_of(home)
     try:
         start(home)
-        health = Client(home, seconds=ANSWER_SECONDS).get("/api/health")
-    except StoreError as exc:
-        yield Finding("database", WRONG, str(exc), exc.hint)
-        return
+        health = Client(home, seconds=ANSWER_SECONDS).get("/api/health", full=1)
     except ForewordError as exc:
         says, way_out = str(exc), exc.hint
         if pid and pid_of(home) == pid:
             says = f"process {pid} runs and does not answer: {exc}"
             way_out = f"run `foreword worker stop`; if it does not stop: kill -9 {pid} (nothing is lost)"
-        yield Finding("worker", WRONG, says, way_out)
-        return
-    up = output.duration(health["uptime_s"]) if pid else "just started"
-    yield Finding("worker", OK, f"process {health['pid']}, version {health['version']}, up: {up}")
-    way_out = "run `foreword index`; the memories themselves are safe"
-    if health["counts"]:
-        memories = output.plural(health["counts"].get("memories", 0), "memories")
-        yield Finding("database", OK, f"{home.database}, {memories}")
-    else:
-        way_out = f"run `foreword worker stop`, move {home.database}* away, and put the newest copy from "
-        way_out += f"{home.backups} in its place; without one, an empty database is created"
-    for problem in health["problems"]:
-        yield Finding("index" if health["counts"] else "database", WRONG, problem, way_out)
+        return {}, [Finding("database" if isinstance(exc, StoreError) else "worker", WRONG, says, way_out)]
+    worker, counts = health["worker"], health["store"]["counts"]
+    up = output.duration(worker["uptime_s"]) if pid else "just started"
+    found = [Finding("worker", OK, f"process {worker['pid']}, version {worker['version']}, up: {up}")]
+    if counts:
+        found.append(Finding("database", OK, f"{home.database}, {output.plural(counts['memories'], 'memories')}"))
+    for each in health["findings"]:
+        if each["check"] in ("store", "spool", "model"):
+            way_out = each["way_out"] or "run `foreword index`; the memories themselves are safe"
+            found.append(Finding(each["check"], each["state"], each["says"], way_out))
+    return health, found
 
 
-def _check_model(home: Home) -> Iterator[Finding]:
-    from foreword.worker.client import Client
-
-    try:
-        about = Client(home, seconds=ANSWER_SECONDS).get("/api/model")
-    except ForewordError as exc:
-        yield Finding("model", NOTE, f"unknown: {exc}", exc.hint)
-        return
-    name = f"{about['provider']} {about['model']}"
-    if about["problem"]:
-        yield Finding("model", WRONG, about["problem"], "docs/model.md explains how to set it up or turn it off")
-    else:
-        spent = f"{about['spent_tokens']:,} of {about['daily_tokens']:,} tokens in the last 24 hours"
-        yield Finding("model", OK, f"{name}, {about['where']}: {spent}")
-
-
-def _check_spool(home: Home, settings: Settings) -> Finding:
-    """Check that events which hooks could not send to the worker are being read in."""
-    try:
-        spool = spooled(home.spool)
-    except OSError as exc:
-        way_out = f"chmod 700 {quote(str(home.spool))}"
-        return Finding("spool", WRONG, f"cannot read {home.spool}: {exc.strerror}", way_out)
-    if not spool.bytes:
-        return Finding("spool", OK, "empty")
-    age = time.time() - spool.oldest
-    says = f"{sized(spool.bytes)} waiting for {output.duration(max(age, 0))}"
-    if spool.bytes > 0.8 * settings.spool_max_mb * 1024 * 1024:
-        return Finding("spool", WRONG, f"{says}; it is almost full", "run `foreword worker start`, then check again")
-    started = home.socket.stat().st_mtime if home.socket.exists() else time.time()  # the worker
-    if age > BACKLOG and time.time() - started > SETTLE:
-        return Finding("spool", WRONG, f"{says}, though a worker runs", f"see {home.log}, and please report it")
-    return Finding("spool", NOTE, f"{says}; the worker is reading it")
-
-
-def _check_hook(home: Home, settings: Settings, *, retry: bool = True) -> Finding:
+def _check_hook(home: Home, settings: Settings) -> Finding:
     """Check that what agents run is there, and is of this package and these settings."""
     from foreword.hook.build import files
     from foreword.paths import worker_command
 
+    restart = "run `foreword worker stop`, then `foreword worker start`: the worker writes it"
     wanted = files(home, settings, worker=worker_command() if settings.worker_autostart else [])
     for path in (home.launcher, home.mcp):
         if not os.access(path, os.X_OK):
-            return Finding("hook", WRONG, f"{path} is gone or not executable: agents cannot report anything", RESTART)
-    try:
-        current = all(path.read_text(encoding="utf-8") == wanted[path] for path in (home.hook, home.hook_client))
-    except (OSError, UnicodeDecodeError) as exc:
-        return Finding("hook", WRONG, f"cannot read the hook: {exc}", RESTART)
-    if current:
-        return Finding("hook", OK, f"{home.hook} is up to date")
-    if retry:  # a worker needs a second to see changed settings
-        time.sleep(1.5)
-        return _check_hook(home, settings, retry=False)
-    return Finding("hook", WRONG, f"{home.hook} is of another version, or of other settings", RESTART)
-
-
-def check_agents(home: Home, environ: Mapping[str, str], *, capture: bool = True) -> Iterator[Finding]:
-    """Check every agent that is on this machine or was seen."""
-    from foreword.install.status import install_status
-    from foreword.worker.client import Client
-
-    seen: dict[str, Any] | None = None
-    with suppress(ForewordError, OSError):
-        seen = Client(home, seconds=ANSWER_SECONDS).get("/api/hosts")["hosts"]
-    absent = []
-    for agent, status in install_status(home, environ).items():
-        program = shutil.which(status.setup.binary, path=environ.get("PATH"))
-        about = (seen or {}).get(agent, {})
-        if program or about or status.files or status.setup.folder.is_dir():
-            known = agent_line(about) if seen is not None else "last event unknown without a worker"
-            yield from agent_findings(agent, status, about, line=known, capture=capture and seen is not None)
-        else:
-            absent.append(agent)
-    if absent:
-        yield Finding("other agents", OK, f"not found here: {', '.join(absent)}")
+            return Finding("hook", WRONG, f"{path} is gone or not executable: agents cannot report anything", restart)
+    for wait in (0.0, 1.5):  # a worker needs a second to see changed settings
+        time.sleep(wait)
+        try:
+            if all(path.read_text(encoding="utf-8") == wanted[path] for path in (home.hook, home.hook_client)):
+                return Finding("hook", OK, f"{home.hook} is up to date")
+        except (OSError, UnicodeDecodeError) as exc:
+            return Finding("hook", WRONG, f"cannot read the hook: {exc}", restart)
+    return Finding("hook", WRONG, f"{home.hook} is of another version, or of other settings", restart)
 
 
 def agent_findings(
-    agent: str, status: InstallStatus, seen: Mapping[str, Any], *, line: str, capture: bool = True
+    agent: str, installed: InstallStatus, seen: Mapping[str, Any], *, capture: bool = True
 ) -> Iterator[Finding]:
     """Report on one agent: first what is wrong, then its state in a line."""
-    if not status.files:
-        event = seen.get("last_event")
+    event, line = seen.get("last_event"), agent_line(seen)
+    if not installed.files:
         if event and time.time() - event["at"] < LATELY:
             yield Finding(agent, OK, f"connected by hand, or before `foreword uninstall`; {line}")
         else:
             yield Finding(agent, NOTE, "not connected: nothing is captured", f"run `foreword install {agent}`")
         return
-    yield from status.findings
-    if capture and (at := silent_since(status, seen)):
+    yield from installed.findings
+    if capture and seen and (at := _silent_since(installed, seen)):
         says = f"its newest transcript is of {output.age(at)}, long after its last event: its hooks may not run"
         way_out = f"run `foreword install {agent}`, and restart it; if capture was off meanwhile, ignore this"
         yield Finding(agent, NOTE, says, way_out)
-    yield Finding(agent, NOTE if status.findings else OK, f"connected in {', '.join(status.files[:2])}; {line}")
+    state = NOTE if installed.findings else OK
+    yield Finding(agent, state, f"connected in {', '.join(installed.files[:2])}; {line}")
 
 
 def agent_line(seen: Mapping[str, Any]) -> str:
     """Return an agent's last event, last injection and number of sessions in a line."""
     event, injection = seen.get("last_event"), seen.get("last_injection")
     if not event:
-        return "no event yet"
+        return "no event yet" if seen else "last event unknown without a worker"
     last = "no injection yet"
     if injection:
         last = f"last injection {output.age(injection['at'])} ({injection['trigger']}, {injection['tokens']} tokens)"
-    return (
-        f"last event {output.age(event['at'])} ({event['name']}), {last}, {output.plural(seen['sessions'], 'sessions')}"
-    )
+    sessions = output.plural(seen["sessions"], "sessions")
+    return f"last event {output.age(event['at'])} ({event['name']}), {last}, {sessions}"
 
 
-def silent_since(status: InstallStatus, seen: Mapping[str, Any]) -> float:
+def _silent_since(installed: InstallStatus, seen: Mapping[str, Any]) -> float:
     """Return when a connected agent last wrote a transcript, if that is long after its last event; else 0."""
     event = seen.get("last_event")
-    after = max(event["at"] if event else 0.0, status.installed_at)
+    after = max(event["at"] if event else 0.0, installed.installed_at)
     newest = 0.0
-    for pattern in status.setup.transcripts if status.files else ():
-        for file in status.setup.folder.glob(pattern):
+    for pattern in installed.setup.transcripts if installed.files else ():
+        for file in installed.setup.folder.glob(pattern):
             with suppress(OSError):
                 newest = max(newest, file.stat().st_mtime)
     return newest if newest > after + SILENT_SECONDS else 0.0
 
 
-def _print(finding: Finding) -> None:
-    from rich.text import Text
+def _print_problems(problems: Sequence[Group], heading: str) -> None:
+    output.write(f"\n{heading}") if problems else None
+    for each in problems:
+        output.write(f"  {output.age(each.last)}, {each.count}x, {each.where}: {each.what}")
 
-    out = output.console()
-    level = (f"{finding.state:<6}", STYLES[finding.state])
-    out.print(Text.assemble(level, f"{finding.check}: {output.escape(finding.says)}"))
-    if finding.way_out:
-        out.print(Text(f"      {output.escape(finding.way_out)}", style="dim" if finding.state == NOTE else ""))
+
+def _line(home: Home) -> dict[str, Any]:
+    """Return what a session was given, from a running worker, or at once an empty line."""
+    from foreword.agents import text_of
+    from foreword.worker.client import Client
+
+    payload = _stdin_payload()
+    session = text_of(payload, "session_id")
+    try:
+        query = {"session_id": session} if session else {"project_path": folder(text_of(payload, "cwd"))}
+        return Client(home, seconds=LINE_SECONDS).get("/api/line", **query)
+    except (ForewordError, UnicodeError):  # an agent may name a folder that cannot exist
+        return {"line": "", "items": 0, "tokens": 0, "session": session}
+
+
+def _stdin_payload() -> dict[str, Any]:
+    """Return the JSON object that an agent writes to its status line command; empty where none comes in time."""
+    raw, until = b"", time.monotonic() + LINE_SECONDS
+    with suppress(OSError, ValueError, TypeError, RecursionError):  # no stdin, or no JSON object
+        while not sys.stdin.isatty() and select.select([sys.stdin], [], [], max(0.0, until - time.monotonic()))[0]:
+            part = os.read(sys.stdin.fileno(), 1 << 16)
+            raw += part
+            if not part or len(raw) > MAX_INPUT:
+                break
+        return dict(jsonlib.loads(raw))
+    return {}
+
+
+def _about(home: Home) -> dict[str, Any]:
+    """Return what the worker's health page says; where the worker cannot be reached, why."""
+    from foreword.config import load
+    from foreword.install.status import install_status
+    from foreword.worker.lifecycle import pid_of
+
+    settings = load(home, os.environ).settings
+    about: dict[str, Any] = {"running": False, "home": str(home.root), "findings": [], "problems": []}
+    about["switched_off"] = [says for says, _ in _switched_off_here(settings)]
+    if not os.path.isdir(home.root):
+        found = check_home(home)
+        return {**about, "problems": [f"{found.says}; {found.way_out}"] if found.state == WRONG else []}
+    try:
+        client = connect(home, patience=PATIENCE)
+        about |= {"running": True, **client.get("/api/health", full=1), "review": client.get("/api/review")["waiting"]}
+        seen = {each["host"]: each for each in about["hosts"]}
+        installed = install_status(home, os.environ) if settings.capture else {}
+        silent = {name: _silent_since(each, seen.get(name, {})) for name, each in installed.items()}
+        about["silent"] = {name: at for name, at in silent.items() if at}
+    except ForewordError as exc:
+        about["problems"] = [f"process {pid} does not answer" for pid in [pid_of(home)] if pid]
+        about["problems"].append(f"{exc}; {exc.hint}")
+    return about
+
+
+def _fields(about: dict[str, Any]) -> list[tuple[str, str]]:
+    wrong = [f"{each['says']}; {each['way_out']}" for each in about["findings"] if each["state"] == WRONG]
+    problems = [("problem", each) for each in [*about["problems"], *wrong]]
+    off = [("switched off", f"{says}; `foreword doctor` says how to change it") for says in about["switched_off"]]
+    if not about["running"]:
+        return [("worker", "not running"), ("home", about["home"]), *off, *problems]
+    worker, store = about["worker"], about["store"]
+    database = f"{sized(store['bytes'])} ({store['counted']})" if store["bytes"] else "none yet"
+    if store["limit"] and store["bytes"] > store["limit"] * NEARLY_FULL:
+        database += f", of {sized(store['limit'])} that `store_max_mb` allows; "
+        database += "`foreword prune --dry-run` shows what would go"
+    counts = [output.plural(store["counts"][name], name) for name in COUNTED if name in store["counts"]]
+    waiting = f"{output.plural(about['review'], 'items')} to decide: `foreword review --all`"
+    silent = "wrote a transcript {}, long after its last event: run `foreword doctor`"
+    up = output.duration(worker["uptime_s"])
+    return [
+        ("worker", f"running, process {worker['pid']}, version {worker['version']}, up {up}"),
+        ("home", about["home"]),
+        *off,
+        ("stored", ", ".join(counts) or "unknown"),
+        ("database", database),
+        ("spool", f"{sized(about['spool_bytes'])} waiting" if about["spool_bytes"] else "empty"),
+        ("review", waiting if about["review"] else ""),
+        *((each["host"], agent_line(each)) for each in about["hosts"] if each["last_event"]),
+        *(("silent", f"{name} {silent.format(output.age(at))}") for name, at in about["silent"].items()),
+        *problems,
+    ]

@@ -1,4 +1,4 @@
-"""`revise`, `pin`, `supersede`, `undo` and `log`: change memories, take changes back, and list who did what."""
+"""`review`, `revise`, `pin`, `supersede`, `undo` and `log`: change memories, and take it back."""
 
 from __future__ import annotations
 
@@ -9,10 +9,73 @@ from typing import Annotated, Any
 import typer
 
 from foreword.cli import output
-from foreword.cli.connection import connect, full_id, project_query, refuse_agents, route
+from foreword.cli.connection import connect, folder, full_id, project_query, refuse_agents, route
 from foreword.cli.memories import warn_of_secrets
-from foreword.cli.options import AllProjects, Files, Id, Json, ProjectOrKey, Since
+from foreword.cli.options import AllProjects, Files, Id, Json, Project, ProjectOrKey, Scope, Since
 from foreword.errors import BadRequest
+
+review_app = typer.Typer(rich_markup_mode=None)
+Title = Annotated[str, typer.Option("--title", metavar="TEXT", help="A better wording.")]
+
+
+@review_app.callback(invoke_without_command=True)
+def review(context: typer.Context, everything: AllProjects = False, project: Project = "", json: Json = False) -> None:
+    """List proposed rules and notes, and decide on them.
+
+    A correction that you made more than once is proposed as a rule; no agent is given it before you accept it. Notes
+    become what they are (a decision, a rule, a goal), or go.
+
+    \b
+    Examples:
+      foreword review
+      foreword review accept pre-7k2m9qxw --scope universal
+      foreword review promote not-3v8n1c5x decision
+    """
+    if context.invoked_subcommand is not None:
+        return
+    answer = connect().get("/api/review", project_path="" if everything else folder(project))
+    if json:
+        output.write_json(answer)
+        return
+    for what in ("proposals", "notes"):
+        for memory in answer[what]:
+            seen_in = memory["detail"].get("seen_in")
+            origin = [output.age(max(memory["created"], memory["confirmed"]))]
+            origin += [f"said {memory['seen']}x in {output.plural(len(seen_in), 'sessions')}"] if seen_in else []
+            output.write(f"{memory['id']}  [{what[:-1]}] {memory['title']}")
+            output.write(f"  {'; '.join([*origin, memory['project'] or memory['scope']])}")
+    if not answer["waiting"]:
+        output.remark("nothing to review")
+
+
+@review_app.command()
+def accept(id: Id, scope: Scope = "", title: Title = "", json: Json = False) -> None:
+    """Make a proposal a rule."""
+    _decide("accept", id, json=json, scope=scope, title=title)
+
+
+@review_app.command()
+def refuse(id: Id, json: Json = False) -> None:
+    """Refuse a proposal; it is not made again."""
+    _decide("refuse", id, json=json)
+
+
+@review_app.command()
+def promote(
+    id: Id,
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="decision, pattern, learning, preference, goal, …")],
+    scope: Scope = "",
+    title: Title = "",
+    json: Json = False,
+) -> None:
+    """Turn a note into another kind of memory."""
+    _decide("promote", id, json=json, **{"as": kind}, scope=scope, title=title)
+
+
+@review_app.command()
+def discard(id: Id, json: Json = False) -> None:
+    """Discard a note."""
+    _decide("discard", id, json=json)
 
 
 def revise(
@@ -24,9 +87,7 @@ def revise(
     fixed_by: Annotated[str | None, typer.Option(metavar="TEXT", help="What fixed a failure.")] = None,
     file: Files = None,
     kind: Annotated[str | None, typer.Option(metavar="KIND", help="Another kind; the id stays the same.")] = None,
-    scope: Annotated[
-        str | None, typer.Option(metavar="SCOPE", help="Where it applies: project, universal or language:NAME.")
-    ] = None,
+    scope: Annotated[str | None, typer.Option(metavar="SCOPE", help="project, universal or language:NAME.")] = None,
     json: Json = False,
 ) -> None:
     """Change what a memory says.
@@ -40,22 +101,12 @@ def revise(
       foreword revise pre-3v8n1c5x --scope universal
     """
     refuse_agents()
-    changes: dict[str, Any] = {
-        "title": title,
-        "body": sys.stdin.read() if body == "-" else body,
-        "why": why,
-        "fixed_by": fixed_by,
-        "kind": kind,
-        "scope": scope,
-        "files": [each for each in file if each] if file is not None else None,
-    }
+    body = sys.stdin.read() if body == "-" else body
+    files = [each for each in file if each] if file is not None else None
+    changes: dict[str, Any] = {"title": title, "body": body, "why": why, "fixed_by": fixed_by, "files": files}
     client = connect()
-    answer = client.post(route("/api/memories", full_id(client, id)), changes)
-    if json:
-        output.write_json(answer)
-        return
-    output.write(output.memory_line(answer["memory"]))
-    output.remark(f"revised: {answer['entry']['why']}; `foreword undo {answer['entry']['number']}` takes it back")
+    answer = client.post(route("/api/memories", full_id(client, id)), {**changes, "kind": kind, "scope": scope})
+    _print_change(answer, f"revised: {answer['entry']['why']}", json=json)
     warn_of_secrets(changes)
 
 
@@ -72,11 +123,7 @@ def pin(
     refuse_agents()
     client = connect()
     answer = client.post("/api/pin", {"id": full_id(client, id), "off": off})
-    if json:
-        output.write_json(answer)
-        return
-    output.write(output.memory_line(answer["memory"]))
-    output.remark("no longer pinned" if off else "pinned")
+    _print_change(answer, "no longer pinned" if off else "pinned", json=json)
 
 
 def supersede(
@@ -100,12 +147,7 @@ def supersede(
     client = connect()
     request = {"old": full_id(client, old), "new": full_id(client, new) if new else "", "title": title, "why": why}
     answer = client.post("/api/supersede", request)
-    if json:
-        output.write_json(answer)
-        return
-    memory, entry = answer["memory"], answer["entry"]
-    output.write(output.memory_line(answer["by"]))
-    output.remark(f"supersedes {memory['id']}: {memory['title']}; `foreword undo {entry['number']}` takes it back")
+    _print_change(answer, f"supersedes {answer['memory']['id']}", of="by", json=json)
     warn_of_secrets(request)
 
 
@@ -165,6 +207,24 @@ def log(
     _print_entries(entries)
     if not entries:
         output.remark("no entries since then" if since else "no entries yet")
+
+
+def _decide(what: str, id: str, *, json: bool, **more: Any) -> None:
+    refuse_agents()
+    client = connect()
+    answer = client.post("/api/review", {"do": what, "id": full_id(client, id), **more})
+    memory = answer["memory"]
+    done = f"stored for {memory['scope']}" if memory["status"] == "active" else memory["status"]
+    _print_change(answer, done, json=json)
+
+
+def _print_change(answer: dict[str, Any], done: str, *, json: bool, of: str = "memory") -> None:
+    """Print the memory that a change concerns, what was done, and how to take it back."""
+    if json:
+        output.write_json(answer)
+        return
+    output.write(output.memory_line(answer[of]))
+    output.remark(f"{done}; `foreword undo {answer['entry']['number']}` takes it back")
 
 
 def _print_entries(entries: Iterable[dict[str, Any]]) -> None:

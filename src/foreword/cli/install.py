@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import shlex
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,10 +19,7 @@ from foreword.errors import ForewordError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from foreword.agents.setup import Setup
-    from foreword.install.detect import Found
     from foreword.install.plan import Plan, PlannedFile
-    from foreword.paths import Home
 
 CONTEXT = 2  # lines of the user's own around a change
 WIDE = 200  # characters that are shown of a line: a file may be a single line
@@ -55,29 +52,36 @@ def install(
       foreword install claude-code --dry-run
       foreword install codex gemini --yes
     """
-    from foreword.install.apply import apply
-    from foreword.install.plan import plan
+    from foreword.config import load
+    from foreword.hook.build import refresh
+    from foreword.install.plan import apply, plan
+    from foreword.install.status import detect
 
-    home = this_home()
-    found = _find(home, _checked(agents), plugin=plugin)
-    where = [
-        each.binary or (str(each.setup.folder) if each.is_here else "not found here; set up anyway") for each in found
+    home, named = this_home(), _checked(agents)
+    all_found = detect(named or AGENTS, home=home, environ=os.environ, plugin=plugin)
+    found = {each.agent: each for each in all_found if named or each.is_here}
+    if not found:
+        hint = f"name one to set it up anyway: foreword install {next(iter(AGENTS))}; known: {', '.join(AGENTS)}"
+        raise ForewordError("no known agent was found on this machine", hint=hint)
+    places = {each.agent: each.binary or str(each.setup.folder) for each in found.values() if each.is_here}
+    rows = [
+        [agent, each.version or "-", places.get(agent, "not found here; set up anyway")]
+        for agent, each in found.items()
     ]
-    rows = [[each.agent, each.version or "-", place] for each, place in zip(found, where, strict=True)]
     output.table(rows, headings=("agent", "version", "found"))
 
-    plans, failed = _plans(
-        {
-            each.agent: partial(plan, each.setup, agent=each.agent, home=home, plugin=each.plugin, version=each.version)
-            for each in found
-        }
-    )
-    if not dry_run:
-        _confirm(plans, "Write this?", yes=yes)
-        _write_hook(home)
-        failed |= _run(plans, lambda plan: apply(plan, home=home))
-    if failed:
-        raise typer.Exit(1)
+    def make(agent: str) -> Plan:
+        each = found[agent]
+        return plan(each.setup, agent=agent, home=home, plugin=each.plugin, version=each.version)
+
+    def run(plan: Plan) -> None:
+        home.prepare()
+        refresh(home, load(home, os.environ).settings)  # what agents will run, before their settings name it
+        apply(plan, home=home)
+
+    plans, failed = _plans(list(found), make)
+    failed |= _carry_out(plans, run, question="" if yes else "Write this?", dry_run=dry_run)
+    raise typer.Exit(1 if failed else 0)
 
 
 def uninstall(agents: Names = None, *, dry_run: DryRun = False, yes: Yes = False) -> None:
@@ -92,36 +96,34 @@ def uninstall(agents: Names = None, *, dry_run: DryRun = False, yes: Yes = False
       foreword uninstall cursor --dry-run
     """
     from foreword.install import manifest
-    from foreword.install.apply import undo
-    from foreword.install.plan import undo_plan
+    from foreword.install.plan import undo, undo_plan
+    from foreword.install.status import setup_of
 
-    home = this_home()
-    named = _checked(agents)
-    setups = _setups(home)
-    installed = manifest.installed_agents(home)
-    plans, failed = _plans(
-        {
-            agent: partial(undo_plan, setups.get(agent), agent=agent, home=home)
-            for agent in named or tuple(dict.fromkeys((*installed, *setups)))
-        },
-        only_changed=not named,
-    )
+    home, named = this_home(), _checked(agents)
+    setups = {}
+    for agent in AGENTS:  # what every way of installing writes, to search for where no manifest tells
+        plain, as_plugin = (setup_of(agent, home=home, environ=os.environ, plugin=each) for each in (False, True))
+        more = tuple(each for each in as_plugin.changes if each not in plain.changes)
+        setups[agent] = replace(plain, changes=(*plain.changes, *more))
+    chosen = named or list(dict.fromkeys((*manifest.installed_agents(home), *AGENTS)))
+    plans, failed = _plans(chosen, lambda agent: undo_plan(setups.get(agent), agent=agent, home=home))
+    plans = [each for each in plans if named or each.changed]
     if not plans and not failed:
         output.write("nothing is installed")
-    if not dry_run:
-        _confirm(plans, "Remove this?", yes=yes)
-        failed |= _run(plans, lambda plan: undo(plan.agent, home=home, setup=setups.get(plan.agent)))
-        if home.root.is_dir():
-            output.write(f"\nYour memories stay in {home.root}. To delete them for good:")
-            output.write(f"  foreword worker stop; rm -r {shlex.quote(str(home.root))}")
-    if failed:
-        raise typer.Exit(1)
+    failed |= _carry_out(
+        plans,
+        lambda plan: undo(plan.agent, home=home, setup=setups.get(plan.agent)),
+        question="" if yes else "Remove this?",
+        dry_run=dry_run,
+    )
+    if not dry_run and home.root.is_dir():
+        output.write(f"\nYour memories stay in {home.root}. To delete them for good:")
+        output.write(f"  foreword worker stop; rm -r {shlex.quote(str(home.root))}")
+    raise typer.Exit(1 if failed else 0)
 
 
 def diff(planned: PlannedFile) -> list[str]:
     """Return the lines that change, with some of the user's around them, without secrets."""
-    import difflib
-
     from foreword.redact import redact
 
     if planned.new is None:
@@ -131,64 +133,47 @@ def diff(planned: PlannedFile) -> list[str]:
     return [line if len(line) <= WIDE else f"{line[:WIDE]}…" for line in lines]
 
 
-def _checked(names: Sequence[str] | None) -> tuple[str, ...]:
+def _checked(names: Sequence[str] | None) -> list[str]:
     for name in names or ():
         if name not in AGENTS:
             known = f"known agents: {', '.join(AGENTS)}"
             output.error(f"unknown agent {name!r}", hint=did_you_mean(name, AGENTS, otherwise=known))
             raise typer.Exit(2)
-    return tuple(dict.fromkeys(names or ()))
+    return list(dict.fromkeys(names or ()))
 
 
-def _find(home: Home, named: tuple[str, ...], *, plugin: bool | None) -> list[Found]:
-    from foreword.install.detect import detect
-
-    found = detect(named or AGENTS, home=home, environ=os.environ, plugin=plugin)
-    if missing := set(named) - {each.agent for each in found}:
-        raise ForewordError(f"this version cannot set up {', '.join(sorted(missing))}", hint="upgrade Foreword")
-    chosen = [each for each in found if named or each.is_here]
-    if not chosen:
-        hint = f"name one to set it up anyway: foreword install {next(iter(AGENTS))}; known: {', '.join(AGENTS)}"
-        raise ForewordError("no known agent was found on this machine", hint=hint)
-    return chosen
-
-
-def _setups(home: Home) -> dict[str, Setup]:
-    """Return what every way of installing writes, to search for where no manifest tells."""
-    from foreword.install.detect import detect
-
-    plain = {each.agent: each.setup for each in detect(home=home, environ=os.environ, plugin=False)}
-    plugins = {each.agent: each.setup for each in detect(home=home, environ=os.environ, plugin=True)}
-    return {
-        # Compared one by one: an entry may hold a dict, which has no hash.
-        agent: replace(each, changes=(*each.changes, *(c for c in plugins[agent].changes if c not in each.changes)))
-        for agent, each in plain.items()
-    }
-
-
-def _write_hook(home: Home) -> None:
-    """Write what agents will run before their settings name it."""
-    from foreword.config import load
-    from foreword.hook.build import refresh
-
-    home.prepare()
-    refresh(home, load(home, os.environ).settings)
-
-
-def _plans(makers: dict[str, Callable[[], Plan]], *, only_changed: bool = False) -> tuple[list[Plan], bool]:
-    """Make and print the plan of each agent; return them, and whether one failed."""
-    plans, failed = [], False
-    for agent, make in makers.items():
+def _plans(agents: Sequence[str], make: Callable[[str], Plan]) -> tuple[list[Plan], bool]:
+    """Return the plan of each agent, and whether one could not be made, which is printed."""
+    plans = []
+    for agent in agents:
         try:
-            plan = make()
+            plans.append(make(agent))
         except ForewordError as exc:
             output.error(f"{agent}: {exc}", hint=exc.hint)
+    return plans, len(plans) < len(agents)
+
+
+def _carry_out(plans: Sequence[Plan], run: Callable[[Plan], None], *, question: str, dry_run: bool) -> bool:
+    """Print the plans, ask, and run them; one that fails does not stop the others. Return whether one failed."""
+    for plan in plans:
+        _print_plan(plan)
+    if dry_run:
+        return False
+    if question and any(plan.changed for plan in plans):
+        output.confirm(question)
+    output.write("")
+    failed = False
+    for plan in plans:
+        try:
+            run(plan)
+        except (ForewordError, OSError) as exc:
+            output.error(f"{plan.agent}: {exc}", hint=getattr(exc, "hint", "run `foreword doctor`"))
             failed = True
             continue
-        if plan.changed or not only_changed:
-            plans.append(plan)
-            _print_plan(plan)
-    return plans, failed
+        output.write(f"{plan.agent}: {'done' if plan.changed else 'nothing to do'}")
+        for sentence in plan.after:
+            output.write(f"  {sentence}")
+    return failed
 
 
 def _print_plan(plan: Plan) -> None:
@@ -202,29 +187,7 @@ def _print_plan(plan: Plan) -> None:
             lines, most = diff(planned), MAX_LINES[what]
             for line in lines[:most]:
                 output.write(f"    {line}")
-            if len(lines) > most and most:
+            if len(lines) > most:
                 output.write(f"    … {len(lines) - most} more lines")
     for path in plan.gone:
         output.write(f"  remove  {path}")
-
-
-def _confirm(plans: Sequence[Plan], question: str, *, yes: bool) -> None:
-    if not yes and any(each.changed for each in plans):
-        output.confirm(question)
-    output.write("")
-
-
-def _run(plans: Sequence[Plan], run: Callable[[Plan], None]) -> bool:
-    """Carry out the plans; one agent that fails does not stop the others. Return whether one failed."""
-    failed = False
-    for plan in plans:
-        try:
-            run(plan)
-        except (ForewordError, OSError) as exc:
-            output.error(f"{plan.agent}: {exc}", hint=getattr(exc, "hint", "run `foreword doctor`"))
-            failed = True
-            continue
-        output.write(f"{plan.agent}: {'done' if plan.changed else 'nothing to do'}")
-        for sentence in plan.after:
-            output.write(f"  {sentence}")
-    return failed

@@ -15,23 +15,15 @@ from foreword.cli import (
     demo,
     doctor,
     edit,
-    explain,
     forget,
-    graph,
-    init,
     install,
     maintenance,
     memories,
-    model,
     output,
     project,
-    review,
     search,
-    sessions,
     stats,
-    status,
     transfer,
-    view,
     worker,
 )
 from foreword.cli.options import did_you_mean
@@ -55,12 +47,8 @@ All data is kept in ~/.foreword, or in the folder that FOREWORD_HOME names.
 """
 # Names that people try and difflib cannot guess.
 SYNONYMS = {
-    **dict.fromkeys(("delete", "remove", "rm"), "forget"),
-    **dict.fromkeys(("find", "list", "query"), "search"),
-    **dict.fromkeys(("edit", "update"), "revise"),
-    **dict.fromkeys(("ui", "web"), "view"),
-    **{"diagnose": "doctor", "get": "show", "history": "log", "recall": "context", "remember": "add"},
-    **{"settings": "config", "setup": "install", "why": "explain", "clean": "tidy"},
+    **{"delete": "forget", "remove": "forget", "find": "search", "list": "search", "edit": "revise", "ui": "view"},
+    **{"get": "show", "history": "log", "recall": "context", "remember": "add", "settings": "config", "why": "explain"},
 }
 
 
@@ -108,12 +96,12 @@ def root(
 
 COMMANDS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
     "Start": {
-        "init": init.init,
+        "init": transfer.init,
         "install": install.install,
         "uninstall": install.uninstall,
-        "status": status.status,
+        "status": doctor.status,
         "doctor": doctor.doctor,
-        "view": view.view,
+        "view": worker.view,
         "demo": demo.demo,
     },
     "Remember": {
@@ -126,14 +114,14 @@ COMMANDS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
         "search": search.search,
         "show": memories.show,
         "context": search.context,
-        "explain": explain.explain,
+        "explain": search.explain,
         "resume": search.resume,
-        "sessions": sessions.sessions,
-        "graph": graph.graph,
+        "sessions": search.sessions,
+        "graph": search.graph,
         "stats": stats.stats,
     },
     "Keep in order": {
-        "review": review.app,
+        "review": edit.review_app,
         "revise": edit.revise,
         "pin": edit.pin,
         "supersede": edit.supersede,
@@ -152,7 +140,7 @@ COMMANDS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
     "Settings": {
         "config": config.app,
         "project": project.app,
-        "model": model.app,
+        "model": config.model_app,
         "worker": worker.app,
         "mcp": worker.mcp,
     },

@@ -34,7 +34,7 @@ KIND_LIST = "  " + "\n  ".join(f"{kind:<12} {what}" for kind, what in KINDS.item
 DETAIL_NAMES = {"status": "goal", "user": "you typed", "author": "prompt", "next": "open", "done_since": "done since"}
 INTERNAL = ("from", "key", "error_key", "minor", "last", "last_success", "worked_in", "fix", "folder",
             "at_once", "blamed")  # fmt: skip
-MOST_ENTRIES = 4  # of what a detail holds by session or by fix; of more, the last
+MOST_ENTRIES = 4
 goal_app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 
 
@@ -133,9 +133,9 @@ def show(
     if json:
         output.write_json({"memories": [{name: each[name] for name in ("memory", "links")} for each in found]})
         return
-    for number, each in enumerate(found):
-        output.write("") if number else None
+    for each in found:
         _print_memory(each["memory"], links=each["links"])
+        output.write("") if each is not found[-1] else None
 
 
 @goal_app.callback()
@@ -230,50 +230,44 @@ def _print_goal(goal: dict[str, Any]) -> None:
 
 
 def _print_memory(memory: dict[str, Any], *, links: list[dict[str, str]]) -> None:
-    output.styled(memory["title"], "bold")
+    output.write(memory["title"], style=output.BOLD)
     detail = [
         (DETAIL_NAMES.get(name, name.replace("_", " ")), _detail_text(name, value))
         for name, value in memory["detail"].items()
         if name not in INTERNAL and value not in ({}, [], "")
     ]
-    dormant = " (dormant: not given until it is confirmed)"
     usage = ((f"used {memory['used']}x", memory["used"]), (f"not used {memory['ignored']}x", memory["ignored"]))
-    output.fields(
-        (
-            ("id", memory["id"]),
-            ("kind", memory["kind"]),
-            ("scope", memory["scope"]),
-            ("body", memory["body"]),
-            *detail,
-            ("tags", _joined(memory["tags"])),
-            ("files", _joined(memory["files"])),
-            ("functions", _joined(memory["functions"])),
-            ("source", f"{memory['source']} (trust: {memory['trust']})"),
-            ("confidence", f"{memory['confidence']:g}{dormant if memory.get('asleep') else ''}"),
-            ("seen", f"{memory['seen']}x"),
-            ("usage", ", ".join(text for text, times in usage if times)),
-            ("pinned", "yes" if memory["pinned"] else ""),
-            ("created", output.time_and_age(memory["created"])),
-            ("confirmed", output.local_time(memory["confirmed"]) if memory["confirmed"] != memory["created"] else ""),
-            ("session", memory["session"]),
-            ("status", " by ".join(filter(None, (memory["status"], memory["superseded_by"])))),
-            ("links", _joined([f"{link['source']} {link['relation']} {link['target']}" for link in links])),
-        )
+    dormant = " (dormant: not given until it is confirmed)" if memory.get("asleep") else ""
+    rows = (
+        ("id", memory["id"]),
+        ("kind", memory["kind"]),
+        ("scope", memory["scope"]),
+        ("body", memory["body"]),
+        *detail,
+        *((name, ", ".join(memory[name])) for name in ("tags", "files", "functions")),
+        ("source", f"{memory['source']} (trust: {memory['trust']})"),
+        ("confidence", f"{memory['confidence']:g}{dormant}"),
+        ("seen", f"{memory['seen']}x"),
+        ("usage", ", ".join(text for text, times in usage if times)),
+        ("pinned", "yes" if memory["pinned"] else ""),
+        ("created", output.time_and_age(memory["created"])),
+        ("confirmed", output.local_time(memory["confirmed"]) if memory["confirmed"] != memory["created"] else ""),
+        ("session", memory["session"]),
+        ("status", " by ".join(filter(None, (memory["status"], memory["superseded_by"])))),
+        ("links", ", ".join(f"{link['source']} {link['relation']} {link['target']}" for link in links)),
     )
+    output.fields(rows)
 
 
 def _detail_text(name: str, value: object) -> str:
-    if isinstance(value, dict):  # by session or by fix: how often, or in which sessions
+    """Return a value of a memory's detail; of what is counted by session or by fix, the last few."""
+    if isinstance(value, dict):
         counts = {key: len(each) if isinstance(each, list) else each for key, each in value.items()}
-        entries = [key if each == 1 else f"{key} ({each}x)" for key, each in counts.items()]
-        more = f"{len(entries)} in all, the last ones " if len(entries) > MOST_ENTRIES else ""
-        return more + ", ".join(entries[-MOST_ENTRIES:])
+        value = [key if each == 1 else f"{key} ({each}x)" for key, each in counts.items()]
+        more = f"{len(value)} in all, the last ones " if len(value) > MOST_ENTRIES else ""
+        return more + ", ".join(value[-MOST_ENTRIES:])
     if name == "code_gone" and isinstance(value, float):
         return f"since {output.local_time(value)}"
-    return ("yes" if value else "no") if isinstance(value, bool) else _joined(value)
-
-
-def _joined(value: object) -> str:
-    if isinstance(value, list):
-        return ", ".join(_joined(each) for each in value)
-    return value if isinstance(value, str) else repr(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

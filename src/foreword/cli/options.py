@@ -30,8 +30,8 @@ def nearest(name: str, names: Iterable[str], *, limit: int = 3) -> list[str]:
 
 def did_you_mean(name: str, names: Iterable[str], *, otherwise: str) -> str:
     """Return a hint with the nearest names, or *otherwise*."""
-    found = nearest(name, names)
-    return f"did you mean {' or '.join(f'`{each}`' for each in found)}?" if found else otherwise
+    found = " or ".join(f"`{each}`" for each in nearest(name, names))
+    return f"did you mean {found}?" if found else otherwise
 
 
 def _parse_since(text: str) -> float:

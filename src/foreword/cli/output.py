@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
+import textwrap
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from foreword.errors import BadRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rich.console import Console
 
-RED, YELLOW, DIM = "31", "33", "2"
+BOLD, DIM, RED, GREEN, YELLOW, CYAN = "1", "2", "31", "32", "33", "1;36"
 
 
-def write(text: str) -> None:
+def write(text: str, *, style: str = "") -> None:
     """Print *text* to stdout; control characters are replaced."""
-    write_raw(escape(text))
+    write_raw(paint(text, style))
 
 
 def write_raw(text: str) -> None:
@@ -36,10 +38,7 @@ def write_json(answer: object) -> None:
 
 def remark(text: str, *, style: str = DIM) -> None:
     """Print to stderr what is meant for a person and is not part of the answer."""
-    text = escape(text)
-    if style and sys.stderr.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb":
-        text = f"\x1b[{style}m{text}\x1b[0m"
-    sys.stderr.write(f"{text}\n")
+    sys.stderr.write(paint(text, style, stream=sys.stderr) + "\n")
     sys.stderr.flush()
 
 
@@ -68,25 +67,24 @@ def confirm(question: str, *, default: bool = False) -> None:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return a rich console without markup, which wraps lines on a terminal only."""
+    """Return a rich console without markup, for spinners and progress bars."""
     from rich.console import Console
 
-    stream = sys.stderr if stderr else sys.stdout
-    return Console(file=stream, markup=False, emoji=False, highlight=False, soft_wrap=not stream.isatty())
+    return Console(file=sys.stderr if stderr else sys.stdout, markup=False, emoji=False, highlight=False)
 
 
-def styled(text: str, style: str) -> None:
-    """Print a line to stdout in a rich style."""
-    from rich.text import Text
-
-    console().print(Text(escape(text), style=style))
+def paint(text: str, style: str, *, stream: TextIO | None = None) -> str:
+    """Return *text* without control characters, in an ANSI style where *stream* (stdout) is a terminal with colours."""
+    text, stream = escape(text), stream or sys.stdout
+    if not style or not stream.isatty() or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb":
+        return text
+    return f"\x1b[{style}m{text}\x1b[0m"
 
 
 def escape(text: str) -> str:
     """Replace every character that is not printable; newlines stay."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(char if char.isprintable() or char == "\n" else _REPLACED.get(char, "\ufffd") for char in text)
+    text = text.replace("\t", "    ").replace("\r", "")
+    return "".join(char if char.isprintable() or char == "\n" else "\ufffd" for char in text)
 
 
 def plural(number: int, things: str) -> str:
@@ -100,7 +98,7 @@ def duration(seconds: float) -> str:
     for unit, size in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"
-    return "1 second" if 0.5 < seconds < 1.5 else f"{seconds:.0f} seconds"
+    return plural(round(seconds), "seconds")
 
 
 def local_time(at: float) -> str:
@@ -126,35 +124,17 @@ def memory_line(memory: Mapping[str, Any]) -> str:
 
 def fields(pairs: Iterable[tuple[str, str]]) -> None:
     """Print names and values in two columns; empty values are left out."""
-    table([[name, text] for name, text in pairs if text], headings=())
+    table([pair for pair in pairs if pair[1]], headings=())
 
 
-def table(lines: Sequence[Sequence[str]], *, headings: Sequence[str], bold: Container[int] = ()) -> None:
-    """Print columns that fit a terminal; in a pipe nothing is cut, and only the last cell may have several lines."""
-    from rich.table import Table
-    from rich.text import Text
-
-    out = console()
-    if not out.is_terminal:
-        _plain_table([headings, *lines] if headings else lines)
-        return
-    shown = Table(box=None, show_header=bool(headings), pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for column in range(len(lines[0]) if lines else 0):
-        shown.add_column(headings[column] if headings else "", no_wrap=column == 0, overflow="fold")
-    for number, cells in enumerate(lines):
-        styles = ["" if headings else "dim", *[""] * len(cells)]
-        styled_cells = zip(cells, styles, strict=False)
-        shown.add_row(*(Text(escape(cell), style="bold" if number in bold else style) for cell, style in styled_cells))
-    out.print(shown)
-
-
-def _plain_table(lines: Sequence[Sequence[str]]) -> None:
-    widths = [max(len(escape(cells[column])) for cells in lines) for column in range(len(lines[0]))] if lines else []
-    for cells in lines:
-        head = "".join(f"{escape(cell):<{width}}  " for cell, width in zip(cells[:-1], widths, strict=False))
-        for line in escape(cells[-1]).split("\n"):
-            write_raw(f"{head}{line}".rstrip())
-            head = " " * len(head)
-
-
-_REPLACED = {"\t": "    ", "\r": ""}
+def table(lines: Sequence[Sequence[str]], *, headings: Sequence[str]) -> None:
+    """Print columns; only the last cell may have several lines, and it is wrapped on a terminal."""
+    rows = [[escape(cell) for cell in cells] for cells in ([headings, *lines] if headings else lines)]
+    widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:-1]]
+    room = shutil.get_terminal_size().columns - sum(widths) - 2 * len(widths) if sys.stdout.isatty() else 0
+    for *cells, last in rows:
+        head = "".join(f"{cell:<{width}}  " for cell, width in zip(cells, widths, strict=True))
+        for line in last.split("\n"):
+            for part in textwrap.wrap(line, room) if len(line) > room > 20 else [line]:
+                write_raw(f"{head}{part}".rstrip())
+                head = " " * len(head)

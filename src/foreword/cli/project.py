@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from foreword.worker.client import Client
 
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
-Other = Annotated[str, typer.Argument(metavar="OTHER", help="Another project, by folder, key or name.")]
 Which = Annotated[str, typer.Argument(metavar="[PATH|KEY]", help="A folder, key or name (default: this folder).")]
+Capture = Annotated[bool, typer.Option("--capture", help="Only capturing.")]
+Inject = Annotated[bool, typer.Option("--inject", help="Only injecting.")]
 OFF, READ_ONLY, SILENT = "off_projects", "read_only_projects", "silent_projects"
 STATES = {
     OFF: "off: nothing is captured or injected",
@@ -37,7 +38,7 @@ def project() -> None:
     """Show and change what is known of a project.
 
     A project is found by its git remote, else by its repository's folder, else by the nearest folder with a project
-    file. Where that is not what you mean, use `merge`.
+    file. Where that is not what you mean, `merge` makes two projects one.
 
     \b
     Examples:
@@ -50,31 +51,24 @@ def project() -> None:
 
 @app.command()
 def show(which: Which = "", json: Json = False) -> None:
-    """Show folders, memories by kind, facts, aliases and switches of a project.
-
-    \b
-    Examples:
-      foreword project show
-      foreword project show ~/src/rooms
-    """
+    """Show folders, memories by kind, facts, aliases and switches of a project."""
     answer = _about(connect(), which)
     if json:
         output.write_json(answer)
         return
     kinds = ", ".join(f"{count} {kind}" for kind, count in answer["kinds"].items())
-    output.fields(
-        [
-            ("name", answer["name"]),
-            ("key", answer["key"]),
-            ("folders", "\n".join(answer["roots"])),
-            ("memories", f"{answer['memories']}{f' ({kinds})' if kinds else ''}"),
-            ("sessions", str(answer["sessions"])),
-            ("last seen", output.local_time(answer["last"])),
-            *_facts(answer),
-            ("aliases", "\n".join(answer["aliases"])),
-            ("switched", "\n".join(_states(which, answer))),
-        ]
-    )
+    fields = [
+        ("name", answer["name"]),
+        ("key", answer["key"]),
+        ("folders", "\n".join(answer["roots"])),
+        ("memories", f"{answer['memories']}{f' ({kinds})' if kinds else ''}"),
+        ("sessions", str(answer["sessions"])),
+        ("last seen", output.local_time(answer["last"])),
+        *_facts(answer),
+        ("aliases", "\n".join(answer["aliases"])),
+        ("switched", "\n".join(_states(which, answer))),
+    ]
+    output.fields(fields)
     for hint in answer["hints"]:
         output.remark(hint)
 
@@ -91,10 +85,7 @@ def list_projects(json: Json = False) -> None:
         key = f"{each['key']} -> {each['alias_of']}" if each["alias_of"] else str(each["key"])
         counts = [str(each["memories"]), str(each["sessions"])]
         lines.append([each["name"] or "-", *counts, output.local_time(each["last"]), key])
-    if lines:
-        output.table(lines, headings=("name", "memories", "sessions", "last seen", "key"))
-    else:
-        output.remark("no projects yet")
+    output.table(lines, headings=("name", "memories", "sessions", "last seen", "key"))
 
 
 @app.command("set")
@@ -107,21 +98,13 @@ def set_facts(
     project: Project = "",
     json: Json = False,
 ) -> None:
-    """Describe a project to agents. What you give replaces the old value; an empty text removes it.
-
-    Agents are given it at session start, and when a prompt asks for contracts or dependencies.
-
-    \b
-    Examples:
-      foreword project set --role "the booking service" --contract "GET /rooms stays as it is"
-      foreword project set --depends-on payments
-    """
+    """Describe a project to agents. What you give replaces the old value; an empty text removes it."""
     refuse_agents()
     client, path = connect(), folder(project)
     facts = {"role": role, "contracts": contract, "depends_on": depends_on}
     facts = {name: value for name, value in facts.items() if value is not None}
-    about = client.get("/api/project", project_path=path) if facts else {}
     if facts:
+        about = client.get("/api/project", project_path=path)
         detail = {name: value for name, value in {**about["facts"], **facts}.items() if value not in ("", [""])}
         memory = {"kind": "project", "title": detail.get("role") or about["name"], "uid": about["uid"]}
         client.post("/api/memories", {**memory, "detail": detail, "project_path": path})
@@ -137,20 +120,15 @@ def set_facts(
 
 @app.command()
 def merge(
-    other: Other,
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="Another project, by folder, key or name.")],
     *,
     into: Annotated[str, typer.Option(metavar="PATH", help="A folder of the target (default: this one).")] = "",
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Move everything of another project here, and treat its folders as this project from now on.
+    """Move everything of another project here, and treat its folder or key as this project from now on.
 
     Memories that are the same in both become one. It cannot be undone.
-
-    \b
-    Examples:
-      foreword project merge ~/old/rooms
-      foreword project merge dir:/home/me/old/rooms/.git --yes
     """
     refuse_agents()
     client = connect(seconds=LONG)
@@ -167,30 +145,14 @@ def merge(
 
 
 @app.command()
-def off(
-    which: Which = "",
-    *,
-    capture: Annotated[bool, typer.Option("--capture", help="Only stop capturing.")] = False,
-    inject: Annotated[bool, typer.Option("--inject", help="Only stop injecting.")] = False,
-) -> None:
-    """Capture and inject nothing in a project.
-
-    \b
-    Examples:
-      foreword project off
-      foreword project off ~/secret --inject
-    """
+def off(which: Which = "", *, capture: Capture = False, inject: Inject = False) -> None:
+    """Capture and inject nothing in a project, or stop one of the two."""
     names = [name for name, chosen in ((READ_ONLY, capture), (SILENT, inject)) if chosen]
     _switch(which, names or [OFF], on=False)
 
 
 @app.command()
-def on(
-    which: Which = "",
-    *,
-    capture: Annotated[bool, typer.Option("--capture", help="Only capture again.")] = False,
-    inject: Annotated[bool, typer.Option("--inject", help="Only inject again.")] = False,
-) -> None:
+def on(which: Which = "", *, capture: Capture = False, inject: Inject = False) -> None:
     """Capture and inject again in a project."""
     names = [name for name, chosen in ((READ_ONLY, capture), (SILENT, inject)) if chosen]
     _switch(which, names or [OFF, READ_ONLY, SILENT], on=True)

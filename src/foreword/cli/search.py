@@ -1,17 +1,28 @@
-"""`search`, `context` and `resume`: what is known, what an agent would be given, and where things stand."""
+"""`search`, `context`, `explain`, `resume`, `sessions` and `graph`: what is known, and what agents were given."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from foreword.cli import output
-from foreword.cli.connection import connect, folder
-from foreword.cli.explain import factors
-from foreword.cli.options import Json, Project, Since
+from foreword.cli.connection import connect, folder, full_id, route
+from foreword.cli.options import AllProjects, Json, Project, Since
+from foreword.errors import NotFound
+
+if TYPE_CHECKING:
+    from foreword.worker.client import Client
 
 BODY = 240  # characters of a body in a list of results; `show` prints the rest
+USED = {
+    "fetched": "the agent fetched it",
+    "command": "a command of it was run",
+    "function": "a function of it was changed or called",
+    "file": "a file of it was read or edited",
+    "words": "the answer repeats it in other words",
+}
 
 
 def search(
@@ -61,18 +72,14 @@ def search(
             output.write("") if number else None
             _print_result(result)
         if explain:
-            output.write(f"  {factors(result['why'])} = {result['score']:.4f}")
+            output.write(f"  {_factors(result)}")
 
 
 def context(
     prompt: Annotated[list[str] | None, typer.Argument(metavar="[PROMPT]…", help="What the agent is asked.")] = None,
     *,
     trigger: Annotated[
-        str,
-        typer.Option(
-            metavar="T",
-            help="session_start, prompt, compaction or question (default: prompt if there is one, else session_start).",
-        ),
+        str, typer.Option(metavar="T", help="session_start, prompt, compaction or question (default: by the prompt).")
     ] = "",
     budget: Annotated[int | None, typer.Option(metavar="N", min=1, help="Maximum number of tokens.")] = None,
     session: Annotated[str, typer.Option(metavar="ID", help="Leave out what this session was given before.")] = "",
@@ -88,7 +95,6 @@ def context(
     Examples:
       foreword context
       foreword context "why do two bookings get the same slot?"
-      foreword context --trigger compaction --budget 300
     """
     answer = connect().get(
         "/api/context",
@@ -104,7 +110,47 @@ def context(
         return
     if answer["context"]:
         output.write_raw(answer["context"])
-    output.remark(_cost(answer))
+    layers, skipped = _layers(answer)
+    cost = [] if answer["context"] else [answer["why"] or "nothing relevant is known, so nothing is given"]
+    cost += [f"{answer['tokens']} of {answer['budget']} tokens", f"{answer['build_ms']:.1f} ms"]
+    cost += [f"layers: {layers}"] if layers else []
+    output.remark("; ".join([*cost, *([f"skipped: {skipped}"] if skipped else [])]))
+
+
+def explain(
+    id: Annotated[str, typer.Argument(metavar="[ID]", help="An injection or a memory (default: last injection).")] = "",
+    json: Json = False,
+    project: Project = "",
+) -> None:
+    """Explain what an agent was given and why, or why nothing.
+
+    Without an id: the last injection of this project, with its text exactly as the agent saw it, every factor of every
+    score, whether each memory was used, and what was left out and why. When the last prompt got nothing, the reason
+    comes first. For a memory: where it was shown, how often it was used, and its score now.
+
+    \b
+    Examples:
+      foreword explain
+      foreword explain inj-7k2m9qxwab
+      foreword explain dec-7k2m9qxw
+    """
+    client = connect()
+    id = full_id(client, id) if id else ""
+    if not id:
+        answer = _last(client, folder(project))
+    elif id.startswith("inj-"):
+        answer = client.get(route("/api/injections", id))
+    else:
+        answer = client.get(route("/api/memories", id), explain=1)
+    if json:
+        output.write_json(answer)
+        return
+    if answer.get("silence"):
+        _print_no_context(answer["silence"])
+    if answer.get("injection"):
+        _print_injection(answer["injection"])
+    elif "memory" in answer:
+        _print_shown(answer)
 
 
 def resume(
@@ -132,22 +178,225 @@ def resume(
         output.remark(f"nothing is known yet of {answer['name']}")
 
 
+def sessions(
+    id: Annotated[str, typer.Argument(metavar="[ID]", help="A session, or the beginning of its id.")] = "",
+    *,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="Maximum number of sessions.")] = 20,
+    all: AllProjects = False,
+    json: Json = False,
+    project: Project = "",
+) -> None:
+    """List this project's sessions, or tell one in full.
+
+    A session in full: its outcome, what is still open, its memories by kind, the functions it changed, and what it
+    was given. `foreword show ID` has more of each memory.
+
+    \b
+    Examples:
+      foreword sessions
+      foreword sessions 3f9c2a
+    """
+    client = connect()
+    if id:
+        story = client.get(route("/api/sessions", id))
+        output.write_json(story) if json else _print_story(story)
+        return
+    found = client.get("/api/sessions", project_path="" if all else folder(project), limit=limit)["sessions"]
+    if json:
+        output.write_json({"sessions": found})
+    elif not found:
+        output.remark("no sessions here yet")
+    else:
+        for each in found:
+            about = f"{output.age(each['last'])}, {each['host']}, {output.plural(each['events'], 'events')}"
+            output.write(f"{each['id'][:8]}  {each['title'] or '(untitled)'}  ({about})")
+
+
+def graph(
+    id: Annotated[str, typer.Argument(metavar="[ID]", help="A memory's id, or enough of its beginning.")] = "",
+    *,
+    calls: Annotated[str, typer.Option(metavar="NAME", help="A function or Class.method, instead of a memory.")] = "",
+    json: Json = False,
+    project: Project = "",
+) -> None:
+    """Show a memory's links, or a function's callers and calls.
+
+    With --calls, the project's source files are read now; nothing is stored. Calls are matched by name, not by type:
+    `a.save()` may call any `save`, and where several are defined, their number is printed.
+
+    \b
+    Examples:
+      foreword graph dec-7k2m9qxw
+      foreword graph --calls Store.append
+    """
+    if bool(id) == bool(calls):
+        raise typer.BadParameter("give either the id of a memory, or --calls NAME")
+    if calls:
+        _print_calls(calls, folder(project), json=json)
+        return
+    client = connect()
+    found = client.get(route("/api/memories", full_id(client, id)), full=1)
+    if json:
+        output.write_json({name: found[name] for name in ("memory", "links")})
+        return
+    output.write(f"[{found['memory']['kind']}] {_titled(found['memory'])}")
+    for link in found["links"]:
+        arrow = f"{link['relation']} ->" if link["forth"] else f"<- {link['relation']}"
+        output.write(f"  {arrow} [{link['kind']}] {_titled(link)}")
+
+
 def _print_result(result: dict[str, Any]) -> None:
-    output.styled(result["title"], "bold")
+    output.write(result["title"], style=output.BOLD)
     about = [result["id"], result["kind"], output.age(result["created"]), f"score {result['score']:.2f}"]
     about += ["dormant"] if result.get("asleep") else []
-    output.styled("  " + "  ".join(about + result["files"][:3]), "dim")
+    output.write("  " + "  ".join(about + result["files"][:3]), style=output.DIM)
     detail = result["detail"]
     substance = detail.get("fixed_by") or detail.get("solution") or detail.get("why") or result["body"]
     if text := " ".join(str(substance).split()):
-        output.styled(f"  {text[:BODY]}{'…' if len(text) > BODY else ''}", "")
+        output.write(f"  {text[:BODY]}{'…' if len(text) > BODY else ''}")
 
 
-def _cost(answer: dict[str, Any]) -> str:
-    """Return what a context cost and which layers it left out; where it is empty, why, first."""
+def _factors(item: dict[str, Any]) -> str:
+    """Return the factors of a score as a product."""
+    product = " × ".join(f"{name} {factor:.3f}" for name, factor in item["why"].items())
+    return f"{product} = {item['score']:.4f}"
+
+
+def _layers(answer: dict[str, Any]) -> tuple[str, str]:
+    """Return the layers of a context with their tokens, and those that were left out with the reason."""
     layers = ", ".join(f"{name} {tokens}" for name, tokens in answer["layers"].items())
-    skipped = ", ".join(f"{name} ({why})" for name, why in answer["skipped"].items() if why != "empty")
-    parts = [] if answer["context"] else [answer["why"] or "nothing relevant is known, so nothing is given"]
-    parts += [f"{answer['tokens']} of {answer['budget']} tokens", f"{answer['build_ms']:.1f} ms"]
-    parts += [f"layers: {layers}"] if layers else []
-    return "; ".join([*parts, *([f"skipped: {skipped}"] if skipped else [])])
+    return layers, ", ".join(f"{name} ({why})" for name, why in answer["skipped"].items() if why != "empty")
+
+
+def _titled(memory: dict[str, Any]) -> str:
+    status = "" if memory["status"] == "active" else f" ({memory['status']})"
+    return f"{memory['id']}  {memory['title']}{status}"
+
+
+def _last(client: Client, folder: str) -> dict[str, Any]:
+    """Return the last injection of a project, and the last time that nothing was given if that was later."""
+    injections = client.get("/api/injections", project_path=folder, limit=1)["injections"]
+    nothing = client.get("/api/no-context", project_path=folder, limit=1)["no_context"]
+    if not (injections or nothing):
+        raise NotFound("nothing was given in this project yet", hint="`foreword context` prints what would be given")
+    later = nothing[0] if nothing and (not injections or nothing[0]["at"] > injections[0]["at"]) else None
+    last = client.get(route("/api/injections", injections[0]["id"])) if injections else {"injection": None}
+    return {**last, "silence": later}
+
+
+def _print_no_context(row: dict[str, Any]) -> None:
+    output.write(f"nothing was injected: {row['says'] or row['why']}")
+    nearest = f"{row['nearest']}  {row['title'] or '(removed)'}" if row["nearest"] else ""
+    if nearest and row["why"] == "below":
+        nearest += f", scored {row['score']:.3f}, needed {row['needed']:.3f}"
+    _print_circumstances(row, ("nearest", nearest), ("id", row["id"]))
+    _print_rejected(row)
+    output.write("")
+
+
+def _print_injection(row: dict[str, Any]) -> None:
+    layers, skipped = _layers(row)
+    _print_circumstances(
+        row,
+        ("injection", row["id"]),
+        ("cost", f"{row['tokens']} of {row['budget']} tokens, {row['build_ms']:.1f} ms"),
+        ("searched for", ", ".join(row["terms"])),
+        ("files", ", ".join(row["files"])),
+        ("layers", layers),
+        ("skipped", skipped),
+    )
+    output.write_raw(f"\n{row['text']}\n")
+    for item in row["items"]:
+        output.write(f"{item['memory']}  {item['layer']}, {item['tokens']} tokens  {item['title'] or '(removed)'}")
+        _print_score_and_usage(item)
+    _print_rejected(row)
+
+
+def _print_circumstances(row: dict[str, Any], *more: tuple[str, str]) -> None:
+    """Print the fields that an injection and a time without one have in common, and *more*."""
+    common = [
+        ("trigger", f"{row['trigger']} ({row['source']})" if row["source"] else row["trigger"]),
+        ("when", output.time_and_age(row["at"])),
+        ("agent", f"{row['host']}{', answered by the hook itself: no worker ran' if row['away'] else ''}"),
+        ("session", row["session"]),
+        ("project", row["project"]),
+    ]
+    output.fields([*common, *more])
+
+
+def _print_rejected(row: dict[str, Any]) -> None:
+    for each in row.get("rejected", ()):
+        output.write(f"left out: {output.memory_line({**each, 'id': each['memory']})}\n  {each['why']}")
+
+
+def _print_shown(answer: dict[str, Any]) -> None:
+    """Print where a memory was shown, how often it was used, and its score now."""
+    memory, use = answer["memory"], answer["use"]
+    output.write(output.memory_line(memory))
+    output.write(f"score now, without words to match: {_factors(answer)}")
+    if memory["status"] != "active":
+        output.write(f"no longer given: it is {memory['status']}")
+    unknown = use["shown"] - use["used"] - use["ignored"]
+    output.write(f"shown {use['shown']}x: used {use['used']}x, not used {use['ignored']}x, unknown {unknown}x")
+    for each in answer["shown"]:
+        where = ", ".join(filter(None, (each["trigger"], each["layer"], each["host"], each["session"])))
+        output.write(f"{each['injection']}  {output.time_and_age(each['at'])}, {where}")
+        _print_score_and_usage(each)
+
+
+def _print_score_and_usage(item: dict[str, Any]) -> None:
+    if item["used"] is None:
+        usage = "cannot tell whether it was used" if item["how"] else "not evaluated yet"
+    else:
+        usage = f"used: {USED.get(item['how'], item['how'])}" if item["used"] else "not used"
+    output.write(f"  {_factors(item)}\n  {usage}")
+
+
+def _print_story(story: dict[str, Any]) -> None:
+    """Print a session: its outcome, what is open, its memories with their substance, its changes, what it was given."""
+    session = story["session"]
+    tokens, lasted = sum(each["tokens"] for each in story["injections"]), session["last"] - session["started"]
+    reasons = Counter(each["says"] or each["why"] for each in story["no_context"])
+    fields = [
+        ("session", session["id"]),
+        ("agent", session["host"]),
+        ("when", f"{output.time_and_age(session['started'])}, for {output.duration(lasted)}"),
+        ("title", session["title"]),
+        ("still open", "\n".join(story["open"])),
+        ("was given", f"{output.plural(len(story['injections']), 'blocks')}, {tokens} tokens"),
+        ("was given nothing", "\n".join(f"{times} × {why}" for why, times in reasons.most_common())),
+    ]
+    output.fields(fields)
+    for each in sorted(story["memories"], key=lambda memory: memory["kind"] != "summary"):
+        detail = {**each["detail"], **(each.get("here") or {})}
+        more = detail.get("fix") or detail.get("outcome") or detail.get("why")
+        more = more or (each["body"] if each["kind"] == "summary" else "")
+        output.write(f"[{each['kind']}] {_titled(each)}" + (f"\n  → {more}" if more else ""))
+    for each in story["changes"]:
+        output.write(f"{each['file']}:{each['line']}  {each['signature'] or each['function']}  [{each['what']}]")
+
+
+def _print_calls(name: str, path: str, *, json: bool) -> None:
+    """Print who calls a function and what it calls; one call may be of any definition of a name, and is listed once."""
+    from foreword.code.callgraph import read_calls
+    from foreword.projects import resolve
+
+    with output.console(stderr=True).status("reading files"):
+        read = read_calls(resolve(path).root)
+    if not read.complete:
+        output.warn([f"only {read.files} files were read within the limits of time and size"])
+    places = read.named(name)
+    calls = {"called_by": read.callers(places), "calls": read.called(places)}
+    found = {heading: [call._asdict() for call in each] for heading, each in calls.items()}
+    if json:
+        about = {"files": read.files, "complete": read.complete}
+        output.write_json({"definitions": [vars(each) for each in places], **found, **about})
+        return
+    for place in places:
+        output.write(f"{place.signature or place.function}  {place.file}:{place.line}")
+    for heading, rows in found.items():
+        title = heading.replace("_", " ")
+        output.write(f"\n{title}:" if rows else f"\n{title}: nothing that is defined here")
+        for row in rows:
+            mark = f"  (one of {row['several']})" if row["several"] else ""
+            output.write(f"  {row['function'] or '(the file itself)'}  {row['file']}:{row['line']}{mark}")

@@ -1,15 +1,14 @@
-"""`import` and `export`: read memories from other sources, and write them to a file."""
+"""`init`, `import` and `export`: fill the memory from what is on this machine, and write it to a file."""
 
 from __future__ import annotations
 
 import json as jsonlib
 import os
-import shutil
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,16 +16,84 @@ import typer
 from foreword import __version__
 from foreword.cli import output
 from foreword.cli.connection import LONG, connect, folder, refuse_agents, this_home
-from foreword.cli.options import Json, Project
+from foreword.cli.options import Json, Project, Yes, did_you_mean
 from foreword.errors import BadRequest, WorkerError
 
 if TYPE_CHECKING:
     from foreword.models import Project as ProjectModel
-    from foreword.paths import Home
     from foreword.worker.client import Client
 
 POLL_SECONDS = 0.15
-HEADER = 1000  # bytes reserved for the first line, which counts what follows it
+NEXT_STEPS = """
+Next:
+  foreword install                  connect your agents, so that they get it
+  foreword context "a question"     see what an agent would get with it
+  foreword search WORDS             search what was imported"""
+
+
+def init(
+    path: Annotated[str, typer.Argument(metavar="[PATH]", help="A folder of the project (default: this one).")] = "",
+    *,
+    yes: Yes = False,
+    also: Annotated[
+        list[str] | None, typer.Option("--with", metavar="TOOL", help="Also another tool's memory; repeatable.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Fill the memory from git history, files and past sessions.
+
+    It prints what it found and asks once. Nothing is written into the repository. You can run it again at any time:
+    only what is new is added.
+
+    \b
+    Examples:
+      foreword init
+      foreword init ~/src/rooms --yes
+      foreword init --with claude-mem
+    """
+    from foreword.capture.parse import project_at
+    from foreword.config import load
+    from foreword.importers import OPT_IN, offers, refuse_where_off
+    from foreword.policy import chosen
+
+    refuse_agents()
+    root, also = folder(path), also or []
+    if not os.path.isdir(root):
+        raise BadRequest(f"{root} is not a folder", hint="give the path of a project")
+    if unknown := [name for name in also if name not in OPT_IN]:
+        hint = did_you_mean(unknown[0], OPT_IN, otherwise=f"one of {', '.join(OPT_IN)}")
+        raise BadRequest(f"unknown tool {unknown[0]!r}", hint=hint)
+    project, settings = project_at(root), load(this_home(), os.environ).settings
+    refuse_where_off(project, choices=chosen(settings), environ=os.environ)  # before anything is asked
+    found = {each.source: each for each in offers(project, environ=os.environ)}
+    sources = [name for name in found if name not in OPT_IN or name in also]
+    if json and not yes:
+        offered = [vars(each) for each in found.values()]
+        output.write_json({"project": project.key, "name": project.name, "offers": offered, "taken": []})
+        return
+    if not json:
+        output.write(f"{project.name} ({project.key})")
+        output.fields([(name, found[name].about) for name in sources])
+        for name in found.keys() - set(sources):
+            output.write(f"{name} is here too ({found[name].about}): foreword init --with {name} imports it")
+    if not sources:
+        output.remark(f"nothing to import in {root}; `foreword add` remembers what you type")
+        return
+    if not yes:
+        question = f"Fill the memory of {project.name} from these? Nothing is written into the project"
+        output.confirm(question, default=True)
+    _import(sources, project, path=root, options={}, json=json)
+    if json:
+        return
+    answer = connect().get("/api/context", project_path=root, preview=1)
+    if answer["context"]:
+        output.write(f"\nWhat an agent gets when a session starts here ({answer['tokens']} tokens):\n")
+        output.write_raw(answer["context"])
+    else:
+        output.remark("a session begins with what earlier sessions brought; prompts and searches find all of this")
+    output.write(NEXT_STEPS)
+    if not settings.agent_notes:
+        output.write("  foreword config set agent_notes true   let agents write notes after long work; costs a turn")
 
 
 def import_(
@@ -38,9 +105,7 @@ def import_(
     project: Project = "",
     everything: Annotated[bool, typer.Option("--all", help="jsonl: every project of the file.")] = False,
     into: Annotated[str, typer.Option("--as", metavar="PATH", help="jsonl: into the project of this folder.")] = "",
-    project_name: Annotated[
-        str, typer.Option(metavar="NAME", help="claude-mem: its name of this project, if it has no folder.")
-    ] = "",
+    project_name: Annotated[str, typer.Option(metavar="NAME", help="claude-mem: its name of this project.")] = "",
     json: Json = False,
 ) -> None:
     """Import from git, files, past sessions, other tools, exports.
@@ -51,7 +116,6 @@ def import_(
     \b
     Examples:
       foreword import git
-      foreword import claude-code
       foreword import jsonl ~/rooms.jsonl
       foreword import jsonl ~/rooms.jsonl --as ~/src/rooms-again
     """
@@ -62,53 +126,13 @@ def import_(
 
     refuse_agents()
     path = folder(into or project)
-    options = {"file": folder(file) if file else "", "all": everything, "as": bool(into)}
-    options["project_name"] = project_name
+    options = {"file": file and folder(file), "all": everything, "as": bool(into), "project_name": project_name}
     options = {name: value for name, value in options.items() if value}
-    importer = find(source, options)  # report wrong usage before a worker is started
-    target = project_at(path)
-    home = this_home()
-    refuse_where_off(target, choices=chosen(load(home, os.environ).settings), environ=os.environ)
+    importer, target = find(source, options), project_at(path)  # report wrong usage before a worker is started
+    refuse_where_off(target, choices=chosen(load(this_home(), os.environ).settings), environ=os.environ)
     if not file and importer.offer(target, environ=os.environ) is None:
         output.remark(f"{source} has nothing for {target.name}")
-    done = run_import(home, [source], path=path, options=options)
-    if json:
-        output.write_json(done)
-    else:
-        print_imported(done, target)
-    if done["state"] == "failed":
-        raise typer.Exit(1)
-
-
-def run_import(home: Home, sources: Sequence[str], *, path: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Start an import in the worker, wait for it, and return its last state."""
-    from foreword.importers import ENVIRON
-
-    environ = {name: os.environ[name] for name in ENVIRON if name in os.environ}
-    request = {"sources": list(sources), "project_path": path, "options": options, "environ": environ}
-    started: dict[str, Any] = connect(home).post("/api/imports", request)["import"]
-    try:
-        return _watch(home, started)
-    except KeyboardInterrupt:
-        output.remark("\nthe worker continues in the background; run the same command again to see its progress")
-        raise typer.Exit(130) from None
-
-
-def print_imported(done: Mapping[str, Any], project: ProjectModel) -> None:
-    """Print how many memories of each kind an import added, and what could not be read."""
-    kinds: Counter[str] = Counter()
-    for source in done["sources"]:
-        kinds.update(source["kinds"])
-    known, forgotten = (sum(source[name] for source in done["sources"]) for name in ("known", "forgotten"))
-    took = output.duration((done["ended"] or time.time()) - done["since"])
-    if kinds:
-        output.write(f"Learned about {project.name} in {took}: {_counts(kinds)}.")
-    elif done["state"] != "running":
-        output.write(f"Nothing new about {project.name}{f': {known:,} are known already' if known else ''}.")
-    if forgotten:
-        output.write(f"{forgotten:,} skipped, because you had forgotten {'it' if forgotten == 1 else 'them'}.")
-    for source in done["sources"]:
-        output.warn(f"{source['source']}: {problem}" for problem in source["problems"])
+    _import([source], target, path=path, options=options, json=json)
 
 
 def export(
@@ -134,50 +158,74 @@ def export(
     where = {"all": 1} if everything else {"project_path": folder(project)}
     client = connect(seconds=LONG)
     path = "" if file == "-" else os.path.realpath(folder(file))
-    parent = os.path.dirname(path) or None
-    if path and (os.path.isdir(path) or not os.path.isdir(parent or "")):
+    if not path:
+        counts = _write_export(sys.stdout.buffer, client, where)
+    elif os.path.isdir(path) or not os.path.isdir(os.path.dirname(path)):
         raise BadRequest(f"cannot write {path}", hint="give the path of a file in a folder that exists")
-    handle, temporary = tempfile.mkstemp(prefix=".foreword-export-", dir=parent)  # mode 0600
-    try:
-        with open(handle, "w+b") as out:
-            counts = _write_export(out, client, where)
-            if path:
+    else:
+        handle, temporary = tempfile.mkstemp(prefix=".foreword-export-", dir=os.path.dirname(path))  # mode 0600
+        try:
+            with open(handle, "wb") as out:
+                counts = _write_export(out, client, where)
                 out.flush()
                 os.fsync(out.fileno())
-                os.replace(temporary, path)
-            else:
-                out.seek(0)
-                shutil.copyfileobj(out, sys.stdout.buffer)
-    finally:
-        if os.path.exists(temporary):
+            os.replace(temporary, path)
+        except BaseException:
             os.unlink(temporary)
+            raise
     if json and path:
         output.write_json({"file": path, "counts": counts})
-        return
-    parts = _counts(Counter({name: count for name, count in counts.items() if count}))
-    output.remark(f"{path or 'stdout'}: {parts or 'nothing is stored here'}")
+    else:
+        output.remark(f"{path or 'stdout'}: {_listed(counts) or 'nothing is stored here'}")
 
 
-def _counts(kinds: Counter[str]) -> str:
-    plurals = {"summary": "summaries", "memory": "memories"}
-    named = {kind: plurals.get(kind, f"{kind}s") for kind in kinds}
-    return ", ".join(output.plural(count, named[kind]) for kind, count in kinds.most_common())
+def _import(
+    sources: Sequence[str], project: ProjectModel, *, path: str, options: Mapping[str, Any], json: bool
+) -> None:
+    """Start an import in the worker, wait for it, and print how many memories of each kind it added."""
+    from foreword.importers import ENVIRON
+
+    environ = {name: os.environ[name] for name in ENVIRON if name in os.environ}
+    request = {"sources": list(sources), "project_path": path, "options": options, "environ": environ}
+    started = connect().post("/api/imports", request)["import"]
+    try:
+        done = _watch(started)
+    except KeyboardInterrupt:
+        output.remark("\nthe worker continues in the background; run the same command again to see its progress")
+        raise typer.Exit(130) from None
+    if json:
+        output.write_json(done)
+    else:
+        kinds: Counter[str] = Counter()
+        for source in done["sources"]:
+            kinds.update(source["kinds"])
+        known, forgotten = (sum(source[name] for source in done["sources"]) for name in ("known", "forgotten"))
+        took = output.duration((done["ended"] or time.time()) - done["since"])
+        if kinds:
+            output.write(f"Learned about {project.name} in {took}: {_listed(kinds)}.")
+        else:
+            output.write(f"Nothing new about {project.name}{f': {known:,} are known already' if known else ''}.")
+        if forgotten:
+            output.write(f"{forgotten:,} skipped, because you had forgotten {'it' if forgotten == 1 else 'them'}.")
+        for source in done["sources"]:
+            output.warn(f"{source['source']}: {problem}" for problem in source["problems"])
+    if done["state"] == "failed":
+        raise typer.Exit(1)
 
 
-def _watch(home: Home, state: dict[str, Any]) -> dict[str, Any]:
+def _watch(state: dict[str, Any]) -> dict[str, Any]:
     """Show progress bars until an import has ended, and return its last state."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress
 
     from foreword.worker.client import Client
 
     stderr = output.console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal) as bars:
+    with Progress(console=stderr, transient=True, disable=not stderr.is_terminal) as bars:
         tasks = {source["source"]: bars.add_task(source["source"], total=None) for source in state["sources"]}
         while state["state"] == "running":
             time.sleep(POLL_SECONDS)
             try:
-                imports = Client(home).get("/api/imports", project_path=state["project_path"])["imports"]
+                imports = Client(this_home()).get("/api/imports", project_path=state["project_path"])["imports"]
             except WorkerError:
                 imports = []
             if not imports:  # it was killed or replaced
@@ -188,36 +236,34 @@ def _watch(home: Home, state: dict[str, Any]) -> dict[str, Any]:
     return state
 
 
+def _listed(counts: Mapping[str, int]) -> str:
+    plurals = {"summary": "summaries", "memory": "memories"}
+    largest = sorted(counts.items(), key=lambda each: -each[1])
+    return ", ".join(output.plural(count, plurals.get(name, f"{name}s")) for name, count in largest if count)
+
+
 def _write_export(out: IO[bytes], client: Client, where: dict[str, Any]) -> dict[str, int]:
-    """Write every row, then the first line, which counts them."""
-    out.write(b" " * HEADER + b"\n")
-    counts: Counter[str] = Counter()
-    for part, row in _rows(client, where):
-        line = jsonlib.dumps({part: row}, ensure_ascii=False, separators=(",", ":"))
-        out.write(line.encode("utf-8", "replace") + b"\n")
-        counts[part] += 1
-    named = {part: counts[part] for part in ("memory", "link", "change", "session")}
-    project = "" if "all" in where else client.get("/api/export", part="session", **where)["project"]
-    header = {"format": "foreword export", "version": 1, "foreword": __version__, "at": time.time()}
-    out.seek(0)
-    out.write(jsonlib.dumps({**header, "project": project, "counts": named}).encode().ljust(HEADER))
-    return named
-
-
-def _rows(client: Client, where: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield every row after those it refers to."""
+    """Write the header and every row after those it refers to; return how many there are of each part."""
     sessions = client.get("/api/export", part="session", **where)
+    project = "" if "all" in where else sessions["project"]
+    header = {"format": "foreword export", "version": 1, "foreword": __version__, "at": time.time(), "project": project}
+    out.write(jsonlib.dumps(header).encode() + b"\n")
+    counts = dict.fromkeys(("memory", "link", "change", "session"), 0)
     projects = {sessions["project"], *(session["project"] for session in sessions["rows"])}
-    for session in sessions["rows"]:
-        yield "session", session
-    for row in _pages(client, "memory", where):
-        projects.add(row["project"])
-        yield "memory", row
-    for project in sorted(filter(None, projects)):
-        for row in _pages(client, "change", {**where, "of": project}):
-            yield "change", row
-    for row in _pages(client, "link", where):
-        yield "link", row
+
+    def write(part: str, rows: Iterable[dict[str, Any]]) -> None:
+        for row in rows:
+            line = jsonlib.dumps({part: row}, ensure_ascii=False, separators=(",", ":"))
+            out.write(line.encode("utf-8", "replace") + b"\n")
+            counts[part] += 1
+            projects.add(row.get("project", ""))
+
+    write("session", sessions["rows"])
+    write("memory", _pages(client, "memory", where))
+    for key in sorted(filter(None, projects)):
+        write("change", _pages(client, "change", {**where, "of": key}))
+    write("link", _pages(client, "link", where))
+    return counts
 
 
 def _pages(client: Client, part: str, where: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -1,9 +1,11 @@
-"""Record in `installed/AGENT.json` what was done for an agent, so that all of it can be undone."""
+"""Read and replace the user's files, and record in `installed/AGENT.json` what was done, so that it can be undone."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+import stat
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -11,9 +13,79 @@ from pathlib import Path
 from typing import Any
 
 from foreword.agents.setup import AgentResidue, Entry
-from foreword.install import files
+from foreword.errors import ForewordError
 from foreword.install.jsonc import Keys
 from foreword.paths import Home
+
+OUR_FILE, OUR_FOLDER = 0o600, 0o700
+LARGEST = 32 * 1024 * 1024  # bytes; a settings file that is larger is something else
+
+
+def read(path: Path) -> bytes | None:
+    """Return the bytes of a file; None where there is none."""
+    try:
+        found = os.stat(path)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST:  # a pipe would wait for ever
+            raise ForewordError(f"{path} is not a file of settings", hint="move it away, then try again")
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as exc:
+        hint = "make it readable for you, then try again"
+        raise ForewordError(f"cannot read {path}: {exc.strerror}", hint=hint) from exc
+
+
+def check_writable(path: Path) -> None:
+    """Raise ForewordError where a file cannot be changed, before anything is."""
+    real = Path(os.path.realpath(path))
+    folder = next(each for each in real.parents if each.exists())
+    may_write = real.stat().st_mode & stat.S_IWUSR and os.access(real, os.W_OK) if real.exists() else True
+    if not may_write or not os.access(folder, os.W_OK | os.X_OK):
+        raise ForewordError(f"{real} is read-only for you", hint="make it and its folder writable, then try again")
+
+
+def missing_folders(path: Path) -> list[Path]:
+    """Return the folders that must be made for a file, outermost first."""
+    return [each for each in reversed(Path(os.path.realpath(path)).parents) if not each.exists()]
+
+
+def write(path: Path, data: bytes | None) -> None:
+    """Replace a file behind any links, whole or not at all, with its rights and owner; None removes it."""
+    real, beside = Path(os.path.realpath(path)), sweep(path)
+    if data is None:
+        with suppress(FileNotFoundError):
+            os.unlink(real)
+    else:
+        try:
+            with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, OUR_FILE), "wb") as file:
+                file.write(data)
+                file.flush()
+                with suppress(FileNotFoundError):
+                    before = os.stat(real)
+                    with suppress(PermissionError):  # a group that we are not in any more
+                        os.fchown(file.fileno(), before.st_uid, before.st_gid)
+                    os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))
+                os.fsync(file.fileno())
+            os.replace(beside, real)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(beside)
+            raise
+    with suppress(FileNotFoundError):
+        folder = os.open(real.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)  # only then a new name in it lasts
+        finally:
+            os.close(folder)
+
+
+def sweep(path: Path) -> Path:
+    """Remove the unfinished file that a crash left beside another, and return its path."""
+    real = Path(os.path.realpath(path))
+    beside = real.with_name(f".{real.name}.foreword-new")
+    with suppress(FileNotFoundError):
+        os.unlink(beside)
+    return beside
 
 
 @dataclass(frozen=True)
@@ -59,21 +131,25 @@ def load(home: Home, agent: str) -> Manifest | None:
 
 def save(home: Home, manifest: Manifest) -> None:
     """Write the manifest to the disk, before anything that it describes is touched."""
-    fields = dict(vars(manifest))
-    fields["files"] = {
+    records = {
         path: {**vars(record), "was": [[list(keys), inside] for keys, inside in record.was.items()]}
         for path, record in manifest.files.items()
     }
-    files.write(_path(home, manifest.agent), json.dumps(fields, indent=1, default=_serialize).encode())
+    text = json.dumps(
+        {**vars(manifest), "files": records},
+        indent=1,
+        default=lambda item: str(item) if isinstance(item, Path) else vars(item),
+    )
+    write(_path(home, manifest.agent), text.encode())
 
 
 def drop(home: Home, agent: str) -> None:
-    files.write(_path(home, agent), None)
+    write(_path(home, agent), None)
 
 
-def installed_agents(home: Home) -> tuple[str, ...]:
+def installed_agents(home: Home) -> list[str]:
     """Return the agents that Foreword was installed for."""
-    return tuple(sorted(path.stem for path in home.installed.glob("*.json") if not path.name.startswith(".")))
+    return sorted(path.stem for path in home.installed.glob("*.json") if not path.name.startswith("."))
 
 
 def installed_at(home: Home, agent: str) -> float:
@@ -91,17 +167,11 @@ def _path(home: Home, agent: str) -> Path:
     return home.installed / f"{agent}.json"
 
 
-def _serialize(item: Any) -> Any:
-    return str(item) if isinstance(item, Path) else vars(item)
-
-
 def _record(path: str, fields: Mapping[str, Any]) -> FileRecord:
     entries = ({**each, "file": Path(path), "keys": tuple(each["keys"])} for each in fields["entries"])
-    return FileRecord(
-        **{
-            **fields,
-            "entries": tuple(Entry(**each) for each in entries),
-            "made": tuple(tuple(keys) for keys in fields["made"]),
-            "was": {tuple(keys): inside for keys, inside in fields["was"]},
-        }
-    )
+    tuples = {
+        "entries": tuple(Entry(**each) for each in entries),
+        "made": tuple(tuple(keys) for keys in fields["made"]),
+        "was": {tuple(keys): inside for keys, inside in fields["was"]},
+    }
+    return FileRecord(**{**fields, **tuples})

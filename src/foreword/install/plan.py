@@ -1,24 +1,26 @@
-"""Plan what installing or uninstalling would do to each file of an agent; nothing is written here."""
+"""Plan what installing or uninstalling does to each file of an agent; then do it, all of it or nothing."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from foreword.agents.setup import AgentResidue, Block, Entry, OwnedFile, Setup
 from foreword.errors import BadConfig, ForewordError
-from foreword.install import files, jsonc, manifest, toml_block
+from foreword.install import jsonc, manifest, toml_block
 from foreword.install.jsonc import MISSING, Keys
 from foreword.install.manifest import FileRecord, Manifest
 from foreword.paths import Home
 
 FRAME = {"version"}  # what a list of an agent's holds when it lists nothing
-HEAD = 500  # characters in which a file of ours says whose it is
+HEAD = 500  # bytes in which a file of ours says whose it is
 # The launchers wherever our home is or was, and the hook itself for those who registered it by hand.
 _OURS = re.compile(r"/bin/foreword-(?:hook|mcp)(?![\w.-])|/hook\.py['\"]? --host ")
 _AGENT = re.compile(r"--host (\S+)")
@@ -74,14 +76,62 @@ def plan(setup: Setup, *, agent: str, home: Home, plugin: bool = False, version:
 def undo_plan(setup: Setup | None, *, agent: str, home: Home) -> Plan:
     """Plan how to leave an agent as it was: by the manifest; where that is gone, by what its entries run."""
     known = manifest.load(home, agent)
-    wanted, residue = _by_file(setup)
     if known is None:
+        wanted, residue = _by_file(setup)
         records = {str(file): _guessed_record(file, changes, agent=agent) for file, changes in wanted.items()}
-        known = Manifest(agent, {path: record for path, record in records.items() if record is not None})
-        known = replace(known, residue=residue)
+        known = Manifest(agent, {path: record for path, record in records.items() if record}, residue=residue)
     planned = [_without_us(Path(path), record, agent=agent) for path, record in known.files.items()]
     planned, gone = _without_residue(planned, known.residue)
     return Plan(agent, tuple(planned), gone)
+
+
+def apply(plan: Plan, *, home: Home) -> None:
+    """Do what *plan* says, recorded before the first byte. After an error all is as it was, or can still be undone."""
+    _check(plan.files)
+    before = manifest.load(home, plan.agent)
+    known = before or Manifest(plan.agent)
+    made = [each.file for each in plan.files if each.changed]
+    # By the agent, later; a folder that is not named after us goes again where it is empty.
+    made += [each.file if each.keys else each.file / "any" for each in plan.residue if each not in known.residue]
+    folders = [str(folder) for file in made for folder in manifest.missing_folders(file)]
+    records = {str(each.file): each.record for each in plan.files if each.record is not None}
+    every = tuple(dict.fromkeys((*known.folders, *folders)))
+    done = Manifest(plan.agent, records, every, plan.residue, plan.plugin, plan.version)
+    # Until all is written, a file is as the old record says or already as the new one: both can be undone by this.
+    either = dict(known.files)
+    for path, new in records.items():
+        old = known.files.get(path, FileRecord())
+        entries = (*new.entries, *(each for each in old.entries if each not in new.entries))
+        either[path] = replace(new, entries=entries, made=(*old.made, *new.made), was={**new.was, **old.was})
+    manifest.save(home, replace(done, files=either))
+    try:
+        _write(plan.files)
+        manifest.save(home, done)
+    except BaseException:
+        if _roll_back(plan.files):
+            _remove_folders(folders)
+            with suppress(OSError):
+                manifest.save(home, before) if before else manifest.drop(home, plan.agent)
+        raise
+    _remove(plan.gone)
+
+
+def undo(agent: str, *, home: Home, setup: Setup | None = None) -> None:
+    """Leave an agent as it was. After an error its files are as they were."""
+    plan = undo_plan(setup, agent=agent, home=home)
+    _check(plan.files)
+    known = manifest.load(home, agent)
+    try:
+        _write(plan.files[::-1])
+    except BaseException:
+        _roll_back(plan.files)
+        raise
+    _remove(plan.gone)
+    _remove_folders(known.folders if known else [str(each.file.parent) for each in plan.files if each.new is None])
+    manifest.drop(home, agent)
+
+
+# --- one file, with us ---
 
 
 def _by_file(setup: Setup | None) -> tuple[dict[Path, list[Written]], tuple[AgentResidue, ...]]:
@@ -96,9 +146,6 @@ def _by_file(setup: Setup | None) -> tuple[dict[Path, list[Written]], tuple[Agen
     return wanted, tuple(residue)
 
 
-# --- one file, with us ---
-
-
 def _with_us(file: Path, changes: Sequence[Written], record: FileRecord | None, *, agent: str) -> PlannedFile:
     """Plan one file: first without anything of ours, then with all that is wanted now."""
     record = record or _guessed_record(file, changes, agent=agent)
@@ -108,8 +155,7 @@ def _with_us(file: Path, changes: Sequence[Written], record: FileRecord | None, 
     try:
         text, bare = _text(without.old), _text(without.new)
         if isinstance(changes[0], Block):
-            body = "\n".join(each.text.strip("\n") for each in changes if isinstance(each, Block))
-            gap = record.gap if record else "\n"
+            gap, body = record.gap if record else "\n", _body(changes)
             same = toml_block.holds(text, body)
             new, gap = (text, gap) if same else toml_block.put(bare, body, agent=agent)
             now = FileRecord(block=body, gap=gap)
@@ -123,7 +169,7 @@ def _with_us(file: Path, changes: Sequence[Written], record: FileRecord | None, 
 
 
 def _own(change: OwnedFile, *, ours: bool, agent: str) -> PlannedFile:
-    old, new = files.read(change.file), change.text.encode()
+    old, new = manifest.read(change.file), change.text.encode()
     if old not in (None, new) and not ours:
         hint = f"move it away, then run `foreword install {agent}` again"
         raise BadConfig(f"{change.file}: a file of your own is there", hint=hint)
@@ -135,11 +181,9 @@ def _with_entries(text: str, entries: Sequence[Entry], *, agent: str) -> tuple[s
     was: dict[Keys, str] = {}
     ours = []
     for entry in entries:
-        there = jsonc.find(text, entry.keys)
-        alike = there if entry.append and isinstance(there, list) else [there]
-        if any(jsonc.same(each, entry.value) for each in alike if each is not MISSING):
+        if has_entry(text, entry):
             continue  # what the user wrote alike stays theirs
-        if entry.append or there is MISSING:
+        if entry.append or jsonc.find(text, entry.keys) is MISSING:
             done = jsonc.put(text, entry.keys, entry.value, append=entry.append)
             text, made, was = done.text, [*made, *done.made], {**done.was, **was}
             ours.append(entry)
@@ -158,17 +202,29 @@ def _unordered(item: Any) -> Any:
     return sorted(json.dumps(_unordered(each), sort_keys=True) for each in item) if isinstance(item, list) else item
 
 
+def _body(changes: Sequence[Written]) -> str:
+    return "\n".join(each.text.strip("\n") for each in changes if isinstance(each, Block))
+
+
+def _text(data: bytes | None) -> str:
+    try:
+        return (data or b"").decode()
+    except UnicodeDecodeError as exc:
+        raise BadConfig("it is not UTF-8", hint="save it as UTF-8, then try again") from exc
+
+
 # --- one file, without us ---
 
 
 def _without_us(file: Path, record: FileRecord, *, agent: str) -> PlannedFile:
     """Plan one file as it would be without us; byte for byte where nobody else wrote to it since."""
-    old = files.read(file)
+    old = manifest.read(file)
     if old is None or record.own:
         return PlannedFile(file, old, None)
     try:
-        text = _text(old)
-        bare = _without_entries(text, record, agent=agent) if record.entries else text
+        text = bare = _text(old)
+        if record.entries:
+            bare = _without_entries(text, record, agent=agent)
     except BadConfig as exc:
         raise BadConfig(f"{file}: {exc}", hint=exc.hint) from exc
     if record.block:
@@ -178,21 +234,20 @@ def _without_us(file: Path, record: FileRecord, *, agent: str) -> PlannedFile:
 
 def _guessed_record(file: Path, changes: Sequence[Written], *, agent: str) -> FileRecord | None:
     """Return what a lost manifest would say of a file; None where nothing of ours is in it."""
-    old = files.read(file)
+    old = manifest.read(file)
     if old is None:
         return None
     if isinstance(changes[0], OwnedFile):
-        ours = "foreword" in old[:HEAD].decode(errors="replace").lower()
-        return FileRecord(own=manifest.digest(old)) if ours else None
+        return FileRecord(own=manifest.digest(old)) if b"foreword" in old[:HEAD].lower() else None
     try:
         text = _text(old)
         if isinstance(changes[0], Block):
-            body = "\n".join(each.text.strip("\n") for each in changes if isinstance(each, Block))
+            body = _body(changes)
             ours = f"# >>> foreword {agent}" in text or toml_block.holds(text, body)
             return FileRecord(block=body) if ours else None
         entries = [each for each in changes if isinstance(each, Entry) and not each.default]
-        found = tuple(entry for entry in entries if _without_entry(text, entry) != text)
-        if not found and not _own_entries(text, agent=agent):
+        found = tuple(entry for entry in entries if has_entry(text, entry))
+        if not found and not any(_commands_of_ours(text, agent=agent)):
             return None
     except BadConfig as exc:
         raise BadConfig(f"{file}: {exc}", hint=exc.hint) from exc
@@ -201,15 +256,16 @@ def _guessed_record(file: Path, changes: Sequence[Written], *, agent: str) -> Fi
 
 
 def _without_entries(text: str, record: FileRecord, *, agent: str) -> str:
+    """Remove our entries; of one that somebody has changed since, the part that runs us or has our name."""
     for entry in reversed(record.entries):
         text = text if entry.default else _without_entry(text, entry)
-    # First exactly, then what somebody has changed since: only the part that runs us.
-    text = jsonc.emptied(text, made=record.made, was=record.was)
-    for own in reversed(_own_entries(text, agent=agent)):
-        text = jsonc.remove(text, own)
+    for path in reversed(list(_commands_of_ours(text, agent=agent))):
+        text = jsonc.remove(text, path)
+        if len(path) > 2 and isinstance(path[-3], int) and jsonc.find(text, path[:-1]) == []:
+            text = jsonc.remove(text, path[:-2])  # a matcher with its list of hooks, which were all ours
     for entry in record.entries:
         if not entry.append and not entry.default and "foreword" in entry.keys[-1]:
-            text = jsonc.remove(text, entry.keys)  # under our name, whatever somebody made of it
+            text = jsonc.remove(text, entry.keys)
     text = jsonc.emptied(text, made=record.made, was=record.was)
     for entry in record.entries:
         # What a file must hold whoever uses it goes unless somebody else uses it now: Cursor wants its version.
@@ -217,6 +273,11 @@ def _without_entries(text: str, record: FileRecord, *, agent: str) -> str:
         if isinstance(beside, dict) and (record.existed or set(beside) == {entry.keys[-1]}):
             text = _without_entry(text, entry)
     return jsonc.emptied(text, made=record.made, was=record.was)
+
+
+def has_entry(text: str, entry: Entry) -> bool:
+    """Return whether an entry is in a file, exactly as we wrote it."""
+    return _without_entry(text, entry) != text
 
 
 def _without_entry(text: str, entry: Entry) -> str:
@@ -229,42 +290,23 @@ def _without_entry(text: str, entry: Entry) -> str:
     return text if place is None else jsonc.remove(text, (*entry.keys, place))
 
 
-def _own_entries(text: str, *, agent: str) -> list[tuple[Any, ...]]:
-    document = jsonc.read(text) if "foreword" in text or "hook.py" in text else MISSING
-    return [] if document is MISSING else [own for own in own_entries(document, agent=agent) if own]
+def _commands_of_ours(text: str, *, agent: str) -> Iterator[jsonc.Path]:
+    """Yield the paths of the objects whose command runs us, for this agent, in the order of the document."""
 
+    def walk(item: Any, path: jsonc.Path) -> Iterator[jsonc.Path]:
+        inner: Iterable[tuple[Any, Any]] = enumerate(item) if isinstance(item, list) else ()
+        if isinstance(item, dict):
+            inner = item.items()
+            commands = " ".join(str(item[key]) for key in _COMMANDS if key in item)
+            named = _AGENT.search(commands)
+            if _OURS.search(commands) and (named is None or named[1].strip("',") == agent):
+                yield path
+                return
+        for key, each in inner:
+            yield from walk(each, (*path, key))
 
-def _runs_us(text: str, *, agent: str) -> bool:
-    """Return whether a command runs us, for this agent."""
-    named = _AGENT.search(text)
-    return bool(_OURS.search(text)) and (named is None or named[1] == agent)
-
-
-def own_entries(item: Any, *, agent: str, path: jsonc.Path = ()) -> list[jsonc.Path]:
-    """Return the paths of the smallest entries that run us and nothing else, in the order of the document."""
-    if isinstance(item, list):
-        return [own for place, each in enumerate(item) for own in own_entries(each, agent=agent, path=(*path, place))]
-    if not isinstance(item, dict):
-        return []
-    commands = [item.get(key) for key in _COMMANDS]
-    commands += [each for value in commands if isinstance(value, list) for each in value]
-    if any(isinstance(each, str) and _runs_us(each, agent=agent) for each in commands):
-        return [path]
-    found = [own for key, each in item.items() for own in own_entries(each, agent=agent, path=(*path, key))]
-    # A matcher with its list of hooks goes as a whole where all that it lists is ours.
-    lists = [(key, each) for key, each in item.items() if isinstance(each, dict | list)]
-    wholly = lists and all(
-        isinstance(each, list) and each and all((*path, key, place) in found for place in range(len(each)))
-        for key, each in lists
-    )
-    return [path] if wholly and path and isinstance(path[-1], int) else found
-
-
-def _text(data: bytes | None) -> str:
-    try:
-        return (data or b"").decode()
-    except UnicodeDecodeError as exc:
-        raise BadConfig("it is not UTF-8", hint="save it as UTF-8, then try again") from exc
+    if "foreword" in text or "hook.py" in text:
+        yield from (path for path in walk(jsonc.read(text), ()) if path)
 
 
 # --- what the agent writes by itself because of us ---
@@ -277,7 +319,7 @@ def _without_residue(
     done = {each.file: each for each in planned}
     for file in dict.fromkeys(each.file for each in residue if each.keys):
         try:
-            found = done.get(file) or PlannedFile(file, files.read(file), files.read(file))
+            found = done.get(file) or PlannedFile(file, manifest.read(file), manifest.read(file))
             bare = _without_keys(found.new, [each.keys for each in residue if each.keys and each.file == file])
         except (UnicodeDecodeError, ForewordError):
             continue  # what is no JSON is the agent's to mend, and stays
@@ -289,8 +331,7 @@ def _without_residue(
 
 def _without_keys(data: bytes | None, keys: Sequence[Keys]) -> bytes | None:
     """Return a JSON file without these entries and the containers that are empty then; None where nothing is left."""
-    text = (data or b"").decode()
-    bare = text
+    text = bare = (data or b"").decode()
     for each in keys:
         bare = jsonc.remove(bare, each)
     if bare == text:
@@ -298,3 +339,51 @@ def _without_keys(data: bytes | None, keys: Sequence[Keys]) -> bytes | None:
     bare = jsonc.emptied(bare, made={each[:end] for each in keys for end in range(1, len(each))}, was={})
     document = jsonc.read(bare)
     return None if isinstance(document, dict) and document.keys() <= FRAME else bare.encode()
+
+
+# --- on the disk ---
+
+
+def _check(planned: Sequence[PlannedFile]) -> None:
+    for each in planned:
+        if manifest.read(each.file) != each.old:
+            raise ForewordError(f"{each.file} was changed in this moment", hint="run the command again")
+        if each.changed:
+            manifest.check_writable(each.file)
+
+
+def _write(planned: Sequence[PlannedFile]) -> None:
+    for each in planned:
+        manifest.sweep(each.file)
+        if each.changed:
+            for folder in manifest.missing_folders(each.file) if each.new is not None else ():
+                os.mkdir(folder, manifest.OUR_FOLDER)
+            manifest.write(each.file, each.new)
+
+
+def _roll_back(planned: Sequence[PlannedFile]) -> bool:
+    """Restore every file; False where one could not be: then the manifest stays for `uninstall`."""
+    whole = True
+    for each in reversed(planned):
+        try:
+            if manifest.read(each.file) != each.old:
+                manifest.write(each.file, each.old)
+        except (ForewordError, OSError):  # a disk that is full takes back no byte either
+            whole = False
+    return whole
+
+
+def _remove(paths: Iterable[Path]) -> None:
+    """Remove files and folders that an agent made because of us."""
+    for path in paths:
+        with suppress(OSError):
+            if path.is_symlink() or not path.is_dir():
+                os.unlink(path)
+            else:
+                shutil.rmtree(path)
+
+
+def _remove_folders(folders: Iterable[str]) -> None:
+    for folder in reversed(list(folders)):
+        with suppress(OSError):
+            os.rmdir(folder)  # only where nothing of the user's came into it

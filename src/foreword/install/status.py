@@ -1,22 +1,45 @@
-"""Check whether what install wrote is still in an agent's files, and what keeps its hooks from running. Read-only."""
+"""Find the agents on this machine, what install writes for each, and whether it is still in their files. Read-only."""
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
+import tempfile
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from foreword.agents import FILES
-from foreword.agents.setup import Entry, Setup
+from foreword import agents
+from foreword.agents.setup import InstallTarget, Setup
+from foreword.config import load
 from foreword.errors import ForewordError
-from foreword.install import files, jsonc, manifest, toml_block
-from foreword.install.detect import setup_of
+from foreword.install import jsonc, manifest, toml_block
 from foreword.install.manifest import FileRecord
-from foreword.paths import Home
+from foreword.install.plan import has_entry
+from foreword.paths import Home, expand
 from foreword.problems import WRONG, Finding
+
+VERSION_SECONDS = 10.0  # a client that unpacks itself at its first start may need some
+_VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*(?:-[0-9A-Za-z.]+)?")
+
+
+@dataclass(frozen=True)
+class Found:
+    """An agent, what installing it would write, and where it is on this machine."""
+
+    agent: str
+    setup: Setup
+    binary: str = ""  # its path; empty where it is not on the PATH
+    version: str = ""
+    plugin: bool = False
+
+    @property
+    def is_here(self) -> bool:
+        return bool(self.binary) or self.setup.folder.is_dir()
 
 
 @dataclass(frozen=True)
@@ -29,14 +52,62 @@ class InstallStatus:
     installed_at: float = 0.0
 
 
-def install_status(home: Home, environ: Mapping[str, str]) -> dict[str, InstallStatus]:
-    """Return the status of every agent that can be set up."""
-    found = {}
-    for agent in FILES:
-        setup = setup_of(agent, home=home, environ=environ)
-        if setup is not None:
-            found[agent] = check(agent, setup, home=home)
+def detect(
+    names: Iterable[str] = agents.FILES, *, home: Home, environ: Mapping[str, str], plugin: bool | None = None
+) -> list[Found]:
+    """Return these agents with what install writes for each; with *plugin* None, as it was installed before.
+
+    Each is started for its version; where it is gone, the version seen at the last install counts.
+    """
+    found = []
+    for name in names:
+        known = manifest.load(home, name) or manifest.Manifest(name)
+        as_plugin = known.plugin if plugin is None else plugin
+        binary = shutil.which(setup_of(name, home=home, environ=environ).binary, path=environ.get("PATH")) or ""
+        version = version_of(binary, environ=environ) if binary else known.version
+        setup = setup_of(name, home=home, environ=environ, plugin=as_plugin, version=version)
+        found.append(Found(name, setup, binary, version, as_plugin))
     return found
+
+
+def setup_of(agent: str, *, home: Home, environ: Mapping[str, str], plugin: bool = False, version: str = "") -> Setup:
+    """Return how an agent is found here and what install writes for it."""
+    return agents.find(agent).setup(replace(install_target(home, environ), plugin=plugin, version=version))
+
+
+def install_target(home: Home, environ: Mapping[str, str]) -> InstallTarget:
+    """Return this user's machine, as an agent's adapter needs to know it."""
+    limits = {"codex": load(home, environ).settings.codex_context_tokens}
+    user = Path(expand("~", environ) or "/")
+    return InstallTarget(user, environ, hook=home.launcher, mcp=home.mcp, socket=home.socket, limits=limits)
+
+
+def version_of(binary: str, *, environ: Mapping[str, str]) -> str:
+    """Return the version that a program prints; empty where it prints none.
+
+    In a home that is gone afterwards: some agents write settings as soon as they start. And without the user's keys.
+    """
+    with tempfile.TemporaryDirectory(prefix="foreword-") as scratch:
+        clean = {"PATH": environ.get("PATH", os.defpath), "HOME": scratch, "LANG": "C.UTF-8", "NO_COLOR": "1"}
+        try:
+            ended = subprocess.run(  # noqa: S603 - the agent that the user has on the PATH
+                [binary, "--version"],
+                check=True,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=VERSION_SECONDS,
+                env=clean,
+                cwd=scratch,
+            )
+        except (OSError, subprocess.SubprocessError):
+            return ""
+    found = _VERSION.search(ended.stdout.decode(errors="replace"))
+    return found[0] if found else ""
+
+
+def install_status(home: Home, environ: Mapping[str, str]) -> dict[str, InstallStatus]:
+    """Return the status of every agent."""
+    return {agent: check(agent, setup_of(agent, home=home, environ=environ), home=home) for agent in agents.FILES}
 
 
 def check(agent: str, setup: Setup, *, home: Home) -> InstallStatus:
@@ -66,19 +137,13 @@ def check(agent: str, setup: Setup, *, home: Home) -> InstallStatus:
 
 def _lacking(file: Path, record: FileRecord) -> list[str]:
     """Return what of a record is not in its file."""
-    data = files.read(file)
+    data = manifest.read(file)
     if record.own:
         return [] if data is not None and manifest.digest(data) == record.own else [file.name]
     text = (data or b"").decode()
     if record.block:
         return [] if toml_block.holds(text, record.block) else ["our tables"]
-    return [".".join(entry.keys) for entry in record.entries if not entry.default and not _has(text, entry)]
-
-
-def _has(text: str, entry: Entry) -> bool:
-    there = jsonc.find(text, entry.keys)
-    items = there if entry.append and isinstance(there, list) else [there]
-    return any(jsonc.same(each, entry.value) for each in items if each is not jsonc.MISSING)
+    return [".".join(entry.keys) for entry in record.entries if not entry.default and not has_entry(text, entry)]
 
 
 def _switched_off(setup: Setup) -> str:
@@ -99,7 +164,7 @@ def _untrusted_by_codex(setup: Setup, records: Mapping[str, FileRecord]) -> list
     for key in ("hooks", "state"):
         state = state.get(key, {}) if isinstance(state, dict) else {}
     trusted = [key for key, each in state.items() if isinstance(each, dict) and each.get("trusted_hash")]
-    entries: Iterator[Entry] = (entry for record in records.values() for entry in record.entries)
+    entries = (entry for record in records.values() for entry in record.entries)
     events = {entry.keys[-1]: entry.file for entry in entries if entry.keys[0] == "hooks"}
     keys = {event: f"{file}:{re.sub('(?<!^)(?=[A-Z])', '_', event).lower()}:" for event, file in events.items()}
     return [event for event, key in keys.items() if not any(each.startswith(key) for each in trusted)]
@@ -108,7 +173,7 @@ def _untrusted_by_codex(setup: Setup, records: Mapping[str, FileRecord]) -> list
 def _settings(path: Path) -> Any:
     """Read a file of settings; empty where it cannot be read."""
     try:
-        text = (files.read(path) or b"").decode("utf-8-sig")
+        text = (manifest.read(path) or b"").decode("utf-8-sig")
         return tomllib.loads(text) if path.suffix == ".toml" else jsonc.read(text)
     except (ForewordError, ValueError, RecursionError):
         return {}

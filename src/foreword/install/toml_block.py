@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
 from typing import Any
 
 from foreword.errors import BadConfig
@@ -19,25 +18,19 @@ def put(text: str, body: str, *, agent: str) -> tuple[str, str]:
 
     Raise BadConfig where the text is no TOML, or has a table of the same name.
     """
-    try:
-        known = tomllib.loads(text.removeprefix("\ufeff"))
-    except (tomllib.TOMLDecodeError, RecursionError) as exc:
-        raise BadConfig(f"it is no TOML: {exc}", hint="correct that line, then try again") from exc
-    for header in _headers(body):
-        if _has_table(known, header):
-            raise BadConfig(
-                f"it has a table [{header}] of your own",
-                hint=f"rename it or take it out, then run `foreword install {agent}` again",
-            )
     newline = "\r\n" if "\r\n" in text else "\n"
     gap = (newline if text and not text.endswith("\n") else "") + (newline if text.strip() else "")
     placed = text + gap + _block(body, agent=agent, newline=newline)
+    try:
+        tomllib.loads(text.removeprefix("\ufeff"))
+    except (tomllib.TOMLDecodeError, RecursionError) as exc:
+        raise BadConfig(f"it is no TOML: {exc}", hint="correct that line, then try again") from exc
     try:
         tomllib.loads(placed.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError as exc:
         raise BadConfig(
             f"our tables do not fit behind the existing ones: {exc}",
-            hint="write inline tables such as `name = { … }` as tables of their own, `[name.…]`, then try again",
+            hint="rename a table of that name; write inline tables `name = { … }` as tables of their own, `[name.…]`",
         ) from exc
     return placed, gap
 
@@ -62,7 +55,7 @@ def remove(text: str, body: str, *, agent: str, gap: str = "\n") -> str:
         mark = re.search(rf"^# >>> foreword {re.escape(agent)}\b.*(?:\n|\Z)", text, re.MULTILINE)
         before, rest = (text[: mark.start()].removesuffix(gap), text[mark.end() :]) if mark else ("", text)
         rest = re.sub(rf"^# <<< foreword {re.escape(agent)}\b.*(?:\n|\Z)", "", rest, flags=re.MULTILINE)
-        before, rest = (_without_tables(part, set(_headers(body))) for part in (before, rest))
+        before, rest = (_without_tables(part, _headers(body)) for part in (before, rest))
     if rest and before and not before.endswith("\n"):
         before += newline  # else two lines of the user's became one
     return before + rest
@@ -75,21 +68,16 @@ def _block(body: str, *, agent: str, newline: str) -> str:
 
 def _without_tables(text: str, headers: set[str]) -> str:
     """Remove these tables and those below them; a comment behind one describes the next, and stays."""
-    kept, held, ours = "", "", False
-    for line in [*text.splitlines(keepends=True), "[]"]:
-        header = _HEADER.match(line.rstrip("\r\n"))
-        if header or line == "[]":
-            kept += _comments_behind(held) if ours else held
-            held, ours = "", bool(header and any(f"{header[1]}.".startswith(f"{each}.") for each in headers))
-        held += line
-    return kept
-
-
-def _comments_behind(table: str) -> str:
-    lines = table.splitlines(keepends=True)
-    last = max((place for place, line in enumerate(lines) if line.strip() and line.lstrip()[0] != "#"), default=-1)
-    behind = lines[last + 1 :]
-    return "".join(behind) if any(line.strip() for line in behind) else ""
+    kept, behind, ours = "", "", False
+    for line in text.splitlines(keepends=True):
+        if header := _HEADER.match(line.rstrip("\r\n")):
+            kept, behind = kept + (behind if "#" in behind else ""), ""
+            ours = any(f"{header[1]}.".startswith(f"{each}.") for each in headers)
+        if not ours:
+            kept += line
+        else:
+            behind = behind + line if not line.strip() or line.lstrip()[0] == "#" else ""
+    return kept + (behind if "#" in behind else "")
 
 
 def _includes(known: Any, wanted: Any) -> bool:
@@ -98,15 +86,5 @@ def _includes(known: Any, wanted: Any) -> bool:
     return bool(known == wanted)
 
 
-def _headers(text: str) -> Iterator[str]:
-    for line in text.splitlines():
-        if found := _HEADER.match(line):
-            yield found[1]
-
-
-def _has_table(known: Any, header: str) -> bool:
-    for key in header.split("."):
-        if not isinstance(known, dict) or key not in known:
-            return False
-        known = known[key]
-    return True
+def _headers(text: str) -> set[str]:
+    return {found[1] for line in text.splitlines() if (found := _HEADER.match(line))}

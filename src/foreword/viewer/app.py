@@ -1,6 +1,6 @@
 """Serve the viewer: its files, the requests of its pages passed on to the worker's API, and a stream of changes.
 
-A Starlette app on uvicorn, in the process of `foreword view`. The worker's API is reached through its Unix socket, and
+An ASGI app on uvicorn, in the process of `foreword view`. The worker's API is reached through its Unix socket, and
 only by the routes listed here.
 """
 
@@ -13,17 +13,13 @@ import threading
 import time
 from collections.abc import AsyncIterator
 from functools import partial
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
 import uvicorn
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
-from starlette.routing import Route
 
 from foreword.errors import BadRequest, Conflict, ForewordError, WorkerError
 from foreword.viewer.auth import Auth, Forbidden, Head, unique_fields
@@ -31,10 +27,11 @@ from foreword.worker.client import Client
 from foreword.worker.lifecycle import pid_of, start
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import Receive, Scope, Send
 
     from foreword.paths import Home
 
+STATIC = Path(__file__).with_name("static")
 # What a person opens; which page it is, the script reads from the address.
 PAGES = ("/", "/now", "/now/", "/timeline", "/timeline/", "/memories", "/memories/", "/try", "/health")
 # What is passed on to the worker; an id follows a path that ends in a slash.
@@ -142,99 +139,80 @@ class ViewerServer:
 
 
 class _ViewerApp:
-    """The ASGI app: checks every request before a route sees it."""
+    """The ASGI app: checks every request before it is answered."""
 
     def __init__(self, home: Home, auth: Auth) -> None:
         self.last_request = time.monotonic()
         self.closing = ""  # the reason, once the viewer closes
         self._home, self._auth = home, auth
-        self._files = dict(
-            _read_files(files("foreword.viewer") / "static")
-        )  # of one build, whatever is installed later
+        # Read once: the files are of one build, and no path leads out of the folder.
+        found = [each for each in STATIC.rglob("*") if each.suffix[1:] in MEDIA_TYPES]
+        self._files = {each.relative_to(STATIC).as_posix(): each.read_bytes() for each in found}
         self._worker_slots = anyio.CapacityLimiter(WORKER_REQUESTS)
         self._stream_slots = anyio.CapacityLimiter(64)
-        self._routes: ASGIApp = self._make_routes()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        response: Response | None
+        request = Request(scope, receive)
         try:
-            head = _head(scope)
-            response = self._check(head)
+            token = request.query_params.get("token", "") if scope["path"] == "/" else ""
+            head = Head(scope["method"], scope["path"], token, unique_fields(scope["headers"]))
         except BadRequest as exc:
-            response = JSONResponse({"error": str(exc), "hint": exc.hint}, status_code=400)
-        if response is not None:
-            await response(scope, receive, send)
-            return
-        if head.path != "/api/changes":
-            self.last_request = time.monotonic()
-        await self._routes(scope, receive, send)
+            response: Response = _error(exc, 400)
+        else:
+            response = self._refuse_or_welcome(head) or await self._answer(request, head)
+        await response(scope, receive, send)
 
-    def _check(self, head: Head) -> Response | None:
-        """Return the answer to a link or to a request that is refused; None for one that a route answers."""
+    def _refuse_or_welcome(self, head: Head) -> Response | None:
+        """Return the answer to a link or to a request that is refused; None for one that is let in."""
+        cookie = {}
         try:
             if head.is_link:
-                return self._welcome(head)
+                try:
+                    cookie = {"Set-Cookie": self._auth.redeem(head)}
+                except Forbidden as refused:
+                    try:
+                        self._auth.check(head)  # a browser that has the cookie may open its link again
+                    except Forbidden:
+                        raise refused from None
+                return Response(WELCOME, media_type=HTML, headers=cookie)
             self._auth.check(head)
         except Forbidden as exc:
-            if head.is_page:
-                return PlainTextResponse(f"{exc}: {exc.hint}\n", status_code=403)
-            return JSONResponse({"error": str(exc), "hint": exc.hint}, status_code=403)
+            return PlainTextResponse(f"{exc}: {exc.hint}\n", 403) if head.is_page else _error(exc, 403)
         return None
 
-    def _welcome(self, head: Head) -> Response:
-        """Let a link's browser in, and again a browser that has the cookie already."""
-        try:
-            return Response(WELCOME, media_type=HTML, headers={"Set-Cookie": self._auth.redeem(head)})
-        except Forbidden as refused:
-            try:
-                self._auth.check(head)
-            except Forbidden:
-                raise refused from None
-            return Response(WELCOME, media_type=HTML)
+    async def _answer(self, request: Request, head: Head) -> Response:
+        if head.path != "/api/changes":
+            self.last_request = time.monotonic()
+        prefixes = (each for each in ROUTES if each.endswith("/") and each != "/" and head.path.startswith(each))
+        route = head.path if head.path in ROUTES else next(prefixes, "")
+        if route in PAGES:
+            return self._file("index.html")
+        name = head.path.removeprefix("/static/")
+        if route == "/static/" and name in self._files:
+            return self._file(name)
+        if route == "/api/changes":
+            return StreamingResponse(self._change_events(), media_type="text/event-stream")
+        if head.method in FORWARDED.get(route, ()):
+            return await self._forward(request)
+        if head.is_page and "text/html" in head.fields.get("accept", ""):
+            return self._file("index.html", 404)  # a person mistyped an address
+        error = BadRequest(f"no {head.method} {head.path[:80]} here", hint="/ is the first page")
+        return _error(error, 405 if route in FORWARDED else 404)
 
-    def _make_routes(self) -> Starlette:
-        handlers = {"/static/": self._file, "/api/changes": self._changes}
-        routes = [
-            Route(
-                f"{path}{{id:path}}" if path.endswith("/") and path != "/" else path,
-                self._page if path in PAGES else handlers.get(path, self._forward),
-                methods=list(methods),
-            )
-            for path, methods in ROUTES.items()
-        ]
-        app = Starlette(routes=routes, exception_handlers={HTTPException: self._not_found, Exception: _failed})
-        app.router.redirect_slashes = False
-        return app
-
-    async def _page(self, _: Request) -> Response:
-        return self._static("index.html")
-
-    async def _file(self, request: Request) -> Response:
-        return self._static(request.path_params["id"])
-
-    def _static(self, name: str, status: int = 200) -> Response:
-        if name not in self._files:
-            raise HTTPException(404)
+    def _file(self, name: str, status: int = 200) -> Response:
         return Response(self._files[name], status, media_type=MEDIA_TYPES[name.rpartition(".")[2]])
-
-    async def _not_found(self, request: Request, exc: Exception) -> Response:
-        """Show a page to a person who mistyped an address; answer anything else in JSON."""
-        status = exc.status_code if isinstance(exc, HTTPException) else 404
-        if status == 404 and _head(request.scope).is_page and "text/html" in request.headers.get("accept", ""):
-            return self._static("index.html", 404)
-        error = f"no {request.method} {request.url.path[:80]} here"
-        return JSONResponse({"error": error, "hint": "/ is the first page"}, status_code=status)
 
     async def _forward(self, request: Request) -> Response:
         """Pass a request on to the worker, and its answer back."""
-        body = await _body(request)
+        if int(request.headers.get("content-length", "0")) > MAX_BODY:
+            return _error(BadRequest("the request is too large"), 413)
         query = request.scope["query_string"].decode("latin-1")
         target = request.scope["raw_path"].decode("latin-1") + (f"?{query}" if query else "")
-        ask = partial(self._ask_worker, request.method, target, body)
+        ask = partial(self._ask_worker, request.method, target, await request.body())
         try:
             status, answer = await anyio.to_thread.run_sync(ask, limiter=self._worker_slots)
-        except ForewordError as exc:  # 502 tells the page to ask again by itself
-            return JSONResponse({"error": str(exc), "hint": exc.hint}, status_code=502)
+        except ForewordError as exc:
+            return _error(exc, 502)  # which tells the page to ask again by itself
         return Response(answer, status, media_type="application/json")
 
     def _ask_worker(self, method: str, target: str, body: bytes) -> tuple[int, bytes]:
@@ -252,9 +230,6 @@ class _ViewerApp:
                 if not tries or not (unread or method == "GET"):
                     raise
                 time.sleep(0.2)
-
-    async def _changes(self, _: Request) -> Response:
-        return StreamingResponse(self._change_events(), media_type="text/event-stream")
 
     async def _change_events(self) -> AsyncIterator[str]:
         """Yield an event whenever the worker has committed something, until the viewer closes."""
@@ -284,19 +259,8 @@ class _ViewerApp:
         return number
 
 
-def _head(scope: Scope) -> Head:
-    token = Request(scope).query_params.get("token", "") if scope["path"] == "/" else ""
-    return Head(scope["method"], scope["path"], token, unique_fields(scope["headers"]))
-
-
-async def _body(request: Request) -> bytes:
-    if int(request.headers.get("content-length", "0")) > MAX_BODY:
-        raise HTTPException(413)
-    return await request.body()
-
-
-async def _failed(_: Request, __: Exception) -> Response:
-    return JSONResponse({"error": "the viewer failed", "hint": "please report it"}, status_code=500)
+def _error(exc: ForewordError, status: int) -> Response:
+    return JSONResponse({"error": str(exc), "hint": exc.hint}, status)
 
 
 def _event(name: str, data: dict[str, object]) -> str:
@@ -312,14 +276,3 @@ def _listen(port: int) -> socket.socket:
         listener.close()
         raise Conflict(f"port {port} is not available: {exc.strerror}", hint="leave out --port") from exc
     return listener
-
-
-def _read_files(folder: Traversable, prefix: str = "") -> list[tuple[str, bytes]]:
-    """Return the viewer's files by name; only these names are ever answered, so no path leads out of the folder."""
-    found: list[tuple[str, bytes]] = []
-    for each in folder.iterdir():
-        if each.is_dir():
-            found += _read_files(each, f"{prefix}{each.name}/")
-        elif each.name.rpartition(".")[2] in MEDIA_TYPES:
-            found.append((f"{prefix}{each.name}", each.read_bytes()))
-    return found

@@ -79,17 +79,6 @@ class Auth:
 
     def redeem(self, head: Head) -> str:
         """Return the Set-Cookie field for a valid link, which is used up by it; raise Forbidden for any other."""
-        self.check_link(head)
-        sent = head.token.encode(errors="surrogatepass")
-        with self._lock:
-            token = next((each for each in self._links if hmac.compare_digest(each.encode(), sent)), "")
-            until = self._links.pop(token, 0.0)
-        if until <= self._now():
-            raise Forbidden("this link was used, or is too old", hint=HINT)
-        return f"{self._cookie}={self._key}; HttpOnly; SameSite=Strict; Path=/"
-
-    def check_link(self, head: Head) -> None:
-        """Raise Forbidden unless a person opens a link; whether the token is valid is not checked here."""
         self._check_origin(head)
         if head.method != "GET" or head.fields.get("sec-purpose"):
             raise Forbidden("a link must be opened, not prefetched", hint=HINT)
@@ -97,6 +86,13 @@ class Auth:
             raise Forbidden("unexpected body", hint=HINT)
         if head.fields.get("sec-fetch-dest", "document") != "document":
             raise Forbidden("the viewer cannot be embedded", hint=HINT)
+        sent = head.token.encode(errors="surrogatepass")
+        with self._lock:
+            token = next((each for each in self._links if hmac.compare_digest(each.encode(), sent)), "")
+            until = self._links.pop(token, 0.0)
+        if until <= self._now():
+            raise Forbidden("this link was used, or is too old", hint=HINT)
+        return f"{self._cookie}={self._key}; HttpOnly; SameSite=Strict; Path=/"
 
     def check(self, head: Head) -> None:
         """Raise Forbidden unless our own page, or a person at the address bar, sent this with our session cookie."""

@@ -1,6 +1,6 @@
-// An address -> the page that it names, drawn into <main>; and what every page has: links, keys, theme, live updates.
+// Draw the page that an address names into <main>, with what every page has: links, keys, theme, live updates.
 
-import { BACK, get, patient, pause, Told } from "./ask.js";
+import { BACK, get, patient, pause, ApiError } from "./api.js";
 import { fill, make } from "./dom.js";
 import * as keys from "./keys.js";
 import * as lives from "./live.js";
@@ -38,7 +38,7 @@ async function show({ first = false, back = first } = {}) {
   leaving.abort();
   guard = null;
   for (const each of document.querySelectorAll("dialog[open]")) each.close(); // what was asked there has nothing to do with this page
-  if (lacking && !stood()) return location.reload();
+  if (lacking && !shownState()) return location.reload();
   at = address();
   const mine = new AbortController();
   leaving = mine;
@@ -56,7 +56,7 @@ async function show({ first = false, back = first } = {}) {
     if (name) {
       module = await PAGES[name]().catch(() => {
         lacking = true;
-        throw new Told("The viewer does not answer.", BACK, 0);
+        throw new ApiError("The viewer does not answer.", BACK, 0);
       });
     }
     if (mine.signal.aborted) return;
@@ -106,7 +106,7 @@ async function show({ first = false, back = first } = {}) {
 function askAgain(signal) {
   const tries = history.state?.tries ?? 0; // there, because a script that was not had needs a reload
   const again = async () => {
-    if (["closed", "refused"].includes(stood()) || !isLacking()) return;
+    if (["closed", "refused"].includes(shownState()) || !isLacking()) return;
     tried(tries + 1);
     try {
       if (lacking) await get("/api/projects", {}, { signal }); // a reload that nobody answers would end the page
@@ -158,9 +158,9 @@ async function moved() {
   const there = history.state?.nth ?? nth;
   if (address() === at && there === nth) return;
   const mine = guard;
-  if (mine?.asking) return; // the same question answers for this step too
-  if (mine?.holds()) mine.asking = true;
-  if (mine?.asking && !(await mine.ask().finally(() => (mine.asking = false)))) {
+  if (mine?.requests) return; // the same question answers for this step too
+  if (mine?.holds()) mine.requests = true;
+  if (mine?.requests && !(await mine.ask().finally(() => (mine.requests = false)))) {
     const now = history.state?.nth;
     if (address() === at && now === nth) return;
     if (Number.isInteger(now)) history.go(nth - now);
@@ -191,25 +191,25 @@ function say(text) {
 }
 
 const AGAIN = "Run `foreword view` again, and open the link that it prints.";
-const STANDS = {
+const STATES = {
   lost: () => [`The viewer does not answer. ${BACK}`],
   closed: (why) => [`The viewer is closed: ${why}. ${AGAIN}`],
   refused: () => [`This page belongs to a viewer that was closed. ${AGAIN}`],
 };
 
-const stood = () => document.getElementById("closed").dataset.how ?? "";
+const shownState = () => document.getElementById("closed").dataset.how ?? "";
 
 // How the viewer stands, above every page; nothing where all is well.
-function stands(how, why = "") {
+function showState(how, why = "") {
   const note = document.getElementById("closed");
-  const before = stood();
-  if (!how && !before && !lacking && isLacking()) show({ first: true }); // it was away for so short that nobody was told
-  if (how === before || (how === "lost" && before === "closed")) return; // it was told why
+  const before = shownState();
+  if (!how && !before && !lacking && isLacking()) show({ first: true }); // it was away too short to be reported
+  if (how === before || (how === "lost" && before === "closed")) return; // the reason is shown already
   note.dataset.how = how;
   note.hidden = !how;
   fill(
     note,
-    (STANDS[how]?.(why) ?? []).map((each) => (each instanceof Node ? each : coded(each))),
+    (STATES[how]?.(why) ?? []).map((each) => (each instanceof Node ? each : coded(each))),
   );
   if (!how && isLacking()) location.reload(); // a module that was not had is not asked for again
 }
@@ -236,15 +236,15 @@ function follow(event) {
 function theme() {
   const button = document.getElementById("theme");
   const chosen = () => document.documentElement.dataset.theme ?? "auto";
-  const tell = () => (button.textContent = `Theme: ${chosen()}`);
+  const showTheme = () => (button.textContent = `Theme: ${chosen()}`);
   button.addEventListener("click", () => {
     const next = THEMES[(THEMES.indexOf(chosen()) + 1) % THEMES.length];
     if (next === "auto") delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = next;
     choices.keep("theme", next);
-    tell();
+    showTheme();
   });
-  tell();
+  showTheme();
 }
 
 document.addEventListener("click", follow);
@@ -266,7 +266,7 @@ keys.begin({
   "/": ["Search memories", () => go("/memories")],
   "?": ["These keys", keys.help],
 });
-lives.begin(stands);
+lives.begin(showState);
 // Those of the other pages too: they can be gone to while nobody answers, and are of one build with this one.
 show({ first: true })
   .then(() => Promise.all(Object.values(PAGES).map((load) => load())))

@@ -1,14 +1,14 @@
-// A tag, its attributes and its children -> an element. The one place that makes elements: text is only ever text.
+// Make elements from a tag, attributes and children. The one place that makes elements: text is only ever text.
 
 const PROPERTIES = new Set(["hidden", "disabled", "checked", "value", "selected", "open", "indeterminate"]);
 
 export function make(tag, attributes, ...children) {
   const node = document.createElement(tag);
-  for (const [name, given] of Object.entries(attributes ?? {})) {
-    if (given === null || given === undefined || (given === false && !PROPERTIES.has(name))) continue;
-    if (name === "on") for (const [event, fn] of Object.entries(given)) node.addEventListener(event, fn);
-    else if (PROPERTIES.has(name)) node[name] = given;
-    else put(node, name, given === true ? "" : String(given));
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (value === null || value === undefined || (value === false && !PROPERTIES.has(name))) continue;
+    if (name === "on") for (const [event, fn] of Object.entries(value)) node.addEventListener(event, fn);
+    else if (PROPERTIES.has(name)) node[name] = value;
+    else put(node, name, value === true ? "" : String(value));
   }
   return add(node, children);
 }

@@ -1,9 +1,9 @@
-// The page "Health": whether all is well, agents, what went wrong, what is stored, and what was given.
+// Show the page "Health": whether all is well, agents, what went wrong, what is stored, and what was given.
 
-import { get, latest } from "./ask.js";
+import { get, latest } from "./api.js";
 import { make } from "./dom.js";
 import { choices, DAYS, figuresIn } from "./health/figures.js";
-import { draw } from "./health/standing.js";
+import { draw } from "./health/sections.js";
 import { ageing } from "./parts.js";
 
 export const title = "Health";
@@ -29,22 +29,22 @@ export async function show(root, page) {
   const looking = latest();
   const counting = latest();
   const patient = page.patient();
-  let said = null;
+  let wasOk = null;
 
   async function look() {
-    const told = await looking((signal) => get("/api/health", { full: true }, { signal }));
-    if (!told || page.signal.aborted) return;
-    draw(part, told);
-    if (said !== told.ok) page.say(told.says); // not whenever a figure changes
-    said = told.ok;
+    const data = await looking((signal) => get("/api/health", { full: true }, { signal }));
+    if (!data || page.signal.aborted) return;
+    draw(part, data);
+    if (wasOk !== data.ok) page.say(data.says); // not whenever a figure changes
+    wasOk = data.ok;
   }
 
   async function count() {
     try {
-      const told = await counting((signal) => get("/api/stats", chosen, { signal }));
-      if (!told || page.signal.aborted) return;
+      const data = await counting((signal) => get("/api/stats", chosen, { signal }));
+      if (!data || page.signal.aborted) return;
       patient.answered();
-      await plots.show(told);
+      await plots.show(data);
     } catch (error) {
       if (page.signal.aborted) return;
       plots.fail(error);

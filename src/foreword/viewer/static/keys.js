@@ -1,4 +1,4 @@
-// A key -> what it does on this page. Two letters in a row (`g n`) go to a page; `?` lists them all.
+// Run what a key does on this page. Two letters in a row (`g n`) go to a page; `?` lists them all.
 
 import { add, make } from "./dom.js";
 

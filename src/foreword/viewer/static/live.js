@@ -1,5 +1,5 @@
-// What the worker commits -> everybody on this page who wants to look again. A hidden page does not listen, and of all tabs
-// of a browser one listens for the others: it opens six connections to a host, and streams would take them from questions.
+// Let everybody on this page look again when the worker has committed something. A hidden page does not listen, and of all
+// tabs of a browser one listens for the others: it opens six connections to a host, and streams would take them.
 
 const REST = 500; // milliseconds between two looks
 const tabs = new BroadcastChannel("live");
@@ -8,18 +8,18 @@ let waiting = 0;
 let failed = 0;
 const looking = new Set();
 
-// `told` hears how the viewer stands: "" well, or "lost", "refused", "closed" (and why).
-export function begin(told) {
-  const hear = (said) => heard(said, told);
-  tabs.addEventListener("message", ({ data }) => listening && hear(data));
-  const pass = (said) => {
-    hear(said);
-    tabs.postMessage(said);
+// `onState` is called with the state of the viewer: "" well, or "lost", "refused", "closed" (and why).
+export function begin(onState) {
+  const receive = (message) => handle(message, onState);
+  tabs.addEventListener("message", ({ data }) => listening && receive(data));
+  const pass = (message) => {
+    receive(message);
+    tabs.postMessage(message);
   };
   const look = () => (document.hidden ? end() : start(pass));
   document.addEventListener("visibilitychange", () => {
     look();
-    if (!document.hidden) tell(); // whatever happened meanwhile
+    if (!document.hidden) notify(); // whatever happened meanwhile
   });
   look();
 }
@@ -61,19 +61,19 @@ function listen(pass, signal) {
   );
 }
 
-function heard(said, told) {
-  if (said.name === "changed") return tell();
-  if (said.name === "error") failed += 1;
-  if (said.name === "error" && failed > 1) told("lost"); // once is nothing: the browser asks again by itself
-  if (said.name === "refused") told("refused");
-  if (said.name === "closed") told("closed", said.why);
-  if (said.name !== "ready") return;
+function handle(message, onState) {
+  if (message.name === "changed") return notify();
+  if (message.name === "error") failed += 1;
+  if (message.name === "error" && failed > 1) onState("lost"); // once is nothing: the browser asks again by itself
+  if (message.name === "refused") onState("refused");
+  if (message.name === "closed") onState("closed", message.why);
+  if (message.name !== "ready") return;
   failed = 0; // also of a tab that was hidden when it was ready again
-  told("");
-  tell(); // whatever happened while nobody listened
+  onState("");
+  notify(); // whatever happened while nobody listened
 }
 
-function tell() {
+function notify() {
   if (waiting) return;
   waiting = setTimeout(() => {
     waiting = 0;

@@ -1,8 +1,8 @@
-// The page "Memories": what is typed -> the memories that fit, as one types; one of them -> all of it, and what is done with it.
+// Show the page "Memories": search as one types, open a memory, and change it.
 
-import * as asking from "./memories/asking.js";
+import * as requests from "./memories/requests.js";
 import { address, read } from "./memories/choice.js";
-import { doing } from "./memories/doing.js";
+import { actions } from "./memories/actions.js";
 import { fill, make } from "./dom.js";
 import { facets } from "./memories/facets.js";
 import { lastOpened, opened } from "./memories/opened.js";
@@ -37,16 +37,16 @@ export async function show(root, page) {
     chosen,
     becomes: [],
     narrow,
-    tellTrouble,
-    tellWaiting,
-    askWaiting,
+    reportError,
+    showWaiting,
+    loadWaiting,
     viewed,
     cursor,
     back,
   };
   const all = make("a", { href: address(choice, { view: "", id: "" }) }, "All");
   const waiting = make("a", { href: address(choice, { view: "waiting", id: "" }) }, "Waiting for you");
-  here.doing = doing(here);
+  here.actions = actions(here);
   here.facets = facets(here);
   here.results = results(here);
   here.opened = opened(here);
@@ -82,7 +82,7 @@ export async function show(root, page) {
     root.classList.toggle("has-detail", here.opened.isOpen());
   }
 
-  function tellWaiting(got) {
+  function showWaiting(got) {
     here.becomes = got.becomes;
     fill(
       waiting,
@@ -91,15 +91,15 @@ export async function show(root, page) {
     );
   }
 
-  async function askWaiting() {
-    const got = await asking.waiting({}, { limit: 0, signal: page.signal }).catch(() => null);
+  async function loadWaiting() {
+    const got = await requests.waiting({}, { limit: 0, signal: page.signal }).catch(() => null);
     if (!got) return;
-    const untold = !here.becomes.length;
-    tellWaiting(got);
-    if (untold && here.opened.told()?.waits === "note" && !here.opened.form()) here.opened.draw({ quiet: true }); // what it may become was not known
+    const unknown = !here.becomes.length;
+    showWaiting(got);
+    if (unknown && here.opened.data()?.waits === "note" && !here.opened.form()) here.opened.draw({ quiet: true }); // what it may become was not known
   }
 
-  function tellTrouble(error) {
+  function reportError(error) {
     if (error.name !== "AbortError") toastTrouble(error); // also on the next page: what was not done is no secret
     return null;
   }
@@ -188,12 +188,12 @@ export async function show(root, page) {
           .find((each) => each.classList.contains("chosen"))
           ?.click(),
     ],
-    e: ["Edit", here.doing.edit],
-    p: ["Pin or unpin it", here.doing.pin],
-    a: ["Set it aside or bring it back", here.doing.aside],
-    s: ["Supersede", here.doing.supersede],
-    f: ["Forget it: shows what will go, and asks", here.doing.forget],
-    u: ["Undo what was done last", here.doing.undoLast],
+    e: ["Edit", here.actions.edit],
+    p: ["Pin or unpin it", here.actions.pin],
+    a: ["Set it aside or bring it back", here.actions.discard],
+    s: ["Supersede", here.actions.supersede],
+    f: ["Forget it: shows what will go, and asks", here.actions.forget],
+    u: ["Undo what was done last", here.actions.undoLast],
     w: ["What waits for you", () => waiting.click()],
     "Ctrl+Enter": ["Save what is written", () => here.opened.form()?.submit()],
     Escape: ["Back", stepBack],
@@ -273,7 +273,7 @@ export async function show(root, page) {
   if (left) left.focus({ preventScroll: true });
   else if (!choice.id && !narrow()) search.focus({ preventScroll: true });
   await here.results.refresh({ quiet: here.results.kept() });
-  if (!choice.view) askWaiting();
+  if (!choice.view) loadWaiting();
 }
 
 // What the box says: what waits is not searched, and the words are there again with the list of all.

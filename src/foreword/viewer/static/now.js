@@ -1,6 +1,6 @@
-// The page "Now": the running session (or /now/SESSION, one of the past), trigger by trigger, as it happens.
+// Show the page "Now": the running session (or /now/SESSION, one of the past), trigger by trigger, as it happens.
 
-import { get } from "./ask.js";
+import { get } from "./api.js";
 import { fill, make } from "./dom.js";
 import { drawCard, inWords, toggle, tried } from "./now/card.js";
 import {
@@ -18,7 +18,7 @@ import {
   renew,
   reorder,
   shorten,
-  standing,
+  sessionState,
   totals,
   trouble,
   walkable,
@@ -57,59 +57,59 @@ export async function show(root, page) {
   let shown = pinned;
   let known = null;
   let last = null;
-  let asked = 0;
+  let requests = 0;
   let answered = 0;
 
   async function look() {
-    asked += 1;
-    const mine = asked;
+    requests += 1;
+    const mine = requests;
     const session = shown;
-    const told = await get("/api/live", { session, limit }, { signal: page.signal });
+    const data = await get("/api/live", { session, limit }, { signal: page.signal });
     if (mine < answered || session !== shown) return; // a later question was answered already, or is of another session
     answered = mine;
-    if (!pinned && follows(told)) {
-      shown = told.live;
+    if (!pinned && follows(data)) {
+      shown = data.live;
       known = null;
       return look();
     }
-    shown ||= told.session?.id ?? "";
-    draw(told);
+    shown ||= data.session?.id ?? "";
+    draw(data);
   }
 
   // A page without a session's name shows the one that goes on; two that go on at once do not take turns.
-  function follows(told) {
-    const { session, live } = told;
+  function follows(data) {
+    const { session, live } = data;
     return session && live !== session.id && (session.ended || Date.now() / 1000 - session.last > QUIET);
   }
 
-  function draw(told) {
-    last = told;
-    if (!told.session) {
+  function draw(data) {
+    last = data;
+    if (!data.session) {
       fill(root, make("h1", {}, title), welcome());
       return;
     }
     if (!parts.feed.isConnected) fill(root, parts.head, parts.note, parts.above, parts.feed, parts.more);
     const stay = place(parts.feed);
-    drawHead(parts.head, told, { pinned, go: page.go });
-    if (pinned) page.name(called(told.session));
-    drawNote(parts.note, told, { pinned, follow });
-    drawFeed(told);
+    drawHead(parts.head, data, { pinned, go: page.go });
+    if (pinned) page.name(called(data.session));
+    drawNote(parts.note, data, { pinned, follow });
+    drawFeed(data);
     parts.more.querySelector(".trouble")?.remove();
-    renew(parts.more, [told.more, limit >= MOST], () => [told.more ? rest() : null]);
+    renew(parts.more, [data.more, limit >= MOST], () => [data.more ? rest() : null]);
     stay();
   }
 
-  function drawFeed(told) {
+  function drawFeed(data) {
     const before = known;
-    known = new Set(told.triggers.map((each) => each.id));
+    known = new Set(data.triggers.map((each) => each.id));
     const came = before
-      ? told.triggers.filter((each) => known.has(each.id) && !before.has(each.id) && each.at >= newest(parts.feed))
+      ? data.triggers.filter((each) => known.has(each.id) && !before.has(each.id) && each.at >= newest(parts.feed))
       : [];
     for (const each of came) fresh.set(each.id, performance.now() + FRESH);
-    const lastSaid = told.triggers.find((each) => !each.silent);
+    const lastSaid = data.triggers.find((each) => !each.silent);
     const stay = place(parts.feed);
     const cards = new Map([...parts.feed.children].map((each) => [each.dataset.id, each]));
-    const rows = told.triggers.map((each) => {
+    const rows = data.triggers.map((each) => {
       const card = cards.get(each.id) ?? make("li", { class: "card trigger", "data-id": each.id, tabindex: "-1" });
       const isNew = (fresh.get(each.id) ?? 0) > performance.now();
       renew(card, [each, isNew, each === lastSaid], () =>
@@ -119,7 +119,7 @@ export async function show(root, page) {
           page,
           first: !before && each === lastSaid,
           last: each === lastSaid,
-          session: told.session,
+          session: data.session,
         }),
       );
       card.dataset.at = each.at;
@@ -137,7 +137,7 @@ export async function show(root, page) {
     }
   }
 
-  // Who reads further down is told of what came above, until it is looked at.
+  // While somebody reads further down, a note says what came above.
   function tellAbove() {
     for (const id of unseen) {
       const card = [...parts.feed.children].find((each) => each.dataset.id === id);
@@ -180,7 +180,7 @@ export async function show(root, page) {
     try {
       await look();
     } catch (error) {
-      if (error.name !== "AbortError" && error.status === undefined) throw error; // no answer: what is told stays
+      if (error.name !== "AbortError" && error.status === undefined) throw error; // no answer: what is shown stays
     }
   }
 
@@ -229,23 +229,23 @@ export async function show(root, page) {
 
 // -- the head -------------------------------------------------------------------------------------------------------
 
-function drawHead(head, told, { pinned, go }) {
-  const { session } = told;
+function drawHead(head, data, { pinned, go }) {
+  const { session } = data;
   if (!head.hasChildNodes()) fill(head, make("div", { class: "head" }), make("div", { class: "now-about" }));
   const [top, about] = head.children;
   const name = called(session);
   const choosing = top.querySelector("select") === document.activeElement && top.session === session.id; // it may be unfolded
   if (!choosing)
-    renew(top, [session.id, name, told.sessions.map((each) => [each.id, each.title])], () => [
+    renew(top, [session.id, name, data.sessions.map((each) => [each.id, each.title])], () => [
       make("h1", {}, name),
-      switcher(told, go),
+      switcher(data, go),
     ]);
   top.session = session.id;
-  renew(about, [session, told.live], () => [
+  renew(about, [session, data.live], () => [
     make(
       "p",
       { class: "figures" },
-      standing(session.running, session.ended),
+      sessionState(session.running, session.ended),
       make(
         "span",
         {},
@@ -256,7 +256,7 @@ function drawHead(head, told, { pinned, go }) {
       make("span", {}, "last heard ", ago(session.last)),
       make("span", {}, many(session.events, "event")),
       make("a", { href: `/timeline/${encodeURIComponent(session.id)}` }, "the whole story"),
-      pinned && told.live !== session.id ? make("a", { href: "/now" }, "the session that goes on") : null,
+      pinned && data.live !== session.id ? make("a", { href: "/now" }, "the session that goes on") : null,
     ),
     session.off ? make("p", { class: "warn" }, `Injection is switched off in this project (${session.off}).`) : null,
     session.totals.shown
@@ -267,19 +267,19 @@ function drawHead(head, told, { pinned, go }) {
 
 const called = (session) => session.title || "A session without words yet";
 
-function switcher(told, go) {
-  const all = told.sessions.some((each) => each.id === told.session.id)
-    ? told.sessions
-    : [told.session, ...told.sessions];
+function switcher(data, go) {
+  const all = data.sessions.some((each) => each.id === data.session.id)
+    ? data.sessions
+    : [data.session, ...data.sessions];
   const name = (each) => `${each.project_name} · ${shorten(each.title || each.host, 60)} · ${age(each.last)}`;
   const select = leading(
     make("select", { id: "session", on: { change: () => go(`/now/${encodeURIComponent(select.value)}`) } }),
   );
   fill(
     select,
-    all.map((each) => make("option", { value: each.id, selected: each.id === told.session.id }, name(each))),
+    all.map((each) => make("option", { value: each.id, selected: each.id === data.session.id }, name(each))),
   );
-  return make("label", { class: "field now-switch", "data-of": told.session.id }, make("span", {}, "Session"), select);
+  return make("label", { class: "field now-switch", "data-of": data.session.id }, make("span", {}, "Session"), select);
 }
 
 const sums = ({ tokens, shown, memories, used, ignored, unjudged }) =>
@@ -301,8 +301,8 @@ function contextWindow(rows) {
   return make("div", { class: "ledger", role: "group", "aria-labelledby": "now-window" }, heading, meters.map(row));
 }
 
-function drawNote(note, told, { pinned, follow }) {
-  const other = !pinned && told.live !== told.session.id ? told.sessions.find((each) => each.id === told.live) : null;
+function drawNote(note, data, { pinned, follow }) {
+  const other = !pinned && data.live !== data.session.id ? data.sessions.find((each) => each.id === data.live) : null;
   renew(note, other && [other.id, other.title], () =>
     other
       ? [

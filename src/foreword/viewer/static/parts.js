@@ -1,6 +1,6 @@
-// What several pages show in the same way: ages, chips, factors, items, meters, dialogs, toasts.
+// Draw what several pages show in the same way: ages, chips, factors, items, meters, dialogs, toasts.
 
-import { get } from "./ask.js";
+import { get } from "./api.js";
 import { add, fill, make } from "./dom.js";
 
 const DAY = 86_400;
@@ -64,8 +64,8 @@ export function ageing(root, signal) {
 
 export const chip = (text, more = "") => make("span", { class: `chip ${more}`.trim() }, text);
 
-// How a session stands, in one word on every page: it goes on, it was told to have ended, or nothing is heard of it.
-export const standing = (goesOn, ended) =>
+// The state of a session in one word, on every page: live, ended, or quiet where no end was reported.
+export const sessionState = (goesOn, ended) =>
   goesOn ? make("span", { class: "pulse" }, "live") : chip(ended ? "ended" : "quiet");
 
 // When something is given: what such a moment is called, alone and as a time, and several of them.
@@ -83,8 +83,8 @@ export const memory = (id, title) => make("a", { href: `/memories/${encodeURICom
 
 // Each factor of a score as a small bar from the middle, which is 1: to the left it lowers the score, to the right it raises it.
 export function factors(why) {
-  const told = Object.entries(why ?? {});
-  const bars = told.map(([name, factor]) =>
+  const data = Object.entries(why ?? {});
+  const bars = data.map(([name, factor]) =>
     make(
       "li",
       {},
@@ -93,7 +93,7 @@ export function factors(why) {
       bar(factor),
     ),
   );
-  return told.length ? make("ul", { class: "factors", "aria-label": "Factors of the score" }, bars) : null;
+  return data.length ? make("ul", { class: "factors", "aria-label": "Factors of the score" }, bars) : null;
 }
 
 function bar(factor) {
@@ -153,11 +153,11 @@ export function item(entry, { why = true, layer = false, more = null } = {}) {
 }
 
 // Figures, each below its name.
-export const totals = (told) =>
+export const totals = (data) =>
   make(
     "dl",
     { class: "totals" },
-    Object.entries(told).map(([name, said]) => make("div", {}, make("dt", {}, name), make("dd", {}, said))),
+    Object.entries(data).map(([name, drawn]) => make("div", {}, make("dt", {}, name), make("dd", {}, drawn))),
   );
 
 export const empty = (...words) => make("div", { class: "empty" }, ...words);
@@ -248,13 +248,13 @@ export async function projects(page, { chosen = page.query.get("project") ?? "",
     );
     if (key) select.value = key;
   };
-  let told = await known(page);
-  draw(told, chosen);
+  let data = await known(page);
+  draw(data, chosen);
   page.live(async () => {
-    const now = await known(page).catch(() => told); // whoever is not there is asked again with the rest of the page
-    if (select === document.activeElement || JSON.stringify(now.map(named)) === JSON.stringify(told.map(named))) return;
-    told = now;
-    draw(told, select.value);
+    const now = await known(page).catch(() => data); // whoever is not there is asked again with the rest of the page
+    if (select === document.activeElement || JSON.stringify(now.map(named)) === JSON.stringify(data.map(named))) return;
+    data = now;
+    draw(data, select.value);
   });
   return make("label", { class: "field" }, make("span", {}, "Project"), leading(select));
 }
@@ -288,8 +288,8 @@ export function reorder(list, nodes) {
   }
 }
 
-// What is drawn anew keeps the focus on what had it, what was unfolded and what was chosen in it.
-export function anew(node, draw) {
+// Draw a node again, and keep the focus, what was unfolded and what was chosen in it.
+export function redraw(node, draw) {
   const at = document.activeElement;
   const before = signs(node);
   const held = at !== node && node.contains(at) ? before.get(at) : "";
@@ -304,17 +304,17 @@ export function anew(node, draw) {
   return !held || node.contains(document.activeElement);
 }
 
-// What did not change is left as it is; what did is drawn anew, and where the keys were they stay.
+// Draw a node again only where its data changed; the focus stays.
 export function renew(node, data, drawing) {
-  const said = JSON.stringify(data);
-  if (node.said === said) return;
-  node.said = said;
-  if (!anew(node, () => fill(node, drawing(data)))) node.focus({ preventScroll: true });
+  const drawn = JSON.stringify(data);
+  if (node.drawn === drawn) return;
+  node.drawn = drawn;
+  if (!redraw(node, () => fill(node, drawing(data)))) node.focus({ preventScroll: true });
 }
 
-// What stands there now was not drawn of anything: the next time it is drawn, whatever is told.
+// Mark a node as not drawn from data, so that `renew` draws it the next time.
 export function stale(node) {
-  node.said = "";
+  node.drawn = "";
 }
 
 // What can have the focus, each with a name that it has in the next drawing too.

@@ -1,9 +1,9 @@
-// One session -> its whole story: what it was about, and every step of it in order of time.
+// Show the story of one session: what it was about, and every step of it in order of time.
 
-import { get } from "./ask.js";
+import { get } from "./api.js";
 import { fill, make } from "./dom.js";
 import {
-  anew,
+  redraw,
   chip,
   clock,
   coded,
@@ -13,7 +13,7 @@ import {
   triggerIn,
   number,
   sentence,
-  standing,
+  sessionState,
   tokens,
   walkable,
   when,
@@ -54,7 +54,7 @@ const AUTHORS = {
   machine: "written by a program",
 };
 
-export async function tell(root, page, id) {
+export async function showStory(root, page, id) {
   const back = () => (history.state?.from === "timeline" ? history.back() : page.go("/timeline"));
   const up = (event) => {
     event.preventDefault();
@@ -104,11 +104,11 @@ export async function tell(root, page, id) {
     waiting = 0;
   }
 
-  function draw(told) {
-    const said = JSON.stringify([told.session, told.left_out]);
-    if (drawn !== said) anew(head, () => fill(head, headOf(told)));
-    drawn = said;
-    list.put(told.steps);
+  function draw(data) {
+    const drawnAs = JSON.stringify([data.session, data.left_out]);
+    if (drawn !== drawnAs) redraw(head, () => fill(head, headOf(data)));
+    drawn = drawnAs;
+    list.put(data.steps);
   }
 
   function openChosen() {
@@ -148,7 +148,7 @@ function changed({ function: name, what, signature }) {
   );
 }
 
-export const unsaid = ({ running }) => (running ? "Nothing has been said yet" : "Nothing was said");
+export const untitled = ({ running }) => (running ? "Nothing has been said yet" : "Nothing was said");
 
 // What came of a failure: fixed, back again, or not fixed yet.
 export function fate({ fix, open }) {
@@ -162,49 +162,49 @@ class Steps {
   constructor(list, session) {
     this.list = list;
     this.session = session;
-    this.told = [];
+    this.data = [];
   }
 
   put(steps) {
     const times = new Map(); // two that are alike are still two
-    const told = steps.map((each, at) => {
-      const said = JSON.stringify([each, at ? day(steps[at - 1].at) : ""]);
-      times.set(said, (times.get(said) ?? 0) + 1);
-      return `${times.get(said)} ${said}`;
+    const data = steps.map((each, at) => {
+      const drawnAs = JSON.stringify([each, at ? day(steps[at - 1].at) : ""]);
+      times.set(drawnAs, (times.get(drawnAs) ?? 0) + 1);
+      return `${times.get(drawnAs)} ${drawnAs}`;
     });
-    const known = new Map([...this.list.children].map((node, at) => [this.told[at], node]));
-    const gone = new Set(this.told.filter((each) => !told.includes(each)));
+    const known = new Map([...this.list.children].map((node, at) => [this.data[at], node]));
+    const gone = new Set(this.data.filter((each) => !data.includes(each)));
     steps.forEach((each, at) => {
       const there = this.list.children[at];
-      const old = known.get(told[at]);
+      const old = known.get(data[at]);
       if (old && old === there) return;
       const node = old ?? stepOf(each, steps[at - 1] ?? null, this.session);
-      if (!old && there && gone.has(this.told[at]) && known.get(this.told[at]) === there) carry(there, node);
+      if (!old && there && gone.has(this.data[at]) && known.get(this.data[at]) === there) carry(there, node);
       else this.list.insertBefore(node, there ?? null);
     });
-    while (this.list.children.length > told.length) this.list.lastChild.remove();
-    this.told = told;
+    while (this.list.children.length > data.length) this.list.lastChild.remove();
+    this.data = data;
   }
 }
 
-// One step that is told anew stands where it stood: unfolded, chosen and held as it was.
+// A step that is drawn again keeps its place: unfolded, chosen and focused as it was.
 function carry(before, after) {
   after.classList.toggle("chosen", before.classList.contains("chosen"));
   for (const { name, value } of after.attributes) before.setAttribute(name, value);
-  if (!anew(before, () => before.replaceChildren(...after.childNodes))) before.focus({ preventScroll: true });
+  if (!redraw(before, () => before.replaceChildren(...after.childNodes))) before.focus({ preventScroll: true });
 }
 
-function headOf(told) {
-  const { session } = told;
+function headOf(data) {
+  const { session } = data;
   const { injected } = session;
   const points = ABOUT.filter(([, name]) => session[name].length);
   const minutes = Math.max(1, Math.round((session.last - session.started) / 60));
   return [
-    make("h1", {}, session.title || unsaid(session)),
+    make("h1", {}, session.title || untitled(session)),
     make(
       "p",
       { class: "figures" },
-      standing(session.running, session.ended),
+      sessionState(session.running, session.ended),
       make("span", {}, `${day(session.started)}, ${clock(session.started)}`),
       make("span", {}, minutes < 90 ? `${minutes} min` : `${Math.round(minutes / 60)} h`),
       make("a", { href: `/timeline?project=${encodeURIComponent(session.project)}` }, session.project_name),
@@ -250,30 +250,30 @@ function headOf(told) {
           ]),
         )
       : null,
-    told.left_out
+    data.left_out
       ? make(
           "p",
           { class: "dim" },
-          `${many(told.left_out, "earlier step")} left out: these are the last ${number(told.steps.length)}.`,
+          `${many(data.left_out, "earlier step")} left out: these are the last ${number(data.steps.length)}.`,
         )
       : null,
-    told.without_events
+    data.without_events
       ? make("p", { class: "dim" }, "What was said and run in it is not kept; this is what came of it.")
       : null,
   ];
 }
 
-function stepOf(told, before, session) {
-  const [label, kind, body] = (TELL[told.what] ?? (() => [told.what, "", null]))(told, session);
-  const fresh = before && day(before.at) !== day(told.at);
+function stepOf(data, before, session) {
+  const [label, kind, body] = (TELL[data.what] ?? (() => [data.what, "", null]))(data, session);
+  const fresh = before && day(before.at) !== day(data.at);
   return make(
     "li",
     { class: `step ${kind}`, tabindex: "-1" },
-    fresh ? make("p", { class: "day-of" }, day(told.at)) : null,
+    fresh ? make("p", { class: "day-of" }, day(data.at)) : null,
     make(
       "p",
       { class: "step-head" },
-      make("time", { datetime: new Date(told.at * 1000).toISOString(), title: when(told.at) }, clock(told.at)),
+      make("time", { datetime: new Date(data.at * 1000).toISOString(), title: when(data.at) }, clock(data.at)),
       " ",
       make("strong", {}, label),
     ),
@@ -283,45 +283,45 @@ function stepOf(told, before, session) {
 
 // What happened -> what it is called, how it looks, and what there is to say of it.
 const TELL = {
-  start: (told) => ["Started", "quiet", SOURCES[told.source] || null],
+  start: (data) => ["Started", "quiet", SOURCES[data.source] || null],
   end: () => ["Ended", "quiet", null],
   compaction: () => ["Compacted", "quiet", "the context window was summed up, and began again"],
-  prompt: (told) => ["Asked", "asked", [told.text ? said(told) : null, turnOf(told)]],
-  answer: (told) => ["Answered", "answered", said(told)],
-  edit: (told) => [
+  prompt: (data) => ["Asked", "asked", [data.text ? quote(data) : null, turnOf(data)]],
+  answer: (data) => ["Answered", "answered", quote(data)],
+  edit: (data) => [
     "Changed",
     "changed",
     make(
       "ul",
       {},
-      told.files.map((each) => make("li", {}, make("code", { class: "dim" }, each))),
+      data.files.map((each) => make("li", {}, make("code", { class: "dim" }, each))),
     ),
   ],
-  run: (told) => [told.failed ? "✗ Failed" : "Ran", told.failed ? "failed" : "", ran(told)],
-  failure: (told) => [
+  run: (data) => [data.failed ? "✗ Failed" : "Ran", data.failed ? "failed" : "", ran(data)],
+  failure: (data) => [
     "✗ Failure",
     "failed",
     make(
       "p",
       {},
-      memory(told.memory.id, told.memory.title),
-      told.memory.seen > 1 ? make("span", { class: "dim" }, ` seen ${number(told.memory.seen)} times`) : null,
+      memory(data.memory.id, data.memory.title),
+      data.memory.seen > 1 ? make("span", { class: "dim" }, ` seen ${number(data.memory.seen)} times`) : null,
       " ",
-      fate(told.memory),
+      fate(data.memory),
     ),
   ],
-  injected: (told, session) => ["Given", "injected", injected(told, session)],
-  kept: (told) => [
-    KEPT[told.memory.kind] ?? told.memory.kind,
+  injected: (data, session) => ["Given", "injected", injected(data, session)],
+  kept: (data) => [
+    KEPT[data.memory.kind] ?? data.memory.kind,
     "kept",
     [
       make(
         "p",
         {},
-        memory(told.memory.id, told.memory.title),
-        told.memory.status === "active" ? null : make("span", { class: "dim" }, ` (${told.memory.status})`),
+        memory(data.memory.id, data.memory.title),
+        data.memory.status === "active" ? null : make("span", { class: "dim" }, ` (${data.memory.status})`),
       ),
-      told.text ? make("p", { class: "dim" }, told.text) : null,
+      data.text ? make("p", { class: "dim" }, data.text) : null,
     ],
   ],
 };
@@ -340,9 +340,9 @@ const turnOf = ({ turn, author, author_why, outcome }) =>
       ]
     : null;
 
-const said = (told) => [
-  make("p", { class: "said" }, told.text, told.more ? "…" : ""),
-  told.more ? make("p", { class: "dim" }, `${many(told.more, "more character")}`) : null,
+const quote = (data) => [
+  make("p", { class: "said" }, data.text, data.more ? "…" : ""),
+  data.more ? make("p", { class: "dim" }, `${many(data.more, "more character")}`) : null,
 ];
 
 // A command, and where it failed the error in a line, and the end of the output for who wants it.
@@ -354,12 +354,12 @@ const ran = ({ command, error, output }) => [
     : null,
 ];
 
-function injected(told, session) {
-  const words = `${many(told.memories, "memory", "memories")} ${triggerIn("at", told.trigger)}, ${tokens(told.tokens)}`;
+function injected(data, session) {
+  const words = `${many(data.memories, "memory", "memories")} ${triggerIn("at", data.trigger)}, ${tokens(data.tokens)}`;
   return make(
     "p",
     {},
     make("a", { href: `/now/${encodeURIComponent(session)}` }, words),
-    told.used ? make("span", { class: "used" }, ` ✓ ${number(told.used)} used`) : null,
+    data.used ? make("span", { class: "used" }, ` ✓ ${number(data.used)} used`) : null,
   );
 }

@@ -1,9 +1,9 @@
-// The page "Timeline": sessions day by day, each with what came of it; one of them opened is its story.
+// Show the page "Timeline": sessions day by day, each with what came of it; one of them opened is its story.
 
-import { get } from "./ask.js";
+import { get } from "./api.js";
 import { fill, make } from "./dom.js";
 import {
-  anew,
+  redraw,
   clock,
   coded,
   day,
@@ -13,11 +13,11 @@ import {
   number,
   projects,
   reorder,
-  standing,
+  sessionState,
   trouble,
   walkable,
 } from "./parts.js";
-import { changes, fate, tell, unsaid } from "./story.js";
+import { changes, fate, showStory, untitled } from "./story.js";
 
 export const title = "Timeline";
 
@@ -27,7 +27,7 @@ const LATEST = 60; // that are looked at again when something was committed: who
 const REST = 1_000; // milliseconds between two looks at what has changed
 
 export async function show(root, page) {
-  if (page.path[1]) return tell(root, page, page.path[1]);
+  if (page.path[1]) return showStory(root, page, page.path[1]);
   const project = page.query.get("project") ?? "";
   const before = (page.back && history.state?.place) || {}; // where it was left, by whatever way
   const place = { ...before };
@@ -71,33 +71,33 @@ export async function show(root, page) {
   });
 
   async function first() {
-    const told = await ask({ limit: Math.min(MOST, Math.max(PAGE, before.loaded ?? 0)) });
-    next = told.next;
+    const data = await ask({ limit: Math.min(MOST, Math.max(PAGE, before.loaded ?? 0)) });
+    next = data.next;
     list.removeAttribute("aria-busy");
-    rows.put(told.sessions);
-    while (next && rows.told.length < (before.loaded ?? 0)) put(await ask({ before: next, limit: MOST }));
-    if (!rows.told.length) list.append(nothing(project));
+    rows.put(data.sessions);
+    while (next && rows.data.length < (before.loaded ?? 0)) put(await ask({ before: next, limit: MOST }));
+    if (!rows.data.length) list.append(nothing(project));
     older.hidden = !next;
-    keep({ loaded: rows.told.length });
-    page.say(many(rows.told.length, "session"));
+    keep({ loaded: rows.data.length });
+    page.say(many(rows.data.length, "session"));
   }
 
-  // What comes behind the last one; asked for once, however often the end of the list is seen.
+  // Load what comes behind the last one; once, however often the end of the list is seen.
   function more() {
     if (!next || loading) return;
     loading = true;
     older.nextElementSibling?.remove(); // what went wrong before
     inTurn(async () => {
       put(await ask({ before: next, limit: PAGE }).finally(() => (loading = false)));
-      page.say(`${many(rows.told.length, "session")}${next ? "" : ", all there are"}`);
-      end.unobserve(older); // what is still in sight is told anew
+      page.say(`${many(rows.data.length, "session")}${next ? "" : ", all there are"}`);
+      end.unobserve(older); // what is still in sight is reported again
       end.observe(older);
     }).catch((error) => error.name !== "AbortError" && older.after(trouble(error)));
   }
 
-  function put(told) {
-    next = told.next;
-    rows.put([...rows.told, ...told.sessions.filter((each) => !rows.has(each.id))]);
+  function put(data) {
+    next = data.next;
+    rows.put([...rows.data, ...data.sessions.filter((each) => !rows.has(each.id))]);
   }
 
   function later() {
@@ -109,13 +109,13 @@ export async function show(root, page) {
     waiting = 0;
     looked = performance.now();
     inTurn(async () => {
-      const told = await ask({ limit: Math.min(LATEST, Math.max(PAGE, rows.told.length)) });
-      const fresh = new Set(told.sessions.map((each) => each.id));
-      const last = told.sessions.at(-1)?.last ?? 0;
-      const behind = told.next ? rows.told.filter((each) => !fresh.has(each.id) && each.last <= last) : [];
-      if (!behind.length) next = told.next;
-      rows.put([...told.sessions, ...behind]);
-      if (!rows.told.length) fill(list, nothing(project));
+      const data = await ask({ limit: Math.min(LATEST, Math.max(PAGE, rows.data.length)) });
+      const fresh = new Set(data.sessions.map((each) => each.id));
+      const last = data.sessions.at(-1)?.last ?? 0;
+      const behind = data.next ? rows.data.filter((each) => !fresh.has(each.id) && each.last <= last) : [];
+      if (!behind.length) next = data.next;
+      rows.put([...data.sessions, ...behind]);
+      if (!rows.data.length) fill(list, nothing(project));
     }).catch(() => {}); // the frame tells when the viewer is closed; what is shown stays
   }
 
@@ -123,7 +123,7 @@ export async function show(root, page) {
   function inTurn(work) {
     const mine = turn.then(work).finally(() => {
       older.hidden = !next;
-      keep({ loaded: rows.told.length });
+      keep({ loaded: rows.data.length });
     });
     turn = mine.catch(() => {});
     return mine;
@@ -164,7 +164,7 @@ class Rows {
   constructor(list, { open }) {
     this.list = list;
     this.open = open;
-    this.told = [];
+    this.data = [];
     this.nodes = new Map(); // id -> its node and what it was made of
     this.days = new Map(); // name -> its section
   }
@@ -177,25 +177,25 @@ class Rows {
     const shown = new Set(sessions.map((each) => each.id));
     for (const each of sessions) this.made(each);
     for (const id of this.nodes.keys()) if (!shown.has(id)) this.nodes.delete(id);
-    this.told = sessions;
+    this.data = sessions;
     const held = document.activeElement;
     this.lay();
     if (held !== document.activeElement && held.isConnected) held.focus({ preventScroll: true }); // a row that moves loses it
     anchor();
   }
 
-  // A row, told anew where what it tells has changed; it stays the same node, and what has the focus in it keeps that.
+  // Draw a row again where its session changed; it stays the same node, and what has the focus in it keeps that.
   made(session) {
-    const told = JSON.stringify(session);
+    const data = JSON.stringify(session);
     const known = this.nodes.get(session.id) ?? { node: rowOf(session) };
     const draw = () => fill(known.node, content(session, this.open));
-    if (known.told !== told && !anew(known.node, draw)) known.node.focus({ preventScroll: true });
-    this.nodes.set(session.id, { node: known.node, told });
+    if (known.data !== data && !redraw(known.node, draw)) known.node.focus({ preventScroll: true });
+    this.nodes.set(session.id, { node: known.node, data });
   }
 
   // Days and rows in their order, each moved only where it must.
   lay() {
-    const days = Map.groupBy(this.told, (session) => day(session.last));
+    const days = Map.groupBy(this.data, (session) => day(session.last));
     const before = this.days;
     this.days = new Map();
     for (const [name, some] of days) {
@@ -229,7 +229,7 @@ function content(session, open) {
   const link = make(
     "a",
     { href: `/timeline/${encodeURIComponent(session.id)}`, on: { click: followed } },
-    session.title || unsaid(session),
+    session.title || untitled(session),
   );
   function followed(event) {
     if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
@@ -239,7 +239,7 @@ function content(session, open) {
   const figures = [span(session), session.project_name, session.host].map((each) => make("span", {}, each));
   return [
     make("h3", {}, link),
-    make("p", { class: "figures" }, standing(session.running, session.ended), figures, injected(session)),
+    make("p", { class: "figures" }, sessionState(session.running, session.ended), figures, injected(session)),
     session.summary ? make("p", {}, session.summary) : null,
     session.work ? make("p", { class: "dim" }, session.work) : null,
     lines(session),
@@ -269,12 +269,12 @@ function lines(session) {
     ["Learned", "learned", (some) => some.map(link)],
     ["Still open", "next", (some) => some.map((each) => make("li", {}, each))],
   ];
-  const told = sorts.filter(([, name]) => session[name].length);
-  return told.length
+  const data = sorts.filter(([, name]) => session[name].length);
+  return data.length
     ? make(
         "dl",
         { class: "lines" },
-        told.map(([label, name, list]) => [
+        data.map(([label, name, list]) => [
           make("dt", {}, label),
           make("dd", {}, make("ul", {}, list(session[name]), rest(session.more[name]))),
         ]),

@@ -1,15 +1,15 @@
-// A prompt, a project and a budget -> what an agent would be given, and what was left out just below the line, and why.
+// Show the page "Try it": what an agent would be given for a prompt, and what was left out just below the line, and why.
 
-import { get, latest, post } from "./ask.js";
+import { get, latest, post } from "./api.js";
 import { fill, make } from "./dom.js";
-import { anew, coded, empty, known, projects, trouble, walkable } from "./parts.js";
-import { controls, summary } from "./try/asking.js";
+import { redraw, coded, empty, known, projects, trouble, walkable } from "./parts.js";
+import { controls, summary } from "./try/form.js";
 import { Rows } from "./try/rows.js";
 
 export const title = "Try it";
 
 const PAUSE = 220; // milliseconds without a key before a prompt is asked
-const QUIET = 500; // ... without a new answer before one is said aloud
+const QUIET = 500; // ... without a new answer before a screen reader reads one
 const LEAP = 50; // tokens that [ and ] move the budget by
 const NOTHING = "Nothing is remembered yet: no project has been seen. Work with an agent, or run `foreword init`.";
 let draft = ""; // the prompt stays out of the address and off the disk; here it lasts while the viewer is open
@@ -20,7 +20,7 @@ export function bring(prompt) {
 }
 
 export async function show(root, page) {
-  const asked = { ...Object.fromEntries(page.query), prompt: draft };
+  const initial = { ...Object.fromEntries(page.query), prompt: draft };
   const other = () => {
     form.otherProject();
     choose();
@@ -34,7 +34,7 @@ export async function show(root, page) {
       if (some.length) page.go(location.pathname + location.search);
     });
   }
-  const form = controls(asked, choice);
+  const form = controls(initial, choice);
   const result = make("section", { class: "try-result", "aria-label": "What would be injected" });
   const text = make("section", { class: "try-text", "aria-label": "As the agent would see it" });
   const rows = new Rows(result);
@@ -51,14 +51,14 @@ export async function show(root, page) {
   let pause = 0;
   let quiet = 0;
   const offering = latest();
-  const [choosing, asking] = [page.patient(), page.patient()];
+  const [choosing, requests] = [page.patient(), page.patient()];
 
   // One question at a time, then the latest: what is drawn follows the slider, and never an older place of it.
   async function ask() {
     clearTimeout(pause);
     draft = form.prompt.value;
     if (!form.isOffered()) return; // it is asked when there is something to choose from
-    wanted = { ...form.said(), prompt: draft, project: chosen.value };
+    wanted = { ...form.values(), prompt: draft, project: chosen.value };
     address();
     if (busy) return;
     busy = true;
@@ -68,11 +68,11 @@ export async function show(root, page) {
       try {
         if (!now.prompt.trim() && now.trigger === "prompt") draw(null);
         else draw(await post("/api/preview", now, { signal: page.signal, changes: false }));
-        asking.answered();
+        requests.answered();
       } catch (error) {
         if (error.name === "AbortError") break;
         fail(error);
-        asking.failed(error, ask);
+        requests.failed(error, ask);
       }
     }
     busy = false;
@@ -84,23 +84,23 @@ export async function show(root, page) {
     fill(text);
   }
 
-  function draw(told) {
-    form.meter(told);
-    form.note(told);
-    if (!told) {
+  function draw(data) {
+    form.meter(data);
+    form.note(data);
+    if (!data) {
       rows.clear(begin());
       return void fill(text);
     }
-    rows.draw(told);
+    rows.draw(data);
     const block = () => [
       make("h2", {}, "As the agent would see it"),
-      make("pre", { class: "block", tabindex: "0" }, spoken(told)),
+      make("pre", { class: "block", tabindex: "0" }, spoken(data)),
     ];
-    anew(text, () => fill(text, told.text ? block() : null));
+    redraw(text, () => fill(text, data.text ? block() : null));
     point(null); // where the item stands that was chosen
     clearTimeout(quiet);
-    const said = told.text ? summary(told) : `Nothing would be said: ${told.why}`;
-    quiet = setTimeout(() => !page.signal.aborted && page.say(said), QUIET);
+    const words = data.text ? summary(data) : `Nothing would be said: ${data.why}`;
+    quiet = setTimeout(() => !page.signal.aborted && page.say(words), QUIET);
   }
 
   function begin() {
@@ -128,9 +128,9 @@ export async function show(root, page) {
 
   // Everything but the prompt is in the address.
   function address() {
-    const { trigger, budget, session } = form.said();
+    const { trigger, budget, session } = form.values();
     const usual = form.range().usual;
-    const said = {
+    const values = {
       project: chosen.value,
       trigger: trigger === "prompt" ? "" : trigger,
       budget: budget === usual ? "" : budget,
@@ -138,9 +138,9 @@ export async function show(root, page) {
     };
     page.replace(
       `/try?${new URLSearchParams(
-        Object.entries(said)
-          .filter(([, given]) => given !== "")
-          .map(([name, given]) => [name, String(given)]),
+        Object.entries(values)
+          .filter(([, value]) => value !== "")
+          .map(([name, value]) => [name, String(value)]),
       )}`,
     );
   }
@@ -148,10 +148,10 @@ export async function show(root, page) {
   // What can be chosen in the project; of two that were chosen in a row the latter counts.
   async function choose() {
     try {
-      const told = await offering((signal) => get("/api/preview", { project: chosen.value }, { signal }));
-      if (!told || page.signal.aborted) return;
+      const data = await offering((signal) => get("/api/preview", { project: chosen.value }, { signal }));
+      if (!data || page.signal.aborted) return;
       choosing.answered();
-      form.offer(told);
+      form.offer(data);
       ask();
     } catch (error) {
       if (page.signal.aborted) return;
@@ -197,19 +197,19 @@ export async function show(root, page) {
   await choose();
   page.live(() => {
     if (!form.isOffered()) choose();
-    else if (form.prompt.value.trim() || form.said().trigger !== "prompt") ask();
+    else if (form.prompt.value.trim() || form.values().trigger !== "prompt") ask();
   });
 }
 
 // The text, each item's line in a span of its own: who looks at an item sees where it stands.
-function spoken(told) {
+function spoken(data) {
   const parts = [];
   let from = 0;
-  for (const { memory, line } of told.items) {
-    const at = told.text.indexOf(line, from);
+  for (const { memory, line } of data.items) {
+    const at = data.text.indexOf(line, from);
     if (at < 0) continue; // changed code stands under its file, in another order
-    parts.push(told.text.slice(from, at), make("span", { "data-memory": memory }, line));
+    parts.push(data.text.slice(from, at), make("span", { "data-memory": memory }, line));
     from = at + line.length;
   }
-  return [...parts, told.text.slice(from)];
+  return [...parts, data.text.slice(from)];
 }

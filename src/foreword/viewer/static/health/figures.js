@@ -1,8 +1,8 @@
-// What was given, what became of it and why nothing was: totals and tables, over a span of days that is chosen.
+// Draw totals and tables over a span of days that is chosen: what was given, whether it was used, why nothing was given.
 
 import { fill, make } from "../dom.js";
 import { triggerIn, number, projects, renew, stale, totals, trouble } from "../parts.js";
-import { formats } from "../plots.js";
+import { milliseconds } from "../format.js";
 
 export const DAYS = [7, 30, 90];
 
@@ -35,10 +35,10 @@ export function figuresIn(root, { node: choice, choose }) {
   const rates = make("div", { class: "rates" });
   fill(root, choice, sums, rates);
 
-  function show(told) {
+  function show(data) {
     rates.hidden = false;
-    renew(sums, [told.tokens, told.items, told.injections], () => summed(told));
-    renew(rates, [told.items, told.no_context, told.build_ms, told.memories], () => tables(told));
+    renew(sums, [data.tokens, data.items, data.injections], () => summed(data));
+    renew(rates, [data.items, data.no_context, data.build_ms, data.memories], () => tables(data));
   }
   function fail(error) {
     rates.hidden = true;
@@ -51,15 +51,15 @@ export function figuresIn(root, { node: choice, choose }) {
   return { show, fail, choose };
 }
 
-function summed(told) {
-  const hit = told.items.hit_rate;
-  const cost = told.tokens.per_used_item;
-  const away = told.injections.away;
+function summed(data) {
+  const hit = data.items.hit_rate;
+  const cost = data.tokens.per_used_item;
+  const away = data.injections.away;
   return [
     totals({
-      "tokens given": number(told.tokens.given),
-      injections: number(told.injections.total),
-      "items shown": number(told.items.shown),
+      "tokens given": number(data.tokens.given),
+      injections: number(data.injections.total),
+      "items shown": number(data.items.shown),
       "used, of those judged": hit === null ? "–" : `${Math.round(hit * 100)} %`,
       "tokens for each used item": cost === null ? "–" : number(Math.round(cost)),
     }),
@@ -67,7 +67,7 @@ function summed(told) {
   ];
 }
 
-function tables(told) {
+function tables(data) {
   const share = (rate) => (rate === null ? "–" : [`${Math.round(rate * 100)} %`, barred(rate)]);
   const hits = (groups) =>
     Object.entries(groups).map(([name, each]) => [
@@ -79,22 +79,22 @@ function tables(told) {
     ]);
   const columns = ["shown", "used", "not used", "used of judged"];
   const trigger = (name) => triggerIn("at", name);
-  const reasons = Object.entries(told.no_context).flatMap(([name, each]) =>
+  const reasons = Object.entries(data.no_context).flatMap(([name, each]) =>
     Object.entries(each).map(([why, n]) => [trigger(name), why, number(n)]),
   );
-  const took = (each) => ["median", "p95", "max"].map((which) => formats.ms.told(each[which]));
+  const took = (each) => ["median", "p95", "max"].map((which) => milliseconds(each[which]));
   return [
-    grid("Items by kind", ["kind", ...columns], hits(told.items.by_kind)),
+    grid("Items by kind", ["kind", ...columns], hits(data.items.by_kind)),
     grid("When nothing was given", ["trigger", "reason", "times"], reasons),
     grid(
       "Time to build a context",
       ["trigger", "times", "median", "p95", "longest"],
-      Object.entries(told.build_ms).map(([name, each]) => [trigger(name), number(each.count), ...took(each)]),
+      Object.entries(data.build_ms).map(([name, each]) => [trigger(name), number(each.count), ...took(each)]),
     ),
     grid(
       "Memories by kind",
       ["kind", "active"],
-      Object.entries(told.memories.by_kind).map(([name, n]) => [name, number(n)]),
+      Object.entries(data.memories.by_kind).map(([name, n]) => [name, number(n)]),
     ),
   ];
 }

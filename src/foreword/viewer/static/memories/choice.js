@@ -1,4 +1,4 @@
-// An address of the page of memories <-> what is chosen there: words, filters, the view, and the memory that is open.
+// Convert between the address of the page and what is chosen there: words, filters, the view, the open memory.
 
 export const FACETS = {
   kind: "Kind",
@@ -21,9 +21,9 @@ export function read(page) {
 
 export function address(choice, other = {}) {
   const now = { ...choice, ...other };
-  const said = new URLSearchParams();
-  for (const name of ["q", ...NAMES, "view"]) if (now[name]) said.set(name, now[name]);
-  return `/memories${now.id ? `/${encodeURIComponent(now.id)}` : ""}${said.size ? `?${said}` : ""}`;
+  const params = new URLSearchParams();
+  for (const name of ["q", ...NAMES, "view"]) if (now[name]) params.set(name, now[name]);
+  return `/memories${now.id ? `/${encodeURIComponent(now.id)}` : ""}${params.size ? `?${params}` : ""}`;
 }
 
 // The words and filters alone, as a worker is asked for them.

@@ -1,7 +1,7 @@
-// What is chosen -> filters with how many there are of each, counted when everything else is painted; and those that are on.
+// Draw the filters with how many memories there are of each, counted when all else is painted; and those that are on.
 
-import { latest } from "../ask.js";
-import * as asking from "./asking.js";
+import { latest } from "../api.js";
+import * as requests from "./requests.js";
 import { FACETS, NAMES, chosenOf, clear, toggle } from "./choice.js";
 import { fill, make } from "../dom.js";
 import { number, reorder, trouble } from "../parts.js";
@@ -27,7 +27,7 @@ export function facets(here) {
       return fill(groups, choice.view ? make("p", { class: "dim" }, "Filters are for all memories.") : null);
     tallied = performance.now();
     try {
-      const got = await count((signal) => asking.counts(choice, { signal: AbortSignal.any([signal, page.signal]) }));
+      const got = await count((signal) => requests.counts(choice, { signal: AbortSignal.any([signal, page.signal]) }));
       if (!got || page.signal.aborted) return;
       again.answered();
       draw(got.facets);
@@ -124,7 +124,7 @@ export function facets(here) {
     );
   }
 
-  // A value as people call it, where a row told.
+  // A value as people call it, where a row has that name.
   function called(name, text) {
     if (name === "pinned") return text === "1" ? "yes" : "no";
     if (name === "scope" && text === "universal") return "everywhere";

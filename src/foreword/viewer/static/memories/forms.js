@@ -1,4 +1,4 @@
-// A memory -> the form that changes it, or that puts another one in its place; what is written there -> what is to be saved.
+// Draw the form that changes a memory, or that puts another one in its place, and read what is to be saved.
 
 import { fill, make } from "../dom.js";
 import { chip, since } from "../parts.js";
@@ -139,7 +139,7 @@ export function editor(one, { version, save, cancel }) {
     notice.hidden = false;
   }
 
-  // What was told and not decided yet comes first.
+  // What changed meanwhile and is not decided yet comes first.
   const go = () => {
     const decide = notice.hidden ? null : notice.querySelector("button");
     return decide ? decide.focus() : save({ ...different(), as_of: asOf });
@@ -166,7 +166,7 @@ export function editor(one, { version, save, cancel }) {
 // A memory's fields, each as one text that can be written in.
 function texts(one) {
   const scope = one.scope.startsWith("project:") ? "project" : one.scope;
-  const told = {
+  const data = {
     title: one.title,
     body: one.body,
     kind: one.kind,
@@ -175,8 +175,8 @@ function texts(one) {
     scope,
     confidence: one.confidence,
   };
-  for (const name of LISTS) told[name] = one[name].join(name === "tags" ? ", " : "\n");
-  return told;
+  for (const name of LISTS) data[name] = one[name].join(name === "tags" ? ", " : "\n");
+  return data;
 }
 
 function meant(name, text, tags) {
@@ -245,11 +245,11 @@ export function successor(one, { find, save, cancel }) {
   query.addEventListener("input", look);
   for (const each of [title, body, why]) each.addEventListener("input", () => choose(null)); // who writes means what is written
   const written = () => (title.value.trim() ? { title: title.value.trim(), body: body.value, why: why.value } : null);
-  const told = () => (chosen ? { new: chosen.id } : written());
+  const data = () => (chosen ? { new: chosen.id } : written());
   const lacks = make("p", { class: "bad", role: "alert", hidden: true }, "Say what is true now, or choose a memory.");
   const go = () => {
-    lacks.hidden = Boolean(told());
-    if (told()) save(told());
+    lacks.hidden = Boolean(data());
+    if (data()) save(data());
   };
   const made = form(
     "Supersede",

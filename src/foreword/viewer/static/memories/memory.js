@@ -1,4 +1,4 @@
-// One memory, as the worker tells all of it -> what a person reads.
+// Draw all of one memory, for a person to read.
 
 import { make } from "../dom.js";
 import { ago, chip, factors, many, memory, number, tokens, useOf, when } from "../parts.js";
@@ -18,49 +18,49 @@ const BACK = {
   "part-of": "has as a part",
 };
 const FORTH = { "caused-by": "caused by", "relates-to": "relates to", "part-of": "part of" };
-// Of a detail what is told elsewhere, or is a mark of our own.
+// Keys of a detail that are shown elsewhere, or are for us alone.
 const OURS = new Set(["revised", "seen_in", "against", "from"]);
 
 // All of it; `doing` has what its buttons do.
-export function detail(told, doing) {
-  const one = told.memory;
+export function detail(data, actions) {
+  const one = data.memory;
   return [
     make(
       "header",
       { class: "mem-head" },
       make("p", { class: "figures" }, chip(one.kind), ...marks(one), make("code", {}, one.id)),
       make("h2", { tabindex: "-1", id: "mem-title" }, one.title),
-      told.superseded_by
-        ? make("p", { class: "warn" }, "Superseded by ", memory(told.superseded_by.id, told.superseded_by.title))
+      data.superseded_by
+        ? make("p", { class: "warn" }, "Superseded by ", memory(data.superseded_by.id, data.superseded_by.title))
         : null,
-      toolbar(told, doing),
+      toolbar(data, actions),
     ),
-    told.waits ? waits(told, doing) : null,
+    data.waits ? waits(data, actions) : null,
     one.body ? make("pre", { class: "mem-body" }, one.body) : null,
     fields(one.detail),
-    named("Tags", one.tags, (each) => facet("tag", each, doing)),
-    named("Files", one.files, (each) => facet("file", each, doing)),
+    named("Tags", one.tags, (each) => facet("tag", each, actions)),
+    named("Files", one.files, (each) => facet("file", each, actions)),
     named("Functions", one.functions, (each) => make("code", {}, each)),
-    section("Where it is from", provenance(told, doing)),
-    told.links.length ? section("Links", make("ul", { class: "mem-rows" }, told.links.map(link))) : null,
+    section("Where it is from", provenance(data, actions)),
+    data.links.length ? section("Links", make("ul", { class: "mem-rows" }, data.links.map(link))) : null,
     section(
       "How it ranks now",
       make(
         "p",
         { class: "figures" },
-        make("span", {}, `score ${told.score.toFixed(3)}`),
+        make("span", {}, `score ${data.score.toFixed(3)}`),
         make("span", {}, "without words to match"),
       ),
-      factors(told.why),
+      factors(data.why),
     ),
-    section("Shown and used", shown(told)),
-    told.history.length
+    section("Shown and used", shown(data)),
+    data.history.length
       ? section(
           "History",
           make(
             "ol",
             { class: "mem-rows" },
-            told.history.map((each) => entry(each, doing)),
+            data.history.map((each) => entry(each, actions)),
           ),
         )
       : null,
@@ -75,17 +75,17 @@ export function marks(one) {
   ];
 }
 
-function toolbar(told, doing) {
-  const one = told.memory;
-  const last = told.history.find(stands);
+function toolbar(data, actions) {
+  const one = data.memory;
+  const last = data.history.find(canUndo);
   const does = [
-    ["Edit", "e", doing.edit],
-    [one.pinned ? "Unpin" : "Pin", "p", doing.pin],
-    one.status === "superseded" ? null : ["Supersede", "s", doing.supersede],
-    ["active", "stale"].includes(one.status) ? ["Set aside", "a", doing.aside] : null,
-    one.status === "discarded" ? ["Bring back", "a", doing.aside] : null,
-    ["Forget", "f", doing.forget, "danger"],
-    last ? ["Undo", null, () => doing.undo(last)] : null, // of this one: `u` has what was done last, wherever
+    ["Edit", "e", actions.edit],
+    [one.pinned ? "Unpin" : "Pin", "p", actions.pin],
+    one.status === "superseded" ? null : ["Supersede", "s", actions.supersede],
+    ["active", "stale"].includes(one.status) ? ["Set aside", "a", actions.discard] : null,
+    one.status === "discarded" ? ["Bring back", "a", actions.discard] : null,
+    ["Forget", "f", actions.forget, "danger"],
+    last ? ["Undo", null, () => actions.undo(last)] : null, // of this one: `u` has what was done last, wherever
   ].filter(Boolean);
   return make(
     "div",
@@ -104,13 +104,13 @@ function toolbar(told, doing) {
 }
 
 // What can be taken back and is no taking back itself.
-export const stands = (each) => each.undo && each.what !== "undo";
+export const canUndo = (each) => each.undo && each.what !== "undo";
 
-export function waits(told, doing, { becomes = doing.becomes() } = {}) {
-  const one = told.memory ?? told;
+export function waits(data, actions, { becomes = actions.becomes() } = {}) {
+  const one = data.memory ?? data;
   const button = (name, fn, more) =>
     make("button", { type: "button", class: more, "data-do": name.toLowerCase(), on: { click: fn } }, name);
-  if (told.waits === "proposal") {
+  if (data.waits === "proposal") {
     return make(
       "div",
       { class: "mem-waits", role: "group", "aria-label": "It waits for your word" },
@@ -118,9 +118,9 @@ export function waits(told, doing, { becomes = doing.becomes() } = {}) {
       make(
         "p",
         { class: "mem-tools" },
-        button("Accept", () => doing.decide(one, "accept"), "main"),
-        button("Accept everywhere", () => doing.decide(one, "accept", { scope: "universal" })),
-        button("Refuse", () => doing.decide(one, "refuse")),
+        button("Accept", () => actions.decide(one, "accept"), "main"),
+        button("Accept everywhere", () => actions.decide(one, "accept", { scope: "universal" })),
+        button("Refuse", () => actions.decide(one, "refuse")),
       ),
     );
   }
@@ -137,8 +137,8 @@ export function waits(told, doing, { becomes = doing.becomes() } = {}) {
       "p",
       { class: "mem-tools" },
       select,
-      button("Promote", () => doing.decide(one, "promote", { as: select.value }), "main"),
-      button("Discard", () => doing.decide(one, "discard")),
+      button("Promote", () => actions.decide(one, "promote", { as: select.value }), "main"),
+      button("Discard", () => actions.decide(one, "discard")),
     ),
   );
 }
@@ -156,7 +156,7 @@ function named(name, list, each) {
     : null;
 }
 
-const facet = (name, text, doing) =>
+const facet = (name, text, actions) =>
   make(
     "button",
     {
@@ -164,7 +164,7 @@ const facet = (name, text, doing) =>
       class: "chip mem-chip",
       dir: "auto",
       title: `All with this ${name}`,
-      on: { click: () => doing.facet(name, text) },
+      on: { click: () => actions.facet(name, text) },
     },
     text,
   );
@@ -174,41 +174,41 @@ function rows(pairs) {
     "dl",
     { class: "mem-dl" },
     pairs
-      .filter(([, told]) => told !== "" && told !== null && told !== undefined)
-      .map(([name, told]) => make("div", {}, make("dt", {}, name), make("dd", {}, told))),
+      .filter(([, data]) => data !== "" && data !== null && data !== undefined)
+      .map(([name, data]) => make("div", {}, make("dt", {}, name), make("dd", {}, data))),
   );
 }
 
 // What only this kind has: whatever its detail holds, by name.
-function fields(given) {
-  const told = Object.entries(given).filter(([name, each]) => !OURS.has(name) && !bare(each));
-  return told.length ? rows(told.map(([name, each]) => [name.replaceAll("_", " "), plain(each)])) : null;
+function fields(values) {
+  const data = Object.entries(values).filter(([name, each]) => !OURS.has(name) && !bare(each));
+  return data.length ? rows(data.map(([name, each]) => [name.replaceAll("_", " "), plain(each)])) : null;
 }
 
 const bare = (each) => each === null || each === "" || (typeof each === "object" && !Object.keys(each).length);
 
-function plain(told) {
-  if (Array.isArray(told))
+function plain(data) {
+  if (Array.isArray(data))
     return make(
       "ul",
       { class: "mem-ul" },
-      told.map((each) => make("li", {}, plain(each))),
+      data.map((each) => make("li", {}, plain(each))),
     );
-  if (told && typeof told === "object")
+  if (data && typeof data === "object")
     return make(
       "ul",
       { class: "mem-ul" },
-      Object.entries(told).map(([name, each]) => make("li", {}, `${name.replaceAll("_", " ")}: `, plain(each))),
+      Object.entries(data).map(([name, each]) => make("li", {}, `${name.replaceAll("_", " ")}: `, plain(each))),
     );
-  return typeof told === "string" ? make("span", { class: "mem-text" }, told) : String(told ?? "");
+  return typeof data === "string" ? make("span", { class: "mem-text" }, data) : String(data ?? "");
 }
 
-function provenance(told, doing) {
-  const one = told.memory;
-  const session = told.session;
+function provenance(data, actions) {
+  const one = data.memory;
+  const session = data.session;
   return rows([
     ["source", one.source],
-    ["trust", [facet("trust", one.trust, doing), ` ${TRUST[one.trust] ?? ""}`]],
+    ["trust", [facet("trust", one.trust, actions), ` ${TRUST[one.trust] ?? ""}`]],
     [
       "session",
       session
@@ -225,7 +225,7 @@ function provenance(told, doing) {
               class: "chip mem-chip",
               dir: "auto",
               title: one.project,
-              on: { click: () => doing.facet("project", one.project) },
+              on: { click: () => actions.facet("project", one.project) },
             },
             one.project_name,
           )
@@ -254,10 +254,10 @@ function link(each) {
   );
 }
 
-function shown(told) {
-  const use = told.use;
-  if (!told.shown.length) return make("p", { class: "dim" }, "It was never shown to an agent.");
-  const untold = use.shown - use.used - use.ignored;
+function shown(data) {
+  const use = data.use;
+  if (!data.shown.length) return make("p", { class: "dim" }, "It was never shown to an agent.");
+  const unjudged = use.shown - use.used - use.ignored;
   return [
     make(
       "p",
@@ -265,9 +265,9 @@ function shown(told) {
       make("span", {}, `shown ${many(use.shown, "time")}`),
       make("span", { class: use.used ? "used" : "" }, `${use.used ? "✓ " : ""}used ${number(use.used)}`),
       make("span", {}, `– not used ${number(use.ignored)}`),
-      untold ? make("span", {}, `· not judged ${number(untold)}`) : null,
+      unjudged ? make("span", {}, `· not judged ${number(unjudged)}`) : null,
     ),
-    make("ol", { class: "mem-rows" }, told.shown.map(once)),
+    make("ol", { class: "mem-rows" }, data.shown.map(once)),
   ];
 }
 
@@ -298,11 +298,11 @@ function once(each) {
   );
 }
 
-function entry(each, doing) {
+function entry(each, actions) {
   const undo = each.undo
     ? make(
         "button",
-        { type: "button", class: "quiet", "data-do": `undo-${each.number}`, on: { click: () => doing.undo(each) } },
+        { type: "button", class: "quiet", "data-do": `undo-${each.number}`, on: { click: () => actions.undo(each) } },
         each.what === "undo" ? "Do it again" : "Undo",
       )
     : null;
@@ -325,14 +325,14 @@ function entry(each, doing) {
 
 // What something was, and what it became.
 function change({ field, before, after }) {
-  const said = (told) => (bare(told) || told === undefined ? make("em", { class: "dim" }, "nothing") : plain(told));
+  const text = (data) => (bare(data) || data === undefined ? make("em", { class: "dim" }, "nothing") : plain(data));
   return make(
     "li",
     { class: "mem-change" },
     make("span", { class: "dim" }, `${field.replaceAll("_", " ")} `),
-    make("del", {}, said(before)),
+    make("del", {}, text(before)),
     make("span", { "aria-hidden": "true" }, " → "),
     make("span", { class: "unseen" }, " became "),
-    make("ins", {}, said(after)),
+    make("ins", {}, text(after)),
   );
 }

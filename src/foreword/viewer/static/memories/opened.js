@@ -1,12 +1,12 @@
-// An id -> all of that memory beside the list, or the form that changes it; where nothing is open, what can be done.
+// Show one memory beside the list, or the form that changes it; where nothing is open, what can be done.
 
-import { latest } from "../ask.js";
-import * as asking from "./asking.js";
+import { latest } from "../api.js";
+import * as requests from "./requests.js";
 import { address, named } from "./choice.js";
 import { fill, make } from "../dom.js";
-import { receipt } from "./going.js";
+import { receipt } from "./forget.js";
 import { detail } from "./memory.js";
-import { anew, ask, trouble } from "../parts.js";
+import { redraw, ask, trouble } from "../parts.js";
 
 const PREVIEW = 120; // milliseconds that a row must stay chosen before all of it is read
 
@@ -19,7 +19,7 @@ export const lastOpened = () => last;
 export function opened(here) {
   const { page, choice } = here;
   const open = latest();
-  let told = null; // all of the memory that is open
+  let data = null; // all of the memory that is open
   let form = null; // what is being written
   let lost = null; // why there is no such memory any more, while somebody writes
   let preview = 0;
@@ -40,17 +40,17 @@ export function opened(here) {
     if (push) page.push(address(choice));
     marked();
     if (!id) {
-      told = null;
+      data = null;
       page.name("");
       return hint();
     }
     try {
-      const got = await open((signal) => asking.one(id, { signal: AbortSignal.any([signal, page.signal]) }));
+      const got = await open((signal) => requests.one(id, { signal: AbortSignal.any([signal, page.signal]) }));
       if (!got || page.signal.aborted || choice.id !== id) return; // it was shut before it came
-      if (quiet && told && same(told, got)) return;
-      told = got;
+      if (quiet && data && same(data, got)) return;
+      data = got;
       patient.answered();
-      page.name(told.memory.title);
+      page.name(data.memory.title);
       draw({ quiet });
       if (focus) {
         node.querySelector("#mem-title").focus({ preventScroll: true });
@@ -58,14 +58,14 @@ export function opened(here) {
       }
     } catch (error) {
       if (page.signal.aborted || choice.id !== id) return;
-      if (quiet && told && error.status !== 404) return; // nobody asked for this look: what was told stays
-      untold(error);
-      patient.failed(error, () => choice.id === id && !told && !form && reveal(id, { push: false }));
+      if (quiet && data && error.status !== 404) return; // a look of our own: what is shown stays
+      showError(error);
+      patient.failed(error, () => choice.id === id && !data && !form && reveal(id, { push: false }));
     }
   }
 
-  function untold(error) {
-    told = null;
+  function showError(error) {
+    data = null;
     page.name("");
     fill(node, back(), trouble(error));
   }
@@ -81,11 +81,11 @@ export function opened(here) {
       fill(
         node,
         back(),
-        make("article", { class: "mem-one", "aria-labelledby": "mem-title" }, detail(told, here.doing)),
+        make("article", { class: "mem-one", "aria-labelledby": "mem-title" }, detail(data, here.actions)),
       );
     const held = node.contains(document.activeElement);
     let stays = !held;
-    if (quiet) stays = anew(node, drawn);
+    if (quiet) stays = redraw(node, drawn);
     else drawn();
     node.scrollTop = quiet ? top : 0;
     if (!stays) node.querySelector("#mem-title").focus({ preventScroll: true });
@@ -114,8 +114,6 @@ export function opened(here) {
           " move, ",
           make("kbd", {}, "Enter"),
           " opens, ",
-          make("kbd", {}, "x"),
-          " selects, ",
           make("kbd", {}, "?"),
           " lists all keys",
         ),
@@ -153,34 +151,34 @@ export function opened(here) {
   }
 
   // Whether nothing would be lost, or may be; asked once, however often one tries.
-  let asked = null;
+  let question = null;
   function mayLeave() {
     if (!form?.dirty()) return true;
-    asked ??= ask({
+    question ??= ask({
       title: "Discard your changes?",
       body: make("p", {}, "What you wrote here is not saved yet, and would not be kept."),
       yes: "Discard",
       danger: true,
-    }).finally(() => (asked = null));
-    return asked;
+    }).finally(() => (question = null));
+    return question;
   }
   page.guard(() => form?.dirty(), mayLeave);
 
-  // What somebody else made of it meanwhile: shown, or told to who is writing.
+  // Show what somebody else changed meanwhile; while the user is writing, only say that it changed.
   async function again() {
     if (!form) return reveal(choice.id, { push: false, quiet: true });
     const mine = form;
-    const got = await open((signal) => asking.one(mine.id, { signal: AbortSignal.any([signal, page.signal]) })).catch(
+    const got = await open((signal) => requests.one(mine.id, { signal: AbortSignal.any([signal, page.signal]) })).catch(
       (error) => (error.status === 404 ? { gone: error } : null),
     );
     if (!got || page.signal.aborted) return;
     if (form !== mine) return !form && choice.id === mine.id ? again() : null; // it was left before the answer came
     if (got.gone) {
-      [told, lost] = [null, got.gone]; // what is forgotten is not drawn again
+      [data, lost] = [null, got.gone]; // what is forgotten is not drawn again
       page.name("");
       return mine.gone();
     }
-    told = got;
+    data = got;
     mine.changed(got.memory, got.version);
   }
 
@@ -188,11 +186,11 @@ export function opened(here) {
   async function leave() {
     if (!(await mayLeave())) return false;
     form = null;
-    if (told) {
+    if (data) {
       draw();
       node.querySelector("#mem-title").focus({ preventScroll: true });
     } else if (lost) {
-      untold(lost);
+      showError(lost);
       if (here.narrow()) node.querySelector("button").focus({ preventScroll: true });
       else here.back();
       here.results.refresh({ quiet: true }); // nobody looked at the list while the form was there
@@ -201,8 +199,8 @@ export function opened(here) {
   }
 
   // In its place while it is being forgotten, and what was found when it is.
-  function going() {
-    told = null;
+  function showForgetting() {
+    data = null;
     choice.id = ""; // nobody looks at it again meanwhile
     fill(node, make("p", { class: "empty", role: "status" }, "Forgetting, and looking through every file …"));
   }
@@ -225,11 +223,11 @@ export function opened(here) {
     write,
     leave,
     again,
-    going,
+    showForgetting,
     gone,
     isOpen: () => Boolean(choice.id) || node.classList.contains("has-receipt"),
-    told: () => told,
-    tell: (other) => (told = other),
+    data: () => data,
+    setData: (other) => (data = other),
     form: () => form,
     written: () => (form = null),
     stay: () => clearTimeout(preview), // a row that was just moved to would be read a second time, and the first answer given up

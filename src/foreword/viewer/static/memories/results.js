@@ -1,11 +1,11 @@
-// What is chosen -> the list of memories that fit, row by row as the worker answers; more of them when its end is near.
+// Show the list of memories that fit what is chosen, row by row; more of them when its end is near.
 
-import { latest } from "../ask.js";
-import * as asking from "./asking.js";
+import { latest } from "../api.js";
+import * as requests from "./requests.js";
 import { address, filtered, named } from "./choice.js";
 import { fill, make } from "../dom.js";
 import { marks, waits } from "./memory.js";
-import { age, anew, chip, empty, many, number, reorder, trouble } from "../parts.js";
+import { age, redraw, chip, empty, many, number, reorder, trouble } from "../parts.js";
 
 const ROWS = 50; // that are asked for at once
 const ASKED = 200; // at most at once, when all that are shown are asked for again; a longer list is, for what one did oneself
@@ -23,7 +23,7 @@ export function results(here) {
   const again = page.patient();
   let list = { memories: [], next: null, total: null };
   let looking = null; // the question that is out
-  let wanted = null; // how to look again, for what was typed or told meanwhile
+  let wanted = null; // how to look again, for what was typed or changed meanwhile
   let recounted = false; // whether facets are counted behind it
   let looked = 0;
   let settled = 0;
@@ -71,7 +71,7 @@ export function results(here) {
     undrawn = null;
     const drawn = list.memories.slice(0, first).map((each) => row(each, words));
     // A row that stays is not taken out and put back: between the press and the release of a button that loses the click.
-    const stays = anew(rows, () => reorder(rows, drawn));
+    const stays = redraw(rows, () => reorder(rows, drawn));
     const instead = () => all()[Math.min(place, list.memories.length - 1)] ?? document.getElementById("main"); // what came in its place
     if (!stays) instead().focus({ preventScroll: true });
     rest();
@@ -122,7 +122,7 @@ export function results(here) {
     // The end of what was looked at may be none.
     const some = many(total ?? 0, "memory", "memories");
     const says = choice.view ? `${many(total, "thing waits", "things wait")} for you` : some;
-    if (counted.textContent !== says) counted.textContent = says; // who hears it is told of none too, and of nothing twice
+    if (counted.textContent !== says) counted.textContent = says; // a screen reader hears of none too, and of nothing twice
     if (!shown) fill(rows, make("li", {}, empty(nothing())));
     more.hidden = !list.next || shown >= MOST;
     ends.textContent = ending(shown, total);
@@ -183,7 +183,7 @@ export function results(here) {
           used ? make("span", {}, used) : null,
         ),
       ),
-      choice.view ? waits(each, here.doing, { becomes: here.becomes }) : null,
+      choice.view ? waits(each, here.actions, { becomes: here.becomes }) : null,
     );
   }
 
@@ -252,8 +252,8 @@ export function results(here) {
 
   // So many from the beginning, in as few questions as there may be, all of them of one choice.
   async function fromTop(count, within) {
-    const asked = { ...choice };
-    const ask = (had, after) => asking.memories(asked, { limit: Math.min(ASKED, count - had), after, ...within });
+    const request = { ...choice };
+    const ask = (had, after) => requests.memories(request, { limit: Math.min(ASKED, count - had), after, ...within });
     let got = await ask(0, "");
     while (got.next && got.memories.length < count) {
       const some = await ask(got.memories.length, got.next);
@@ -268,8 +268,8 @@ export function results(here) {
   }
 
   async function queue(signal) {
-    const got = await asking.waiting(choice, within(signal));
-    here.tellWaiting(got);
+    const got = await requests.waiting(choice, within(signal));
+    here.showWaiting(got);
     return { memories: [...got.proposals, ...got.notes], next: null, total: got.waiting };
   }
 
@@ -277,8 +277,8 @@ export function results(here) {
     if (looking || more.hidden) return;
     more.disabled = true;
     const got = await look((signal) =>
-      asking.memories(choice, { limit: ROWS, after: list.next, ...within(signal) }),
-    ).catch(here.tellTrouble);
+      requests.memories(choice, { limit: ROWS, after: list.next, ...within(signal) }),
+    ).catch(here.reportError);
     more.disabled = false;
     if (!got || page.signal.aborted) return;
     undrawn?.(); // those come first

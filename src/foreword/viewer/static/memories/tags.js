@@ -1,4 +1,4 @@
-// Words with commas between -> tags; one that is known and has a comma of its own stays whole.
+// Split words with commas between into tags; one that is known and has a comma of its own stays whole.
 
 export function tagsIn(text, known) {
   const parts = partsOf(text);

@@ -1,4 +1,4 @@
-// One trigger of a session -> its card: when and for what, the text as the agent saw it, item by item, or why nothing was said.
+// Draw the card of one trigger: when and for what, the text as the agent saw it, item by item, or why nothing was given.
 
 import { make } from "../dom.js";
 import {
@@ -32,7 +32,7 @@ const SOURCES = {
 };
 const AROUND = { before: "before a tool use", after: "after a failure" };
 
-export function drawCard(told, { isNew, folds, page, first, last, session }) {
+export function drawCard(data, { isNew, folds, page, first, last, session }) {
   const about = make(
     "header",
     {},
@@ -41,86 +41,86 @@ export function drawCard(told, { isNew, folds, page, first, last, session }) {
       { class: "figures" },
       make(
         "time",
-        { datetime: new Date(told.at * 1000).toISOString(), title: when(told.at), "data-clock": true },
-        clock(told.at),
+        { datetime: new Date(data.at * 1000).toISOString(), title: when(data.at), "data-clock": true },
+        clock(data.at),
       ),
-      ago(told.at),
+      ago(data.at),
       isNew ? chip("new", "good") : null,
-      told.away ? chip("by the hook alone, the worker was away") : null,
+      data.away ? chip("by the hook alone, the worker was away") : null,
     ),
-    make("h2", {}, sentence(nameOf(told)), told.prompt ? [": ", make("q", {}, shorten(told.prompt, PROMPT))] : null),
+    make("h2", {}, sentence(nameOf(data)), data.prompt ? [": ", make("q", {}, shorten(data.prompt, PROMPT))] : null),
   );
-  if (told.silent) return [about, silence(told, session, page)];
+  if (data.silent) return [about, silence(data, session, page)];
   return [
     about,
     make(
       "div",
       { class: "trigger-cost" },
-      meter(told.tokens, told.budget, `${number(told.tokens)} of ${tokens(told.budget)}`),
+      meter(data.tokens, data.budget, `${number(data.tokens)} of ${tokens(data.budget)}`),
       make(
         "p",
         { class: "figures" },
-        make("span", {}, many(new Set(told.items.map((each) => each.memory)).size, "memory", "memories")),
-        make("span", {}, `built in ${told.build_ms < 10 ? told.build_ms.toFixed(1) : Math.round(told.build_ms)} ms`),
-        told.layers.length > 1
-          ? told.layers.map((each) => make("span", {}, `${each.name} ${number(each.tokens)}`))
+        make("span", {}, many(new Set(data.items.map((each) => each.memory)).size, "memory", "memories")),
+        make("span", {}, `built in ${data.build_ms < 10 ? data.build_ms.toFixed(1) : Math.round(data.build_ms)} ms`),
+        data.layers.length > 1
+          ? data.layers.map((each) => make("span", {}, `${each.name} ${number(each.tokens)}`))
           : null,
       ),
     ),
-    text(told, { folds, page, first }),
+    text(data, { folds, page, first }),
     fold(
-      told,
+      data,
       "of-items",
-      many(told.items.length, "item"),
+      many(data.items.length, "item"),
       folds,
-      told.items.length <= (first || isNew ? SOME : FEW),
+      data.items.length <= (first || isNew ? SOME : FEW),
       make(
         "div",
         { class: "items" },
         last ? make("p", { class: "dim how" }, SCORED) : null,
-        told.items.map((each) => one(each, { layer: told.layers.length > 1 })),
+        data.items.map((each) => one(each, { layer: data.layers.length > 1 })),
       ),
     ),
-    asked(told),
+    searchedFor(data),
   ];
 }
 
-// Why nothing was said, what came nearest, and a way to see what would be said now.
-function silence(told, session, page) {
-  const { nearest } = told;
+// Draw why nothing was given, what came nearest, and a way to see what would be given now.
+function silence(data, session, page) {
+  const { nearest } = data;
   const scores =
-    nearest && told.why === "below" && nearest.score < nearest.needed
+    nearest && data.why === "below" && nearest.score < nearest.needed
       ? ` ${nearest.score.toFixed(3)}, needed ${nearest.needed.toFixed(3)}`
       : "";
   return make(
     "div",
     { class: "silence" },
-    make("p", {}, told.says ? `Nothing was injected: ${told.says}.` : UNKNOWN),
-    told.rejected?.length
+    make("p", {}, data.says ? `Nothing was injected: ${data.says}.` : UNKNOWN),
+    data.rejected?.length
       ? make(
           "ul",
           { class: "dim rejected" },
-          told.rejected.map((each) =>
+          data.rejected.map((each) =>
             make("li", {}, chip(each.kind), " ", memory(each.memory, each.title), `: ${each.why}`),
           ),
         )
       : null,
-    nearest && !told.rejected?.length
+    nearest && !data.rejected?.length
       ? make(
           "p",
           { class: "dim" },
-          told.why === "repeated" ? "Among it: " : "Nearest: ",
+          data.why === "repeated" ? "Among it: " : "Nearest: ",
           nearest.title ? memory(nearest.memory, nearest.title) : "a memory that is no longer there",
           scores,
         )
       : null,
-    told.prompt && told.why !== "off"
+    data.prompt && data.why !== "off"
       ? make(
           "p",
           {},
           make(
             "button",
-            { type: "button", class: "again", on: { click: () => tried(told, session, page) } },
+            { type: "button", class: "again", on: { click: () => tried(data, session, page) } },
             "Try this prompt",
           ),
         )
@@ -129,38 +129,38 @@ function silence(told, session, page) {
 }
 
 // Try the same prompt, or the same trigger of the session, as it would be answered now.
-export async function tried(told, session, page) {
-  if (told?.prompt) (await import("../try.js")).bring(told.prompt); // beside the address, which has no prompts
-  const which = !told || told.trigger === "prompt" ? {} : { trigger: told.trigger };
+export async function tried(data, session, page) {
+  if (data?.prompt) (await import("../try.js")).bring(data.prompt); // beside the address, which has no prompts
+  const which = !data || data.trigger === "prompt" ? {} : { trigger: data.trigger };
   page.go(
     `/try?${new URLSearchParams({ ...(session ? { project: session.project, session: session.id } : {}), ...which })}`,
   );
 }
 
-function text(told, { folds, first }) {
+function text(data, { folds, first }) {
   const block = make(
     "pre",
     { class: "block", tabindex: "0", role: "group", "aria-label": "As the agent saw it" },
-    told.text || "Its text is no longer kept.",
+    data.text || "Its text is no longer kept.",
   );
-  return fold(told, "text", "As the agent saw it", folds, first, block);
+  return fold(data, "text", "As the agent saw it", folds, first, block);
 }
 
 function one(entry, { layer }) {
   const gone = entry.status === "forgotten";
-  const told = {
+  const data = {
     ...entry,
     title: entry.title || (gone ? "(no longer there)" : entry.memory),
     used: entry.used === null ? null : Number(entry.used),
   };
   const later = !gone && entry.status !== "active";
-  return item(told, { layer, more: later ? make("p", { class: "dim how" }, since(entry.status)) : null });
+  return item(data, { layer, more: later ? make("p", { class: "dim how" }, since(entry.status)) : null });
 }
 
 // What was looked for, and what was left out and why.
-function asked(told) {
-  const looked = [...told.terms, ...told.files];
-  if (!looked.length && !told.skipped.length) return null;
+function searchedFor(data) {
+  const looked = [...data.terms, ...data.files];
+  if (!looked.length && !data.skipped.length) return null;
   return make(
     "div",
     { class: "trigger-rest" },
@@ -169,11 +169,11 @@ function asked(told) {
           "p",
           {},
           make("span", { class: "dim" }, "Looked for "),
-          told.terms.map((each) => [chip(each), " "]),
-          told.files.map((each) => [chip(each, "mono"), " "]),
+          data.terms.map((each) => [chip(each), " "]),
+          data.files.map((each) => [chip(each, "mono"), " "]),
         )
       : null,
-    told.skipped.length ? make("p", { class: "dim" }, `Left out: ${leftOut(told.skipped).join("; ")}`) : null,
+    data.skipped.length ? make("p", { class: "dim" }, `Left out: ${leftOut(data.skipped).join("; ")}`) : null,
   );
 }
 
@@ -184,8 +184,8 @@ const leftOut = (skipped) =>
   );
 
 // A part that can be folded, and stays as somebody left it through every update.
-function fold(told, name, label, folds, isOpen, ...within) {
-  const key = `${told.id} ${name}`;
+function fold(data, name, label, folds, isOpen, ...within) {
+  const key = `${data.id} ${name}`;
   if (!folds.has(key)) folds.set(key, isOpen);
   const made = make("details", { class: name, open: folds.get(key) }, make("summary", {}, label), ...within);
   made.addEventListener("toggle", () => folds.set(key, made.open));
@@ -202,9 +202,9 @@ const nameOf = ({ trigger, source }) =>
   (trigger === "tool" && AROUND[source]) ||
   triggerIn("at", trigger);
 
-export function inWords(told) {
-  const what = told.silent
-    ? `nothing was injected${told.says ? `, ${told.says}` : ""}`
-    : `${many(told.items.length, "item")}, ${tokens(told.tokens)}`;
-  return `${nameOf(told)}${told.prompt ? ` ${shorten(told.prompt, 60)}` : ""}: ${what}`;
+export function inWords(data) {
+  const what = data.silent
+    ? `nothing was injected${data.says ? `, ${data.says}` : ""}`
+    : `${many(data.items.length, "item")}, ${tokens(data.tokens)}`;
+  return `${nameOf(data)}${data.prompt ? ` ${shorten(data.prompt, 60)}` : ""}: ${what}`;
 }

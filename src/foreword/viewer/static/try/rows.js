@@ -1,7 +1,7 @@
-// What is answered -> a row for each memory, which stays itself while it crosses the line.
+// Draw a row for each memory of an answer, which stays the same element while it crosses the line.
 
 import { fill, make } from "../dom.js";
-import { anew, item, many, number, reorder, SCORED, tokens } from "../parts.js";
+import { redraw, item, many, number, reorder, SCORED, tokens } from "../parts.js";
 
 const NO_ROOM = ["room", "cap", "group", "limit", "off", "host"];
 
@@ -16,18 +16,18 @@ export class Rows {
     fill(this.root, ...instead);
   }
 
-  draw(told) {
+  draw(data) {
     const before = new Map(
       [...this.rows].map(([id, row]) => [id, { top: row.node.getBoundingClientRect().top, is: row.is }]),
     );
-    const wanted = this.nodes(told);
+    const wanted = this.nodes(data);
     const held = this.root.contains(document.activeElement) ? document.activeElement : null;
     reorder(this.root, wanted);
     if (held && held !== document.activeElement) (held.isConnected ? held : this.root).focus({ preventScroll: true }); // a row that moves loses it
     if (!matchMedia("(prefers-reduced-motion: reduce)").matches) this.glide(before);
   }
 
-  nodes(told) {
+  nodes(data) {
     const known = this.rows;
     this.rows = new Map();
     const row = (entry, is) => {
@@ -41,11 +41,11 @@ export class Rows {
       this.rows.set(entry.memory, { node: found.node, as, is });
       return found.node;
     };
-    const silent = told.text ? null : silence(told);
-    const several = told.layers.length > 1;
-    const parts = told.layers.map((layer) => {
-      const items = told.items.filter((each) => each.layer === layer.name);
-      const left = told.rejected.filter((each) => each.layer === layer.name);
+    const silent = data.text ? null : silence(data);
+    const several = data.layers.length > 1;
+    const parts = data.layers.map((layer) => {
+      const items = data.items.filter((each) => each.layer === layer.name);
+      const left = data.rejected.filter((each) => each.layer === layer.name);
       const had = layer.skipped || `${number(layer.spent)} of ${tokens(layer.cap)}`;
       return [
         several
@@ -57,15 +57,15 @@ export class Rows {
             )
           : null,
         items.map((each) => row(each, "in")),
-        groups(left, told, layer).map(([words, some]) => [line(words), some.map((each) => row(each, "left"))]),
+        groups(left, data, layer).map(([words, some]) => [line(words), some.map((each) => row(each, "left"))]),
       ];
     });
-    const problems = told.problems.map((each) => make("p", { class: "warn" }, each));
+    const problems = data.problems.map((each) => make("p", { class: "warn" }, each));
     const whole =
-      told.text && !told.rejected.some((each) => NO_ROOM.includes(each.reason)) && !several
-        ? line(`The budget holds all of it: ${tokens(told.budget - told.tokens)} to spare`)
+      data.text && !data.rejected.some((each) => NO_ROOM.includes(each.reason)) && !several
+        ? line(`The budget holds all of it: ${tokens(data.budget - data.tokens)} to spare`)
         : null;
-    const scored = told.items.length ? make("p", { class: "dim how" }, SCORED) : null;
+    const scored = data.items.length ? make("p", { class: "dim how" }, SCORED) : null;
     return [
       problems,
       silent,
@@ -76,7 +76,7 @@ export class Rows {
       .filter(Boolean);
   }
 
-  // From where it stood to where it stands; what crossed the line is lit for a moment.
+  // Move each row from its old place to its new one; what crossed the line is lit for a moment.
   glide(before) {
     for (const [id, row] of this.rows) {
       const was = before.get(id);
@@ -102,8 +102,8 @@ export class Rows {
   }
 }
 
-// A link that somebody stands on is still stood on when its row is drawn anew: ages, and so scores, change all the time.
-const kept = (node, draw) => anew(node, draw) || node.focus({ preventScroll: true });
+// A link keeps the focus when its row is drawn again: ages, and so scores, change all the time.
+const kept = (node, draw) => redraw(node, draw) || node.focus({ preventScroll: true });
 
 function drawn(entry, is) {
   const says =
@@ -115,11 +115,11 @@ function drawn(entry, is) {
   return item(entry, { more: [says, is === "left" ? make("pre", { class: "try-said" }, entry.line) : null] });
 }
 
-function groups(left, told, layer) {
+function groups(left, data, layer) {
   const kind = (each) => (NO_ROOM.includes(each.reason) ? 0 : each.reason === "threshold" ? 2 : 1);
   const words = [
     left.some((each) => !["limit", "off"].includes(each.reason))
-      ? `The budget ends here: ${number(told.tokens)} of ${tokens(told.budget)}`
+      ? `The budget ends here: ${number(data.tokens)} of ${tokens(data.budget)}`
       : `Here it ends: at most ${many(layer.limit, "item")}`,
     "Not said again, or not by itself",
     `Below the threshold: ${layer.least.toFixed(3)} is needed`,

@@ -1,17 +1,17 @@
-// What a person wants done with a memory -> asked of the worker, shown in the list and beside it, and told with a way back.
+// Run the actions on a memory: edit, supersede, pin, discard, forget, undo; each is shown with a way back.
 
-import { latest, post } from "../ask.js";
-import * as asking from "./asking.js";
+import { latest, post } from "../api.js";
+import * as requests from "./requests.js";
 import { clear } from "./choice.js";
 import { make } from "../dom.js";
 import { editor, successor } from "./forms.js";
-import { shortly, wouldGo } from "./going.js";
-import { stands } from "./memory.js";
+import { shortly, wouldGo } from "./forget.js";
+import { canUndo } from "./memory.js";
 import { ask, coded, full, number, toast } from "../parts.js";
 
 let done = []; // entries and runs of what was done here, the last one last; the way back leads to them too
 
-export function doing(here) {
+export function actions(here) {
   const { page, choice } = here;
   const pick = latest();
   let agreeing = false; // whether it is being asked if something shall be forgotten
@@ -19,19 +19,19 @@ export function doing(here) {
   const all = {
     becomes: () => here.becomes,
     edit: () =>
-      act(async (one, told) => {
+      act(async (one, data) => {
         const save = (changes) => attempt(() => saved(one, changes));
-        here.opened.write(editor(one, { version: told.version, save, cancel: here.opened.leave }));
+        here.opened.write(editor(one, { version: data.version, save, cancel: here.opened.leave }));
       }),
     supersede: () =>
       act(async (one) =>
         here.opened.write(
           successor(one, {
-            find: (q) => found(one, q).then((got) => got?.memories, here.tellTrouble),
-            save: (given) =>
+            find: (q) => found(one, q).then((got) => got?.memories, here.reportError),
+            save: (changes) =>
               attempt(async () => {
                 const within = one.scope.startsWith("project:") ? { project: one.project } : {};
-                const got = await post("/api/supersede", { old: one.id, ...within, ...given });
+                const got = await post("/api/supersede", { old: one.id, ...within, ...changes });
                 here.opened.written();
                 await after(`Superseded by “${got.by.title}”.`, {
                   entry: got.entry.number,
@@ -46,7 +46,7 @@ export function doing(here) {
       act(async (one) => {
         const off = one.pinned;
         // It can be taken back at once, so it is shown at once.
-        here.opened.tell({ ...here.opened.told(), memory: { ...one, pinned: !off } });
+        here.opened.setData({ ...here.opened.data(), memory: { ...one, pinned: !off } });
         here.opened.draw({ quiet: true });
         try {
           const got = await post("/api/pin", { id: one.id, off });
@@ -57,7 +57,7 @@ export function doing(here) {
           throw error;
         }
       }),
-    aside: () =>
+    discard: () =>
       act(async (one) => {
         const off = one.status === "discarded";
         const got = await post("/api/discard", { id: one.id, off });
@@ -68,7 +68,7 @@ export function doing(here) {
     forget: () => act((one) => forget(one)),
     undo: (each) => takeBack(entryOf(each)),
     undoLast: () => {
-      const last = here.opened.told()?.history.find(stands);
+      const last = here.opened.data()?.history.find(canUndo);
       const what = done.at(-1) ?? (last && entryOf(last));
       if (what) takeBack(what);
       else toast("There is nothing to take back.");
@@ -95,7 +95,7 @@ export function doing(here) {
   };
 
   const found = (one, q) =>
-    pick((signal) => asking.successors(one, q, { signal: AbortSignal.any([signal, page.signal]) }));
+    pick((signal) => requests.successors(one, q, { signal: AbortSignal.any([signal, page.signal]) }));
 
   // What a proposal is after the user's yes.
   function acceptedAs(became) {
@@ -107,7 +107,7 @@ export function doing(here) {
 
   // An entry of the history of the memory that is open, as what is taken back, or done again where it is a taking back itself.
   function entryOf(each) {
-    const { memory, history } = here.opened.told();
+    const { memory, history } = here.opened.data();
     const again = each.what === "undo";
     const of = again ? history.find((other) => other.undone === each.number) : each;
     return { entry: each.number, name: `${of?.done ?? "it"} ${quoted(memory)}`, again };
@@ -121,25 +121,25 @@ export function doing(here) {
     const id = document.activeElement?.closest?.(".mem-row")?.dataset.of ?? choice.id;
     if (!id) return toast("Choose a memory first.");
     here.opened.stay();
-    if (here.opened.told()?.memory.id !== id) await here.opened.reveal(id);
-    const told = here.opened.told();
-    if (told?.memory.id === id) await attempt(() => fn(told.memory, told));
+    if (here.opened.data()?.memory.id !== id) await here.opened.reveal(id);
+    const data = here.opened.data();
+    if (data?.memory.id === id) await attempt(() => fn(data.memory, data));
   }
 
   async function attempt(fn) {
     try {
       await fn();
     } catch (error) {
-      here.tellTrouble(error);
+      here.reportError(error);
     }
   }
 
-  // What was done is true in the list and in the detail before anybody is told; who left the page meanwhile is told as well.
+  // Update the list and the detail before the toast; it is also shown to somebody who left the page meanwhile.
   async function after(words, what, { keep = true } = {}) {
     if (keep) done.push(what);
     if (!page.signal.aborted) {
       await Promise.all([here.results.refresh({ quiet: true }), choice.id ? here.opened.again() : null]);
-      if (!choice.view) here.askWaiting();
+      if (!choice.view) here.loadWaiting();
     }
     toast(words, { undo: () => takeBack(what) });
   }
@@ -170,7 +170,7 @@ export function doing(here) {
     const yes = await agreed(ids).finally(() => (agreeing = false));
     if (!yes || page.signal.aborted) return;
     const open = choice.id;
-    here.opened.going();
+    here.opened.showForgetting();
     const got = await post("/api/forget", { ids, why: yes.why }).catch(async (error) => {
       if (!page.signal.aborted) await here.opened.reveal(open, { push: false });
       throw error;
@@ -180,7 +180,7 @@ export function doing(here) {
     here.opened.gone(got);
     page.say(shortly(got));
     await here.results.refresh({ quiet: true });
-    here.askWaiting();
+    here.loadWaiting();
   }
 
   // What is half written beside it would be lost by the receipt: that is asked first.
@@ -208,7 +208,7 @@ export function doing(here) {
     });
     if (!got) return;
     here.opened.written();
-    here.opened.tell(null);
+    here.opened.setData(null);
     await after(`Revised: ${got.entry.why}.`, { entry: got.entry.number, name: `revised ${quoted(one)}` });
     here.opened.node.querySelector("[data-do=edit]")?.focus();
   }

@@ -1,6 +1,6 @@
-// What is chosen -> what the worker answers: a page of the memories that fit, how many there are of each sort, what waits.
+// Request memories, facets and what waits for the user, by what is chosen on the page.
 
-import { get } from "../ask.js";
+import { get } from "../api.js";
 import { words } from "./choice.js";
 
 export const memories = (choice, { limit, after = "", signal }) =>

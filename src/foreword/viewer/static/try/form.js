@@ -1,4 +1,4 @@
-// A project, a prompt, a trigger and a budget -> the form that asks, and what it says of the answer.
+// Draw the form of "Try it": project, prompt, trigger and budget, and what it shows of the answer.
 
 import { fill, make } from "../dom.js";
 import { age, chip, many, meter, triggerIn, number, tokens } from "../parts.js";
@@ -6,15 +6,15 @@ import { age, chip, many, meter, triggerIn, number, tokens } from "../parts.js";
 const STEP = 10; // tokens that the slider moves by
 const WORDED = ["prompt", "question"];
 
-export const summary = (told) => `${many(told.items.length, "item")}, ${number(told.tokens)} of ${tokens(told.budget)}`;
+export const summary = (data) => `${many(data.items.length, "item")}, ${number(data.tokens)} of ${tokens(data.budget)}`;
 
-export function controls(asked, project) {
+export function controls(initial, project) {
   let choices = { triggers: [], sessions: [] };
   const prompt = make("textarea", {
     id: "prompt",
     dir: "auto",
     rows: "3",
-    value: asked.prompt,
+    value: initial.prompt,
     spellcheck: "false",
     placeholder: "Why does the login test fail again?",
   });
@@ -25,25 +25,25 @@ export function controls(asked, project) {
   const usual = make("button", { type: "button", class: "quiet", title: "As the settings have it" });
   const spent = make("div", { class: "try-spent" });
   const note = make("p", { class: "dim try-note" });
-  let set = Boolean(asked.budget); // somebody moved it
+  let set = Boolean(initial.budget); // somebody moved it
   let offered = false; // what the project has to choose from
 
   // Sessions of one project are none of another's.
   function otherProject() {
     offered = false;
-    session.value = asked.session = "";
+    session.value = initial.session = "";
   }
 
   const range = () =>
     choices.triggers.find((each) => each.name === trigger.value) ?? { least: 40, usual: 500, most: 2000 };
-  const options = (select, all, given) =>
+  const options = (select, all, chosen) =>
     fill(
       select,
-      all.map(([key, words]) => make("option", { value: key, selected: key === given }, words)),
+      all.map(([key, words]) => make("option", { value: key, selected: key === chosen }, words)),
     );
   const field = (words, control) => make("label", { class: "field" }, make("span", {}, words), control);
 
-  function tell() {
+  function showBudget() {
     const value = Number(slider.value);
     output.textContent = tokens(value);
     usual.hidden = value === range().usual;
@@ -55,25 +55,25 @@ export function controls(asked, project) {
     const { least, usual, most } = range();
     Object.assign(slider, { min: least, max: most });
     slider.value = value ?? usual;
-    tell();
+    showBudget();
   }
 
-  function offer(told) {
-    choices = told;
+  function offer(data) {
+    choices = data;
     offered = true;
     const named = (each) => `${each.title || each.id.slice(0, 8)} (${each.host}, ${age(each.last)})`;
     options(
       trigger,
-      told.triggers.map((each) => [each.name, triggerIn("one", each.name)]),
-      trigger.value || asked.trigger || "prompt",
+      data.triggers.map((each) => [each.name, triggerIn("one", each.name)]),
+      trigger.value || initial.trigger || "prompt",
     );
     options(
       session,
-      [["", "a new one"], ...told.sessions.map((each) => [each.id, named(each)])],
-      session.value || asked.session,
+      [["", "a new one"], ...data.sessions.map((each) => [each.id, named(each)])],
+      session.value || initial.session,
     );
-    reach(set ? Number(asked.budget ?? slider.value) : null);
-    for (const each of ["budget", "trigger", "session"]) delete asked[each]; // from now on they are chosen here
+    reach(set ? Number(initial.budget ?? slider.value) : null);
+    for (const each of ["budget", "trigger", "session"]) delete initial[each]; // from now on they are chosen here
   }
 
   function on({ ask, later }) {
@@ -96,7 +96,7 @@ export function controls(asked, project) {
 
   const moved = () => {
     set = true;
-    tell();
+    showBudget();
   };
   const unset = () => {
     set = false;
@@ -134,23 +134,23 @@ export function controls(asked, project) {
     get choices() {
       return choices;
     },
-    said: () => ({
+    values: () => ({
       trigger: trigger.value,
       budget: Number(slider.value),
       session: session.value,
     }),
-    meter: (told) =>
+    meter: (data) =>
       fill(
         spent,
-        told
+        data
           ? meter(
-              told.tokens,
-              told.budget,
-              [summary(told), told.budget < Number(slider.value) ? " (what this window has left)" : ""].join(""),
+              data.tokens,
+              data.budget,
+              [summary(data), data.budget < Number(slider.value) ? " (what this window has left)" : ""].join(""),
             )
           : null,
       ),
-    note: (told) => fill(note, told ? lookedFor(told) : null),
+    note: (data) => fill(note, data ? lookedFor(data) : null),
   };
 }
 

@@ -1,6 +1,6 @@
-// A question -> what the worker answers, as JSON; what went wrong in its own words.
+// Send requests to the worker's API; an answer that is an error is thrown with its message and hint.
 
-export class Told extends Error {
+export class ApiError extends Error {
   constructor(message, hint, status) {
     super(message);
     this.hint = hint;
@@ -9,12 +9,12 @@ export class Told extends Error {
 }
 
 export function get(path, query = {}, { signal } = {}) {
-  const said = new URLSearchParams();
-  for (const [name, given] of Object.entries(query)) {
-    if (given !== "" && given !== null && given !== undefined && given !== false)
-      said.set(name, given === true ? "1" : given);
+  const params = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== "" && value !== null && value !== undefined && value !== false)
+      params.set(name, value === true ? "1" : value);
   }
-  return answer(`${path}${said.size ? `?${said}` : ""}`, { signal });
+  return answer(`${path}${params.size ? `?${params}` : ""}`, { signal });
 }
 
 // `changes` tells whether it may have been done though nobody answers: a trial or a dry run changes nothing.
@@ -28,18 +28,18 @@ export const BACK =
 
 async function answer(address, how, { changes = false } = {}) {
   let got;
-  let told;
+  let data;
   try {
     got = await fetch(address, { credentials: "same-origin", redirect: "error", ...how });
-    told = await got.json();
+    data = await got.json();
   } catch (error) {
     if (error.name === "AbortError") throw error;
     const words = changes ? "The viewer does not answer: look whether this was done." : "The viewer does not answer.";
-    throw new Told(words, BACK, 0);
+    throw new ApiError(words, BACK, 0);
   }
   // 502: the viewer found no worker, and the next question may start one.
-  if (!got.ok) throw new Told(told.error, told.hint, got.status === 502 ? 0 : got.status);
-  return told;
+  if (!got.ok) throw new ApiError(data.error, data.hint, got.status === 502 ? 0 : got.status);
+  return data;
 }
 
 const WAIT = 2_000;
@@ -70,8 +70,8 @@ export function latest() {
     const mine = new AbortController();
     before = mine;
     try {
-      const told = await ask(mine.signal);
-      return mine.signal.aborted ? null : told;
+      const data = await ask(mine.signal);
+      return mine.signal.aborted ? null : data;
     } catch (error) {
       if (error.name === "AbortError") return null;
       throw error;

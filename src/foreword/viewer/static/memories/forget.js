@@ -1,4 +1,4 @@
-// What the worker tells of a forgetting: what would go, before anything does; and what went, afterwards.
+// Draw what would be forgotten, before anything is; and the receipt, afterwards.
 
 import { make } from "../dom.js";
 import { chip, full, many, memory, number, sentence } from "../parts.js";
@@ -25,24 +25,24 @@ export function wouldGo(would) {
 }
 
 // What went, and what was looked for afterwards.
-export function receipt(told) {
-  const quoting = told.cut_memories.map((id) => [memory(id, id), " "]);
+export function receipt(data) {
+  const quoting = data.cut_memories.map((id) => [memory(id, id), " "]);
   const remnant = (each) => make("li", {}, `${number(each.sentences)} left in ${each.file}: ${each.why}`);
   return make(
     "section",
     { class: "mem-receipt", "aria-label": "Receipt", tabindex: "-1" },
-    make("h2", {}, told.left.length ? "Forgotten, but not without a trace" : "Forgotten for good"),
-    counts("Rows removed", told.removed),
-    counts("Rows that lost copies", told.cut),
-    counts("Changed in files", told.files),
+    make("h2", {}, data.left.length ? "Forgotten, but not without a trace" : "Forgotten for good"),
+    counts("Rows removed", data.removed),
+    counts("Rows that lost copies", data.cut),
+    counts("Changed in files", data.files),
     quoting.length ? make("p", {}, "These stay, without the sentences that they quoted: ", quoting) : null,
-    similar(told),
-    proof(told),
-    told.left.length ? make("ul", { class: "bad" }, told.left.map(remnant)) : null,
-    told.not_looked_into.length
-      ? make("p", { class: "warn" }, `Not looked into: ${told.not_looked_into.join(", ")}`)
+    similar(data),
+    proof(data),
+    data.left.length ? make("ul", { class: "bad" }, data.left.map(remnant)) : null,
+    data.not_looked_into.length
+      ? make("p", { class: "warn" }, `Not looked into: ${data.not_looked_into.join(", ")}`)
       : null,
-    make("p", { class: "dim" }, `The receipt is entry ${told.entry} of the log. ${full(sentence(told.undo))}`),
+    make("p", { class: "dim" }, `The receipt is entry ${data.entry} of the log. ${full(sentence(data.undo))}`),
   );
 }
 
@@ -65,11 +65,11 @@ function proof({ left, scanned, sentences }) {
 }
 
 // What says the same in other words: whoever forgets decides.
-function similar(told) {
-  if (!told.similar.length) return null;
+function similar(data) {
+  if (!data.similar.length) return null;
   return [
     make("p", {}, "These say much the same in other words, and stay until you forget them, too:"),
-    titles(told.similar),
+    titles(data.similar),
   ];
 }
 
@@ -79,8 +79,8 @@ function titles(memories) {
   return make("ul", { class: "mem-rows" }, memories.map(title));
 }
 
-function counts(name, told) {
-  const all = Object.entries(told).filter(([, count]) => count);
+function counts(name, data) {
+  const all = Object.entries(data).filter(([, count]) => count);
   if (!all.length) return null;
   const heads = ["where", name.toLowerCase()].map((each) => make("th", { scope: "col" }, each));
   const rows = all.map(([where, count]) => make("tr", {}, make("td", {}, where), make("td", {}, number(count))));

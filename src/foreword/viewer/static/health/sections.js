@@ -1,8 +1,8 @@
-// How everything stands -> in one sentence, and part by part: agents, troubles, worker, store.
+// Draw the health in one sentence, and part by part: agents, problems, worker, store.
 
 import { make } from "../dom.js";
 import { age, ago, chip, coded, many, meter, triggerIn, number, renew, tokens, totals } from "../parts.js";
-import { sized } from "../plots.js";
+import { sized } from "../format.js";
 
 const FIRST = 5; // troubles that are seen at once
 
@@ -13,12 +13,12 @@ function fold(key, summary, ...children) {
   return node;
 }
 
-export function draw(part, told) {
-  renew(part.verdict, [told.ok, told.says, told.findings], () => verdict(told));
-  renew(part.hosts, [told.hosts, Math.floor(told.at / 60)], () => hosts(told.hosts));
-  renew(part.troubles, [told.troubles, Math.floor(told.at / 60)], () => troubles(told.troubles));
-  renew(part.worker, [told.worker, told.home, told.spool_bytes], () => worker(told));
-  renew(part.store, told.store, store);
+export function draw(part, data) {
+  renew(part.verdict, [data.ok, data.says, data.findings], () => verdict(data));
+  renew(part.hosts, [data.hosts, Math.floor(data.at / 60)], () => hosts(data.hosts));
+  renew(part.troubles, [data.troubles, Math.floor(data.at / 60)], () => troubles(data.troubles));
+  renew(part.worker, [data.worker, data.home, data.spool_bytes], () => worker(data));
+  renew(part.store, data.store, store);
 }
 
 function verdict({ ok, says, findings }) {
@@ -48,10 +48,10 @@ function verdict({ ok, says, findings }) {
   ];
 }
 
-function worker({ worker: told, home, spool_bytes: waiting }) {
+function worker({ worker: data, home, spool_bytes: waiting }) {
   const waits = waiting ? sized(waiting) : "nothing";
   return [
-    totals({ up: lasting(told.uptime_s), version: told.version, process: told.pid, "not stored yet": waits }),
+    totals({ up: lasting(data.uptime_s), version: data.version, process: data.pid, "not stored yet": waits }),
     make("p", { class: "dim" }, "Its home is ", make("code", {}, home)),
   ];
 }
@@ -60,7 +60,7 @@ function hosts(all) {
   if (!all.length) return make("p", { class: "dim" }, "No agent was found on this machine.");
   const rows = all.map((each) => {
     const event = each.last_event;
-    const given = each.last_injection;
+    const injection = each.last_injection;
     const way = `Found here; \`foreword install ${each.host}\` connects it.`;
     return make(
       "li",
@@ -74,7 +74,9 @@ function hosts(all) {
           "span",
           {},
           "last given ",
-          given ? [ago(given.at), ` (${triggerIn("at", given.trigger)}, ${tokens(given.tokens)})`] : "never",
+          injection
+            ? [ago(injection.at), ` (${triggerIn("at", injection.trigger)}, ${tokens(injection.tokens)})`]
+            : "never",
         ),
         each.sessions ? make("span", {}, many(each.sessions, "session")) : null,
       ),
@@ -115,22 +117,22 @@ function troubles(all) {
   ];
 }
 
-function store(told) {
-  if (!told.bytes) return make("p", { class: "bad" }, "✗ It cannot be read: see above.");
-  const part = Math.round((100 * told.bytes) / told.limit);
-  const share = told.limit
-    ? `${sized(told.bytes)} of ${sized(told.limit)}, ${part ? `${part} %` : "under 1 %"}`
-    : `${sized(told.bytes)}, without a limit`;
-  const counts = ["memories", "sessions", "events", "injections"].filter((name) => name in told.counts);
+function store(data) {
+  if (!data.bytes) return make("p", { class: "bad" }, "✗ It cannot be read: see above.");
+  const part = Math.round((100 * data.bytes) / data.limit);
+  const share = data.limit
+    ? `${sized(data.bytes)} of ${sized(data.limit)}, ${part ? `${part} %` : "under 1 %"}`
+    : `${sized(data.bytes)}, without a limit`;
+  const counts = ["memories", "sessions", "events", "injections"].filter((name) => name in data.counts);
   return [
-    meter(told.bytes, told.limit, share),
+    meter(data.bytes, data.limit, share),
     make(
       "p",
       { class: "figures" },
-      counts.map((name) => make("span", {}, `${number(told.counts[name])} ${name}`)),
+      counts.map((name) => make("span", {}, `${number(data.counts[name])} ${name}`)),
       make("span", {}, "limit: ", make("code", {}, "store_max_mb")),
     ),
-    make("p", { class: "dim" }, `This counts ${told.counted}.`),
+    make("p", { class: "dim" }, `This counts ${data.counted}.`),
   ];
 }
 
