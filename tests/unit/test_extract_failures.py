@@ -8,17 +8,17 @@ from pathlib import Path
 
 from foreword.extract.actions import Action, turns_of
 from foreword.extract.failure_memory import (
-    EARLIER,
     MOST_SESSIONS,
     confirm_failure_detail,
     failure_body,
     failure_detail,
     failure_title,
     merge_failure_detail,
-    sessions_seen,
+    sessions_in,
     sessions_worked,
 )
 from foreword.extract.failures import failure_key, failure_of, failures_of, run_of, runs_of
+from foreword.extract.merge import EARLIER
 from foreword.extract.outputs import ended_badly, error_key, error_line, failed_test
 from foreword.models import Edit
 from tests.growth import assert_linear
@@ -227,7 +227,7 @@ def test_a_memory_names_the_last_sessions_and_counts_the_rest():
         known = merge_failure_detail(known, of(f"s{number}"))
     assert len(known["seen_in"]) == MOST_SESSIONS + 1
     assert known["seen_in"][EARLIER] == 20
-    assert sessions_seen(known) == MOST_SESSIONS + 20
+    assert sessions_in(known["seen_in"]) == MOST_SESSIONS + 20
 
 
 def test_later_sessions_confirm_what_works_and_what_no_longer_fails():

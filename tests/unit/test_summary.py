@@ -3,16 +3,8 @@
 from __future__ import annotations
 
 from foreword.extract.actions import Action, Turn, turns_of
-from foreword.extract.summary import (
-    LEARNED_ALL,
-    TITLE,
-    commits_of,
-    learned_of,
-    outcome_of,
-    outcome_of_session,
-    pull_requests_of,
-    title_of,
-)
+from foreword.extract.facts import commits_of, pull_requests_of
+from foreword.extract.summary import LEARNED_ALL, TITLE, learned_of, outcome_of, outcome_of_session, title_of
 from foreword.extract.text import blocks, cut, sentences
 from tests.growth import assert_linear
 from tests.tables import table

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cached_property
 
@@ -77,18 +77,27 @@ class Run:
     action: Action
     commands: tuple[Command, ...]
     folders: tuple[str | None, ...]
-    failed: bool
+    line: str = ""  # as it was run, with the project's paths relative to its root
+    text: str = ""  # its output, in plain characters, likewise
+    failed: bool = False
     skipped: bool = False  # whether the client did not run it: the user refused, another call failed first
     error: str = ""
     place: int = 0  # of the command that failed
-    words: frozenset[str] = field(default_factory=frozenset)
-    line: str = ""  # as it was run, with the project's paths relative to its root
-    text: str = ""  # its output, in plain characters
 
     @property
     def succeeded(self) -> bool:
         """Whether it ran and did what it was to do."""
         return not self.failed and not self.skipped
+
+    @property
+    def culprit(self) -> Command:
+        """The command that failed."""
+        return self.commands[self.place]
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Its words, without folders that it goes to and filters of its output."""
+        return word_set("\n".join(each.text for each in self.commands if not each.filters and each.words[0] != "cd"))
 
     @cached_property
     def shapes(self) -> frozenset[str]:
@@ -144,33 +153,27 @@ def run_of(action: Action, *, root: str = "", cwd: str = "") -> Run:
     """
     commands = commands_of(action.command)
     text = _relative(plain_output(action.output), root)
-    run = Run(
-        action,
-        commands,
-        folders_of(commands, cwd, root=root),
-        failed=False,
-        words=_own_words(commands),
-        line=_relative(action.command, root).strip(),
-        text=text,
-    )
+    folders = folders_of(commands, cwd, root=root)
+    run = Run(action, commands, folders, line=_relative(action.command, root).strip(), text=text)
     if not commands or _CLIENT.search(action.output[:400]):
         return replace(run, skipped=True)
-    nothing = NOTHING.search(text) if any(each.kind in _CHECKS for each in commands) else None
-    if action.failed:
-        error = nothing[0].strip() if nothing else error_line(text) or failed_test(text) or _first_line(commands, text)
-    elif nothing:
-        error = nothing[0].strip()
-    elif any(each.kind != "look" for each in commands) and ends_with_failed_script(text):
-        error = error_line(text) or failed_test(text)
-    elif action.failed is None:  # some hosts do not tell how a command ended
-        error = _hidden_error(tuple(replace(each, tells=False) for each in commands), text)
-    elif any(not each.tells for each in commands):
-        error = _hidden_error(commands, text)
-    else:
-        error = ""
+    error = _error_of(action, commands, text)
     if not error and not action.failed:
         return run
     return replace(run, failed=True, error=error, place=_failing(commands, error, text, tells=bool(action.failed)))
+
+
+def _error_of(action: Action, commands: Sequence[Command], text: str) -> str:
+    """Return the line that names the cause of a failure; empty where none does, or nothing failed."""
+    if any(each.kind in _CHECKS for each in commands) and (nothing := NOTHING.search(text)):
+        return nothing[0].strip()
+    if action.failed:
+        return error_line(text) or failed_test(text) or _first_line(commands, text)
+    if any(each.kind != "look" for each in commands) and ends_with_failed_script(text):
+        return error_line(text) or failed_test(text)
+    # Some hosts do not tell how a command ended, and pipes hide it.
+    hidden = [each for each in commands if action.failed is None or not each.tells]
+    return _hidden_error(hidden, text) if hidden else ""
 
 
 def _relative(text: str, root: str) -> str:
@@ -181,13 +184,7 @@ def _relative(text: str, root: str) -> str:
     return text.replace(f"{root.rstrip('/')}/", "./") if root.strip("/") else text
 
 
-def _own_words(commands: tuple[Command, ...]) -> frozenset[str]:
-    """Return the words of a line, without folders that it goes to and filters of its output."""
-    kept = [each for each in commands if not each.filters and each.words[0] != "cd"]
-    return word_set("\n".join(each.text for each in kept))
-
-
-def _first_line(commands: tuple[Command, ...], text: str) -> str:
+def _first_line(commands: Sequence[Command], text: str) -> str:
     """Return what git says first, where none of its lines looks like an error."""
     line = next((line.strip() for line in text.split("\n") if line.strip()), "")
     is_git = commands[0].program.startswith("git ") and commands[0].kind == "git"
@@ -228,7 +225,7 @@ def failure_of(run: Run) -> Failure | None:
     """Return what failed in a run; None where nothing did, and where no line says why."""
     if not run.failed or not run.error:
         return None
-    command, folder = run.commands[run.place], run.folders[run.place]
+    command, folder = run.culprit, run.folders[run.place]
     name = command.words[0]
     doubled = _doubled_folder(run.error, folder)
     culprits = _culprits(run.error, command)
@@ -271,7 +268,7 @@ def failure_of(run: Run) -> Failure | None:
 def _named_files(run: Run) -> tuple[str, ...]:
     """Return the files that an error names; of a linter, which lists many findings, those beside this one."""
     text = run.text
-    if run.commands[run.place].kind == "lint":
+    if run.culprit.kind == "lint":
         message = run.error.rpartition(": ")[2][:40]
         lines = text.split("\n")
         near = [at for at, line in enumerate(lines) if message in line]
@@ -284,7 +281,7 @@ def _key(run: Run, cause: str) -> str:
 
     Of a call that is wrong by itself the values that the error names are left out: its shape has those that matter.
     """
-    command = run.commands[run.place]
+    command = run.culprit
     test = failed_test(run.text) if command.kind == "test" else ""
     error = run.error if cause == "content" else _VALUE.sub("''", run.error.removeprefix(f"{command.words[0]}: "))
     return " ".join(dict.fromkeys(filter(None, (error_key(test), error_key(error)))))
@@ -302,11 +299,10 @@ def _tool_failure(action: Action) -> Failure | None:
     return Failure(shape, shape, error, error_key(error), "usage", last=action.at)
 
 
-def _hidden_error(commands: tuple[Command, ...], text: str) -> str:
-    """Return the error in the output of a line whose end does not tell of it: `pytest | tail`, `a; b`."""
+def _hidden_error(hidden: Sequence[Command], text: str) -> str:
+    """Return the error in the output of commands whose line does not tell of it: `pytest | tail`, `a; b`."""
     if found := SHELL_ERROR.search(text):
         return " ".join(found[0].split())[:MESSAGE]
-    hidden = [each for each in commands if not each.tells]
     checks = [each for each in hidden if each.kind in _CHECKS]
     ended = ended_badly(text) if checks else False
     lints = any(each.kind == "lint" for each in checks)
@@ -432,7 +428,7 @@ def _with_fix(failure: Failure, place: int, steps: Sequence[Action], runs: Mappi
     if again is None and other is None:
         return replace(_with_edits(failure, named), worked=shown(fixer.line) if fixer else "", open=True)
     if not edits:
-        if own.commands[own.place].kind != "look":  # what is not there comes with other work
+        if own.culprit.kind != "look":  # what is not there comes with other work
             fixer = fixer or next((run for run in reversed(tools) if any(_fixes(each) for each in run.commands)), None)
         repeated = runs[again] if again is not None else other
         if repeated and (fix := _difference(failure, own, repeated)):
@@ -472,14 +468,14 @@ def _with_alternative(failure: Failure, own: Run, near: Sequence[Run], *, next_r
     ]
     if not found:
         return replace(failure, fix=fix, at_once=at_once, open=not again and not fix)
-    run = max(found, key=lambda each: _share(own, each))
+    run = max(found, key=lambda each: likeness(own.words, each.words))
     folder = _other_folder(failure, own, run)
     return replace(failure, fix=fix, worked=shown(run.line), worked_in=folder, at_once=at_once)
 
 
 def _is_called_otherwise(failed: Run, later: Run) -> bool:
     """Whether a later line runs the same tool on no less, through another program: `pytest`, then `uv run pytest`."""
-    one = failed.commands[failed.place]
+    one = failed.culprit
     return any(
         each.program == one.program and each.words[0] != one.words[0] and set(each.targets) <= set(one.targets)
         for each in later.commands
@@ -488,7 +484,7 @@ def _is_called_otherwise(failed: Run, later: Run) -> bool:
 
 def _difference(failure: Failure, failed: Run, later: Run) -> str:
     """Return what made the later call work, where it is little: words left out or replaced, a variable that is set."""
-    one = failed.commands[failed.place]
+    one = failed.culprit
     before, blamed = _tokens(one), _parts_of_values(failure.error) | set(_culprits(failure.error, one))
     for command in later.commands:
         after = _tokens(command)
@@ -529,7 +525,7 @@ def _variables(command: Command) -> list[str]:
 
 def _blamed_words(run: Run, shape: str) -> tuple[str, ...]:
     """Return the words of a line that its error puts in quotation marks, without those that its shape has."""
-    own = set(_tokens(run.commands[run.place])) - set(shape.split())
+    own = set(_tokens(run.culprit)) - set(shape.split())
     return tuple(sorted(_parts_of_values(run.error) & own))[:4]
 
 
@@ -607,8 +603,8 @@ def calls(shape: str, folder: str | None, commands: Sequence[Command], folders: 
 
 def _is_alike(failed: Run, later: Run) -> bool:
     """Whether a later line does what the failed one was to do: the same program, or much the same words."""
-    one = failed.commands[failed.place]
-    if _share(failed, later) >= LIKE:
+    one = failed.culprit
+    if likeness(failed.words, later.words) >= LIKE:
         return True
     same = [each for each in later.commands if each.words[0] == one.words[0]]
     if any(each.kind == one.kind for each in same):
@@ -621,11 +617,6 @@ def _name_parts(command: Command) -> set[str]:
     """Return the parts of the script or subcommand that is called."""
     name = next((word for word in command.words[1:] if not word.startswith("-") and word != "run"), "")
     return {part for part in re.split(r"[:._/-]", name) if len(part) > 2}
-
-
-def _share(failed: Run, later: Run) -> float:
-    """Return how much alike two lines are."""
-    return likeness(failed.words, later.words)
 
 
 _TOKEN = re.compile(r"[^\s(){},;|&\"']+")
@@ -647,7 +638,7 @@ def _other_folder(failure: Failure, failed: Run, later: Run) -> str | None:
     """Return the folder where the same program ran instead, for a failure that depends on it."""
     if failure.cause != "folder":
         return None
-    name = failed.commands[failed.place].words[0]
+    name = failed.culprit.words[0]
     places = [place for each, place in zip(later.commands, later.folders, strict=True) if each.words[0] == name]
     place = (places or later.folders)[-1]
     return place if place != failure.folder else None
@@ -655,7 +646,7 @@ def _other_folder(failure: Failure, failed: Run, later: Run) -> str | None:
 
 def _is_fixer(failed: Run, later: Run) -> bool:
     """Whether a later line is the same linter or generator, told to set right what it or a commit's hook complained of."""
-    one = failed.commands[failed.place]
+    one = failed.culprit
     return any(
         each.kind == "lint" and _fixes(each) and (one.program == "git commit" or _is_other(one, each))
         for each in later.commands

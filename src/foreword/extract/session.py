@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from foreword.extract.actions import Action, Turn, turns_of
-from foreword.extract.facts import Facts, facts_of
+from foreword.extract.facts import Facts, commits_of, facts_of
 from foreword.extract.failure_memory import failure_body, failure_detail, failure_title
 from foreword.extract.failures import failure_key, failures_of
 from foreword.extract.statements import Statement, retracts, statements_of
@@ -144,19 +144,19 @@ class SessionExtractor:
         edited = _inside(turn.edited)
         if turn.prompt is None or not (edited or outcome):
             return None
-        facts = facts_of((turn,))
+        commits = [each.subject for each in commits_of((turn,))][:3]
         functions = (name for at, name in self._functions if turn.began <= at <= turn.ended)
         detail = {
             "user": cut(turn.typed, USER_WORDS),
             "author": f"{turn.author.author}: {turn.author.reason}",
             "outcome": outcome,
-            "commits": list(facts.commits)[:3],
+            "commits": commits,
             "commands": [cut(each.command, 120) for each in turn.runs if each.failed is False][-MOST_COMMANDS:],
             "read": list(turn.read)[:8],
         }
         return self._memory(
             "turn",
-            cut(next(iter(facts.commits), "") or outcome or turn.typed or edited[0], 160),
+            cut(next(iter(commits), "") or outcome or turn.typed or edited[0], 160),
             f"trn:{self.project.key}:{self.session.id}:{turn.prompt.id or turn.number}",
             body=_excerpt(turn.answer),
             at=turn.ended,

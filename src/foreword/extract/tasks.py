@@ -7,23 +7,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from foreword.extract.actions import Action, Todo, Turn, todos_after
-from foreword.extract.failures import run_of
-from foreword.extract.summary import (
-    COMMITS,
-    MADE,
-    OFFER,
+from foreword.extract.actions import Todo, Turn, todos_after
+from foreword.extract.facts import (
+    CHECKS,
+    MERGES,
     PUSHES,
-    REFUSED,
     Commit,
     commits_of,
-    plan_heading,
-    plan_title,
+    is_commit,
     pull_requests_of,
-    request_of,
     runs_in,
-    title_of,
+    uncommitted_of,
 )
+from foreword.extract.failures import run_of
+from foreword.extract.summary import OFFER, plan_heading, plan_title, request_of, title_of
 from foreword.extract.text import blocks, capitalised, cut, holds, split_sentences, stems
 
 ITEM = 140  # characters of an open item
@@ -108,25 +105,21 @@ def _finished(turns: Sequence[Turn], listed: Sequence[Todo]) -> Iterator[str]:
     for action in runs_in(turns):
         run = run_of(action)
         if not run.failed:
-            yield from (f"PR #{number} merged" for number in _MERGES.findall(action.command))
+            yield from (f"PR #{number} merged" for number in MERGES.findall(action.command))
             if PUSHES.search(action.command) and commits:
                 yield f"pushed {_branch_at(commits, action.at)}"
             if not run.skipped:
-                yield from (f"passed {_program(each.text)}" for each in run.commands if each.kind in _CHECKED)
+                yield from (f"passed {_program(each.text)}" for each in run.commands if each.kind in CHECKS)
     if any(turn.edited for turn in turns):
         if commits:
-            left = set(_uncommitted(turns))
+            left = set(uncommitted_of(turns))
             names = [file for turn in turns for file in turn.edited if file not in left]
-            yield "Changes committed: " + ", ".join(_base(file) for file in dict.fromkeys(names))
+            yield "Changes committed: " + ", ".join(file.rpartition("/")[2] for file in dict.fromkeys(names))
         yield from filter(None, (plan_title([turn for turn in turns if turn.edited]), title_of(turns)))
 
 
 def _branch_at(commits: Sequence[Commit], at: float) -> str:
     return next((each.branch for each in reversed(commits) if each.at <= at and each.branch), commits[-1].branch)
-
-
-_MERGES = re.compile(r"\bgh pr merge\s+(?:--?\S+\s+)*#?(\d+)")
-_CHECKED = ("test", "lint", "build")
 
 
 # --- open ----------------------------------------------------------------------------------------------------------
@@ -163,7 +156,7 @@ def _last_plan(turns: Sequence[Turn]) -> str:
                     heading = ""
             elif action.plan:
                 heading = plan_heading(action.plan) or heading
-            elif heading and action.act == "run" and _is_commit(action):
+            elif heading and action.act == "run" and is_commit(action):
                 heading = ""
     return heading
 
@@ -203,9 +196,9 @@ def _failing(turns: Sequence[Turn]) -> Iterator[str]:
     failing: dict[str, str] = {}
     for action in runs_in(turns[-LAST_ANSWERS:]):  # after turns of other work nobody knows how it stands
         run = run_of(action)
-        cleared = _CHECKED if _is_commit(action) else {each.kind for each in run.commands}
+        cleared = CHECKS if is_commit(action) else {each.kind for each in run.commands}
         failing = {kind: text for kind, text in failing.items() if kind not in cleared}
-        if run.failed and run.error and run.commands[run.place].kind in _CHECKED:
+        if run.failed and run.error and run.commands[run.place].kind in CHECKS:
             command = run.commands[run.place]
             failing[command.kind] = f"Failed in its last run: `{cut(command.text, 60)}`: {cut(run.error, 70)}"
     yield from failing.values()
@@ -215,7 +208,7 @@ def _unfinished_git(turns: Sequence[Turn]) -> Iterator[str]:
     """Yield the state of the work that a later session has to know: pull requests, commits and edits that wait."""
     commits, runs = commits_of(turns), [run for run in runs_in(turns) if not run.failed]
     pushed = max((run.at for run in runs if PUSHES.search(run.command)), default=0.0)
-    merged = {number for run in runs for number in _MERGES.findall(run.command)}
+    merged = {number for run in runs for number in MERGES.findall(run.command)}
     opened = [
         pull.number
         for pull in pull_requests_of(turns)
@@ -232,35 +225,10 @@ def _unfinished_git(turns: Sequence[Turn]) -> Iterator[str]:
         last = waiting[-1]
         where = f" on {last.branch}" if last.branch else ""
         yield f"Not pushed: {many}{where}{f' ({last.hash[:8]})' if last.hash else ''}"
-    if files := _uncommitted(turns):
-        shown = ", ".join(_base(file) for file in files[:3])
+    if files := uncommitted_of(turns):
+        shown = ", ".join(file.rpartition("/")[2] for file in files[:3])
         more = f" and {len(files) - 3} more" if len(files) > 3 else ""
         yield f"{'Change' if len(files) == 1 else 'Changes'} not committed: {shown}{more}"
-
-
-def _uncommitted(turns: Sequence[Turn]) -> list[str]:
-    """Return the files of the project that were edited after the last commit."""
-    files: dict[str, None] = {}
-    for turn in turns:
-        for action in turn.actions:
-            if action.act == "edit" and not action.failed:
-                files |= dict.fromkeys(file for file in action.files if file[0] != "/" and not _PRIVATE.search(file))
-            elif action.act == "run" and (
-                _is_commit(action) or (_DISCARDS.search(action.command) and not action.failed)
-            ):
-                files = {}
-    return list(files)
-
-
-def _is_commit(action: Action) -> bool:
-    """Return whether a run made a commit, in whatever way."""
-    if not COMMITS.search(action.command):
-        return False
-    return bool(MADE.search(action.output)) or not (action.failed or REFUSED.search(action.output))
-
-
-def _base(file: str) -> str:
-    return file.rpartition("/")[2]
 
 
 _BACK = re.compile(r"\bgit (?:checkout|switch) (?:main|master|develop|trunk)\b")
@@ -269,10 +237,6 @@ _PUSH_WAITS = re.compile(
     r"\b(?:not|nothing|n't|never)(?: been| is| was| yet)? pushed|\bunpushed|\bready to push|\b(?:want|like) me to push",
     re.IGNORECASE,
 )
-_DISCARDS = re.compile(
-    r"\bgit (?:stash(?! (?:list|show|pop|apply))|checkout (?:-- )?\.(?:\s|$)|restore \.|reset --hard)"
-)
-_PRIVATE = re.compile(r"(?:^|/)\.env\b")  # never committed
 _PLAN_FILE = re.compile(r"^/.*/\.?plans?/[^/]+\.md$")
 # At the head of a heading: "Remaining work", "What is left"; not "Show the remaining items".
 _OPEN_HEADING = re.compile(
