@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from foreword.extract.actions import Action, Turn
 from foreword.extract.commands import commands_of, shape_of
@@ -36,28 +37,17 @@ class PullRequest:
     at: float = 0.0
 
 
-@dataclass(frozen=True)
-class Facts:
-    """What a session's own commands tell about the repository and how things are run in it."""
-
-    branch: str = ""  # that was worked on last
-    default_branch: str = ""
-    repository: str = ""  # owner/name, as git or GitHub prints it for this project
-    named_repository: str = ""  # owner/name that commands worked with; it may be another project's
-    commits: tuple[str, ...] = ()  # subjects, in order
-    pull_request: str = ""  # "#41"
-    fate: str = ""  # merged, pushed, or empty where nothing tells
-    uncommitted: tuple[str, ...] = ()  # files of the project, edited after the last commit that took them
-    checks: tuple[str, ...] = ()  # how tests, linters and builds were run and passed, the most frequent first
-
-
 def runs_in(turns: Sequence[Turn]) -> Iterator[Action]:
     """Return the commands of these turns, in order."""
     return (run for turn in turns for run in turn.runs)
 
 
-def facts_of(turns: Sequence[Turn]) -> Facts:
-    """Return the facts that the commands of *turns* tell."""
+def facts_of(turns: Sequence[Turn]) -> dict[str, Any]:
+    """Return what the commands of *turns* tell about the repository and how things are run in it, as a summary keeps it.
+
+    `repository` is the owner/name that git or GitHub prints for this project; `named_repository` one that commands only
+    worked with; `fate` is pushed or merged; `checks` are the tests, linters and builds that passed most often.
+    """
     branch = default_branch = pull_request = fate = ""
     repositories, named_repositories, checks = Counter[str](), Counter[str](), Counter[str]()
     for run in runs_in(turns):
@@ -87,17 +77,23 @@ def facts_of(turns: Sequence[Turn]) -> Facts:
             fate = "merged"
         elif PUSHES.search(command):
             fate = fate or "pushed"
-    return Facts(
-        branch=branch,
-        default_branch=default_branch,
-        repository=next(iter(repositories.most_common(1)), ("", 0))[0],
-        named_repository=next(iter(named_repositories.most_common(1)), ("", 0))[0],
-        commits=tuple(each.subject[:MOST_SUBJECT] for each in commits_of(turns)),
-        pull_request=pull_request,
-        fate=fate,
-        uncommitted=tuple(uncommitted_of(turns)),
-        checks=tuple(shape for shape, _ in checks.most_common()),
-    )
+    repository = _most(repositories)
+    found = {
+        "branch": branch,
+        "default_branch": default_branch,
+        "repository": repository,
+        "named_repository": "" if repository else _most(named_repositories),
+        "commits": [each.subject[:MOST_SUBJECT] for each in commits_of(turns)][:5],
+        "pull_request": pull_request,
+        "fate": fate,
+        "uncommitted": uncommitted_of(turns)[:12],
+        "checks": [shape for shape, _ in checks.most_common(4)],
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _most(counts: Counter[str]) -> str:
+    return max(counts, key=counts.__getitem__, default="")
 
 
 def commits_of(turns: Sequence[Turn]) -> tuple[Commit, ...]:
