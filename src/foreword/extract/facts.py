@@ -43,7 +43,7 @@ def runs_in(turns: Sequence[Turn]) -> Iterator[Action]:
 
 
 def facts_of(turns: Sequence[Turn]) -> dict[str, Any]:
-    """Return what the commands of *turns* tell about the repository and how things are run in it, as a summary keeps it.
+    """Return what the commands of *turns* tell about the repository and how things are run, as a summary keeps it.
 
     `repository` is the owner/name that git or GitHub prints for this project; `named_repository` one that commands only
     worked with; `fate` is pushed or merged; `checks` are the tests, linters and builds that passed most often.

@@ -42,7 +42,6 @@ def failure_detail(failure: Failure, session: str) -> dict[str, Any]:
         "succeeded_in": {session: 1} if failure.passed else {},  # the same call, later and in sessions since then
         "last": failure.last,
         "open": failure.open,
-        "minor": failure.minor,
     }
 
 
@@ -68,7 +67,6 @@ def checked_detail(detail: Mapping[str, Any]) -> dict[str, Any]:
         "folder": folder if isinstance(folder, str) else None,
         "last": float(last) if isinstance(last, int | float) and 0 <= last < _END_OF_TIME else 0.0,
         "open": bool(detail.get("open")),
-        "minor": bool(detail.get("minor")),
     }
 
 
@@ -87,7 +85,6 @@ def merge_failure_detail(known: Mapping[str, Any], fresh: Mapping[str, Any]) -> 
     merged["at_once"] = list(dict.fromkeys((*known["at_once"], *fresh["at_once"])))[-MOST_SESSIONS:]
     for name in _COUNTS:
         merged[name] = _capped({**known[name], **fresh[name]})
-    merged["minor"] = known["minor"] and fresh["minor"]
     return merged
 
 

@@ -67,7 +67,6 @@ class Failure:
     at_once: bool = False  # whether what worked was the very next command
     passed: bool = False  # whether the same call succeeded later, so that it does not fail each time
     open: bool = False  # whether it still failed when the session ended
-    minor: bool = False  # whether it is worth nothing unless it comes back: a file that is not there
 
 
 @dataclass(frozen=True)
@@ -121,7 +120,7 @@ def failures_of(turns: Sequence[Turn], *, root: str = "") -> tuple[Failure, ...]
             failure = replace(failure, explained=explanation(failure, runs[place].text, turn.answer))
         known = found.get(failure_key(failure))
         found[failure_key(failure)] = _again(known, failure) if known else failure
-    return tuple(each for each in found.values() if not each.minor or each.times > 1 or SHELL_ERROR.match(each.error))
+    return tuple(found.values())
 
 
 def failure_key(failure: Failure) -> str:
@@ -249,8 +248,9 @@ def failure_of(run: Run) -> Failure | None:
         shape = _shape_up_to(command, culprits) if culprits else shape
     if not shape or name.startswith(("$", "[", "^", "*")):
         return None
-    only_reads = command.kind == "look" and name != "cd"
-    minor = only_reads and not doubled and (cause != "usage" or name in ("grep", "rg", "find", "ls"))
+    looks = command.kind == "look" and name != "cd" and not doubled and not SHELL_ERROR.match(run.error)
+    if looks and (cause != "usage" or name in ("grep", "rg", "find", "ls")):
+        return None  # a file that is not there
     return Failure(
         shape=shape,
         command=shown(run.line),
@@ -259,21 +259,9 @@ def failure_of(run: Run) -> Failure | None:
         cause=cause,
         blamed=_blamed_words(run, shape) if cause == "usage" else (),
         folder=folder if cause == "folder" else None,
-        files=_named_files(run),
+        files=tuple(dict.fromkeys(FILE.findall(run.text.replace("\\", "/"))))[:20],
         last=run.action.at,
-        minor=minor,
     )
-
-
-def _named_files(run: Run) -> tuple[str, ...]:
-    """Return the files that an error names; of a linter, which lists many findings, those beside this one."""
-    text = run.text
-    if run.culprit.kind == "lint":
-        message = run.error.rpartition(": ")[2][:40]
-        lines = text.split("\n")
-        near = [at for at, line in enumerate(lines) if message in line]
-        text = "\n".join(line for at in near for line in lines[max(0, at - 3) : at + 2]) or text
-    return tuple(dict.fromkeys(FILE.findall(text.replace("\\", "/"))))[:20]
 
 
 def _key(run: Run, cause: str) -> str:
@@ -448,10 +436,8 @@ def _with_steps(failure: Failure, near: Sequence[Run]) -> Failure:
         for command in run.commands:
             if run.succeeded and command.kind in ("git", "look", *_CHECKS) and " " in command.program:
                 programs[command.program] = None
-            if run.succeeded and name in command.words[1:3]:
-                return (
-                    replace(failure, fix=f"worked with `{'`, `'.join(list(programs)[-5:])}`") if programs else failure
-                )
+            if run.succeeded and programs and name in command.words[1:3]:
+                return replace(failure, fix=f"worked with `{'`, `'.join(list(programs)[-5:])}`")
     return failure
 
 
@@ -504,23 +490,12 @@ def _difference(failure: Failure, failed: Run, later: Run) -> str:
             replaces = kind == "replace" and end - begin == to_end - to_begin
             if replaces and failure.cause == "usage" and blamed.intersection(before[begin:end]):
                 return f"worked with `{after[to_begin]}`"
-    set_before = _variables(one)
-    for command in later.commands:
-        added = [each for each in _variables(command) if each not in set_before]
-        if command.words[0] == one.words[0] and 0 < len(added) <= FEW:
-            return f"worked with `{' '.join(added)}` before it"
     return ""
 
 
 def _tokens(command: Command) -> list[str]:
     """Return the words of a command, those inside of quotation marks and brackets too."""
     return [word.strip(":") for word in _TOKEN.findall(" ".join(command.words))]
-
-
-def _variables(command: Command) -> list[str]:
-    """Return the variables that are set for a command alone: `CI=1 make test`."""
-    found = re.match(r"(?:env )?((?:[A-Z_][A-Z0-9_]*=[\w./:@,+-]{1,40}\s+)+)", command.text)
-    return found[1].split() if found else []
 
 
 def _blamed_words(run: Run, shape: str) -> tuple[str, ...]:
@@ -645,17 +620,17 @@ def _other_folder(failure: Failure, failed: Run, later: Run) -> str | None:
 
 
 def _is_fixer(failed: Run, later: Run) -> bool:
-    """Whether a later line is the same linter or generator, told to set right what it or a commit's hook complained of."""
+    """Whether a later line is the same linter or generator, called to set right what it or a commit's hook found."""
     one = failed.culprit
     return any(
-        each.kind == "lint" and _fixes(each) and (one.program == "git commit" or _is_other(one, each))
+        each.kind == "lint"
+        and _fixes(each)
+        and (
+            one.program == "git commit"
+            or (each.words[0] == one.words[0] and one.kind == "lint" and each.words != one.words)
+        )
         for each in later.commands
     )
-
-
-def _is_other(one: Command, other: Command) -> bool:
-    """Whether two commands are the same tool, called for something else."""
-    return other.words[0] == one.words[0] and other.words != one.words and other.kind == one.kind
 
 
 def _fixes(command: Command) -> bool:

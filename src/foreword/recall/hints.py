@@ -139,7 +139,7 @@ def is_reliable(detail: Mapping[str, Any]) -> bool:
     after one, if its words say enough: readers called hints on `git add` or `cd` of one session noise.
     """
     failed, succeeded = sessions_in(detail["seen_in"]), sessions_in(detail["succeeded_in"])
-    if detail["cause"] not in ("usage", "folder") or detail["minor"]:
+    if detail["cause"] not in ("usage", "folder"):
         return failed >= ENOUGH and not succeeded
     words = detail["command"].split()
     if detail["cause"] == "usage":
