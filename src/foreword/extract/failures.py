@@ -32,7 +32,6 @@ from foreword.extract.outputs import (
     ends_with_failed_script,
     error_key,
     error_line,
-    failed_script,
     failed_test,
     plain_output,
 )
@@ -159,7 +158,7 @@ def run_of(action: Action, *, root: str = "", cwd: str = "") -> Run:
     error = _error_of(action, commands, text)
     if not error and not action.failed:
         return run
-    return replace(run, failed=True, error=error, place=_failing(commands, error, text, tells=bool(action.failed)))
+    return replace(run, failed=True, error=error, place=_failing(commands, error, tells=bool(action.failed)))
 
 
 def _error_of(action: Action, commands: Sequence[Command], text: str) -> str:
@@ -324,12 +323,8 @@ _INTERPRETER = re.compile(r"python|node|ruby|deno\b")
 _SCRIPT_ERROR = re.compile(r'^  File "<(?:string|stdin)>", line \d', re.MULTILINE)
 
 
-def _failing(commands: tuple[Command, ...], error: str, text: str, *, tells: bool) -> int:
+def _failing(commands: Sequence[Command], error: str, *, tells: bool) -> int:
     """Return which command of a line it was that failed: the one that the error names, else the first that matters."""
-    script = failed_script(text)
-    called = [place for place, each in enumerate(commands) if script and script in each.words[1:]]
-    if called:
-        return called[0]
     names = [each.words[0].rpartition("/")[2] for each in commands]
     for found in re.finditer(r"(?:(?<=[\s:])|^)([\w.-]+)(?=: )|not found: ([\w./-]+)", error[:200]):
         name = found[1] or found[2]
@@ -577,21 +572,10 @@ def calls(shape: str, folder: str | None, commands: Sequence[Command], folders: 
 
 
 def _is_alike(failed: Run, later: Run) -> bool:
-    """Whether a later line does what the failed one was to do: the same program, or much the same words."""
+    """Whether a later line does what the failed one was to do: much the same words, or the same program."""
     one = failed.culprit
-    if likeness(failed.words, later.words) >= LIKE:
-        return True
-    same = [each for each in later.commands if each.words[0] == one.words[0]]
-    if any(each.kind == one.kind for each in same):
-        return one.kind != "look"
-    # A script of another name is of another kind: `yarn unit`, `yarn test:unit`.
-    return one.kind == "other" and any(_name_parts(each) & _name_parts(one) for each in same)
-
-
-def _name_parts(command: Command) -> set[str]:
-    """Return the parts of the script or subcommand that is called."""
-    name = next((word for word in command.words[1:] if not word.startswith("-") and word != "run"), "")
-    return {part for part in re.split(r"[:._/-]", name) if len(part) > 2}
+    same = any((each.words[0], each.kind) == (one.words[0], one.kind) for each in later.commands)
+    return likeness(failed.words, later.words) >= LIKE or (same and one.kind != "look")
 
 
 _TOKEN = re.compile(r"[^\s(){},;|&\"']+")
@@ -599,10 +583,7 @@ _TOKEN = re.compile(r"[^\s(){},;|&\"']+")
 
 def _stands_alone(run: Run) -> bool:
     """Whether a line says something in another session: no script, no variable, nothing that lies in a scratch folder."""
-    line = run.line
-    if any(each.program in ("git commit", "gh pr create") for each in run.commands):
-        line = line.split('"$(cat <<')[0]  # of a message only that it is one
-    return len(line) <= MOST_LINE and "\n" not in line and not _OWN.search(line)
+    return len(run.line) <= MOST_LINE and "\n" not in run.line and not _OWN.search(run.line)
 
 
 _OWN = re.compile(r"\$|<<|(?:^|\s|=)/tmp/|[Tt]emp/|scratch|[0-9a-f]{8}-[0-9a-f]{4}-")
