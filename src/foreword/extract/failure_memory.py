@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from foreword.extract.commands import commands_of, has_shape, shape_of
-from foreword.extract.failures import Failure, Run, calls, failure_key, is_glob_error, is_path_shape
+from foreword.extract.failures import Failure, Run, calls, failure_key, is_path_shape
 from foreword.extract.merge import EARLIER, counts_of, evidence_of, fixes_of
 from foreword.models import Memory, Session, named, text, texts
 
@@ -160,7 +160,7 @@ def advice_for(detail: Mapping[str, Any]) -> str:
         return f"the shell is still there: leave `{shape}` out or use absolute paths"
     if "(multi-line)" in shape and sessions_in(detail["seen_in"]) > 1:
         return "write the script to a file, or pass it as a here-document (EOF)"
-    if is_glob_error(detail["error"]):
+    if ": no matches found: " in detail["error"]:  # zsh
         return f"the shell stops before `{shape}` runs where a pattern matches no file: list the directory, or quote the pattern"
     return ""
 

@@ -137,10 +137,9 @@ def runs_of(turns: Sequence[Turn], *, root: str = "") -> tuple[Run, ...]:
     here = ""
     for turn in turns:
         for action in (*((turn.prompt,) if turn.prompt else ()), *turn.actions):
-            after = str(getattr(action, "cwd", ""))
             if action.kind == "tool" and action.act == "run":
-                found.append(run_of(action, root=root, cwd=here or after))
-            here = after or here
+                found.append(run_of(action, root=root, cwd=here or action.cwd))
+            here = action.cwd or here
     return tuple(found)
 
 
@@ -254,7 +253,7 @@ def failure_of(run: Run) -> Failure | None:
         shape=shape,
         command=shown(run.line),
         error=run.error,
-        key="not found" if doubled else "no matches found" if is_glob_error(run.error) else _key(run, cause),
+        key="not found" if doubled else _key(run, cause),
         cause=cause,
         blamed=_blamed_words(run, shape) if cause == "usage" else (),
         folder=folder if cause == "folder" else None,
@@ -342,11 +341,9 @@ def _failing(commands: Sequence[Command], error: str, *, tells: bool) -> int:
     commits = [place for place in able if commands[place].program == "git commit"]
     if commits and not _GIT_ERROR.match(error):  # what its hooks say
         return commits[-1]
-    for kinds in (_CHECKS, ("install", "migrate", "deploy", "git", "other")):
-        for place in able:
-            if commands[place].kind in kinds:
-                return place
-    return able[-1]
+    checks = [place for place in able if commands[place].kind in _CHECKS]
+    doing = [place for place in able if commands[place].kind != "look"]
+    return (checks or doing or able[-1:])[0]
 
 
 def _culprits(error: str, command: Command) -> tuple[str, ...]:
@@ -363,26 +360,20 @@ def _culprits(error: str, command: Command) -> tuple[str, ...]:
 def _shape_up_to(command: Command, culprits: tuple[str, ...]) -> str:
     """Return the words of a command up to the last that is to blame, without paths and what was worked on."""
     words = command.words
-    if not any(re.search(r"\w", each) for each in culprits):  # `go build ./...`: whatever it does to it
-        return " ".join((words[0].rpartition("/")[2], *culprits))
     ends = [place for place, word in enumerate(words) if word in culprits]
-    if not ends:
-        return " ".join((words[0].rpartition("/")[2], *culprits))
-    kept = [
-        word for word in words[1 : ends[-1] + 1] if word in culprits or re.fullmatch(r"-?-?[A-Za-z@][\w:@-]*", word)
-    ]
-    return " ".join((words[0].rpartition("/")[2], *kept[-6:]))
+    kept: Sequence[str] = culprits
+    if ends and any(re.search(r"\w", each) for each in culprits):  # not `go build ./...`: whatever it does to it
+        plain = re.compile(r"-?-?[A-Za-z@][\w:@-]*")
+        kept = [word for word in words[1 : ends[-1] + 1] if word in culprits or plain.fullmatch(word)][-6:]
+    return " ".join((words[0].rpartition("/")[2], *kept))
 
 
 def _doubled_folder(error: str, folder: str | None) -> str:
     """Return the folder that a path begins with although the command already ran in it; empty where it is not that."""
     if not folder or folder.startswith("/") or not _FOLDER.search(error):
         return ""
-    for found in re.finditer(r"[\w.@-]+(?:/[\w.@*-]+)*", error[:300]):
-        first = found[0].partition("/")[0]
-        if first in folder.split("/"):
-            return first
-    return ""
+    firsts = re.findall(r"([\w.@-]+)(?:/[\w.@*-]+)*", error[:300])
+    return next((first for first in firsts if first in folder.split("/")), "")
 
 
 # -- what worked ---------------------------------------------------------------------------------------------------
@@ -398,7 +389,7 @@ def _with_fix(failure: Failure, place: int, steps: Sequence[Action], runs: Mappi
         return _with_steps(failure, [run for _, run in later[:NEAR]])
     own = runs[place]
     fine = [(at, run) for at, run in later if run.succeeded]
-    again = next((at for at, run in fine if is_hit(failure, run)), None)
+    again = next((at for at, run in fine if _is_hit(failure, run)), None)
     until = again if again is not None else later[:NEAR][-1][0] if later else place
     near = [run for _, run in later[:NEAR] if run.succeeded and (run.words != own.words or failure.cause == "folder")]
     edits = [each for at in range(place + 1, until + 1) if not steps[at].failed for each in steps[at].edits]
@@ -445,7 +436,7 @@ def _with_alternative(failure: Failure, own: Run, near: Sequence[Run], *, next_r
     found = [
         run
         for run, difference in zip(alike, differences, strict=True)
-        if _stands_alone(run) and (difference or not is_hit(failure, run))
+        if _stands_alone(run) and (difference or not _is_hit(failure, run))
     ]
     if not found:
         return replace(failure, fix=fix, at_once=at_once, open=not again and not fix)
@@ -485,7 +476,17 @@ def _difference(failure: Failure, failed: Run, later: Run) -> str:
             replaces = kind == "replace" and end - begin == to_end - to_begin
             if replaces and failure.cause == "usage" and blamed.intersection(before[begin:end]):
                 return f"worked with `{after[to_begin]}`"
+    for command in later.commands:
+        added = _variables(command) - _variables(one)
+        if command.words[0] == one.words[0] and 0 < len(added) <= FEW:
+            return f"worked with `{' '.join(sorted(added))}` before it"
     return ""
+
+
+def _variables(command: Command) -> set[str]:
+    """Return the variables that are set for a command alone: `CI=1 make test`."""
+    found = re.match(r"(?:env )?((?:[A-Z_][A-Z0-9_]*=[\w./:@,+-]{1,40}\s+)+)", command.text)
+    return set(found[1].split()) if found else set()
 
 
 def _tokens(command: Command) -> list[str]:
@@ -550,11 +551,6 @@ _WHY = re.compile(
 _CODE = re.compile(r"`[^`\n]{3,60}`|[\w.@-]+(?:/[\w.@*-]+)+/?|\b\w+[_.]\w+\b")
 
 
-def is_hit(failure: Failure, run: Run) -> bool:
-    """Whether a run calls what failed, in the folder where it failed."""
-    return calls(failure.shape, failure.folder, run.commands, run.folders)
-
-
 def calls(shape: str, folder: str | None, commands: Sequence[Command], folders: Sequence[str | None]) -> bool:
     """Whether one of *commands* is of this shape; with a *folder*, only where it runs there."""
     for command, place in zip(commands, folders, strict=True):
@@ -569,6 +565,10 @@ def calls(shape: str, folder: str | None, commands: Sequence[Command], folders: 
         elif has_shape(command, shape):
             return True
     return False
+
+
+def _is_hit(failure: Failure, run: Run) -> bool:
+    return calls(failure.shape, failure.folder, run.commands, run.folders)
 
 
 def _is_alike(failed: Run, later: Run) -> bool:
@@ -660,8 +660,3 @@ def _again(known: Failure, fresh: Failure) -> Failure:
 def is_path_shape(shape: str) -> bool:
     """Whether a shape stands for paths that begin with a folder, whatever the program."""
     return shape.endswith("/") and " " not in shape
-
-
-def is_glob_error(error: str) -> bool:
-    """Whether it is zsh that complains of a pattern without a match; the pattern is another each time."""
-    return bool(SHELL_ERROR.match(error)) and "no matches found: " in error

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from itertools import pairwise
 
 MOST_OUTPUT = 40_000  # characters of an output; of more, the beginning and the end are read
 MESSAGE = 160  # characters of an error
@@ -17,7 +15,7 @@ def error_line(output: str) -> str:
     text = plain_output(output)
     if found := SHELL_ERROR.search(text) or TIMED_OUT.match(text):
         return " ".join(found[0].split())[:MESSAGE]
-    type, message = _error(text)
+    type, message = _error(_HANDLED.split(text)[-1])
     if type and type.lower() in message.lower():
         type = ""
     line = " ".join(": ".join(filter(None, (type, message))).split())
@@ -105,20 +103,13 @@ def _error(text: str) -> tuple[str, str]:
             return "", f"script '{next(filter(None, script.groups()))}' failed"
         found = [each for each in pattern.finditer(text) if not NO_CAUSE.search(each[0].strip())]
         if found:
-            one = (found[-1] if pattern.pattern in _LAST_WINS else _raised(found, text)).groupdict()
+            one = found[-1 if pattern.pattern in _LAST_WINS else 0].groupdict()
             return (one.get("type") or "").strip(), (one.get("message") or "").strip()
     lines = [line.strip() for line in text.split("\n") if line.strip() and not _EXIT.match(line.strip())]
     return "", lines[-1] if 0 < len(lines) <= 3 and len(lines[-1].split()) >= 3 else ""
 
 
-def _raised(found: Sequence[re.Match[str]], text: str) -> re.Match[str]:
-    """Return the first of them that was not handled by what raised the next."""
-    for one, after in pairwise(found):
-        if not _HANDLED.search(text, one.end(), after.start()):
-            return one
-    return found[-1]
-
-
+# What was raised before it was handled by what raised the next.
 _HANDLED = re.compile(r"^(?:During handling of the above|The above) exception", re.MULTILINE)
 _EXIT = re.compile(r"^(?:<[^>]*>|Exit [Cc]ode:? \d+|.*exited with code \d+.*)$")
 

@@ -266,10 +266,9 @@ def _fix(detail: Mapping[str, Any], named: Sequence[str] = ()) -> list[str]:
     text = plain(_without_advice(plain(fix, most=400)), most=110)
     if not text.startswith("edited"):
         return [f"it {text}"]
-    # An edit tells something where the error names its file, or where it is whole and has a name of the error.
-    file, _, changed = text.removeprefix("edited ").partition(": ")
-    whole = "…" not in changed and not set(_NAME.findall(changed)).isdisjoint(_NAME.findall(detail["error"]))
-    told = whole or file.rpartition("/")[2] in detail["error"] or names_file(named, file)
+    # An edit tells something where the error names its file.
+    file = text.removeprefix("edited ").partition(": ")[0]
+    told = file.rpartition("/")[2] in detail["error"] or names_file(named, file)
     return [f"fixed then: {text}"] if told else []
 
 
@@ -341,5 +340,4 @@ _CHECK = re.compile(
     r"(?<![\w./-])[\w-]*(?:check|verif|strict|lint|test|frozen|locked|warning|audit|sign|secur|safe)[\w-]*(?![\w./])",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"\b[A-Za-z_]\w{3,}")
 _PATH = re.compile(r"(?<![\w./@-])(?:[\w.@~-]*/)+[\w.@-]*\w|(?<![\w./@-])[\w-]+\.[a-z]{1,4}(?![\w.])")
