@@ -151,6 +151,7 @@ def test_keeps_titles_short() -> None:
         ("All done. Here's a summary:\n\n| file | change |\n|---|---|\n| a | b |", ""),
         ("Let me look at the mail templates first.", ""),
         ("Shall I fix `book()` as well?", ""),
+        ("Moved the task of the venue's mails to done in `todo.md`.", ""),
         ("Fixup squashed into 3f602d14 (now 6dd3a03d), and pushed with lease to `origin/slots`.", ""),
         ("`holdUntil`, `offerSlot()` and `freeSlots()` are now set in `rooms/slots.py`.", ""),
         ("", ""),
