@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cached_property
 
+from foreword.extract import outputs
 from foreword.extract.actions import Action, Turn
 from foreword.extract.commands import (
     Command,
@@ -21,19 +22,6 @@ from foreword.extract.commands import (
     shape_of,
     shown,
     word_set,
-)
-from foreword.extract.outputs import (
-    FILE,
-    MESSAGE,
-    NO_CAUSE,
-    NOTHING,
-    SHELL_ERROR,
-    ended_badly,
-    ends_with_failed_script,
-    error_key,
-    error_line,
-    failed_test,
-    plain_output,
 )
 from foreword.extract.text import sentences
 from foreword.models import Edit
@@ -149,7 +137,7 @@ def run_of(action: Action, *, root: str = "", cwd: str = "") -> Run:
     *cwd* is the folder in which it began; where it is not known, no failure depends on its folder.
     """
     commands = commands_of(action.command)
-    text = _relative(plain_output(action.output), root)
+    text = _relative(outputs.plain_output(action.output), root)
     folders = folders_of(commands, cwd, root=root)
     run = Run(action, commands, folders, line=_relative(action.command, root).strip(), text=text)
     if not commands or _CLIENT.search(action.output[:400]):
@@ -162,12 +150,12 @@ def run_of(action: Action, *, root: str = "", cwd: str = "") -> Run:
 
 def _error_of(action: Action, commands: Sequence[Command], text: str) -> str:
     """Return the line that names the cause of a failure; empty where none does, or nothing failed."""
-    if any(each.kind in _CHECKS for each in commands) and (nothing := NOTHING.search(text)):
+    if any(each.kind in _CHECKS for each in commands) and (nothing := outputs.NOTHING.search(text)):
         return nothing[0].strip()
     if action.failed:
-        return error_line(text) or failed_test(text) or _first_line(commands, text)
-    if any(each.kind != "look" for each in commands) and ends_with_failed_script(text):
-        return error_line(text) or failed_test(text)
+        return outputs.error_line(text) or outputs.failed_test(text) or _first_line(commands, text)
+    if any(each.kind != "look" for each in commands) and outputs.ends_with_failed_script(text):
+        return outputs.error_line(text) or outputs.failed_test(text)
     # Some hosts do not tell how a command ended, and pipes hide it.
     hidden = [each for each in commands if action.failed is None or not each.tells]
     return _hidden_error(hidden, text) if hidden else ""
@@ -185,7 +173,7 @@ def _first_line(commands: Sequence[Command], text: str) -> str:
     """Return what git says first, where none of its lines looks like an error."""
     line = next((line.strip() for line in text.split("\n") if line.strip()), "")
     is_git = commands[0].program.startswith("git ") and commands[0].kind == "git"
-    return line[:MESSAGE] if is_git and len(line.split()) >= 3 and not NO_CAUSE.search(line) else ""
+    return line[: outputs.MESSAGE] if is_git and len(line.split()) >= 3 and not outputs.NO_CAUSE.search(line) else ""
 
 
 # -- what failed ---------------------------------------------------------------------------------------------------
@@ -226,7 +214,7 @@ def failure_of(run: Run) -> Failure | None:
     name = command.words[0]
     doubled = _doubled_folder(run.error, folder)
     culprits = _culprits(run.error, command)
-    nothing = NOTHING.search(run.error)
+    nothing = outputs.NOTHING.search(run.error)
     cause, shape = "content", shape_of(command)
     if doubled:
         cause, shape = "folder", f"{doubled}/"
@@ -246,7 +234,7 @@ def failure_of(run: Run) -> Failure | None:
         shape = _shape_up_to(command, culprits) if culprits else shape
     if not shape or name.startswith(("$", "[", "^", "*")):
         return None
-    looks = command.kind == "look" and name != "cd" and not doubled and not SHELL_ERROR.match(run.error)
+    looks = command.kind == "look" and name != "cd" and not doubled and not outputs.SHELL_ERROR.match(run.error)
     if looks and (cause != "usage" or name in ("grep", "rg", "find", "ls")):
         return None  # a file that is not there
     return Failure(
@@ -257,7 +245,7 @@ def failure_of(run: Run) -> Failure | None:
         cause=cause,
         blamed=_blamed_words(run, shape) if cause == "usage" else (),
         folder=folder if cause == "folder" else None,
-        files=tuple(dict.fromkeys(FILE.findall(run.text.replace("\\", "/"))))[:20],
+        files=tuple(dict.fromkeys(outputs.FILE.findall(run.text.replace("\\", "/"))))[:20],
         last=run.action.at,
     )
 
@@ -268,9 +256,9 @@ def _key(run: Run, cause: str) -> str:
     Of a call that is wrong by itself the values that the error names are left out: its shape has those that matter.
     """
     command = run.culprit
-    test = failed_test(run.text) if command.kind == "test" else ""
+    test = outputs.failed_test(run.text) if command.kind == "test" else ""
     error = run.error if cause == "content" else _VALUE.sub("''", run.error.removeprefix(f"{command.words[0]}: "))
-    return " ".join(dict.fromkeys(filter(None, (error_key(test), error_key(error)))))
+    return " ".join(dict.fromkeys(filter(None, (outputs.error_key(test), outputs.error_key(error)))))
 
 
 def _tool_failure(action: Action) -> Failure | None:
@@ -282,27 +270,27 @@ def _tool_failure(action: Action) -> Failure | None:
         return None
     error = " ".join(found[0].split())
     shape = f"{action.tool} {found[2]}"
-    return Failure(shape, shape, error, error_key(error), "usage", last=action.at)
+    return Failure(shape, shape, error, outputs.error_key(error), "usage", last=action.at)
 
 
 def _hidden_error(hidden: Sequence[Command], text: str) -> str:
     """Return the error in the output of commands whose line does not tell of it: `pytest | tail`, `a; b`."""
-    if found := SHELL_ERROR.search(text):
-        return " ".join(found[0].split())[:MESSAGE]
+    if found := outputs.SHELL_ERROR.search(text):
+        return " ".join(found[0].split())[: outputs.MESSAGE]
     checks = [each for each in hidden if each.kind in _CHECKS]
-    ended = ended_badly(text) if checks else False
+    ended = outputs.ended_badly(text) if checks else False
     lints = any(each.kind == "lint" for each in checks)
     if ended or (ended is None and lints and _FINDING.search(text)):  # some linters only list what they find
-        return error_line(text)
+        return outputs.error_line(text)
     names = {each.words[0].rpartition("/")[2] for each in hidden}
     words = {word for each in hidden for word in each.words[1:]}
     running = any(each.kind not in ("look", "git") for each in hidden)
     for line in text.split("\n", FIRST_LINES)[:FIRST_LINES]:
         found = _REFUSED.match(line)
         if found and (found["name"] in names or found["flag"] in words or (running and not found["name"])):
-            return line.strip()[:MESSAGE]
+            return line.strip()[: outputs.MESSAGE]
     if any(_INTERPRETER.match(name) for name in names) and _SCRIPT_ERROR.search(text):
-        return error_line(text)
+        return outputs.error_line(text)
     return ""
 
 
@@ -397,7 +385,11 @@ def _with_fix(failure: Failure, place: int, steps: Sequence[Action], runs: Mappi
         return _with_alternative(failure, own, near, next_run=later[0][1] if later else None, again=again is not None)
     tools = [run for at, run in fine if at < until and _stands_alone(run)]
     fixer = next((run for run in tools if _is_fixer(own, run)), None)
-    named = [] if NOTHING.search(failure.error) else [each for each in edits if names_file(failure.files, each.file)]
+    named = (
+        []
+        if outputs.NOTHING.search(failure.error)
+        else [each for each in edits if names_file(failure.files, each.file)]
+    )
     other = next((run for run in near if not edits and _is_called_otherwise(own, run)), None)
     if again is None and other is None:
         return replace(_with_edits(failure, named), worked=shown(fixer.line) if fixer else "", open=True)

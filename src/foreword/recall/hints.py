@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from foreword.extract import failures
 from foreword.extract.actions import Action
 from foreword.extract.commands import commands_of, folders_of, likeness, starts_same, word_set
 from foreword.extract.failure_memory import (
@@ -23,18 +24,6 @@ from foreword.extract.failure_memory import (
     sessions_in,
     sessions_worked,
     where,
-)
-from foreword.extract.failures import (
-    FIXER,
-    Failure,
-    Run,
-    calls,
-    code_names,
-    failure_key,
-    failure_of,
-    is_path_shape,
-    names_file,
-    run_of,
 )
 from foreword.recall.sanitize import ago
 
@@ -83,7 +72,7 @@ def hint_before(
         for each in known
         if is_reliable(each.detail)
         and (each.detail["cause"] != "content" or each.detail["command"] not in succeeding)
-        and calls(each.detail["command"], each.detail["folder"], commands, folders)
+        and failures.calls(each.detail["command"], each.detail["folder"], commands, folders)
         and _has_what_failed(each, command)
     ]
     for each in sorted(hits, key=lambda each: (sessions_in(each.detail["seen_in"]), each.detail["last"]), reverse=True):
@@ -93,7 +82,7 @@ def hint_before(
         if detail["cause"] == "content" and checks and (not instead or _has_own_fixer(detail)):
             continue
         begin = f"{_call(detail)} failed in {counted(sessions_in(detail['seen_in']))}, last {_when(detail, now)}"
-        if not is_path_shape(detail["command"]):  # of any program that is given such a path
+        if not failures.is_path_shape(detail["command"]):  # of any program that is given such a path
             begin += f": {quote(detail['error'])}"
         return _hint([begin, *instead], each)
     return None
@@ -103,8 +92,10 @@ def hint_after(
     command: str, output: str, known: Sequence[KnownFailure], *, now: float, cwd: str = "", root: str = ""
 ) -> Hint | None:
     """Return what to tell after *command* failed with *output*: what worked, what an agent found, what fixed it then."""
-    run = run_of(Action("tool", now, act="run", command=command, output=output, failed=True), root=root, cwd=cwd)
-    failure = failure_of(run)
+    run = failures.run_of(
+        Action("tool", now, act="run", command=command, output=output, failed=True), root=root, cwd=cwd
+    )
+    failure = failures.failure_of(run)
     if failure is None:
         return None
     same = [
@@ -119,7 +110,9 @@ def hint_after(
         return hint
     for each in same:
         edited = each.detail["fixed_files"]  # an edit may help where this error names the file too
-        applies = each.detail["error"] == failure.error or any(names_file(failure.files, one) for one in edited)
+        applies = each.detail["error"] == failure.error or any(
+            failures.names_file(failure.files, one) for one in edited
+        )
         if (applies or not edited) and (fix := _fix(each.detail, failure.files)):
             return _solved(each, failure, fix, now=now)
     return None
@@ -145,14 +138,14 @@ def is_reliable(detail: Mapping[str, Any]) -> bool:
     if detail["cause"] == "usage":
         specific = len(words) >= SPECIFIC or any(word.startswith("-") for word in words[1:])
     else:
-        specific = bool(detail["worked"]) or is_path_shape(detail["command"])
+        specific = bool(detail["worked"]) or failures.is_path_shape(detail["command"])
     return failed >= (1 if specific else ENOUGH) and succeeded * RELIABLE <= failed - 1
 
 
 # -- which failure it is -------------------------------------------------------------------------------------------
-def _same(failure: Failure, run: Run, known: Sequence[KnownFailure]) -> list[KnownFailure]:
+def _same(failure: failures.Failure, run: failures.Run, known: Sequence[KnownFailure]) -> list[KnownFailure]:
     """Return the known failures that are this one, the surest first: by call and error, by error."""
-    key, program = failure_key(failure), failure.shape.split()[0]
+    key, program = failures.failure_key(failure), failure.shape.split()[0]
     commits = run.commands[run.place].program == "git commit"  # what its hook ran may be known by itself
     found = []
     for each in known:
@@ -192,7 +185,7 @@ def _has_own_fixer(detail: Mapping[str, Any]) -> bool:
     names += re.findall(r"^script '(.+)' failed$", detail["error"])
     words = {word for line in detail["worked"] for each in commands_of(line) for word in each.words}
     fixers = (word[len(name) :] for word in words for name in names if word.startswith(name))
-    return any(map(FIXER.search, fixers)) or any(map(_FIX_FLAG.fullmatch, words))
+    return any(map(failures.FIXER.search, fixers)) or any(map(_FIX_FLAG.fullmatch, words))
 
 
 _LEFT_OUT = re.compile(r"worked without `(.+)`")
@@ -200,7 +193,7 @@ _FIX_FLAG = re.compile(r"--(?:fix|write|apply)\b.*|-w")
 
 
 # -- what is said of it --------------------------------------------------------------------------------------------
-def _solved(known: KnownFailure, failure: Failure, ends: Sequence[str], *, now: float) -> Hint:
+def _solved(known: KnownFailure, failure: failures.Failure, ends: Sequence[str], *, now: float) -> Hint:
     """Return the hint after a failure that was solved before."""
     detail, when = known.detail, _when(known.detail, now)
     begin = f"{when} the same with {_call(detail)}: {quote(detail['error'])}"
@@ -209,15 +202,19 @@ def _solved(known: KnownFailure, failure: Failure, ends: Sequence[str], *, now: 
     return _hint([begin, *ends], known)
 
 
-def _explained(failure: Failure, run: Run, known: Sequence[KnownFailure], *, now: float) -> Hint | None:
+def _explained(
+    failure: failures.Failure, run: failures.Run, known: Sequence[KnownFailure], *, now: float
+) -> Hint | None:
     """Return what an agent said of a failure of this kind, where this output names the very files it spoke of."""
     output = run.text.lower().replace("\\", "/")
     kinds = {run.commands[run.place].kind, "test", "lint", "build", "git"}  # a commit fails as its hook's checks do
     found = []
     for each in known:
-        same = failure_key(failure) == each.detail["key"]
+        same = failures.failure_key(failure) == each.detail["key"]
         for sentence in each.detail["explained"] if same or each.kinds & kinds else ():
-            if any("/" in name and name in output for name in code_names(sentence)) and (text := _finding(sentence)):
+            if any("/" in name and name in output for name in failures.code_names(sentence)) and (
+                text := _finding(sentence)
+            ):
                 found.append((same, "…" not in text, each.detail["last"], text, each))
     if not found:
         return None
@@ -268,7 +265,7 @@ def _fix(detail: Mapping[str, Any], named: Sequence[str] = ()) -> list[str]:
         return [f"it {text}"]
     # An edit tells something where the error names its file.
     file = text.removeprefix("edited ").partition(": ")[0]
-    told = file.rpartition("/")[2] in detail["error"] or names_file(named, file)
+    told = file.rpartition("/")[2] in detail["error"] or failures.names_file(named, file)
     return [f"fixed then: {text}"] if told else []
 
 
