@@ -130,22 +130,20 @@ def shape_of(command: Command, *, narrow: bool = False) -> str:
 def has_shape(command: Command, shape: str) -> bool:
     """Whether a command is of this shape: the same program, and all of its words."""
     wanted = shape.split()
-    if not wanted or not command.words:
+    if not wanted:
         return False
     if len(wanted) == 1:  # a program by its exact name: where `python` is not found, `python3` may be
         return wanted[0] in (command.words[0].rpartition("/")[2], command.text.split()[0])
     if _name(command.words[0]) != wanted[0]:
         return False
-    if len(wanted) > 1 and _VERB.fullmatch(wanted[1]) and _first_bare(command.words[1:]) != wanted[1]:
+    if _VERB.fullmatch(wanted[1]) and _first_bare(command.words[1:]) != wanted[1]:
         return False  # `run x test` is not `run test`
     own = set(command.words[1:])
     for word in command.words[1:]:
         name, sign, _ = word.partition("=")
         if word.startswith("-") and sign:
             own |= {name, f"{name}="}
-    letters = {f"-{each}" for word in own if _LETTERS.fullmatch(word) for each in word[1:]}
-    lines = {"(multi-line)"} if command.lines else set()
-    return set(wanted[1:]) <= own | letters | lines
+    return set(wanted[1:]) <= own | ({"(multi-line)"} if command.lines else set())
 
 
 def starts_same(command: Command, others: Sequence[Command]) -> bool:
@@ -242,7 +240,6 @@ _KEYWORD = re.compile(
 )
 _VERB = re.compile(r"[A-Za-z@][\w:@-]*")
 _FLAG = re.compile(r"--?[A-Za-z][\w.-]{0,30}")
-_LETTERS = re.compile(r"-[A-Za-z]{2,6}")
 _NARROWING = ("-k", "--tests", "--filter", "--grep", "-t", "-run", "--run", "--test", "-p", "--package", "--durations", "--maxfail",
               "-j", "-m", "-count", "-n", "-F", "--testPathPattern")  # fmt: skip
 _LOUD = re.compile(
@@ -277,7 +274,6 @@ def _parts(text: str) -> list[tuple[str, bool, bool, bool]]:
     text = re.sub(r"<<-?\s*['\"]?(\w+)['\"]?.*?(?:^\1$|\Z)", "", text, flags=re.DOTALL | re.MULTILINE)
     text = text.replace("\\\n", " ")
     whole_pipes = "pipefail" in text
-    strict = bool(re.match(r"\s*set -\w*e", text))
     parts: list[tuple[str, str, bool]] = []  # each with the sign after it, and whether it is in brackets
     quote, start, at, depth, deepest = "", 0, 0, 0, 0
     while at < len(text):
@@ -308,7 +304,7 @@ def _parts(text: str) -> list[tuple[str, bool, bool, bool]]:
     for place in range(len(parts) - 1, -1, -1):
         part, sign, inner = parts[place]
         if sign in (";", "\n", "||") and found:
-            tells = strict and sign != "||"
+            tells = False
         piped = sign == "|" and not whole_pipes
         filters = place > 0 and parts[place - 1][1] == "|"
         found.append((part, tells and not piped and not part.rstrip().endswith("&"), filters, inner))

@@ -335,14 +335,13 @@ def _failing(commands: Sequence[Command], error: str, *, tells: bool) -> int:
 
 
 def _culprits(error: str, command: Command) -> tuple[str, ...]:
-    """Return the words of a command, after its first, that the error names; of `-la` the letter that it names."""
+    """Return the words of a command, after its first, that the error names."""
     named = {word for found in _QUOTED.finditer(error) for word in found.groups() if word}
     named |= {word.strip("'\"`,.:;()") for word in named}
     named |= {f"-{letter}" for letter in re.findall(r"option -- '?(\w)\b", error)}
     words = command.words[1:]
     found = [word for word in words if word in named and len(word) > 1 and not re.search(r"\w/|/\w", word)]
-    letters = {f"-{each}" for word in words if re.fullmatch(r"-[A-Za-z]{1,6}", word) for each in word[1:]}
-    return tuple(dict.fromkeys((*found, *sorted(letters & named))))
+    return tuple(dict.fromkeys(found))
 
 
 def _shape_up_to(command: Command, culprits: tuple[str, ...]) -> str:

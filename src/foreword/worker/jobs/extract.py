@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from foreword.agents.transcript_tail import LATER
 from foreword.audit import REVISED, said_again
 from foreword.errors import ForewordError
-from foreword.extract.actions import Action, action_of
+from foreword.extract.actions import action_of
 from foreword.extract.failure_memory import confirm_failure_detail, failure_body, failure_title
 from foreword.extract.failures import runs_of
 from foreword.extract.merge import close_items, evidence_of, merge
@@ -201,7 +201,8 @@ class ExtractionJob:
                 action = action_of(event, root=extractor.project.root)
                 if action is not None:
                     extractor.add(action)
-                    self._usage.add(opened, action, project=extractor.project)
+                    with self._usage.reporting("what was done cannot be noted"):
+                        opened.activity.add(action, project=extractor.project.key, root=extractor.project.root)
                 opened.number = event.number
         return opened
 
@@ -337,14 +338,9 @@ class UsageTracker:
         self._services = services
         self._last_search = -OVERDUE_EVERY
 
-    def add(self, opened: _OpenSession, action: Action, *, project: Project) -> None:
-        """Take in what happened next; an action that cannot be taken in is skipped and reported."""
-        with self._reporting("what was done cannot be noted"):
-            opened.activity.add(action, project=project.key, root=project.root)
-
     def update(self, session: Session, opened: _OpenSession) -> None:
         """Store which memories a session used so far; an error here is reported and breaks nothing else."""
-        with self._reporting(f"the usage of a session of {session.host} cannot be decided"):
+        with self.reporting(f"the usage of a session of {session.host} cannot be decided"):
             self._update(session, opened)
 
     def overdue(self) -> tuple[Session, ...]:
@@ -358,7 +354,8 @@ class UsageTracker:
         )
 
     @contextmanager
-    def _reporting(self, what: str) -> Iterator[None]:
+    def reporting(self, what: str) -> Iterator[None]:
+        """Report an error instead of raising it: usage must not break extraction."""
         try:
             yield
         except Exception as exc:
