@@ -65,7 +65,7 @@ class Activity:
 
     def __init__(self) -> None:
         self.touched: Times = {}  # files, each behind its project
-        self.mentioned: Times = {}  # roots of words and names of files, by anybody
+        self.mentioned: Times = {}  # roots of words and names of files, by anybody; of prompts the parts of names too
         self.fetched: list[tuple[str, float]] = []
         self.runs: dict[Words, float] = {}
         self._written: list[tuple[float, set[str]]] = []  # roots of the words in each answer and piece of new code
@@ -77,7 +77,7 @@ class Activity:
         """Take in what happened next in *project*, whose folder is *root*."""
         at = action.at
         if action.kind == "prompt":
-            self._say(action.text, at)
+            self._say(action.text, at, _parts(action.text))
         elif action.kind == "answer":
             self._write(action.text, at)
         elif action.kind == "tool":
@@ -100,13 +100,14 @@ class Activity:
         return min((at for run, at in self.runs.items() if command <= run), default=NEVER)
 
     def first_mention(self, file: str) -> float:
-        """Return when a file was first named, with or without its ending."""
+        """Return when a file was first named, with or without its ending, or described in words by the user."""
         name = os.path.basename(file).lower()
-        return min(self.mentioned.get(each, NEVER) for each in (name, _root(name.partition(".")[0])))
+        stem = self.mentioned.get(_root(name.partition(".")[0]), NEVER)
+        return min(stem, self.mentioned.get(name, NEVER), self.first_described(_name_words(file)))
 
-    def first_described(self, command: Words) -> float:
-        """Return when all words of a command that tell something had been used."""
-        return max((self.mentioned.get(word, NEVER) for word in _roots(" ".join(command))), default=NEVER)
+    def first_described(self, words: Iterable[str]) -> float:
+        """Return when all of these words had been used."""
+        return max((self.mentioned.get(word, NEVER) for word in words), default=NEVER)
 
     def new_words(self, window: Window) -> list[set[str]]:
         """Return, for each text that the agent wrote in that time, the words that nobody had used before it."""
@@ -138,8 +139,8 @@ class Activity:
             added = [line for line in (edit.after or "")[:MOST_OUTPUT].splitlines() if line not in before]
             self._write("\n".join(added), at)
 
-    def _say(self, text: str, at: float) -> None:
-        self._note(self.mentioned, _roots(text) | _file_names(text), at)
+    def _say(self, text: str, at: float, more: frozenset[str] | set[str] = frozenset()) -> None:
+        self._note(self.mentioned, _roots(text) | _file_names(text) | more, at)
 
     def _write(self, text: str, at: float) -> None:
         self._say(text, at)
@@ -257,7 +258,7 @@ def _use(
     done: list[float] = []  # when something that it names was done or spoken of
     names_rare = False
     for command in _commands_in(shown, failing=failing):
-        ran, described = activity.first_run(command), activity.first_described(command)
+        ran, described = activity.first_run(command), activity.first_described(_command_words(command))
         is_rare = rates.is_rare_command(command, driven=driven)
         if is_rare and ran in window and described > ran and failed >= ran:
             return "command"
@@ -269,7 +270,7 @@ def _use(
         touched, is_rare = activity.touched.get(f"{project} {file}", NEVER), rates.is_rare(file)
         if is_rare and touched in window and activity.first_mention(file) >= touched:
             return "file"
-        done += [touched, activity.first_mention(file)]
+        done += [touched, activity.first_described(_name_words(file))]
         names_rare |= is_rare
     words = _roots(shown)
     if any(sum(map(rates.is_rare, words & new)) >= RARE_WORDS for new in activity.new_words(window)):
@@ -311,6 +312,7 @@ _SCRIPT = re.compile(r"\.?/?[\w.-]+(?:/[\w.-]+)+|[\w-]+\.(?:sh|py|js|ts|rb)")
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u9fff\uac00-\ud7af"
 _WORD = re.compile(rf"[^\W\d{_UNSPACED}][^\W{_UNSPACED}]{{3,}}")
 _PAIR = re.compile(rf"(?=([{_UNSPACED}]{{2}}))")  # two characters are a word in scripts without spaces
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 _FILE_NAME = re.compile(r"(?<![\w@+-])[\w@+-][\w@+.-]{0,150}\.[\w@+-]{1,10}(?![\w@+-])")
 _ID = re.compile(rf"\b(?:{'|'.join(KINDS.values())})-[{BASE32}]{{8}}\b")
 _SHOW = re.compile(r"\bforeword\s+show\b([^;&|\n]*)")
@@ -321,6 +323,22 @@ def _roots(text: str) -> set[str]:
     """Return the words of a text that tell something, by their roots: an identifier is one word."""
     found = set(_WORD.findall(text.lower()))
     return {_root(word) for word in found - GENERIC - STOP_WORDS}.union(_PAIR.findall(text))
+
+
+def _parts(text: str) -> set[str]:
+    """Return all words of a text by their roots, identifiers and file names in their parts."""
+    return {_root(word.lower()) for word in _PART.findall(text) if len(word) > 1}
+
+
+def _command_words(command: Words) -> set[str]:
+    """Return the words that name a command, without its options."""
+    return _parts(" ".join(word for word in command if not word.startswith("-")))
+
+
+def _name_words(file: str) -> set[str]:
+    """Return the words in a file's name, without its ending."""
+    name = os.path.basename(file)
+    return _parts(name.rpartition(".")[0] or name)
 
 
 def _file_names(text: str) -> set[str]:
