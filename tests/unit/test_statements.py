@@ -97,13 +97,6 @@ def test_what_only_this_moment_explains_does_not_come_by_itself(prompt: str, sta
     assert (found.confidence >= SURE_RULE) is stays
 
 
-def test_a_rule_comes_without_the_step_before_it() -> None:
-    [found] = of_prompt("add the two cases as well, use table driven tests where possible in all suites")
-    assert found.text == "use table driven tests where possible in all suites"
-    [found] = of_prompt("if the venue is closed, never send a mail to its members")
-    assert found.text == "if the venue is closed, never send a mail to its members"
-
-
 @table("prompt", PASSING)
 def test_what_belongs_to_one_task_is_not(prompt: str) -> None:
     assert of_prompt(prompt) == ()

@@ -136,18 +136,13 @@ def pull_requests_of(turns: Sequence[Turn]) -> tuple[PullRequest, ...]:
 
 
 def uncommitted_of(turns: Sequence[Turn]) -> list[str]:
-    """Return the files of the project that were edited after the last commit that took them."""
+    """Return the files of the project that were edited after the last commit; what it left out is seldom open work."""
     files: dict[str, None] = {}
     for action in (each for turn in turns for each in turn.actions):
         if action.act == "edit" and not action.failed:
             files |= dict.fromkeys(file for file in action.files if file[:1] != "/" and not _PRIVATE.search(file))
-        elif action.act == "run" and _DISCARDS.search(action.command) and not action.failed:
+        elif action.act == "run" and (is_commit(action) or (_DISCARDS.search(action.command) and not action.failed)):
             files = {}
-        elif action.act == "run" and is_commit(action):
-            added = [name.strip("'\"") for some in _ADDED.findall(action.command) for name in some.split()]
-            taken = tuple(f"{name.rstrip('/')}/" for name in added if name[:1] != "-" and name not in (".", ":/"))
-            whole = not taken or _ADDS_ALL.search(action.command)
-            files = {} if whole else {file: None for file in files if not f"{file}/".startswith(taken)}
     return list(files)
 
 
@@ -195,8 +190,6 @@ _REFUSED = re.compile(
     r"\bFAILED\b|nothing (?:added )?to commit|no changes added|^(?:error|fatal)\b|hook declined",
     re.MULTILINE | re.IGNORECASE,
 )
-_ADDED = re.compile(r"\bgit add ([^\n;&|]+)")
-_ADDS_ALL = re.compile(r"\bgit add (?:-A|--all|-u|\.)(?:\s|$)|\bcommit\s+-\w*a")
 _DISCARDS = re.compile(
     r"\bgit (?:stash(?! (?:list|show|pop|apply))|checkout (?:-- )?\.(?:\s|$)|restore \.|reset --hard)"
 )
