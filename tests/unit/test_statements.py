@@ -13,8 +13,8 @@ from tests.unit.test_authorship import HOSTILE, RULE
 def of_prompt(prompt: str, *, answer: str = "", choices: tuple[Choice, ...] = ()) -> tuple[Statement, ...]:
     """Return the statements of a session in which the agent answered *answer*, and the user then wrote *prompt*."""
     before = [Action("prompt", 1.0, text="what now?"), Action("answer", 2.0, text=answer)] if answer else []
-    asked = [Action("tool", 4.0, act="ask", choices=choices)] if choices else []
-    return statements_of(turns_of([*before, Action("prompt", 3.0, text=prompt), *asked]))
+    question = [Action("tool", 4.0, act="ask", choices=choices)] if choices else []
+    return statements_of(turns_of([*before, Action("prompt", 3.0, text=prompt), *question]))
 
 
 LASTING = [

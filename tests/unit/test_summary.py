@@ -171,9 +171,9 @@ def test_says_what_became_of_the_work() -> None:
         run("git push -u origin lisbon"),
         answer("Pushed."),
     )
-    said = outcome_of_session(turns)
-    assert said.startswith("Fixed `format_slot()`: it now takes the zone of the venue. ")
-    assert said.endswith("Committed 1a2b3c4 on lisbon, pushed, 12 tests pass.")
+    outcome = outcome_of_session(turns)
+    assert outcome.startswith("Fixed `format_slot()`: it now takes the zone of the venue. ")
+    assert outcome.endswith("Committed 1a2b3c4 on lisbon, pushed, 12 tests pass.")
 
 
 FACT = "The root cause: `load_zone()` never reads `tzdata` unless the test extra is installed, so CI falls back to UTC."

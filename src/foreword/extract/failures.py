@@ -234,8 +234,8 @@ def failure_of(run: Run) -> Failure | None:
         shape = _shape_up_to(command, culprits) if culprits else shape
     if not shape or name.startswith(("$", "[", "^", "*")):
         return None
-    looks = command.kind == "look" and name != "cd" and not doubled and not outputs.SHELL_ERROR.match(run.error)
-    if looks and (cause != "usage" or name in ("grep", "rg", "find", "ls")):
+    only_reads = command.kind == "look" and name != "cd" and not doubled and not outputs.SHELL_ERROR.match(run.error)
+    if only_reads and (cause != "usage" or name in ("grep", "rg", "find", "ls")):
         return None  # a file that is not there
     return Failure(
         shape=shape,

@@ -265,8 +265,8 @@ def _fix(detail: Mapping[str, Any], named: Sequence[str] = ()) -> list[str]:
         return [f"it {text}"]
     # An edit tells something where the error names its file.
     file = text.removeprefix("edited ").partition(": ")[0]
-    told = file.rpartition("/")[2] in detail["error"] or failures.names_file(named, file)
-    return [f"fixed then: {text}"] if told else []
+    is_named = file.rpartition("/")[2] in detail["error"] or failures.names_file(named, file)
+    return [f"fixed then: {text}"] if is_named else []
 
 
 def _call(detail: Mapping[str, Any]) -> str:

@@ -65,7 +65,7 @@ class _SessionState:
 
     edited: set[str] = field(default_factory=set)
     waiting: tuple[Hint, _Call] | None = None  # until the next prompt
-    asked: bool = False  # for the agent's own notes; once a session
+    requested: bool = False  # for the agent's own notes; once a session
 
 
 class Hints:
@@ -130,10 +130,10 @@ class Hints:
             return ""
         with self._lock:
             state = self._state(hook.session)
-            asked, state.asked = state.asked, True
-        of_session = self._services.store.memories.of_session(hook.session) if not asked else ()
+            requested, state.requested = state.requested, True
+        of_session = self._services.store.memories.of_session(hook.session) if not requested else ()
         written = any(each.kind == "handoff" and each.trust == "agent" for each in of_session)
-        return "" if asked or written else REQUEST
+        return "" if requested or written else REQUEST
 
     def _state(self, session: str) -> _SessionState:
         """Return the state of a session; called with the lock held."""
