@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from foreword.extract.failure_memory import Fate, elsewhere, fate_of
+from foreword.extract.fixes import Fate, elsewhere, fate_of
 from foreword.models import Memory, Session
 from tests.tables import table
 

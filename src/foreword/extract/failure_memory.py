@@ -3,14 +3,13 @@
 # ruff: noqa: E501 - a line reads better whole
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from foreword.extract.commands import commands_of, has_shape, shape_of
 from foreword.extract.failures import Failure, Run, calls, failure_key, is_path_shape
-from foreword.extract.merge import EARLIER, counts_of, evidence_of, fixes_of
-from foreword.models import Memory, Session, named, text, texts
+from foreword.extract.merge import EARLIER
+from foreword.models import named, text, texts
 
 MOST_SESSIONS = 100  # that a memory names, the last ones; those before are a number; with 50, a third of the sessions that saw one failure did not list it
 CHECKS = "checks"  # in a detail that is only read: the shapes of tests, linters and builds that passed, by session
@@ -216,36 +215,3 @@ def _capped(counts: dict[str, int]) -> dict[str, int]:
     if not gone:
         return counts
     return {EARLIER: counts.get(EARLIER, 0) + len(gone), **{name: counts[name] for name in names[len(gone) :]}}
-
-
-# -- what came of it in one session --------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Fate:
-    """What came of a failure, for one of the sessions that saw it."""
-
-    times: int  # that this session saw it
-    open: bool  # it still fails, whoever saw it last
-    fix: str = ""
-    by: str = ""  # the other session that fixed it
-    later: bool = False  # after this one; else before, and it came back
-
-
-def elsewhere(came: Mapping[str, Iterable[Memory]]) -> tuple[str, ...]:
-    """Return the sessions that fixed what these saw and did not fix themselves."""
-    fixes = [
-        (session, fixes_of(each.detail)) for session, some in came.items() for each in some if each.kind == "failure"
-    ]
-    return tuple(dict.fromkeys(other for session, by in fixes if not by.get(session) for other in by))
-
-
-def fate_of(memory: Memory, *, session: Session, ended: Mapping[str, float]) -> Fate:
-    """Return what came of a failure in *session*; *ended* is when those ended that may have fixed it instead."""
-    fixes, stated = fixes_of(memory.detail), memory.detail.get("open")
-    still = memory.status == "active" and (stated if isinstance(stated, bool) else not text(memory.detail, "fix"))
-    times = counts_of(memory.detail).get(session.id) or evidence_of(memory).get(session.id, 1)
-    others = sorted((each for each in fixes if each in ended), key=lambda each: (ended[each], each))
-    later = [each for each in others if ended[each] > session.last]
-    if fixes.get(session.id) or not others:
-        return Fate(times, still, fixes.get(session.id) or text(memory.detail, "fix"))
-    by = later[0] if later else others[-1]
-    return Fate(times, still, fixes[by], by, later=bool(later))

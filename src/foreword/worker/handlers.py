@@ -15,7 +15,7 @@ from foreword.agents import FILES
 from foreword.audit import MemoryChange, said_again
 from foreword.encoding import storable
 from foreword.errors import BadRequest, NotFound
-from foreword.extract.failure_memory import elsewhere
+from foreword.extract.fixes import elsewhere
 from foreword.extract.merge import open_items
 from foreword.extract.session import session_uid
 from foreword.hook.build import key_of

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from foreword.audit import PAST, AuditEntry, describe
-from foreword.extract.failure_memory import fate_of
+from foreword.extract.fixes import fate_of
 from foreword.models import Context, Injection, Memory, NoContext, Ranked, Session
 from foreword.recall import render
 from foreword.recall.pipeline import explain_nothing

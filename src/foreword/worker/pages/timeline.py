@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.errors import BadRequest
 from foreword.extract.actions import action_of
-from foreword.extract.failure_memory import elsewhere, fate_of
+from foreword.extract.fixes import elsewhere, fate_of
 from foreword.extract.merge import fixes_of, open_items
 from foreword.extract.session import is_test
 from foreword.extract.text import cut
