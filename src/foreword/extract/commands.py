@@ -275,40 +275,31 @@ def _parts(text: str) -> list[tuple[str, bool, bool, bool]]:
     text = text.replace("\\\n", " ")
     whole_pipes = "pipefail" in text
     parts: list[tuple[str, str, bool]] = []  # each with the sign after it, and whether it is in brackets
-    quote, start, at, depth, deepest = "", 0, 0, 0, 0
-    while at < len(text):
-        char = text[at]
-        if quote:
-            if char == "\\" and quote == '"':
-                at += 1
-            elif char == quote:
-                quote = ""
-        elif char in "'\"":
-            quote = char
-        elif char == "\\":
-            at += 1
-        elif char in "()":
-            depth = max(0, depth + (1 if char == "(" else -1))
+    start, depth, deepest = 0, 0, 0
+    for found in _SIGN.finditer(text):
+        sign = found[0]
+        if sign in ("(", ")"):
+            depth = max(0, depth + (1 if sign == "(" else -1))
             deepest = max(deepest, depth)
-        elif char in ";\n|" or text[at : at + 2] == "&&":
-            sign = text[at : at + 2] if text[at : at + 2] in ("&&", "||") else char
-            parts.append((text[start:at], sign, deepest > 0))
-            at += len(sign)
-            start, deepest = at, depth
-            continue
-        at += 1
+        elif sign[0] not in "'\"\\":
+            parts.append((text[start : found.start()], sign, deepest > 0))
+            start, deepest = found.end(), depth
     parts.append((text[start:], "", deepest > 0))
     parts = [each for each in parts if each[0].strip()]
-    found: list[tuple[str, bool, bool, bool]] = []
+    read: list[tuple[str, bool, bool, bool]] = []
     tells = True
     for place in range(len(parts) - 1, -1, -1):
         part, sign, inner = parts[place]
-        if sign in (";", "\n", "||") and found:
+        if sign in (";", "\n", "||") and read:
             tells = False
         piped = sign == "|" and not whole_pipes
         filters = place > 0 and parts[place - 1][1] == "|"
-        found.append((part, tells and not piped and not part.rstrip().endswith("&"), filters, inner))
-    return found[::-1]
+        read.append((part, tells and not piped and not part.rstrip().endswith("&"), filters, inner))
+    return read[::-1]
+
+
+# What is quoted or escaped, and the signs between commands.
+_SIGN = re.compile(r"'[^']*'?|\"(?:\\.|[^\"\\])*\"?|\\.|&&|\|\||[;\n|()]", re.DOTALL)
 
 
 def _command(text: str, tells: bool, filters: bool, inner: bool) -> Command:
