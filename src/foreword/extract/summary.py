@@ -279,7 +279,7 @@ _TALK = re.compile(
     r"|perfect|yes\b|you'?re right|sure|got it|summary|the (?:build|tests?|lint|commit) (?:pass|succeed|is|was|are)"
     r"|tests?\b.{0,30}pass|\d+ (?:files?|tests?)|let me|let'?s"
     r"|i'?ll|i will|i need to|now (?:let|i)|next,?|waiting|you\b|run\b|on `|no \w+ (?:issues|comments)"
-    r"|(?:also )?(?:(?:load|fetch|check)(?:ing)?|look(?:ing|s))\b|moved? [^.]{0,30}\bto done"
+    r"|(?:also )?(?:loading|fetching|checking|looking|looks)\b|moved? [^.]{0,30}\bto done"
     r"|lint(?:ing)?:|posted\b|subagent"
     r"|(?:\w+ )?(?:commit|committed|pushed|amended)\b|co-authored|fixes #|closes #)",
     re.IGNORECASE,
