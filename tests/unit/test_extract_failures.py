@@ -165,6 +165,10 @@ def test_the_edit_of_a_file_that_the_error_names_is_the_fix():
     assert failure.fixed_files == ("src/cart.ts",)
     assert not failure.open
     assert found(*steps[:1])[0].open
+    (only,) = found(steps[0], steps[1], steps[3])  # nothing else changed until it passed
+    assert only.fixed_files == ("src/other.ts",)
+    (unknown,) = found(steps[0], steps[1], edit("src/third.ts", "a", "b"), steps[3])
+    assert unknown.fix == ""
 
 
 def test_a_command_works_in_another_folder():

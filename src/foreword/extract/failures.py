@@ -389,6 +389,9 @@ def _with_fix(failure: Failure, place: int, steps: Sequence[Action], runs: Mappi
         if outputs.NOTHING.search(failure.error)
         else [each for each in edits if names_file(failure.files, each.file)]
     )
+    own_edits = [each for each in edits if not each.file.startswith("/")]
+    if again is not None and len({each.file for each in own_edits}) == 1:
+        named = own_edits  # nothing else of the project changed until it passed
     other = next((run for run in near if not edits and _is_called_otherwise(own, run)), None)
     if again is None and other is None:
         return replace(_with_edits(failure, named), worked=shown(fixer.line) if fixer else "", open=True)
