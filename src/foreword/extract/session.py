@@ -278,11 +278,6 @@ def session_uid(prefix: str, *, project: str, session: str) -> str:
     return f"{prefix}:{project}:{session}"
 
 
-def failure_uid(key: str, *, project: str) -> str:
-    """Return the uid of a failure: the same error of the same command in a project is the same failure."""
-    return f"fai:{project}:{_digest(key)}"
-
-
 def memory_of_change(change: Change, *, project: Project, source: str, trust: Trust) -> Memory:
     """Return the one memory of a function: whoever changes it last says what became of it."""
     name = f"{change.function}()" if "(" in change.signature else change.function
