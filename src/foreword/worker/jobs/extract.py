@@ -104,10 +104,6 @@ class ExtractionJob:
 
         return self._runner.submit("extract", alone)
 
-    def run_alone(self, work: Callable[[], T]) -> T:
-        """Do *work* while no session is extracted, and return its result."""
-        return self.apart(work).result()
-
     # -- in the job's thread ------------------------------------------------------------------------------------
     def run(self) -> None:
         """Extract the sessions that are due, and settle the usage of those that fell silent."""
