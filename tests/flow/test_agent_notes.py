@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from foreword.worker.agent_notes import FILES, REQUEST, TOOLS
+from foreword.worker.hints import FILES, REQUEST, TOOLS
 from tests.flow.conftest import HookRunner
 
 

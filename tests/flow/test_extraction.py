@@ -82,8 +82,8 @@ def test_a_session_becomes_memory_and_the_next_begins_with_it(client, project):
         "Make the waiting list send its offers by mail: Offers go through the queue now",
     ):
         assert line in start
-    asked = {"prompt": "when does worker.py send the offers of the waiting list?", "session_id": "three"}
-    found = client.get("/api/context", project_path=str(project), **asked)["context"]
+    question = {"prompt": "when does worker.py send the offers of the waiting list?", "session_id": "three"}
+    found = client.get("/api/context", project_path=str(project), **question)["context"]
     assert "Offers go through the queue now, and worker.py sends them at the full hour" in found
 
 
@@ -93,18 +93,18 @@ def test_the_same_session_told_twice_and_distilled_again_is_the_same(client, pro
     tell(client, project, "one", *WORK)
     tell(client, project, "one", ("Stop", {**WORK[-1][1], "again": 1}))
     after = worked(client, "one")["memories"]
-    told = [{**memory, "created": 0, "confirmed": 0} for memory in before]
-    assert [{**memory, "created": 0, "confirmed": 0} for memory in after] == told
+    context = [{**memory, "created": 0, "confirmed": 0} for memory in before]
+    assert [{**memory, "created": 0, "confirmed": 0} for memory in after] == context
 
 
 def test_links_name_memories_by_their_ids_however_often_a_session_is_distilled(client, project):
-    said = ("UserPromptSubmit", {"prompt": "Let's use UTC because venues lie in two zones", "prompt_id": "p"})
+    text = ("UserPromptSubmit", {"prompt": "Let's use UTC because venues lie in two zones", "prompt_id": "p"})
     for turn in range(3):
         tell(
             client,
             project,
             "one",
-            said,
+            text,
             ("Stop", {"last_assistant_message": f"All times are kept in UTC, turn {turn}."}),
         )
         story = worked(client, "one")

@@ -60,19 +60,19 @@ def session(path):
     """The reads of a whole recorded session, in order."""
     host = path.stem
     for line in path.read_text(encoding="utf-8").splitlines():
-        told = json.loads(line)
+        captured = json.loads(line)
         for name in ("transcript_path", "transcriptPath"):
-            if name in told["payload"] and host in ("codex", "copilot"):
-                told["payload"][name] = str(PAYLOADS / "transcripts" / f"{host}.jsonl")
-        yield read_of(host, told["event"], told["payload"], at=told["at"])
+            if name in captured["payload"] and host in ("codex", "copilot"):
+                captured["payload"][name] = str(PAYLOADS / "transcripts" / f"{host}.jsonl")
+        yield read_of(host, captured["event"], captured["payload"], at=captured["at"])
 
 
 # -- what people read ---------------------------------------------------------------------------------------------
 def test_every_recorded_payload_becomes_the_right_action():
     lines = []
     for path in RECORDED:
-        told = read_of(*recorded(path))
-        lines += [f"{path.parent.name} {path.name[:-5]}", *described(told)]
+        captured = read_of(*recorded(path))
+        lines += [f"{path.parent.name} {path.name[:-5]}", *described(captured)]
     same_as("actions.txt", lines)
 
 
@@ -80,8 +80,8 @@ def test_every_recorded_session_becomes_the_right_actions():
     lines = []
     for path in SESSIONS:
         lines.append(f"{path.stem}: a whole session")
-        for told in session(path):
-            lines += described(told)
+        for captured in session(path):
+            lines += described(captured)
     same_as("sessions.txt", lines)
 
 
@@ -110,11 +110,11 @@ def shared_payload(name, kept):
     return host, payload.get("hook_event_name") or name.split(".")[1], payload
 
 
-def described(told):
+def described(captured):
     """An event and its action in a few lines: what the golden files hold."""
-    event = told.event
+    event = captured.event
     action = action_of(event, root=ROOT)
-    head = f"  {event.kind} of session {event.session[:8]}" + ("" if told.wanted else ", not kept")
+    head = f"  {event.kind} of session {event.session[:8]}" + ("" if captured.wanted else ", not kept")
     if action is None:
         return [head, "    nothing"]
     what = action.kind if action.kind != "tool" else f"{action.act} ({action.tool})"
@@ -154,26 +154,26 @@ def same_as(name, lines):
 
 # -- events -------------------------------------------------------------------------------------------------------
 def test_what_is_told_twice_or_in_another_order_is_kept_once(tmp_path):
-    told = [each for path in SESSIONS for each in session(path)]
-    told += [read_of(*recorded(path)) for path in RECORDED]
-    mixed = told * 2
+    captured = [each for path in SESSIONS for each in session(path)]
+    captured += [read_of(*recorded(path)) for path in RECORDED]
+    mixed = captured * 2
     random.Random(4).shuffle(mixed)
     store = Store(tmp_path / "memory.db", backups=tmp_path)
     try:
         new = [each.event for each, fresh in zip(mixed, store_events(store, mixed), strict=True) if fresh]
-        assert {each.key for each in new} == {each.event.key for each in told if each.wanted}
+        assert {each.key for each in new} == {each.event.key for each in captured if each.wanted}
         lasting = [each.key for each in new if each.lasting]
         assert len(lasting) == len(set(lasting)) > 100
-        assert not any(store_events(store, told))
+        assert not any(store_events(store, captured))
     finally:
         store.close()
 
 
 def test_a_session_told_in_order_has_a_beginning_and_an_end():
     for path in SESSIONS:
-        told = [each for each in session(path) if each.wanted]
-        actions = [action for each in told if (action := action_of(each.event, root=ROOT))]
-        assert len({each.event.session for each in told}) == 1, path.stem
+        captured = [each for each in session(path) if each.wanted]
+        actions = [action for each in captured if (action := action_of(each.event, root=ROOT))]
+        assert len({each.event.session for each in captured}) == 1, path.stem
         assert actions[0].kind == "start"
         assert [action.kind for action in actions].count("prompt") == 2
         assert all(before.at <= after.at for before, after in pairwise(actions))
@@ -214,9 +214,11 @@ def test_what_is_odd_or_ours_in_a_payload_does_no_harm():
     assert without_ours("<hook_context>" * 50_000) == ""
     assert own_words("<system-reminder>" * 50_000) == ""
     # Our own block in a prompt is not kept.
-    told = read_of("gemini", "BeforeAgent", {"prompt": f"<hook_context>{BLOCK}</hook_context>\n\nfix it", "cwd": "/p"})
-    assert "foreword" not in json.dumps(told.event.payload)
-    assert action_of(told.event, root="/p").text == "fix it"
+    captured = read_of(
+        "gemini", "BeforeAgent", {"prompt": f"<hook_context>{BLOCK}</hook_context>\n\nfix it", "cwd": "/p"}
+    )
+    assert "foreword" not in json.dumps(captured.event.payload)
+    assert action_of(captured.event, root="/p").text == "fix it"
 
 
 ANY = st.recursive(
@@ -246,8 +248,8 @@ def test_no_payload_makes_it_fail(host, kind, payload):
 @given(st.sampled_from(sorted(FILES)), PAYLOAD, st.data())
 def test_no_payload_is_refused_by_capture(host, payload, data):
     event = data.draw(st.sampled_from(sorted(find(host).events)))
-    told = read_of(host, event, json.loads(json.dumps(payload).replace("NaN", "0").replace("Infinity", "0")))
-    assert told.event.kind == find(host).events[event]
+    captured = read_of(host, event, json.loads(json.dumps(payload).replace("NaN", "0").replace("Infinity", "0")))
+    assert captured.event.kind == find(host).events[event]
 
 
 # -- the user's own words -----------------------------------------------------------------------------------------
@@ -306,9 +308,9 @@ def test_the_users_words_stay_the_same_when_taken_again(parts):
     ],
 )  # fmt: skip
 def test_what_our_own_tools_say_is_not_remembered_again(host, event, payload):
-    told = read_of(host, event, payload)
-    assert "REMEMBERED" not in json.dumps(told.event.payload)
-    action = action_of(told.event, root="/p")
+    captured = read_of(host, event, payload)
+    assert "REMEMBERED" not in json.dumps(captured.event.payload)
+    action = action_of(captured.event, root="/p")
     assert action.kind == "tool"
     assert action.output == ""
     # A transcript tells it again, unredacted by capture.
@@ -376,13 +378,13 @@ def test_tools_tell_their_edits_and_lists():
     action = tool_action(used, at=AT, cwd="/p", root="/p")
     assert (action.edits, action.files) == ((), ("a.py",))
     # A file that was cut is no whole file.
-    given = {"file_path": "/p/a.py", "old_string": "a", "new_string": "b"}
-    used = ToolUse(tool="Edit", input=given, result={"originalFile": "a\n[90 characters left out]\nz"})
+    arguments = {"file_path": "/p/a.py", "old_string": "a", "new_string": "b"}
+    used = ToolUse(tool="Edit", input=arguments, result={"originalFile": "a\n[90 characters left out]\nz"})
     assert tool_action(used, at=AT, cwd="/p", root="/p").edits == (Edit(file="a.py", before="a", after="b"),)
     # A list told entry by entry is put together.
     known: tuple[Todo, ...] = ()
-    for told in (Todo(text="one", id="1"), Todo(text="two", id="2"), Todo(text="", done=True, id="1")):
-        known = todos_after(known, (told,))
+    for captured in (Todo(text="one", id="1"), Todo(text="two", id="2"), Todo(text="", done=True, id="1")):
+        known = todos_after(known, (captured,))
     assert known == (Todo(text="one", done=True, id="1"), Todo(text="two", id="2"))
     whole = (Todo(text="b"), Todo(text="c", done=True))
     assert todos_after((Todo(text="a"),), whole) == whole
@@ -407,9 +409,9 @@ def test_the_end_of_a_transcript_tells_what_hooks_do_not(tmp_path_factory):
         assert copilot_answer(str(tmp_path / path), before=AT) == ""
     # An answer that no hook has seen is redacted.
     tmp_path = tmp_path_factory.mktemp("x")
-    said = "Set ghp_0123456789abcdefghijABCDEFGHIJ012345, <private>not this</private>, \ud800"
+    message = "Set ghp_0123456789abcdefghijABCDEFGHIJ012345, <private>not this</private>, \ud800"
     path = tmp_path / "events.jsonl"
-    path.write_text(json.dumps({"type": "assistant.message", "data": {"content": said}}) + "\n")
+    path.write_text(json.dumps({"type": "assistant.message", "data": {"content": message}}) + "\n")
     payload = {"sessionId": "s", "transcriptPath": str(path)}
     event = Event(
         key="k",
@@ -438,8 +440,8 @@ def test_the_end_of_a_transcript_tells_what_hooks_do_not(tmp_path_factory):
     assert codex_exit(str(path), "call_1") is None
     # A command that prints an exit code has not ended with it.
     tmp_path = tmp_path_factory.mktemp("x")
-    said = "Wall time: 1 seconds\nProcess exited with code 0\nOutput:\nProcess exited with code 3\n"
-    item = {"type": "function_call_output", "call_id": "call_1", "output": said}
+    message = "Wall time: 1 seconds\nProcess exited with code 0\nOutput:\nProcess exited with code 3\n"
+    item = {"type": "function_call_output", "call_id": "call_1", "output": message}
     path = tmp_path / "rollout-1.jsonl"
     path.write_text(json.dumps({"type": "response_item", "payload": item}) + "\n")
     assert codex_exit(str(path), "call_1") == 0

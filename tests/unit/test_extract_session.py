@@ -181,10 +181,10 @@ def test_what_no_longer_holds_is_dropped() -> None:
     assert "handoff" not in by_kind(finished)
     assert handoff in finished.retracted
     # A later statement of the same session takes an earlier one back.
-    said = (prompt("let's use Redis for the queue because it is fast"), edit("a.py"), answer("Added it."))
+    first_turn = (prompt("let's use Redis for the queue because it is fast"), edit("a.py"), answer("Added it."))
     back = (prompt("let's use SQLite instead of Redis for the queue because it is fewer parts"), edit("a.py"))
-    earlier = by_kind(extracted(*said))["decision"][0].uid
-    got = extracted(*said, *back)
+    earlier = by_kind(extracted(*first_turn))["decision"][0].uid
+    got = extracted(*first_turn, *back)
     assert earlier in got.retracted
     assert ["SQLite" in each.title for each in by_kind(got)["decision"]] == [True]
     # A function that was made and taken away again is no change.
@@ -314,9 +314,9 @@ CLUB = Project(key="rooms", name="rooms", root="/home/user/project")
 def recorded(client: str) -> dict[str, list[Memory]]:
     actions = []
     for number, line in enumerate((PAYLOADS / f"{client}.jsonl").read_text().splitlines()):
-        told = json.loads(line)
-        given = HookCall(client, told["event"], 1000.0 + number, json.dumps(told["payload"]).encode())
-        event = capture_event(given, text_cap=65536, find_project=lambda _: CLUB).event
+        row = json.loads(line)
+        hook_call = HookCall(client, row["event"], 1000.0 + number, json.dumps(row["payload"]).encode())
+        event = capture_event(hook_call, text_cap=65536, find_project=lambda _: CLUB).event
         actions.append(action_of(event, root=CLUB.root))
     whole = extract_session(
         filter(None, actions),

@@ -37,8 +37,8 @@ def test_hidden_and_odd_files_are_not_read(tmp_path_factory):
     tmp_path = tmp_path_factory.mktemp("x")
     (tmp_path / "a.py").write_text(CODE)
     assert _changes_of(Edit(file="a.py", before=MARK, after=MARK), root=str(tmp_path)) == []
-    (told,) = _changes_of(Edit(file="a.py", before=None, after=CODE, whole=True), root=str(tmp_path))
-    assert told.function == "open_vault"
+    (change,) = _changes_of(Edit(file="a.py", before=None, after=CODE, whole=True), root=str(tmp_path))
+    assert change.function == "open_vault"
     # Only an ordinary file of some size is read.
     tmp_path = tmp_path_factory.mktemp("x")
     os.mkfifo(tmp_path / "pipe.py")

@@ -60,24 +60,24 @@ def test_a_failure_of_several_sessions_keeps_all_evidence_and_the_fix_seen_most_
     assert (late.created, late.confirmed, late.detail["last"]) == (1.0, 30.0, again.detail["last"])
 
 
-def said(text: str = "Prices are whole cents", *, session: str = "s1", at: float = 10.0, **more: object) -> Memory:
+def statement(text: str = "Prices are whole cents", *, session: str = "s1", at: float = 10.0, **more: object) -> Memory:
     detail = {"seen_in": {session: 1}}
     blank = Memory("preference", text, uid="pre:1", session=session, created=at, confirmed=at, detail=detail)
     return replace(blank, **more)  # type: ignore[arg-type]
 
 
 def test_what_is_said_again_counts_and_keeps_what_was_decided_about_it() -> None:
-    known = said(confidence=0.9, files=("a.py",))
-    got = merge(known, said(session="s2", at=20.0, confidence=0.7, files=("b.py",)))
+    known = statement(confidence=0.9, files=("a.py",))
+    got = merge(known, statement(session="s2", at=20.0, confidence=0.7, files=("b.py",)))
     assert (got.seen, got.created, got.confirmed, got.confidence) == (2, 10.0, 20.0, 0.9)
     assert set(got.files) == {"a.py", "b.py"}
     # What is superseded, discarded or forgotten stays so; what was stale is said again.
     for status in ("superseded", "discarded", "forgotten", "proposed"):
-        assert merge(replace(known, status=status, superseded_by="x"), said(session="s2")).status == status
-    assert merge(replace(known, status="stale"), said(session="s2")).status == "active"
+        assert merge(replace(known, status=status, superseded_by="x"), statement(session="s2")).status == status
+    assert merge(replace(known, status="stale"), statement(session="s2")).status == "active"
     # What the user revised keeps the user's words, and is counted all the same.
     mine = revised(known, {"title": "Prices are cents, in integers"}, who="user")
-    again = merge(mine, said(session="s2", at=20.0))
+    again = merge(mine, statement(session="s2", at=20.0))
     assert (again.title, again.seen) == ("Prices are cents, in integers", 2)
     # A summary is what the session says now.
     old, new = Memory("summary", "First title", uid="sum:1", body="old"), Memory("summary", "Better", uid="sum:1")

@@ -13,8 +13,8 @@ from tests.unit.test_authorship import HOSTILE, RULE
 def of_prompt(prompt: str, *, answer: str = "", choices: tuple[Choice, ...] = ()) -> tuple[Statement, ...]:
     """Return the statements of a session in which the agent answered *answer*, and the user then wrote *prompt*."""
     before = [Action("prompt", 1.0, text="what now?"), Action("answer", 2.0, text=answer)] if answer else []
-    asked = [Action("tool", 4.0, act="ask", choices=choices)] if choices else []
-    return statements_of(turns_of([*before, Action("prompt", 3.0, text=prompt), *asked]))
+    question = [Action("tool", 4.0, act="ask", choices=choices)] if choices else []
+    return statements_of(turns_of([*before, Action("prompt", 3.0, text=prompt), *question]))
 
 
 LASTING = [
@@ -95,13 +95,6 @@ def test_what_holds_for_good_is_kept(prompt: str, kind: str) -> None:
 def test_what_only_this_moment_explains_does_not_come_by_itself(prompt: str, stays: bool) -> None:
     [found] = of_prompt(prompt)
     assert (found.confidence >= SURE_RULE) is stays
-
-
-def test_a_rule_comes_without_the_step_before_it() -> None:
-    [found] = of_prompt("add the two cases as well, use table driven tests where possible in all suites")
-    assert found.text == "use table driven tests where possible in all suites"
-    [found] = of_prompt("if the venue is closed, never send a mail to its members")
-    assert found.text == "if the venue is closed, never send a mail to its members"
 
 
 @table("prompt", PASSING)

@@ -3,16 +3,8 @@
 from __future__ import annotations
 
 from foreword.extract.actions import Action, Turn, turns_of
-from foreword.extract.summary import (
-    LEARNED_ALL,
-    TITLE,
-    commits_of,
-    learned_of,
-    outcome_of,
-    outcome_of_session,
-    pull_requests_of,
-    title_of,
-)
+from foreword.extract.facts import commits_of, pull_requests_of
+from foreword.extract.summary import LEARNED_ALL, TITLE, learned_of, outcome_of, outcome_of_session, title_of
 from foreword.extract.text import blocks, cut, sentences
 from tests.growth import assert_linear
 from tests.tables import table
@@ -159,6 +151,7 @@ def test_keeps_titles_short() -> None:
         ("All done. Here's a summary:\n\n| file | change |\n|---|---|\n| a | b |", ""),
         ("Let me look at the mail templates first.", ""),
         ("Shall I fix `book()` as well?", ""),
+        ("Moved the task of the venue's mails to done in `todo.md`.", ""),
         ("Fixup squashed into 3f602d14 (now 6dd3a03d), and pushed with lease to `origin/slots`.", ""),
         ("`holdUntil`, `offerSlot()` and `freeSlots()` are now set in `rooms/slots.py`.", ""),
         ("", ""),
@@ -178,9 +171,9 @@ def test_says_what_became_of_the_work() -> None:
         run("git push -u origin lisbon"),
         answer("Pushed."),
     )
-    said = outcome_of_session(turns)
-    assert said.startswith("Fixed `format_slot()`: it now takes the zone of the venue. ")
-    assert said.endswith("Committed 1a2b3c4 on lisbon, pushed, 12 tests pass.")
+    outcome = outcome_of_session(turns)
+    assert outcome.startswith("Fixed `format_slot()`: it now takes the zone of the venue. ")
+    assert outcome.endswith("Committed 1a2b3c4 on lisbon, pushed, 12 tests pass.")
 
 
 FACT = "The root cause: `load_zone()` never reads `tzdata` unless the test extra is installed, so CI falls back to UTC."

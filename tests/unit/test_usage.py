@@ -79,7 +79,7 @@ def turn(session: str, *files: str, at=50.0, read=(), commands=(), body="") -> M
     return Memory("turn", "Something", body=body, session=session, created=at, files=files, detail=detail)
 
 
-ASKED = prompt("why are offers not going out?")
+QUESTION = prompt("why are offers not going out?")
 OTHER = reads("shop/cart.py", at=119.0)  # work that has nothing to do with any of them
 USED_BY_FILE, IGNORED, UNKNOWN = (True, "file"), (False, ""), (None, UNTOLD)
 
@@ -97,7 +97,7 @@ def usage(*actions: Action, injections=(), over=True, memories=MEMORIES, history
 def usage_of_one(memory: Memory, *actions: Action, **more):
     """What is said of one memory in one injection, after a prompt and unrelated work."""
     found = usage(
-        ASKED, OTHER, *actions, injections=[injection(memory)], memories={**MEMORIES, memory.id: memory}, **more
+        QUESTION, OTHER, *actions, injections=[injection(memory)], memories={**MEMORIES, memory.id: memory}, **more
     )
     return found.get(("inj-1", memory.id))
 
@@ -157,8 +157,8 @@ def test_three_rare_words_that_nobody_had_used_show_use():
 
 def test_being_shown_is_no_use():
     block = [injection(LEARNING, DECISION, RULE, FAILURE)]
-    assert usage(ASKED, injections=block, over=False) == {}
-    assert set(usage(ASKED, injections=block).values()) == {UNKNOWN}
+    assert usage(QUESTION, injections=block, over=False) == {}
+    assert set(usage(QUESTION, injections=block).values()) == {UNKNOWN}
 
 
 @table(
@@ -198,7 +198,7 @@ def test_a_session_that_used_a_memory_says_nothing_about_chance():
 )
 def test_a_file_that_somebody_had_named_or_touched_proves_nothing(named):
     memory = replace(LEARNING, files=("shop/mail.py",))
-    actions = (ASKED, named, OTHER, reads("shop/mail.py"))
+    actions = (QUESTION, named, OTHER, reads("shop/mail.py"))
     found = usage(*actions, injections=[injection(memory)], memories={memory.id: memory})
     assert found == {("inj-1", memory.id): UNKNOWN}
 
@@ -210,7 +210,7 @@ def test_a_file_that_could_not_be_read_or_was_not_shown_or_is_everybodys_proves_
     everyday = Memory("learning", "Versions are pinned", id="lea-00000002", files=("README.md", "web/package.json"))
     assert usage_of_one(everyday, reads("README.md")) == UNKNOWN
     activity = Activity()
-    for action in (ASKED, OTHER):
+    for action in (QUESTION, OTHER):
         activity.add(action, project=P, root=ROOT)
     activity.add(reads("shop/mail.py"), project="git:other", root="/elsewhere")
     (verdict,) = usage_of([injection(LEARNING)], memories=MEMORIES, activity=activity, over=True)
@@ -274,7 +274,7 @@ def test_nothing_is_called_ignored_while_its_window_is_open():
     assert usage_of_one(LEARNING, answer("Looking."), reads("shop/mail.py", at=900.0), over=False) == USED_BY_FILE
     # What is sent again with every request outlives compactions.
     standing = [injection(LEARNING, trigger="session_start", form="xml", layer="knowledge")]
-    closed = (ASKED, OTHER, Action("compaction", 130.0))
+    closed = (QUESTION, OTHER, Action("compaction", 130.0))
     assert usage(*closed, injections=standing, over=False) == {}
     found = usage(*closed, reads("shop/mail.py", at=140.0), injections=standing)
     assert found == {("inj-1", LEARNING.id): USED_BY_FILE}
@@ -290,17 +290,17 @@ def test_what_could_not_have_shown_use_is_not_called_ignored():
     assert usage_of_one(LEARNING, prompt("leave the mail alone", at=110.0)) == UNKNOWN  # the user decides about it
     common = [turn(f"e{number}", *LEARNING.files, commands=("alembic upgrade head --sql",)) for number in range(9)]
     assert usage_of_one(LEARNING, history=common) == UNKNOWN
-    assert usage(ASKED, answer("Hello!"))["inj-1", LEARNING.id] == UNKNOWN  # the agent did nothing
+    assert usage(QUESTION, answer("Hello!"))["inj-1", LEARNING.id] == UNKNOWN  # the agent did nothing
     delegated = Action("tool", 130.0, act="delegate", tool="Task")
     assert usage_of_one(LEARNING, delegated) == UNKNOWN  # what a sub-agent did is not seen
     assert usage_of_one(LEARNING, delegated, reads("shop/mail.py")) == USED_BY_FILE
-    assert usage(ASKED, OTHER, memories={}) == {("inj-1", LEARNING.id): UNKNOWN}  # forgotten meanwhile
+    assert usage(QUESTION, OTHER, memories={}) == {("inj-1", LEARNING.id): UNKNOWN}  # forgotten meanwhile
 
 
 @table("layer, memory", [("rules", RULE), ("notes", RULE), ("standing", LEARNING), ("rules", DECISION)])
 def test_rules_and_where_things_stand_are_not_judged(layer, memory):
     done = (reads("shop/mail.py"), run("uv run pytest -n auto"), answer(f"{memory.title} {memory.body}"))
-    for actions in ((ASKED, OTHER), (ASKED, OTHER, *done)):
+    for actions in ((QUESTION, OTHER), (QUESTION, OTHER, *done)):
         found = usage(*actions, injections=[injection(memory, layer=layer)])
         assert found == {("inj-1", memory.id): UNKNOWN}
 
@@ -309,7 +309,7 @@ def test_a_memory_in_two_layers_is_judged_where_it_is_a_note():
     two = injection(LEARNING, layer="sessions")
     two = replace(two, items=(*two.items, replace(two.items[0], layer="standing")))
     activity = Activity()
-    for action in (ASKED, reads("shop/mail.py")):
+    for action in (QUESTION, reads("shop/mail.py")):
         activity.add(action, project=P, root=ROOT)
     found = usage_of([two], memories=MEMORIES, activity=activity, over=True)
     assert {each.layer: each.used for each in found} == {"sessions": True, "standing": None}
@@ -321,11 +321,11 @@ def test_a_memory_in_two_layers_is_judged_where_it_is_a_note():
 def test_what_is_known_is_not_said_again_and_use_can_come_late():
     for known, how, actions in ((True, "file", ()), (False, "", (OTHER,)), (None, UNTOLD, ())):
         item = Item(LEARNING.id, "notes", 0.5, 10, {}, used=known, how=how)
-        assert usage(ASKED, *actions, injections=[replace(injection(LEARNING), items=(item,))]) == {}
+        assert usage(QUESTION, *actions, injections=[replace(injection(LEARNING), items=(item,))]) == {}
     item = Item(LEARNING.id, "notes", 0.5, 10, {}, used=False)
     too_early = [replace(injection(LEARNING), items=(item,))]
-    assert usage(ASKED, OTHER, injections=too_early, over=False) == {}
-    found = usage(ASKED, OTHER, reads("shop/mail.py", at=9000.0), injections=too_early, over=False)
+    assert usage(QUESTION, OTHER, injections=too_early, over=False) == {}
+    found = usage(QUESTION, OTHER, reads("shop/mail.py", at=9000.0), injections=too_early, over=False)
     assert found == {("inj-1", LEARNING.id): USED_BY_FILE}
 
 

@@ -44,15 +44,19 @@ class Stand:
     def happens(self, name: str, kind: str, **payload: object) -> None:
         self.now += 1
         self.number += 1
-        told = {"session_id": "s", "cwd": "/p", **payload}
+        fields = {"session_id": "s", "cwd": "/p", **payload}
         key = str(self.number)
-        self.store.events.append([Event(key, "claude-code", name, kind, "s", "p", "/p", self.now, told, lasting=True)])
+        self.store.events.append(
+            [Event(key, "claude-code", name, kind, "s", "p", "/p", self.now, fields, lasting=True)]
+        )
 
     def works(self) -> None:
         self.happens("UserPromptSubmit", "prompt", prompt="why?")
         items = (Item(self.memory.id, "index", 0.5, 10, {}),)
-        given = Injection("inj-1", "prompt", "s", "p", "claude-code", self.now, 60, 500, 1.0, {}, {}, items, text="x")
-        self.store.injections.record(given)
+        injection = Injection(
+            "inj-1", "prompt", "s", "p", "claude-code", self.now, 60, 500, 1.0, {}, {}, items, text="x"
+        )
+        self.store.injections.record(injection)
         self.reads("b.py")
 
     def reads(self, file: str) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -113,17 +113,21 @@ class Turn:
     @property
     def edited(self) -> tuple[str, ...]:
         """The files that were edited, each once, in order."""
-        return _files_of(self.actions, "edit")
+        return self._files("edit")
 
     @property
     def read(self) -> tuple[str, ...]:
         """The files that were read, each once, in order."""
-        return _files_of(self.actions, "read")
+        return self._files("read")
 
     @property
     def choices(self) -> tuple[Choice, ...]:
         """The agent's questions that the user answered."""
         return tuple(choice for each in self.actions for choice in each.choices)
+
+    def _files(self, act: str) -> tuple[str, ...]:
+        done = (each for each in self.actions if each.act == act and not each.failed)
+        return tuple(dict.fromkeys(file for each in done for file in each.files))
 
 
 def action_of(event: Event, *, root: str) -> Action | None:
@@ -166,12 +170,9 @@ def turns_of(actions: Iterable[Action]) -> tuple[Turn, ...]:
     turns: list[Turn] = []
     earlier: list[str] = []
     for number, (prompt, some) in enumerate(groups):
-        author = (
-            authorship_of(prompt.text, earlier=earlier[-EARLIER:]) if prompt else Authorship("machine", "", "no prompt")
-        )
-        every = [*([prompt] if prompt else []), *some]
-        began, ended = min((each.at for each in every), default=0.0), max((each.at for each in every), default=0.0)
-        turns.append(Turn(number, prompt, author, tuple(some), began=began, ended=ended))
+        author = authorship_of(prompt.text if prompt else "", earlier=earlier[-EARLIER:])
+        times = [each.at for each in (*([prompt] if prompt else []), *some)] or [0.0]
+        turns.append(Turn(number, prompt, author, tuple(some), began=min(times), ended=max(times)))
         earlier += [text for each in some if (text := each.text or each.output)]
     return tuple(turns)
 
@@ -261,16 +262,12 @@ def said_in(result: Any) -> str:
     if isinstance(result, str):
         return result
     if isinstance(result, list):
-        return "\n".join(filter(None, (said_in(each) for each in result[:MOST_PARTS])))
+        return "\n".join(filter(None, map(said_in, result[:MOST_PARTS])))
     if not isinstance(result, dict):
         return ""
-    streams = [text_of(result, "stdout"), text_of(result, "stderr")]
-    if any(streams):
-        return "\n".join(filter(None, streams))
-    for name in ("output", "content", "text", "result", "llmContent", "file", "error", "message"):
-        if name in result and (found := said_in(result[name])):
-            return found
-    return ""
+    streams = "\n".join(filter(None, (text_of(result, "stdout"), text_of(result, "stderr"))))
+    names = ("output", "content", "text", "result", "llmContent", "file", "error", "message")
+    return streams or next(filter(None, (said_in(result.get(name)) for name in names)), "")
 
 
 def relative(file: str, *, cwd: str, root: str) -> str:
@@ -278,11 +275,6 @@ def relative(file: str, *, cwd: str, root: str) -> str:
     path = os.path.normpath(os.path.join(cwd or root or "/", file))
     top = root.rstrip("/") + "/"
     return path[len(top) :] if root and path.startswith(top) else path
-
-
-def _files_of(actions: Sequence[Action], act: str) -> tuple[str, ...]:
-    done = (each for each in actions if each.act == act and not each.failed)
-    return tuple(dict.fromkeys(file for each in done for file in each.files))
 
 
 EARLIER = 40  # texts of the agent and of tools that a prompt is compared with, to tell what was pasted
@@ -482,19 +474,17 @@ def _todos(used: ToolUse) -> tuple[Todo, ...]:
 def _choices(used: ToolUse) -> tuple[Choice, ...]:
     """Return the questions with the user's answers, where the host gives both back."""
     result = used.result if isinstance(used.result, dict) else {}
-    questions = result.get("questions") or used.input.get("questions")
-    answers = result.get("answers")
+    questions, answers = result.get("questions") or used.input.get("questions"), result.get("answers")
     if not isinstance(questions, list) or not isinstance(answers, dict):
         return ()
     found = []
-    for each in questions:
-        question = text_of(each, "question") if isinstance(each, dict) else ""
-        answer = answers.get(question)
-        if question and isinstance(answer, str) and answer.strip():
-            options = [option for option in each.get("options") or () if isinstance(option, dict)]
-            about = next((text_of(one, "description") for one in options if text_of(one, "label") == answer), "")
-            labels = tuple(text_of(one, "label") for one in options)
-            found.append(Choice(question=question, answer=answer.rstrip().lstrip("\r\n"), options=labels, about=about))
+    for each in filter(lambda each: isinstance(each, dict), questions):
+        question = text_of(each, "question")
+        answer = text_of(answers, question).rstrip().lstrip("\r\n") if question else ""
+        options = [option for option in each.get("options") or () if isinstance(option, dict)]
+        labels = {text_of(one, "label"): text_of(one, "description") for one in options}
+        if answer.strip():
+            found.append(Choice(question, answer, tuple(labels), labels.get(answer, "")))
     return tuple(found)
 
 

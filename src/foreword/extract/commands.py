@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 
 MOST = 4_000  # characters of a command line that are read; what follows is a here-document or a script
 MOST_PARTS = 40  # commands of a line; a line with more is a script
@@ -33,7 +33,8 @@ class Command:
 
 # What is put before a command without changing what it does.
 _LIMITS = ("sudo", "time", "env", "nice", "timeout", "xvfb-run", "stdbuf", "command", "exec", "nohup")
-_PREFIXES = (*_LIMITS, "npx", "bunx", "pnpx", "uvx")
+_FETCHERS = ("npx", "bunx", "pnpx", "uvx")
+_PREFIXES = (*_LIMITS, *_FETCHERS)
 _RUNNERS = {("uv", "run"), ("poetry", "run"), ("pipenv", "run"), ("hatch", "run"), ("bundle", "exec"), ("pnpm", "exec"),
             ("yarn", "exec"), ("npm", "exec"), ("docker", "compose"), ("rye", "run"), ("pdm", "run")}  # fmt: skip
 _WITH_VERB = {
@@ -63,8 +64,7 @@ _VALUE_FLAGS = {"-k", "-m", "-p", "-n", "-o", "-c", "--filter", "--grep", "-t", 
 @lru_cache(512)
 def commands_of(line: str) -> tuple[Command, ...]:
     """Return the commands of a line in their order, those behind pipes included."""
-    parts = _parts(line[:MOST])[:MOST_PARTS]
-    found = (_command(each) for each in parts)
+    found = (_command(*part) for part in _parts(line[:MOST])[:MOST_PARTS])
     return tuple(command for command in found if command.words)
 
 
@@ -91,23 +91,6 @@ _GIT_ALTERS = re.compile(
 )
 
 
-def message_of(line: str) -> str:
-    """Return the first line of what a commit or a pull request in *line* is called; nothing where it names nothing."""
-    found = _MESSAGE.search(line[:MOST])
-    if found is None:
-        return ""
-    document = re.match(r"\$\(cat <<-?\s*['\"]?(\w+)['\"]?\n(.*)", found["message"], re.DOTALL)
-    lines = (document[2] if document else found["message"]).strip().split("\n")
-    return "" if lines[0].startswith("$(") else " ".join(lines[0].split())
-
-
-_MESSAGE = re.compile(
-    r"\b(?:git\b[^\n;|&]{0,80}?\bcommit|gh pr create)\b[^;|&]{0,300}?\s(?:-[a-zA-Z]*m|--message|-t|--title)[ =]?\s*"
-    r"(?P<quote>[\"'])(?P<message>(?:\\.|(?!(?P=quote)).)+|\$\(cat <<.*)",
-    re.DOTALL,
-)
-
-
 def shape_of(command: Command, *, narrow: bool = False) -> str:
     """Return how a command is run, whatever it is run on: `uv run pytest -n` of any test and however loud it is.
 
@@ -119,7 +102,7 @@ def shape_of(command: Command, *, narrow: bool = False) -> str:
         return ""
     head = [_name(words[0])]
     rest = list(words[1:])
-    while rest and head[-1] in ("npx", "bunx", "pnpx", "uvx") and rest[0].startswith("-"):
+    while rest and head[-1] in _FETCHERS and rest[0].startswith("-"):
         rest.pop(0)
     for _ in range(_verbs(words)):
         if rest and _VERB.fullmatch(rest[0]):
@@ -147,22 +130,20 @@ def shape_of(command: Command, *, narrow: bool = False) -> str:
 def has_shape(command: Command, shape: str) -> bool:
     """Whether a command is of this shape: the same program, and all of its words."""
     wanted = shape.split()
-    if not wanted or not command.words:
+    if not wanted:
         return False
     if len(wanted) == 1:  # a program by its exact name: where `python` is not found, `python3` may be
         return wanted[0] in (command.words[0].rpartition("/")[2], command.text.split()[0])
     if _name(command.words[0]) != wanted[0]:
         return False
-    if len(wanted) > 1 and _VERB.fullmatch(wanted[1]) and _first_bare(command.words[1:]) != wanted[1]:
+    if _VERB.fullmatch(wanted[1]) and _first_bare(command.words[1:]) != wanted[1]:
         return False  # `run x test` is not `run test`
     own = set(command.words[1:])
     for word in command.words[1:]:
         name, sign, _ = word.partition("=")
         if word.startswith("-") and sign:
             own |= {name, f"{name}="}
-    letters = {f"-{each}" for word in own if _LETTERS.fullmatch(word) for each in word[1:]}
-    lines = {"(multi-line)"} if command.lines else set()
-    return set(wanted[1:]) <= own | letters | lines
+    return set(wanted[1:]) <= own | ({"(multi-line)"} if command.lines else set())
 
 
 def starts_same(command: Command, others: Sequence[Command]) -> bool:
@@ -259,7 +240,6 @@ _KEYWORD = re.compile(
 )
 _VERB = re.compile(r"[A-Za-z@][\w:@-]*")
 _FLAG = re.compile(r"--?[A-Za-z][\w.-]{0,30}")
-_LETTERS = re.compile(r"-[A-Za-z]{2,6}")
 _NARROWING = ("-k", "--tests", "--filter", "--grep", "-t", "-run", "--run", "--test", "-p", "--package", "--durations", "--maxfail",
               "-j", "-m", "-count", "-n", "-F", "--testPathPattern")  # fmt: skip
 _LOUD = re.compile(
@@ -274,9 +254,7 @@ def _verbs(words: tuple[str, ...]) -> int:
         return 0
     if (first, words[1]) in _WITH_TWO_VERBS:
         return 2
-    if first in _WITH_VERB:
-        return 1
-    if first in ("npx", "bunx", "pnpx", "uvx"):
+    if first in _WITH_VERB or first in _FETCHERS:
         return 1
     if words[1] in _WITH_VERB:  # a wrapper around a tool
         return 1 + _verbs(words[1:])
@@ -291,61 +269,41 @@ def _name(word: str) -> str:
     return {"python3": "python", "pip3": "pip"}.get(name, name)
 
 
-@dataclass(frozen=True)
-class _Part:
-    """The text of one command of a line, and how it stands in the line."""
-
-    text: str
-    tells: bool
-    filters: bool
-    inner: bool
-
-
-def _parts(text: str) -> list[_Part]:
-    """Split a line where the shell does."""
+def _parts(text: str) -> list[tuple[str, bool, bool, bool]]:
+    """Split a line where the shell does: each part with `tells`, `filters` and `inner` of its command."""
     text = re.sub(r"<<-?\s*['\"]?(\w+)['\"]?.*?(?:^\1$|\Z)", "", text, flags=re.DOTALL | re.MULTILINE)
     text = text.replace("\\\n", " ")
     whole_pipes = "pipefail" in text
-    strict = bool(re.match(r"\s*set -\w*e", text))
     parts: list[tuple[str, str, bool]] = []  # each with the sign after it, and whether it is in brackets
-    quote, start, at, depth, deepest = "", 0, 0, 0, 0
-    while at < len(text):
-        char = text[at]
-        if quote:
-            if char == "\\" and quote == '"':
-                at += 1
-            elif char == quote:
-                quote = ""
-        elif char in "'\"":
-            quote = char
-        elif char == "\\":
-            at += 1
-        elif char in "()":
-            depth = max(0, depth + (1 if char == "(" else -1))
+    start, depth, deepest = 0, 0, 0
+    for found in _SIGN.finditer(text):
+        sign = found[0]
+        if sign in ("(", ")"):
+            depth = max(0, depth + (1 if sign == "(" else -1))
             deepest = max(deepest, depth)
-        elif char in ";\n|" or text[at : at + 2] == "&&":
-            sign = text[at : at + 2] if text[at : at + 2] in ("&&", "||") else char
-            parts.append((text[start:at], sign, deepest > 0))
-            at += len(sign)
-            start, deepest = at, depth
-            continue
-        at += 1
+        elif sign[0] not in "'\"\\":
+            parts.append((text[start : found.start()], sign, deepest > 0))
+            start, deepest = found.end(), depth
     parts.append((text[start:], "", deepest > 0))
     parts = [each for each in parts if each[0].strip()]
-    found: list[_Part] = []
+    read: list[tuple[str, bool, bool, bool]] = []
     tells = True
     for place in range(len(parts) - 1, -1, -1):
         part, sign, inner = parts[place]
-        if sign in (";", "\n", "||") and found:
-            tells = strict and sign != "||"
+        if sign in (";", "\n", "||") and read:
+            tells = False
         piped = sign == "|" and not whole_pipes
         filters = place > 0 and parts[place - 1][1] == "|"
-        found.append(_Part(part, tells and not piped and not part.rstrip().endswith("&"), filters, inner))
-    return found[::-1]
+        read.append((part, tells and not piped and not part.rstrip().endswith("&"), filters, inner))
+    return read[::-1]
 
 
-def _command(whole: _Part) -> Command:
-    part = re.sub(r"^\s*\w+=\"?\$\(", "", whole.text)
+# What is quoted or escaped, and the signs between commands.
+_SIGN = re.compile(r"'[^']*'?|\"(?:\\.|[^\"\\])*\"?|\\.|&&|\|\||[;\n|()]", re.DOTALL)
+
+
+def _command(text: str, tells: bool, filters: bool, inner: bool) -> Command:
+    part = re.sub(r"^\s*\w+=\"?\$\(", "", text)
     part = re.sub(r"\s*\d?>{1,2}\s*(?:&\d|\S+)|\s*<\s*\S+|\s&\s*$", "", part).strip().lstrip("({ ").rstrip(")} ")
     part = "" if part.startswith("#") else _KEYWORD.sub("", part)
     try:
@@ -353,42 +311,27 @@ def _command(whole: _Part) -> Command:
     except ValueError:
         words = part.split()
     scripts = [word for flag, word in pairwise(words) if flag in ("-c", "-e", "-lc")]
-    while words and (
-        re.fullmatch(r"\w+=.*", words[0], re.DOTALL) or words[0] in _LIMITS or re.fullmatch(r"[\d.]+[smh]?", words[0])
-    ):
+    while words and (words[0] in _LIMITS or _SETS.fullmatch(words[0])):
         words = words[1:]
-    name, targets, kind = _meaning(words)
-    return Command(
-        name,
-        targets,
-        kind,
-        " ".join(part.split()),
-        words=tuple(words),
-        tells=whole.tells,
-        filters=whole.filters,
-        lines=any("\n" in script.strip() for script in scripts),
-        inner=whole.inner,
-    )
+    lines = any("\n" in script.strip() for script in scripts)
+    return Command(*_meaning(words), " ".join(part.split()), tuple(words), tells, filters, lines, inner)
+
+
+_SETS = re.compile(r"\w+=.*|[\d.]+[smh]?", re.DOTALL)  # a variable, or the seconds of a `timeout`
 
 
 def _meaning(words: list[str]) -> tuple[str, tuple[str, ...], str]:
     """Return the tool that matters in a command, what it works on, and its kind."""
-    while words and words[0] in _PREFIXES:
-        words = words[1:]
-        while words and words[0].startswith("-"):
+    while words:
+        runs = len(words) > 2 and (words[0], words[1]) in _RUNNERS and words[1] != "compose"
+        if not runs and words[0] not in _PREFIXES:
+            break
+        words = list(dropwhile(lambda word: word.startswith("-"), words[2 if runs else 1 :]))
+    if len(words) > 1 and _INTERPRETER.fullmatch(words[0]):
+        if words[1] == "-m" and len(words) > 2:
+            words = words[2:]
+        elif words[1].endswith((".py", ".js", ".rb", ".php", ".sh", ".ts", ".mjs")):
             words = words[1:]
-    while len(words) > 2 and (words[0], words[1]) in _RUNNERS and words[1] != "compose":
-        words = words[2:]
-        while words and words[0].startswith("-"):
-            words = words[1:]
-    if len(words) > 2 and re.fullmatch(r"(?:.*/)?python[\d.]*", words[0]) and words[1] == "-m":
-        words = words[2:]
-    if (
-        len(words) > 1
-        and re.fullmatch(r"(?:.*/)?(?:python[\d.]*|node|ruby|php|bash|sh)", words[0])
-        and words[1].endswith((".py", ".js", ".rb", ".php", ".sh", ".ts", ".mjs"))
-    ):
-        words = words[1:]
     if not words:
         return "", (), "other"
     if len(words) > 2 and words[1] in _WITH_VERB and _is_wrapper(words[0]):
@@ -402,6 +345,9 @@ def _meaning(words: list[str]) -> tuple[str, tuple[str, ...], str]:
             name, rest = " ".join((name, *verbs)), rest[len(verbs) :]
     kind = next((kind for kind in _ORDER if _KIND_OF[kind].match(name)), "other")
     return name, _targets(rest), kind
+
+
+_INTERPRETER = re.compile(r"(?:.*/)?(?:python[\d.]*|node|ruby|php|bash|sh)")
 
 
 def _is_wrapper(word: str) -> bool:

@@ -1,166 +1,202 @@
-"""Read facts of the environment from a session's commands: branch, commits, pull request, and how checks are run."""
+"""Read what a session's commands tell: commits, pull requests, branch, what is not committed, how checks are run."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from foreword.extract.actions import Action, Turn
-from foreword.extract.commands import commands_of, message_of, shape_of
+from foreword.extract.commands import commands_of, shape_of
 from foreword.extract.outputs import ended_badly
 
 CHECKS = ("test", "lint", "build")
-MOST_COMMAND = 4_000  # characters of a command line that are read
 MOST_SUBJECT = 140  # characters of a commit's subject
 
 
 @dataclass(frozen=True)
-class Facts:
-    """What a session's own commands tell about the repository and how things are run in it."""
+class Commit:
+    """A commit that a session made."""
 
-    branch: str = ""  # that was worked on last
-    default_branch: str = ""
-    repository: str = ""  # owner/name, as git or GitHub prints it for this project
-    named_repository: str = ""  # owner/name that commands worked with; it may be another project's
-    commits: tuple[str, ...] = ()  # subjects, in order
-    pull_request: str = ""  # "#41"
-    fate: str = ""  # merged, pushed, or empty where nothing tells
-    uncommitted: tuple[str, ...] = ()  # files of the project, edited after the last commit that took them
-    checks: tuple[str, ...] = ()  # how tests, linters and builds were run and passed, the most frequent first
+    subject: str
+    body: str = field(default="", repr=False)
+    hash: str = ""
+    branch: str = ""
+    at: float = 0.0
 
 
-def facts_of(turns: Sequence[Turn]) -> Facts:
-    """Return the facts that the commands of *turns* tell."""
-    reader = _Reader()
-    for turn in turns:
-        for action in turn.actions:
-            reader.read(action)
-    return reader.facts()
+@dataclass(frozen=True)
+class PullRequest:
+    """A pull request that a session opened."""
+
+    title: str
+    number: str = ""
+    body: str = field(default="", repr=False)
+    at: float = 0.0
 
 
-class _Reader:
-    """Collects facts from actions in their order."""
+def runs_in(turns: Sequence[Turn]) -> Iterator[Action]:
+    """Return the commands of these turns, in order."""
+    return (run for turn in turns for run in turn.runs)
 
-    def __init__(self) -> None:
-        self.branch = self.default_branch = self.pull_request = self.fate = ""
-        self.repositories: dict[str, int] = {}
-        self.named_repositories: dict[str, int] = {}
-        self.commits: dict[str, None] = {}
-        self.uncommitted: dict[str, None] = {}
-        self.checks: dict[str, int] = {}
 
-    def read(self, action: Action) -> None:
-        if action.act == "edit" and not action.failed:
-            for file in action.files:
-                if not file.startswith("/"):
-                    self.uncommitted[file] = None
-        elif action.act == "run":
-            self._run(action)
+def facts_of(turns: Sequence[Turn]) -> dict[str, Any]:
+    """Return what the commands of *turns* tell about the repository and how things are run, as a summary keeps it.
 
-    def facts(self) -> Facts:
-        return Facts(
-            branch=self.branch,
-            default_branch=self.default_branch,
-            repository=max(self.repositories, key=self.repositories.__getitem__, default=""),
-            named_repository=max(self.named_repositories, key=self.named_repositories.__getitem__, default=""),
-            commits=tuple(self.commits),
-            pull_request=self.pull_request,
-            fate=self.fate,
-            uncommitted=tuple(self.uncommitted),
-            checks=tuple(sorted(self.checks, key=lambda shape: -self.checks[shape])),
-        )
-
-    def _run(self, action: Action) -> None:
-        command, output = _ends(action.command), action.output
-        if _GIT.search(command):
-            self._git(command, output, failed=action.failed is True)
-        failed = ended_badly(output) if action.failed is None else action.failed
-        if failed is not False:
-            return
-        for part in commands_of(command):
-            if part.kind in CHECKS and part.tells and (shape := shape_of(part)):
-                self.checks[shape] = self.checks.get(shape, 0) + 1
-
-    def _git(self, command: str, output: str, *, failed: bool) -> None:
-        for found in _COMMITTED.finditer(output):
-            self.branch = self.branch if found["branch"].startswith("detached") else found["branch"]
-            self._commit(found["subject"], command)
-            self.fate = ""
-        quiet = not failed and _COMMITS.search(command) and not _COMMITTED.search(output)  # or its output was cut
-        if quiet and (subject := message_of(command)):
-            self._commit(subject, command)
-        if not failed and (switched := _SWITCHED.search(command)):
-            self.branch = switched["branch"]
+    `repository` is the owner/name that git or GitHub prints for this project; `named_repository` one that commands only
+    worked with; `fate` is pushed or merged; `checks` are the tests, linters and builds that passed most often.
+    """
+    branch = default_branch = pull_request = fate = ""
+    repositories, named_repositories, checks = Counter[str](), Counter[str](), Counter[str]()
+    for run in runs_in(turns):
+        command, output = run.command, run.output
+        if (ended_badly(output) if run.failed is None else run.failed) is False:
+            passed = [each for each in commands_of(command) if each.kind in CHECKS and each.tells]
+            checks.update(filter(None, map(shape_of, passed)))
+        if not _GIT.search(command):
+            continue
+        if made := list(_MADE.finditer(output)):
+            branch, fate = _branch(made[-1]) or branch, ""
         if on := _ON_BRANCH.search(output):
-            self.branch = on["branch"]
+            branch = on[1]
         elif "branch --show-current" in command and re.fullmatch(r"[\w./-]+", output.strip()):
-            self.branch = output.strip()
-        if not failed and not _NOT_FOUND.search(output):  # an agent guesses owners
-            self._name_repository(command, output)
+            branch = output.strip()
+        elif not run.failed and (switched := _SWITCHED.search(command)):
+            branch = switched[1]
         if default := _DEFAULT.search(output):
-            self.default_branch = default["branch"]
-        if not failed and (pull := _own_pull_request(command, output)):
-            self.pull_request = f"#{pull}"
-        if not failed and re.search(r"\bgit\b[^\n;|&]*\bpush\b", command):
-            self.fate = self.fate or "pushed"
-        if not failed and re.search(r"\bgh pr merge\b", command):
-            self.fate = "merged"
-        if not failed and re.search(
-            r"\bgit (?:stash(?! (?:list|show))|checkout (?:-- )?\.|restore \.|reset --hard)", command
-        ):
-            self.uncommitted.clear()
+            default_branch = default[1]
+        if run.failed:
+            continue
+        if not _NOT_FOUND.search(output):  # an agent guesses owners
+            repositories.update(_own_repository(command, output))
+            named_repositories.update("/".join(filter(None, one)) for one in _NAMED_REPOSITORY.findall(command)[:1])
+        pull_request = _own_pull_request(command, output) or pull_request
+        if "gh pr merge" in command:
+            fate = "merged"
+        elif PUSHES.search(command):
+            fate = fate or "pushed"
+    repository = _most(repositories)
+    found = {
+        "branch": branch,
+        "default_branch": default_branch,
+        "repository": repository,
+        "named_repository": "" if repository else _most(named_repositories),
+        "commits": [each.subject[:MOST_SUBJECT] for each in commits_of(turns)][:5],
+        "pull_request": pull_request,
+        "fate": fate,
+        "uncommitted": uncommitted_of(turns)[:12],
+        "checks": [shape for shape, _ in checks.most_common(4)],
+    }
+    return {name: value for name, value in found.items() if value}
 
-    def _name_repository(self, command: str, output: str) -> None:
-        """Count the repository that git or GitHub prints for this project, else the one that the command names."""
-        printed = None
-        if not _ELSEWHERE.search(command):
-            for asks, prints in _OWN_REPOSITORY:
-                printed = printed or (prints.search(output) if asks.search(command) else None)
-        found, counts = printed, self.repositories
-        if found is None:
-            found, counts = _NAMED_REPOSITORY.search(command), self.named_repositories
-        if found is not None:
-            name = "/".join(part for part in found.groups() if part)
-            counts[name] = counts.get(name, 0) + 1
 
-    def _commit(self, subject: str, command: str) -> None:
-        self.commits[subject[:MOST_SUBJECT].strip()] = None
-        added = [name for found in _ADDED.finditer(command) for name in found["files"].split()]
-        named = [name.strip("'\"") for name in added if not name.startswith("-") and name not in (".", ":/")]
-        if not named or re.search(r"\bgit add (?:-A|--all|-u|\.)(?:\s|$)|\bcommit\s+-\w*a", command):
-            self.uncommitted.clear()
-        for file in list(self.uncommitted):
-            if any(file == name or file.startswith(name.rstrip("/") + "/") for name in named):
-                del self.uncommitted[file]
+def _most(counts: Counter[str]) -> str:
+    return max(counts, key=counts.__getitem__, default="")
+
+
+def commits_of(turns: Sequence[Turn]) -> tuple[Commit, ...]:
+    """Return the commits that were made, in order; of those with one subject the last."""
+    found: dict[str, Commit] = {}
+    for run in runs_in(turns):
+        if not (start := _COMMITS.search(run.command)):
+            continue
+        message = _TRAILER.sub("", _option(run.command, start.end(), _MESSAGE_OPTION)).strip()
+        subject, body = (part.strip() for part in message.partition("\n")[::2])
+        made = [Commit(each[3].strip(), "", each[2], _branch(each), run.at) for each in _MADE.finditer(run.output)]
+        if not made and subject and is_commit(run):
+            made = [Commit(subject, at=run.at)]
+        if found and made and "--amend" in run.command:
+            made[0] = replace(made[0], body=found.popitem()[1].body)
+        for each in made:
+            found.pop(each.subject, None)
+            found[each.subject] = replace(each, body=body) if body and each.subject == subject else each
+    return tuple(found.values())
+
+
+def is_commit(run: Action) -> bool:
+    """Return whether a run made a commit, in whatever way."""
+    if not _COMMITS.search(run.command):
+        return False
+    return bool(_MADE.search(run.output)) or not (run.failed or _REFUSED.search(run.output))
+
+
+def pull_requests_of(turns: Sequence[Turn]) -> tuple[PullRequest, ...]:
+    """Return the pull requests that were opened, in order."""
+    found: dict[str, PullRequest] = {}
+    for run in runs_in(turns):
+        start = _CREATES.search(run.command)
+        title = _option(run.command, start.end(), _TITLE_OPTION).strip() if start and not run.failed else ""
+        if start and title:
+            url = _PULL_URL.search(run.output)
+            number = url[1] if url else ""
+            found[number or title] = PullRequest(title, number, _option(run.command, start.end(), _BODY_OPTION), run.at)
+    return tuple(found.values())
+
+
+def uncommitted_of(turns: Sequence[Turn]) -> list[str]:
+    """Return the files of the project that were edited after the last commit; what it left out is seldom open work."""
+    files: dict[str, None] = {}
+    for action in (each for turn in turns for each in turn.actions):
+        if action.act == "edit" and not action.failed:
+            files |= dict.fromkeys(file for file in action.files if file[:1] != "/" and not _PRIVATE.search(file))
+        elif action.act == "run" and (is_commit(action) or (_DISCARDS.search(action.command) and not action.failed)):
+            files = {}
+    return list(files)
+
+
+def _branch(made: re.Match[str]) -> str:
+    return "" if made[1].startswith("detached") else made[1]
+
+
+def _own_repository(command: str, output: str) -> list[str]:
+    """Return the repository that git or GitHub prints for this project; none where it is another folder's."""
+    if _ELSEWHERE.search(command):
+        return []
+    printed = (prints.search(output) for asks, prints in _OWN_REPOSITORY if asks.search(command))
+    return ["/".join(found.groups()) for found in printed if found][:1]
 
 
 def _own_pull_request(command: str, output: str) -> str:
     """Return the number of this branch's pull request, where a command opens it or asks for it; else nothing."""
-    linked = _PULL_REQUEST.search(output) if _OPENS.search(command) else None
+    linked = _PULL_URL.search(output) if _OPENS.search(command) else None
     found = linked or (_NUMBER.search(output[:2_000]) if _ASKS_OWN.search(command) else None)
-    return next(filter(None, found.groups())) if found else ""
+    return f"#{next(filter(None, found.groups()))}" if found else ""
 
 
-def _ends(command: str) -> str:
-    """Return a command line without the middle of a long one, which is a message or a script."""
-    return (
-        command if len(command) <= MOST_COMMAND else f"{command[: MOST_COMMAND // 2]}\n{command[-MOST_COMMAND // 2 :]}"
-    )
+def _option(command: str, start: int, option: re.Pattern[str]) -> str:
+    """Return what a command's option is set to: a here-document, a quoted string or a word."""
+    at = option.search(command, start)
+    if not at:
+        return ""
+    rest = command[at.end() :]
+    document = _HEREDOC.search(rest[:120])
+    if document and "<<" in rest[:40]:
+        end = re.search(rf"^[ \t]*{re.escape(document[2])}[ \t]*$", rest[document.end() :], re.MULTILINE)
+        return rest[document.end() :][: end.start() if end else None]
+    value = _VALUE.match(rest)
+    if not value:
+        return ""
+    return _ESCAPED.sub(r"\1", value[1]) if value[1] is not None else value[2] or value[3] or ""
 
 
-_GIT = re.compile(r"\b(?:git|gh)\b")
-_COMMITS = re.compile(r"\bgit\b[^\n;|&]*\bcommit\b")
-_COMMITTED = re.compile(
-    r"^\[(?P<branch>detached HEAD|[^\s\]]+)(?: \(root-commit\))? [0-9a-f]{7,40}\] (?P<subject>[^\n]+)", re.MULTILINE
+PUSHES = re.compile(r"\bgit(?:\s+-C\s+\S+){0,3}\s+push\b")
+MERGES = re.compile(r"\bgh pr merge\s+(?:--?\S+\s+)*#?(\d+)")
+_GIT = re.compile(r"\b(?:git|gh|glab|hub)\b")
+_COMMITS = re.compile(r"(?:^|[\n;&|(])[ \t]*(?:[\w./-]{1,20} )?git(?:\s+-[Cc]\s+\S+)*\s+commit\b")
+_MADE = re.compile(r"^\[(detached HEAD|[^\]\s]+)(?: \(root-commit\))? ([0-9a-f]{7,40})\] (.+)$", re.MULTILINE)
+_REFUSED = re.compile(
+    r"\bFAILED\b|nothing (?:added )?to commit|no changes added|^(?:error|fatal)\b|hook declined",
+    re.MULTILINE | re.IGNORECASE,
 )
-_SWITCHED = re.compile(
-    r"\bgit (?:checkout|switch)(?: -[bBcC]| --create)? (?P<branch>[A-Za-z][\w./-]*)(?=\s*(?:$|[;&|\n]))"
+_DISCARDS = re.compile(
+    r"\bgit (?:stash(?! (?:list|show|pop|apply))|checkout (?:-- )?\.(?:\s|$)|restore \.|reset --hard)"
 )
-_ON_BRANCH = re.compile(r"^On branch (?P<branch>\S+)$", re.MULTILINE)
-_DEFAULT = re.compile(
-    r"(?:HEAD branch: |origin/HEAD -> origin/|\"defaultBranchRef\":\{\"name\":\")(?P<branch>[\w./-]+)"
-)
+_PRIVATE = re.compile(r"(?:^|/)\.env\b")  # never committed
+_SWITCHED = re.compile(r"\bgit (?:checkout|switch)(?: -[bBcC]| --create)? ([A-Za-z][\w./-]*)(?=\s*(?:$|[;&|\n]))")
+_ON_BRANCH = re.compile(r"^On branch (\S+)$", re.MULTILINE)
+_DEFAULT = re.compile(r"(?:HEAD branch: |origin/HEAD -> origin/|\"defaultBranchRef\":\{\"name\":\")([\w./-]+)")
 _NAMED_REPOSITORY = re.compile(
     r"\bgh api (?:-\S+ )*/?repos/([\w.-]+)/([\w.-]+)/|\bgh pr\b[^\n|;]* (?:--repo|-R)[ =]([\w.-]+)/([\w.-]+)"
     r"|\brepository\(owner: ?\"([\w.-]+)\", name: ?\"([\w.-]+)\""
@@ -169,18 +205,25 @@ _NOT_FOUND = re.compile(r"NOT_FOUND|\bHTTP 404\b|\"Not Found\"|Could not resolve
 _ELSEWHERE = re.compile(r"\bgit -C\b|\bcd +(?:\.\.|~)|(?:--repo|-R)[ =]|\bgit clone\b|\bgh repo clone\b")
 _ADDRESS = r"github\.com[:/]([\w.-]+)/([\w-]+(?:\.[\w-]+)*?)(?:\.git)?(?=[/\s\"')]|$)"
 # Commands that print where this project is, and how: an address in any other output may be anybody's.
-_OWN_REPOSITORY = (
-    (re.compile(r"\bgit remote\b"), re.compile(rf"^origin\s+\S*{_ADDRESS}", re.MULTILINE)),
-    (re.compile(r"\bgit remote\b|\bgh repo view\b(?! [\w.-]+/)"), re.compile(_ADDRESS)),
-    (
-        re.compile(r"\bgh repo view\b(?! [\w.-]+/)"),
-        re.compile(r"^(?:\{?\"nameWithOwner\": ?\")?([\w.-]+)/([\w.-]+)(?:\"\})?$", re.MULTILINE),
-    ),
-    (re.compile(r"\bgit (?:push|pull|fetch)\b"), re.compile(rf"^(?:To|From) \S*{_ADDRESS}", re.MULTILINE)),
-    (re.compile(r"\bgh pr create\b"), re.compile(r"^https://github\.com/([\w.-]+)/([\w.-]+)/pull/\d+", re.MULTILINE)),
+_OWN_REPOSITORY = tuple(
+    (re.compile(asks), re.compile(prints, re.MULTILINE))
+    for asks, prints in (
+        (r"\bgit remote\b", rf"^origin\s+\S*{_ADDRESS}"),
+        (r"\bgit remote\b|\bgh repo view\b(?! [\w.-]+/)", _ADDRESS),
+        (r"\bgh repo view\b(?! [\w.-]+/)", r"^(?:\{?\"nameWithOwner\": ?\")?([\w.-]+)/([\w.-]+)(?:\"\})?$"),
+        (r"\bgit (?:push|pull|fetch)\b", rf"^(?:To|From) \S*{_ADDRESS}"),
+        (r"\bgh pr create\b", r"^https://github\.com/([\w.-]+)/([\w.-]+)/pull/\d+"),
+    )
 )
-_PULL_REQUEST = re.compile(r"/pull/(\d+)\b")
-_OPENS = re.compile(r"\bgh pr (?:create|view|edit|ready)\b")
+_CREATES = re.compile(r"\b(?:gh pr create|glab mr create|hub pull-request)\b")
+_PULL_URL = re.compile(r"https?://[^\s\"'<>]+?/(?:pull|pulls|merge_requests)/(\d+)\b")
+_OPENS = re.compile(r"\b(?:gh pr (?:create|view|edit|ready)|glab mr create)\b")
 _ASKS_OWN = re.compile(r"\bgh pr (?:list\b[^\n|;]* --head\b|(?:view|checks|status)\b(?! (?:\d|https?:)))")
 _NUMBER = re.compile(r"/pull/(\d+)\b|\"number\": ?(\d+)\b|\A\s*(\d{1,6})\s*\Z")
-_ADDED = re.compile(r"\bgit add (?P<files>[^\n;&|]+)")
+_TITLE_OPTION = re.compile(r"(?:--title|-t)[ =]")
+_BODY_OPTION = re.compile(r"(?:--body|-b|--description)[ =]")
+_MESSAGE_OPTION = re.compile(r"(?:\s-[a-z]*m|\s--message)[ =]?|\s-F\s*-|\s--file=-")
+_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1[^\n]*\n")
+_TRAILER = re.compile(r"^(?:co-authored-by|signed-off-by|change-id|reviewed-by)\b.*$|^\S*🤖.*$", re.I | re.M)
+_VALUE = re.compile(r"\s*(?:\"((?:[^\"\\]|\\.)*)\"?|'([^']*)'?|([^\s\"']\S*))", re.DOTALL)
+_ESCAPED = re.compile(r"\\([\"$`\\])")

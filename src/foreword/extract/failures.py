@@ -6,10 +6,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cached_property
 
+from foreword.extract import outputs
 from foreword.extract.actions import Action, Turn
 from foreword.extract.commands import (
     Command,
@@ -21,20 +22,6 @@ from foreword.extract.commands import (
     shape_of,
     shown,
     word_set,
-)
-from foreword.extract.outputs import (
-    FILE,
-    MESSAGE,
-    NO_CAUSE,
-    NOTHING,
-    SHELL_ERROR,
-    ended_badly,
-    ends_with_failed_script,
-    error_key,
-    error_line,
-    failed_script,
-    failed_test,
-    plain_output,
 )
 from foreword.extract.text import sentences
 from foreword.models import Edit
@@ -67,7 +54,6 @@ class Failure:
     at_once: bool = False  # whether what worked was the very next command
     passed: bool = False  # whether the same call succeeded later, so that it does not fail each time
     open: bool = False  # whether it still failed when the session ended
-    minor: bool = False  # whether it is worth nothing unless it comes back: a file that is not there
 
 
 @dataclass(frozen=True)
@@ -77,18 +63,27 @@ class Run:
     action: Action
     commands: tuple[Command, ...]
     folders: tuple[str | None, ...]
-    failed: bool
+    line: str = ""  # as it was run, with the project's paths relative to its root
+    text: str = ""  # its output, in plain characters, likewise
+    failed: bool = False
     skipped: bool = False  # whether the client did not run it: the user refused, another call failed first
     error: str = ""
     place: int = 0  # of the command that failed
-    words: frozenset[str] = field(default_factory=frozenset)
-    line: str = ""  # as it was run, with the project's paths relative to its root
-    text: str = ""  # its output, in plain characters
 
     @property
     def succeeded(self) -> bool:
         """Whether it ran and did what it was to do."""
         return not self.failed and not self.skipped
+
+    @property
+    def culprit(self) -> Command:
+        """The command that failed."""
+        return self.commands[self.place]
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Its words, without folders that it goes to and filters of its output."""
+        return word_set("\n".join(each.text for each in self.commands if not each.filters and each.words[0] != "cd"))
 
     @cached_property
     def shapes(self) -> frozenset[str]:
@@ -112,7 +107,7 @@ def failures_of(turns: Sequence[Turn], *, root: str = "") -> tuple[Failure, ...]
             failure = replace(failure, explained=explanation(failure, runs[place].text, turn.answer))
         known = found.get(failure_key(failure))
         found[failure_key(failure)] = _again(known, failure) if known else failure
-    return tuple(each for each in found.values() if not each.minor or each.times > 1 or SHELL_ERROR.match(each.error))
+    return tuple(found.values())
 
 
 def failure_key(failure: Failure) -> str:
@@ -130,10 +125,9 @@ def runs_of(turns: Sequence[Turn], *, root: str = "") -> tuple[Run, ...]:
     here = ""
     for turn in turns:
         for action in (*((turn.prompt,) if turn.prompt else ()), *turn.actions):
-            after = str(getattr(action, "cwd", ""))
             if action.kind == "tool" and action.act == "run":
-                found.append(run_of(action, root=root, cwd=here or after))
-            here = after or here
+                found.append(run_of(action, root=root, cwd=here or action.cwd))
+            here = action.cwd or here
     return tuple(found)
 
 
@@ -143,34 +137,28 @@ def run_of(action: Action, *, root: str = "", cwd: str = "") -> Run:
     *cwd* is the folder in which it began; where it is not known, no failure depends on its folder.
     """
     commands = commands_of(action.command)
-    text = _relative(plain_output(action.output), root)
-    run = Run(
-        action,
-        commands,
-        folders_of(commands, cwd, root=root),
-        failed=False,
-        words=_own_words(commands),
-        line=_relative(action.command, root).strip(),
-        text=text,
-    )
+    text = _relative(outputs.plain_output(action.output), root)
+    folders = folders_of(commands, cwd, root=root)
+    run = Run(action, commands, folders, line=_relative(action.command, root).strip(), text=text)
     if not commands or _CLIENT.search(action.output[:400]):
         return replace(run, skipped=True)
-    nothing = NOTHING.search(text) if any(each.kind in _CHECKS for each in commands) else None
-    if action.failed:
-        error = nothing[0].strip() if nothing else error_line(text) or failed_test(text) or _first_line(commands, text)
-    elif nothing:
-        error = nothing[0].strip()
-    elif any(each.kind != "look" for each in commands) and ends_with_failed_script(text):
-        error = error_line(text) or failed_test(text)
-    elif action.failed is None:  # some hosts do not tell how a command ended
-        error = _hidden_error(tuple(replace(each, tells=False) for each in commands), text)
-    elif any(not each.tells for each in commands):
-        error = _hidden_error(commands, text)
-    else:
-        error = ""
+    error = _error_of(action, commands, text)
     if not error and not action.failed:
         return run
-    return replace(run, failed=True, error=error, place=_failing(commands, error, text, tells=bool(action.failed)))
+    return replace(run, failed=True, error=error, place=_failing(commands, error, tells=bool(action.failed)))
+
+
+def _error_of(action: Action, commands: Sequence[Command], text: str) -> str:
+    """Return the line that names the cause of a failure; empty where none does, or nothing failed."""
+    if any(each.kind in _CHECKS for each in commands) and (nothing := outputs.NOTHING.search(text)):
+        return nothing[0].strip()
+    if action.failed:
+        return outputs.error_line(text) or outputs.failed_test(text) or _first_line(commands, text)
+    if any(each.kind != "look" for each in commands) and outputs.ends_with_failed_script(text):
+        return outputs.error_line(text) or outputs.failed_test(text)
+    # Some hosts do not tell how a command ended, and pipes hide it.
+    hidden = [each for each in commands if action.failed is None or not each.tells]
+    return _hidden_error(hidden, text) if hidden else ""
 
 
 def _relative(text: str, root: str) -> str:
@@ -181,17 +169,11 @@ def _relative(text: str, root: str) -> str:
     return text.replace(f"{root.rstrip('/')}/", "./") if root.strip("/") else text
 
 
-def _own_words(commands: tuple[Command, ...]) -> frozenset[str]:
-    """Return the words of a line, without folders that it goes to and filters of its output."""
-    kept = [each for each in commands if not each.filters and each.words[0] != "cd"]
-    return word_set("\n".join(each.text for each in kept))
-
-
-def _first_line(commands: tuple[Command, ...], text: str) -> str:
+def _first_line(commands: Sequence[Command], text: str) -> str:
     """Return what git says first, where none of its lines looks like an error."""
     line = next((line.strip() for line in text.split("\n") if line.strip()), "")
     is_git = commands[0].program.startswith("git ") and commands[0].kind == "git"
-    return line[:MESSAGE] if is_git and len(line.split()) >= 3 and not NO_CAUSE.search(line) else ""
+    return line[: outputs.MESSAGE] if is_git and len(line.split()) >= 3 and not outputs.NO_CAUSE.search(line) else ""
 
 
 # -- what failed ---------------------------------------------------------------------------------------------------
@@ -228,11 +210,11 @@ def failure_of(run: Run) -> Failure | None:
     """Return what failed in a run; None where nothing did, and where no line says why."""
     if not run.failed or not run.error:
         return None
-    command, folder = run.commands[run.place], run.folders[run.place]
+    command, folder = run.culprit, run.folders[run.place]
     name = command.words[0]
     doubled = _doubled_folder(run.error, folder)
     culprits = _culprits(run.error, command)
-    nothing = NOTHING.search(run.error)
+    nothing = outputs.NOTHING.search(run.error)
     cause, shape = "content", shape_of(command)
     if doubled:
         cause, shape = "folder", f"{doubled}/"
@@ -252,31 +234,20 @@ def failure_of(run: Run) -> Failure | None:
         shape = _shape_up_to(command, culprits) if culprits else shape
     if not shape or name.startswith(("$", "[", "^", "*")):
         return None
-    only_reads = command.kind == "look" and name != "cd"
-    minor = only_reads and not doubled and (cause != "usage" or name in ("grep", "rg", "find", "ls"))
+    only_reads = command.kind == "look" and name != "cd" and not doubled and not outputs.SHELL_ERROR.match(run.error)
+    if only_reads and (cause != "usage" or name in ("grep", "rg", "find", "ls")):
+        return None  # a file that is not there
     return Failure(
         shape=shape,
         command=shown(run.line),
         error=run.error,
-        key="not found" if doubled else "no matches found" if is_glob_error(run.error) else _key(run, cause),
+        key="not found" if doubled else _key(run, cause),
         cause=cause,
         blamed=_blamed_words(run, shape) if cause == "usage" else (),
         folder=folder if cause == "folder" else None,
-        files=_named_files(run),
+        files=tuple(dict.fromkeys(outputs.FILE.findall(run.text.replace("\\", "/"))))[:20],
         last=run.action.at,
-        minor=minor,
     )
-
-
-def _named_files(run: Run) -> tuple[str, ...]:
-    """Return the files that an error names; of a linter, which lists many findings, those beside this one."""
-    text = run.text
-    if run.commands[run.place].kind == "lint":
-        message = run.error.rpartition(": ")[2][:40]
-        lines = text.split("\n")
-        near = [at for at, line in enumerate(lines) if message in line]
-        text = "\n".join(line for at in near for line in lines[max(0, at - 3) : at + 2]) or text
-    return tuple(dict.fromkeys(FILE.findall(text.replace("\\", "/"))))[:20]
 
 
 def _key(run: Run, cause: str) -> str:
@@ -284,10 +255,10 @@ def _key(run: Run, cause: str) -> str:
 
     Of a call that is wrong by itself the values that the error names are left out: its shape has those that matter.
     """
-    command = run.commands[run.place]
-    test = failed_test(run.text) if command.kind == "test" else ""
+    command = run.culprit
+    test = outputs.failed_test(run.text) if command.kind == "test" else ""
     error = run.error if cause == "content" else _VALUE.sub("''", run.error.removeprefix(f"{command.words[0]}: "))
-    return " ".join(dict.fromkeys(filter(None, (error_key(test), error_key(error)))))
+    return " ".join(dict.fromkeys(filter(None, (outputs.error_key(test), outputs.error_key(error)))))
 
 
 def _tool_failure(action: Action) -> Failure | None:
@@ -299,28 +270,27 @@ def _tool_failure(action: Action) -> Failure | None:
         return None
     error = " ".join(found[0].split())
     shape = f"{action.tool} {found[2]}"
-    return Failure(shape, shape, error, error_key(error), "usage", last=action.at)
+    return Failure(shape, shape, error, outputs.error_key(error), "usage", last=action.at)
 
 
-def _hidden_error(commands: tuple[Command, ...], text: str) -> str:
-    """Return the error in the output of a line whose end does not tell of it: `pytest | tail`, `a; b`."""
-    if found := SHELL_ERROR.search(text):
-        return " ".join(found[0].split())[:MESSAGE]
-    hidden = [each for each in commands if not each.tells]
+def _hidden_error(hidden: Sequence[Command], text: str) -> str:
+    """Return the error in the output of commands whose line does not tell of it: `pytest | tail`, `a; b`."""
+    if found := outputs.SHELL_ERROR.search(text):
+        return " ".join(found[0].split())[: outputs.MESSAGE]
     checks = [each for each in hidden if each.kind in _CHECKS]
-    ended = ended_badly(text) if checks else False
+    ended = outputs.ended_badly(text) if checks else False
     lints = any(each.kind == "lint" for each in checks)
     if ended or (ended is None and lints and _FINDING.search(text)):  # some linters only list what they find
-        return error_line(text)
+        return outputs.error_line(text)
     names = {each.words[0].rpartition("/")[2] for each in hidden}
     words = {word for each in hidden for word in each.words[1:]}
     running = any(each.kind not in ("look", "git") for each in hidden)
     for line in text.split("\n", FIRST_LINES)[:FIRST_LINES]:
         found = _REFUSED.match(line)
         if found and (found["name"] in names or found["flag"] in words or (running and not found["name"])):
-            return line.strip()[:MESSAGE]
+            return line.strip()[: outputs.MESSAGE]
     if any(_INTERPRETER.match(name) for name in names) and _SCRIPT_ERROR.search(text):
-        return error_line(text)
+        return outputs.error_line(text)
     return ""
 
 
@@ -340,12 +310,8 @@ _INTERPRETER = re.compile(r"python|node|ruby|deno\b")
 _SCRIPT_ERROR = re.compile(r'^  File "<(?:string|stdin)>", line \d', re.MULTILINE)
 
 
-def _failing(commands: tuple[Command, ...], error: str, text: str, *, tells: bool) -> int:
+def _failing(commands: Sequence[Command], error: str, *, tells: bool) -> int:
     """Return which command of a line it was that failed: the one that the error names, else the first that matters."""
-    script = failed_script(text)
-    called = [place for place, each in enumerate(commands) if script and script in each.words[1:]]
-    if called:
-        return called[0]
     names = [each.words[0].rpartition("/")[2] for each in commands]
     for found in re.finditer(r"(?:(?<=[\s:])|^)([\w.-]+)(?=: )|not found: ([\w./-]+)", error[:200]):
         name = found[1] or found[2]
@@ -363,47 +329,38 @@ def _failing(commands: tuple[Command, ...], error: str, text: str, *, tells: boo
     commits = [place for place in able if commands[place].program == "git commit"]
     if commits and not _GIT_ERROR.match(error):  # what its hooks say
         return commits[-1]
-    for kinds in (_CHECKS, ("install", "migrate", "deploy", "git", "other")):
-        for place in able:
-            if commands[place].kind in kinds:
-                return place
-    return able[-1]
+    checks = [place for place in able if commands[place].kind in _CHECKS]
+    doing = [place for place in able if commands[place].kind != "look"]
+    return (checks or doing or able[-1:])[0]
 
 
 def _culprits(error: str, command: Command) -> tuple[str, ...]:
-    """Return the words of a command, after its first, that the error names; of `-la` the letter that it names."""
+    """Return the words of a command, after its first, that the error names."""
     named = {word for found in _QUOTED.finditer(error) for word in found.groups() if word}
     named |= {word.strip("'\"`,.:;()") for word in named}
     named |= {f"-{letter}" for letter in re.findall(r"option -- '?(\w)\b", error)}
     words = command.words[1:]
     found = [word for word in words if word in named and len(word) > 1 and not re.search(r"\w/|/\w", word)]
-    letters = {f"-{each}" for word in words if re.fullmatch(r"-[A-Za-z]{1,6}", word) for each in word[1:]}
-    return tuple(dict.fromkeys((*found, *sorted(letters & named))))
+    return tuple(dict.fromkeys(found))
 
 
 def _shape_up_to(command: Command, culprits: tuple[str, ...]) -> str:
     """Return the words of a command up to the last that is to blame, without paths and what was worked on."""
     words = command.words
-    if not any(re.search(r"\w", each) for each in culprits):  # `go build ./...`: whatever it does to it
-        return " ".join((words[0].rpartition("/")[2], *culprits))
     ends = [place for place, word in enumerate(words) if word in culprits]
-    if not ends:
-        return " ".join((words[0].rpartition("/")[2], *culprits))
-    kept = [
-        word for word in words[1 : ends[-1] + 1] if word in culprits or re.fullmatch(r"-?-?[A-Za-z@][\w:@-]*", word)
-    ]
-    return " ".join((words[0].rpartition("/")[2], *kept[-6:]))
+    kept: Sequence[str] = culprits
+    if ends and any(re.search(r"\w", each) for each in culprits):  # not `go build ./...`: whatever it does to it
+        plain = re.compile(r"-?-?[A-Za-z@][\w:@-]*")
+        kept = [word for word in words[1 : ends[-1] + 1] if word in culprits or plain.fullmatch(word)][-6:]
+    return " ".join((words[0].rpartition("/")[2], *kept))
 
 
 def _doubled_folder(error: str, folder: str | None) -> str:
     """Return the folder that a path begins with although the command already ran in it; empty where it is not that."""
     if not folder or folder.startswith("/") or not _FOLDER.search(error):
         return ""
-    for found in re.finditer(r"[\w.@-]+(?:/[\w.@*-]+)*", error[:300]):
-        first = found[0].partition("/")[0]
-        if first in folder.split("/"):
-            return first
-    return ""
+    firsts = re.findall(r"([\w.@-]+)(?:/[\w.@*-]+)*", error[:300])
+    return next((first for first in firsts if first in folder.split("/")), "")
 
 
 # -- what worked ---------------------------------------------------------------------------------------------------
@@ -419,7 +376,7 @@ def _with_fix(failure: Failure, place: int, steps: Sequence[Action], runs: Mappi
         return _with_steps(failure, [run for _, run in later[:NEAR]])
     own = runs[place]
     fine = [(at, run) for at, run in later if run.succeeded]
-    again = next((at for at, run in fine if is_hit(failure, run)), None)
+    again = next((at for at, run in fine if _is_hit(failure, run)), None)
     until = again if again is not None else later[:NEAR][-1][0] if later else place
     near = [run for _, run in later[:NEAR] if run.succeeded and (run.words != own.words or failure.cause == "folder")]
     edits = [each for at in range(place + 1, until + 1) if not steps[at].failed for each in steps[at].edits]
@@ -427,12 +384,19 @@ def _with_fix(failure: Failure, place: int, steps: Sequence[Action], runs: Mappi
         return _with_alternative(failure, own, near, next_run=later[0][1] if later else None, again=again is not None)
     tools = [run for at, run in fine if at < until and _stands_alone(run)]
     fixer = next((run for run in tools if _is_fixer(own, run)), None)
-    named = [] if NOTHING.search(failure.error) else [each for each in edits if names_file(failure.files, each.file)]
+    named = (
+        []
+        if outputs.NOTHING.search(failure.error)
+        else [each for each in edits if names_file(failure.files, each.file)]
+    )
+    own_edits = [each for each in edits if not each.file.startswith("/")]
+    if again is not None and len({each.file for each in own_edits}) == 1:
+        named = own_edits  # nothing else of the project changed until it passed
     other = next((run for run in near if not edits and _is_called_otherwise(own, run)), None)
     if again is None and other is None:
         return replace(_with_edits(failure, named), worked=shown(fixer.line) if fixer else "", open=True)
     if not edits:
-        if own.commands[own.place].kind != "look":  # what is not there comes with other work
+        if own.culprit.kind != "look":  # what is not there comes with other work
             fixer = fixer or next((run for run in reversed(tools) if any(_fixes(each) for each in run.commands)), None)
         repeated = runs[again] if again is not None else other
         if repeated and (fix := _difference(failure, own, repeated)):
@@ -452,10 +416,8 @@ def _with_steps(failure: Failure, near: Sequence[Run]) -> Failure:
         for command in run.commands:
             if run.succeeded and command.kind in ("git", "look", *_CHECKS) and " " in command.program:
                 programs[command.program] = None
-            if run.succeeded and name in command.words[1:3]:
-                return (
-                    replace(failure, fix=f"worked with `{'`, `'.join(list(programs)[-5:])}`") if programs else failure
-                )
+            if run.succeeded and programs and name in command.words[1:3]:
+                return replace(failure, fix=f"worked with `{'`, `'.join(list(programs)[-5:])}`")
     return failure
 
 
@@ -468,18 +430,18 @@ def _with_alternative(failure: Failure, own: Run, near: Sequence[Run], *, next_r
     found = [
         run
         for run, difference in zip(alike, differences, strict=True)
-        if _stands_alone(run) and (difference or not is_hit(failure, run))
+        if _stands_alone(run) and (difference or not _is_hit(failure, run))
     ]
     if not found:
         return replace(failure, fix=fix, at_once=at_once, open=not again and not fix)
-    run = max(found, key=lambda each: _share(own, each))
+    run = max(found, key=lambda each: likeness(own.words, each.words))
     folder = _other_folder(failure, own, run)
     return replace(failure, fix=fix, worked=shown(run.line), worked_in=folder, at_once=at_once)
 
 
 def _is_called_otherwise(failed: Run, later: Run) -> bool:
     """Whether a later line runs the same tool on no less, through another program: `pytest`, then `uv run pytest`."""
-    one = failed.commands[failed.place]
+    one = failed.culprit
     return any(
         each.program == one.program and each.words[0] != one.words[0] and set(each.targets) <= set(one.targets)
         for each in later.commands
@@ -488,7 +450,7 @@ def _is_called_otherwise(failed: Run, later: Run) -> bool:
 
 def _difference(failure: Failure, failed: Run, later: Run) -> str:
     """Return what made the later call work, where it is little: words left out or replaced, a variable that is set."""
-    one = failed.commands[failed.place]
+    one = failed.culprit
     before, blamed = _tokens(one), _parts_of_values(failure.error) | set(_culprits(failure.error, one))
     for command in later.commands:
         after = _tokens(command)
@@ -508,12 +470,17 @@ def _difference(failure: Failure, failed: Run, later: Run) -> str:
             replaces = kind == "replace" and end - begin == to_end - to_begin
             if replaces and failure.cause == "usage" and blamed.intersection(before[begin:end]):
                 return f"worked with `{after[to_begin]}`"
-    set_before = _variables(one)
     for command in later.commands:
-        added = [each for each in _variables(command) if each not in set_before]
+        added = _variables(command) - _variables(one)
         if command.words[0] == one.words[0] and 0 < len(added) <= FEW:
-            return f"worked with `{' '.join(added)}` before it"
+            return f"worked with `{' '.join(sorted(added))}` before it"
     return ""
+
+
+def _variables(command: Command) -> set[str]:
+    """Return the variables that are set for a command alone: `CI=1 make test`."""
+    found = re.match(r"(?:env )?((?:[A-Z_][A-Z0-9_]*=[\w./:@,+-]{1,40}\s+)+)", command.text)
+    return set(found[1].split()) if found else set()
 
 
 def _tokens(command: Command) -> list[str]:
@@ -521,15 +488,9 @@ def _tokens(command: Command) -> list[str]:
     return [word.strip(":") for word in _TOKEN.findall(" ".join(command.words))]
 
 
-def _variables(command: Command) -> list[str]:
-    """Return the variables that are set for a command alone: `CI=1 make test`."""
-    found = re.match(r"(?:env )?((?:[A-Z_][A-Z0-9_]*=[\w./:@,+-]{1,40}\s+)+)", command.text)
-    return found[1].split() if found else []
-
-
 def _blamed_words(run: Run, shape: str) -> tuple[str, ...]:
     """Return the words of a line that its error puts in quotation marks, without those that its shape has."""
-    own = set(_tokens(run.commands[run.place])) - set(shape.split())
+    own = set(_tokens(run.culprit)) - set(shape.split())
     return tuple(sorted(_parts_of_values(run.error) & own))[:4]
 
 
@@ -584,11 +545,6 @@ _WHY = re.compile(
 _CODE = re.compile(r"`[^`\n]{3,60}`|[\w.@-]+(?:/[\w.@*-]+)+/?|\b\w+[_.]\w+\b")
 
 
-def is_hit(failure: Failure, run: Run) -> bool:
-    """Whether a run calls what failed, in the folder where it failed."""
-    return calls(failure.shape, failure.folder, run.commands, run.folders)
-
-
 def calls(shape: str, folder: str | None, commands: Sequence[Command], folders: Sequence[str | None]) -> bool:
     """Whether one of *commands* is of this shape; with a *folder*, only where it runs there."""
     for command, place in zip(commands, folders, strict=True):
@@ -605,27 +561,15 @@ def calls(shape: str, folder: str | None, commands: Sequence[Command], folders: 
     return False
 
 
+def _is_hit(failure: Failure, run: Run) -> bool:
+    return calls(failure.shape, failure.folder, run.commands, run.folders)
+
+
 def _is_alike(failed: Run, later: Run) -> bool:
-    """Whether a later line does what the failed one was to do: the same program, or much the same words."""
-    one = failed.commands[failed.place]
-    if _share(failed, later) >= LIKE:
-        return True
-    same = [each for each in later.commands if each.words[0] == one.words[0]]
-    if any(each.kind == one.kind for each in same):
-        return one.kind != "look"
-    # A script of another name is of another kind: `yarn unit`, `yarn test:unit`.
-    return one.kind == "other" and any(_name_parts(each) & _name_parts(one) for each in same)
-
-
-def _name_parts(command: Command) -> set[str]:
-    """Return the parts of the script or subcommand that is called."""
-    name = next((word for word in command.words[1:] if not word.startswith("-") and word != "run"), "")
-    return {part for part in re.split(r"[:._/-]", name) if len(part) > 2}
-
-
-def _share(failed: Run, later: Run) -> float:
-    """Return how much alike two lines are."""
-    return likeness(failed.words, later.words)
+    """Whether a later line does what the failed one was to do: much the same words, or the same program."""
+    one = failed.culprit
+    same = any((each.words[0], each.kind) == (one.words[0], one.kind) for each in later.commands)
+    return likeness(failed.words, later.words) >= LIKE or (same and one.kind != "look")
 
 
 _TOKEN = re.compile(r"[^\s(){},;|&\"']+")
@@ -633,10 +577,7 @@ _TOKEN = re.compile(r"[^\s(){},;|&\"']+")
 
 def _stands_alone(run: Run) -> bool:
     """Whether a line says something in another session: no script, no variable, nothing that lies in a scratch folder."""
-    line = run.line
-    if any(each.program in ("git commit", "gh pr create") for each in run.commands):
-        line = line.split('"$(cat <<')[0]  # of a message only that it is one
-    return len(line) <= MOST_LINE and "\n" not in line and not _OWN.search(line)
+    return len(run.line) <= MOST_LINE and "\n" not in run.line and not _OWN.search(run.line)
 
 
 _OWN = re.compile(r"\$|<<|(?:^|\s|=)/tmp/|[Tt]emp/|scratch|[0-9a-f]{8}-[0-9a-f]{4}-")
@@ -647,24 +588,24 @@ def _other_folder(failure: Failure, failed: Run, later: Run) -> str | None:
     """Return the folder where the same program ran instead, for a failure that depends on it."""
     if failure.cause != "folder":
         return None
-    name = failed.commands[failed.place].words[0]
+    name = failed.culprit.words[0]
     places = [place for each, place in zip(later.commands, later.folders, strict=True) if each.words[0] == name]
     place = (places or later.folders)[-1]
     return place if place != failure.folder else None
 
 
 def _is_fixer(failed: Run, later: Run) -> bool:
-    """Whether a later line is the same linter or generator, told to set right what it or a commit's hook complained of."""
-    one = failed.commands[failed.place]
+    """Whether a later line is the same linter or generator, called to set right what it or a commit's hook found."""
+    one = failed.culprit
     return any(
-        each.kind == "lint" and _fixes(each) and (one.program == "git commit" or _is_other(one, each))
+        each.kind == "lint"
+        and _fixes(each)
+        and (
+            one.program == "git commit"
+            or (each.words[0] == one.words[0] and one.kind == "lint" and each.words != one.words)
+        )
         for each in later.commands
     )
-
-
-def _is_other(one: Command, other: Command) -> bool:
-    """Whether two commands are the same tool, called for something else."""
-    return other.words[0] == one.words[0] and other.words != one.words and other.kind == one.kind
 
 
 def _fixes(command: Command) -> bool:
@@ -713,8 +654,3 @@ def _again(known: Failure, fresh: Failure) -> Failure:
 def is_path_shape(shape: str) -> bool:
     """Whether a shape stands for paths that begin with a folder, whatever the program."""
     return shape.endswith("/") and " " not in shape
-
-
-def is_glob_error(error: str) -> bool:
-    """Whether it is zsh that complains of a pattern without a match; the pattern is another each time."""
-    return bool(SHELL_ERROR.match(error)) and "no matches found: " in error

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from itertools import pairwise
 
 MOST_OUTPUT = 40_000  # characters of an output; of more, the beginning and the end are read
 MESSAGE = 160  # characters of an error
@@ -14,10 +12,10 @@ LAST_LINES = 4  # of an output, in which a runner says how it ended
 
 def error_line(output: str) -> str:
     """Return the line that names the cause, of an output that tells of a failure; empty where no line does."""
-    text = _of_failed_script(plain_output(output))
+    text = plain_output(output)
     if found := SHELL_ERROR.search(text) or TIMED_OUT.match(text):
         return " ".join(found[0].split())[:MESSAGE]
-    type, message = _error(text)
+    type, message = _error(_HANDLED.split(text)[-1])
     if type and type.lower() in message.lower():
         type = ""
     line = " ".join(": ".join(filter(None, (type, message))).split())
@@ -26,31 +24,11 @@ def error_line(output: str) -> str:
     return line if len(line) <= MESSAGE else line[: MESSAGE - 1].rsplit(" ", 1)[0] + "…"
 
 
-def failed_script(output: str) -> str:
-    """Return the script or target that a runner says failed, the innermost: it says so first."""
-    found = _SCRIPT.search(plain_output(output))
-    return next(filter(None, found.groups()), "") if found else ""
-
-
 def ends_with_failed_script(text: str) -> bool:
     """Whether the last lines say that a script failed: a wrapper around it may have ended well all the same."""
     return bool(_SCRIPT.search("\n".join(text.rstrip().split("\n")[-LAST_LINES:])))
 
 
-def _of_failed_script(text: str) -> str:
-    """Return what the script printed that a runner says failed: those before it may have printed errors and passed."""
-    found = _SCRIPT.search(text)
-    if found is None:
-        return text
-    ends = _ECHO if "test" in found[0] else _SUMMARY
-    begins = [each.end() for each in ends.finditer(text, 0, found.start())]
-    return text[begins[-1] :] if begins else text
-
-
-_ECHO = re.compile(r"^(?:\$|>) \S[^\n]*", re.MULTILINE)  # runners print the command of a script before they run it
-_SUMMARY = re.compile(
-    rf"{_ECHO.pattern}|^Ran \d+ tests[^\n]*|^=+ [^\n]*\bpassed\b[^\n]*=$|^Tests: [^\n]*", re.MULTILINE
-)
 _SCRIPT = re.compile(
     r"^error: script \"([\w:.-]+)\" exited with code|^npm (?:ERR!|error) Lifecycle script `([\w:.-]+)` failed"
     r"|^make(?:\[\d+\])?: \*\*\* \[(?:[^\]\n]*:\d+: )?([\w.-]+)\] Error|^error: Recipe `([\w.-]+)` failed"
@@ -61,7 +39,7 @@ _SCRIPT = re.compile(
 
 def failed_test(output: str) -> str:
     """Return the first test that an output says failed; empty where it names none."""
-    text = _of_failed_script(plain_output(output))
+    text = plain_output(output)
     names = (found[1] for pattern in _TESTS if (found := pattern.search(text)))
     return next((" ".join(name.split())[:MESSAGE] for name in names), "")
 
@@ -121,24 +99,17 @@ def _only_counts(line: str) -> bool:
 
 def _error(text: str) -> tuple[str, str]:
     for pattern in (*_ERRORS, _VAGUE):
-        if pattern is _VAGUE and (script := failed_script(text)):
-            return "", f"script '{script}' failed"
+        if pattern is _VAGUE and (script := _SCRIPT.search(text)):  # the innermost: a runner says so first
+            return "", f"script '{next(filter(None, script.groups()))}' failed"
         found = [each for each in pattern.finditer(text) if not NO_CAUSE.search(each[0].strip())]
         if found:
-            one = (found[-1] if pattern.pattern in _LAST_WINS else _raised(found, text)).groupdict()
+            one = found[-1 if pattern.pattern in _LAST_WINS else 0].groupdict()
             return (one.get("type") or "").strip(), (one.get("message") or "").strip()
     lines = [line.strip() for line in text.split("\n") if line.strip() and not _EXIT.match(line.strip())]
     return "", lines[-1] if 0 < len(lines) <= 3 and len(lines[-1].split()) >= 3 else ""
 
 
-def _raised(found: Sequence[re.Match[str]], text: str) -> re.Match[str]:
-    """Return the first of them that was not handled by what raised the next."""
-    for one, after in pairwise(found):
-        if not _HANDLED.search(text, one.end(), after.start()):
-            return one
-    return found[-1]
-
-
+# What was raised before it was handled by what raised the next.
 _HANDLED = re.compile(r"^(?:During handling of the above|The above) exception", re.MULTILINE)
 _EXIT = re.compile(r"^(?:<[^>]*>|Exit [Cc]ode:? \d+|.*exited with code \d+.*)$")
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from foreword.extract.actions import Action, Turn, turns_of
-from foreword.extract.facts import Facts, facts_of
+from foreword.extract.facts import commits_of, facts_of
 from foreword.extract.failure_memory import failure_body, failure_detail, failure_title
-from foreword.extract.failures import failure_key, failures_of
+from foreword.extract.failures import failures_of
 from foreword.extract.statements import Statement, retracts, statements_of
 from foreword.extract.summary import learned_of, outcome_of, outcome_of_session, title_of
 from foreword.extract.tasks import Tasks, tasks_of
@@ -84,58 +84,47 @@ class SessionExtractor:
     def extract(self) -> Extraction:
         """Return everything that is worth knowing later."""
         turns = turns_of(self._actions)
-        facts, tasks = facts_of(turns), tasks_of(turns)
+        tasks = tasks_of(turns)
         kept, retracted = self._statements(turns)
-        summary = self._summary(turns, facts, tasks)
+        summary = self._summary(turns, tasks)
         changes = tuple(self._changes.values())
         source = self.session.host or "session"
-        memories = [
-            *([summary] if summary else ()),
-            *filter(None, (self._turn(turn) for turn in turns)),
+        handoff = self._handoff(tasks, summary)
+        memories = (
+            summary,
+            *map(self._turn, turns),
             *kept,
             *self._learned(turns),
             *self._failures(turns),
             *(memory_of_change(each, project=self.project, source=source, trust="tool") for each in changes),
-        ]
-        handoff = self._handoff(tasks, summary)
+            handoff,
+        )
         return Extraction(
             turns=turns,
             complete=not self._trimmed,
-            memories=(*memories, *([handoff] if handoff else ())),
+            memories=tuple(filter(None, memories)),
             links=tuple(Link(each.uid, "part-of", summary.uid) for each in kept) if summary else (),
             changes=changes,
-            retracted=(*retracted, *(() if handoff else (self._uid("han"),))),
+            retracted=(*retracted, *(() if handoff else (self._uid("handoff", self.session.id),))),
             done=(*tasks.done, *(each.function for each in changes)),
             open=tasks.open,
         )
 
     # -- the kinds of memories ------------------------------------------------------------------------------------
-    def _summary(self, turns: Sequence[Turn], facts: Facts, tasks: Tasks) -> Memory | None:
+    def _summary(self, turns: Sequence[Turn], tasks: Tasks) -> Memory | None:
         title = title_of(turns)
         if not title or not any(each.answer or each.edited or each.runs for each in turns):
             return None  # aborted, or a question that nobody has answered yet
         edited = most_frequent((file for turn in turns for file in _inside(turn.edited)), most=MOST_FILES)
-        detail = {
-            "next": list(tasks.open),
-            "branch": facts.branch,
-            "commits": list(facts.commits)[:5],
-            "pull_request": facts.pull_request,
-            "uncommitted": list(facts.uncommitted)[:12],
-            "checks": list(facts.checks)[:4],
-            "repository": facts.repository,
-            "named_repository": facts.named_repository if not facts.repository else "",
-            "default_branch": facts.default_branch,
-            "fate": facts.fate,
-        }
         return self._memory(
             "summary",
             title,
-            self._uid("sum"),
+            self.session.id,
             body=outcome_of_session(turns),
             trust="agent",
             files=tuple(edited),
             functions=tuple(dict.fromkeys(each.function for each in self._changes.values()))[:MOST_FILES],
-            detail={name: value for name, value in detail.items() if value},
+            detail={"next": list(tasks.open), **facts_of(turns)},
         )
 
     def _turn(self, turn: Turn) -> Memory | None:
@@ -144,26 +133,26 @@ class SessionExtractor:
         edited = _inside(turn.edited)
         if turn.prompt is None or not (edited or outcome):
             return None
-        facts = facts_of((turn,))
+        commits = [each.subject for each in commits_of((turn,))][:3]
         functions = (name for at, name in self._functions if turn.began <= at <= turn.ended)
         detail = {
             "user": cut(turn.typed, USER_WORDS),
             "author": f"{turn.author.author}: {turn.author.reason}",
             "outcome": outcome,
-            "commits": list(facts.commits)[:3],
+            "commits": commits,
             "commands": [cut(each.command, 120) for each in turn.runs if each.failed is False][-MOST_COMMANDS:],
             "read": list(turn.read)[:8],
         }
         return self._memory(
             "turn",
-            cut(next(iter(facts.commits), "") or outcome or turn.typed or edited[0], 160),
-            f"trn:{self.project.key}:{self.session.id}:{turn.prompt.id or turn.number}",
+            cut(next(iter(commits), "") or outcome or turn.typed or edited[0], 160),
+            f"{self.session.id}:{turn.prompt.id or turn.number}",
             body=_excerpt(turn.answer),
             at=turn.ended,
             trust="agent",
             files=edited[:MOST_FILES],
             functions=tuple(dict.fromkeys(functions))[:MOST_FILES],
-            detail={name: value for name, value in detail.items() if value},
+            detail=detail,
         )
 
     def _statements(self, turns: Sequence[Turn]) -> tuple[list[Memory], list[str]]:
@@ -171,44 +160,41 @@ class SessionExtractor:
         found = statements_of(turns)
         by_key: dict[str, list[Statement]] = {}
         for each in found:
-            uid = f"{each.kind[:3]}:{self.project.key}:{_key(each.kind, each.text)}"
-            by_key.setdefault(uid, []).append(each)
-        back = {
-            uid
-            for uid, (one, *_) in by_key.items()
-            if any(other.at > one.at and retracts(other, one.text) for other in found)
-        }
+            by_key.setdefault(_key(each.kind, each.text), []).append(each)
         edited = {turn.number: turn.edited for turn in turns}
         touched = {file for turn in turns for file in (*turn.edited, *turn.read)}
-        kept = [
-            self._statement(uid, some, (*_named_files(some[-1].text, touched), *edited.get(some[-1].turn, ())))
-            for uid, some in by_key.items()
-            if uid not in back
-        ]
+        kept, back = [], []
+        for key, some in by_key.items():
+            if any(other.at > some[0].at and retracts(other, some[0].text) for other in found):
+                back.append(self._uid(some[0].kind, key))
+                continue
+            one = some[-1]
+            quote = one.quote if one.quote != one.text else ""
+            memory = self._memory(
+                one.kind,
+                one.text,
+                key,
+                at=one.at,
+                trust="user",
+                confidence=one.confidence,
+                seen=len(some),
+                files=_inside((*_named_files(one.text, touched), *edited.get(one.turn, ())))[:MOST_FILES],
+                detail={
+                    "why": one.why,
+                    "instead_of": one.instead_of,
+                    "quote": quote,
+                    "seen_in": {self.session.id: len(some)},
+                },
+            )
+            kept.append(memory)
         return kept, sorted(back)
-
-    def _statement(self, uid: str, some: Sequence[Statement], files: Sequence[str]) -> Memory:
-        one = some[-1]
-        quote = one.quote if one.quote != one.text else ""
-        detail = {"why": one.why, "instead_of": one.instead_of, "quote": quote, "seen_in": {self.session.id: len(some)}}
-        return self._memory(
-            one.kind,
-            one.text,
-            uid,
-            at=one.at,
-            trust="user",
-            confidence=one.confidence,
-            seen=len(some),
-            files=_inside(files)[:MOST_FILES],
-            detail={name: value for name, value in detail.items() if value},
-        )
 
     def _learned(self, turns: Sequence[Turn]) -> list[Memory]:
         return [
             self._memory(
                 "learning",
                 each.text,
-                f"lea:{self.project.key}:{_key('learning', each.text)}",
+                _key("learning", each.text),
                 at=each.turn.ended,
                 trust="agent",
                 confidence=WRITTEN_DOWN if each.written_down else FOUND_OUT,
@@ -218,24 +204,23 @@ class SessionExtractor:
         ]
 
     def _failures(self, turns: Sequence[Turn]) -> list[Memory]:
-        memories = []
-        for failure in failures_of(turns, root=self.project.root):
-            detail = failure_detail(failure, self.session.id)
-            memories.append(
-                self._memory(
-                    "failure",
-                    failure_title(detail),
-                    failure_uid(failure_key(failure), project=self.project.key),
-                    body=failure_body(detail),
-                    at=failure.last,
-                    files=tuple(failure.files)[:8],
-                    trust="tool",
-                    confidence=0.9 if detail.get("fix") else 0.7,
-                    seen=failure.times,
-                    detail=detail,
-                )
+        found = failures_of(turns, root=self.project.root)
+        details = [failure_detail(each, self.session.id) for each in found]
+        return [
+            self._memory(
+                "failure",
+                failure_title(detail),
+                _digest(detail["key"]),
+                body=failure_body(detail),
+                at=failure.last,
+                files=failure.files[:8],
+                trust="tool",
+                confidence=0.9 if failure.fix else 0.7,
+                seen=failure.times,
+                detail=detail,
             )
-        return memories
+            for failure, detail in zip(found, details, strict=True)
+        ]
 
     def _handoff(self, tasks: Tasks, summary: Memory | None) -> Memory | None:
         """Return the open to-dos as a handoff, so that the next session begins with them."""
@@ -244,7 +229,7 @@ class SessionExtractor:
         return self._memory(
             "handoff",
             tasks.todos[0],
-            self._uid("han"),
+            self.session.id,
             at=self.session.last + 0.001,  # after the summary of its session
             trust="agent",
             files=summary.files[:5],
@@ -266,33 +251,31 @@ class SessionExtractor:
             self._functions.append((change.at, change.function))
             del self._functions[: -4 * MOST_CHANGES]
 
-    def _memory(self, kind: str, title: str, uid: str, **more: Any) -> Memory:
+    def _memory(self, kind: str, title: str, key: str, **more: Any) -> Memory:
+        """Return a memory of this session; details that say nothing are left out, but for a failure's."""
         at = more.pop("at", self.session.last)
+        detail = {name: value for name, value in more.pop("detail", {}).items() if value or kind == "failure"}
         blank = Memory(
             kind=kind,
             title=title,
-            uid=uid,
+            uid=self._uid(kind, key),
             scope=self.project.scope,
             project=self.project.key,
             session=self.session.id,
             source=self.session.host or "session",
             created=at,
             confirmed=at,
+            detail=detail,
         )
         return replace(blank, **more)
 
-    def _uid(self, prefix: str) -> str:
-        return session_uid(prefix, project=self.project.key, session=self.session.id)
+    def _uid(self, kind: str, key: str) -> str:
+        return f"{'trn' if kind == 'turn' else kind[:3]}:{self.project.key}:{key}"
 
 
 def session_uid(prefix: str, *, project: str, session: str) -> str:
     """Return the uid of what a session has one of in a project: its summary (`sum`), its handoff (`han`)."""
     return f"{prefix}:{project}:{session}"
-
-
-def failure_uid(key: str, *, project: str) -> str:
-    """Return the uid of a failure: the same error of the same command in a project is the same failure."""
-    return f"fai:{project}:{_digest(key)}"
 
 
 def memory_of_change(change: Change, *, project: Project, source: str, trust: Trust) -> Memory:

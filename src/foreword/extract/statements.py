@@ -194,11 +194,6 @@ POINTS_BACK = re.compile(
     re.IGNORECASE,
 )
 NEXT_STEP = re.compile(r",? (?:so|and) (?:we need to|you can|can you|we can|please|then)\b.*$", re.IGNORECASE)
-FIRST_STEP = re.compile(
-    r"^(?!(?:if|when|while|where|unless|for|in|on|at|to|with|as|since|because|given|before|after)\b)[^,.;:]+,"
-    r" (?=(?:always|never|use|avoid|do not|don'?t|dont)\b)",
-    re.IGNORECASE,
-)
 REASON = re.compile(r"\b(?:because|since|so that|due to|as (?:that|this|it|we|they))\b.+", re.IGNORECASE)
 UNWANTED = re.compile(
     r"\b(?:instead of|rather than|and not|, not)\s+((?:(?! because| since| so that)[^,.;?!])+)", re.IGNORECASE
@@ -248,7 +243,7 @@ def _cue(text: str) -> _Cue | None:
 def _trimmed(sentence: str) -> str:
     """Return a sentence without the words around what it states."""
     text = FILLER.sub("", " ".join(sentence.split())).strip(" ,:;-")
-    shorter = NEXT_STEP.sub("", FIRST_STEP.sub("", text))
+    shorter = NEXT_STEP.sub("", text)
     return shorter if len(shorter.split()) >= 2 * FEWEST else text
 
 

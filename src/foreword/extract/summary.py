@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
-from foreword.extract.actions import Action, Turn
+from foreword.extract.actions import Turn
+from foreword.extract.facts import PUSHES, commits_of, pull_requests_of, runs_in
 from foreword.extract.text import (
     blocks,
     capitalised,
@@ -33,115 +34,6 @@ SAME = 0.6  # share of words from which on a sentence says again what another ha
 
 
 Weigh = Callable[[Sequence[str], int], tuple[str, float]]  # sentences, which one -> a passage and what it is worth
-
-
-# --- commits and pull requests -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Commit:
-    """A commit that a session made."""
-
-    subject: str
-    body: str = field(default="", repr=False)
-    hash: str = ""
-    branch: str = ""
-    at: float = 0.0
-
-
-@dataclass(frozen=True)
-class PullRequest:
-    """A pull request that a session opened."""
-
-    title: str
-    number: str = ""
-    url: str = ""
-    body: str = field(default="", repr=False)
-    at: float = 0.0
-
-
-def commits_of(turns: Sequence[Turn]) -> tuple[Commit, ...]:
-    """Return the commits that were made, in order; of those with one subject the last."""
-    found: dict[str, Commit] = {}
-    for run in runs_in(turns):
-        if not COMMITS.search(run.command):
-            continue
-        subject, body = _message(run.command)
-        made = [Commit(each[3].strip(), hash=each[2], branch=each[1], at=run.at) for each in MADE.finditer(run.output)]
-        if not made and subject and not run.failed and not REFUSED.search(run.output):
-            made = [Commit(subject, at=run.at)]
-        if found and made and "--amend" in run.command:
-            amended = found.popitem()[1]
-            made[0] = replace(made[0], body=amended.body)
-        for each in made:
-            found.pop(each.subject, None)
-            found[each.subject] = replace(each, body=body) if body and each.subject == subject else each
-    return tuple(found.values())
-
-
-def pull_requests_of(turns: Sequence[Turn]) -> tuple[PullRequest, ...]:
-    """Return the pull requests that were opened, in order."""
-    found: dict[str, PullRequest] = {}
-    for run in runs_in(turns):
-        at = _OPENS.search(run.command)
-        if not at or run.failed:
-            continue
-        title = _option(run.command, at.end(), _TITLE_OPTION)
-        url = _PULL_URL.search(run.output)
-        if title:
-            number = url[1] if url else ""
-            body = _option(run.command, at.end(), _BODY_OPTION)
-            found[number or title] = PullRequest(title.strip(), number, url[0] if url else "", body, run.at)
-    return tuple(found.values())
-
-
-def runs_in(turns: Sequence[Turn]) -> Iterator[Action]:
-    """Return the commands of these turns, in order."""
-    return (run for turn in turns for run in turn.runs)
-
-
-COMMITS = re.compile(r"(?:^|[\n;&|(])[ \t]*(?:[\w./-]{1,20} )?git(?:\s+-[Cc]\s+\S+)*\s+commit\b")
-MADE = re.compile(r"^\[([^\]\s]+)(?: \(root-commit\))? ([0-9a-f]{7,40})\] (.+)$", re.MULTILINE)
-REFUSED = re.compile(
-    r"\bFAILED\b|nothing (?:added )?to commit|no changes added|^(?:error|fatal)\b|hook declined",
-    re.MULTILINE | re.IGNORECASE,
-)
-_OPENS = re.compile(r"\b(?:gh pr create|glab mr create|hub pull-request)\b")
-_PULL_URL = re.compile(r"https?://[^\s\"'<>]+?/(?:pull|pulls|merge_requests)/(\d+)")
-_TITLE_OPTION = re.compile(r"(?:--title|-t)[ =]")
-_BODY_OPTION = re.compile(r"(?:--body|-b|--description)[ =]")
-_MESSAGE_OPTION = re.compile(r"(?:\s-[a-z]*m|\s--message)[ =]?|\s-F\s*-|\s--file=-")
-_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1[^\n]*\n")
-_TRAILER = re.compile(r"^(?:co-authored-by|signed-off-by|change-id|reviewed-by)\b.*$|^\S*🤖.*$", re.I | re.M)
-
-
-def _message(command: str) -> tuple[str, str]:
-    """Return subject and body of the message in a `git commit` command."""
-    start = COMMITS.search(command)
-    text = _option(command, start.end(), _MESSAGE_OPTION) if start else ""
-    text = _TRAILER.sub("", text).strip()
-    subject, _, body = text.partition("\n")
-    return subject.strip(), body.strip()
-
-
-def _option(command: str, start: int, option: re.Pattern[str]) -> str:
-    """Return what a command's option is set to: a here-document, a quoted string or a word."""
-    at = option.search(command, start)
-    if not at:
-        return ""
-    rest = command[at.end() :]
-    document = _HEREDOC.search(rest[:120])
-    if document and "<<" in rest[:40]:
-        end = re.search(rf"^[ \t]*{re.escape(document[2])}[ \t]*$", rest[document.end() :], re.MULTILINE)
-        return rest[document.end() :][: end.start() if end else None]
-    value = _VALUE.match(rest)
-    if not value:
-        return ""
-    return _ESCAPED.sub(r"\1", value[1]) if value[1] is not None else value[2] or value[3] or ""
-
-
-_VALUE = re.compile(r"\s*(?:\"((?:[^\"\\]|\\.)*)\"?|'([^']*)'?|([^\s\"']\S*))", re.DOTALL)
-_ESCAPED = re.compile(r"\\([\"$`\\])")
 
 
 # --- title ---------------------------------------------------------------------------------------------------------
@@ -373,7 +265,6 @@ def _ended(text: str) -> str:
     return text if text[-1:] in ".!?…" else f"{text}."
 
 
-PUSHES = re.compile(r"\bgit(?:\s+-C\s+\S+){0,3}\s+push\b")
 _TESTS = re.compile(
     r"\b(\d[\d,]*) (?:[a-z]+ ){0,2}tests?\b[^.\n]{0,20}\b(?:pass|passed|passing|green)\b", re.IGNORECASE
 )
@@ -386,7 +277,10 @@ OFFER = re.compile(
 _TALK = re.compile(
     r"(?:all (?:changes|tests|checks|done|clean|good|set|pass\w*|green|\d+)|everything|here(?:'s| is| are)|done\b|great"
     r"|perfect|yes\b|you'?re right|sure|got it|summary|the (?:build|tests?|lint|commit) (?:pass|succeed|is|was|are)"
-    r"|tests?\b.{0,30}pass|\d+ (?:files?|tests?)|let me|i'?ll|i will|i need to|now (?:let|i)|next,?|waiting|you\b|run\b"
+    r"|tests?\b.{0,30}pass|\d+ (?:files?|tests?)|let me|let'?s"
+    r"|i'?ll|i will|i need to|now (?:let|i)|next,?|waiting|you\b|run\b|on `|no \w+ (?:issues|comments)"
+    r"|(?:also )?(?:loading|fetching|checking|looking|looks)\b|moved? [^.]{0,30}\bto done"
+    r"|lint(?:ing)?:|posted\b|subagent"
     r"|(?:\w+ )?(?:commit|committed|pushed|amended)\b|co-authored|fixes #|closes #)",
     re.IGNORECASE,
 )

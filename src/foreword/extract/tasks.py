@@ -7,23 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from foreword.extract.actions import Action, Todo, Turn, todos_after
+from foreword.extract import facts
+from foreword.extract.actions import Todo, Turn, todos_after
 from foreword.extract.failures import run_of
-from foreword.extract.summary import (
-    COMMITS,
-    MADE,
-    OFFER,
-    PUSHES,
-    REFUSED,
-    Commit,
-    commits_of,
-    plan_heading,
-    plan_title,
-    pull_requests_of,
-    request_of,
-    runs_in,
-    title_of,
-)
+from foreword.extract.summary import OFFER, plan_heading, plan_title, request_of, title_of
 from foreword.extract.text import blocks, capitalised, cut, holds, split_sentences, stems
 
 ITEM = 140  # characters of an open item
@@ -102,31 +89,27 @@ def _program(command: str) -> str:
 def _finished(turns: Sequence[Turn], listed: Sequence[Todo]) -> Iterator[str]:
     """Yield what a session finished: to-dos, commits with their files, pull requests, pushes, merges, its title."""
     yield from (cut(each.text, ITEM) for each in listed if each.done)
-    commits = commits_of(turns)
+    commits = facts.commits_of(turns)
     yield from (commit.subject for commit in commits)
-    yield from (pull.title for pull in pull_requests_of(turns))
-    for action in runs_in(turns):
+    yield from (pull.title for pull in facts.pull_requests_of(turns))
+    for action in facts.runs_in(turns):
         run = run_of(action)
         if not run.failed:
-            yield from (f"PR #{number} merged" for number in _MERGES.findall(action.command))
-            if PUSHES.search(action.command) and commits:
+            yield from (f"PR #{number} merged" for number in facts.MERGES.findall(action.command))
+            if facts.PUSHES.search(action.command) and commits:
                 yield f"pushed {_branch_at(commits, action.at)}"
             if not run.skipped:
-                yield from (f"passed {_program(each.text)}" for each in run.commands if each.kind in _CHECKED)
+                yield from (f"passed {_program(each.text)}" for each in run.commands if each.kind in facts.CHECKS)
     if any(turn.edited for turn in turns):
         if commits:
-            left = set(_uncommitted(turns))
+            left = set(facts.uncommitted_of(turns))
             names = [file for turn in turns for file in turn.edited if file not in left]
-            yield "Changes committed: " + ", ".join(_base(file) for file in dict.fromkeys(names))
+            yield "Changes committed: " + ", ".join(file.rpartition("/")[2] for file in dict.fromkeys(names))
         yield from filter(None, (plan_title([turn for turn in turns if turn.edited]), title_of(turns)))
 
 
-def _branch_at(commits: Sequence[Commit], at: float) -> str:
+def _branch_at(commits: Sequence[facts.Commit], at: float) -> str:
     return next((each.branch for each in reversed(commits) if each.at <= at and each.branch), commits[-1].branch)
-
-
-_MERGES = re.compile(r"\bgh pr merge\s+(?:--?\S+\s+)*#?(\d+)")
-_CHECKED = ("test", "lint", "build")
 
 
 # --- open ----------------------------------------------------------------------------------------------------------
@@ -163,7 +146,7 @@ def _last_plan(turns: Sequence[Turn]) -> str:
                     heading = ""
             elif action.plan:
                 heading = plan_heading(action.plan) or heading
-            elif heading and action.act == "run" and _is_commit(action):
+            elif heading and action.act == "run" and facts.is_commit(action):
                 heading = ""
     return heading
 
@@ -172,7 +155,7 @@ def _statements(turns: Sequence[Turn]) -> Iterator[str]:
     """Yield what the last messages list or state as left to do."""
     messages = [(turn, text) for turn in turns for text in (*turn.summaries, turn.answer) if text]
     for turn, message in messages[-LAST_ANSWERS:]:
-        later = any(other.edited or commits_of([other]) for other in turns if other.number > turn.number)
+        later = any(other.edited or facts.commits_of([other]) for other in turns if other.number > turn.number)
         for block in blocks(message):
             listed = block.kind == "item" and _OPEN_HEADING.match(block.heading) and not _SETTLED.search(block.heading)
             if block.kind == "heading" or block.done:
@@ -193,7 +176,7 @@ def _statements(turns: Sequence[Turn]) -> Iterator[str]:
 
 def _backlog(turns: Sequence[Turn]) -> Iterator[str]:
     """Yield the to-dos that a session wrote into the project's own list and committed."""
-    for commit in commits_of(turns):
+    for commit in facts.commits_of(turns):
         if found := _TODO_COMMIT.search(commit.subject):
             yield f"Todo: {found[1].strip()}"
 
@@ -201,11 +184,11 @@ def _backlog(turns: Sequence[Turn]) -> Iterator[str]:
 def _failing(turns: Sequence[Turn]) -> Iterator[str]:
     """Yield the checks that failed in their last run; a commit, or a check of this kind that passes, clears them."""
     failing: dict[str, str] = {}
-    for action in runs_in(turns[-LAST_ANSWERS:]):  # after turns of other work nobody knows how it stands
+    for action in facts.runs_in(turns[-LAST_ANSWERS:]):  # after turns of other work nobody knows how it stands
         run = run_of(action)
-        cleared = _CHECKED if _is_commit(action) else {each.kind for each in run.commands}
+        cleared = facts.CHECKS if facts.is_commit(action) else {each.kind for each in run.commands}
         failing = {kind: text for kind, text in failing.items() if kind not in cleared}
-        if run.failed and run.error and run.commands[run.place].kind in _CHECKED:
+        if run.failed and run.error and run.commands[run.place].kind in facts.CHECKS:
             command = run.commands[run.place]
             failing[command.kind] = f"Failed in its last run: `{cut(command.text, 60)}`: {cut(run.error, 70)}"
     yield from failing.values()
@@ -213,12 +196,12 @@ def _failing(turns: Sequence[Turn]) -> Iterator[str]:
 
 def _unfinished_git(turns: Sequence[Turn]) -> Iterator[str]:
     """Yield the state of the work that a later session has to know: pull requests, commits and edits that wait."""
-    commits, runs = commits_of(turns), [run for run in runs_in(turns) if not run.failed]
-    pushed = max((run.at for run in runs if PUSHES.search(run.command)), default=0.0)
-    merged = {number for run in runs for number in _MERGES.findall(run.command)}
+    commits, runs = facts.commits_of(turns), [run for run in facts.runs_in(turns) if not run.failed]
+    pushed = max((run.at for run in runs if facts.PUSHES.search(run.command)), default=0.0)
+    merged = {number for run in runs for number in facts.MERGES.findall(run.command)}
     opened = [
         pull.number
-        for pull in pull_requests_of(turns)
+        for pull in facts.pull_requests_of(turns)
         if not any(run.at > pull.at and _BACK.search(run.command) for run in runs)
     ]
     answers = [turn.answer for turn in turns if turn.answer]
@@ -232,35 +215,10 @@ def _unfinished_git(turns: Sequence[Turn]) -> Iterator[str]:
         last = waiting[-1]
         where = f" on {last.branch}" if last.branch else ""
         yield f"Not pushed: {many}{where}{f' ({last.hash[:8]})' if last.hash else ''}"
-    if files := _uncommitted(turns):
-        shown = ", ".join(_base(file) for file in files[:3])
+    if files := facts.uncommitted_of(turns):
+        shown = ", ".join(file.rpartition("/")[2] for file in files[:3])
         more = f" and {len(files) - 3} more" if len(files) > 3 else ""
         yield f"{'Change' if len(files) == 1 else 'Changes'} not committed: {shown}{more}"
-
-
-def _uncommitted(turns: Sequence[Turn]) -> list[str]:
-    """Return the files of the project that were edited after the last commit."""
-    files: dict[str, None] = {}
-    for turn in turns:
-        for action in turn.actions:
-            if action.act == "edit" and not action.failed:
-                files |= dict.fromkeys(file for file in action.files if file[0] != "/" and not _PRIVATE.search(file))
-            elif action.act == "run" and (
-                _is_commit(action) or (_DISCARDS.search(action.command) and not action.failed)
-            ):
-                files = {}
-    return list(files)
-
-
-def _is_commit(action: Action) -> bool:
-    """Return whether a run made a commit, in whatever way."""
-    if not COMMITS.search(action.command):
-        return False
-    return bool(MADE.search(action.output)) or not (action.failed or REFUSED.search(action.output))
-
-
-def _base(file: str) -> str:
-    return file.rpartition("/")[2]
 
 
 _BACK = re.compile(r"\bgit (?:checkout|switch) (?:main|master|develop|trunk)\b")
@@ -269,10 +227,6 @@ _PUSH_WAITS = re.compile(
     r"\b(?:not|nothing|n't|never)(?: been| is| was| yet)? pushed|\bunpushed|\bready to push|\b(?:want|like) me to push",
     re.IGNORECASE,
 )
-_DISCARDS = re.compile(
-    r"\bgit (?:stash(?! (?:list|show|pop|apply))|checkout (?:-- )?\.(?:\s|$)|restore \.|reset --hard)"
-)
-_PRIVATE = re.compile(r"(?:^|/)\.env\b")  # never committed
 _PLAN_FILE = re.compile(r"^/.*/\.?plans?/[^/]+\.md$")
 # At the head of a heading: "Remaining work", "What is left"; not "Show the remaining items".
 _OPEN_HEADING = re.compile(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from functools import cache
@@ -242,6 +243,21 @@ def _box(text: str) -> tuple[str, bool | None]:
 
 def _balanced(text: str) -> bool:
     return text.count("`") % 2 == 0 and text.count("(") <= text.count(")") and text.count('"') % 2 == 0
+
+
+def is_routine(typed: str) -> bool:
+    """Return whether a short prompt asks for what is done in every session: commit, push, run the tests."""
+    return len(typed) <= 160 and bool(_ROUTINE.search(typed))
+
+
+_ROUTINE = lazy_pattern(
+    r"\b(?:comm?it(?:s|ted|ting)?|amend|squash|fixup|h?push(?:ed|ing)?|prs?|pull request|merge request|merge[ds]?"
+    r"|branch|rebase|checkout|check out|back to (?:main|master)|switch to|pull (?:in )?(?:the )?latest|stash|tests?|ci"
+    r"|(?:run|rerun|re-run|fix|check) (?:all )?(?:the )?(?:\w+ )?(?:suite|specs|checks|pipeline)"
+    r"|lint(?:er|ing)?|format(?:ter|ting)?|type-?check|(?:re)?build|compile|start the (?:\w+ )?server|restart"
+    r"|release|publish|deploy|tag|bump|version|changelog)\b",
+    re.IGNORECASE,
+)
 
 
 def most_frequent(items: Iterable[str], *, most: int) -> list[str]:

@@ -65,21 +65,19 @@ class Activity:
 
     def __init__(self) -> None:
         self.touched: Times = {}  # files, each behind its project
-        self.mentioned: Times = {}  # roots of words and names of files, by anybody
-        self.prompted: Times = {}  # roots of the words of the user's prompts, names in their parts
+        self.mentioned: Times = {}  # roots of words and names of files, by anybody; of prompts the parts of names too
         self.fetched: list[tuple[str, float]] = []
         self.runs: dict[Words, float] = {}
         self._written: list[tuple[float, set[str]]] = []  # roots of the words in each answer and piece of new code
         self._ends: list[float] = []  # of context windows
         self._worked: list[float] = []
-        self._unseen: list[float] = []  # when something was done that is not held here
+        self._is_whole = True  # all that was done is held here
 
     def add(self, action: Action, *, project: str, root: str = "") -> None:
         """Take in what happened next in *project*, whose folder is *root*."""
         at = action.at
         if action.kind == "prompt":
-            self._say(action.text, at)
-            self._note(self.prompted, _parts(action.text), at)
+            self._say(action.text, at, _parts(action.text))
         elif action.kind == "answer":
             self._write(action.text, at)
         elif action.kind == "tool":
@@ -95,7 +93,7 @@ class Activity:
 
     def is_complete(self, window: Window) -> bool:
         """Return whether the agent worked in that time, and all of it is held here."""
-        return any(at in window for at in self._worked) and not any(at in window for at in self._unseen)
+        return self._is_whole and any(at in window for at in self._worked)
 
     def first_run(self, command: Words) -> float:
         """Return when a command was first run, with whatever else behind it."""
@@ -108,8 +106,8 @@ class Activity:
         return min(stem, self.mentioned.get(name, NEVER), self.first_described(_name_words(file)))
 
     def first_described(self, words: Iterable[str]) -> float:
-        """Return when the user had used all of these words."""
-        return max((self.prompted.get(word, NEVER) for word in words), default=NEVER)
+        """Return when all of these words had been used."""
+        return max((self.mentioned.get(word, NEVER) for word in words), default=NEVER)
 
     def new_words(self, window: Window) -> list[set[str]]:
         """Return, for each text that the agent wrote in that time, the words that nobody had used before it."""
@@ -121,8 +119,7 @@ class Activity:
         at = action.at
         self._worked.append(at)
         del self._worked[:-MOST_NOTED]
-        if action.act == "delegate":
-            self._unseen.append(at)  # what a sub-agent does is not reported
+        self._is_whole &= action.act != "delegate"  # what a sub-agent does is not reported
         for text in (action.output[:MOST_OUTPUT], action.output[MOST_OUTPUT:][-MOST_OUTPUT:], action.plan):
             self._say(text, at)
         files = list(action.files) if not action.failed else []
@@ -142,8 +139,8 @@ class Activity:
             added = [line for line in (edit.after or "")[:MOST_OUTPUT].splitlines() if line not in before]
             self._write("\n".join(added), at)
 
-    def _say(self, text: str, at: float) -> None:
-        self._note(self.mentioned, _roots(text) | _file_names(text), at)
+    def _say(self, text: str, at: float, more: frozenset[str] | set[str] = frozenset()) -> None:
+        self._note(self.mentioned, _roots(text) | _file_names(text) | more, at)
 
     def _write(self, text: str, at: float) -> None:
         self._say(text, at)
@@ -153,8 +150,7 @@ class Activity:
 
     def _note(self, known: Times, found: set[str], at: float) -> None:
         if len(known) + len(found) > MOST_NOTED:
-            self._unseen.append(at)
-            del self._unseen[:-MOST_NOTED]
+            self._is_whole = False
             found &= known.keys()
         for each in found:
             known[each] = min(at, known.get(each, NEVER))
@@ -298,21 +294,17 @@ def _commands_in(shown: str, *, failing: str) -> list[Words]:
     """Return the commands that a text names in back-ticks and that not everybody runs, without the failing one."""
     quoted = (each.replace("…", " ") for each in _QUOTED.findall(shown) if each != failing)
     commands = (command for text in quoted for command in commands_of(text))
-    return [frozenset(each.text.split()) for each in commands if _is_command(each) and (failing or _is_specific(each))]
+    return [frozenset(each.text.split()) for each in commands if _is_telling(each, of_failure=bool(failing))]
 
 
-def _is_command(command: Command) -> bool:
-    """Return whether what stands in back-ticks is a command: code is quoted in the same way."""
-    known = command.kind != "other" or " " in command.program  # a tool with its verb: `make sandbox`
+def _is_telling(command: Command, *, of_failure: bool) -> bool:
+    """Return whether what stands in back-ticks is a command, and running it tells something: not `make test`."""
+    tool, _, verb = command.program.rpartition(" ")
     script = bool(_SCRIPT.fullmatch(command.program)) or " --" in command.text
-    return bool(command.program) and command.kind != "look" and (known or script)
-
-
-def _is_specific(command: Command) -> bool:
-    """Return whether running it tells something: not `make test`, which everybody runs."""
-    verb = command.program.rpartition(" ")[2]
-    everyday = verb in GENERIC or (verb == command.program and command.kind in ("test", "lint", "build", "git"))
-    return bool(command.targets) or " --" in command.text or not everyday
+    if not command.program or command.kind == "look" or not (command.kind != "other" or tool or script):
+        return False  # code is quoted in the same way
+    everyday = verb in GENERIC or (not tool and command.kind in ("test", "lint", "build", "git"))
+    return of_failure or bool(command.targets) or " --" in command.text or not everyday
 
 
 _QUOTED = re.compile(r"`([^`\n]{2,200})`")

@@ -32,7 +32,7 @@ def hint_for_edit(file: str, memories: Sequence[Memory], *, now: float) -> Hint 
     quoted = neutral(chosen.title, width=WIDTH).replace('"', "'")
     name = shown_path(file).replace('"', "'")
     text = f'[foreword, history] {name}: the user, {when}: "{quoted}" [{id_of(chosen)}]'
-    return Hint(text, chosen.id, "the user laid it down about this file")
+    return Hint(text, chosen.id)
 
 
 def _is_about(memory: Memory, file: str) -> bool:

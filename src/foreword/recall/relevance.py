@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from foreword.extract.routines import routine_of
+from foreword.extract.text import is_routine
 from foreword.terms import GENERIC, STOP_WORDS, lazy_pattern, rarity, root, terms
 
 Kind = Literal["machine", "plan", "pasted", "reply", "routine", "same topic", "new topic", "past"]
@@ -248,7 +248,7 @@ def classify(prompt: str, *, typed: str, author: str, first: bool, session_words
     past_tense = (first or len(fresh) >= NEW_TOPIC_WORDS) and _PAST_TENSE.search(typed[:1000])
     if topic and (past_tense or _PAST.search(typed[:1000]) or (first and _QUESTION.match(typed))):
         return PromptKind("past", topic)
-    if len(fresh) < NEW_TOPIC_WORDS and len(topic) <= NEW_TOPIC_WORDS and routine_of(typed):
+    if len(fresh) < NEW_TOPIC_WORDS and len(topic) <= NEW_TOPIC_WORDS and is_routine(typed):
         return PromptKind("routine", topic)
     if not topic or (not first and len(topic) < NEW_TOPIC_WORDS):
         return PromptKind("reply", topic)

@@ -164,7 +164,6 @@ class SessionStart:
             (len(_sessions_of(each)), each)
             for each in self._recent(("failure",), 200)
             if each.trust != "imported"  # it may claim that anything worked
-            and not each.detail.get("minor")  # a file that was looked for and is not there
             and len(_sessions_of(each)) >= (COMES_BACK if _has_advice(each) else UNSOLVED)
             and self._now - each.confirmed < FAILURE_DAYS * DAY
         ]

@@ -14,7 +14,6 @@ from foreword.hook.build import fingerprint
 from foreword.paths import Home
 from foreword.store import Store
 from foreword.worker import forget
-from foreword.worker.agent_notes import AgentNotes
 from foreword.worker.context import ContextBuilder
 from foreword.worker.embeddings import Embeddings
 from foreword.worker.hints import Hints
@@ -73,7 +72,6 @@ class App:
             context=self.context,
             extraction=self.extraction,
             hints=self.hints,
-            agent_notes=AgentNotes(services, self.working_set),
         )
         self.reload()
         services.open_store()

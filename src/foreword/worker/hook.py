@@ -21,7 +21,6 @@ from foreword.errors import BadRequest, ForewordError, StoreError
 from foreword.hook import spool
 from foreword.models import GOING_ON, TOOL_BEGIN, Event, Injection, NoContextRecord, Project
 from foreword.worker import serialize
-from foreword.worker.agent_notes import AgentNotes
 from foreword.worker.context import BETWEEN, ContextBuilder
 from foreword.worker.hints import Hints
 from foreword.worker.jobs.extract import ExtractionJob
@@ -164,10 +163,9 @@ class HookHandler:
         context: ContextBuilder,
         extraction: ExtractionJob,
         hints: Hints,
-        agent_notes: AgentNotes,
     ) -> None:
         self._services, self._projects, self._capture, self._context = services, projects, capture, context
-        self._extraction, self._hints, self._agent_notes = extraction, hints, agent_notes
+        self._extraction, self._hints = extraction, hints
         self._echo_lock = threading.Lock()
         self._answered: dict[str, float] = {}  # key of an event -> when it came
         self._writers = ThreadPoolExecutor(8, thread_name_prefix="writing")
@@ -226,7 +224,7 @@ class HookHandler:
         ask = find(hook_call.host).follow_up if event.event.kind == "stop" else None
         if ask is None or self._projects.policy(event.parsed.project).inject:
             return b""
-        text = self._agent_notes.request(event)
+        text = self._hints.request_notes(event)
         return dumps(ask(text)).encode() if text else b""
 
     def _is_echo(self, event: Event) -> bool:

@@ -216,9 +216,9 @@ def merge_project(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
         )
     if app.imports.is_busy(other, project.key):
         raise BadRequest("an import of one of them is running", hint="wait until it is done, and merge then")
-    done = app.extraction.run_alone(
+    done = app.extraction.apart(
         lambda: app.store.projects.merge(other, into=project.key, unite=unite, who="user", at=app.now())
-    )
+    ).result()
     rows = {"rows": dict(done.rows), "united": done.united, "entry": done.entry.number}
     return {"from": other, "into": project.key, **rows}
 

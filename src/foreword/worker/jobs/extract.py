@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from foreword.agents.transcript_tail import LATER
 from foreword.audit import REVISED, said_again
 from foreword.errors import ForewordError
-from foreword.extract.actions import Action, action_of
+from foreword.extract.actions import action_of
 from foreword.extract.failure_memory import confirm_failure_detail, failure_body, failure_title
 from foreword.extract.failures import runs_of
 from foreword.extract.merge import close_items, evidence_of, merge
@@ -75,7 +75,6 @@ class ExtractionJob:
         self._services, self._runner, self._projects, self._refine_job = services, runner, projects, refine
         self._caches = caches
         self._usage = UsageTracker(services)
-        self._registry: object = None
         self._aliases: Mapping[str, str] = {}  # as they were when the sessions were opened
         self._open: dict[str, _OpenSession] = {}
         self._due: dict[str, None] = {}
@@ -105,10 +104,6 @@ class ExtractionJob:
 
         return self._runner.submit("extract", alone)
 
-    def run_alone(self, work: Callable[[], T]) -> T:
-        """Do *work* while no session is extracted, and return its result."""
-        return self.apart(work).result()
-
     # -- in the job's thread ------------------------------------------------------------------------------------
     def run(self) -> None:
         """Extract the sessions that are due, and settle the usage of those that fell silent."""
@@ -123,12 +118,8 @@ class ExtractionJob:
             return False
         # A clock that jumped makes a session old or from the future; both are taken.
         due = session.id in self._due or not 0 <= self._services.now() - session.last < IDLE
-        return due and (session.ended > 0 or not self._rests(session.id))
-
-    def _rests(self, session: str) -> bool:
-        """Return whether a session was extracted so lately that its next turn can wait."""
-        known = self._open.get(session)
-        return known is not None and time.monotonic() < known.rests_until
+        known = self._open.get(session.id)  # extracted so lately that its next turn can wait?
+        return due and (session.ended > 0 or known is None or time.monotonic() >= known.rests_until)
 
     def _extract_project(self, project: str) -> None:
         for session in self._services.store.sessions.pending(project=project, limit=3):
@@ -186,11 +177,10 @@ class ExtractionJob:
     def _read(self, session: Session) -> _OpenSession:
         """Read the events of a session that came since it was read last."""
         store = self._services.store
-        if (known := store.projects.all()) is not self._registry:
-            self._registry, aliases = known, {key: each.alias_of for key, each in known.items() if each.alias_of}
-            if aliases != self._aliases:  # a session may be of a project that counts as another now
-                self._aliases = aliases
-                self._open.clear()
+        aliases = {key: each.alias_of for key, each in store.projects.all().items() if each.alias_of}
+        if aliases != self._aliases:  # a session may be of a project that counts as another now
+            self._aliases = aliases
+            self._open.clear()
         opened = self._open.pop(session.id, None) or _OpenSession()
         self._open[session.id] = opened
         while len(self._open) > OPEN_SESSIONS:
@@ -207,7 +197,8 @@ class ExtractionJob:
                 action = action_of(event, root=extractor.project.root)
                 if action is not None:
                     extractor.add(action)
-                    self._usage.add(opened, action, project=extractor.project)
+                    with self._usage.reporting("what was done cannot be noted"):
+                        opened.activity.add(action, project=extractor.project.key, root=extractor.project.root)
                 opened.number = event.number
         return opened
 
@@ -242,63 +233,50 @@ class ExtractionJob:
 
     def _memories(self, store: Store, project: Project, session: Session, got: Extraction) -> list[Memory]:
         """Merge what the session says with what is known; close what others left open and it did."""
-        known = {
-            memory.uid: memory
-            for memory in store.memories.get_by_uid([*(each.uid for each in got.memories), *got.retracted])
-        }
+        uids = {each.uid for each in got.memories}
+        known = {each.uid: each for each in store.memories.get_by_uid([*uids, *got.retracted])}
         fresh = [merge(known[each.uid], each) if each.uid in known else each for each in got.memories]
-        written = [
-            each for each in store.memories.of_session(session.id) if each.kind == "handoff" and each.uid not in known
-        ]
+        before = store.memories.of_session(session.id)
+        written = [each for each in before if each.kind == "handoff" and each.uid not in known]
         if written:  # by the agent or the user, who know better
             fresh = [each for each in fresh if each.kind != "handoff"]
-        outdated = [
-            replace(known[uid], status="stale")
-            for uid in got.retracted
-            if uid in known and known[uid].status == "active" and not known[uid].detail.get(REVISED)
-        ]
-        if got.complete:
-            outdated += self._outdated(store, session, {each.uid for each in got.memories})
+        outdated = [known[uid] for uid in got.retracted if uid in known]
+        if got.complete:  # what an earlier extraction of this session said and this one, which saw more of it, does not
+            outdated += [
+                each
+                for each in before
+                if each.kind in REPLACED
+                and each.uid not in uids
+                and each.uid.startswith(f"{each.kind[:3]}:")
+                and set(evidence_of(each)) <= {session.id}
+            ]
         changed = [each for each in fresh if not _same(known.get(each.uid), each)]
-        carried = [item for each in written for item in texts(each.detail, "next")]
-        closed = self._closed(store, project, session, replace(got, open=(*got.open, *carried)))
-        confirmed = self._confirmed(store, project, session, got, {each.uid for each in (*changed, *outdated)})
-        return [*changed, *outdated, *closed, *confirmed]
-
-    def _outdated(self, store: Store, session: Session, fresh: Collection[str]) -> list[Memory]:
-        """Return what an earlier extraction of this session said and this one, which saw more of it, does not."""
-        return [
+        changed += [
             replace(each, status="stale")
-            for each in store.memories.of_session(session.id)
-            if each.kind in REPLACED
-            and each.status == "active"
-            and each.uid not in fresh
-            and each.uid.startswith(f"{each.kind[:3]}:")
-            and not each.detail.get(REVISED)
-            and set(evidence_of(each)) <= {session.id}
+            for each in outdated
+            if each.status == "active" and not each.detail.get(REVISED)
         ]
+        carried = [item for each in written for item in texts(each.detail, "next")]
+        query = Query(scopes=(project.scope,), kinds=("handoff", "summary"), limit=OTHERS)
+        for hit in store.search.by_recency(query):
+            if hit.memory.session != session.id and hit.memory.created <= session.last:
+                closed = close_items(hit.memory, done=got.done, open=(*got.open, *carried))
+                changed += [closed] if closed else []
+        return [*changed, *self._confirmed(store, project, session, got, {each.uid for each in changed})]
 
     def _confirmed(
         self, store: Store, project: Project, session: Session, got: Extraction, fresh: Collection[str]
     ) -> list[Memory]:
         """Return known failures whose command this session ran well, or whose alternative it used again."""
         runs = runs_of(got.turns, root=project.root)
-        failures = store.memories.list(("failure",), scopes=(project.scope,), statuses=("active",), limit=FAILURES)
         updated = []
-        for memory in failures:
+        for memory in store.memories.list(("failure",), scopes=(project.scope,), statuses=("active",), limit=FAILURES):
             if memory.uid in fresh or memory.detail.get(REVISED):
                 continue
             detail = confirm_failure_detail(memory.detail, runs, session.id)
             if detail != memory.detail:
-                title, body = failure_title(detail), failure_body(detail)
-                updated.append(replace(memory, title=title, body=body, detail=detail))
+                updated.append(replace(memory, title=failure_title(detail), body=failure_body(detail), detail=detail))
         return updated
-
-    def _closed(self, store: Store, project: Project, session: Session, got: Extraction) -> list[Memory]:
-        query = Query(scopes=(project.scope,), kinds=("handoff", "summary"), limit=OTHERS)
-        others = (hit.memory for hit in store.search.by_recency(query))
-        earlier = (each for each in others if each.session != session.id and each.created <= session.last)
-        return [each for memory in earlier if (each := close_items(memory, done=got.done, open=got.open))]
 
 
 def _changes_of(edit: Edit, *, root: str, deny: Sequence[str] = ()) -> list[Change]:
@@ -354,14 +332,9 @@ class UsageTracker:
         self._services = services
         self._last_search = -OVERDUE_EVERY
 
-    def add(self, opened: _OpenSession, action: Action, *, project: Project) -> None:
-        """Take in what happened next; an action that cannot be taken in is skipped and reported."""
-        with self._reporting("what was done cannot be noted"):
-            opened.activity.add(action, project=project.key, root=project.root)
-
     def update(self, session: Session, opened: _OpenSession) -> None:
         """Store which memories a session used so far; an error here is reported and breaks nothing else."""
-        with self._reporting(f"the usage of a session of {session.host} cannot be decided"):
+        with self.reporting(f"the usage of a session of {session.host} cannot be decided"):
             self._update(session, opened)
 
     def overdue(self) -> tuple[Session, ...]:
@@ -375,7 +348,8 @@ class UsageTracker:
         )
 
     @contextmanager
-    def _reporting(self, what: str) -> Iterator[None]:
+    def reporting(self, what: str) -> Iterator[None]:
+        """Report an error instead of raising it: usage must not break extraction."""
         try:
             yield
         except Exception as exc:
