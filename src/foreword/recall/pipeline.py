@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property
 from time import perf_counter
 from typing import NamedTuple, TypeVar
 
@@ -23,7 +24,6 @@ from foreword.models import (
     Item,
     Memory,
     NoContext,
-    Query,
     Ranked,
     Rejected,
     Trigger,
@@ -33,10 +33,9 @@ from foreword.models import (
 from foreword.recall import render
 from foreword.recall.budget import Fitted, Layer, Line, fit
 from foreword.recall.files import TurnRecord, changed_together, missing_tests, record_of
-from foreword.recall.notes import Note, id_of, note_of, unique_notes
-from foreword.recall.passages import is_torn
+from foreword.recall.notes import Note, id_of, is_torn, note_of, unique_notes
 from foreword.recall.query import query_of
-from foreword.recall.rank import CERTAIN, WORDED, min_score, rank, votes, weighed
+from foreword.recall.rank import CERTAIN, WORDED, Searchable, min_score, rank, ranked_search
 from foreword.recall.relevance import (
     NO_WORD,
     UNKNOWN_WEIGHT,
@@ -58,7 +57,6 @@ from foreword.recall.relevance import (
     word_weights,
 )
 from foreword.recall.sanitize import shown_path
-from foreword.recall.search import Searchable, search
 from foreword.recall.start import SESSIONS, Entry, SessionStart, file_exists, pull_request_note
 from foreword.recall.tokens import count, family_of
 from foreword.terms import lazy_pattern, root, terms
@@ -76,9 +74,7 @@ ANSWER_COVERAGE = 0.5  # of the weight of a question about the past, that the be
 # Words of a question that nothing here holds, from which on it is about something that was never spoken of, unless a
 # note holds this share of its weight: silences 5 more of devmem's 25 questions without an answer, loses 1 of 175.
 UNKNOWN_WORDS, UNKNOWN_COVERAGE = 2, 0.65
-MIN_CONFIDENCE = (
-    0.7  # confidence of what an agent wrote before it comes with a prompt: said in two sessions, or by the user
-)
+MIN_CONFIDENCE = 0.7  # of what an agent wrote before it comes with a prompt: said in two sessions, or by the user
 SHORT_OUTCOME = 60  # characters of an outcome without a file: what an agent was about to do when it was stopped
 MIN_NEW_WORDS = 0.4  # of a note's words that the prompt does not say itself
 MOST_TESTS = 3  # that a plan is told of
@@ -142,19 +138,6 @@ class Options(NamedTuple):
     style: str = "notes"  # of prompts: notes or index
     cap: Cap | None = None
     offline: bool = False  # in a hook, without the worker
-
-
-def ranked_search(
-    store: Searchable, query: Query, *, now: float, trigger: str, expired: Callable[[], bool] = lambda: False
-) -> tuple[tuple[Ranked, ...], tuple[str, ...]]:
-    """Return everything the query finds, best first, and what went wrong on the way; the threshold is the caller's."""
-    found, wrong = search(
-        store,
-        query,
-        weighed=lambda hits: weighed(hits, query),
-        votes=lambda hits: {} if expired() else votes(hits, query, now=now),  # late: the words alone are an answer
-    )
-    return rank(found, query=query, now=now, trigger=trigger), wrong
 
 
 def recall(
@@ -229,17 +212,6 @@ class _Recall:
 
     # -- choosing ------------------------------------------------------------------------------------------------
     def _layers(self, known: frozenset[str], since: float) -> list[Layer]:
-        choosing: Callable[[LayerRule], list[Entry]]
-        if self.trigger.name == "session_start":
-            begin = self._safely_once(self._session_start)
-            choosing = lambda rule: begin().entries(rule.name, self._rank_recent)  # noqa: E731
-        elif self.trigger.name == "prompt":
-            prompt = self._safely_once(self._prompt)
-            choosing = lambda rule: prompt().get(rule.name, [])  # noqa: E731
-        elif self.trigger.name == "compaction":
-            choosing = self._compaction
-        else:
-            choosing = self._answer
         layers: list[Layer] = []
         taken: set[str] = set()
         for rule in self.options.layout.layers:
@@ -247,10 +219,18 @@ class _Recall:
                 self.skipped[rule.name] = "deadline"
                 continue
             try:
-                layers.append(self._layer(rule, choosing(rule), known=known, since=since, taken=taken))
+                layers.append(self._layer(rule, self._entries(rule), known=known, since=since, taken=taken))
             except Exception as exc:  # noqa: BLE001 - memory must never break the agent, nor one layer the others
                 self.skipped[rule.name] = self._problem(exc, rule.name)
         return layers
+
+    def _entries(self, rule: LayerRule) -> list[Entry]:
+        """Return what a layer may say at this trigger, best first."""
+        if self.trigger.name == "session_start":
+            return self._session_start.entries(rule.name, self._rank_recent)
+        if self.trigger.name == "prompt":
+            return self._prompt_entries.get(rule.name, [])
+        return self._compaction(rule) if self.trigger.name == "compaction" else self._answer(rule)
 
     def _layer(
         self, rule: LayerRule, entries: Sequence[Entry], *, known: frozenset[str], since: float, taken: set[str]
@@ -273,17 +253,14 @@ class _Recall:
             if sum(each.group == group or not rule.groups for each in lines) >= rule.limit * 3 // 2:
                 self._reject(entry, rule.name, "limit", f"this part shows at most {rule.limit}")
                 continue
-            text, *shorter = self._texts(entry, rule)
-            lines.append(Line(text=text, ranked=entry.ranked, group=group, shorter=tuple(shorter)))
+            if rule.name == "index" and entry.ranked:
+                widths = render.INDEX_TITLES
+                texts = [render.compact(entry.ranked, now=self.now, width=width, form=self.form) for width in widths]
+            else:
+                texts = render.lines(entry.note, form=self.form, layer=rule.name)
+            lines.append(Line(text=texts[0], ranked=entry.ranked, group=group, shorter=tuple(texts[1:])))
         least = render.INDEX_LEAST if rule.name == "index" else 0
         return Layer(rule.name, tuple(lines), cap=rule.cap, limit=rule.limit, groups=rule.groups, least=least)
-
-    def _texts(self, entry: Entry, rule: LayerRule) -> list[str]:
-        if rule.name == "index" and entry.ranked:
-            widths = render.INDEX_TITLES
-            return [render.compact(entry.ranked, now=self.now, width=width, form=self.form) for width in widths]
-        text = render.line(entry.note, form=self.form, layer=rule.name)
-        return [text, *render.shorter_lines(entry.note, form=self.form, layer=rule.name)]
 
     def _passed_over(
         self, memory: Memory, *, known: frozenset[str], since: float, taken: set[str], layer: str
@@ -304,6 +281,7 @@ class _Recall:
             return "trust", "only what the user said becomes a rule"
         return None
 
+    @cached_property
     def _session_start(self) -> SessionStart:
         return SessionStart(self.trigger, now=self.now, recent=self._recent, about=self._about, history=self._history())
 
@@ -326,6 +304,10 @@ class _Recall:
         hits = {"recency": [_hit(each) for each in memories]}
         ranked = rank(hits, query=self.query._replace(terms=()), now=self.now, trigger=self.trigger.name)
         return [each for each in ranked if each.score >= self.options.threshold]
+
+    @cached_property
+    def _prompt_entries(self) -> dict[str, list[Entry]]:
+        return self._prompt()
 
     def _prompt(self) -> dict[str, list[Entry]]:
         """Return the notes and files for a prompt; nothing where the running conversation explains it."""
@@ -680,22 +662,6 @@ class _Recall:
         except Exception as exc:  # noqa: BLE001
             self._problem(exc, "window")
             return otherwise
-
-    def _safely_once(self, make: Callable[[], T]) -> Callable[[], T]:
-        """Return a function that makes something once, and raises the same error again where that failed."""
-        made: list[T | Exception] = []
-
-        def once() -> T:
-            if not made:
-                try:
-                    made.append(make())
-                except Exception as exc:  # noqa: BLE001
-                    made.append(exc)
-            if isinstance(made[0], Exception):
-                raise made[0]
-            return made[0]
-
-        return once
 
     def _problem(self, exc: Exception, where: str) -> str:
         """Note what failed, in a line for whoever must know; return it in a line for the record."""

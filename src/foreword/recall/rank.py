@@ -1,4 +1,4 @@
-"""Merge lists of hits into one list, best first, with every factor. Its weights live here; nothing else ranks.
+"""Search each source for a query and merge the hits into one list, best first. All weights live here.
 
 score = match x recency x importance x reinforcement x scope x task
 """
@@ -6,9 +6,10 @@ score = match x recency x importance x reinforcement x scope x task
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
+from foreword.errors import ForewordError
 from foreword.models import Hit, Memory, Near, Query, Ranked
 from foreword.terms import GENERIC, STOP_WORDS, TAIL, plain, root, text_in
 
@@ -111,6 +112,43 @@ SIDE_BY_SIDE = 0.2  # for each of up to two pairs
 COHERENT = 0.5  # what is lost where the best hits have no code in common
 CHANCE, SMALL = 9.0, 150  # of many memories one always matches: by the logarithm of their number, from this on
 SURELY_NAMED = 0.5  # at least, where the prompt names code that is remembered
+
+
+class Searchable(Protocol):
+    def by_words(self, query: Query) -> Sequence[Hit]: ...
+    def by_code(self, query: Query, votes: Mapping[str, float]) -> Sequence[Hit]: ...
+    def holders(self, terms: Sequence[str], scopes: Sequence[str]) -> tuple[Mapping[str, int], int]: ...
+    def by_recency(self, query: Query) -> Sequence[Hit]: ...
+    def by_meaning(self, query: Query) -> Sequence[Hit]: ...
+
+
+def ranked_search(
+    store: Searchable, query: Query, *, now: float, trigger: str, expired: Callable[[], bool] = lambda: False
+) -> tuple[tuple[Ranked, ...], tuple[str, ...]]:
+    """Return everything the query finds, best first, and what went wrong on the way; the threshold is the caller's.
+
+    Words come first; the files and functions of their hits vote, and what else names those follows. Meaning is asked
+    where the question has a vector. Without terms recency answers. A source that fails costs only itself.
+    """
+    found: dict[str, Sequence[Hit]] = {}
+    wrong: list[str] = []
+
+    def ask(source: str, question: Callable[[], Sequence[Hit]]) -> None:
+        try:
+            found[source] = question()
+        except ForewordError as exc:
+            wrong.append(f"{source}: {exc}; {exc.hint}")
+
+    if query.terms:
+        ask("words", lambda: weighed(store.by_words(query), query))
+        if query.vector is not None:
+            ask("meaning", lambda: store.by_meaning(query))
+        late = query.plain or expired()  # then the words alone are an answer
+        if not late and (weights := votes(found.get("words", ()), query, now=now)):
+            ask("structure", lambda: store.by_code(query, weights))
+    else:
+        ask("recency", lambda: store.by_recency(query))
+    return rank(found, query=query, now=now, trigger=trigger), tuple(wrong)
 
 
 def rank(found: Mapping[str, Sequence[Hit]], *, query: Query, now: float, trigger: str) -> tuple[Ranked, ...]:

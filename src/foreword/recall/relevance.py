@@ -272,15 +272,11 @@ def _is_plan(prompt: str) -> bool:
 # 2 noise; with the values below 12 % reach it, and the next turn touches a file of 18 of 40 blocks with notes.
 MIN_SCORE = 0.5
 ANCHORED_FACTOR = 0.7  # factor on the score that is enough where a note is about a thing that the prompt names
-TITLED_FACTOR = (
-    0.55  # the same where a feature is named: a word of the prompt in the note's title and in the name of its file
-)
+TITLED_FACTOR = 0.55  # the same where a feature is named: a word of the prompt in the note's title and its file's name
 ANCHORED_COVERAGE, TITLED_COVERAGE, OTHER_COVERAGE = 0.25, 0.5, 0.33  # of the prompt's weight, at least
 MIN_WORDS, OTHER_MIN_WORDS = 2, 4  # different words of the prompt in the passage; with 3, three more misses, no hit
 CLEAR_COVERAGE = 0.6  # of the prompt's weight, from which on two words are enough for any note
-REFERENCE_FACTOR = (
-    1.5  # factor for the number of an issue that is known: it names one thing, so one sentence about it is enough
-)
+REFERENCE_FACTOR = 1.5  # for the number of an issue that is known: it names one thing, so one sentence is enough
 UNKNOWN_WEIGHT = 0.5  # weight of a word that no memory holds: a slip of the pen, or something new
 HEAVIEST_WORDS = 12  # words that count as the whole of a prompt, so that long and short ones compare
 SAME_TOPIC_FACTOR = 1.4  # on the score that is enough: a running conversation has most of its topic already

@@ -6,11 +6,12 @@ import os
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from foreword.extract.merge import open_items
 from foreword.extract.text import most_frequent
-from foreword.models import Memory, Project, Ranked, Trigger
+from foreword.models import Memory, Project, Query, Ranked, Trigger
+from foreword.recall import render
 from foreword.recall.files import TurnRecord, recent_files
 from foreword.recall.notes import (
     MOST_FILES,
@@ -18,6 +19,7 @@ from foreword.recall.notes import (
     day_of,
     facts_text,
     is_name,
+    is_torn,
     note_of,
     rule_note,
     session_note,
@@ -25,7 +27,7 @@ from foreword.recall.notes import (
     texts_in,
     unique_notes,
 )
-from foreword.recall.passages import is_torn
+from foreword.recall.rank import Searchable
 from foreword.recall.sanitize import ago, neutral, shown_path
 from foreword.terms import lazy_pattern
 
@@ -351,3 +353,21 @@ def pull_request_note(
 def file_exists(root: str, file: str) -> bool:
     """Return whether a file of the project is still there, where that can be told."""
     return not root or not os.path.isdir(root) or os.path.exists(os.path.join(root, file))
+
+
+# -- for a person who comes back ---------------------------------------------------------------------------------------
+def resume(store: Searchable, project: Project, *, now: float, limit: int) -> dict[str, list[dict[str, Any]]]:
+    """Return what *project*'s sessions left open, as a session begins with it, and the last sessions, newest first."""
+
+    def recent(kinds: tuple[str, ...], most: int) -> list[Memory]:
+        return [hit.memory for hit in store.by_recency(Query(scopes=(project.scope,), kinds=kinds, limit=most))]
+
+    start = SessionStart(Trigger("session_start", project), now=now, recent=recent, about=lambda *_: (), history=())
+    parts: dict[str, list[dict[str, Any]]] = {"standing": [], "sessions": []}
+    for layer, points in parts.items():
+        for note, ranked, _ in start.entries(layer, lambda _: ())[:limit]:
+            id, kind, at = (
+                (ranked.memory.id, ranked.memory.kind, ranked.memory.created) if ranked else ("", "handoff", now)
+            )
+            points.append({"id": id, "kind": kind, "at": at, "text": render.line(note, layer=layer)})
+    return parts

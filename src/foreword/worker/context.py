@@ -28,8 +28,9 @@ from foreword.models import (
     Trigger,
 )
 from foreword.recall.files import TurnRecord, record_of
-from foreword.recall.pipeline import MOST_RECORDED, POOL, Window, caps, injection_of, options_of, ranked_search, recall
+from foreword.recall.pipeline import MOST_RECORDED, POOL, Window, caps, injection_of, options_of, recall
 from foreword.recall.query import query_of
+from foreword.recall.rank import ranked_search
 from foreword.worker import serialize
 from foreword.worker.embeddings import Embeddings
 from foreword.worker.services import Services

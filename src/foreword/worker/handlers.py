@@ -34,7 +34,7 @@ from foreword.models import (
 )
 from foreword.recall.pipeline import requested_trigger
 from foreword.recall.rank import rank
-from foreword.recall.resume import resume
+from foreword.recall.start import resume
 from foreword.redact import redact
 from foreword.redact.env import hiding
 from foreword.store.scrub import Cleaner
@@ -250,8 +250,7 @@ def settled_session(app: App, id: str) -> Session:
 def show_resume(app: App, *, project_path: str, limit: int = 10) -> dict[str, Any]:
     """Return the state of a project for a person who comes back; nothing is recorded."""
     project = app.projects.at(project_path)
-    found = resume(app.store.search, project, now=app.now(), limit=limit)
-    points = {name: [vars(point) for point in points] for name, points in vars(found).items()}
+    points = resume(app.store.search, project, now=app.now(), limit=limit)
     return {"project": project.key, "name": project.name, **points}
 
 
