@@ -36,7 +36,6 @@ NOTES: Grid = {
 STARTS: Grid = {
     (start, "FILES"): (7, 8, 9, 10, 11, 12, 14),
     (files, "HALF"): (4, 8, 16),
-    (files, "READ"): (0.0, 0.2, 0.4, 0.7),
     (files, "AGAIN"): (0.0, 0.1, 0.2, 0.5, 1.0),
 }
 
@@ -89,7 +88,7 @@ def record(folder: Path) -> Recorded:
         begin(self, trigger, now=now, history=history, **more)
 
     with (
-        patch.object(pipeline, "choose", keep_choice),
+        patch.object(relevance, "choose", keep_choice),
         patch.object(pipeline._Recall, "_candidate", keep_candidate),
         patch.object(start.SessionStart, "__init__", keep_start),
     ):

@@ -341,12 +341,11 @@ def test_what_is_not_sure_does_not_push_out_what_is(make_store):
     assert "hours.toml" in got.text
 
 
-def test_goals_and_facts_come_where_the_words_name_such(store):
-    goal, done, fact, *_ = store.memories.put(
+def test_goals_come_where_the_words_speak_of_goals(store):
+    goal, done, *_ = store.memories.put(
         [
             a_memory("Members book by themselves", kind="goal"),
             a_memory("Pay by card", kind="goal", detail={"status": "done"}),
-            a_memory("rooms is the booking tool of a club", kind="project", detail={"role": "backend"}),
             *noise(),
         ]
     )
@@ -354,7 +353,6 @@ def test_goals_and_facts_come_where_the_words_name_such(store):
         assert goal.id in shown(ask(store, name, "what are the goals of this quarter for bookings?"))
         assert done.id not in shown(ask(store, name, "what are the goals of this quarter for bookings?"))
         assert goal.id not in shown(ask(store, name, "members book rooms twice"))
-        assert fact.id in shown(ask(store, name, "which upstream dependencies does rooms have?"))
 
 
 # -- session starts, resumed windows, compactions ----------------------------------------------------------------------

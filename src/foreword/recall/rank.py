@@ -90,12 +90,12 @@ ENOUGH = 1.5  # occurrences; twice as many do not count twice
 LONG, LONGER = 240, 0.1  # in a text of so many times these characters, so much more is enough
 WHOLE_TITLE, SHORT = 1.2, 4  # the question names the whole of a title of so many words
 PAIR = 0.3  # two words side by side, beside what each of them counts
-SYNONYM, STANDS_IN = 0.1, 0.8  # a word that nobody said; and where nothing holds the word that was
+SYNONYM = 0.1  # a word that nobody said
 # ... what stood around it in its session
-BEFORE, BEFORE_THAT, AFTER, AFTER_THAT = 0.28, 0.24, 0.24, 0.16
+BESIDE, NEARBY = 0.25, 0.2  # a term of the memory next to it, and of one further
 ASKED_BEFORE = 0.64  # the one before asked a question: this is the answer
 ASKING, AFTER_ASKING = 0.91, 0.7  # a question is no answer, and what follows it does not ask the same
-NEIGHBOURS, CROWD = 3.0, 0.3  # how slowly its own and its neighbours' words add up, and more slowly in long company
+NEIGHBOURS = 3.0  # how slowly its own and its neighbours' words add up
 SESSION = 0.15  # of the best match, to the session that holds most of what was asked
 MEANING = 0.15  # share of the vectors, where there are any: by themselves they never make anything sure
 # ... and the code it is about
@@ -108,7 +108,6 @@ NAMED, TOUCHED = 1.0, 0.1  # the vote of a file that the prompt names, and of on
 # ---- how sure: none of it changes the order of one question's answers, only whether there are any
 MORE = 16.0  # added to a full match, as if three rare words more had been said: a short question is soon met
 TOPICS, EVERYDAY = (0.15, 0.6, 0.9, 1.0), 0.05  # by how many words the best hit holds; every project's count this much
-SIDE_BY_SIDE = 0.2  # for each of up to two pairs
 COHERENT = 0.5  # what is lost where the best hits have no code in common
 CHANCE, SMALL = 9.0, 150  # of many memories one always matches: by the logarithm of their number, from this on
 SURELY_NAMED = 0.5  # at least, where the prompt names code that is remembered
@@ -179,8 +178,7 @@ def weighed(hits: Sequence[Hit], query: Query) -> tuple[Hit, ...]:
     """The hits of words with what each is worth, from what it says, what stood around it, and its session."""
     roots = {term: root(term) for hit in hits for term in hit.held if " " not in term}
     rarities = {term: rarity for hit in hits for term, rarity in hit.held.items()}
-    meant = {other: SYNONYM if term in rarities else STANDS_IN for other, term in query.synonyms.items()}
-    per_hit = [_term_strengths(hit, roots, meant) for hit in hits]
+    per_hit = [_term_strengths(hit, roots, query.synonyms) for hit in hits]
     scores = _with_sessions(hits, _with_neighbours(hits, per_hit, rarities))
     return tuple(
         hit._replace(score=score, strength=sum(strengths.values()))
@@ -239,10 +237,8 @@ def _surely(hits: Sequence[Hit], query: Query) -> float:
     """How surely the question is about what is remembered here, from 0 to 1, by the best that was found."""
     best = max(hits, key=lambda hit: (hit.score, hit.memory.id))
     topics = sum(EVERYDAY if query.synonyms.get(term, term) in GENERIC else 1 for term in best.held if " " not in term)
-    side_by_side = len({term for hit in hits for term in hit.held if " " in term})
     certainty = max(hit.strength for hit in hits) / (best.full + MORE)
     certainty *= _between(TOPICS, topics)
-    certainty *= 1 + SIDE_BY_SIDE * min(2, side_by_side)
     certainty *= 1 - COHERENT + COHERENT * _coherence(hits)
     certainty *= CHANCE / math.log(max(SMALL, best.size))
     return min(1.0, certainty)
@@ -271,7 +267,7 @@ def _coherence(hits: Sequence[Hit]) -> float:
     return shared / (sum(score for score, _ in coded) or 1)
 
 
-def _term_strengths(hit: Hit, roots: Mapping[str, str], meant: Mapping[str, float]) -> dict[str, float]:
+def _term_strengths(hit: Hit, roots: Mapping[str, str], synonyms: Mapping[str, str]) -> dict[str, float]:
     """For each thing that a memory holds, its rarity by how often and where the memory says it."""
     memory = hit.memory
     title = plain(memory.title)
@@ -288,8 +284,8 @@ def _term_strengths(hit: Hit, roots: Mapping[str, str], meant: Mapping[str, floa
         form = roots[term]
         often = IN_TITLE * title.count(form) + IN_BODY * body.count(form) + IN_CODE * code.count(form)
         often = max(HELD, often)
-        frequency = often * (1 + ENOUGH) / (often + enough) * meant.get(term, 1.0)
-        strengths[term] = rarity * frequency * whole
+        frequency = often * (1 + ENOUGH) / (often + enough)
+        strengths[term] = rarity * frequency * whole * (SYNONYM if term in synonyms else 1.0)
     return strengths
 
 
@@ -297,21 +293,18 @@ def _with_neighbours(
     hits: Sequence[Hit], per_hit: Sequence[Mapping[str, float]], rarities: Mapping[str, float]
 ) -> list[float]:
     """What each hit holds, together with what stood around it in its session."""
-    company = [len(hit.memory.body) + sum(near.length for near in hit.near) for hit in hits]
-    usual = sum(company) / len(company) if any(company) else 1.0
     scores = []
-    for hit, strengths, length in zip(hits, per_hit, company, strict=True):
+    for hit, strengths in zip(hits, per_hit, strict=True):
         if not hit.memory.session:
             scores.append(sum(strengths.values()))
             continue
         asks = "?" in hit.memory.body[-TAIL:]
         around = _around(hit.near, asks=asks)
-        slowly = NEIGHBOURS * (1 - CROWD + CROWD * length / usual)
         total = 0.0
         for term, rarity in rarities.items():
             if term in strengths or term in around:
                 share = strengths.get(term, 0.0) / rarity + around.get(term, 0.0)
-                total += rarity * share * (1 + NEIGHBOURS) / (share + slowly)
+                total += rarity * share * (1 + NEIGHBOURS) / (share + NEIGHBOURS)
         scores.append(total * (ASKING if asks else 1))
     return scores
 
@@ -320,12 +313,12 @@ def _around(near: Sequence[Near], *, asks: bool) -> dict[str, float]:
     """For each thing that the neighbours of a memory hold, what that counts for the memory."""
     around: dict[str, float] = {}
     for each in near:
-        if each.gap == -1:
-            weight = ASKED_BEFORE if each.asks else BEFORE
-        elif each.gap == 1:
-            weight = AFTER * (AFTER_ASKING if asks else 1)
+        if each.gap == -1 and each.asks:
+            weight = ASKED_BEFORE
+        elif each.gap == 1 and asks:
+            weight = AFTER_ASKING * BESIDE
         else:
-            weight = BEFORE_THAT if each.gap < 0 else AFTER_THAT
+            weight = BESIDE if abs(each.gap) == 1 else NEARBY
         for term in each.held:
             around[term] = around.get(term, 0.0) + weight * (PAIR if " " in term else 1)
     return around

@@ -33,7 +33,7 @@ class Candidate(NamedTuple):
     words: frozenset[str]  # of everything that it holds, as `content_words` writes them
     shown: frozenset[str]  # of the passage that would be rendered
     anchored: bool = False  # about a thing that the prompt names: a file, an identifier, a quoted name, an issue
-    titled: bool = False  # a word of the prompt stands in its title and in the name of one of its files
+    titled: bool = False  # a word of the prompt stands in it and in the name of one of its files
     same_thing: bool = False  # about the very issue, pull request or advisory that the prompt names
     substance: bool = True  # whether that passage says what came of it: an outcome, a cause, a decision
     only_said: bool = False  # an answer after which nothing was changed: told where nothing else fits
@@ -272,7 +272,7 @@ def _is_plan(prompt: str) -> bool:
 # 2 noise; with the values below 12 % reach it, and the next turn touches a file of 18 of 40 blocks with notes.
 MIN_SCORE = 0.5
 ANCHORED_FACTOR = 0.7  # factor on the score that is enough where a note is about a thing that the prompt names
-TITLED_FACTOR = 0.55  # the same where a feature is named: a word of the prompt in the note's title and its file's name
+TITLED_FACTOR = 0.55  # the same where a feature is named: a word of the prompt in the note and in its file's name
 ANCHORED_COVERAGE, TITLED_COVERAGE, OTHER_COVERAGE = 0.25, 0.5, 0.33  # of the prompt's weight, at least
 MIN_WORDS, OTHER_MIN_WORDS = 2, 4  # different words of the prompt in the passage; with 3, three more misses, no hit
 CLEAR_COVERAGE = 0.6  # of the prompt's weight, from which on two words are enough for any note
@@ -342,7 +342,7 @@ def _match(each: Candidate, weights: Mapping[str, float], *, whole: float, kind:
     min_words = MIN_WORDS if coverage >= CLEAR_COVERAGE else OTHER_MIN_WORDS
     if each.anchored:
         factor, min_coverage, min_words = ANCHORED_FACTOR, ANCHORED_COVERAGE, MIN_WORDS
-    elif each.titled and kind == "new topic" and coverage >= TITLED_COVERAGE:
+    elif each.titled and coverage >= TITLED_COVERAGE:
         factor, min_words = TITLED_FACTOR, MIN_WORDS
     needed = MIN_SCORE * factor * (SAME_TOPIC_FACTOR if kind == "same topic" else 1.0)
     score = coverage * sum(weights[word] for word in shown) + SAME_REFERENCE * same_reference
@@ -407,9 +407,9 @@ def is_anchored(anchors: Anchors, *, files: Iterable[str], words: Collection[str
     return False
 
 
-def is_titled(weights: Mapping[str, float], *, title: str, files: Iterable[str]) -> bool:
-    """Return whether a word of the prompt names what a note is about: in its *title* and in a file's name."""
-    named = [word for word, weight in weights.items() if weight >= MIN_NAME_WEIGHT and word in memory_words(title)]
+def is_titled(weights: Mapping[str, float], *, text: str, files: Iterable[str]) -> bool:
+    """Return whether a word of the prompt names what a note is about: in its *text* and in a file's name."""
+    named = [word for word, weight in weights.items() if weight >= MIN_NAME_WEIGHT and word in memory_words(text)]
     stems = (file.rpartition("/")[2].partition(".")[0] for file in files)
     return bool(named) and any(
         word in memory_words(stem) for stem in stems if stem.lower() not in _CONVENTIONAL for word in named
@@ -418,21 +418,7 @@ def is_titled(weights: Mapping[str, float], *, title: str, files: Iterable[str])
 
 # Names that every project gives to files, whatever they are about.
 _CONVENTIONAL = frozenset(
-    (
-        "readme",
-        "changelog",
-        "skill",
-        "agents",
-        "claude",
-        "index",
-        "main",
-        "mod",
-        "lib",
-        "app",
-        "init",
-        "setup",
-        "config",
-    )
+    "readme changelog skill agents claude index main mod lib app init setup config".split()  # noqa: SIM905
 )
 MIN_NAME_WEIGHT = 0.35  # weight of a word that names a feature; below, half of the project's notes hold it
 MIN_NAME_WORDS = 2  # of a file's name that the prompt must all say, where it does not write the name itself

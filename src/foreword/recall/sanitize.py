@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 PLAIN_BEGIN, PLAIN_END = "[foreword]", "[end foreword]"  # a block of ours, which no stored text may open or end
-NAMED = 24  # characters of a title that have room for some words and the name in brackets behind them
 MINUTE, HOUR, DAY = 60, 3600, 86400
 _COMMIT_TYPES = ("build", "chore", "ci", "docs", "feat", "fix", "perf", "refactor", "revert", "style", "test")
 _ANGLES = {ord("<"): "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}", ord(">"): "\u203a", 0: "->", 1: "=>"}
@@ -45,25 +44,14 @@ def shown_path(path: str, *, width: int = 160) -> str:
 
 
 def brief(title: str, *, width: int) -> str:
-    """*title* within *width* characters, without what says least: the type of a commit, the folders of a path."""
+    """Return *title* within *width* characters, without what says least: the type of a commit, folders of a path."""
     if len(title) <= width:
         return title
     kind, colon, rest = title.partition(": ")
     if colon and kind.partition("(")[0].rstrip("!").lower() in _COMMIT_TYPES:
         title = rest
-    if "/" in title:
-        for word in title.split(" "):
-            if len(title) > width and "/" in word:
-                title = title.replace(word, _end_of_path(word, less=len(title) - width), 1)
-    if len(title) > width and title.endswith(")") and "assert" in title[:20].lower():
-        message, _, name = title[:-1].rpartition(" (")  # an assertion says little: the test that it failed in tells it
-        if message and " " not in name:
-            message = message.removeprefix("AssertionError: ")
-            name = brief(name, width=width if width < NAMED else width // 2)
-            return name if width < NAMED else f"{_cut(message, width=width - len(name) - 3, more=False)} ({name})"
-    if len(title) > width >= 12 and title.isascii() and " " not in title[:width]:
-        tail = width // 3  # a long name: its end tells it from its siblings
-        return f"{title[: width - 1 - tail]}\N{HORIZONTAL ELLIPSIS}{title[-tail:]}"
+    if len(title) > width:
+        title = " ".join(word if "://" in word else word.rstrip("/").rpartition("/")[2] for word in title.split(" "))
     return _cut(title, width=width, more=False)
 
 
@@ -112,15 +100,6 @@ def _cut(text: str, *, width: int, more: bool) -> str:
         word = cut.rfind(" ")
         cut = cut[:word] if word > width // 2 else cut
     return cut.rstrip(" ,;:.") + "\N{HORIZONTAL ELLIPSIS}"
-
-
-def _end_of_path(word: str, *, less: int) -> str:
-    """A path without its first folders, *less* characters of them if that leaves a name; any other word as it is."""
-    last = word.rstrip("/").rfind("/")
-    if "://" in word or not (word.count("/") > 1 or "." in word[last:]):
-        return word
-    at = word.find("/", less - 1)
-    return word[(last if at < 0 or at > last else at) + 1 :]
 
 
 def _span(seconds: float) -> tuple[int, str]:

@@ -49,7 +49,7 @@ RULES = 240  # that are looked through: a project that is corrected all day must
 SURE_RULE = 0.7  # confidence of a rule that comes by itself after being said once
 LEARNED = 2  # notes among them that an agent wrote
 SHOWN_SESSIONS = 4  # of which the files stand in the list of sessions
-KNOWN = 4  # notes on the files in play
+KNOWN = 5  # notes on the files in play
 BY_HAND = 60  # memories, the newest, that are looked through for what the user pinned or wrote by hand
 PROJECTS = 5  # memories about projects that are looked through for the user's facts
 CERTAIN = 0.5  # learnings below this confidence never come by themselves
@@ -218,11 +218,7 @@ class SessionStart:
         by_hand = self._recent(("decision", "pattern", "learning", "note"), BY_HAND)
         found = [
             *(each for each in by_hand if each.pinned),
-            *(
-                each
-                for each in self._about(self._files[:6], kinds)
-                if each.kind != "learning" or each.trust == "user" or _is_worth_knowing(each)
-            ),
+            *(each for each in self._about(self._files, kinds) if _is_worth_knowing(each)),
             *(each for each in by_hand if each.source == each.trust == "user" and not each.files),
         ]
         found = list({each.id: each for each in found}.values())
@@ -251,15 +247,20 @@ class SessionStart:
         return file_exists(self._trigger.project.root, file)
 
 
-def _is_worth_knowing(learned: Memory) -> bool:
-    """Return whether what an agent found out is a gotcha, was found out twice, or was written down as a note.
+def _is_worth_knowing(memory: Memory) -> bool:
+    """Return whether what is known about a file says something to who was not there.
 
-    Most of the rest retells what a session built.
+    What an agent found out must be a gotcha, found out twice, or written down as a note: most of the rest retells what
+    a session built.
     """
-    if learned.confidence < CERTAIN or is_torn(learned.title):
+    if is_torn(memory.title):
         return False
-    noted = not learned.uid.startswith(FOUND_OUT)
-    return noted or learned.seen > 1 or bool(_GOTCHA.search(f"{learned.title} {learned.body}"))
+    if memory.trust == "user" or memory.kind != "learning":
+        return True
+    if memory.confidence < CERTAIN:
+        return False
+    noted = not memory.uid.startswith(FOUND_OUT)
+    return noted or memory.seen > 1 or bool(_GOTCHA.search(f"{memory.title} {memory.body}"))
 
 
 def _is_standing_rule(memory: Memory) -> bool:

@@ -66,8 +66,6 @@ class ContextBuilder:
         self._services, self._stats = services, stats
         self._working_set, self._embeddings = working_set, embeddings
         self._history: dict[str, tuple[TurnRecord, ...]] = {}
-        self._history_lock = threading.Lock()
-        self._changes = 0  # how often turns were to be read again
         self._rejected: dict[str, dict[str, str]] = {}  # by the id of an answer; never stored
         # One answer at a time for a session: what the first injects, the second must know.
         self._locks = tuple(threading.RLock() for _ in range(LOCKS))
@@ -78,9 +76,8 @@ class ContextBuilder:
         again = find(hook_call.host).second_chance
         raced = again and trigger.session and trigger.name == "session_start"  # by the first prompt, which may be first
         if trigger.stable or raced:
-            return str(
-                self.stable(trigger, id=id, at=at, hold=False)["context"]
-            )  # a plugin remembers no context itself
+            # A plugin remembers no context itself.
+            return str(self.stable(trigger, id=id, at=at, hold=False)["context"])
         begun = self._second_chance(trigger, parsed, at=at) if again and trigger.name == "prompt" else ""
         got, _ = self.recall(trigger, id=id, at=at, beside=begun)
         return BETWEEN.join(filter(None, (begun, got.text if isinstance(got, Context) else "")))
@@ -192,9 +189,7 @@ class ContextBuilder:
                 began=lambda: store.injections.start_given(session),
                 history=lambda: self._turns_of(trigger.project),
             ),
-            vector=self._embeddings.embed_prompt(
-                trigger.prompt, seconds=deadline / 1000 / 4
-            ),  # half of the time to build
+            vector=self._embeddings.embed_prompt(trigger.prompt, seconds=deadline / 4000),  # half of the time to build
             expired=lambda: time.perf_counter() > until,
         )
 
@@ -209,24 +204,17 @@ class ContextBuilder:
 
     def refresh(self, project: str) -> None:
         """Read the turns of a project again: a session changed them."""
-        with self._history_lock:
-            self._changes += 1
-            self._history.pop(project, None)
+        self._history.pop(project, None)
 
     def _turns_of(self, project: Project) -> tuple[TurnRecord, ...]:
         """Return the newest turns of a project, newest first, from memory: every prompt needs them."""
-        with self._history_lock:
-            known, read_at = self._history.get(project.key), self._changes
+        known = self._history.get(project.key)
         if known is None:
-            hits = self._services.store.search.by_recency(
-                Query(scopes=(project.scope,), kinds=("turn",), limit=MOST_TURNS)
-            )
-            known = tuple(record_of(hit.memory) for hit in hits)
-            with self._history_lock:
-                if self._changes == read_at:  # else a session changed them meanwhile: the next prompt reads again
-                    while len(self._history) >= MOST_PROJECTS:
-                        del self._history[next(iter(self._history))]
-                    self._history[project.key] = known
+            query = Query(scopes=(project.scope,), kinds=("turn",), limit=MOST_TURNS)
+            known = tuple(record_of(hit.memory) for hit in self._services.store.search.by_recency(query))
+            if len(self._history) >= MOST_PROJECTS:
+                self._history.clear()
+            self._history[project.key] = known
         return known
 
     def _session_lock(self, trigger: Trigger) -> AbstractContextManager[object]:
