@@ -6,16 +6,22 @@ from foreword.recall.files import TurnRecord, changed_together, is_source, missi
 from tests.tables import table
 
 
-def turn(ended: float, *edited: str, session: str = "s") -> TurnRecord:
-    return TurnRecord(session, ended, tuple(edited))
+def turn(ended: float, *edited: str, read: tuple[str, ...] = (), session: str = "s") -> TurnRecord:
+    return TurnRecord(session, ended, tuple(edited), read)
 
 
 HISTORY = [
     turn(1, "rooms/mail.py", "tests/test_mail.py"),
     turn(2, "rooms/mail.py", "tests/test_mail.py", "rooms/prices.py"),
     turn(3, "rooms/mail.py", "tests/test_mail.py"),
-    turn(4, "rooms/slots.py"),
+    turn(4, "rooms/slots.py", read=("rooms/zones.py",)),
 ]
+
+
+def test_the_newest_turn_comes_first_and_editing_counts_more_than_reading() -> None:
+    files = recent_files(HISTORY)
+    assert files.index("rooms/slots.py") < files.index("rooms/zones.py")
+    assert files.index("rooms/mail.py") < files.index("rooms/prices.py")
 
 
 def test_a_turn_of_fifty_files_does_not_outvote_one_of_two() -> None:

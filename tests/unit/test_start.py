@@ -256,17 +256,18 @@ def test_decisions_and_facts_come_for_the_files_in_play_only(store):
 
 
 def test_recent_files_are_those_of_most_and_newest_turns() -> None:
-    def turn(ended: float, *edited: str) -> TurnRecord:
-        return TurnRecord(session="s", ended=ended, edited=edited)
+    def turn(ended: float, *edited: str, read: tuple[str, ...] = ()) -> TurnRecord:
+        return TurnRecord(session="s", ended=ended, edited=edited, read=read)
 
     often = [turn(n, "often.py") for n in range(20)]
     again = [turn(n, "again.py", "once.py" if n else "other.py")._replace(session=f"s{n}") for n in range(3)]
     assert recent_files(again)[0] == "again.py"
     assert recent_files([*often, turn(99.0, "new.py")])[:2] == ["often.py", "new.py"]
     assert recent_files([turn(1.0, "old.py"), turn(2.0, "new.py")]) == ["new.py", "old.py"]
-    # A turn of many files says little of each.
+    # A turn of many files says little of each, and reading less than editing.
     many = turn(3.0, *(f"f{n}.py" for n in range(50)))
     assert recent_files([many, turn(2.0, "one.py")])[0] == "one.py"
+    assert recent_files([turn(1.0, "a.py", read=("b.py",))]) == ["a.py", "b.py"]
     # Generated, foreign and scratch files are nobody's work.
     assert (
         recent_files([turn(1.0, "node_modules/x.js", "/etc/hosts", "a.lock", "dist/x.js", "../y.py", "tmp_a.py")]) == []

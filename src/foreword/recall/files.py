@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from foreword.models import Memory
+from foreword.models import Memory, texts
 from foreword.terms import lazy_pattern
 
 
@@ -18,27 +18,32 @@ class TurnRecord(NamedTuple):
     session: str
     ended: float  # seconds since the epoch
     edited: tuple[str, ...] = ()  # relative to the project's root
+    read: tuple[str, ...] = ()
 
 
 def record_of(memory: Memory) -> TurnRecord:
     """Return the record of a turn's memory."""
-    return TurnRecord(session=memory.session, ended=memory.created, edited=memory.files)
+    return TurnRecord(
+        session=memory.session,
+        ended=memory.created,
+        edited=memory.files,
+        read=tuple(file for file in texts(memory.detail, "read") if not file.startswith("/")),
+    )
 
 
 HALF = 8  # turns after which a file counts half; between 4 and 16 the figures hardly change
 
 
 def recent_files(records: Sequence[TurnRecord]) -> list[str]:
-    """Return the files that were edited lately, most first: each turn counts, the newer the more.
-
-    What was only read tells nothing more: without it, 0.78 instead of 0.76 of the sessions find a file of theirs.
-    """
+    """Return the files that were worked on lately, most first: each turn counts, the newer the more."""
     scores: defaultdict[str, float] = defaultdict(float)
     sessions: defaultdict[str, set[str]] = defaultdict(set)
     for number, turn in enumerate(sorted(records, key=lambda each: -each.ended)):
-        for path in filter(is_source, turn.edited):
-            # A turn of fifty files must not outvote one of two.
-            scores[path] += 0.5 ** (number / HALF) / math.sqrt(len(turn.edited))
+        acts = dict.fromkeys(turn.read, READ) | dict.fromkeys(turn.edited, 1.0)
+        for path in filter(is_source, acts):
+            # By the root of their number: a turn of fifty files must not outvote one of two.
+            scores[path] += acts[path] / math.sqrt(len(acts)) * 0.5 ** (number / HALF)
+        for path in turn.edited:
             sessions[path].add(turn.session)
     for path in scores:
         scores[path] *= 1.0 + AGAIN * max(0, len(sessions[path]) - 1)
@@ -46,6 +51,7 @@ def recent_files(records: Sequence[TurnRecord]) -> list[str]:
 
 
 AGAIN = 0.2  # more for each further session that edited a file: better than 0 on each project left out
+READ = 0.4  # of a vote for an edited file
 
 
 TIMES, SHARE = 2, 0.5  # turns in which a file changed with another, of all in which that one changed

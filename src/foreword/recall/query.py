@@ -58,60 +58,24 @@ def _besides(words: Sequence[str], synonyms: Mapping[str, Sequence[str]]) -> dic
 
 # --- the task --------------------------------------------------------------------------------------------------------
 
-# Task -> how much a word speaks for it -> the words. Each counts once, and some speak for two tasks.
 SIGNS = {
-    "coding": {
-        3: "implement implements implementing implemented feat feature refactor refactoring refactored",
-        2: """add adding adds build convert create creating extend extract generate integrate introduce migrate
-        port rename renaming replace support supports wire write writing""",
-        1: """accept allow change changing code drop enable endpoint expose function handle improve make method
-        move parameter remove return simplify split switch test tests update upgrade use""",
-    },
-    "debugging": {
-        4: """broken bug bugfix bugs debug debugging fix fixed fixes fixing hotfix regression segfault stacktrace
-        traceback""",
-        3: """crash crashed crashes crashing deadlock diagnose error errors exception exceptions fail failed
-        failing fails failure failures flaky hang hanging hangs intermittent investigate leak leaks panic
-        unexpected wrong""",
-        2: """breaks broke cannot cant corrupt corrupted doesnt incorrect incorrectly isnt issue missing nan
-        null problem race reproduce stopped stuck timeout timeouts undefined warning why workaround""",
-        1: "catch expected log logs prevent raise raises resolve slow still trace",
-    },
-    "documentation": {
-        5: "changelog docs docstring docstrings documentation readme",
-        4: "doc document documented documenting documents glossary tutorial typo typos wording",
-        2: "comment comments description example examples guide notes spelling",
-        1: "clarify describe explain heading link links page release section summary",
-    },
-    "architecture": {
-        5: "adr architectural architecture",
-        4: "design designs redesign tradeoff tradeoffs",
-        3: """alternative alternatives approach decide decided decision diagram layering microservice
-        microservices monolith organise organize rationale restructure roadmap scalability""",
-        2: """abstraction boundaries choose chose chosen compare coupling decouple layers overview restructuring
-        scale strategy structure""",
-        1: """best better between boundary component components data dependencies flow interface layer migrate
-        module modules pattern plan protocol schema service services should split storage system""",
-    },
+    "coding": "implement feature refactor add build convert create extend extract integrate migrate rename replace",
+    "debugging": """broken bug bugs crash crashes debug error errors exception exceptions fail fails failing failure fix
+    fixes flaky hangs leak panic regression traceback wrong""",
+    "documentation": "changelog doc docs docstring docstrings document documentation glossary readme tutorial typo",
+    "architecture": "adr alternative approach architecture decide decision design layering rationale redesign tradeoff",
 }
-ENOUGH = 2  # less is no evidence
 READ = 400  # characters at the beginning and at the end: what lies between was pasted
-LATELY = 3  # tool uses that count; a failure speaks for debugging, the more the nearer it is
-FAILED_LAST, FAILED_LATELY = 2, 1
+LATELY = 3  # tool uses among which a failure speaks for debugging
 _IN_NAMES = frozenset("_/.-")
 
 
 def task_of(prompt: str, recent: Sequence[str] = ()) -> str:
-    """The task that the words of *prompt* and the kinds of *recent* tool events, newest first, speak for most."""
-    speak = dict.fromkeys(SIGNS, 0)
+    """Return the task that the words of *prompt* and the kinds of *recent* tool events speak for most; else nothing."""
     sample = prompt if len(prompt) <= 2 * READ else f"{prompt[:READ]} {prompt[-READ:]}"
     # A file or a function that is called `test_exceptions` or `create-token` says nothing about the task.
-    plain = " ".join(word for word in sample.split() if _IN_NAMES.isdisjoint(word[:-1]))
-    words = set(broken(plain.replace("'t", "t").replace("’t", "t")).lower().split())
-    for task, weights in SIGNS.items():
-        for weight, signs in weights.items():
-            speak[task] += weight * len(words.intersection(signs.split()))
-    if "tool_failure" in recent[:LATELY]:
-        speak["debugging"] += FAILED_LAST if recent[0] == "tool_failure" else FAILED_LATELY
+    words = set(broken(" ".join(word for word in sample.split() if _IN_NAMES.isdisjoint(word[:-1]))).lower().split())
+    speak = {task: len(words.intersection(signs.split())) for task, signs in SIGNS.items()}
+    speak["debugging"] += "tool_failure" in recent[:LATELY]
     best, second = sorted(speak, key=speak.__getitem__, reverse=True)[:2]
-    return best if speak[best] >= ENOUGH and speak[best] > speak[second] else ""
+    return best if speak[best] > speak[second] else ""

@@ -7,8 +7,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from foreword.agents import cap_of, find, text_of
 from foreword.agents.transcript_tail import tail
@@ -49,8 +48,7 @@ BETWEEN = "\n\n"  # two blocks in one answer
 BLOCK_MARKS = (b"--- foreword: notes from earlier sessions in ", b"<foreword_context ")
 
 
-@dataclass(frozen=True)
-class SearchResult:
+class SearchResult(NamedTuple):
     """What a search found, best first, and what went wrong on the way."""
 
     ranked: tuple[Ranked, ...]
