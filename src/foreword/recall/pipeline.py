@@ -161,14 +161,20 @@ class _Recall:
         """Decide, choose, fit and render; *vector* is the embedding of the prompt."""
         self.query = self.query._replace(vector=vector)
         trigger, layout = self.trigger, self.options.layout
-        goes_on = _window_goes_on(trigger)
+        # A start, a clear and a compaction empty the window; without a source somebody asks in the middle of one.
+        starts = trigger.name == "session_start"
+        goes_on = trigger.name in WORDED or (starts and trigger.source in ("", QUESTION, *GOING_ON))
         used = self._safely(self.window.spent, EMPTY) if goes_on and trigger.session else EMPTY
         if trigger.source == QUESTION and used.get("session_start"):
             return self._nothing("given")
         wanted = trigger.budget or layout.budget
-        budget = min(wanted, _window_left(trigger, layout, used)) if trigger.session else wanted
+        # What the window budget leaves: of this trigger's own, and of what starts and questions share.
+        own = (used.get(trigger.name, 0), layout.total)
+        both = (used.get("session_start", 0) + used.get("question", 0), layout.together)
+        spent, allowed = min(own, both, key=lambda each: each[1] - each[0])
+        budget = min(wanted, max(0, allowed - spent)) if trigger.session else wanted
         if budget < min(wanted, 1):
-            return self._used_up(used)
+            return self._nothing("used", spent=spent, allowed=allowed)
         known: frozenset[str] = self._safely(self.window.shown, frozenset()) if goes_on else frozenset()
         # What did not fit the beginning is not new when the session is resumed.
         going_on = trigger.session and trigger.source in GOING_ON
@@ -178,7 +184,7 @@ class _Recall:
         self.skipped.update(fitted.skipped)
         if not fitted.text:
             if budget < wanted and "does not fit" in self.skipped.values():
-                return self._used_up(used)
+                return self._nothing("used", spent=spent, allowed=allowed)
             return self._nothing(self._why(), budget=budget)
         return self._context(layers, fitted, budget)
 
@@ -201,7 +207,7 @@ class _Recall:
         if self.trigger.name == "session_start":
             return self._session_start.entries(rule.name, self._rank_recent)
         if self.trigger.name == "prompt":
-            return self._prompt_entries.get(rule.name, [])
+            return self._prompt.get(rule.name, [])
         return self._compaction(rule) if self.trigger.name == "compaction" else self._answer(rule)
 
     def _layer(
@@ -211,7 +217,7 @@ class _Recall:
         for entry in entries:
             memory = entry.ranked.memory if entry.ranked else None
             if memory is not None:
-                reason = self._passed_over(memory, known=known, since=since, taken=taken, layer=rule.name)
+                reason = self._passed_over(memory, known=known, since=since, taken=taken)
                 if reason:
                     self._reject(entry, rule.name, *reason)
                     continue
@@ -235,7 +241,7 @@ class _Recall:
         return Layer(rule.name, tuple(lines), cap=rule.cap, limit=rule.limit, groups=rule.groups, least=least)
 
     def _passed_over(
-        self, memory: Memory, *, known: frozenset[str], since: float, taken: set[str], layer: str
+        self, memory: Memory, *, known: frozenset[str], since: float, taken: set[str]
     ) -> tuple[str, str] | None:
         """Return why a memory is not shown here; None where it may be."""
         if memory.id in taken:
@@ -247,11 +253,8 @@ class _Recall:
         if max(memory.created, memory.confirmed) <= since:
             self.older = True
             return "older", "it was there when this context window began"
-        if doubt := _doubt(memory, MIN_CONFIDENCE if layer == "notes" else CERTAIN):
-            return "unsure", doubt
-        if layer == "rules" and memory.trust != "user":
-            return "trust", "only what the user said becomes a rule"
-        return None
+        doubt = _doubt(memory, CERTAIN)
+        return ("unsure", doubt) if doubt else None
 
     @cached_property
     def _session_start(self) -> SessionStart:
@@ -273,14 +276,11 @@ class _Recall:
         return sorted((hit.memory for hit in hits), key=lambda each: (each.trust != "user", -each.created))
 
     def _rank_recent(self, memories: Sequence[Memory]) -> Sequence[Ranked]:
-        hits = {"recency": [_hit(each) for each in memories]}
-        ranked = rank(hits, query=self.query._replace(terms=()), now=self.now, trigger=self.trigger.name)
+        hits = [Hit(memory=each, source="recency", score=each.created) for each in memories]
+        ranked = rank({"recency": hits}, query=self.query._replace(terms=()), now=self.now, trigger=self.trigger.name)
         return [each for each in ranked if each.score >= self.options.threshold]
 
     @cached_property
-    def _prompt_entries(self) -> dict[str, list[Entry]]:
-        return self._prompt()
-
     def _prompt(self) -> dict[str, list[Entry]]:
         """Return the notes and files for a prompt; nothing where the running conversation explains it."""
         prompt = self.trigger.prompt
@@ -307,12 +307,16 @@ class _Recall:
         if self.options.style == "index":
             self.needed = min_score(ranked, threshold=self.options.threshold, trigger="prompt")
             shown = [each for each in ranked if each.score >= self.needed]
-            return {"index": [Entry(_title_note(each), each) for each in (*goals, *shown)]}
+            return {"index": [Entry(Note(text=each.memory.title), each) for each in (*goals, *shown)]}
         sure = self._without_unsure(ranked)
         if kind.kind == "past":
             return {"notes": [*implied, *self._answers_about_past(kind, typed, [*goals, *sure])]}
         found = self._notes(kind, typed, sure)
-        found["notes"] = [*implied, *(Entry(self._note(each, EMPTY), each) for each in goals), *found["notes"]]
+        found["notes"] = [
+            *implied,
+            *(Entry(note_of(each.memory, now=self.now), each) for each in goals),
+            *found["notes"],
+        ]
         return found
 
     def _search(self, trigger: str, kinds: Sequence[str], limit: int = POOL) -> tuple[Ranked, ...]:
@@ -329,7 +333,7 @@ class _Recall:
         kept: list[Ranked] = []
         for each in ranked:
             if reason := _doubt(each.memory, MIN_CONFIDENCE):
-                self._reject(Entry(_title_note(each), each), "notes", "unsure", reason)
+                self._reject(Entry(Note(text=each.memory.title), each), "notes", "unsure", reason)
             else:
                 kept.append(each)
         return kept
@@ -338,7 +342,7 @@ class _Recall:
         """Return the notes that concern the very thing the prompt is about, and the files that it will need."""
         weights = self._weights(kind.topic, typed)
         nearest = sorted(ranked, key=lambda each: -_weight_of(each.memory, weights))[:CANDIDATES]
-        entries = {each.memory.id: Entry(self._note(each, weights), each) for each in nearest}
+        entries = {each.memory.id: Entry(note_of(each.memory, now=self.now, weights=weights), each) for each in nearest}
         prompt_words = relevance.content_words(self.trigger.prompt)
         anchors = relevance.anchors_of(self.trigger.prompt, files=self.query.files, functions=self.query.functions)
         candidates = [
@@ -457,12 +461,8 @@ class _Recall:
             prompt, outcome = str(turn.detail.get("user", "")), str(turn.detail.get("outcome", ""))
             own = bool(turn.session) and turn.session == self.trigger.session
             if not own and len(outcome) >= SHORT_OUTCOME and relevance.asks_for_release(prompt):
-                ranked = Ranked(turn, 1.0, {})
-                return [Entry(self._note(ranked, EMPTY), ranked)]
+                return [Entry(note_of(turn, now=self.now), Ranked(turn, 1.0, {}))]
         return []
-
-    def _note(self, ranked: Ranked, weights: Mapping[str, float]) -> Note:
-        return note_of(ranked.memory, now=self.now, weights=weights)
 
     def _compaction(self, rule: LayerRule) -> list[Entry]:
         """Return what this session established, then earlier sessions."""
@@ -596,13 +596,6 @@ class _Recall:
         numbers: dict[str, Any] = {"budget": budget, "spent": spent, "allowed": allowed, "needed": self.needed}
         return NoContext(reason, nearest=self.best, **numbers, **self._record())
 
-    def _used_up(self, used: Mapping[str, int]) -> NoContext:
-        layout = self.options.layout
-        own = (used.get(self.trigger.name, 0), layout.total)
-        both = (used.get("session_start", 0) + used.get("question", 0), layout.together)
-        spent, allowed = min(own, both, key=lambda each: each[1] - each[0])
-        return self._nothing("used", spent=spent, allowed=allowed)
-
     def _reject(self, entry: Entry, layer: str, reason: str, text: str) -> None:
         if entry.ranked is not None and len(self.rejected) < 4 * MOST_REJECTED:
             line = entry.note.text
@@ -706,18 +699,6 @@ def options_of(
     )
 
 
-def _window_goes_on(trigger: Trigger) -> bool:
-    """Return whether the window holds what was shown before: a start, a clear and a compaction empty it."""
-    goes_on = ("", QUESTION, *GOING_ON)  # no source: somebody asks in the middle of a window
-    return trigger.name in WORDED or (trigger.name == "session_start" and trigger.source in goes_on)
-
-
-def _window_left(trigger: Trigger, layout: TriggerLayout, used: Mapping[str, int]) -> int:
-    """Return what the window budget leaves for this trigger."""
-    both = used.get("session_start", 0) + used.get("question", 0)
-    return max(0, min(layout.total - used.get(trigger.name, 0), layout.together - both))
-
-
 def _text_of(memory: Memory) -> str:
     """Return everything that a memory holds in words."""
     user = memory.detail.get("user")
@@ -774,11 +755,3 @@ def _repeats_session(entry: Entry, others: Sequence[Entry]) -> bool:
     session = entry.ranked.memory.session if entry.ranked else ""
     same = [each.note for each in others if each.ranked and session and each.ranked.memory.session == session]
     return len(unique_notes([*same, entry.note])) < len(same) + 1
-
-
-def _hit(memory: Memory) -> Hit:
-    return Hit(memory=memory, source="recency", score=memory.created)
-
-
-def _title_note(ranked: Ranked) -> Note:
-    return Note(text=ranked.memory.title)

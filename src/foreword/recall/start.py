@@ -91,7 +91,7 @@ class SessionStart:
         self._summaries = [each for each in recent(("summary",), SESSIONS) if each.session != own or not own]
         self._handoffs = list(recent(("handoff",), OPEN_SESSIONS))
         turns = [each for each in history if each.session != own or not own]
-        self._files = [file for file in recent_files(turns[:TURNS]) if self._exists(file)][:FILES]
+        self._files = [file for file in recent_files(turns[:TURNS]) if file_exists(trigger.project.root, file)][:FILES]
 
     def entries(self, layer: str, rank: Callable[[Sequence[Memory]], Sequence[Ranked]]) -> list[Entry]:
         """Return what a layer may say, best first."""
@@ -242,9 +242,6 @@ class SessionStart:
 
     def _age(self, memory: Memory) -> float:
         return self._now - memory.created
-
-    def _exists(self, file: str) -> bool:
-        return file_exists(self._trigger.project.root, file)
 
 
 def _is_worth_knowing(memory: Memory) -> bool:
