@@ -22,6 +22,7 @@ TITLE = 160
 SIGNATURE = 140
 MOST_FILES = 3  # that a note names
 NO_ID = "-"
+FAILURE = "failure"  # label of a failure with its command, which names no files
 # The code of each kind in the form "codes".
 CODES = {
     "turn": "impl", "summary": "impl", "change": "impl", "handoff": "next", "decision": "dec", "failure": "block",
@@ -46,8 +47,10 @@ class Note(NamedTuple):
 
 def note_of(memory: Memory, *, now: float, weights: Mapping[str, float] = EMPTY, width: int = SENTENCE) -> Note:
     """Return what *memory* says; where it is long, the passage that holds most of the *weights* of a prompt's words."""
-    words = _WORDS.get(memory.kind, _plain_words)(memory, now, weights, width)
-    return words._replace(id=id_of(memory), kind=kind_of(memory), day=day_of(memory.created), by=source_of(memory))
+    note = _WORDS.get(memory.kind, _plain_words)(memory, now, weights, width)
+    files = _files(memory) if note.label not in ("", FAILURE) else ()
+    note = note._replace(files=files, id=id_of(memory), kind=kind_of(memory))
+    return note._replace(day=day_of(memory.created), by=source_of(memory))
 
 
 def session_note(memory: Memory, *, now: float, files: Collection[str] | None = None, room: int = OUTCOME) -> Note:
@@ -107,8 +110,8 @@ def _turn(memory: Memory, now: float, weights: Mapping[str, float], width: int) 
     if ours and user and not asked_for and len(user) <= QUOTE and _held(user, weights) > _held(answer, weights):
         quoted = _quote(user)
         rest = neutral(outcome or answer, width=max(60, width - len(quoted)))
-        return Note(text=f"{quoted}: {rest}", label=f"you, {_when(memory, now)}", files=_files(memory))
-    return Note(text=neutral(text, width=width), label=_when(memory, now), files=_files(memory))
+        return Note(f"{quoted}: {rest}", f"you, {_when(memory, now)}")
+    return Note(neutral(text, width=width), _when(memory, now))
 
 
 def _summary(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
@@ -124,9 +127,8 @@ def _statement(memory: Memory, now: float, _: Mapping[str, float], width: int) -
     why = neutral(text_in(memory.detail, "why"), width=TITLE).removeprefix("because ").rstrip(".")
     text = neutral(memory.title, width=width).rstrip(".")
     text = f"{text}, because {why}" if why and why not in memory.title else text
-    if memory.trust == "user":
-        return Note(text=text, label=f"you, {_when(memory, now)}", files=_files(memory))
-    return Note(text=text, label=f"{kind_of(memory)} ({source_of(memory)}), {_when(memory, now)}", files=_files(memory))
+    who = "you" if memory.trust == "user" else f"{kind_of(memory)} ({source_of(memory)})"
+    return Note(text, f"{who}, {_when(memory, now)}")
 
 
 def _failure(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
@@ -136,29 +138,25 @@ def _failure(memory: Memory, now: float, weights: Mapping[str, float], width: in
         return _plain_words(memory, now, weights, width)
     from foreword.recall.hints import failure_line  # compiles what a hook without failures does without
 
-    return Note(text=neutral(failure_line(memory.detail, now=now), width=width), label="failure")
+    return Note(neutral(failure_line(memory.detail, now=now), width=width), FAILURE)
 
 
 def _learning(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
     if memory.trust == "user":
         return _statement(memory, now, weights, width)
-    return Note(
-        text=_title_and_body(memory, weights, width), label=f"learned {_when(memory, now)}", files=_files(memory)
-    )
+    return Note(_title_and_body(memory, weights, width), f"learned {_when(memory, now)}")
 
 
 def _change(memory: Memory, now: float, _: Mapping[str, float], width: int) -> Note:
     signature = neutral(text_in(memory.detail, "signature") or next(iter(memory.functions), ""), width=SIGNATURE)
     what = text_in(memory.detail, "what").upper()
     what = what if what in ("NEW", "MODIFIED", "DELETED") else "MODIFIED"
-    return Note(
-        text=f"{signature or neutral(memory.title, width=width)} {what}", label=_when(memory, now), files=_files(memory)
-    )
+    return Note(f"{signature or neutral(memory.title, width=width)} {what}", _when(memory, now))
 
 
 def _observation(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
     label = f"commit, {_when(memory, now)}" if memory.source == "git" else _when(memory, now)
-    return Note(text=_title_and_body(memory, weights, width), label=label, files=_files(memory))
+    return Note(_title_and_body(memory, weights, width), label)
 
 
 def _plain_words(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
@@ -166,26 +164,19 @@ def _plain_words(memory: Memory, now: float, weights: Mapping[str, float], width
     text = _title_and_body(memory, weights, width)
     text = neutral(f"{text.rstrip('.')}: {fix}", width=width) if fix else text
     who = "" if memory.trust == "user" else f" ({source_of(memory)})"
-    return Note(text=text, label=f"{kind_of(memory)}{who}, {_when(memory, now)}", files=_files(memory))
+    return Note(text, f"{kind_of(memory)}{who}, {_when(memory, now)}")
 
 
 def _project(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
     text = facts_text(memory)
-    return Note(text=neutral(text, width=width)) if text else _plain_words(memory, now, weights, width)
+    return Note(neutral(text, width=width)) if text else _plain_words(memory, now, weights, width)
 
 
 _WORDS = {
-    "turn": _turn,
-    "summary": _summary,
-    "decision": _statement,
-    "preference": _statement,
+    "turn": _turn, "summary": _summary, "failure": _failure, "learning": _learning, "change": _change,
+    "observation": _observation, "project": _project, "decision": _statement, "preference": _statement,
     "correction": _statement,
-    "failure": _failure,
-    "learning": _learning,
-    "change": _change,
-    "observation": _observation,
-    "project": _project,
-}
+}  # fmt: skip
 
 
 def _title_and_body(memory: Memory, weights: Mapping[str, float], width: int) -> str:
@@ -201,20 +192,11 @@ def _title_and_body(memory: Memory, weights: Mapping[str, float], width: int) ->
 
 def facts_text(memory: Memory) -> str:
     """Return what the user said that a project is; empty where only its files say something."""
-    parts = [
-        f"{label}: {', '.join(neutral(each, width=TITLE) for each in texts_in(memory.detail, name))}"
-        for name, label in _PROJECT_FACTS
-        if texts_in(memory.detail, name)
-    ]
-    return "; ".join(parts)
-
-
-_PROJECT_FACTS = (
-    ("role", "Project"),
-    ("contracts", "contracts"),
-    ("depends_on", "depends on"),
-    ("related", "related to"),
-)
+    labels = {"role": "Project", "contracts": "contracts", "depends_on": "depends on", "related": "related to"}
+    facts = {label: texts_in(memory.detail, name) for name, label in labels.items()}
+    return "; ".join(
+        f"{label}: {', '.join(neutral(each, width=TITLE) for each in texts)}" for label, texts in facts.items() if texts
+    )
 
 
 # -- parts -----------------------------------------------------------------------------------------------------------
