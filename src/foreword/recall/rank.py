@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from foreword.errors import ForewordError
 from foreword.models import Hit, Memory, Near, Query, Ranked
@@ -19,45 +19,27 @@ class Scored(Protocol):
     def score(self) -> float: ...
 
 
-Weighed = TypeVar("Weighed", bound=Scored)
-
 DAY = 86_400.0
 
-# By kind: how much a memory of it matters when everything else is equal.
-IMPORTANCE = {
-    "pattern": 1.0,
-    "preference": 1.0,
-    "correction": 0.95,
-    "decision": 0.9,
-    "failure": 0.8,
-    "learning": 0.8,
-    "handoff": 0.7,
-    "turn": 0.7,
-    "goal": 0.7,
-    "summary": 0.6,
-    "project": 0.6,
-    "change": 0.5,
-    "observation": 0.5,
-    "note": 0.3,
+# By kind: how much a memory matters when everything else is equal, and the days after which it counts half.
+_KINDS = {
+    "pattern": (1.0, 730.0),
+    "preference": (1.0, 1460.0),
+    "correction": (0.95, 730.0),
+    "decision": (0.9, 1095.0),
+    "failure": (0.8, 120.0),
+    "learning": (0.8, 365.0),
+    "handoff": (0.7, 14.0),
+    "turn": (0.7, 60.0),
+    "goal": (0.7, 180.0),
+    "summary": (0.6, 60.0),
+    "project": (0.6, 730.0),
+    "change": (0.5, 30.0),
+    "observation": (0.5, 42.0),
+    "note": (0.3, 60.0),
 }
-
-# By kind, in days: the age at which a memory counts half.
-HALF_LIFE = {
-    "pattern": 730.0,
-    "preference": 1460.0,
-    "correction": 730.0,
-    "decision": 1095.0,  # hardly fades in a year: 0.75
-    "failure": 120.0,
-    "learning": 365.0,
-    "handoff": 14.0,
-    "turn": 60.0,
-    "goal": 180.0,
-    "summary": 60.0,
-    "project": 730.0,
-    "change": 30.0,
-    "observation": 42.0,  # fades in weeks
-    "note": 60.0,
-}
+IMPORTANCE = {kind: importance for kind, (importance, _) in _KINDS.items()}
+HALF_LIFE = {kind: days for kind, (_, days) in _KINDS.items()}
 
 SCOPE_AT_START = {"project": 1.0, "language": 0.7, "universal": 0.4}
 WORDED = ("prompt", "question")  # the moments that have words
@@ -159,12 +141,6 @@ def rank(found: Mapping[str, Sequence[Hit]], *, query: Query, now: float, trigge
         for id, memory in memories.items()
     ]
     return tuple(sorted(ranked, key=lambda each: (-each.score, -each.memory.created, each.memory.id)))
-
-
-def worth_saying(ranked: Sequence[Weighed], *, threshold: float, trigger: str) -> list[Weighed]:
-    """Those that are not below the lowest score that is shown."""
-    lowest = min_score(ranked, threshold=threshold, trigger=trigger)
-    return [each for each in ranked if each.score >= lowest]
 
 
 def min_score(ranked: Sequence[Scored], *, threshold: float, trigger: str) -> float:
