@@ -26,9 +26,9 @@ __all__ = ["CLEAN", "PATIENT", "PYTHON", "HookRunner", "end_worker", "until", "w
 
 # What is tested here is what happens, not how fast: the machine may be busy.
 PATIENT = {
-    "FOREWORD_DEADLINE_PROMPT_MS": "3000",
-    "FOREWORD_DEADLINE_START_MS": "3000",
-    "FOREWORD_DEADLINE_HUGE_MS": "4000",
+    "FOREWORD_DEADLINE_PROMPT_MS": "4500",
+    "FOREWORD_DEADLINE_START_MS": "4500",
+    "FOREWORD_DEADLINE_HUGE_MS": "4500",
 }
 # What a hook that a test writes is given of each limit, in seconds: more than a user may choose.
 UNHURRIED = {

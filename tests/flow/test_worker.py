@@ -12,7 +12,6 @@ import stat
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -21,31 +20,46 @@ from foreword.errors import BadRequest, NotFound, StoreError, WorkerError
 from foreword.hook import build
 from foreword.models import KINDS
 from foreword.paths import Home
+from foreword.problems import noted
 from foreword.worker import lifecycle
 from foreword.worker.client import Client
 from foreword.worker.http import Request
 from foreword.worker.routes import respond
+from foreword.worker.services import Services
 from tests.flow.conftest import HookRunner, end_worker, wait_for
 from tests.scratch import asking, fact
 
 
-def test_a_request_that_lost_its_store_is_answered_once_more_by_the_new_one():
-    services = SimpleNamespace(opened=0, report=lambda *_: None)
+def test_a_request_that_lost_its_store_is_answered_once_more_by_the_new_one(home: Home):
+    home.prepare()
+    services = Services(home)
+    services.open_store()
     failures = [StoreError("closed", hint="")]
 
-    def handle(_: Request) -> dict[str, int]:
+    def fails_once(_: Request) -> dict[str, int]:
         services.opened += 1
         if failures:
             raise failures.pop()
         return {"memories": 0}
 
-    request = Request("GET", "/api/health", {}, b"")
-    assert respond({"/api/health": {"GET": handle}}, request, services=services).status == 200
-
     def fails(_: Request) -> dict[str, int]:
-        raise StoreError("locked", hint="")
+        raise StoreError("locked", hint="wait")
 
-    assert respond({"/api/health": {"GET": fails}}, request, services=services).status == 503
+    def reads(_: Request) -> dict[str, int]:
+        return {"commit": services.store.wait_for_commit(-1, seconds=1)}
+
+    request = Request("GET", "/api/health", {}, b"")
+    routes = {"/api/health": {"GET": fails_once}}
+    assert respond(routes, request, services=services).status == 200
+    routes["/api/health"]["GET"] = reads
+    assert respond(routes, request, services=services).status == 200
+    services.close()
+    assert respond(routes, request, services=services).status == 503
+    assert not noted(str(home.trouble)), "a worker that leaves is no problem to report"
+    services.is_closed = False
+    routes["/api/health"]["GET"] = fails
+    assert respond(routes, request, services=services).status == 503
+    assert [each.what for each in noted(str(home.trouble))] == ["locked; wait"]
 
 
 def test_socket_and_folders_are_private_whatever_the_umask(home: Home, start):

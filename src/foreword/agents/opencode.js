@@ -227,14 +227,15 @@ const captures = () => {
   return {
     add,
     empty: () => turn,
-    // The host ends now: what still waits is spooled, as far as a second allows.
+    // The host ends now: what still waits is spooled. The host is held up for a second, and until the hook that was
+    // started last has ended: to end it early would lose its event.
     rescue: () => {
       const until = Date.now() + 1000;
-      const left = waiting.splice(0).filter((each) => !each.inner);
+      const left = waiting.splice(0).filter((each) => !each.inner && !each.handed);
       bytes = 0;
       for (const each of left) {
-        const timeout = until - Date.now();
-        if (timeout > 0) spawnSync(HOOK, words(each, ""), { input: each.body, env: environ(), stdio: "pipe", timeout });
+        if (Date.now() > until) return;
+        spawnSync(HOOK, words(each, ""), { input: each.body, env: environ(), stdio: "pipe", timeout: LONGEST });
       }
     },
   };
@@ -312,7 +313,9 @@ const launch = (told, why) =>
       clearTimeout(timer);
       resolve(Buffer.concat(parts).toString());
     });
-    child.stdin.end(told.body);
+    child.stdin.end(told.body, () => {
+      told.handed = true; // the hook has all of it, and outlives the host
+    });
   });
 
 const words = ({ event, at }, why) => [

@@ -40,6 +40,7 @@ class Services:
         self.synonyms: Mapping[str, Sequence[str]] = {}
         self._choose = choose  # the characters of new ids
         self._store = store
+        self.is_closed = False
         self.opened = 0  # times that the store was opened: requests in flight notice that it was replaced
         self._store_error = StoreError("the store is not open yet", hint="try again")
         self._seen = self._stamps()
@@ -112,6 +113,7 @@ class Services:
             return None
 
     def close(self) -> None:
+        self.is_closed = True
         if self._store is not None:
             self._store.close()
 
@@ -119,7 +121,7 @@ class Services:
     def report(self, where: str, what: str) -> None:
         """Write down a problem once, where `status` and `doctor` find it."""
         what = redact(what)
-        if what in self._reported:
+        if self.is_closed or what in self._reported:  # a request that finds the store closed asks the next worker
             return
         if note(str(self.home.trouble), Problem(at=self.now(), where=f"worker: {where}", what=what)):
             self._reported.add(what)
