@@ -74,7 +74,7 @@ def fit(
 
 
 def _resized(layer: Layer, most: int, *, of: int) -> Layer:
-    """A layer whose caps are the same part of *most* as *of* so many tokens; none becomes 0, which is off."""
+    """Return a layer whose caps are the same part of *most* as *of* so many tokens; none becomes 0, which is off."""
     groups = {name: tokens * most // of for name, tokens in layer.groups.items()}
     return layer._replace(cap=-(-layer.cap * most // of), groups=groups)
 

@@ -17,7 +17,7 @@ NOTIFIED = "<task-notification>"  # Claude's, in the user's name, when something
 
 
 def query_of(trigger: Trigger, *, synonyms: Mapping[str, Sequence[str]] = EMPTY) -> Query:
-    """What a moment looks for, in the scopes it may see: what its prompt says and names, and what is being done."""
+    """Return what a trigger looks for, in the scopes it may see: words, files, functions, and the task."""
     prompt = topic_of(trigger.prompt) if trigger.name == "prompt" else trigger.prompt  # who asks, asks for every word
     words = terms(prompt)
     files, functions = mentioned(prompt, root=trigger.project.root)
@@ -34,7 +34,7 @@ def query_of(trigger: Trigger, *, synonyms: Mapping[str, Sequence[str]] = EMPTY)
 
 
 def topic_of(prompt: str) -> str:
-    """What a prompt is about: of a slash command what stands behind its name; of the host's own and ours, nothing."""
+    """Return what a prompt is about: of a slash command what stands behind its name, of an agent's own nothing."""
     if prompt.lstrip()[:1] != "/":
         return "" if prompt.startswith(NOTIFIED) else prompt
     command, _, rest = " ".join(prompt.split(None, 1)).partition(" ")
@@ -45,7 +45,7 @@ def topic_of(prompt: str) -> str:
 
 
 def scopes_of(trigger: Trigger) -> tuple[str, ...]:
-    """The project's own, its languages', and the universal scope: nothing else is ever a candidate."""
+    """Return the project's own, its languages', and the universal scope: nothing else is ever a candidate."""
     spoken = languages(trigger.project.root) if trigger.languages is None else trigger.languages
     every = (trigger.project.scope, *(f"language:{language}" for language in spoken), UNIVERSAL)
     return tuple(each for each in every if each.startswith(trigger.scope))

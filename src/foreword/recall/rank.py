@@ -78,7 +78,6 @@ BESIDE, NEARBY = 0.25, 0.2  # a term of the memory next to it, and of one furthe
 ASKED_BEFORE = 0.64  # the one before asked a question: this is the answer
 ASKING, AFTER_ASKING = 0.91, 0.7  # a question is no answer, and what follows it does not ask the same
 NEIGHBOURS = 3.0  # how slowly its own and its neighbours' words add up
-SESSION = 0.15  # of the best match, to the session that holds most of what was asked
 MEANING = 0.15  # share of the vectors, where there are any: by themselves they never make anything sure
 # ... and the code it is about
 STRUCTURE = 2.0  # weight of the votes beside the words
@@ -133,7 +132,7 @@ def ranked_search(
 
 
 def rank(found: Mapping[str, Sequence[Hit]], *, query: Query, now: float, trigger: str) -> tuple[Ranked, ...]:
-    """One list out of all sources, best first."""
+    """Return one list out of all sources, best first."""
     matches = _matches(found, query)
     memories = {hit.memory.id: hit.memory for hits in found.values() for hit in hits}
     ranked = [
@@ -144,18 +143,18 @@ def rank(found: Mapping[str, Sequence[Hit]], *, query: Query, now: float, trigge
 
 
 def min_score(ranked: Sequence[Scored], *, threshold: float, trigger: str) -> float:
-    """The threshold; an answer to words is silent, or as long as what is not far below its best."""
+    """Return the lowest score that is shown: the threshold, and for words what is not far below the best."""
     if trigger not in WORDED or not ranked or ranked[0].score < threshold:
         return threshold
     return FAR * ranked[0].score
 
 
 def weighed(hits: Sequence[Hit], query: Query) -> tuple[Hit, ...]:
-    """The hits of words with what each is worth, from what it says, what stood around it, and its session."""
+    """Return the hits of words with what each is worth, from what it says and what stood around it."""
     roots = {term: root(term) for hit in hits for term in hit.held if " " not in term}
     rarities = {term: rarity for hit in hits for term, rarity in hit.held.items()}
     per_hit = [_term_strengths(hit, roots, query.synonyms) for hit in hits]
-    scores = _with_sessions(hits, _with_neighbours(hits, per_hit, rarities))
+    scores = _with_neighbours(hits, per_hit, rarities)
     return tuple(
         hit._replace(score=score, strength=sum(strengths.values()))
         for hit, score, strengths in zip(hits, scores, per_hit, strict=True)
@@ -163,7 +162,7 @@ def weighed(hits: Sequence[Hit], query: Query) -> tuple[Hit, ...]:
 
 
 def votes(hits: Sequence[Hit], query: Query, *, now: float) -> dict[str, float]:
-    """The files and functions that the question is about, by the best hits, by name, and by what was just touched."""
+    """Return the files and functions that a question is about: of the best hits, named, and touched a moment ago."""
     weights = {**dict.fromkeys(query.touched, TOUCHED), **dict.fromkeys((*query.files, *query.functions), NAMED)}
     aged = sorted(
         ((hit.score * _recency(hit.memory, now) ** RECENCY_OF_VOTERS, hit.memory) for hit in hits),
@@ -179,7 +178,7 @@ def votes(hits: Sequence[Hit], query: Query, *, now: float) -> dict[str, float]:
 
 
 def _matches(found: Mapping[str, Sequence[Hit]], query: Query) -> dict[str, float]:
-    """By id, from 0 to 1; nothing where nobody asked for words."""
+    """Return the match of each memory by id, from 0 to 1; nothing where nobody asked for words."""
     words = {hit.memory.id: hit.score for hit in found.get("words", ())}
     meant = _spread(found.get("meaning", ()))
     structure = {hit.memory.id: hit.score for hit in found.get("structure", ())}
@@ -204,13 +203,13 @@ def _matches(found: Mapping[str, Sequence[Hit]], query: Query) -> dict[str, floa
 
 
 def _spread(hits: Sequence[Hit]) -> dict[str, float]:
-    """The scores of a list from 0 for its last to 1 for its best."""
+    """Return the scores of a list from 0 for its last to 1 for its best."""
     low, high = min((hit.score for hit in hits), default=0.0), max((hit.score for hit in hits), default=0.0)
     return {hit.memory.id: (hit.score - low) / (high - low) if high > low else 1.0 for hit in hits}
 
 
 def _surely(hits: Sequence[Hit], query: Query) -> float:
-    """How surely the question is about what is remembered here, from 0 to 1, by the best that was found."""
+    """Return how surely the question is about what is remembered here, from 0 to 1, by the best hits."""
     best = max(hits, key=lambda hit: (hit.score, hit.memory.id))
     topics = sum(EVERYDAY if query.synonyms.get(term, term) in GENERIC else 1 for term in best.held if " " not in term)
     certainty = max(hit.strength for hit in hits) / (best.full + MORE)
@@ -221,13 +220,13 @@ def _surely(hits: Sequence[Hit], query: Query) -> float:
 
 
 def _between(steps: Sequence[float], at: float) -> float:
-    """The value at a place between two steps."""
+    """Return the value at a place between two steps."""
     low = min(int(at), len(steps) - 1)
     return steps[low] + (at - low) * (steps[min(low + 1, len(steps) - 1)] - steps[low])
 
 
 def _coherence(hits: Sequence[Hit]) -> float:
-    """The share of the ten best hits about the same code as another of them; a half where fewer than two name code."""
+    """Return the share of the ten best hits about the same code as another; a half where fewer than two name code."""
     coded = [
         (hit.score, {*hit.memory.files, *hit.memory.functions})
         for hit in sorted(hits, key=lambda hit: -hit.score)[:10]
@@ -244,7 +243,7 @@ def _coherence(hits: Sequence[Hit]) -> float:
 
 
 def _term_strengths(hit: Hit, roots: Mapping[str, str], synonyms: Mapping[str, str]) -> dict[str, float]:
-    """For each thing that a memory holds, its rarity by how often and where the memory says it."""
+    """Return for each term that a memory holds its rarity, by how often and where the memory says it."""
     memory = hit.memory
     title = plain(memory.title)
     body = plain(f"{memory.body} {text_in(memory.detail)}" if memory.detail else memory.body)
@@ -268,7 +267,7 @@ def _term_strengths(hit: Hit, roots: Mapping[str, str], synonyms: Mapping[str, s
 def _with_neighbours(
     hits: Sequence[Hit], per_hit: Sequence[Mapping[str, float]], rarities: Mapping[str, float]
 ) -> list[float]:
-    """What each hit holds, together with what stood around it in its session."""
+    """Return what each hit holds, together with what stood around it in its session."""
     scores = []
     for hit, strengths in zip(hits, per_hit, strict=True):
         if not hit.memory.session:
@@ -286,7 +285,7 @@ def _with_neighbours(
 
 
 def _around(near: Sequence[Near], *, asks: bool) -> dict[str, float]:
-    """For each thing that the neighbours of a memory hold, what that counts for the memory."""
+    """Return for each term that the neighbours of a memory hold what it counts for the memory."""
     around: dict[str, float] = {}
     for each in near:
         if each.gap == -1 and each.asks:
@@ -300,29 +299,14 @@ def _around(near: Sequence[Near], *, asks: bool) -> dict[str, float]:
     return around
 
 
-def _with_sessions(hits: Sequence[Hit], scores: list[float]) -> list[float]:
-    """What a hit holds, and a share of the best for being in the session that holds most of what was asked."""
-    sessions: dict[str, dict[str, float]] = {}
-    for hit in hits:
-        if hit.memory.session:
-            sessions.setdefault(hit.memory.session, {}).update(hit.held)
-    full = {session: sum(held.values()) for session, held in sessions.items()}
-    fullest, most = max(full.values(), default=0.0), max(scores, default=0.0)
-    if fullest <= 0:
-        return scores
-    return [
-        own + SESSION * most * full.get(hit.memory.session, 0.0) / fullest
-        for hit, own in zip(hits, scores, strict=True)
-    ]
-
-
 def _weigh(memory: Memory, *, match: float, task: str, now: float, trigger: str) -> Ranked:
     worded = trigger in WORDED
     recency = _recency(memory, now) ** (RECENCY_FOR_WORDS if worded else 1)
     importance = (IMPORTANCE.get(memory.kind, 0.3) ** (IMPORTANCE_FOR_WORDS if worded else 1)) * memory.confidence
     # Recent sessions are the last ones, whatever was made of them.
     reinforcement = 1.0 if memory.kind == "summary" and not worded else round(_reinforcement(memory), 4)
-    scope = _scope(memory) if trigger == "session_start" else 1.0
+    # A scope that was lost is nobody's.
+    scope = SCOPE_AT_START.get(memory.scope.partition(":")[0], 1.0) if trigger == "session_start" else 1.0
     by_task = TASKS[task].get(memory.kind, 1.0) if task in TASKS else 1.0
     why = {
         "match": round(match, 4),
@@ -337,7 +321,7 @@ def _weigh(memory: Memory, *, match: float, task: str, now: float, trigger: str)
 
 
 def _reinforcement(memory: Memory) -> float:
-    """Grows with being used, sinks with being shown for nothing; what was never judged counts 1."""
+    """Return a factor that grows with use and sinks with being shown for nothing; 1 where nothing is known."""
     if memory.pinned:
         return 1 + REINFORCED
     for_nothing = IGNORED * memory.ignored
@@ -350,7 +334,3 @@ def _recency(memory: Memory, now: float) -> float:
     # A clock that jumped back must not make a memory count more than a fresh one.
     age = max(0.0, now - max(memory.created, memory.confirmed))
     return 1 / (1 + age / (HALF_LIFE.get(memory.kind, 60.0) * DAY))
-
-
-def _scope(memory: Memory) -> float:
-    return SCOPE_AT_START.get(memory.scope.partition(":")[0], 1.0)  # a scope that was lost is nobody's

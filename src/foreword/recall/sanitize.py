@@ -15,7 +15,7 @@ _END_OF_TIME = 1e11  # seconds; some 3,000 years, and still a number after divis
 
 
 def neutral(text: str, *, width: int) -> str:
-    """*text* on one line of at most *width* characters, unable to open a tag, a fence, a heading or a block of ours."""
+    """Return *text* on one line of *width* characters, unable to open a tag, a fence, a heading or a block of ours."""
     if not isinstance(text, str):  # an imported row may hold anything
         return ""
     head = text[: 4 * width + 200] if width > 0 else ""  # a body of megabytes costs no more than its beginning
@@ -56,13 +56,13 @@ def brief(title: str, *, width: int) -> str:
 
 
 def age(seconds: float) -> str:
-    """How old, as short as it goes: now, 5m, 2h, 5d, 3w, 8mo, 2y."""
+    """Return how old, as short as it goes: now, 5m, 2h, 5d, 3w, 8mo, 2y."""
     amount, unit = _span(seconds)
     return f"{amount}{unit}" if amount else "now"
 
 
 def ago(seconds: float) -> str:
-    """How long ago, as people say it; a clock that jumped means just now."""
+    """Return how long ago, as people say it; a clock that jumped means just now."""
     amount, unit = _span(seconds)
     if not amount:
         return "just now"
@@ -72,7 +72,7 @@ def ago(seconds: float) -> str:
 
 
 def _visible(text: str) -> str:
-    """*text* with what cannot be seen gone, and every run of white space one space."""
+    """Return *text* with what cannot be seen gone, and every run of white space one space."""
     if not text.isprintable() or not (text.isascii() or _FILLERS.isdisjoint(text)):
         unseen = {ord(char): " " if _parts(char) else None for char in set(text) if _unseen(char)}
         text = text.translate(unseen)
@@ -80,17 +80,17 @@ def _visible(text: str) -> str:
 
 
 def _unseen(char: str) -> bool:
-    """Controls, bidi marks, zero-width, surrogates and tags are not printable; fillers and selectors claim to be."""
+    """Return whether a character cannot be seen; fillers and selectors claim to be printable."""
     return not char.isprintable() or char in _FILLERS
 
 
 def _parts(char: str) -> bool:
-    """Whether words end at an unseen character."""
+    """Return whether words end at an unseen character."""
     return char.isspace() or char < " " or "\x7f" <= char <= "\x9f" or char in "\u2800\u3164"
 
 
 def _cut(text: str, *, width: int, more: bool) -> str:
-    """*text* within *width* characters, ended at a word with an ellipsis where something is missing."""
+    """Return *text* within *width* characters, ended at a word with an ellipsis where something is missing."""
     if len(text) <= width and not more:
         return text
     if width <= 0:
@@ -103,7 +103,7 @@ def _cut(text: str, *, width: int, more: bool) -> str:
 
 
 def _span(seconds: float) -> tuple[int, str]:
-    """The amount and its unit; 0 for less than a minute, the future and what is no number."""
+    """Return the amount and its unit; 0 for less than a minute, the future and what is no number."""
     if not seconds >= MINUTE:
         return 0, ""
     whole = int(min(seconds, _END_OF_TIME))
