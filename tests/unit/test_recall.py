@@ -274,6 +274,15 @@ def test_an_index_is_one_line_an_entry_and_holds_many(store):
         assert when.endswith(", codex") == kind.startswith("[correction]")
 
 
+def test_a_note_without_files_names_those_of_its_session_that_the_prompt_calls_by_name(store):
+    files = ("pool/tickets.py", "pool/walrus_hours.py")
+    edited = a_turn("Sold tickets", uid="e", session="one", age=3 * DAY, files=files, body="", detail={})
+    store.memories.put([a_turn(uid="a", session="one", files=(), detail={"commits": ["x"]}), edited, *noise()])
+    line = ask(store, "prompt", "the walrus pool shows the wrong opening hours").text.split("\n")[1]
+    assert "pool/walrus_hours.py" in line
+    assert "tickets.py" not in line
+
+
 def test_what_changes_together_with_a_file_that_the_prompt_names_is_told(store):
     both = ("pool/hours.py", "pool/walrus.py")
     turns = [a_turn(f"Step {n}", uid=f"t{n}", session=f"s{n}", age=n * HOUR, files=both) for n in range(6)]

@@ -60,6 +60,7 @@ MIN_CONFIDENCE = 0.7  # of what an agent wrote before it comes with a prompt: sa
 SHORT_OUTCOME = 60  # characters of an outcome without a file: what an agent was about to do when it was stopped
 MIN_NEW_WORDS = 0.4  # of a note's words that the prompt does not say itself
 MOST_TESTS = 3  # that a plan is told of
+MOST_CALLED = 2  # files of a session that a note gets by their names: right in 5 of 8 notes before work
 MOST_TYPED = 3_000  # characters of a prompt whose words are weighed
 MOST_WEIGHED = 60  # words
 RELEASE_TURNS = 240  # turns, the newest, among which the last release is looked for
@@ -349,13 +350,23 @@ class _Recall:
             self._candidate(each, weights=weights, prompt=prompt_words, anchors=anchors) for each in entries.values()
         ]
         choice = relevance.choose(weights, candidates, kind=kind)
-        chosen = [entries[match.id] for match in choice.notes]
+        chosen = [self._with_files(entries[match.id], weights, typed) for match in choice.notes]
         short = "topic" if kind.kind == "same topic" else "below"
         self.reason = "" if chosen else short if entries else "nothing"
         for id, why in choice.rejected.items():
             if why != relevance.NO_WORD:
                 self._reject(entries[id], "notes", "relevance", why)
         return {"files": self._changed_together(), "notes": chosen}
+
+    def _with_files(self, entry: Entry, weights: Mapping[str, float], typed: str) -> Entry:
+        """Return a note that names no file with those of its session that are called like a word of the prompt."""
+        session = entry.ranked.memory.session if entry.ranked else ""
+        if entry.note.files or not session:
+            return entry
+        edited = dict.fromkeys(file for turn in self._history() if turn.session == session for file in turn.edited)
+        called = (file for file in edited if relevance.is_titled(weights, text=typed, files=(file,)))
+        there = [shown_path(file) for file in called if file_exists(self.trigger.project.root, file)]
+        return entry._replace(note=entry.note._replace(files=tuple(there[:MOST_CALLED])))
 
     def _answers_about_past(self, kind: relevance.PromptKind, typed: str, ranked: Sequence[Ranked]) -> list[Entry]:
         """Return what answers a question about the past: the best hits, where the search is sure of them."""

@@ -71,7 +71,7 @@ def family_of(model: str) -> str:
 
 
 def _version(parts: list[str]) -> tuple[int, ...]:
-    """Return the first number and the one right after it: (4, 5) of claude-opus-4-5-20251101; () where there is none."""
+    """Return the first number and the one right after it: (4, 5) of claude-opus-4-5; () where there is none."""
     for place, part in enumerate(parts):
         if _is_version(part):
             after = parts[place + 1 : place + 2]
