@@ -32,7 +32,6 @@ ACTIVE = 1800.0  # seconds since the last event, within which a session is at wo
 GIT_SECONDS = 10.0  # for which an answer of git is fresh
 GIT_SHARE = 20  # times as long as git took, it rests: a huge repository costs a twentieth of a processor at most
 GIT_REST = 600.0  # after a failure
-LANGUAGES_SECONDS = 30.0
 BEGINNINGS = ("", "startup", "new", "clear")  # sources of a session that has no earlier events
 FORKS = ("resume", "fork")  # sources of a session that, where its id is new, carries another one's conversation on
 
@@ -47,7 +46,6 @@ class WorkingSet:
         self._lock = threading.Lock()
         self._sessions: dict[str, _Session] = {}
         self._changed: dict[str, _Changed] = {}
-        self._languages: dict[str, tuple[float, tuple[str, ...]]] = {}
         self._git = ThreadPoolExecutor(2, thread_name_prefix="working-set")
 
     def add(self, captured: CapturedEvent) -> None:
@@ -84,7 +82,7 @@ class WorkingSet:
         return trigger._replace(
             touched=tuple(newest),
             recent=recent,
-            languages=self._languages_of(root),
+            languages=languages(root),
             first=first,
             session_words=words,
             parallel=self._parallel(trigger),
@@ -207,15 +205,6 @@ class WorkingSet:
             self._services.report("git", f"{exc}; {exc.hint}")
         finally:
             known.until, known.asking = time.monotonic() + rest, False
-
-    def _languages_of(self, root: str) -> tuple[str, ...]:
-        now = time.monotonic()
-        known = self._languages.get(root)
-        if known is None or now - known[0] > LANGUAGES_SECONDS:
-            if len(self._languages) > MOST_ROOTS:
-                self._languages.clear()
-            known = self._languages[root] = (now, languages(root))
-        return known[1]
 
 
 class _Changed:
