@@ -259,8 +259,9 @@ class _Recall:
 
     @cached_property
     def _session_start(self) -> SessionStart:
-        return SessionStart(self.trigger, now=self.now, recent=self._recent, about=self._about, history=self._history())
+        return SessionStart(self.trigger, now=self.now, recent=self._recent, about=self._about, history=self._history)
 
+    @cached_property
     def _history(self) -> Sequence[TurnRecord]:
         if self.window.history is not None:
             return self.window.history()
@@ -363,7 +364,7 @@ class _Recall:
         session = entry.ranked.memory.session if entry.ranked else ""
         if entry.note.files or not session:
             return entry
-        edited = dict.fromkeys(file for turn in self._history() if turn.session == session for file in turn.edited)
+        edited = dict.fromkeys(file for turn in self._history if turn.session == session for file in turn.edited)
         called = (file for file in edited if relevance.is_titled(weights, text=typed, files=(file,)))
         there = [shown_path(file) for file in called if file_exists(self.trigger.project.root, file)]
         return entry._replace(note=entry.note._replace(files=tuple(there[:MOST_CALLED])))
@@ -398,7 +399,7 @@ class _Recall:
     def _changed_together(self) -> list[Entry]:
         """Return the files that mostly change together with those that the prompt names."""
         named = self.query.files
-        found = changed_together(named, self._history()) if named else []
+        found = changed_together(named, self._history) if named else []
         there = [each for each in found if file_exists(self.trigger.project.root, each[0])]
         if not there:
             return []
@@ -409,7 +410,7 @@ class _Recall:
         """Return the tests that mostly change with files of a plan which does not name them."""
         missing = [
             f"{shown_path(test)} ({count} of {times} times)"
-            for test, count, times in missing_tests(self.query.files, self._history())
+            for test, count, times in missing_tests(self.query.files, self._history)
             if test.rpartition("/")[2] not in self.trigger.prompt and file_exists(self.trigger.project.root, test)
         ]
         text = f"Not in this plan, but changed together with its files: {', '.join(missing[:MOST_TESTS])}"

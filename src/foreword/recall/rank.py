@@ -72,7 +72,7 @@ ENOUGH = 1.5  # occurrences; twice as many do not count twice
 LONG, LONGER = 240, 0.1  # in a text of so many times these characters, so much more is enough
 WHOLE_TITLE, SHORT = 1.2, 4  # the question names the whole of a title of so many words
 PAIR = 0.3  # two words side by side, beside what each of them counts
-SYNONYM = 0.1  # a word that nobody said
+SYNONYM, STANDS_IN = 0.1, 0.8  # a word that nobody said; and where nothing holds the word that was
 # ... what stood around it in its session
 BESIDE, NEARBY = 0.25, 0.2  # a term of the memory next to it, and of one further
 ASKED_BEFORE = 0.64  # the one before asked a question: this is the answer
@@ -153,7 +153,8 @@ def weighed(hits: Sequence[Hit], query: Query) -> tuple[Hit, ...]:
     """Return the hits of words with what each is worth, from what it says and what stood around it."""
     roots = {term: root(term) for hit in hits for term in hit.held if " " not in term}
     rarities = {term: rarity for hit in hits for term, rarity in hit.held.items()}
-    per_hit = [_term_strengths(hit, roots, query.synonyms) for hit in hits]
+    meant = {other: SYNONYM if term in rarities else STANDS_IN for other, term in query.synonyms.items()}
+    per_hit = [_term_strengths(hit, roots, meant) for hit in hits]
     scores = _with_neighbours(hits, per_hit, rarities)
     return tuple(
         hit._replace(score=score, strength=sum(strengths.values()))
@@ -242,7 +243,7 @@ def _coherence(hits: Sequence[Hit]) -> float:
     return shared / (sum(score for score, _ in coded) or 1)
 
 
-def _term_strengths(hit: Hit, roots: Mapping[str, str], synonyms: Mapping[str, str]) -> dict[str, float]:
+def _term_strengths(hit: Hit, roots: Mapping[str, str], meant: Mapping[str, float]) -> dict[str, float]:
     """Return for each term that a memory holds its rarity, by how often and where the memory says it."""
     memory = hit.memory
     title = plain(memory.title)
@@ -260,7 +261,7 @@ def _term_strengths(hit: Hit, roots: Mapping[str, str], synonyms: Mapping[str, s
         often = IN_TITLE * title.count(form) + IN_BODY * body.count(form) + IN_CODE * code.count(form)
         often = max(HELD, often)
         frequency = often * (1 + ENOUGH) / (often + enough)
-        strengths[term] = rarity * frequency * whole * (SYNONYM if term in synonyms else 1.0)
+        strengths[term] = rarity * frequency * whole * meant.get(term, 1.0)
     return strengths
 
 
