@@ -18,8 +18,8 @@ from pathlib import Path
 
 from store import quantile, say
 
+from foreword.hook.client import without_values
 from foreword.redact import redact, redact_all
-from foreword.redact.env import hiding
 
 SPEED = 10.0  # MB a second, at least
 HITS = 1.0  # a megabyte of source, at most
@@ -78,12 +78,10 @@ def sources(*, tests: bool) -> list[tuple[str, str]]:
 def measured(text: str, runs: int) -> dict[str, float]:
     say(f"{len(text) / 1e6:.1f} MB ...")
     raw = text.encode()
-    hide = hiding("24-0011223344556677-8899aabbccddeeff", key=1)
-    assert hide is not None
     ways: dict[str, Callable[[], object]] = {
         "redact": lambda: redact(text),
         "as a value": lambda: redact_all({"a": [text]}),
-        "variables": lambda: hide(text),
+        "variables": lambda: without_values(raw, [b"zq7Zq7Zq7Zq7Zq7Zq7Zq7Zq7"]),
         "re": lambda: PLAIN.findall(text),
         "copy": lambda: bytearray(raw),
     }

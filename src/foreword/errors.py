@@ -1,18 +1,4 @@
-"""Define the exceptions; each carries a hint that says what to do.
-
-ForewordError
-├── BadPayload      an agent sent something that is not an event
-├── BadRequest      a request that makes no sense (400)
-├── NotFound        an unknown id (404)
-├── Conflict        what was to be changed has changed since it was read (409)
-├── BadConfig       config.toml, synonyms.toml or an agent's settings cannot be read or extended
-├── StoreError      the database cannot be opened, read or written
-│   ├── NewerStore      it was written by a newer Foreword
-│   └── DamagedIndex    the words index is missing or damaged; the memories are safe
-├── EmbedError      no embeddings can be made now; everything else goes on
-├── ModelError      the model cannot be reached now; what was made without it stays
-└── WorkerError     the worker cannot be started or reached
-"""
+"""Define the exceptions; each carries a hint that says what to do."""
 
 from __future__ import annotations
 
@@ -30,19 +16,19 @@ class BadPayload(ForewordError):
 
 
 class BadRequest(ForewordError):
-    """A request makes no sense."""
+    """A request makes no sense (400)."""
 
 
 class NotFound(ForewordError):
-    """An id is unknown."""
+    """An id is unknown (404)."""
 
 
 class Conflict(ForewordError):
-    """What was to be changed has changed since it was read."""
+    """What was to be changed has changed since it was read (409)."""
 
 
 class BadConfig(ForewordError):
-    """A settings file cannot be read."""
+    """config.toml, synonyms.toml or an agent's settings cannot be read or extended."""
 
 
 class StoreError(ForewordError):

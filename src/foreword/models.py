@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, cast
@@ -180,15 +181,10 @@ def lowest_trust(trusts: Iterable[str]) -> Trust:
     return cast("Trust", TRUSTS[max(map(trust_rank, trusts), default=len(TRUSTS) - 1)])
 
 
-AGENT_UID = "agent-"
-
-
 def agent_memory_uid(*, project: str, kind: str, title: str) -> str:
     """Return the uid of what an agent asked us to remember: the same thing twice is one memory of a project."""
     identity = "\0".join((project, kind, " ".join(title.casefold().split())))
-    import hashlib  # 10 ms that a hook does without
-
-    return AGENT_UID + hashlib.blake2b(identity.encode(), digest_size=12).hexdigest()
+    return f"agent-{hashlib.blake2b(identity.encode(), digest_size=12).hexdigest()}"
 
 
 def moved(uid: str, *, old: str, new: str, kind: str = "", title: str = "") -> str:

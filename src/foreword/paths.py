@@ -15,7 +15,7 @@ PRIVATE = 0o700
 OPEN_TO_OTHERS = 0o077
 OTHERS_CAN_WRITE = stat.S_IWGRP | stat.S_IWOTH
 SOCKET_PATH_BYTES = 103  # macOS holds 104 with the closing NUL, Linux 108: the smaller one, so that a home can move
-OUR_FILES = ("config.toml", "synonyms.toml", "memory.db", "hook.py", "hook.key")
+OUR_FILES = ("config.toml", "synonyms.toml", "memory.db", "hook.py")
 OUR_FOLDERS = ("run", "spool", "backups", "logs", "bin", "lib", "installed")
 
 
@@ -29,7 +29,6 @@ class Home:
         self.database = root / "memory.db"
         self.hook = root / "hook.py"
         self.hook_client = root / "lib" / "foreword_hook.py"
-        self.hook_key = root / "hook.key"
         self.launcher = root / "bin" / "foreword-hook"
         self.mcp = root / "bin" / "foreword-mcp"
         self.installed = root / "installed"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
@@ -27,82 +28,30 @@ _UNSPACED = (
     (0x20000, 0x3FFFF),
 )
 
-# The index's tokenizer takes an accent off a Latin letter but not off these, unless it stands by itself (as in the
+# The index's tokenizer takes an accent off a Latin letter but not off these, unless it is by itself (as in the
 # file names of macOS): both spellings, and the one without, become one word.
 _FOLDED = str.maketrans("йёїўѓќ", "иеіугк")
 
 TAIL = 60  # characters at the end of a text that tell whether it asks
-MOST_RUN = 300  # characters of writing without spaces that are looked for: a page of it is told by its ends
+MOST_RUN = 300  # characters of writing without spaces that are looked for: a page of it is known by its ends
 MOST_TEXT = 20_000  # characters of a text that are counted in or taken in pairs
 _ENDINGS = ("ings", "ing", "ed", "ies", "es", "ly", "s", "e", "y")
 
-# Words that say nothing about a topic: English function words, and what people say to an agent all day.
-STOP_WORDS = frozenset(
-    """a about above accordingly actually after again all also although always am an and another any anything are
-    aren arent as at away back be because been before being below best better between both but by bye came can
-    cannot cant could couldn couldnt did didn didnt different do does doesn doesnt doing don done dont down during
-    each either else enough even ever every everything everywhere few first for from further get gets getting give
-    given go goes going gone good got great had happen happened happening happens has hasn hasnt have haven havent
-    having he hello help her here hers hey hi him his how however i id if ill im in into is isn isnt it its itself
-    ive just keep know last least less let lets like little ll look looks lot made make makes making many may maybe
-    me mean might mine more most much must my myself need needs never new next nice no nobody none nor not nothing
-    now of off ok okay old on once one only onto or other others ought our ours out over own perhaps please possible
-    probably put quite rather re really right said same say says second see seem seems shall she should shouldn
-    shouldnt show since so some something soon sounds still stuff such sure take tell than thank thanks that thats
-    the their theirs them then there theres these they thing things think this those though through thus to together
-    too toward tried try trying under until up upon us use used uses using ve very via want wants was wasn wasnt way
-    we well went were weren werent what whatever whats when where whether which while who whole whom whose why will
-    with within without won wont work works would wouldn wouldnt yeah yes yet you your youre yours yourself""".split()  # noqa: SIM905 - a list literal of 300 strings is unreadable
-)
 
-# Words of any project's day: they name an activity or a part that all software has. They find, but tell little about
-# whether a prompt is about this project.
-GENERIC = frozenset(
-    """able across actual add added adding addition adds ahead allow allows almost alone along already alternative
-    alternatives answer answers apart api app apply approach argument arguments around ask asked asking attempt
-    attempts automatic automatically avoid backward bad basic become begin beginning behavior behaviour behind
-    big bit bottom branch branches bring broke broken bug bugs build builds bullet bullets bump bunch call
-    called calls careful case cases certain change changed changelog changes check checks choose chore chunk
-    chunks ci class classes clean cleanup clear clearly cli client code come command commands comment comments
-    commit commits common compare complete completely complex complicated concise config configuration confirm
-    conflict conflicts consider constant constants continue continued continues correct correctly couple
-    coverage crash crashed crashes create created current currently custom cut data deal debug decide default
-    defaults define defined defines definition delete deleted dependencies dependency deprecate deprecated
-    detail details dev develop diff difference differently difficult directly directory disable doc docs
-    docstring docstrings document documentation documented double draft drop duplicate duplicates earlier early
-    easier easily easy edge edges edit enable end english ensure entire entry env error errors exact exactly
-    example examples exception exist existing expect expected explain explained explains explicit extra extract
-    fail failed failing fails failure failures fast faster feat feature features field fields file files final
-    find finding finds fine finish finished fix fixed fixes fixing flag flaky folder follow format formatting
-    forward found full fully function functions general guess half handle handled handles handling hang hanging
-    hangs hard helper helpers hint hints hit hits hold idea ignore implement implementation implemented import
-    important imports improve improved improvement improvements include included increase info initial inline
-    input inside install instead internal issue issues item items job key keys kind large late later latest
-    leave left lib library line lines link lint linter list lists load local log logging logs long longer
-    looking main major manually mention merge message messages method methods middle mind minor minute minutes
-    miss missed missing mistake mistakes mock mocks mode model module modules move moved moving multiple name
-    named names necessary newer note nowhere null number numbers object objects obvious often older open option
-    optional options ordering original output outside package packages page paragraph param parameter parameters
-    params parse part pass passed passing paste pasted path paths perf performance pick piece pieces place plain
-    plan plugin point pr prefer prepare prevent previous previously print printed printing prints problem
-    problems proceed process project projects proper properly provide pull push pushed pushes python query
-    question questions quick quickly raise ran read reading readme ready real reason rebase recent recommend
-    recommendation recommended reduce ref refactor refactored refs related release releases remove removed
-    removes removing rename renamed repeat replace replaced repo report request require required requirements
-    rerun resolve response rest restart result results return returned returns revert review reword rewrite
-    rewritten rid rule rules run running runs safe save screenshot script scripts search searching section seen
-    sentence separate server service set sets setting settings setup ship shipped short shorter side sides
-    similar simple simpler simplest simplify simply single size skip slow slower small snippet snippets solution
-    solve somehow somewhere sorry sort source spec specific split squash stack start state status step steps
-    stop string strings structure stuck style suggest suggestion summarize summary support supported supports
-    switch system table tag talk talking target task telling temp template temporary term test tested testing
-    tests text three throw time title todo tool tools top touch traceback track true turn tweak two type types
-    typing typo ui understand undo unit unrelated unused update updated updates updating upgrade upgraded url
-    usage user users usual util utils valid validate value values variable variables verbose version versions
-    view wait warning warnings web weird wise wording workflow worth wrap write writes writing written wrong
-    wrote""".split()  # noqa: SIM905 - as above
-)
+def _read_words() -> dict[str, frozenset[str]]:
+    """Return the sections of words.txt."""
+    found: dict[str, list[str]] = {}
+    section: list[str] = []
+    with open(os.path.join(os.path.dirname(__file__), "words.txt"), encoding="utf-8") as file:
+        for line in file:
+            if line[0] == "[":
+                section = found.setdefault(line.strip("[]\n"), [])
+            elif line[0] != "#":
+                section += line.split()
+    return {name: frozenset(words) for name, words in found.items()}
 
+
+STOP_WORDS, GENERIC, _EVERYWHERE = _read_words().values()
 
 # A text of more words is partly pasted: its beginning and its end are the user's, and the middle is sifted.
 _LONG = 150
@@ -110,13 +59,6 @@ _OWN = 60  # words at the beginning, and as many at the end
 _SIFTED = 8_000  # characters at both ends of the middle, in which words are counted: 0.5 ms
 _ERRORS = ("Error", "ERROR", "error:", "Exception", "FAILED", "panic", "fatal")
 _LINES = 6  # with each of these, the last first: where a failure ends, it is named
-# What code and logs say on every line, whatever they are about.
-_EVERYWHERE = frozenset(
-    """arg args assert async await bool break call case catch char class const continue debug def default elif enum
-    except export extends false file final finally float func function http https import info int interface kwargs
-    lambda len let line main none null number object package pass private public raise return self static str string
-    struct super switch this throw throws traceback true type undefined value var void warn warning www yield""".split()  # noqa: SIM905
-)
 
 
 def split(text: str) -> str:

@@ -45,8 +45,8 @@ def carriers(project: str) -> list[tuple[str, dict[str, object]]]:
     escaped = json.dumps({"inner": json.dumps({"text": lines(0)})})
     about = {"session_id": "s1", "cwd": project}
 
-    def tool(number: int, **told: object) -> tuple[str, dict[str, object]]:
-        return "PostToolUse", {**about, "tool_use_id": f"t{number}", "tool_name": "Bash", **told}
+    def tool(number: int, **sent: object) -> tuple[str, dict[str, object]]:
+        return "PostToolUse", {**about, "tool_use_id": f"t{number}", "tool_name": "Bash", **sent}
 
     return [
         ("UserPromptSubmit", {**about, "prompt": lines(1)}),
@@ -103,8 +103,8 @@ def test_no_planted_secret_reaches_a_file_by_the_hook(
     host.write_hook()
     if worker == "up":
         start()
-    told = carriers(project)
-    for event, payload in told:
+    sent = carriers(project)
+    for event, payload in sent:
         ended = host.tell(event.replace("/", "").replace(" ", ""), payload, **ENVIRON)
         assert (ended.returncode, ended.stderr) == (0, b"")
         assert not [secret for secret in ALL if _middle(secret) in ended.stdout]
@@ -115,7 +115,7 @@ def test_no_planted_secret_reaches_a_file_by_the_hook(
         wait_for(lambda: host.spooled() == 0)
     end_worker(home)
     assert left_in(home) == []
-    assert len(host.stored()) == len(told)
+    assert len(host.stored()) == len(sent)
     texts = json.dumps(host.stored())
     for kind in ("github-token", "password", "secret", "authorization", "url-password", "env", "path", "private"):
         assert f"[redacted:{kind}]" in texts, kind

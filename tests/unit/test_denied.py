@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from foreword.redact import shorten
 from foreword.redact.files import MARK, denied, without_denied
 
 CANARY = "canary-wombat"
@@ -71,9 +72,7 @@ CALLS = {
     },
     "claude grep": {"tool_name": "Grep", "tool_input": {"pattern": "KEY", "path": ".env"}, "tool_response": CANARY},
     "claude batch": {
-        "tool_calls": [
-            {"tool_name": "Read", "tool_input": {"file_path": "/p/.env"}, "tool_response": CANARY},
-        ]
+        "tool_calls": [{"tool_name": "Read", "tool_input": {"file_path": "/p/.env"}, "tool_response": CANARY}]
     },
     "failure": {"tool_name": "Bash", "tool_input": {"command": "cat .env"}, "error": CANARY},
     "codex patch": {
@@ -103,10 +102,10 @@ CALLS = {
 def test_the_contents_go_and_the_path_stays(name: str) -> None:
     payload = {**ABOUT, **CALLS[name]}
     clean = without_denied(payload)
-    told = json.dumps(clean)
-    assert CANARY not in told
-    assert ".env" in told
-    assert MARK in told
+    shown = json.dumps(clean)
+    assert CANARY not in shown
+    assert ".env" in shown
+    assert MARK in shown
     assert [clean[key] for key in ABOUT] == list(ABOUT.values())
     assert without_denied(clean) == clean
 
@@ -155,6 +154,17 @@ def test_the_contents_go_and_the_path_stays(name: str) -> None:
         *("(env)", "env &", "if true; then env; fi", "FOO=1 printenv", "/usr/bin/env"),
         *("timeout 5 env", "uv run env", "kubectl -n shop get secret db -o yaml", "docker compose -f a.yml config"),
         *("grep -n foo a.py; python -c 'import os; print(os.environ)'", "rg foo && node -p process.env"),
+        *(
+            "cmd /c set",
+            "fc -l",
+            "npm run env",
+            "aws-vault exec x -- env",
+            "pass db",
+            "systemctl show web -p Environment",
+        ),
+        *("kubectl set env deploy/web --list", "cat ~/.claude.json", "cat wp-config.php", "infisical export"),
+        *("dotenv list", "ps auxe", "ps eww -p 7", "cat /run/secrets/db", "docker-compose config", "sops decrypt x"),
+        *("php -r 'print_r($_SERVER);'", "vercel env ls", "terraform state pull", "env --null", "ansible-vault view x"),
         *("ruby -e 'p ENV'", "docker inspect app", "cat .*", "cat ./.??*", "cat {a,b}/.{env,x}"),
     ],
 )
@@ -200,6 +210,7 @@ def test_a_command_that_writes_keeps_the_path_alone(command: str) -> None:
         "node -e 'console.log(process.env.NODE_ENV)'",
         "ssh host uptime",
         "kubectl get pods",
+        *("ps aux", "ps -ef", "ps -e | grep node", "terraform plan", "docker ps", "gpg --verify x", "pip install x"),
     ],
 )
 def test_ordinary_calls_are_not_touched(command: str) -> None:
@@ -219,6 +230,16 @@ OUTPUTS = {
     "headings": f"src/a.py\n3:x = 1\n\n.env\n2:KEY={CANARY}\n7:B={CANARY}\n\nsrc/b.py\n9:y = 2",
     "tails": f"==> a.py <==\nx = 1\n\n==> .env <==\nKEY={CANARY}\n\nB={CANARY}\n\n==> b.py <==\ny = 2",
     "files": f"File: src/a.py\nL3: x = 1\n---\nFile: .env\nL2: KEY={CANARY}\n---\nFile: src/b.py\nL9: y = 2",
+    "json lines": "\n".join(
+        json.dumps({"type": "match", "data": {"path": {"text": path}, "lines": {"text": text}}}, separators=(",", ":"))
+        for path, text in (("src/a.py", "x = 1"), ("./.env", f"KEY={CANARY}"), ("src/b.py", "y = 2"))
+    ),
+    "one JSON value": json.dumps([{"file": "a.py", "text": "x = 1"}, {"file": ".env", "text": CANARY}, "y = 2"]),
+    "JSON by file": json.dumps({"a.py": ["x = 1"], ".env": [f"KEY={CANARY}"], "b.py": {"text": "y = 2"}}),
+    "headings without numbers": f"src/a.py\nx = 1\n\n.env\nKEY={CANARY}\n\nB={CANARY}\n\nsrc/b.py\ny = 2",
+    "a heading without numbers first": f".env\nKEY={CANARY}\nB: {CANARY}\n\nsrc/b.py\nx = 1\ny = 2",
+    "diff": f"diff -r a/a.py b/a.py\n1c1\n< x = 1\ndiff -r a/.env b/.env\n1c1\n< KEY={CANARY}\n---\n> B={CANARY}\n"
+    "diff -r a/b.py b/b.py\n< y = 2",
     "colons": f"/p/a.py:\n  Line 3: x = 1\n\n/p/.env:\n  Line 2: KEY={CANARY}\n\n/p/b.py:\n  Line 9: y = 2",
 }
 
@@ -252,12 +273,35 @@ def test_a_search_limited_to_denied_files_is_hidden_whole(field: str, glob: str)
     assert CANARY not in json.dumps(without_denied(payload))
 
 
-@pytest.mark.parametrize("command", ["git ls-files | grep env | xargs cat", "for f in conf/*; do cat $f; done"])
+@pytest.mark.parametrize(
+    "command", ["git ls-files | grep env | xargs cat", "fd -H env -x cat", "for f in conf/*; do cat $f; done"]
+)
 def test_variables_lose_their_values_where_the_file_is_not_named(command: str) -> None:
     output = f"DEBUG=1\nKEY={CANARY}\nexport TOKEN={CANARY}\nplain text"
     clean = without_denied({"tool_input": {"command": command}, "tool_response": {"stdout": output}})
     assert clean["tool_response"]["stdout"] == f"DEBUG={MARK}\nKEY={MARK}\nexport TOKEN={MARK}\nplain text"
     assert without_denied(clean) == clean
+
+
+@pytest.mark.parametrize("form", ["==> {} <==", "File: {}", "/p/{}:", "\n{}", "\n{}\n1:x"])
+def test_a_heading_in_what_is_left_out_of_a_long_output_counts_for_its_tail(form: str) -> None:
+    before = form.format("a.py") + "\nx = 1" + "\nline of a source" * 20_000
+    output = f"{before}\n{form.format('.env')}\n" + f"9:KEY={CANARY}\n" * 3_000
+    payload = {"tool_input": {"command": "rg KEY"}, "tool_response": {"stdout": output}}
+    short = shorten(payload, max_chars=8192)
+    assert CANARY in json.dumps(short)
+    shown = json.dumps(without_denied(short))
+    assert CANARY not in shown
+    assert "line of a source" in shown
+    other = shorten({**payload, "tool_response": {"stdout": output.replace(".env", "b.py")}}, max_chars=8192)
+    assert without_denied(other) == other
+
+
+def test_values_in_the_output_of_an_unknown_file_are_hidden() -> None:
+    for command in ("cat $(git ls-files | grep env)", 'cat "$FILE"', "head -20 `find . -type f`"):
+        output = f"API={CANARY}\ncount = 3\nexport TOKEN={CANARY}"
+        clean = without_denied({"tool_input": {"command": command}, "tool_response": {"stdout": output}})
+        assert clean["tool_response"]["stdout"] == f"API={MARK}\ncount = 3\nexport TOKEN={MARK}"
 
 
 def test_words_about_a_file_are_kept() -> None:
@@ -267,8 +311,9 @@ def test_words_about_a_file_are_kept() -> None:
 
 
 def test_a_listing_of_files_is_kept() -> None:
-    payload = {"tool_input": {"command": "ls -a"}, "tool_response": {"stdout": ".\n.env\nsrc\nREADME.md"}}
-    assert without_denied(payload) == payload
+    for output in (".\n.env\nsrc\nREADME.md", ".env\nREADME.md\nsrc", "a.py\n\n.env\nb.py"):
+        payload = {"tool_input": {"command": "ls -a"}, "tool_response": {"stdout": output}}
+        assert without_denied(payload) == payload
 
 
 def test_a_diff_loses_the_lines_of_denied_files_alone() -> None:

@@ -1,7 +1,8 @@
-"""What a hook tells of its environment is enough to take the values out, and does not tell them."""
+"""The values of secret variables leave the hook neither for the worker nor for a file."""
 
 from __future__ import annotations
 
+import json
 import random
 from types import SimpleNamespace
 
@@ -9,13 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.hook import client, offline
-from foreword.redact import env
-from foreword.redact.env import hiding
+from foreword.hook import client
 from tests.planted import ALNUM, chars
 
-KEY = 0x1234567890ABCDEF
 VALUES = [chars(random.Random(number), ALNUM, size).encode() for number, size in enumerate((8, 12, 12, 20, 64))]
+ODD = [b'quo"ted\\77', "p\u00e4ssw\u00f6rd77".encode(), b"a/b+c=d%e77"]
 MARK = "[redacted:env]"
 
 
@@ -25,71 +24,33 @@ def found(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> list[byte
     return client.secret_values()
 
 
-def told(values: list[bytes]) -> str:
-    return client.digests(values, key=KEY).removeprefix("&hidden=")
-
-
-PLACES = [
-    "{}",
-    "a {} b",
-    "x={};",
-    "'{}'",
-    '"{}"',
-    "u:{}@h",
-    "?k={}&n",
-    "/{}/",
-    "密{}。",
-    "a\\n{}",
-    "%3D{}",
-    "\\u0022{}",
-    "-p {}",
-    "x -p{} y",
-]
+PLACES = ["{}", "a {} b", "x={};", "'{}'", "u:{}@h", "?k={}&n", "/{}/", "\u5bc6{}\u3002", "a\n{}", "-p{} y", "x{}y"]
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_value_is_gone_wherever_it_begins(place: str) -> None:
-    hide = hiding(told(VALUES), key=KEY)
-    assert hide is not None
-    for value in VALUES:
-        text = place.replace("{}", value.decode())
-        assert hide(text) == place.replace("{}", MARK)
-        assert hide(hide(text)) == hide(text)
+@pytest.mark.parametrize("ascii_only", [True, False])
+def test_a_value_is_gone_wherever_it_stands(place: str, ascii_only: bool) -> None:
+    for value in (*VALUES, *ODD):
+        inner = place.replace("{}", value.decode())
+        payload = {"text": inner, "json": json.dumps({"a": inner}), inner: 1}
+        raw = json.dumps(payload, ensure_ascii=ascii_only).encode()
+        clean = json.loads(client.without_values(raw, [*VALUES, *ODD]))
+        assert clean["text"] == place.replace("{}", MARK)
+        if value.isascii():
+            assert json.loads(clean["json"]) == {"a": place.replace("{}", MARK)}
+        assert list(clean)[2] == place.replace("{}", MARK)
 
 
-def test_no_digest_tells_a_value() -> None:
-    line = told(VALUES)
-    assert not [value for value in VALUES if value[:6].decode() in line]
-    other = hiding(line, key=KEY + 1)
-    assert other is not None
-    assert other(VALUES[0].decode()) == VALUES[0].decode()
+@given(st.dictionaries(st.text(max_size=8), st.text(max_size=80)))
+def test_any_other_payload_keeps_its_bytes(payload: dict[str, str]) -> None:
+    raw = json.dumps(payload).encode()
+    assert client.without_values(raw, VALUES) == raw
 
 
-@given(st.text(max_size=80))
-def test_any_other_text_is_the_same_object(text: str) -> None:
-    hide = hiding(told(VALUES), key=KEY)
-    assert hide is not None
-    assert hide(text) is text
-
-
-@given(st.text(max_size=40))
-def test_what_makes_no_sense_hides_nothing_and_raises_nothing(line: str) -> None:
-    hide = hiding(line, key=KEY)
-    assert hide is None or hide("some text") == "some text"
-
-
-def test_more_values_do_not_mean_more_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    looks = []
-    monkeypatch.setattr(env, "source_hash", lambda key, part: looks.append(part) or b"")
-    rng = random.Random(3)
-    counts = []
-    for values in (VALUES, [chars(rng, ALNUM, 16 + number % 40).encode() for number in range(200)]):
-        looks.clear()
-        hide = hiding(told(values), key=KEY)
-        assert hide is not None
-        hide("a.b=c-d/e some words of a source, as they come " * 20)
-        counts.append(len(looks))
-    assert counts[0] == counts[1] > 0
+def test_the_cut_of_a_payload_moves_with_what_goes_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "secret_values", lambda: [b"zq7Zq7Zq7Zq7"])
+    raw, head = client.hide_variables(b"ab zq7Zq7Zq7Zq7 cd" + b"zq7Zq7Zq7Zq7 tail", 18)
+    assert (raw[:head], raw[head:]) == (f"ab {MARK} cd".encode(), f"{MARK} tail".encode())
 
 
 def test_values_under_telling_names_are_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,12 +86,3 @@ def test_values_under_telling_names_are_secrets(monkeypatch: pytest.MonkeyPatch)
 )
 def test_ordinary_values_are_not(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     assert found({name: value, "HOME": "/home-12345678/ada"}, monkeypatch) == []
-
-
-def test_without_a_worker_the_hook_takes_them_out_itself() -> None:
-    values = [b"zq7Zq7Zq7Zq7", b'quo"ted\\77', "pässwörd77".encode()]
-    raw = b'{"a": "zq7Zq7Zq7Zq7 quo\\"ted\\\\77 p\\u00e4ssw\\u00f6rd77"}'
-    hide = offline._hider(values, raw)
-    assert hide is not None
-    assert hide('zq7Zq7Zq7Zq7 quo"ted\\77 pässwörd77') == " ".join([MARK] * 3)
-    assert offline._hider(values, b"nothing of them") is None

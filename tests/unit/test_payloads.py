@@ -34,8 +34,8 @@ def recorded(shared):
     """The real payloads, as the hosts wrote them."""
     files = sorted((shared / "payloads").glob("*.json"))
     assert len(files) > 100
-    told = [json.loads(file.read_text(encoding="utf-8")) for file in files]
-    payloads = [each["stdin"] if isinstance(each, dict) and "stdin" in each else each for each in told]
+    read = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    payloads = [each["stdin"] if isinstance(each, dict) and "stdin" in each else each for each in read]
     return [each for each in payloads if isinstance(each, dict)]
 
 

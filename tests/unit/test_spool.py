@@ -45,13 +45,13 @@ def test_what_is_appended_is_taken_once_and_read_before(tmp_path_factory):
     tmp_path = tmp_path_factory.mktemp("x")
     folder = str(tmp_path)
     assert take(folder, "taken") == ""
-    told = [a_delivery(b'{"a":1}'), a_delivery(b""), a_delivery(b"\xff\0\n", project="git:x/y")]
-    for hook_call in told:
+    calls = [a_delivery(b'{"a":1}'), a_delivery(b""), a_delivery(b"\xff\0\n", project="git:x/y")]
+    for hook_call in calls:
         append(folder, hook_call, most=MUCH)
-    assert taken(tmp_path) == told
+    assert taken(tmp_path) == calls
     assert take(folder, "again") == ""
-    append(folder, told[0], most=MUCH)
-    assert taken(tmp_path, "again") == told[:1]
+    append(folder, calls[0], most=MUCH)
+    assert taken(tmp_path, "again") == calls[:1]
     # The first record is there before the second, and nobody takes the file in between.
     tmp_path = tmp_path_factory.mktemp("x")
     first, second = a_delivery(b"event"), a_delivery(b"answer", injection=True)
@@ -71,13 +71,13 @@ def test_what_is_appended_is_taken_once_and_read_before(tmp_path_factory):
     # The newest that name a session are read without taking them.
     tmp_path = tmp_path_factory.mktemp("x")
     assert list(naming(str(tmp_path), "s1")) == []
-    told = [
+    calls = [
         a_delivery(json.dumps({"id": f"s{n % 3}-é", "text": "x" * 2000}).encode(), project=f"s{n}") for n in range(60)
     ]
-    for hook_call in told:
+    for hook_call in calls:
         append(str(tmp_path), hook_call, most=MUCH)
     found = list(naming(str(tmp_path), "s1-é"))
-    assert found == [each for each in told if b"s1-" in each.raw][-len(found) :]
+    assert found == [each for each in calls if b"s1-" in each.raw][-len(found) :]
     assert 5 < len(found) < 20, "of a long spool the end is read"
     assert list(naming(str(tmp_path), "s9-é")) == []
     # The file is for its owner alone whatever the umask.
@@ -92,18 +92,18 @@ def test_what_is_appended_is_taken_once_and_read_before(tmp_path_factory):
 
 
 @settings(deadline=None)
-@given(told=st.lists(DELIVERIES, max_size=4), word=st.text(min_size=1))
-def test_looking_for_a_name_never_fails_and_finds_whole_records_only(tmp_path_factory, told, word):
+@given(calls=st.lists(DELIVERIES, max_size=4), word=st.text(min_size=1))
+def test_looking_for_a_name_never_fails_and_finds_whole_records_only(tmp_path_factory, calls, word):
     folder = tmp_path_factory.mktemp("spool")
-    for hook_call in told:
+    for hook_call in calls:
         append(str(folder), hook_call, most=MUCH)
-    assert all(found in told or RECORD in b"".join(each.raw for each in told) for found in naming(str(folder), word))
+    assert all(found in calls or RECORD in b"".join(each.raw for each in calls) for found in naming(str(folder), word))
 
 
 @given(st.lists(DELIVERIES, max_size=4))
 @example([a_delivery(RECORD * 2), a_delivery(b"\nFW1 ")])
-def test_any_bytes_come_back(told):
-    assert list(hook_calls(b"".join(map(_record, told)))) == told
+def test_any_bytes_come_back(calls):
+    assert list(hook_calls(b"".join(map(_record, calls)))) == calls
 
 
 @given(st.binary())
@@ -161,7 +161,7 @@ def test_what_lies_around_a_record_does_no_harm(tmp_path_factory):
     assert (tmp_path / "current").stat().st_size == 3 * size
     assert taken(tmp_path) == [hook_call] * 3
     append(folder, hook_call, most=3 * size)
-    # A folder that is not there is made and one that cannot be is told.
+    # A folder that is not there is made and one that cannot be is calls.
     tmp_path = tmp_path_factory.mktemp("x")
     append(str(tmp_path / "spool"), a_delivery(b"x"), most=MUCH)
     assert taken(tmp_path / "spool") == [a_delivery(b"x")]

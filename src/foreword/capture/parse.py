@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from _imp import source_hash
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,15 +14,13 @@ from foreword.encoding import storable
 from foreword.errors import BadPayload, BadRequest
 from foreword.models import BASE32, TOOL_BEGIN, Event, Project, Trigger, is_resent
 from foreword.projects import resolve
-from foreword.redact import PRIVATE, each_text, leaves_open, mark, redact, redact_all, shorten
+from foreword.redact import PRIVATE, leaves_open, mark, redact, redact_all, shorten
+from foreword.redact.files import without_denied
 
 if TYPE_CHECKING:
     from foreword.store import Store
 
-# Signs that a payload holds a tool's call or a diff.
-_CALLS = (b'"tool', b'"args"', b'"arguments"', b'"input"', b'"parameters"', b"+++ ")
 TEXT_CAP = 65_536  # characters of a text, where the setting `event_text_kb` is not known
-INJECTION_KEY = 0  # of the hash behind an injection's id: the worker and a hook of the same package must agree
 UNREADABLE = "foreword_unreadable"  # the field that holds a payload which is no JSON object
 
 
@@ -41,12 +39,9 @@ def project_at(folder: str) -> Project:
     key = redact(found.key)
     if key == found.key:
         return found
-    import hashlib  # 10 ms that most hooks do without
-
     # Two folders must not become one project because redaction removed what tells them apart.
-
-    mark = hashlib.blake2b(found.key.encode("utf-8", "replace"), digest_size=6).hexdigest()
-    return replace(found, key=f"{key}#{mark}", name=redact(found.name))
+    digest = hashlib.blake2b(found.key.encode("utf-8", "replace"), digest_size=6).hexdigest()
+    return replace(found, key=f"{key}#{digest}", name=redact(found.name))
 
 
 def parse_hook(
@@ -54,39 +49,38 @@ def parse_hook(
     *,
     find_project: Callable[[str], Project] = project_at,
     deny: Sequence[str] = (),
-    hide: Callable[[str], str] | None = None,
     text_cap: int = TEXT_CAP,
 ) -> ParsedHook:
-    """Parse and redact a hook call; doing so twice changes nothing, so the key of an event stays the same.
+    """Parse and redact a hook call; what a hook redacted before it spooled the call is not redacted again.
 
-    What denied files hold goes first, then what *hide* knows of the environment, then what looks like a secret. Texts
-    are cut to *text_cap* characters before that, so that redaction takes a bounded time for every payload.
+    The payload is shortened first, so that redaction takes a bounded time whatever it holds; then goes what denied
+    files hold, then what looks like a secret.
     """
     try:
         raw = payload_of(hook_call)
     except BadPayload:
-        text = _unreadable(hook_call, hide=hide or str)
-        return ParsedHook(payload={UNREADABLE: text}, input=HookInput(), kind="other", project=None)
-    cut = raw.pop(CUT, None) if hook_call.head >= 0 else None
-    shown = raw
-    if any(sign in hook_call.raw for sign in _CALLS):
-        from foreword.redact.files import without_denied  # 0.1 ms that a prompt need not pay
-
-        shown = without_denied(raw, more=deny)
-    short = shorten(each_text(shown, hide) if hide else shown, max_chars=text_cap)
-    payload: dict[str, Any] = shorten(redact_all(short), max_chars=text_cap)  # marks may be longer than secrets
-    if cut is not None:
-        tail = mark("path") if shown != raw else _tail(hook_call, (hide or str)(cut["tail"]))
-        payload[CUT] = {"total": cut["total"], "tail": tail}
+        payload = {UNREADABLE: _unreadable(hook_call, text_cap=text_cap)}
+        return ParsedHook(payload=payload, input=HookInput(), kind="other", project=None)
+    payload = raw if hook_call.redacted else _redacted(hook_call, raw, deny=deny, text_cap=text_cap)
     try:
         adapter = find(hook_call.host)
     except BadPayload:
         return ParsedHook(payload=payload, input=HookInput(), kind="other", project=None)
-    fields = adapter.parse(payload)
     # The folder as it is called, not as it is written down: a name that looks like a secret is a folder all the same.
     project = _project(adapter.parse(raw).cwd, known=hook_call.project, find_project=find_project)
     kind = adapter.events.get(hook_call.event, "other")
-    return ParsedHook(payload=payload, input=fields, kind=kind, project=project)
+    return ParsedHook(payload=payload, input=adapter.parse(payload), kind=kind, project=project)
+
+
+def _redacted(hook_call: HookCall, raw: dict[str, Any], *, deny: Sequence[str], text_cap: int) -> dict[str, Any]:
+    short = shorten(raw, max_chars=text_cap)
+    shown = without_denied(short, deny=deny)
+    if CUT in raw and hook_call.head >= 0:
+        # What was private or denied before the cut may go on behind it.
+        tail = PRIVATE if leaves_open(ends_of(hook_call)[0]) else mark("path") if shown != short else short[CUT]["tail"]
+        shown = {**shown, CUT: {"total": hook_call.total, "tail": tail}}
+    redacted: dict[str, Any] = redact_all(shown)
+    return redacted
 
 
 def trigger_for(hook_call: HookCall, parsed: ParsedHook) -> Trigger | None:
@@ -116,7 +110,7 @@ def trigger_for(hook_call: HookCall, parsed: ParsedHook) -> Trigger | None:
 def injection_id(hook_call: HookCall) -> str:
     """Return an id that is the same for a hook call, whether the worker answers it or the hook itself."""
     called = f"{hook_call.host} {hook_call.event} {hook_call.at:.6f} ".encode() + hook_call.raw[:4096]
-    number = int.from_bytes(source_hash(INJECTION_KEY, called), "big")  # hashlib would take 2 ms to load
+    number = int.from_bytes(hashlib.blake2b(called, digest_size=8).digest(), "big")
     return "inj-" + "".join(BASE32[number >> 5 * place & 31] for place in range(10))
 
 
@@ -129,19 +123,13 @@ def _project(folder: str, *, known: str, find_project: Callable[[str], Project])
         return None
 
 
-def _unreadable(hook_call: HookCall, *, hide: Callable[[str], str]) -> str:
-    head, tail = map(hide, ends_of(hook_call))
+def _unreadable(hook_call: HookCall, *, text_cap: int) -> str:
+    """Return what is kept of bytes that are no JSON object."""
+    head, tail = ends_of(hook_call)
     if hook_call.head < 0:
-        return redact(head)
-    return redact(head, cut="head") + _tail(hook_call, tail)
-
-
-def _tail(hook_call: HookCall, tail: str) -> str:
-    """Return the end of a payload that was cut; none of it where something private was open before the cut."""
-    head, _ = ends_of(hook_call)
-    if leaves_open(head):
-        return PRIVATE
-    return redact(tail, cut="tail")
+        return redact(str(shorten(head, max_chars=text_cap)))
+    first = redact(str(shorten(head, max_chars=text_cap)), cut="head")
+    return first + (PRIVATE if leaves_open(head) else redact(str(shorten(tail, max_chars=text_cap)), cut="tail"))
 
 
 class CapturedEvent(NamedTuple):
@@ -165,11 +153,10 @@ def capture_event(
     text_cap: int,
     keep: Callable[[Project | None], bool] = lambda _project: True,
     deny: tuple[str, ...] = (),
-    hide: Callable[[str], str] | None = None,
     find_project: Callable[[str], Project] = project_at,
 ) -> CapturedEvent:
     """Return the event of a hook call, redacted and capped; unknown ones are kept, those of sub-agents are not."""
-    parsed = parse_hook(hook_call, find_project=find_project, deny=deny, hide=hide, text_cap=text_cap)
+    parsed = parse_hook(hook_call, find_project=find_project, deny=deny, text_cap=text_cap)
     fields, project = parsed.input, parsed.project
     known = parsed.kind != "other"  # then agent and event need no redaction
     payload = parsed.payload
@@ -196,6 +183,4 @@ def capture_event(
 def _key(hook_call: HookCall, payload: Mapping[str, Any]) -> str:
     """Return a hash of the redacted payload: the same for an event that arrives twice, whichever way."""
     canonical = json.dumps([hook_call.host, hook_call.event, payload], sort_keys=True, separators=(",", ":"))
-    import hashlib
-
     return hashlib.blake2b(canonical.encode(), digest_size=16).hexdigest()

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foreword.cli import output
 from foreword.cli.connection import LONG, connect, folder, this_home
 from foreword.cli.options import AllProjects, DryRun, Json, Project, Yes
 from foreword.units import sized
-
-if TYPE_CHECKING:
-    from foreword.paths import Home
 
 MAX_LINES = 40  # of a plan that is printed; --json has all
 # What was done to memories, where the past tense of the verb is not clear by itself.
@@ -98,10 +96,9 @@ def scrub(dry_run: DryRun = False, json: Json = False) -> None:
       foreword scrub --dry-run
       foreword scrub
     """
-    home = this_home()
-    client = connect(home, seconds=LONG)
+    client = connect(this_home(), seconds=LONG)
     with output.console(stderr=True).status("searching"):
-        answer = client.post("/api/scrub", {"dry_run": dry_run, "hidden": _hidden_values(home)})
+        answer = client.post("/api/scrub", {"dry_run": dry_run, "values": _secret_variables()})
     if json:
         output.write_json(answer)
         return
@@ -186,9 +183,8 @@ def _print_prune_plan(plan: dict[str, Any]) -> None:
         output.write("it is over its limit: the oldest events, texts and observations go until it fits")
 
 
-def _hidden_values(home: Home) -> str:
-    """Return digests of the secret variables in this environment, as hooks send them."""
-    from foreword.hook.build import key_of
-    from foreword.hook.client import digests, secret_values
+def _secret_variables() -> list[str]:
+    """Return the values of secret variables in this environment, which a hook takes out of what it sends."""
+    from foreword.hook.client import secret_values
 
-    return digests(secret_values(), key=key_of(home))
+    return [os.fsdecode(each) for each in secret_values()]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import py_compile
-import secrets
 import shlex
 import sys
 import tempfile
@@ -13,8 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from foreword.config import Settings, load
-from foreword.hook.offline import SETTINGS, file_stamp
+from foreword.config import Settings
 from foreword.paths import Home, worker_command
 
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -127,8 +125,6 @@ def config(home: Home, settings: Settings, *, worker: list[str]) -> dict[str, An
         "spool": str(home.spool),
         "stamp": str(home.stamp),
         "start_log": str(home.start_log),
-        "settings": capture_settings(home),
-        "key": key_of(home),
         "head": settings.stdin_head_kb * 1024,
         "tail": settings.stdin_tail_kb * 1024,
         "deadline_prompt": settings.deadline_prompt_ms / 1000,
@@ -138,14 +134,6 @@ def config(home: Home, settings: Settings, *, worker: list[str]) -> dict[str, An
         "deadline_all": ALL_SECONDS,
         "deadline_late": LATE_SECONDS,
     }
-
-
-def capture_settings(home: Home) -> tuple[list[int], dict[str, Any]]:
-    """Return the file's SETTINGS with the stamp of the file; none where they name folders, which `~` may change."""
-    stamp = file_stamp(str(home.config))
-    found = load(home, {}).settings
-    values = {name: getattr(found, name) for name in SETTINGS}
-    return (stamp, values) if not any(isinstance(each, tuple) and each for each in values.values()) else ([], {})
 
 
 def _write(path: Path, data: bytes, *, mode: int) -> bool:
@@ -168,22 +156,11 @@ def _write(path: Path, data: bytes, *, mode: int) -> bool:
     return True
 
 
-def key_of(home: Home) -> int:
-    """Return the key for digests of a hook's environment: random, made once a home, in a file for its user alone."""
-    path = home.hook_key
-    for _ in range(2):  # of two who make it at once, one is first
-        with suppress(OSError, ValueError):
-            return int(path.read_text(encoding="ascii"), 16)
-        with suppress(OSError), open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(f"{secrets.randbits(62) | 1:016x}")  # a C long, and not the 0 that means none
-    return 0  # nobody can write here: the hook sends no digests
-
-
 def fingerprint() -> str:
     """Return a hash that changes whenever any file of the package does: the same version may be another build."""
     seen = hashlib.blake2b(digest_size=8)
     for path in sorted(PACKAGE.rglob("*")):
-        if path.suffix in (".py", ".sql", ".toml", ".js", ".md", ".scm"):
+        if path.suffix in (".py", ".sql", ".toml", ".txt", ".js", ".md", ".scm"):
             stat = path.stat()
             seen.update(f"{path.relative_to(PACKAGE)} {stat.st_size} {stat.st_mtime_ns}\n".encode())
     return seen.hexdigest()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     Call = tuple[str, str, float, bytes, int, int]  # agent, event, at, the bytes kept, where they are cut, total size
 
 CONFIG: dict[str, Any] = {}
+STARTED = monotonic()
 WORKER_SHARE = 0.4  # of a deadline, for a worker that hangs: the offline path takes 110 to 150 ms of the rest
 
 
@@ -37,16 +38,20 @@ def run(config: dict[str, Any]) -> None:
 
 def main() -> None:
     at = round(time(), 6)  # as it is written in the URL: the worker must see the same time
-    agent, event = parse_arguments(sys.argv)
+    agent, event = agent_and_event()
     raw, head, total = read_stdin()
     began = monotonic()  # how long the agent took to write is not ours
     if posix.environ.get(b"FOREWORD_OFF", b"") not in (b"", b"0"):
         return
-    asked_at, _, why = asked_before(sys.argv).partition(" ")
-    call = agent, event, float(asked_at or at), raw, head, total
-    if late := late_call(sys.argv):
-        answer_offline((agent, event, late[0], raw, late[1], late[2]), until=0.0, why="")  # nobody waits for the answer
+    raw, head = hide_variables(raw, head)
+    if late := option("--late").split():  # a hook could not keep this event in its time; nobody waits for the answer
+        answer_offline((agent, event, float(late[0]), raw, int(late[1]), int(late[2])), until=0.0, why="")
         return
+    # A plugin that asked the worker itself says when, and why that failed: the worker is not asked again.
+    asked_at, _, why = option("--asked").partition(" ")
+    if len(asked_at) >= 20 or not asked_at.replace(".", "", 1).isdecimal():
+        asked_at = ""
+    call = agent, event, float(asked_at or at), raw, head, total
     limit = deadline_for(event, total)
     until, worker_until = began + limit, began + limit * WORKER_SHARE
     try:
@@ -60,27 +65,16 @@ def main() -> None:
         answer = answer[posix.write(1, answer) :]
 
 
-def parse_arguments(argv: list[str]) -> tuple[str, str]:
+def option(name: str) -> str:
+    """Return the word behind *name* on the command line."""
+    return sys.argv[sys.argv.index(name) + 1] if name in sys.argv[:-1] else ""
+
+
+def agent_and_event() -> tuple[str, str]:
     """Return agent and event; letters, digits, `-`, `_` and `.` only, because they go into a URL."""
-    words = [word for word in argv[1:] if word]
-    agent = words[words.index("--host") + 1] if "--host" in words[:-1] else ""
-    event = words[-1] if words and words[-1] not in ("--host", agent) else ""
+    agent = option("--host")
+    event = sys.argv[-1] if len(sys.argv) > 1 and sys.argv[-1] not in ("--host", agent) else ""
     return clean(agent) or "unknown", clean(event) or "unknown"
-
-
-def asked_before(argv: list[str]) -> str:
-    """Return when a plugin asked the worker itself, and why that failed; then the worker is not asked again."""
-    words = argv[argv.index("--asked") + 1] if "--asked" in argv[:-1] else ""
-    at = words.partition(" ")[0]
-    return words if len(at) < 20 and at.replace(".", "", 1).isdecimal() else ""
-
-
-def late_call(argv: list[str]) -> tuple[float, int, int] | None:
-    """Return time, cut and size of a call that a hook handed on, because it could not keep the event in its time."""
-    if "--late" not in argv[:-1]:
-        return None
-    at, head, total = argv[argv.index("--late") + 1].split()
-    return float(at), int(head), int(total)
 
 
 def clean(word: str) -> str:
@@ -151,8 +145,7 @@ def ask_worker(call: Call, *, until: float) -> bytes:
     from _socket import AF_UNIX, SOCK_STREAM, socket
 
     agent, event, at, raw, head, total = call
-    hidden = digests(secret_values(), key=CONFIG["key"])
-    query = f"host={agent}&event={event}&at={at:.6f}&head={head}&total={total}{hidden and f'&hidden={hidden}'}"
+    query = f"host={agent}&event={event}&at={at:.6f}&head={head}&total={total}"
     connection = socket(AF_UNIX, SOCK_STREAM)
     connection.settimeout(max(0.01, until - monotonic()))
     connection.connect(CONFIG["socket"])
@@ -188,7 +181,7 @@ def answer_offline(call: Call, *, until: float, why: str) -> bytes:
     from foreword.hook import offline
 
     posix.umask(0o077)  # not earlier: bytecode that importing writes is for every user of the package
-    return offline.answer(CONFIG, call, until=until, why=why, secrets=secret_values())
+    return offline.answer(CONFIG, call, until=until, why=why)
 
 
 def add_package_to_path() -> None:
@@ -223,39 +216,41 @@ def secret_values() -> list[bytes]:
     return found
 
 
-def digests(values: list[bytes], *, key: int) -> str:
-    """Return what lets the worker find these values in what it is sent, without telling them."""
-    from _imp import source_hash  # built in; `hashlib` costs a hook 10 ms
+def hide_variables(raw: bytes, head: int) -> tuple[bytes, int]:
+    """Return a payload without the secrets of the environment, and where it is cut now."""
+    values = secret_values()
+    if head < 0 or not values:
+        return without_values(raw, values), head
+    first = without_values(raw[:head], values)
+    return first + without_values(raw[head:], values), len(first)
 
-    if not key:
-        return ""
-    return ",".join(f"{len(each)}-{source_hash(key, each[:8]).hex()}-{source_hash(key, each).hex()}" for each in values)
+
+def without_values(raw: bytes, values: list[bytes]) -> bytes:
+    """Return JSON without these values, as they are, in a JSON text inside it, or with \\u escapes."""
+    for value in sorted(values, key=len, reverse=True):
+        inner = value.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+        forms = {inner, inner.replace(b"\\", b"\\\\").replace(b'"', b'\\"')}
+        if not value.isascii():
+            text = inner.decode("utf-8", "surrogateescape")
+            forms.add("".join([c if c.isascii() else f"\\u{ord(c):04x}" for c in text]).encode())
+        for form in forms:
+            raw = raw.replace(form, b"[redacted:env]")
+    return raw
 
 
 def exit_late(call: Call, until: float) -> None:
     """End the process when all deadlines have passed: a disk may hang, or many hooks may share a busy core."""
     from _thread import start_new_thread
 
-    again = late_call(sys.argv) is None
+    again = not option("--late")
     seconds = CONFIG["deadline_all" if again else "deadline_late"]
-    sleep(max(0.0, until - monotonic(), seconds - age()))  # an agent that was slow to write still gets its answer
+    sleep(max(0.0, max(until, STARTED + seconds) - monotonic()))  # who was slow to write still gets an answer
     start_new_thread(exit_after, (1.5,))  # because what follows may hang as well
     if again:
         hand_on(call)
     else:
         log_problem(TimeoutError(f"ended after {seconds} s; its event may be lost"))
     posix._exit(0)
-
-
-def age() -> float:
-    """Return how long this process has existed: on a busy machine it takes a second to get here. 0 if not on Linux."""
-    try:
-        from time import CLOCK_BOOTTIME, clock_gettime
-
-        started = posix.read(posix.open("/proc/self/stat", posix.O_RDONLY), 1000).rpartition(b")")[2].split()[19]
-        return clock_gettime(CLOCK_BOOTTIME) - int(started) / posix.sysconf("SC_CLK_TCK")
-    except Exception:
-        return 0.0
 
 
 def exit_after(seconds: float) -> None:
@@ -287,7 +282,7 @@ def log_problem(exc: BaseException) -> None:
     """Append the swallowed exception to the log that `doctor` reads."""
     what = f"{type(exc).__name__}: {exc}".encode("ascii", "replace").replace(b'"', b"'").replace(b"\\", b"/")
     what = what.replace(b"\n", b" ")[:500]
-    agent = parse_arguments(sys.argv)[0].encode()
+    agent = agent_and_event()[0].encode()
     fd = posix.open(CONFIG["problems"], posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT, 0o600)
     if posix.fstat(fd).st_size < 1 << 18:  # a package that is gone fails at every event
         posix.write(fd, b'{"at":%d,"where":"hook of %s","what":"%s"}\n' % (time(), agent, what))

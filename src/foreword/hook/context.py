@@ -5,7 +5,6 @@ Ordinary Python, but the standard library alone: the hook runs without site-pack
 
 from __future__ import annotations
 
-import os
 import stat
 import time
 from collections.abc import Mapping
@@ -16,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 from foreword.agents import cap_of, find
 from foreword.capture.parse import injection_id
 from foreword.capture.payload import HookCall
-from foreword.config import load, load_synonyms
+from foreword.config import load_synonyms
 from foreword.encoding import dumps, loads
 from foreword.errors import ForewordError
 from foreword.hook import spool
 from foreword.hook.offline import Offline
 from foreword.models import GOING_ON, Context, NoContext, Trigger, is_resent
-from foreword.paths import Home
 from foreword.recall.pipeline import Window, caps, injection_of, options_of, recall
 from foreword.store import SCHEMA, StoreReader
 
@@ -52,7 +50,7 @@ def recalled(here: Offline, trigger: Trigger, *, now: float, until: float) -> Co
     """Run the recall pipeline over a read-only connection; None where there is no database yet."""
     import sqlite3  # not every interpreter has it, and the event must be spooled all the same
 
-    database = home_of(here).database
+    database = here.home.database
     try:
         mode = database.stat().st_mode
     except FileNotFoundError:
@@ -64,10 +62,6 @@ def recalled(here: Offline, trigger: Trigger, *, now: float, until: float) -> Co
         return _recall(here, trigger, StoreReader(connection.execute, failures=(sqlite3.Error,)), now=now, until=until)
     finally:
         connection.close()
-
-
-def home_of(here: Offline) -> Home:
-    return Home(Path(here.config["home"]))
 
 
 def _recall(
@@ -86,13 +80,12 @@ def _recall(
         counted = trigger.session and schema == SCHEMA  # an older one knows no ledger until a worker has been there
         return _window(here, trigger, reader) if counted else (frozenset(), {})
 
-    home = home_of(here)
-    settings = load(home, os.environ).settings
+    settings = here.settings
     cap = cap_of(trigger.host, raised=caps(settings))
     found = recall(
         reader.search,
         trigger,
-        options=options_of(settings, trigger.name, synonyms=load_synonyms(home)[0], cap=cap, offline=True),
+        options=options_of(settings, trigger.name, synonyms=load_synonyms(here.home)[0], cap=cap, offline=True),
         now=now,
         window=Window(
             shown=lambda: window()[0],
@@ -107,7 +100,7 @@ def _recall(
 
 
 def _window(here: Offline, trigger: Trigger, reader: StoreReader) -> tuple[frozenset[str], Mapping[str, int]]:
-    """Return the memories and tokens that the present window was given, as the store and the spool tell."""
+    """Return the memories and tokens that are in the present window, as the store and the spool record."""
     adapter = find(trigger.host)
     shown, spent = set(reader.injections.shown(trigger.session)), dict(reader.injections.window_tokens(trigger.session))
     for record in spool.naming(here.config["spool"], trigger.session):

@@ -2,38 +2,45 @@
 
 Ordinary Python, but the standard library alone: the client runs with `-I -S`, so no site-packages are on the path.
 Of many hooks at once on a busy machine each gets little of a core, so the event is written first, and this module
-imports only what that needs: redaction, the agent's adapter and the spool. Settings and context come behind it.
+imports only what that needs: settings, redaction, the agent's adapter and the spool. Context comes behind it.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from foreword import policy
 from foreword.capture.parse import ParsedHook, parse_hook, trigger_for
 from foreword.capture.payload import HookCall
+from foreword.config import Settings, load
 from foreword.encoding import dumps
 from foreword.hook import spool
 from foreword.models import TOOL_BEGIN
+from foreword.paths import Home
 from foreword.redact import redact
 
 START_EVERY = 10.0  # seconds between two tries to start a worker: a crash loop makes six a minute at most
 KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "USER")  # of the agent's environment, for the worker
 
 
-# Those that decide whether and how an event is kept.
-SETTINGS = (*policy.CHOICES, "deny_paths", "event_text_kb", "spool_max_mb")
-
-
 class Offline:
-    """One hook call without a worker: the config that install wrote, and the agent that called."""
+    """One hook call without a worker: the config that install wrote, the settings, and the agent that called."""
 
     def __init__(self, config: Mapping[str, Any], *, agent: str) -> None:
-        self.config = config
-        self.agent = agent
+        self.config, self.agent = config, agent
+        self.home = Home(Path(config["home"]))
+
+    @cached_property
+    def settings(self) -> Settings:
+        return load(self.home, os.environ).settings
+
+    def open_spool(self) -> spool.SpoolWriter:
+        return spool.SpoolWriter(self.config["spool"], most=self.settings.spool_max_mb * 1024 * 1024)
 
     def log(self, where: str, exc: object) -> None:
         """Append a swallowed failure to the log that `doctor` reads."""
@@ -45,12 +52,7 @@ class Offline:
 
 
 def answer(
-    config: Mapping[str, Any],
-    call: tuple[str, str, float, bytes, int, int],
-    *,
-    until: float,
-    why: str,
-    secrets: Sequence[bytes] = (),
+    config: Mapping[str, Any], call: tuple[str, str, float, bytes, int, int], *, until: float, why: str
 ) -> bytes:
     """Keep the event, start a worker, build the context: each failure costs only itself and is logged."""
     hook_call = HookCall(*call)
@@ -58,21 +60,16 @@ def answer(
     parsed = None
     off = policy.Policy(capture="nothing to keep", inject="nothing to answer")
     if hook_call.raw.strip():
-        settings = capture_settings(config)
         try:
-            parsed = parse_hook(
-                hook_call,
-                deny=settings["deny_paths"],
-                hide=_hider(secrets, hook_call.raw),
-                text_cap=int(settings["event_text_kb"]) * 1024,
-            )
-            off = policy.off(parsed.project, settings)
+            text_cap = here.settings.event_text_kb * 1024
+            parsed = parse_hook(hook_call, deny=here.settings.deny_paths, text_cap=text_cap)
+            off = policy.off(parsed.project, policy.chosen(here.settings))
         except Exception as exc:  # noqa: BLE001 - the hook's own rule: memory must never break the agent
             here.log("redact", exc)  # what cannot be redacted is neither kept nor looked at
     writer = None
     try:
         if parsed and not off.capture and not parsed.input.inner and parsed.kind != TOOL_BEGIN:
-            writer = _spool(config, settings)
+            writer = here.open_spool()
             writer.write(_record(hook_call, parsed))
     except Exception as exc:  # noqa: BLE001
         here.log("spool", exc)
@@ -91,7 +88,7 @@ def answer(
 
             reply, record = context_for(here, hook_call, trigger, until=until, worker_asked=bool(why))
             if record is not None:
-                writer = writer or _spool(config, settings)
+                writer = writer or here.open_spool()
                 writer.write(record)
     except Exception as exc:  # noqa: BLE001
         here.log("context", exc)
@@ -103,34 +100,6 @@ def answer(
     return reply
 
 
-def _spool(config: Mapping[str, Any], settings: Mapping[str, Any]) -> spool.SpoolWriter:
-    return spool.SpoolWriter(config["spool"], most=int(settings["spool_max_mb"]) * 1024 * 1024)
-
-
-def capture_settings(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the SETTINGS, as they were when the hook was written if nothing has changed: to read them takes 9 ms."""
-    stamp, values = config["settings"]
-    unchanged = set(SETTINGS) <= dict(values).keys() and list(stamp) == file_stamp(f"{config['home']}/config.toml")
-    if unchanged and not any(f"FOREWORD_{name.upper()}" in os.environ for name in SETTINGS):
-        return dict(values)
-    from pathlib import Path
-
-    from foreword.config import load
-    from foreword.paths import Home
-
-    found = load(Home(Path(config["home"])), os.environ).settings
-    return {name: getattr(found, name) for name in SETTINGS}
-
-
-def file_stamp(path: str) -> list[int]:
-    """Return what changes with the file's content; nothing where there is no file."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return []
-    return [found.st_ino, found.st_size, found.st_mtime_ns]
-
-
 def _record(hook_call: HookCall, parsed: ParsedHook) -> HookCall:
     """Return the redacted event as the spool keeps it."""
     return HookCall(
@@ -139,26 +108,8 @@ def _record(hook_call: HookCall, parsed: ParsedHook) -> HookCall:
         at=hook_call.at,
         raw=dumps(parsed.payload).encode(),
         project=parsed.project.key if parsed.project else "",
+        redacted=True,
     )
-
-
-def _hider(secrets: Sequence[bytes], raw: bytes) -> Callable[[str], str] | None:
-    """Return what takes the values of secret variables out of a text; None where the payload holds none of them."""
-    held: list[str] = []
-    for value in sorted(secrets, key=len, reverse=True):
-        text = value.decode("utf-8", "surrogateescape")
-        escaped = dumps(text)[1:-1]
-        if value in raw or escaped.encode() in raw:
-            held += (text, escaped)
-    if not held:
-        return None
-
-    def hide(text: str) -> str:
-        for each in held:
-            text = text.replace(each, "[redacted:env]")
-        return text
-
-    return hide
 
 
 def start_worker(home: str, command: list[str], *, stamp: str, log: str) -> None:

@@ -109,7 +109,7 @@ def _write(fd: int, record: bytes) -> None:
 
 
 def reserve(folder: str) -> None:
-    """Reserve some room for the day the disk is full; where there is too little, reserve none."""
+    """Reserve some space for the day the disk is full; where there is too little, reserve none."""
     path = folder + RESERVE
     try:
         if os.stat(path).st_size == RESERVED:
@@ -118,7 +118,7 @@ def reserve(folder: str) -> None:
         pass
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
-        if os.write(fd, b"\0" * RESERVED) != RESERVED:  # written, not promised: a sparse file holds no room
+        if os.write(fd, b"\0" * RESERVED) != RESERVED:  # written, not promised: a sparse file holds no space
             os.unlink(path)
     except OSError:
         os.unlink(path)
@@ -183,16 +183,8 @@ def hook_calls(data: bytes) -> Iterator[HookCall | bytes]:
 
 
 def _record(hook_call: HookCall) -> bytes:
-    about = dumps(
-        {
-            "host": hook_call.host,
-            "event": hook_call.event,
-            "at": hook_call.at,
-            "project": hook_call.project,
-            **({"injection": True} if hook_call.injection else {}),
-        }
-    ).encode()
-    body = about + b"\n" + hook_call.raw
+    about = {name: getattr(hook_call, name) for name in ("host", "event", "at", "project", "redacted", "injection")}
+    body = dumps(about).encode() + b"\n" + hook_call.raw
     return b"%s%d\n%s\nEND %d." % (_BEGIN, len(body), body, len(body))
 
 

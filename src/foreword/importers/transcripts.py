@@ -25,7 +25,7 @@ from foreword.extract.actions import UNSAID, Action, ToolUse, own_words, tool_ac
 from foreword.extract.session import extract_session
 from foreword.importers.base import Batch, Offer, Source, plural, timestamp
 from foreword.models import Change, Edit, Project, Session
-from foreword.redact import each_text, redact, redact_all
+from foreword.redact import redact, redact_all
 from foreword.redact.files import denied
 
 QUIET = 300.0  # seconds without a new line after which a session may be taken for finished; an agent thinks for minutes
@@ -385,7 +385,7 @@ def _outcome(output: Any) -> tuple[str, int | None]:
 
 def _clean(item: dict[str, Any]) -> dict[str, Any]:
     """Return what is kept of a line, redacted and storable."""
-    clean: dict[str, Any] = redact_all(each_text(item, storable))
+    clean: dict[str, Any] = redact_all(json.loads(storable(json.dumps(item, ensure_ascii=False))))
     return clean
 
 

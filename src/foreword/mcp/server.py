@@ -297,7 +297,8 @@ def _call_worker(call: Call) -> Mapping[str, Any]:
 
     until, start_until = monotonic() + ANSWER_SECONDS, monotonic() + START_SECONDS
     here = home(os.environ)
-    body = {"tool": call.tool, "arguments": call.arguments, "caller": _caller(call, here)}
+    arguments = loads(decoded(client.without_values(dumps(call.arguments).encode(), client.secret_values())))
+    body = {"tool": call.tool, "arguments": arguments, "caller": _caller(call)}
     started = False
     while True:
         try:
@@ -329,7 +330,7 @@ def _start_worker(home: Home) -> None:
     offline.start_worker(str(home.root), worker_command(), stamp=str(home.stamp), log=str(home.start_log))
 
 
-def _caller(call: Call, home: Home) -> dict[str, Any]:
+def _caller(call: Call) -> dict[str, Any]:
     """Return who calls, as far as that is known; of the environment only what names a session or a folder."""
     variables = [(agent, name) for agent in FILES for name in find(agent).session_variables]
     return {
@@ -339,7 +340,6 @@ def _caller(call: Call, home: Home) -> dict[str, Any]:
         "inner": call.inner,
         "sessions": [{"host": agent, "id": os.environ[name]} for agent, name in variables if os.environ.get(name)],
         "client": dict(call.peer.client),
-        "hidden": _digests(home),
     }
 
 
@@ -352,12 +352,3 @@ def _folder(agent: str) -> str:
         return os.getcwd()
     except OSError:
         return ""  # it was removed
-
-
-def _digests(home: Home) -> str:
-    """Return digests of secret variables, as a hook sends them, so that their values are not written down."""
-    try:
-        key = int(home.hook_key.read_text(encoding="ascii"), 16)
-    except (OSError, ValueError):
-        return ""
-    return client.digests(client.secret_values(), key=key)

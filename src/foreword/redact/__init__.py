@@ -9,23 +9,25 @@ once. Every step is linear in its text. Before all of it come files that hold se
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any, Literal
 
 from foreword.redact.keywords import find_secrets, is_secret, is_telling
 from foreword.redact.patterns import find_tokens, mark, replace_spans
 from foreword.redact.private_tags import PRIVATE, hide_blocks, leaves_open
 
-__all__ = ["CUT", "DEEPEST", "EDGE", "PRIVATE", "each_text", "leaves_open", "mark", "redact", "redact_all", "shorten"]
+__all__ = ["CUT", "DEEPEST", "EDGE", "PRIVATE", "leaves_open", "mark", "redact", "redact_all", "shorten"]
 
 Cut = Literal["", "head", "tail"]
 CUT = "[cut]"
 EDGE = 4096  # characters; longer than any token we know, and a longer run is data that must not be lost whole
 DEEPEST = 100  # levels of a JSON value; no agent nests past 20, and json itself gives up near 1,000
-_TOTAL_FACTOR = 4  # all texts of a value together may have 4 times as many characters as one
-_SHORTEST_CAP = 256  # characters of a text
+MAX_PARTS = 20_000  # keys, texts, numbers, lists and objects of a payload; 20 ms to walk
 _MAX_ITEMS = 2_000  # of a list or an object
-_ROUNDS = 8  # a mark may make a value of what stands beside it; two rounds are the most that was seen
+_TOTAL_FACTOR = 4  # all texts of a payload together may have 4 times as many characters as one
+_SHORTEST_CAP = 48  # characters of a text that are never cut
+_MARGIN = 256  # characters left out beside a cut: a name and its value may lie on both sides of it
+_SEAM = "\n\0\1\0\n"  # between texts that are redacted together: no secret reaches across it
+_ROUNDS = 8  # a mark may make a value of what is beside it; two rounds are the most that was seen
 
 
 def redact(text: str, *, cut: Cut = "") -> str:
@@ -42,25 +44,60 @@ def redact(text: str, *, cut: Cut = "") -> str:
 
 def redact_all(item: Any) -> Any:
     """Return a JSON value with every string redacted, keys included, and without what lies below DEEPEST levels."""
-    texts = _texts_in(item)
-    if texts is not None and not _names_a_secret(item):
-        together = "\n".join(texts)
-        if hide_blocks(together) == together == _redact_once(together):
-            return item  # one look at everything: a payload without any secret is the ordinary case
-    return _redact_nested(item, room=DEEPEST)
+    texts, depth = _measure(item)
+    unique = list(dict.fromkeys(texts))
+    # All at once, because one call takes as long as reading 300 characters.
+    clean = redact(_SEAM.join(map(hide_blocks, unique))).split(_SEAM)
+    if clean == unique and depth < DEEPEST and not _names_a_secret(item):
+        return item
+    known = dict(zip(unique, clean, strict=True)) if len(clean) == len(unique) else {}
+    return _Redactor(known).value(item, depth=DEEPEST)
+
+
+def _redact_once(text: str) -> str:
+    before = text
+    for find in (find_tokens, find_secrets):
+        if spans := find(text):
+            text = replace_spans(text, spans)
+    if text is not before:
+        text = hide_blocks(text)
+    return _hide_passwords(text) if "@" in text else text
+
+
+# --- payloads are shortened before they are read, so that each takes a bounded time ---
 
 
 def shorten(item: Any, *, max_chars: int) -> Any:
-    """Return a JSON value whose texts have at most *max_chars* characters, and whose lists at most _MAX_ITEMS items.
+    """Return a JSON value of bounded size: short texts, few items in a list, few parts in all, few levels.
 
-    Longer ones keep their head and their tail, so that redaction reads a bounded part of any value. A secret that lies
-    across the cut is redacted before, and a block that begins in what is left out hides what follows. Idempotent.
+    A text of more than *max_chars* characters keeps its head and its tail. What lies beside a cut goes too, so that no
+    half of a secret is left, and a block that begins in what is left out hides what follows.
     """
-    texts = _texts_in(item)
-    cap = (
-        min(max_chars, _level([len(text) for text in texts], _TOTAL_FACTOR * max_chars)) if texts is not None else 1024
-    )
-    return _shortened(item, cap=max(cap, _SHORTEST_CAP), depth=DEEPEST)
+    texts, depth = _measure(item, max_parts=MAX_PARTS)
+    cap = max(_SHORTEST_CAP, min(max_chars, _level([len(text) for text in texts], _TOTAL_FACTOR * max_chars)))
+    return _shortened(item, cap=cap, depth=depth)
+
+
+def _measure(item: Any, *, max_parts: int = 1 << 60) -> tuple[list[str], int]:
+    """Return the texts of a JSON value, keys too, and how many of its levels have at most *max_parts* parts in all."""
+    texts: list[str] = []
+    level: list[Any] = [item]
+    parts = 0
+    for depth in range(DEEPEST):
+        below: list[Any] = []
+        for each in level:
+            if isinstance(each, str):
+                texts.append(each)
+            elif isinstance(each, dict):
+                below += each
+                below += each.values()
+            elif isinstance(each, list | tuple):
+                below += each if len(each) <= _MAX_ITEMS or max_parts > MAX_PARTS else each[:_MAX_ITEMS]
+        parts += len(below)
+        if not below or (depth and parts > max_parts):
+            return texts, depth
+        level = below
+    return texts, DEEPEST
 
 
 def _level(lengths: list[int], total: int) -> int:
@@ -77,16 +114,15 @@ def _level(lengths: list[int], total: int) -> int:
 def _shortened(item: Any, *, cap: int, depth: int) -> Any:
     if isinstance(item, str):
         return _shortened_text(item, cap=cap) if len(item) > cap else item
-    if not isinstance(item, dict | list | tuple) or not depth:
+    if not isinstance(item, dict | list | tuple):
         return item
+    if not depth and item:
+        return mark("too-deep")
     if isinstance(item, dict):
-        keys = list(item)
-        left_out = frozenset(keys[_MAX_ITEMS // 2 : -_MAX_ITEMS // 2]) if len(keys) > _MAX_ITEMS else ()
-        return {
-            _shortened(name, cap=max(cap, 1024), depth=1): _shortened(item[name], cap=cap, depth=depth - 1)
-            for name in keys
-            if name not in left_out
-        }
+        names = list(item)
+        if len(names) > _MAX_ITEMS:
+            names = names[: _MAX_ITEMS // 2] + names[-_MAX_ITEMS // 2 :]
+        return {_shortened(name, cap=cap, depth=0): _shortened(item[name], cap=cap, depth=depth - 1) for name in names}
     if len(item) > _MAX_ITEMS:
         item = _head_and_tail(item)
     return [_shortened(inner, cap=cap, depth=depth - 1) for inner in item]
@@ -95,8 +131,7 @@ def _shortened(item: Any, *, cap: int, depth: int) -> Any:
 def _head_and_tail(items: list[Any] | tuple[Any, ...]) -> list[Any]:
     half = _MAX_ITEMS // 2 - 1
     head, tail = list(items[:half]), list(items[-half:])
-    before = _texts_in(items[:-half])
-    if before is None or leaves_open("\n".join(before)):
+    if leaves_open("\n".join(_measure(items[:-half])[0])):
         tail = [PRIVATE]
     elif _is_flag(items[-half - 1]):
         tail[0] = mark("password")
@@ -107,63 +142,27 @@ def _shortened_text(text: str, *, cap: int) -> str:
     text = hide_blocks(text)
     if len(text) <= cap:
         return text
-    half = (cap - 64) // 2  # the note between them counts, too
-    around = min(half, EDGE)  # a name and its value may lie on both sides of a cut: what is near it is redacted before
-    head = text[: half - around] + redact(text[half - around : half + around], cut="head")[:around]
-    tail = (
-        redact(text[-half - around : -half + around or None], cut="tail")[-around:] + text[len(text) - half + around :]
-    )
-    left_out = len(text) - 2 * half
-    return f"{_drop_edge(head, 'head')}\n[{left_out} characters left out]\n{_drop_edge(tail, 'tail')}"
+    if cap < 8 * _MARGIN:  # of a payload of many texts: no name of a secret lies behind its value
+        kept = text[:cap]
+        return f"{_drop_edge(kept, 'head')}\n[{len(text) - cap} characters left out]\n"
+    half = cap // 2 - 32
+    head, tail = text[: half - _MARGIN], text[_MARGIN - half :]
+    middle = len(text) - len(tail)
+    note = f"[{middle - len(head)} characters left out]"
+    # A search may name a file above its lines: the last heading before the tail tells whose lines these are.
+    found = re.compile(_HEADING).findall(text, max(len(head), middle - 65_536), middle)[-1:]
+    headings = [f"==> {each.rstrip(':')} <==" for each in found if "/" in each or "." in each]
+    return "\n".join((_drop_edge(head, "head"), note, *headings, _drop_edge(tail, "tail")))
 
 
-def each_text(item: Any, change: Callable[[str], str], *, room: int = DEEPEST) -> Any:
-    """Return a JSON value with every string changed, keys included; what lies below *room* levels is dropped."""
-    if isinstance(item, str):
-        return change(item)
-    if not isinstance(item, dict | list | tuple):
-        return item
-    if not room:
-        return mark("too-deep")
-    if isinstance(item, dict):
-        return {
-            change(key) if isinstance(key, str) else key: each_text(inner, change, room=room - 1)
-            for key, inner in item.items()
-        }
-    return [each_text(inner, change, room=room - 1) for inner in item]
-
-
-def _redact_once(text: str) -> str:
-    before = text
-    for find in (find_tokens, find_secrets):
-        if spans := find(text):
-            text = replace_spans(text, spans)
-    if text is not before:
-        text = hide_blocks(text)
-    return _hide_passwords(text) if "@" in text else text
+# The path in `==> path <==`, `File: path`, `path:`, and one above numbered lines or behind an empty one
+_HEADING = (
+    r"(?m)(?<=^==> )\S{1,255}(?= <==$)|(?<=^File: )\S{1,255}|^(?!\d+[:-])\S{1,255}+(?=\n\d+[:-])"
+    r"|^\S{0,255}/\S{0,255}(?=:$)|(?<=\n\n)[^\s=:]{1,255}$"
+)
 
 
 # --- JSON values ---
-
-
-def _texts_in(item: Any) -> list[str] | None:
-    """Return every string of a JSON value, keys too; None where it is nested too deep to be shown."""
-    texts: list[str] = []
-    level: list[Any] = [item]
-    for _ in range(DEEPEST):
-        below: list[Any] = []
-        for each in level:
-            if isinstance(each, str):
-                texts.append(each)
-            elif isinstance(each, dict):
-                below += each
-                below += each.values()
-            elif isinstance(each, list | tuple):
-                below += each
-        if not below:
-            return texts
-        level = below
-    return None
 
 
 def _names_a_secret(item: Any) -> bool:
@@ -187,48 +186,82 @@ def _names_a_secret(item: Any) -> bool:
     return False
 
 
-def _redact_nested(item: Any, *, room: int) -> Any:
-    if isinstance(item, str):
-        return redact(item)
-    if not isinstance(item, dict | list | tuple):
-        return item
-    if not room:
-        return mark("too-deep")
-    if isinstance(item, dict):
-        return _redact_dict(item, room=room)
-    if item and all(isinstance(line, str) for line in item):
-        return _redact_lines(item)
-    return _redact_parts(item, room=room - 1)
+class _Redactor:
+    """Redacts the texts of one JSON value in their order, and counts those that open a block and do not close it."""
 
+    def __init__(self, known: dict[str, str]) -> None:
+        self.known = known  # texts that are redacted already
+        self.opened = 0
 
-def _redact_dict(item: dict[Any, Any], *, room: int) -> dict[Any, Any]:
-    found: dict[Any, Any] = {}
-    times: dict[Any, int] = {}
-    named, held = _paired(item) or ("", "")
-    for key, inner in item.items():
-        clean = name = redact(key) if isinstance(key, str) else key
-        while name in found:  # two secrets with one mark: neither value may be lost
-            times[clean] = times.get(clean, 1) + 1
-            name = f"{clean} {times[clean]}"
-        hidden = isinstance(key, str) and leaves_open(key)
-        found[name] = PRIVATE if hidden else _redact_field(named if key == held else key, inner, room=room - 1)
-    return found
+    def value(self, item: Any, *, depth: int) -> Any:
+        if isinstance(item, str):
+            return self.text(item)
+        if not isinstance(item, dict | list | tuple):
+            return item
+        if not depth:
+            return mark("too-deep")
+        if isinstance(item, dict):
+            return self.fields(item, depth=depth - 1)
+        if item and all(isinstance(line, str) for line in item):
+            return self.lines(item)
+        # A message comes in parts: what one of them opens and does not close hides the rest of them.
+        found: list[Any] = []
+        before = self.opened
+        for part in item:
+            found.append(PRIVATE if self.opened > before else self.value(part, depth=depth - 1))
+        return found
 
+    def text(self, text: str) -> str:
+        self.opened += leaves_open(text)
+        return self.clean(text)
 
-def _redact_field(name: Any, inner: Any, *, room: int) -> Any:
-    """Return what a field holds, redacted; its name may tell more than its text does."""
-    clean = _redact_nested(inner, room=room)
-    if not isinstance(name, str) or not is_telling(name):
+    def clean(self, text: str) -> str:
+        return self.known[text] if text in self.known else redact(text)
+
+    def fields(self, item: dict[Any, Any], *, depth: int) -> dict[Any, Any]:
+        found: dict[Any, Any] = {}
+        times: dict[Any, int] = {}
+        named, held = _paired(item) or ("", "")
+        for key, inner in item.items():
+            before = self.opened
+            clean = name = self.text(key) if isinstance(key, str) else key
+            while name in found:  # two secrets with one mark: neither value may be lost
+                times[clean] = times.get(clean, 1) + 1
+                name = f"{clean} {times[clean]}"
+            hidden = self.opened > before
+            found[name] = PRIVATE if hidden else self.field(named if key == held else key, inner, depth=depth)
+        return found
+
+    def field(self, name: Any, inner: Any, *, depth: int) -> Any:
+        """Return what a field holds, redacted; its name may tell more than its text does."""
+        clean = self.value(inner, depth=depth)
+        if not isinstance(name, str) or not is_telling(name):
+            return clean
+        if isinstance(inner, str):
+            return _by_name(name, inner, clean)
+        if isinstance(inner, list) and isinstance(clean, list) and len(clean) == len(inner):
+            return [
+                _by_name(name, each, new) if isinstance(each, str) else new
+                for each, new in zip(inner, clean, strict=True)
+            ]
         return clean
-    if isinstance(inner, str):
-        kind = is_secret(name, inner) if clean == inner else ""
-        return mark(kind) if kind else clean
-    if isinstance(inner, list) and isinstance(clean, list) and len(clean) == len(inner):
-        return [
-            _redact_field(name, each, room=room - 1) if isinstance(each, str) else new
-            for each, new in zip(inner, clean, strict=True)
-        ]
-    return clean
+
+    def lines(self, lines: list[str] | tuple[str, ...]) -> list[str]:
+        # Patches and notebooks come as lists of lines: a block opened in one of them may be closed in another.
+        together = "\n".join(lines)
+        self.opened += leaves_open(together)
+        if hide_blocks(together) != "\n".join(map(hide_blocks, lines)):
+            return redact(together).split("\n")
+        # A command may come as a list of its words: ["tool", "--password", "x"]
+        flags = ("", *(line[2:] if _is_flag(line) else "" for line in lines))
+        clean = map(self.clean, lines)
+        return [_by_name(flag, line, new) for flag, line, new in zip(flags, lines, clean, strict=False)]
+
+
+def _by_name(name: str, text: str, clean: str) -> str:
+    """Return *clean*, or a mark where the text is not clean because of the name beside it."""
+    kind = is_secret(name, text) if clean == text and is_telling(name) else ""
+    return mark(kind) if kind else clean
 
 
 def _paired(item: dict[Any, Any]) -> tuple[str, str] | None:
@@ -237,26 +270,6 @@ def _paired(item: dict[Any, Any]) -> tuple[str, str] | None:
         if isinstance(item.get(held), str) and isinstance(label := item.get(name), str) and is_telling(label):
             return label, held
     return None
-
-
-def _redact_parts(parts: list[Any] | tuple[Any, ...], *, room: int) -> list[Any]:
-    # A message comes in parts: what one of them opens and does not close hides the rest of them.
-    found: list[Any] = []
-    for at, part in enumerate(parts):
-        found.append(_redact_nested(part, room=room))
-        if any(map(leaves_open, _texts_in(part) or ())):
-            return found + [PRIVATE] * (len(parts) - at - 1)
-    return found
-
-
-def _redact_lines(lines: list[str] | tuple[str, ...]) -> list[str]:
-    # Patches and notebooks come as lists of lines: a block opened in one of them may be closed in another.
-    together = "\n".join(lines)
-    if hide_blocks(together) != "\n".join(map(hide_blocks, lines)):
-        return redact(together).split("\n")
-    # A command may come as a list of its words: ["tool", "--password", "x"]
-    flags = ("", *(line[2:] if _is_flag(line) else "" for line in lines))
-    return [str(_redact_field(flag, line, room=1)) for flag, line in zip(flags, lines, strict=False)]
 
 
 def _is_flag(word: Any) -> bool:

@@ -7,74 +7,46 @@ A search over a folder names no file; there the output tells, line by line, wher
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any
 
+from foreword.encoding import dumps, loads
+from foreword.errors import BadPayload
 from foreword.redact.keywords import is_telling
 
 MARK = "[redacted:path]"
-# Patterns, in which `*` stands for any part of a name, and at the end of a folder for all that lies in it.
-_FILES = """
-    .env *.env .env.* .env-* .env_* .envrc .flaskenv .dev.vars .dev.vars.* .netrc _netrc .pgpass .my.cnf .mylogin.cnf
-    .npmrc .pypirc pip.conf pip.ini .git-credentials .htpasswd .dockercfg .s3cfg .boto .databrickscfg .terraformrc
-    .vault-token .vault_pass* .vault-pass* vault_pass* vault-pass* credentials.json *.credentials.json
-    credentials.tfrc.json rclone.conf secrets.* *.pem *.key *.ppk *.p12 *.pfx *.jks *.keystore *.kdbx *.tfvars
-    *.tfvars.json *.tfstate *.tfstate.* *.ovpn kubeconfig *.kubeconfig id_rsa* id_dsa* id_ecdsa*
-    id_ed25519* .ssh/* .gnupg/* .azure/* .oci/* .snowsql/config .config/gcloud/* .password-store/* .aws/credentials
-    .aws/sso/* .kube/config .docker/config.json .gem/credentials .cargo/credentials* .config/gh/hosts.yml
-    .config/hub .config/glab-cli/* .config/doctl/* .config/op/* .fly/config.yml .m2/settings*.xml
-    .gradle/gradle.properties .codex/auth.json .composer/auth.json .gemini/oauth_creds.json .gemini/*accounts.json
-    opencode/auth.json github-copilot/* .cursor/auth.json cursor/auth.json .*_history fish_history .history
-    etc/shadow etc/shadow- etc/gshadow proc/*/environ service-account*.json service_account*.json
-    *-service-account.json client_secret*.json
-""".split()  # noqa: SIM905 - data, read as text
-_SAMPLES = (
-    ".example",
-    ".sample",
-    ".template",
-    ".dist",
-    ".schema",
-    ".pub",
-    "known_hosts",
-    "process.env",
-    "meta.env",
-)  # made to be shown, and code
-# Commands that print secrets, each as the words it begins with.
-_PRINTS = tuple(
-    """printenv, export -p, declare -x, declare -p, typeset -x, aws configure, aws sts, aws secretsmanager,
-    aws ssm get-parameter, gcloud auth print, gcloud secrets versions access, az account get-access-token,
-    az keyvault secret, az storage account keys, gh auth token, gh auth status --show-token, glab auth status,
-    kubectl get secret, kubectl describe secret, kubectl config view --raw, oc whoami -t, vault read, vault kv get,
-    vault print token, vault token, op read, op item get, pass show, security find-, heroku config, doppler secrets,
-    git credential, gpg --export-secret, docker compose config, helm get, npm config get, secret-tool lookup,
-    terraform output, terraform show, stripe config, bw get, sops -d, docker inspect, get-childitem env:, gci env:,
-    dir env:, ls env:""".replace("\n   ", "").split(", ")
-)
-_DUMPS = (
-    "env",
-    "env -0",
-    "set",
-    "export",
-    "declare",
-    "typeset",
-    "compgen -v",
-    "history",
-)  # these alone print all variables
+
+
+def _read(name: str) -> str:
+    """Return a list of ours without the comments above it."""
+    with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as file:
+        return "".join(line for line in file if not line.startswith("#"))
+
+
+_FILES = _read("secret_files.txt").split()
+_PRINTS = tuple(_read("secret_commands.txt").splitlines())
+# Made to be shown, and code.
+_SAMPLES = (".example", ".sample", ".template", ".dist", ".schema", ".pub", "known_hosts", "process.env", "meta.env")
+# These alone print all variables.
+_DUMPS = ("env", "env -0", "env --null", "set", "export", "declare", "typeset", "compgen -v", "history")
 _WRAPPERS = frozenset(  # programs that run the command behind their own arguments
     """sudo doas su docker podman nerdctl docker-compose podman-compose kubectl oc crictl ssh xargs nsenter chroot
     lxc vagrant heroku fly flyctl railway gcloud az time nohup watch devcontainer wsl distrobox sh bash zsh
-    cmd powershell pwsh uv poetry pipenv npx bundle direnv dotenv""".split()  # noqa: SIM905
+    cmd powershell pwsh uv poetry pipenv npx npm pnpm yarn bundle direnv dotenv nix nix-shell aws-vault envchain
+    chamber infisical doppler op""".split()  # noqa: SIM905
 )
 _SEARCHES = ("grep", "egrep", "fgrep", "rg", "ag", "ack", "git grep", "sed", "awk")  # they look for words in sources
 # A program's whole environment, or one variable by its name.
 _ENVIRONMENT = re.compile(
-    r"os\.environb?(?!\w)(?!\s*[\[.])|os\.environ\.(?:items|values|copy)|process\.env(?![\w.\[])"
+    r"os\.environb?(?!\w)(?!\s*[\[.])|os\.environ\.(?:items|values|copy)|print\([^)\n]{0,40}\benviron\b(?!\s*[\[.])"
+    r"|process\.env(?![\w.\[])|(?m:^[ \t]{0,16}pass [\w./-]{1,100}$)"
     r"|Deno\.env\.toObject|\b(?:p|puts|print|pp) ENV\b(?!\[)|\bENV\.(?:to_h|to_a|each|inspect|map|sort)"
-    r"|%ENV|\$_ENV\b(?!\[)|System\.getenv\(\)"
-    r"|(?<![\w.])getenv\(\)|GetEnvironmentVariables|os\.Environ\(\)"
+    r"|%ENV|\$_(?:ENV|SERVER)\b(?!\[)|phpinfo\(|(?:System\.|Sys\.|(?<![\w.]))getenv\(\)|System\.get_env\(\)"
+    r"|GetEnvironmentVariables|os\.Environ\(\)|env::vars|Bun\.env(?![\w.\[])|\bps [a-df-z]*e[a-z]*(?!\S)"
     r"|(?:environ(?:\.get)?|getenv|process\.env|ENV|_ENV)\s*[\[(.]\s*[\"']?(?P<name>\w{3,64})"
 )
 _INPUTS = ("tool_input", "toolInput", "toolArgs", "args", "arguments", "input", "parameters")
@@ -87,44 +59,44 @@ _KEPT = frozenset(
 )
 # The fields in which tools get their file, over all agents; other names (originalFile) may hold what is in it.
 _PATHS = ("file_path", "filePath", "notebook_path", "absolute_path", "target_file", "path", "paths", "uri", "filename")
-_MOST = 1024  # characters of a path
-_MAX_COMMAND_CHARS = 65_536
-_MOST_GLOBS = 256  # words with a wildcard in a command
-_DEEPEST = 20
+_MAX_PATH_CHARS = 1024
+_MAX_COMMAND_CHARS = 16_384  # nobody types more; a longer one writes a file
+_MAX_GLOBS = 64  # patterns in a command, as the shell expands their braces
 
 
-def without_denied(item: Any, *, more: Sequence[str] = (), room: int = _DEEPEST) -> Any:
-    """Return the payload with a mark for every text from or for a denied file; *more* are paths too."""
-    return _without(item, tuple(each.lower() for each in more), room=room)
+def without_denied(item: Any, *, deny: Sequence[str] = ()) -> Any:
+    """Return the payload with a mark for every text from or for a denied file; *deny* are patterns of paths too."""
+    return _without(item, tuple(each.lower() for each in deny))
 
 
-def _without(item: Any, more: tuple[str, ...], *, room: int) -> Any:
-    if not room:
-        return item
+def _without(item: Any, deny: tuple[str, ...]) -> Any:
     if isinstance(item, dict):
-        if any(name in item for name in _INPUTS):
-            if _touches_secrets(item, more):
-                return _hidden(item, more, room=room)
-            unnamed = any(_UNNAMED.search(command) for command in _commands(item))
-            return {
-                name: inner if name in _INPUTS else _each_output(inner, more, unnamed=unnamed, room=room - 1)
-                for name, inner in ((name, _without(inner, more, room=room - 1)) for name, inner in item.items())
-            }
-        return {name: _without(inner, more, room=room - 1) for name, inner in item.items()}
+        if not any(name in item for name in _INPUTS):
+            return {name: _without(inner, deny) for name, inner in item.items()}
+        if _touches_secrets(item, deny):
+            return _hidden(item, deny)
+        unnamed = _unnamed_variables(item)
+        return {
+            name: _without(inner, deny) if name in _INPUTS else _output(_without(inner, deny), deny, unnamed)
+            for name, inner in item.items()
+        }
     if isinstance(item, list):
-        return [_without(inner, more, room=room - 1) for inner in item]
-    if isinstance(item, str) and "+++ " in item:
-        return _without_patches(item, more)
-    return item
+        return [_without(inner, deny) for inner in item]
+    return _without_patches(item, deny) if isinstance(item, str) and "+++ " in item else item
 
 
-def denied(path: str, more: Sequence[str] = ()) -> bool:
-    """Tell whether the file's contents are not to be kept; *more* patterns are lower case."""
+def denied(path: str, deny: Sequence[str] = ()) -> bool:
+    """Tell whether the file's contents are not to be kept; the patterns of *deny* are lower case."""
+    return len(path) <= _MAX_PATH_CHARS and _denied(path, tuple(deny))
+
+
+@lru_cache(maxsize=4096)  # a search names the same file before each of its lines
+def _denied(path: str, deny: tuple[str, ...]) -> bool:
     low = path.strip().replace("\\", "/").lower().rstrip("/")
-    if not low or len(path) > _MOST or "\n" in path or low.endswith(_SAMPLES):
+    if not low or "\n" in path or low.endswith(_SAMPLES):
         return False
     low = re.sub("/{2,}", "/", low)[-256:]  # a name and its folders
-    return bool(_DENIED.search(low) or (more and _compile(tuple(more)).search(low)))
+    return bool(_compile(tuple(_FILES)).search(low) or (deny and _compile(deny).search(low)))
 
 
 @lru_cache(maxsize=8)
@@ -140,38 +112,35 @@ def _compile(patterns: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"(?:^|/)(?:{'|'.join(found)})$")
 
 
-_DENIED = _compile(tuple(_FILES))
+# --- what a tool was called with ---
 
 
-def _touches_secrets(call: dict[str, Any], more: tuple[str, ...]) -> bool:
+def _touches_secrets(call: dict[str, Any], deny: tuple[str, ...]) -> bool:
     """Tell whether a tool's call names a denied file, or runs a command that prints secrets."""
-    return any(_may_name(path, more) for path in _paths(call)) or any(
-        _prints(command) or _names_denied(command, more) for command in _commands(call)
+    paths = dict.fromkeys(path for path in _paths(call) if len(path) <= _MAX_PATH_CHARS)
+    return _any_denied(list(paths), deny) or any(
+        _prints(command) or _names_denied(command, deny) for command in _commands(call)
     )
 
 
-def _names_denied(command: str, more: tuple[str, ...]) -> bool:
-    words = [word for word in _words(command) if word]
-    globs = [word for word in (*command.split(), *words) if any(sign in word for sign in "*?[{")]
-    # Nobody types so many patterns: what is not looked at counts as denied.
-    return (
-        len(globs) > _MOST_GLOBS
-        or any(denied(word, more) for word in words)
-        or any(_may_name(glob.strip("\"'"), more) for glob in dict.fromkeys(globs))
-    )
+def _names_denied(command: str, deny: tuple[str, ...]) -> bool:
+    words = dict.fromkeys(_words(command))
+    words.update((word.strip("\"'"), None) for word in command.split() if _is_glob(word))
+    return _any_denied(list(words), deny)
 
 
-def _may_name(path: str, more: tuple[str, ...]) -> bool:
+def _any_denied(paths: list[str], deny: tuple[str, ...]) -> bool:
     """Tell whether a path, or a pattern such as `.env*` or `**/*.{pem,key}`, stands for a denied file."""
-    if denied(path, more):
+    globs = [path.lower() for path in paths if _is_glob(path) and len(path) <= _MAX_PATH_CHARS]
+    patterns = _without_braces(globs)
+    if len(patterns) > _MAX_GLOBS:
+        return True  # nobody types so many: what is not looked at counts as denied
+    if any(denied(path, deny) for path in (*paths, *patterns)):
         return True
-    if not any(sign in path for sign in "*?[{") or len(path) > _MOST:
-        return False
-    patterns = _without_braces(path.lower())
+    names = (each.rpartition("/")[2] for each in patterns)
     return any(
-        denied(each, more) or any(fnmatchcase(name, each.rpartition("/")[2]) for name in _names(more))
-        for each in patterns
-        if not any(fnmatchcase(name, each.rpartition("/")[2]) for name in _ORDINARY)
+        any(fnmatchcase(name, glob) for name in _names(deny)) and not any(fnmatchcase(name, glob) for name in _ORDINARY)
+        for glob in names
     )
 
 
@@ -179,61 +148,68 @@ def _may_name(path: str, more: tuple[str, ...]) -> bool:
 _ORDINARY = ("readme.md", "main.py", "package.json", "config.yaml", "x.xml", "x.txt", "x.properties")
 
 
-def _without_braces(pattern: str) -> list[str]:
-    """Return what the shell makes of `{a,b}`, up to 64 patterns."""
-    patterns = [pattern]
+def _is_glob(word: str) -> bool:
+    return any(sign in word for sign in "*?[{")
+
+
+def _without_braces(patterns: list[str]) -> list[str]:
+    """Return what the shell makes of `{a,b}`; it stops where there are more than _MAX_GLOBS."""
     for _ in range(6):
-        found = [re.search(r"\{([^{}]*)\}", each) for each in patterns]
-        if not any(found) or len(patterns) >= 64:
+        found = [re.search(r"\{([^{}]*)\}", each) for each in patterns[: _MAX_GLOBS + 1]]
+        if not any(found) or len(patterns) > _MAX_GLOBS:
             break
         patterns = [
             f"{each[: braces.start()]}{part}{each[braces.end() :]}" if braces else each
             for each, braces in zip(patterns, found, strict=True)
             for part in (braces[1].split(",") if braces else ("",))
-        ][:64]
+        ]
     return patterns
 
 
 @lru_cache(maxsize=8)
-def _names(more: tuple[str, ...]) -> tuple[str, ...]:
+def _names(deny: tuple[str, ...]) -> tuple[str, ...]:
     """Return a name for each pattern of denied files; a glob that fits one of them may find such a file."""
-    return tuple(each.rpartition("/")[2].replace("*", "x") for each in (*_FILES, ".env", *more) if each[-2:] != "/*")
+    return tuple(each.rpartition("/")[2].replace("*", "x") for each in (*_FILES, ".env", *deny) if each[-2:] != "/*")
 
 
-def _paths(item: Any, name: str = "", room: int = _DEEPEST) -> Iterator[str]:
+def _paths(item: Any, name: str = "") -> Iterator[str]:
     """Yield every text under a name that speaks of a file, and the files of patches."""
     if isinstance(item, str):
         if _is_path(name, item):
             yield item
         if "*** Begin Patch" in item:
-            heads = (line for line in item.split("\n") if line.startswith("*** ") and ": " in line)
-            yield from (line.partition(": ")[2] for line in heads)
-    elif isinstance(item, dict) and room:
+            yield from re.findall(r"(?m)^\*\*\* [^\n:]{1,40}: ([^\n]{1,1024})$", item)
+    elif isinstance(item, dict):
         for key, inner in item.items():
-            yield from _paths(inner, str(key), room - 1)
-    elif isinstance(item, list) and room:
+            yield from _paths(inner, str(key))
+    elif isinstance(item, list):
         for inner in item:
-            yield from _paths(inner, name, room - 1)
+            yield from _paths(inner, name)
 
 
 def _is_path(name: str, text: str) -> bool:
     low = name.lower()
     named = any(word in low for word in ("path", "file", "uri", "glob", "include"))
-    return named and len(text) <= _MOST and "\n" not in text
+    return named and len(text) <= _MAX_PATH_CHARS and "\n" not in text
 
 
-def _commands(item: Any, room: int = _DEEPEST) -> Iterator[str]:
-    if isinstance(item, dict) and room:
+def _commands(item: Any) -> Iterator[str]:
+    if isinstance(item, dict):
         for name, inner in item.items():
             if name in _COMMANDS and isinstance(inner, str):
-                yield inner
+                yield _ends(inner)
             elif name in _COMMANDS and isinstance(inner, list):
-                yield " ".join(each for each in inner if isinstance(each, str))
+                yield _ends(" ".join(each for each in inner if isinstance(each, str)))
             else:
-                yield from _commands(inner, room - 1)
-    elif isinstance(item, list) and room:
+                yield from _commands(inner)
+    elif isinstance(item, list):
         for inner in item:
-            yield from _commands(inner, room - 1)
+            yield from _commands(inner)
+
+
+def _ends(command: str) -> str:
+    half = _MAX_COMMAND_CHARS // 2
+    return command if len(command) <= 2 * half else f"{command[:half]}\n{command[-half:]}"
 
 
 def _words(command: str) -> list[str]:
@@ -242,20 +218,18 @@ def _words(command: str) -> list[str]:
 
 def _prints(command: str) -> bool:
     """Tell whether a command prints variables or secrets, also in a container, on another machine or by a script."""
-    for part in re.split(r"&&|[|;\n`(){}&\"']", command[:_MAX_COMMAND_CHARS]):
-        words = _PREFIX.sub("", re.split(r"\d?>", part)[0].strip(), count=1).split()
+    for part in dict.fromkeys(re.split(r"&&|[|;\n`(){}&\"']", command)):
+        words = _PREFIX.sub("", re.split(r"\d?>", part)[0].strip(), count=1).split(None, 36)
         if not words:
             continue
         words[0] = words[0].rpartition("/")[2]
         # A wrapper's own arguments are not known here, so what it runs may begin with any word.
-        starts = range(min(len(words), 24)) if words[0] in _WRAPPERS else range(1)
-        for at in starts:
+        for at in range(min(len(words), 24)) if words[0] in _WRAPPERS else (0,):
             run = " ".join(words[at : at + 5]).lower()
             plain = " ".join(_FLAG.sub("", " ".join(words[at : at + 12])).split()).lower()
             if run.startswith(_PRINTS) or plain.startswith(_PRINTS) or (run in _DUMPS and (at == 0 or run != "set")):
                 return True
-    parts = re.split(r"&&|[|;\n]", command[:_MAX_COMMAND_CHARS])
-    scripts = "\n".join(part for part in parts if not _SEARCH.match(part))
+    scripts = "\n".join(part for part in re.split(r"&&|[|;\n]", command) if not _SEARCH.match(part))
     return any(not found["name"] or is_telling(found["name"]) for found in _ENVIRONMENT.finditer(scripts))
 
 
@@ -268,93 +242,132 @@ _FLAG = re.compile(r"(?<=\s)(?:--?[A-Za-z][\w-]*(?:=\S+| (?!-)\S+)?)(?=\s)")
 _SEARCH = re.compile(rf"\s*(?:{'|'.join(_SEARCHES)})\s")
 
 
-def _hidden(item: Any, more: tuple[str, ...], *, room: int, name: str = "") -> Any:
-    if isinstance(item, dict) and room:
-        return {key: _hidden(inner, more, room=room - 1, name=str(key)) for key, inner in item.items()}
-    if isinstance(item, list) and room:
-        return [_hidden(inner, more, room=room - 1, name=name) for inner in item]
-    if not isinstance(item, str):
-        return item if isinstance(item, int | float) or item is None else MARK
-    if not item or name in _KEPT or (_is_path(name, item) and (name in _PATHS or denied(item, more))):
+def _hidden(item: Any, deny: tuple[str, ...], name: str = "") -> Any:
+    """Return what is kept of a call that touches secrets: numbers, names, ids, paths, and a command that only reads."""
+    if isinstance(item, dict):
+        return {key: _hidden(inner, deny, str(key)) for key, inner in item.items()}
+    if isinstance(item, list):
+        return [_hidden(inner, deny, name) for inner in item]
+    if not isinstance(item, str) or not item or name in _KEPT:
+        return item
+    if _is_path(name, item) and (name in _PATHS or denied(item, deny)):
         return item
     if name in _COMMANDS:
-        return _shown(item, more)
-    files = dict.fromkeys(path for path in _paths(item) if path)
-    return " ".join((MARK, *files))  # a patch keeps the names of its files
+        if not any(sign in item for sign in (">", "<<", "tee ", "sed ", "\n")):
+            return item
+        kept = [word for word in _words(_ends(item)) if denied(word, deny)]  # it may write secrets there
+    else:
+        kept = [path for path in _paths(item) if path]  # a patch keeps the names of its files
+    return " ".join((MARK, *dict.fromkeys(kept)))
 
 
-def _shown(command: str, more: tuple[str, ...]) -> str:
-    """Return a command that reads as it is; of one that writes, only the paths."""
-    if not any(sign in command for sign in (">", "<<", "tee ", "sed ", "\n")):
-        return command
-    return " ".join((MARK, *dict.fromkeys(word for word in _words(command) if denied(word, more))))
-
+# --- what a tool printed ---
 
 # Commands that read files which they do not name; then lines that look like those of a .env file lose their values.
-_UNNAMED = re.compile(r"\bxargs\b|\s-exec\b|\bwhile\s+read\b|\bfor\s+\w+\s+in\b")
+_UNNAMED = re.compile(
+    r"\bxargs\b|\s-exec\b|\bfd(?:find)?\b[^|;\n]{0,200}\s(?:-x|-X|--exec)|\bwhile\s+read\b|\bfor\s+\w+\s+in\b"
+)
 _VARIABLE = re.compile(r"(?m)^(\s*+(?:export\s++)?[A-Za-z_]\w{2,}\s*+=\s*+)(?!\[redacted:)\S.*$")
+_BY_VARIABLE = re.compile(r"\b(?:cat|head|tail|less|more|bat|nl|tac|strings|grep)\b[^|;&\n]{0,200}(?:\$|`)")
+_CAPITALS = re.compile(r"(?m)^(\s*+(?:export\s++)?[A-Z][A-Z0-9_]{2,}=)(?!\[redacted:)\S.*$")
 
 
-def _each_output(item: Any, more: tuple[str, ...], *, unnamed: bool, room: int) -> Any:
+def _unnamed_variables(call: dict[str, Any]) -> re.Pattern[str] | None:
+    """Return what finds the variables in the output of a command that prints files without naming them."""
+    command = "\n".join(_commands(call))
+    return _VARIABLE if _UNNAMED.search(command) else _CAPITALS if _BY_VARIABLE.search(command) else None
+
+
+def _output(item: Any, deny: tuple[str, ...], unnamed: re.Pattern[str] | None) -> Any:
     if isinstance(item, str):
-        text = _without_lines(item, more)
-        return _VARIABLE.sub(rf"\1{MARK}", text) if unnamed else text
-    if isinstance(item, dict) and room:
-        return {name: _each_output(inner, more, unnamed=unnamed, room=room - 1) for name, inner in item.items()}
-    if isinstance(item, list) and room:
-        return [_each_output(inner, more, unnamed=unnamed, room=room - 1) for inner in item]
-    return item
+        text = _without_lines(item, deny)
+        return unnamed.sub(rf"\1{MARK}", text) if unnamed else text
+    if isinstance(item, dict):
+        if any(denied(text, deny) for name, text in item.items() if name in _NAMES_A_FILE and isinstance(text, str)):
+            return _hidden(item, deny)  # one hit of a search
+        return {
+            name: _hidden(inner, deny) if denied(name, deny) else _output(inner, deny, unnamed)
+            for name, inner in item.items()
+        }
+    return [_output(inner, deny, unnamed) for inner in item] if isinstance(item, list) else item
 
 
-# Above the lines of a file; a bare path is one where a numbered line follows.
-_HEADING = re.compile(r"==> (?P<tail>.+) <==$|File: (?P<file>.+)|(?P<colon>.*/.*):$|(?!\d+[:-])(?P<bare>\S.*)")
+_NAMES_A_FILE = (*_PATHS, "file")
+_MAX_LINES = 4_000  # of an output, its first and last ones: no more fit into what is kept of a text
 _NUMBERED = re.compile(r"\d+[:-](?!\d\d\b)")  # and no time of day
 _CONTEXT = re.compile(r"-\d+-")
+_JSON_HIT = re.compile(r'\{"type":"\w+","data":\{"path":\{"(?:text":"(?P<path>[^"]*)"|bytes")')  # of rg --json
+_COLOUR = re.compile(r"\x1b\[[0-9;]*[mK]")
+_BARE_PATH = re.compile(r"[^\s=:\"'<>|]+\Z")
+_PROSE = re.compile(r"^\s|\s[^/]*$")  # a space, and no folder behind it: "cannot load .env"
 
 
-def _without_lines(text: str, more: tuple[str, ...]) -> str:
+def _without_lines(text: str, deny: tuple[str, ...]) -> str:
     """Return a tool's output with a mark in place of the lines that it says are from a denied file.
 
     A search names the file before each line (`path:12:text`, `path-12-text`, `HEAD:path:text`), others above them all.
     """
-    lines = text.split("\n")
+    if text[:1] in ("{", "[") and "\n{" not in text:
+        try:
+            item = loads(text)
+            clean = _output(item, deny, None)
+            return text if clean == item else dumps(clean)
+        except BadPayload:
+            pass
+    lines = _COLOUR.sub("", text).replace("\0", ":").split("\n")
+    changed = len(lines) > _MAX_LINES
+    if changed:
+        half = _MAX_LINES // 2
+        lines = [*lines[:half], f"[{len(lines) - 2 * half} lines left out]", *lines[-half:]]
     kept: list[str] = []
-    hiding = ""  # the form of the heading, which ends at the next of its form
+    hiding = before = ""  # the form of the heading above, which ends at the next of its form; the line before
     for line, following in zip(lines, (*lines[1:], ""), strict=True):
-        if not line and not hiding:
-            kept.append(line)
-            continue
-        path = "" if hiding else _named_before(line, more)
-        if path:
-            kept.append(f"{path}: {MARK}")
-            continue
-        heading = _HEADING.match(line) if len(line) <= _MOST else None
-        form = (heading.lastgroup or "") if heading else ""
-        if form == "bare" and not _NUMBERED.match(following):
-            form = ""
-        if heading and form and hiding in ("", form):
-            hiding = form if denied(heading[form], more) else ""
-            kept.append(line)
-        elif not hiding:
-            kept.append(line)
-        elif kept[-1] != MARK:
-            kept.append(MARK)
-    return "\n".join(kept)
+        form, path = _heading(line, before, following) if 0 < len(line) <= _MAX_PATH_CHARS else ("", "")
+        before = shown = line
+        if not hiding and (named := _named_before(line, deny)):
+            shown = f"{named}: {MARK}"
+        elif form and hiding in ("", "cut", form):
+            # A list of names is none of hits.
+            hits = form != "bare" or _NUMBERED.match(following) or any(sign in following for sign in "=: ")
+            hiding = form if hits and denied(path, deny) else ""
+        elif hiding and line:
+            shown = MARK
+        if shown != MARK or not kept or kept[-1] != MARK:
+            kept.append(shown)
+        changed = changed or shown is not line
+    return "\n".join(kept) if changed else text
 
 
-def _named_before(line: str, more: tuple[str, ...]) -> str:
+def _heading(line: str, before: str, following: str) -> tuple[str, str]:
+    """Return the form of a heading above the lines of a file and the path that it names; nothing for other lines."""
+    if line.startswith("==> ") and line.endswith(" <=="):
+        return "cut" if before.endswith("characters left out]") else "head", line[4:-4]
+    if "File: " in line[:12]:
+        return "file", line.partition("File: ")[2]
+    if line.startswith("diff ") and not line.startswith(("diff --git ", "diff --cc ")):
+        return "diff", line.rpartition(" ")[2]
+    if line.endswith(":") and "/" in line:
+        return "colon", line[:-1]
+    numbered = _NUMBERED.match(following) and not _NUMBERED.match(line) and not line.startswith((" ", "\t", "[cut]"))
+    if numbered or (not before and following and ("/" in line or "." in line) and _BARE_PATH.match(line)):
+        return "bare", line
+    return "", ""
+
+
+def _named_before(line: str, deny: tuple[str, ...]) -> str:
     """Return the denied file that a line of a search begins with, if any."""
-    plain = _COLOUR.sub("", line[: 2 * _MOST]).replace("\0", ":")
-    places = plain.split(":", 2)[:-1] if plain[:-1].count(":") or plain[-1:] != ":" else []  # `path:` is a heading
-    places += [plain[: context.start()] for context in _CONTEXT.finditer(plain)]
-    return next((each for each in places if not _PROSE.search(each) and denied(each, more)), "")
+    line = line[: 2 * _MAX_PATH_CHARS]
+    if line.startswith('{"type":"') and (hit := _JSON_HIT.match(line)):
+        return hit["path"] if hit["path"] and denied(hit["path"], deny) else "" if hit["path"] else "a file"
+    first, colon, rest = line.partition(":")
+    places = [first] if colon and rest else []  # `path:` alone is a heading
+    second, colon, _ = rest.partition(":")
+    places += [second] if colon else []
+    places += [line[: context.start()] for context in _CONTEXT.finditer(line)] if "-" in line else []
+    return next((each for each in places if denied(each, deny) and not _PROSE.search(each)), "")
 
 
-_COLOUR = re.compile(r"\x1b\[[0-9;]*[mK]")
-_PROSE = re.compile(r"^\s|\s[^/]*$")  # a space, and no folder behind it: "cannot load .env"
-
-
-def _without_patches(text: str, more: tuple[str, ...]) -> str:
+def _without_patches(text: str, deny: tuple[str, ...]) -> str:
     """Return a diff with a mark in place of the lines of denied files."""
     kept: list[str] = []
     hiding = False
@@ -363,8 +376,8 @@ def _without_patches(text: str, more: tuple[str, ...]) -> str:
             hiding = False
         if line.startswith(("diff ", "--- ", "+++ ")):
             kept.append(line)
-            if any(denied(word[2:] if word[:2] in ("a/", "b/") else word, more) for word in line.split()[1:]):
-                hiding = True
+            words = line[:_MAX_PATH_CHARS].split()[1:]
+            hiding = hiding or any(denied(word[2:] if word[:2] in ("a/", "b/") else word, deny) for word in words)
         elif not hiding:
             kept.append(line)
         elif kept[-1] != MARK:

@@ -53,7 +53,7 @@ _SECRET_NAMES = {
 }
 _TELLING = re.compile("pass|pwd|secret|token|key|cred|auth|cookie", re.IGNORECASE)
 
-# --- what stands between a name and its value ---
+# --- what is between a name and its value ---
 
 _REST = rf"(?P<rest>(?>(?:{_NAME}{{0,39}}[0-9a-z_])?))"  # of the name
 _SPACE = r"[ \t]{0,16}+"
@@ -113,7 +113,7 @@ _PLACES = (
 _MAY_BE_FLAG = re.compile(rf"-(?<!{_NAME}-){_NAME}{{0,64}}(?:{'|'.join((*_PASSWORD_NAMES, *_SECRET_NAMES))})")
 _compile = cache(re.compile)
 _NAME_BEGINS = re.compile(r"(?>(?s:.*[^0-9a-z_.\-])?)")
-# Nothing but spaces, a diff's sign, a list's dash, quotes or `export` stands before it on its line.
+# Nothing but spaces, a diff's sign, a list's dash, quotes or `export` is before it on its line.
 _LINE_BEGINS = re.compile(
     r"(?:(?s:.*)(?:\n|\\n)|\A)(?>(?:[\s\"'\\]++|(?:[+>#$-]|-x|export|set|env|ENV|ARG|declare)(?![^\s\"'\\]))*)\Z"
 )
@@ -137,9 +137,9 @@ def find_secrets(text: str) -> list[Span]:
             if may_be_flag if word == "-" else word in low:
                 spans += _find_named(text, low, kind, _compile(expression))
     if "authorization" in low:
-        spans += _find_headers(text, low)
+        spans += _find_headers(text, low, _HEADER)
     if "bearer" in low:
-        spans += _find_bearers(text, low)
+        spans += _find_headers(text, low, _BEARER)
     if "cookie" in low:
         spans += _find_cookies(text, low)
     for word, flag, named in _COMMANDS:
@@ -257,7 +257,7 @@ _BARE, _WHOLE = (
 def _value_bounds(
     text: str, at: int, *, whole: bool = False, in_tag: bool = False, most: int = LONGEST
 ) -> tuple[int, int, bool]:
-    """Return where the value begins and ends, and whether it stands in quotes or in a tag."""
+    """Return where the value begins and ends, and whether it is in quotes or in a tag."""
     if opening := _OPENING.match(text, at):
         return opening.end(), _find_quote(text, opening.end(), opening[2], escapes=len(opening[1])), True
     if in_tag or text.startswith("&quot;", at):
@@ -319,7 +319,7 @@ _KINDS = bytes.maketrans(
 PIECE = 4.2  # characters; random letters and digits change their kind after 2.1 on average, names after 5
 
 
-def stands_for_one(value: str) -> bool:
+def is_placeholder(value: str) -> bool:
     """Tell whether *value* is a placeholder or a variable: useful to the reader, and no secret."""
     if value.lower() in _PLACEHOLDERS or (len(set(value)) <= 2 and value.isascii()):
         return True
@@ -337,7 +337,7 @@ def is_password(value: str, *, quoted: bool, sure: bool, line: bool, tight: bool
     where name and word are the whole *line*; a short one only there, or where both stand *tight* together. A *number*
     of six digits is one where the place may hold numbers. A *phrase* may hold spaces.
     """
-    if not 4 <= _size(value) <= 256 or stands_for_one(value):
+    if not 4 <= _size(value) <= 256 or is_placeholder(value):
         return False
     if " " in value or "\n" in value:
         return quoted and _is_phrase(value, phrase=phrase)
@@ -378,7 +378,7 @@ def is_key(value: str, *, quoted: bool = False) -> bool:
 
 def are_credentials(value: str) -> bool:
     """Tell whether a value behind a scheme (`Basic`, `Bearer`) is one, and not the next word of a sentence."""
-    if _size(value) < 6 or stands_for_one(value) or is_code(value):
+    if _size(value) < 6 or is_placeholder(value) or is_code(value):
         return False
     if value.isalpha() and (value.islower() or value.istitle() or value.isupper()):
         return False  # "Basic authentication"
@@ -428,18 +428,11 @@ _COMMANDS = tuple(
 )
 
 
-def _find_headers(text: str, low: str) -> Iterator[Span]:
-    """Yield the credentials of `Authorization: SCHEME CREDENTIALS`, whatever quotes and signs stand between."""
-    for match in _compile(_HEADER).finditer(low):
+def _find_headers(text: str, low: str, expression: str) -> Iterator[Span]:
+    """Yield the credentials of `Authorization: SCHEME CREDENTIALS`, whatever quotes and signs are between."""
+    for match in _compile(expression).finditer(low):
         start, end, _ = _value_bounds(text, match.end())
-        if are_credentials(text[start:end]) if match["scheme"] else is_key(text[start:end]):
-            yield start, end, HEADER
-
-
-def _find_bearers(text: str, low: str) -> Iterator[Span]:
-    for match in _compile(_BEARER).finditer(low):
-        start, end, _ = _value_bounds(text, match.end())
-        if is_key(text[start:end]):
+        if are_credentials(text[start:end]) if match.lastgroup == "scheme" else is_key(text[start:end]):
             yield start, end, HEADER
 
 
@@ -449,7 +442,7 @@ def _find_cookies(text: str, low: str) -> Iterator[Span]:
         start, end = match.span("line")
         for pair in _compile(_SESSION).finditer(text[start:end]):
             value = pair["value"]
-            if is_random(value) and re.search("[0-9]", value) and not stands_for_one(value):
+            if is_random(value) and re.search("[0-9]", value) and not is_placeholder(value):
                 yield start, end, COOKIE
                 break
 
@@ -461,5 +454,5 @@ def _find_flags(text: str, flag: re.Pattern[str], *, named: bool) -> Iterator[Sp
         if named:
             start = text.find(":", start, end) + 1
         value = text[start:end]
-        if start and _size(value) >= 3 and value[0] not in "$-" and not stands_for_one(value):
+        if start and _size(value) >= 3 and value[0] not in "$-" and not is_placeholder(value):
             yield start, end, PASSWORD

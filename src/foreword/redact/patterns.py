@@ -1,19 +1,21 @@
-"""Find tokens of known formats: one table, one compiled expression per row.
+"""Find tokens of known formats: one table (formats.txt), one compiled expression per row.
 
 A token begins with a literal prefix and goes on with a run of characters of one class. Most text holds no prefix in any
-word that is long enough for a token, so the expressions run only where a prefix stands. Every run is read once per row:
+word that is long enough for a token, so the expressions run only where a prefix is. Every run is read once per row:
 an attempt that fails because of what the run holds goes on behind the run, which keeps the search linear.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import accumulate
+from typing import NamedTuple
 
-Span = tuple[int, int, str]  # from, to, the name of what stands there
+Span = tuple[int, int, str]  # from, to, the name of what is there
 Check = Callable[[str], object]
 
 CLASSES = {
@@ -31,198 +33,31 @@ CLASSES = {
     "any": r"0-9A-Za-z_\-.+%/=$!,~:@",
 }
 
-# Name, prefixes, the least number of characters behind the prefix, their class, what else they must fulfil (CHECKS),
-# and where the token may begin: anywhere (""), not within a word ("word"), or with so many characters before the prefix
-# ("hex 32"). A new format is a new row; where one holds another, the longer comes first.
-FORMATS = (
-    ("jwt", "eyJ", 17, "dots", "jwt", ""),
-    ("grafana-key", "eyJrIjoi", 40, "base64", "", ""),
-    # clouds
-    ("aws-key", "AKIA ASIA ABIA ACCA", 16, "upper", "", "word"),
-    ("google-key", "AIza", 35, "dash", "", "word"),
-    ("google-key", "AQ.Ab8", 40, "dash", "", "word"),
-    ("google-secret", "GOCSPX-", 24, "dash", "", ""),
-    ("google-token", "ya29.", 20, "dots", "random", "word"),
-    ("google-token", "1//0", 30, "dash", "random", "word"),
-    ("azure-secret", "8Q~ 7Q~", 31, "url", "", "alnum 3"),
-    ("azure-key", "JQQJ99", 20, "alnum", "", "alnum 52"),
-    ("azure-sas", "sig=", 40, "sums", "random", "word"),
-    ("digitalocean-token", "dop_v1_ doo_v1_ dor_v1_", 64, "hex", "", ""),
-    ("cloudflare-key", "v1.0-", 100, "dash", "random", "word"),
-    ("cloudflare-token", "cfut_ cfat_ cfk_", 40, "word", "random", "word"),
-    ("heroku-key", "HRKU-", 36, "dash", "", ""),
-    ("alibaba-key", "LTAI", 16, "alnum", "random", "word"),
-    ("tencent-key", "AKID", 32, "alnum", "random", "word"),
-    ("yandex-token", "AQVN y0__ y0_A", 35, "dash", "random", "word"),
-    ("flyio-token", "fm1r_ fm1a_ fm2_ fo1_", 40, "base64", "", "word"),
-    ("vercel-token", "vcp_ vca_ vci_ vcr_ vck_", 24, "alnum", "random", "word"),
-    ("netlify-token", "nfp_ nfo_ nfc_ nfu_ nfb_", 36, "word", "random", "word"),
-    ("render-key", "rnd_", 28, "alnum", "random", "word"),
-    ("supabase-key", "sbp_", 40, "word", "random", "word"),
-    ("supabase-key", "sb_secret_", 24, "dash", "", ""),
-    ("planetscale-token", "pscale_tkn_ pscale_oauth_ pscale_pw_", 32, "dots", "", ""),
-    ("neon-key", "napi_", 40, "word", "random", "word"),
-    ("openshift-token", "sha256~", 43, "dash", "", "word"),
-    ("kubernetes-token", "SWMTKN-1-", 40, "dash", "", ""),
-    ("kubernetes-token", "K10", 64, "sums", "random", "word"),
-    ("tailscale-key", "tskey-", 24, "dash", "random", "word"),
-    ("vault-token", "hvs. hvb. hvr.", 24, "dash", "random", "word"),
-    ("terraform-token", ".atlasv1.", 60, "dash", "", "alnum 14"),
-    ("pulumi-token", "pul-", 40, "hex", "", "word"),
-    ("databricks-token", "dapi", 32, "hex", "", "word"),
-    ("doppler-token", "dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.", 40, "dots", "", "word"),
-    ("1password-token", "ops_eyJ", 100, "base64", "", ""),
-    ("1password-key", "A3-", 30, "dash", "groups", "word"),
-    ("age-key", "AGE-SECRET-KEY-1", 50, "alnum", "", ""),
-    ("age-key", "AGE-PLUGIN-", 40, "dash", "", ""),
-    # version control
-    ("github-token", "ghp_ gho_ ghu_ ghr_", 36, "alnum", "", ""),
-    ("github-token", "ghs_", 36, "dots", "random", ""),
-    ("github-token", "github_pat_", 30, "word", "", ""),
-    ("gitlab-token", "glpat- gldt- glrt- glrtr- glft- glsoat- glcbt- glptt- glimt-", 20, "dots", "", ""),
-    ("gitlab-token", "glagent- gloas- glffct- glwt- GR1348941", 20, "dots", "", ""),
-    ("atlassian-token", "ATATT3 ATCTT3 ATSTT3", 40, "base64", "", ""),
-    ("bitbucket-token", "ATBB", 28, "alnum", "random", "word"),
-    ("bitbucket-token", "BBDC-", 40, "base64", "", ""),
-    ("sourcegraph-token", "sgp_ sgd_", 40, "word", "random", "word"),
-    ("circleci-token", "CCIPAT_ CCIPRJ_", 40, "word", "", ""),
-    ("buildkite-token", "bkua_ bkct_", 40, "alnum", "", "word"),
-    ("sonar-token", "sqp_ squ_ sqa_", 40, "hex", "", "word"),
-    # packages
-    ("npm-token", "npm_", 36, "alnum", "", ""),
-    ("pypi-token", "pypi-AgE", 32, "dash", "", ""),
-    ("rubygems-key", "rubygems_", 48, "hex", "", ""),
-    ("crates-token", "cio", 32, "alnum", "random", "word"),
-    ("nuget-key", "oy2", 43, "alnum", "random", "word"),
-    ("docker-token", "dckr_pat_ dckr_oat_", 20, "dash", "", ""),
-    ("artifactory-token", "AKCp cmVmdGtu", 50, "alnum", "random", "word"),
-    ("clojars-token", "CLOJARS_", 60, "hex", "", ""),
-    ("packagist-token", "packagist_ack_ packagist_uut_ packagist_out_", 40, "word", "", ""),
-    # chat
-    ("slack-webhook", "hooks.slack.com", 13, "path", "slack", ""),
-    ("slack-token", "xoxa- xoxb- xoxc- xoxe- xoxp- xoxr- xoxs-", 15, "dash", "", ""),
-    ("slack-token", "xoxo-", 15, "dash", "digit first", ""),
-    ("slack-token", "xoxd-", 15, "path", "", ""),
-    ("slack-token", "xapp-", 15, "dash", "slack app", ""),
-    ("discord-token", "MD MT Mj Mz ND NT Nj Nz OD OT Oj Oz", 55, "dots", "discord", "word"),
-    ("discord-webhook", "discord.com discordapp.com", 40, "path", "webhook", ""),
-    ("telegram-token", ":AA", 32, "dash", "", "digit 8"),
-    ("teams-webhook", "webhook.office.com outlook.office.com", 40, "any", "webhook", ""),
-    ("zapier-webhook", "hooks.zapier.com", 20, "path", "", ""),
-    # payment
-    ("stripe-key", "sk_live_ rk_live_ sk_test_ rk_test_", 16, "alnum", "random", "word"),
-    ("stripe-key", "whsec_", 24, "base64", "", ""),
-    ("square-token", "sq0atp- sq0csp-", 20, "dash", "", ""),
-    ("square-token", "EAAA", 56, "dash", "short", "word"),
-    ("meta-token", "EAA", 60, "alnum", "short", "word"),
-    ("braintree-token", "access_token$production$ access_token$sandbox$", 40, "sums", "", ""),
-    ("shopify-token", "shpat_ shpca_ shppa_ shpss_ shpua_", 32, "hex", "", ""),
-    ("razorpay-key", "rzp_live_ rzp_test_", 14, "alnum", "", ""),
-    ("plaid-token", "access-production- access-sandbox- access-development-", 30, "dash", "random", ""),
-    ("adyen-key", "AQE", 80, "sums", "short", "word"),
-    ("flutterwave-key", "FLWSECK-", 24, "dash", "", ""),
-    ("flutterwave-key", "FLWSECK_TEST-", 12, "dash", "", ""),
-    ("live-key", "live_", 30, "alnum", "random", "word"),
-    # mail and short messages
-    ("sendgrid-key", "SG.", 49, "dots", "sendgrid", "word"),
-    ("mailgun-key", "key-", 32, "hex", "random", "word"),
-    ("mailchimp-key", "-us", 1, "digit", "", "hex 32"),
-    ("mandrill-key", "md-", 22, "dash", "random", "word"),
-    ("twilio-key", "SK", 32, "hex", "random", "word"),
-    ("brevo-key", "xkeysib- xsmtpsib-", 64, "dash", "", ""),
-    ("resend-key", "re_", 30, "word", "resend", "word"),
-    # monitoring
-    ("newrelic-key", "NRAK- NRJS- NRII- NRRA- NRAA- NRIQ- NRSP-", 19, "dash", "random", "word"),
-    ("newrelic-key", "NRAL", 0, "alnum", "", "hex 36"),
-    ("sentry-token", "sntrys_ sntryu_ sntryi_", 40, "base64", "", ""),
-    ("grafana-token", "glc_", 32, "base64", "random", "word"),
-    ("grafana-token", "glsa_", 32, "word", "", ""),
-    ("dynatrace-token", "dt0c01. dt0s01. dt0s02. dt0s16.", 60, "dots", "", "word"),
-    ("honeycomb-key", "hcaik_ hcbik_ hccik_ hcamk_", 40, "alnum", "", "word"),
-    ("posthog-key", "phx_", 40, "alnum", "random", "word"),
-    ("launchdarkly-key", "sdk- mob- api-", 36, "dash", "uuid", "word"),
-    ("axiom-token", "xaat- xapt-", 36, "dash", "uuid", "word"),
-    ("prefect-key", "pnu_ pnb_", 36, "alnum", "random", "word"),
-    # models
-    ("anthropic-key", "sk-ant-", 21, "dash", "anthropic", ""),
-    ("openrouter-key", "sk-or-", 32, "dash", "", ""),
-    ("openai-key", "sk-", 20, "dash", "openai", "word"),
-    ("openai-key", "sess-", 40, "alnum", "random", "word"),
-    ("huggingface-token", "hf_", 30, "alnum", "", ""),
-    ("huggingface-token", "api_org_", 30, "alnum", "random", ""),
-    ("groq-key", "gsk_", 40, "alnum", "", ""),
-    ("perplexity-key", "pplx-", 40, "alnum", "random", "word"),
-    ("xai-key", "xai-", 60, "alnum", "random", "word"),
-    ("replicate-token", "r8_", 36, "alnum", "random", "word"),
-    ("fireworks-key", "fw_ fpk_", 22, "alnum", "random", "word"),
-    ("cerebras-key", "csk-", 40, "alnum", "random", "word"),
-    ("nvidia-key", "nvapi-", 50, "dash", "random", "word"),
-    ("elevenlabs-key", "sk_", 40, "alnum", "random", "word"),
-    ("voyage-key", "pa-", 40, "dash", "openai", "word"),
-    ("jina-key", "jina_", 40, "dash", "random", "word"),
-    ("tavily-key", "tvly-", 28, "dash", "random", "word"),
-    ("langsmith-key", "lsv2_pt_ lsv2_sk_", 32, "word", "", ""),
-    ("wandb-key", "wandb_v1_", 32, "word", "", ""),
-    ("pinecone-key", "pcsk_", 50, "word", "", ""),
-    ("e2b-key", "e2b_", 40, "hex", "", "word"),
-    ("modal-token", "ak- as-", 22, "alnum", "random", "word"),
-    ("runpod-key", "rpa_", 40, "alnum", "random", "word"),
-    ("together-key", "tgp_v1_", 40, "dash", "", ""),
-    ("firecrawl-key", "fc-", 32, "hex", "random", "word"),
-    # tools
-    ("linear-key", "lin_api_ lin_oauth_", 32, "alnum", "", ""),
-    ("notion-token", "ntn_", 40, "alnum", "random", "word"),
-    ("notion-token", "secret_", 43, "alnum", "random", "word"),
-    ("figma-token", "figd_ figo_ figu_", 36, "dash", "", "word"),
-    ("postman-key", "PMAK-", 50, "dash", "", ""),
-    ("airtable-token", "pat", 78, "dots", "airtable", "word"),
-    ("hubspot-token", "pat-na1- pat-na2- pat-eu1-", 32, "dash", "", ""),
-    ("mapbox-token", "sk.eyJ", 40, "dots", "", "word"),
-    ("dropbox-token", "sl.", 60, "dash", "random", "word"),
-    ("typeform-token", "tfp_", 40, "dash", "random", "word"),
-    ("contentful-token", "CFPAT-", 40, "dash", "", ""),
-    ("salesforce-token", "00D", 90, "sums", "salesforce", "word"),
-    ("adafruit-key", "aio_", 28, "alnum", "random", "word"),
-    ("easypost-key", "EZAK EZTK", 50, "alnum", "random", "word"),
-    ("shippo-token", "shippo_live_ shippo_test_", 40, "hex", "", ""),
-    ("duffel-token", "duffel_live_ duffel_test_", 40, "dash", "", ""),
-    ("readme-key", "rdme_", 60, "alnum", "", "word"),
-    ("infracost-key", "ico-", 32, "alnum", "random", "word"),
-    ("octopus-key", "API-", 25, "upper", "random", "word"),
-    ("nylas-key", "nyk_v0_", 40, "word", "", ""),
-    ("adobe-secret", "p8e-", 32, "alnum", "random", "word"),
-    ("apify-token", "apify_api_", 30, "alnum", "", ""),
-    ("gitpod-token", "gitpod_pat_", 30, "base64", "", ""),
-    ("mongodb-secret", "mdb_sa_sk_", 30, "dash", "", ""),
-    ("alchemy-token", "alcht_", 24, "alnum", "random", "word"),
-    ("xata-key", "xau_", 28, "alnum", "random", "word"),
-    ("cockroach-key", "CCDB1_", 40, "word", "", "word"),
-    ("polar-token", "polar_pat_ polar_oat_", 32, "alnum", "", ""),
-    ("paddle-key", "pdl_live_apikey_ pdl_sdbx_apikey_", 40, "word", "", ""),
-    ("inngest-key", "signkey-prod- signkey-test- signkey-branch-", 32, "hex", "", ""),
-    ("trigger-key", "tr_prod_ tr_dev_ tr_stg_ tr_pat_", 20, "alnum", "random", "word"),
-    ("browserbase-key", "bb_live_", 24, "dash", "random", "word"),
-    ("unkey-key", "unkey_", 20, "alnum", "random", "word"),
-    ("socket-key", "sktsec_", 36, "dash", "", ""),
-    ("deno-token", "ddp_ ddo_ ddw_", 36, "alnum", "", "word"),
-    ("onesignal-key", "os_v2_app_ os_v2_org_", 60, "alnum", "", ""),
-    ("pubnub-key", "sec-c-", 36, "dash", "random", "word"),
-    ("mailersend-token", "mlsn.", 60, "hex", "", "word"),
-    ("stytch-secret", "secret-live- secret-test-", 36, "base64", "", ""),
-    ("configcat-key", "configcat-sdk-1/", 44, "path", "", ""),
-    ("defined-key", "dnkey-", 60, "dash", "", "word"),
-    ("frameio-token", "fio-u-", 60, "dash", "", "word"),
-    ("intra42-secret", "s-s4t2ud- s-s4t2af-", 64, "hex", "", ""),
-    ("scalingo-token", "tk-us- tk-eu-", 48, "dash", "", "word"),
-    ("settlemint-token", "sm_aat_ sm_pat_ sm_sat_", 16, "alnum", "random", "word"),
-    ("harness-token", "pat.", 60, "dots", "harness", "word"),
-    ("maxmind-key", "_mmk", 0, "alnum", "", "word 36"),
-    ("cal-key", "cal_live_ cal_test_", 32, "alnum", "", ""),
-    ("anyscale-key", "esecret_", 25, "alnum", "", "word"),
-    ("langfuse-key", "sk-lf- pk-lf-", 36, "dash", "uuid", "word"),
-    ("password-hash", "$2a$ $2b$ $2y$ $argon2i$ $argon2id$ $argon2d$", 50, "sums", "", ""),
-    ("password-hash", "$6$ $5$ $y$", 60, "sums", "random", ""),
-)
+
+class Format(NamedTuple):
+    """One line of formats.txt."""
+
+    name: str
+    least: int  # characters behind the prefix
+    kind: str  # of CLASSES
+    check: str  # of CHECKS
+    begins: str  # "", "word", or the class of the characters before the prefix
+    before: int  # how many of those there are
+    prefixes: list[str]
+
+
+def _read_formats() -> list[Format]:
+    found = []
+    with open(os.path.join(os.path.dirname(__file__), "formats.txt"), encoding="utf-8") as file:
+        for line in file:
+            if line[0] not in "#\n":
+                name, least, kind, check, begins, *prefixes = line.split()
+                begins, _, before = begins.strip("-").partition(":")
+                found.append(Format(name, int(least), kind, check.strip("-"), begins, int(before or 0), prefixes))
+    return found
+
+
+FORMATS = _read_formats()
 SHORTEST = 20  # characters of an AWS key; a shorter word holds no token
 
 _DIGIT, _SMALL, _CAPITAL, _NO_DIGIT_OR_SIGN = map(re.compile, ("[0-9]", "[a-z]", "[A-Z]", r"[^0-9\-_.+/=%]"))
@@ -256,8 +91,8 @@ CHECKS: dict[str, Check] = {
     "slack": re.compile(
         rf"[^/\\%]*+{_SLASH}(?:services|workflows|triggers){_SLASH}[^/\\]{{1,200}}?{_SLASH}[^/\\%]"
     ).match,
-    "slack app": lambda body: body[:2] in ("1-", "2-") or (body[:20].isalnum() and is_random(body[:64])),
-    "digit first": re.compile("[0-9]").match,
+    "slack-app": lambda body: body[:2] in ("1-", "2-") or (body[:20].isalnum() and is_random(body[:64])),
+    "digit-first": re.compile("[0-9]").match,
     "webhook": re.compile(".{0,57}webhook").match,
     "sendgrid": re.compile(r"[^.]{16,}+\.[^.]{32}").match,
     "discord": re.compile(r"[^.]{20,}+\.[^.]{5,7}\.[^.]{26}").match,
@@ -278,17 +113,16 @@ _WORD_BEGINS = "(?:" + "|".join(("(?<![0-9A-Za-z])", *(f"(?<={each})" for each i
 @cache
 def _compile_row(number: int) -> re.Pattern[str]:
     """Return the expression of a row of FORMATS; its group `run` is what follows the prefix."""
-    _, prefixes, least, kind, _, begins = FORMATS[number]
-    prefix = f"(?:{'|'.join(map(re.escape, prefixes.split()))})"
-    behind, _, count = begins.partition(" ")
-    if count:
-        prefix += f"(?<=[{CLASSES[behind]}]{{{count}}}{prefix})"
-    elif begins:
+    row = FORMATS[number]
+    prefix = f"(?:{'|'.join(map(re.escape, row.prefixes))})"
+    if row.before:
+        prefix += f"(?<=[{CLASSES[row.begins]}]{{{row.before}}}{prefix})"
+    elif row.begins:
         prefix = _WORD_BEGINS + prefix
-    one = f"[{CLASSES[kind]}]"
-    run = f"{one}{{{least},}}+"
+    one = f"[{CLASSES[row.kind]}]"
+    run = f"{one}{{{row.least},}}+"
     if "/" in one:  # JSON may write a slash as \/
-        run = rf"(?=(?:{one}|\\(?=/)){{{least}}}){one}*+(?>(?:\\/{one}*+)*)"
+        run = rf"(?=(?:{one}|\\(?=/)){{{row.least}}}){one}*+(?>(?:\\/{one}*+)*)"
     return re.compile(f"{prefix}(?P<run>{run})")
 
 
@@ -299,10 +133,10 @@ def _split_prefixes() -> tuple[list[tuple[str, int]], dict[str, list[int]]]:
     """
     literals: list[tuple[str, int]] = []
     heads: dict[str, list[int]] = {}
-    for number, (_, prefixes, _, _, _, begins) in enumerate(FORMATS):
-        for prefix in prefixes.split():
+    for number, row in enumerate(FORMATS):
+        for prefix in row.prefixes:
             head = re.match("[0-9A-Za-z]{2,}.*[^0-9A-Za-z]", prefix)
-            if head or begins == "word":
+            if head or (row.begins == "word" and not row.before):
                 heads.setdefault(head[0] if head else prefix, []).append(number)
             else:
                 literals.append((prefix, number))
@@ -381,19 +215,18 @@ def find_tokens(text: str) -> list[Span]:
     for start, number, end in sorted(found):
         at = bisect(begins, start) - 1
         moved = words[at].start() - 1 - begins[at]
-        spans.append((start + moved, end + moved, FORMATS[number][0]))
+        spans.append((start + moved, end + moved, FORMATS[number].name))
     return merge_spans(spans)
 
 
 def _check(number: int, text: str, matches: Iterable[re.Match[str]]) -> Iterator[tuple[int, int, int]]:
     """Yield (start, row, end) of each match that is a token."""
-    _, _, least, _, check, begins = FORMATS[number]
-    before = int(begins.partition(" ")[2] or 0)
+    row = FORMATS[number]
     for match in matches:
         body = match["run"].rstrip(".:,%!~")  # the end of a sentence
-        if len(body) >= least and CHECKS[check](body):
+        if len(body) >= row.least and CHECKS[row.check](body):
             end = _NAME.match(text, match.start("run") + len(body))
-            yield match.start() - before, number, end.end() if end else 0
+            yield match.start() - row.before, number, end.end() if end else 0
 
 
 def merge_spans(spans: list[Span]) -> list[Span]:
@@ -408,7 +241,7 @@ def merge_spans(spans: list[Span]) -> list[Span]:
 
 
 def mark(name: str) -> str:
-    """Return what stands where a secret of this kind stood."""
+    """Return the mark that replaces a secret of this kind."""
     return f"[redacted:{name}]"
 
 

@@ -1,4 +1,4 @@
-"""Hide what stands in `<private>` and in private keys; a block whose end is missing reaches to the end of the text.
+"""Hide what is in `<private>` and in private keys; a block whose end is missing reaches to the end of the text.
 
 Tags are found in any case, nested, escaped for HTML, JSON or URLs, and in letters and brackets that look like ours.
 """
@@ -48,16 +48,16 @@ def compile_tag() -> re.Pattern[str]:
         return rf"(?:[{plain}{LOOKALIKES[plain]}]|{escaped})"
 
     less = sign("<", "[lL][tT]|#0{0,4}60|#[xX]0{0,4}3[cC]", "3[cC]")
-    more = sign(">", "[gG][tT]|#0{0,4}62|#[xX]0{0,4}3[eE]", "3[eE]")
+    greater = sign(">", "[gG][tT]|#0{0,4}62|#[xX]0{0,4}3[eE]", "3[eE]")
     slash = sign("/", "#0{0,4}47|#[xX]0{0,4}2[fF]", "2[fF]")
     space = rf"[\s{UNSEEN}]{{0,16}}+"
     name = "".join(f"[{x}{x.upper()}{LOOKALIKES[x]}{styled(x)}][{UNSEEN}]{{0,8}}+" for x in "private")
     adorned = rf"(?>(?:[\"'*`]|\\[\"']){{0,4}}){name}"
     # <privateKey>, <private-note> and `a <private)` are something else. `[` too, lest a mark make a tag of a word.
     other = r"[A-Za-z0-9_\[)\]]|[.:-][A-Za-z0-9_\[]"
-    empty = rf"{space}{slash}{space}\\{{0,8}}{more}"  # <private/> hides nothing
-    close = rf"(?>(?:\\{{0,8}}{slash}{space}){{1,4}}){adorned}(?>(?:[\"'*`]|\\[\"']){{0,4}}){space}\\{{0,8}}{more}"
-    # The bracket stands before the choice: `re` then leaps to the next character that may begin one, 10 times faster.
+    empty = rf"{space}{slash}{space}\\{{0,8}}{greater}"  # <private/> hides nothing
+    close = rf"(?>(?:\\{{0,8}}{slash}{space}){{1,4}}){adorned}(?>(?:[\"'*`]|\\[\"']){{0,4}}){space}\\{{0,8}}{greater}"
+    # The bracket is before the choice: `re` then leaps to the next character that may begin one, 10 times faster.
     follows = rf"(?=[\\/{LOOKALIKES['/']}&%\"'*`pP{LOOKALIKES['p']}{styled('p')}])"
     return re.compile(f"{less}{space}{follows}(?:(?P<close>{close})|{adorned}(?:{empty}|(?P<open>(?!{other}))))")
 
@@ -107,7 +107,7 @@ def _hide(text: str, expression: re.Pattern[str], *, nests: bool, mark: str) -> 
 
 
 def may_open(part: bytes) -> bool:
-    """Tell whether a tag stands in *part* of a payload, in letters of any alphabet, plain or as JSON escapes them."""
+    """Tell whether a tag is in *part* of a payload, in letters of any alphabet, plain or as JSON escapes them."""
     for space in (b"\\t", b"\\n", b"\\r", b"\\f"):
         part = part.replace(space, b" ")
     text = part.decode("utf-8", "ignore")

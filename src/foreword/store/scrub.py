@@ -47,7 +47,7 @@ class Cleaner:
         """Clean a text, which may be JSON that holds texts."""
         if text[:1] in ("{", "["):
             try:
-                clean = redact_all(without_denied(json.loads(self.hide(text)), more=self.deny))
+                clean = redact_all(without_denied(json.loads(self.hide(text)), deny=self.deny))
                 return text if clean == json.loads(text) else as_json(clean)
             except (ValueError, RecursionError):
                 pass

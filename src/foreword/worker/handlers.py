@@ -18,7 +18,7 @@ from foreword.errors import BadRequest, NotFound
 from foreword.extract.fixes import elsewhere
 from foreword.extract.merge import open_items
 from foreword.extract.session import session_uid
-from foreword.hook.build import key_of
+from foreword.hook.client import without_values
 from foreword.importers.jsonl import export_rows as rows_of
 from foreword.maintenance.rescan import scrub
 from foreword.models import (
@@ -36,7 +36,6 @@ from foreword.recall.pipeline import requested_trigger
 from foreword.recall.rank import rank
 from foreword.recall.start import resume
 from foreword.redact import redact
-from foreword.redact.env import hiding
 from foreword.store.scrub import Cleaner
 from foreword.worker import requests, serialize
 from foreword.worker.app import App
@@ -382,7 +381,11 @@ def tidy(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
 def scrub_store(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     """Remove from all files what is now known to be secret; with `dry_run` only count it."""
     app.capture.drain()
-    hide = hiding(str(body.get("hidden") or ""), key=key_of(app.home)) or str
+    values = [os.fsencode(each) for each in body.get("values", ()) if isinstance(each, str)]
+
+    def hide(text: str) -> str:
+        return without_values(text.encode("utf-8", "surrogatepass"), values).decode("utf-8", "surrogatepass")
+
     cleaner = Cleaner(deny=app.settings.deny_paths, hide=hide)
     dry_run = bool(body.get("dry_run"))
     answer = scrub(app.store, app.home, cleaner=cleaner, dry_run=dry_run)

@@ -19,9 +19,7 @@ from foreword.capture.payload import HookCall
 from foreword.encoding import dumps
 from foreword.errors import BadRequest, ForewordError, StoreError
 from foreword.hook import spool
-from foreword.hook.build import key_of
 from foreword.models import GOING_ON, TOOL_BEGIN, Event, Injection, NoContextRecord, Project
-from foreword.redact.env import hiding
 from foreword.worker import requests
 from foreword.worker.agent_notes import AgentNotes
 from foreword.worker.context import BETWEEN, ContextBuilder
@@ -75,7 +73,6 @@ class Capture:
             text_cap=settings.event_text_kb * 1024,
             keep=lambda project: not self._projects.policy(project).capture,
             deny=settings.deny_paths,
-            hide=hiding(hook_call.hidden, key=key_of(self._services.home)) if hook_call.hidden else None,
             find_project=self._projects.at,
         )
         if captured.parsed.kind == TOOL_BEGIN:

@@ -10,14 +10,12 @@ from typing import Any
 from foreword.audit import MemoryChange, is_the_users
 from foreword.encoding import dumps, storable
 from foreword.errors import BadRequest, ForewordError, NotFound
-from foreword.hook.build import key_of
 from foreword.models import Link, Memory, Trigger, agent_memory_uid
 from foreword.recall import render
 from foreword.recall.notes import note_of
 from foreword.recall.query import scopes_of
 from foreword.recall.relevance import content_words
-from foreword.redact import each_text, mark, redact
-from foreword.redact.env import hiding
+from foreword.redact import mark, redact
 from foreword.units import since as parse_since
 from foreword.worker import edits, handlers, requests, serialize
 from foreword.worker.app import App
@@ -48,8 +46,7 @@ def _call(app: App, body: Mapping[str, Any]) -> str:
     if not isinstance(name, str) or name not in TOOLS:
         raise BadRequest(unknown(str(name)), hint="call one of these")
     sent = sent if isinstance(sent, dict) else {}
-    hide = hiding(str(sent.get("hidden") or ""), key=key_of(app.home)) or str
-    arguments = each_text(checked(name, body.get("arguments") or {}), hide)
+    arguments = checked(name, body.get("arguments") or {})
     caller = app.callers.resolve(sent)
     policy = app.projects.policy(caller.project)
     if policy.write and policy.inject:

@@ -226,7 +226,6 @@ def _hook_call(request: Request) -> HookCall:
     return HookCall(
         host=word(request, "host"),
         event=word(request, "event"),
-        hidden=word(request, "hidden"),
         at=number(request, "at") or time.time(),
         raw=request.body,
         head=int(number(request, "head", -1.0)),
