@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from foreword.extract.routines import routine_of
-from foreword.terms import GENERIC, STOP_WORDS, lazy_pattern, rarity, root, terms
+from foreword.terms import GENERIC, STOP_WORDS, TALK, lazy_pattern, rarity, root, terms
 
 Kind = Literal["machine", "plan", "pasted", "reply", "routine", "same topic", "new topic", "past"]
 
@@ -109,31 +109,8 @@ def _comparable(text: str) -> Iterable[str]:
             yield root(term).strip()
 
 
-# What people write to an agent whatever the topic is, besides GENERIC: in a small store such words would look rare.
-_TALK = """absolute absolutely accept acceptable achieve active address adjust advance agree amount analyse analysis
-    analyze apparent apparently appear applicable argue arrange aspect attach attention available aware based
-    basically batch belong beneficial benefit bigger break brief broad business capable cause challenge close
-    closer combine comfortable comparison compatible complain concern concerned conclude conclusion confused
-    consistent construct contain contains convenient cool corner cover decent dedicated depend depends describe
-    desired despite determine development direction discuss display doubt dropped due effect effective
-    effectively effort emerge entirely equal essential etc everyone except execute expand experience explanation
-    explore extend fairly familiar far favor feel figure fill focus former four free fresh functionality future
-    gap generally grow gut harsh head high hmm hmmm honest honestly huge ideal ideally identified identify
-    immediate immediately impression indicate individual information insight intend intention interaction
-    interest introduce invest investigate investigation involve involves jump keen known larger lead leading
-    learn leverage likely limitation logic logical loose lose low lower maintain maintenance manage manner
-    matter meaning means meant measure minimal mistaken modify narrow natural nature neat nicely nonsense normal
-    notice observation obtain obviously occur offer opinion opposite optimal ordinary outcome overall parallel
-    particular per percent perfect perform play plenty pop popular possibility potential practical practice
-    pragmatic presence present pretty prior priority produce promising proof proposal propose prove purpose
-    quality raw reach realistic reality realize receive refer reflect regard regarding relate relevant relies
-    remain remains remember remind represent respect reuse reverse rework risk rough select sense serious seven several
-    shift sign significant situation six slight smaller somebody someone sorted special spend stable stand
-    statement stick straight straightforward strategy strong success sudden sufficient suit suppose surface
-    technical ten tend thorough thoroughly thought thoughts tiny topic total towards tradeoff trouble twice
-    typical unable uncertain understanding unique unlikely upper variety various vary visible vision walk warn
-    ways weak week wide widely win wish wonder worthwhile"""
-_EVERYDAY = frozenset(root(word).strip() for word in (*GENERIC, *STOP_WORDS, *_TALK.split()))
+# What people write to an agent whatever the topic is counts as everyday: in a small store such words would look rare.
+_EVERYDAY = frozenset(root(word).strip() for word in (*GENERIC, *STOP_WORDS, *TALK))
 
 
 # --- what kind of prompt ---------------------------------------------------------------------------------------------
