@@ -560,7 +560,7 @@ def test_the_demo_shows_what_an_agent_gets_and_leaves_nothing(fresh: Shell) -> N
     assert not CONTROL.search(told.stdout)
     start, prompt = re.findall(r"^--- foreword.*?^--- end foreword ---$", told.stdout, re.MULTILINE | re.DOTALL)
     assert "## Where things stand" in start
-    assert "rooms/show.py" in prompt
+    assert "rooms/db.py" in prompt
     assert re.search(r"^\[foreword, history\] `make unit` failed", told.stdout, re.MULTILINE)
     assert "(nothing: it answers or continues the running conversation)" in told.stdout
     assert len(re.findall(r"[1-9]\d* of \d+ tokens, \d+ ms", told.stdout)) == 3
