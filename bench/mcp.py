@@ -2,7 +2,7 @@
 
     python bench/mcp.py [--rounds 15] [--calls 200]
 
-Both are asked the same: spawn, `initialize` (or `server/discover`), and `tools/call` of `memory_get`, which costs the
+Both are asked the same: spawn, `initialize`, and `tools/call` of `memory_get`, which costs the
 worker next to nothing. The SDK's server has the same as its one tool, and asks the same worker by the same socket. For
 the variant "the SDK inside the worker, behind a thin bridge" the SDK's own share of a call is measured in one process,
 where it hands a text through; a bridge's share is at least what our own process needs.
@@ -29,18 +29,9 @@ from foreword.worker import lifecycle
 from foreword.worker.client import Client
 
 GREET = {
-    "initialize": {
-        "protocolVersion": "2025-11-25",
-        "capabilities": {},
-        "clientInfo": {"name": "bench", "version": "1"},
-    },
-    "server/discover": {
-        "_meta": {
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
-            "io.modelcontextprotocol/clientCapabilities": {},
-        }
-    },
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "bench", "version": "1"},
 }
 SDK = '''
 import json, sys
@@ -174,15 +165,14 @@ def measure(
         if number:
             found["bare"].setdefault("start", []).append((time.perf_counter() - began) * 1000)
         for name, command in servers.items():
-            for method, params in GREET.items():
-                server = Server(command, cwd=cwd, env=env)
-                server.ask(method, params)
-                if number:  # the first round compiles, and warms the page cache
-                    found[name].setdefault(method, []).append((time.perf_counter() - server.began) * 1000)
-                server.close()
+            server = Server(command, cwd=cwd, env=env)
+            server.ask("initialize", GREET)
+            if number:  # the first round compiles, and warms the page cache
+                found[name].setdefault("initialize", []).append((time.perf_counter() - server.began) * 1000)
+            server.close()
     opened = {name: Server(command, cwd=cwd, env=env) for name, command in servers.items()}
     for server in opened.values():
-        server.ask("initialize", GREET["initialize"])
+        server.ask("initialize", GREET)
         server.tell("notifications/initialized")
     for number in range(given.calls + 10):
         for name, server in random.Random(number).sample(sorted(opened.items()), len(opened)):
@@ -202,13 +192,13 @@ def report(measured: dict[str, dict[str, list[float]]], *, in_process: float, ro
     print(
         f"bare interpreter (-I -S -c pass): {bare:.1f} ms; medians of {rounds} rounds; in brackets multiples of ours\n"
     )
-    print(f"{'':26}{'initialize':>20}{'server/discover':>20}{'a call':>20}{'MB':>8}")
+    print(f"{'':26}{'initialize':>20}{'a call':>20}{'MB':>8}")
     ours = measured["ours (launcher, -I -S)"]
     for name, told in measured.items():
         if name == "bare":
             continue
-        columns = [statistics.median(told[what]) for what in ("initialize", "server/discover", "call")]
-        base = [statistics.median(ours[what]) for what in ("initialize", "server/discover", "call")]
+        columns = [statistics.median(told[what]) for what in ("initialize", "call")]
+        base = [statistics.median(ours[what]) for what in ("initialize", "call")]
         cells = "".join(f"{ms:>11.2f} ({ms / first:>5.1f}x)" for ms, first in zip(columns, base, strict=True))
         print(f"{name:26}{cells}{told['MB'][0]:>8.0f}")
     call = statistics.median(ours["call"])

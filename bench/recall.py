@@ -51,11 +51,11 @@ EVERYWHERE = 200  # one memory in so many belongs to the language, and one to al
 # What is told apart of a prompt's time, each without the others that it calls.
 STEPS: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
     ("query", recall, ("query_of",)),
-    ("words", search.SearchReader, ("by_words",)),
+    ("words", search.Search, ("by_words",)),
     ("near", search, ("_near",)),
     ("weigh", recall, ("weighed",)),
     ("votes", recall, ("votes",)),
-    ("code", search.SearchReader, ("by_code",)),
+    ("code", search.Search, ("by_code",)),
     ("rank", recall, ("rank",)),
     ("fit", recall, ("fit",)),
     ("render", render, ("line", "shorter_lines", "compact", "block")),

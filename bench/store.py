@@ -183,7 +183,7 @@ def bulk(path: Path, parts: Iterable[tuple[str, Iterable[Memory]]]) -> Store:
     db.execute("COMMIT")
     db.close()
     store = Store(path, backups=path.parent)
-    store.reindex()
+    store.maintenance.reindex()
     return store
 
 

@@ -75,7 +75,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--memories", type=int, default=20_000)
     memories = generated(parser.parse_args().memories)
-    about = PlanContext(HERE, now=1e6, exists=lambda _file, _function: True)
+    about = PlanContext(now=1e6, exists=lambda _file, _function: True)
     print(f"{len(memories):,} memories, {left(memories):.1%} said twice")
     for planner in (dedupe.plan, contradictions.plan, stale.plan):
         began = time.process_time()

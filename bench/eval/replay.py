@@ -115,7 +115,7 @@ class InProcessWorker:
         home = Home(self.home)
         home.prepare()
         self._app = App(home, now=lambda: self._now, choose=random.Random(self.project.name).choice)
-        self._answer = handler(self._app, leave=lambda: None)
+        self._answer = handler(self._app)
 
     def ensure(self) -> None:
         """Do what the worker's main thread does every second."""

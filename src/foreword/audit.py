@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from foreword.models import Link, Memory, Project, lowest_trust
+from foreword.models import Link, Memory, lowest_trust
 
 PARTS = ("changed", "new", "links", "unlinked")  # of a patch, that an undo reverts
 # Fields that a change may touch; the rest of a memory is where it came from.
@@ -61,13 +61,11 @@ Exists = Callable[[str, str], bool | None]  # a file, and a function in it or ""
 
 
 class PlanContext(NamedTuple):
-    """What planners know beside the memories: the project, the time, and what became of the code."""
+    """What planners know beside the memories: the time, and what became of the code."""
 
-    project: Project
     now: float
     exists: Exists = lambda _file, _function: None
     taken_back: frozenset[tuple[str, frozenset[str]]] = frozenset()  # (verb, ids) that somebody undid
-    give_way: Callable[[], object] = lambda: None  # called now and then in long work, so that others get their turn
 
 
 # Plans changes to the memories of one project, whatever their status; called as planner(memories, about=PlanContext).
@@ -173,31 +171,18 @@ def said_again(known: Memory, fresh: Memory) -> Memory:
     )
 
 
-# What was done, as people say it; any other verb is shown as it is.
+# What was done, as people say it, where the verb does not just end in -ed.
 PAST = {
-    "revise": "revised",
-    "pin": "pinned",
-    "unpin": "unpinned",
-    "supersede": "superseded",
-    "merge": "merged",
-    "confirm": "confirmed",
-    "retell": "retold",
-    "stale": "marked stale",
-    "restore": "restored",
-    "promote": "promoted",
-    "discard": "discarded",
-    "propose": "proposed",
-    "accept": "accepted",
-    "refuse": "refused",
-    "prune": "pruned",
-    "forget": "forgot",
-    "undo": "undid",
-    "goal": "set a goal",
-    "project": "described",
-    "merge project": "merged",
-    "alias project": "aliased",
+    **{"pin": "pinned", "unpin": "unpinned", "retell": "retold", "stale": "marked stale", "forget": "forgot"},
+    **{"undo": "undid", "goal": "set a goal", "project": "described", "learn": "learned"},
+    **{"merge project": "merged", "alias project": "aliased"},
 }
 NAMED = 3  # memories in a line
+
+
+def past_tense(verb: str) -> str:
+    """Return what was done, as people say it."""
+    return PAST.get(verb) or f"{verb.removesuffix('e')}ed"
 
 
 def describe(entry: AuditEntry) -> str:

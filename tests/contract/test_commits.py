@@ -24,41 +24,41 @@ def given(id, *, session="s1", at=2.0):
 def test_whoever_waits_is_told_of_the_next_commit_alone(make_store):
     # Whoever knows the last commit waits for the next.
     store = make_store()
-    known = store.wait_for_commit(-1, seconds=LONG)
-    assert store.wait_for_commit(known, seconds=0.01) == known
+    known = store.database.wait_for_commit(-1, seconds=LONG)
+    assert store.database.wait_for_commit(known, seconds=0.01) == known
     told = []
-    waiting = threading.Thread(target=lambda: told.append(store.wait_for_commit(known, seconds=LONG)))
+    waiting = threading.Thread(target=lambda: told.append(store.database.wait_for_commit(known, seconds=LONG)))
     waiting.start()
     store.events.append([event("one")])
     waiting.join(LONG / 2)
     assert told == [known + 1]
     # Whoever missed one is told at once.
     store = make_store()
-    known = store.wait_for_commit(-1, seconds=LONG)
+    known = store.database.wait_for_commit(-1, seconds=LONG)
     store.memories.put([Memory("note", "one"), Memory("note", "two")])
     store.events.append([event("one")])
-    assert store.wait_for_commit(known, seconds=LONG) == known + 2
+    assert store.database.wait_for_commit(known, seconds=LONG) == known + 2
     # What was left for later is news too.
     store = make_store()
-    known = store.wait_for_commit(-1, seconds=LONG)
+    known = store.database.wait_for_commit(-1, seconds=LONG)
     store.injections.record(given("inj-1"))
-    assert store.wait_for_commit(known, seconds=LONG) != known
+    assert store.database.wait_for_commit(known, seconds=LONG) != known
     assert [each.id for each in store.injections.list(session="s1")] == ["inj-1"]
     # Asking is no news.
     store = make_store()
     store.events.append([event("one")])
-    known = store.wait_for_commit(-1, seconds=LONG)
+    known = store.database.wait_for_commit(-1, seconds=LONG)
     store.injections.list(session="s1")
     store.sessions.list()
     store.events.prompts("s1")
     store.injections.usage(session="s1")
-    assert store.wait_for_commit(known, seconds=0.05) == known
+    assert store.database.wait_for_commit(known, seconds=0.05) == known
     # What could not be written is no news.
     store = make_store()
-    known = store.wait_for_commit(-1, seconds=LONG)
+    known = store.database.wait_for_commit(-1, seconds=LONG)
     with pytest.raises(AttributeError):
         store.memories.put([None])
-    assert store.wait_for_commit(known, seconds=0.05) == known
+    assert store.database.wait_for_commit(known, seconds=0.05) == known
     # Prompts are told alone from either end.
     store = make_store()
     told = [event("one"), event("edit", kind="tool"), event("two"), event("other", session="s2"), event("three")]
@@ -70,10 +70,10 @@ def test_whoever_waits_is_told_of_the_next_commit_alone(make_store):
 
 
 def test_what_is_left_for_later_while_somebody_waits_is_news(store):
-    known = store.wait_for_commit(-1, seconds=LONG)
+    known = store.database.wait_for_commit(-1, seconds=LONG)
     later = threading.Timer(0.05, lambda: store.injections.record(given("inj-1")))
     later.start()
-    assert store.wait_for_commit(known, seconds=LONG) != known
+    assert store.database.wait_for_commit(known, seconds=LONG) != known
 
 
 def test_a_store_that_closes_lets_go_of_those_who_wait(make_store):
@@ -82,7 +82,7 @@ def test_a_store_that_closes_lets_go_of_those_who_wait(make_store):
 
     def wait():
         try:
-            store.wait_for_commit(store.wait_for_commit(-1, seconds=LONG), seconds=LONG)
+            store.database.wait_for_commit(store.database.wait_for_commit(-1, seconds=LONG), seconds=LONG)
         except StoreError as exc:
             failed.append(exc)
 
@@ -93,4 +93,4 @@ def test_a_store_that_closes_lets_go_of_those_who_wait(make_store):
     waiting.join(LONG / 2)
     assert failed
     with pytest.raises(StoreError):
-        store.wait_for_commit(0, seconds=LONG)
+        store.database.wait_for_commit(0, seconds=LONG)

@@ -56,7 +56,7 @@ def test_an_old_store_keeps_every_row(old):
     version = rows(old, "PRAGMA user_version")[0][0]
     manifest = json.loads((HERE / f"store-v{version}.json").read_text())
     store = opened(old)
-    assert store.problems() == ()
+    assert store.database.problems() == ()
     store.close()
     changed = {table for step in MIGRATIONS if step.version > version for table in step.may_change}
     now = content(old, like={table: each for table, each in manifest.items() if table not in changed})
@@ -98,8 +98,8 @@ def test_what_is_derived_is_rebuilt_as_it_was(old):
 
     before = derived()
     with closing(opened(old)) as store:
-        assert store.reindex() == len(rows(old, "SELECT id FROM memories"))
-        assert store.problems() == ()
+        assert store.maintenance.reindex() == len(rows(old, "SELECT id FROM memories"))
+        assert store.database.problems() == ()
     assert derived() == before
     assert all(before)
 

@@ -27,8 +27,8 @@ def forgotten(store, **asked):
     """As a worker forgets: hidden and buried, then gone."""
     live = store.forgetter
     target = live.find(**asked)
-    live.begin(target, at=10.0)
-    live.remove(target)
+    store.database.write(live.hide, target, at=10.0)
+    store.database.write(live.remove, target)
 
 
 @settings(deadline=None, max_examples=25)

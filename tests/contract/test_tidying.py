@@ -19,7 +19,6 @@ from foreword.maintenance.dedupe import ALIKE, alike
 from foreword.models import TRUSTS, Link, Memory, Project, Query, Session
 from foreword.paths import Home
 from foreword.worker.jobs import JobRunner
-from foreword.worker.jobs import maintenance as tidying
 from foreword.worker.jobs.maintenance import TidyJob, settle_choices
 
 DAY = 86_400.0
@@ -323,9 +322,7 @@ def test_nothing_sinks_where_the_folder_is_not_the_whole_project(store, checkout
         clock.now += 30 * DAY
 
 
-def test_duplicates_go_and_planners_of_others_run_too(make_store, monkeypatch):
-    # Duplicates of a generated project go below two in a hundred.
-    store = make_store()
+def test_duplicates_of_a_generated_project_go_below_two_in_a_hundred(store):
     project = new_project()
     said = [f"{verb} {thing} for the {part}" for verb in ("Use", "use", "Use the") for thing in ("Redis", "uv", "Kafka")
             for part in ("cache", "queue", "build")]  # fmt: skip
@@ -334,21 +331,6 @@ def test_duplicates_go_and_planners_of_others_run_too(make_store, monkeypatch):
     assert duplicates(everything(store, project).values()) > 0.5
     tidying_of(store, project).run([project])
     assert duplicates(everything(store, project).values()) <= 0.02
-    # Planners of others are run too.
-    store = make_store()
-    project = new_project()
-    fresh = Memory("learning", "made of it", uid=f"made-{project.key}", project=project.key, scope=project.scope)
-
-    def plan(memories, *, about):
-        assert about.project == project
-        known = any(memory.uid == fresh.uid for memory in memories)
-        return () if known else (MemoryChange("learn", "seen often", new=(fresh,)),)
-
-    monkeypatch.setattr(tidying, "PLANNERS", (*tidying.PLANNERS, ("others", plan)))
-    tidy = tidying_of(store, project)
-    assert tidy.run([project], dry_run=True)["by"] == {"learn": 1}
-    assert tidy.run([project])["by"] == {"learn": 1}
-    assert tidy.run([project])["by"] == {}
 
 
 def duplicates(memories) -> float:

@@ -70,17 +70,6 @@ def told_by(store, *sessions: str) -> dict[str, list[str]]:
     return {session: [each.id for each in store.memories.of_session(session)] for session in sessions}
 
 
-def test_every_session_tells_what_it_saw_also_what_later_ones_saw_again(store):
-    (first,) = store.memories.put([seen_by("a", of="a")])
-    assert told_by(store, "a", "b") == {"a": [first.id], "b": []}
-    store.memories.put([seen_by("a", "b", of="b")])
-    (other,) = store.memories.put([seen_by("earlier", "", of="b", title="counted together", at=2.0)])
-    store.memories.put([replace(seen_by("a", "b", of="", title="a habit"), uid="over sessions")])
-    assert told_by(store, "a", "b", "earlier") == {"a": [first.id], "b": [first.id, other.id], "earlier": []}
-    store.memories.put([seen_by("b", of="b")])
-    assert told_by(store, "a") == {"a": []}
-
-
 @settings(max_examples=40)
 @given(kept=st.lists(st.tuples(st.sampled_from("xyz"), st.lists(st.sampled_from("abcd"), min_size=1)), max_size=8))
 def test_a_session_tells_exactly_what_the_last_word_on_each_memory_says_it_saw(shared_store, kept):
@@ -121,13 +110,13 @@ def test_who_saw_what_is_made_anew_with_the_index_and_goes_with_the_memory(store
     kept = store.memories.put([seen_by("a", "b", of="b"), seen_by("a", "c", of="c", title="other")])
     before = told_by(store, "a", "b", "c")
     assert store.stats.row_counts()["sightings"] == 2
-    store.reindex()
+    store.maintenance.reindex()
     assert told_by(store, "a", "b", "c") == before
     live = store.forgetter
     target = live.find(ids=[kept[0].id])
-    live.begin(target, at=9.0)
+    store.database.write(live.hide, target, at=9.0)
     assert told_by(store, "a", "b") == {"a": [kept[1].id], "b": []}
-    assert live.remove(target)["sightings"] == 1
+    assert store.database.write(live.remove, target)["sightings"] == 1
     assert store.stats.row_counts()["sightings"] == 1
 
 

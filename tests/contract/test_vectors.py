@@ -118,15 +118,6 @@ def test_a_vector_goes_and_stays_with_its_text(make_store):
     assert (near(store, pointing(1)), store.stats.row_counts()["vectors"]) == ([], 0)
 
 
-def test_vectors_are_there_after_a_restart(make_store, tmp_path):
-    store = make_store(tmp_path)
-    store.memories.put([a_memory("walrus"), a_memory("penguin")], vectors=[pointing(1), None])
-    store.close()
-    again = make_store(tmp_path)
-    assert near(again, pointing(1)) == ["walrus"]
-    assert [memory.title for memory in again.memories.without_vectors("m")] == ["penguin"]
-
-
 # -- caught up later --------------------------------------------------------------------------------------------------
 
 

@@ -70,7 +70,7 @@ def a_lived_in_store(open_store):
     )
     store.memories.put([replace(memory, title=f"penguin {n}") for n, memory in enumerate(kept[:100])])
     store.memories.put([replace(memory, scope="universal") for memory in kept[100:150]])
-    store.reindex()
+    store.maintenance.reindex()
     store.memories.put([replace(memory, title="ostrich", status="superseded") for memory in kept[150:200]])
     return store
 
@@ -152,16 +152,16 @@ def test_a_damaged_index_costs_no_memory_and_is_made_anew(open_store, database, 
         with pytest.raises(DamagedIndex) as damaged:
             store.search.by_words(words("walrus"))
         assert "foreword index" in damaged.value.hint
-        assert "index" in " ".join(store.problems())
+        assert "index" in " ".join(store.database.problems())
 
-    assert store.reindex() == 41
-    assert store.problems() == ()
+    assert store.maintenance.reindex() == 41
+    assert store.database.problems() == ()
     assert sorted(found(store, "penguin")) == ["penguin"]
     assert len(found(store, "walrus")) == 40
     assert "walrus during" in found(store, "walrus")
     store.close()
     again = open_store()
-    assert again.problems() == ()
+    assert again.database.problems() == ()
     assert len(found(again, "walrus")) == 40
 
 
@@ -175,11 +175,11 @@ def test_what_was_kept_while_the_index_was_broken_is_not_forgotten_by_a_restart(
     store.close()
     tampered(database, "INSERT INTO words (words) VALUES ('delete-all')")  # it can be read again, and lacks everything
     again = open_store()
-    assert "foreword index" in " ".join(again.problems())
+    assert "foreword index" in " ".join(again.database.problems())
     with pytest.raises(DamagedIndex):
         found(again, "penguin")
-    again.reindex()
-    assert (found(again, "penguin"), again.problems()) == (["penguin"], ())
+    again.maintenance.reindex()
+    assert (found(again, "penguin"), again.database.problems()) == (["penguin"], ())
 
 
 def test_a_passing_failure_is_not_taken_for_a_damaged_index(open_store, database, monkeypatch):
@@ -193,7 +193,7 @@ def test_a_passing_failure_is_not_taken_for_a_damaged_index(open_store, database
     with store.database.same_connection() as connection:
         connection.set_progress_handler(None)
     assert found(store, "walrus") == ["walrus"]
-    assert store.problems() == ()
+    assert store.database.problems() == ()
 
 
 def test_no_scope_inherits_the_memories_of_one_that_was_lost(open_store, database):
@@ -204,7 +204,7 @@ def test_no_scope_inherits_the_memories_of_one_that_was_lost(open_store, databas
     store.close()
     tampered(database, "DROP TABLE owners")
     store = open_store()
-    store.reindex()
+    store.maintenance.reindex()
     store.memories.put([a_memory("walrus new", project=project) for project in ("a", "x", "y", "z")])
     for project, many in (("a", 4), ("b", 3), ("x", 1), ("y", 1), ("z", 1)):
         hits = store.search.by_words(Query(scopes=(f"project:{project}",), terms=("walrus",)))
@@ -262,19 +262,7 @@ def test_an_empty_file_is_a_new_store(open_store, database):
     database.touch()
     store = open_store()
     store.memories.put([a_memory("walrus")])
-    assert (found(store, "walrus"), store.problems()) == (["walrus"], ())
-
-
-def test_rows_of_another_hand_do_not_stop_the_index(open_store, database):
-    store = open_store()
-    store.memories.put([Memory("note", "walrus", project="p", files=("a.py",)), Memory("note", "odd", project="p")])
-    store.close()
-    tampered(database, "UPDATE memories SET files = 'oops', functions = '[null, 1, {}]' WHERE title = 'odd'")
-    store = open_store()
-    assert store.reindex() == 2
-    query = Query(scopes=("project:p",), terms=("walrus",))
-    assert [hit.memory.title for hit in store.search.by_words(query)] == ["walrus"]
-    assert [hit.memory.title for hit in store.search.by_code(query, {"a.py": 1.0})] == ["walrus"]
+    assert (found(store, "walrus"), store.database.problems()) == (["walrus"], ())
 
 
 def test_a_name_of_code_goes_with_the_last_memory_that_has_it(open_store, database):

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -120,8 +121,7 @@ def test_all_of_a_project_leaves_no_canary_in_any_file_and_nothing_brings_it_bac
     wait_for(lambda: len(client.get("/api/search", q=said[3], project_path=project)["results"]) > 0)
     older = noise()
     client.post(f"/api/memories/{kept[0]['id']}", {"title": older, "why": noise()})
-    client.post("/api/stop", {})
-    end_worker(home)
+    end_worker(home, how=signal.SIGTERM)
     Store(home.database, backups=home.backups).close()  # what is in the log goes into the file
     shutil.copy(home.database, home.backups / "by-hand.db")
     home.trouble.write_text(json.dumps({"at": time.time(), "where": "hook", "what": f"bad {texts[1]}"}) + "\n")
@@ -154,8 +154,7 @@ def test_all_of_a_project_leaves_no_canary_in_any_file_and_nothing_brings_it_bac
     run(home, "import", "claude-code", "--project", project, **claude)
     run(home, "init", project, "--yes", **claude)
     assert client.get("/api/search", q=f"{spoken} {told[0]} {texts[0]}", project_path=project)["results"] == []
-    client.post("/api/stop", {})
-    end_worker(home)
+    end_worker(home, how=signal.SIGTERM)
     assert standing(home.root, everything) == {}
 
 
@@ -234,20 +233,20 @@ import os, sys, time
 from pathlib import Path
 from foreword.paths import Home
 from foreword.store import forget as rows
+from foreword.store.audit import Audit
 from foreword.store.maintenance import Maintenance
 from foreword.worker import forget
 from foreword.worker.app import App
-from foreword.worker.handlers import forget_memories
 home, id, step = Home(Path(sys.argv[1])), sys.argv[2], sys.argv[3]
 def killed(*_, **__):
     os._exit(9)
 if step in ("rewrite_files", "scan"):
     setattr(forget, step, killed)
 else:
-    setattr({"rewrite": Maintenance, "forget": rows.Copy}.get(step, rows.Forgetter), step, killed)
+    setattr({"rewrite": Maintenance, "forget": rows.Backup, "note": Audit}.get(step, rows.Forgetter), step, killed)
 app = App(home)
 if id:
-    forget_memories(app, {"ids": [id]})
+    forget.forget(app, {"ids": [id]})
 time.sleep(30)
 """
 
@@ -272,14 +271,14 @@ def test_killed_at_every_step_it_is_finished_by_the_next_worker(
         words = [sys.executable, "-c", KILLED, str(home.root), id, step]
         return subprocess.run(words, env=environ, check=False, timeout=60).returncode == 9
 
-    assert killed("begin", id=kept.id)
+    assert killed("hide", id=kept.id)
     assert rows(home, "SELECT status FROM memories ORDER BY place") == [
         ("active",),
         ("active",),
     ]  # nothing was promised
     assert killed("rewrite", id=kept.id)
     assert rows(home, "SELECT status FROM memories ORDER BY place") == [("forgotten",), ("active",)]
-    for step in ("bury_cut", "rewrite_files", "forget", "remove", "scan", "end"):
+    for step in ("bury_cut", "rewrite_files", "forget", "remove", "scan", "note"):
         assert killed(step)
         assert rows(home, "SELECT count(*) FROM marks WHERE name = 'forgetting'") == [(1,)]
     client = start()

@@ -17,6 +17,7 @@ from foreword.errors import NotFound
 from foreword.hook.spool import append
 from foreword.models import Event, Link, Memory
 from foreword.paths import Home
+from foreword.worker import forget as forgetting
 from foreword.worker.app import App
 from foreword.worker.handlers import settled_session, show_memory
 from foreword.worker.projects import unite
@@ -54,7 +55,7 @@ def app(home: Home) -> Iterator[App]:
 
 
 def forget(app: App, **asked: Any) -> dict[str, Any]:
-    return app.forgetting.forget(asked)
+    return forgetting.forget(app, asked)
 
 
 def kept(app: App, *memories: Memory) -> list[Memory]:
@@ -224,6 +225,6 @@ def test_imports_bring_no_cut_sentence_back_into_memories_and_events(app: App) -
 def test_nothing_that_is_about_to_go_is_fetched_any_more(app: App) -> None:
     (one,) = kept(app, Memory("decision", "walrus"))
     live = app.store.forgetter
-    live.begin(live.find(ids=[one.id]), at=9.0)
+    app.store.database.write(live.hide, live.find(ids=[one.id]), at=9.0)
     with pytest.raises(NotFound):
         show_memory(app, one.id)

@@ -351,91 +351,11 @@ def test_a_question_without_words_gives_the_start_once_where_no_hook_gave_it(
     assert [each["source"] for each in given(client)] == ["startup", "question"]
 
 
-# -- the same bytes through a window ----------------------------------------------------------------------------------
+# -- what cannot be asked ---------------------------------------------------------------------------------------------
 
 
-def test_a_block_of_every_request_stays_the_same_through_its_session_whatever_happens(filled: Home, start, project):
-    client = start()
-    asked = {"project_path": project, "session_id": "s1", "trigger": "session_start", "stable": 1, "host": "opencode"}
-    first = client.get("/api/context", form="xml", **asked)
-    assert first["context"]
-    remember(client, project, "the wombat is new")
-    end_worker(filled, how=signal.SIGTERM)
-    client = start()
-    again = client.get("/api/context", form="xml", **asked)
-    assert {**again, "ms": 0} == {**first, "ms": 0}
-    assert len(given(client)) == 1
-    (told,) = given(client)
-    assert (told["form"], told["host"]) == ("xml", "opencode")
-    event = {"host": "opencode", "event": "session.compacted", "payload": {"sessionID": "s1", "directory": project}}
-    client.post("/api/events", event)
-    assert client.get("/api/context", form="xml", **asked)["context"] == first["context"]
-    fresh = client.get("/api/context", **asked)  # another form is none of every request, and has the window's time
-    assert "the wombat is new" in fresh["context"]
-    client.post("/api/events", {**event, "payload": {**event["payload"], "again": True}})
-    remember(client, project, "the quokka is newer")
-    assert "the quokka is newer" in client.get("/api/context", **asked)["context"]
-
-
-def test_a_silence_stays_one_through_its_window(home: Home, start, project):
-    client = start()
-    asked = {"project_path": project, "session_id": "s1", "trigger": "session_start", "stable": 1}
-    assert client.get("/api/context", **asked)["context"] == ""
-    remember(client, project, "the wombat is new")
-    end_worker(home, how=signal.SIGTERM)
-    client = start()
-    silent = client.get("/api/context", **asked)
-    assert (silent["context"], silent["injection"]) == ("", "")
-    assert silent["why"]
-    assert given(client) == []
-    assert "wombat" in client.get("/api/context", **{**asked, "session_id": "s2"})["context"]
-
-
-def test_a_stable_prompt_is_the_same_for_the_same_words_only(filled: Home, start, project):
-    client = start()
-    remember(client, project, fact("wombat"))
-    asked = {"project_path": project, "session_id": "s1", "trigger": "prompt", "stable": 1}
-    one = client.get("/api/context", prompt=PROMPT, **asked)["context"]
-    two = client.get("/api/context", prompt=asking("wombat"), **asked)["context"]
-    assert "HTTPTransport" in one
-    assert "wombat" in two
-    assert client.get("/api/context", prompt=PROMPT, **asked)["context"] == one
-    assert client.get("/api/context", prompt=asking("wombat"), **asked)["context"] == two
-
-
-def test_of_many_who_ask_first_all_get_the_same_bytes(filled: Home, start, project):
-    start()
-    answers: list[str] = []
-
-    def ask() -> None:
-        asked = {"project_path": project, "session_id": "s1", "trigger": "session_start", "stable": 1}
-        answers.append(Client(filled).get("/api/context", **asked)["context"])
-
-    threads = [threading.Thread(target=ask) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(answers) == 8
-    assert len(set(answers)) == 1
-    assert "HTTPTransport" in answers[0]
-
-
-@pytest.mark.parametrize("wrong", [{"form": "html"}, {"host": "emacs"}, {"stable": 1}])
-def test_a_wrong_form_or_host_and_stable_without_a_session_are_told(filled: Home, start, project, wrong):
+@pytest.mark.parametrize("wrong", [{"form": "html"}, {"host": "emacs"}, {"budget": 0.5}])
+def test_a_wrong_form_host_or_budget_is_told(filled: Home, start, project, wrong):
     with pytest.raises(BadRequest) as told:
         start().get("/api/context", project_path=project, prompt="x", **wrong)
     assert told.value.hint
-
-
-def test_a_stable_answer_is_built_anew_where_less_was_asked_for(filled: Home, start, project):
-    client = start()
-    asked = {"project_path": project, "session_id": "s", "trigger": "session_start", "stable": 1}
-    first = client.get("/api/context", **asked)
-    assert client.get("/api/context", **asked)["context"] == first["context"] != ""
-    assert client.get("/api/context", **asked, budget=20)["tokens"] <= 20
-
-
-def test_half_a_token_is_no_budget(filled: Home, start, project):
-    with pytest.raises(BadRequest, match="whole number"):
-        start().get("/api/context", project_path=project, budget=0.5)

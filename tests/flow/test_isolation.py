@@ -39,7 +39,7 @@ RELATIONS = ("supersedes", "resolves", "caused-by", "relates-to", "part-of")
 OF_A_PROJECT = {
     "GET /api/context", "GET /api/search", "GET /api/sessions", "GET /api/injections", "GET /api/line",
     "GET /api/resume", "GET /api/export", "GET /api/imports", "GET /api/goals", "GET /api/project",
-    "GET /api/log", "GET /api/review", "GET /api/use", "GET /api/stats", "GET /api/no-context", "POST /api/tidy",
+    "GET /api/log", "GET /api/review", "GET /api/stats", "GET /api/no-context", "POST /api/tidy",
     "POST /api/mcp", "POST /api/hook",
 }  # fmt: skip
 # Ids that somebody types: the user may reach other projects by them, from the command line.
@@ -54,8 +54,8 @@ NO_WORDS = {
 }  # fmt: skip
 WRITING = {
     "POST /api/events", "POST /api/memories", "POST /api/imports", "POST /api/goals/",
-    "POST /api/project", "POST /api/project/alias",
-    "POST /api/project/merge", "POST /api/model", "POST /api/index", "POST /api/scrub", "POST /api/stop",
+    "POST /api/project", "POST /api/project/merge",
+    "POST /api/model", "POST /api/index", "POST /api/scrub",
     "POST /api/memories/", "POST /api/pin", "POST /api/supersede", "POST /api/undo", "POST /api/review",
     "POST /api/forget", "POST /api/prune", "POST /api/discard",
 }  # fmt: skip
@@ -80,7 +80,7 @@ class Place:
 
 
 def test_every_route_and_tool_is_one_that_somebody_thought_about() -> None:
-    routes = routes_of(None, leave=lambda: None)  # type: ignore[arg-type]
+    routes = routes_of(None)  # type: ignore[arg-type]
     known = [OF_A_PROJECT, BY_HAND, NO_WORDS, WRITING]
     assert {f"{method} {path}" for path, methods in routes.items() for method in methods} == set().union(*known)
     assert sum(map(len, known)) == len(set().union(*known))
@@ -195,7 +195,7 @@ def told(client: Client, place: Place, other: Place, *, folder: str = "", all: b
     yield get("/api/search", q=EVERYWHERE, project_path=here, limit=200, compact=1)
     for path in ("/api/sessions", "/api/injections", "/api/line", "/api/resume", "/api/imports", "/api/project"):
         yield get(path, project_path=here, limit=100, text=1)
-    for path in ("/api/no-context", "/api/log", "/api/review", "/api/use", "/api/stats"):
+    for path in ("/api/no-context", "/api/log", "/api/review", "/api/stats"):
         yield get(path, project_path=here)
     if all:
         tidied = client.post("/api/tidy", {"project_path": here, "dry_run": True})
@@ -289,7 +289,7 @@ def test_no_word_of_a_project_is_told_in_another_by_anything_that_reads(
     # A folder that counts as another project.
     alias = tmp_path / "alias"
     alias.mkdir()
-    client.post("/api/project/alias", {"project_path": places[0].folder, "other": str(alias)})
+    client.post("/api/project/merge", {"project_path": places[0].folder, "other": str(alias)})
     said = list(told(client, places[0], places[1], folder=str(alias)))
     assert heard(iter(said), places[0]) > 10
     assert leaks(iter(said), places[0], places=places) == []

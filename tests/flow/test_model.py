@@ -104,8 +104,7 @@ def test_a_worker_leaves_at_once_while_it_asks_and_capture_goes_on(home, start, 
     told = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": project, "prompt": "walrus"}
     event = {"host": "claude-code", "event": "UserPromptSubmit", "payload": told}
     assert client.post("/api/events", event)["stored"] == 1
-    client.post("/api/stop", {})
-    wait_for(lambda: not lifecycle.pid_of(home))
+    lifecycle.stop(home)
     asking.wait(timeout=60)
     assert not noted(str(home.trouble))
 

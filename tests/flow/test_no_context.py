@@ -71,8 +71,7 @@ def test_each_silence_of_a_hook_is_kept_with_its_reason_and_none_of_its_words(
     story = client.get("/api/sessions/s1")
     assert len(story["no_context"]) == 4
     assert len(story["injections"]) == 1
-    client.post("/api/stop", {})
-    wait_for(lambda: not lifecycle.pid_of(filled))
+    lifecycle.stop(filled)
     kept = Store(filled.database, backups=filled.backups)
     try:
         rows = kept.injections.list_no_context()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from foreword.config import load
-from foreword.errors import BadRequest, NotFound
+from foreword.errors import NotFound
 from foreword.paths import Home
 from foreword.worker.client import Client
 from tests.flow.conftest import CLEAN, HookRunner, end_worker, wait_for
@@ -96,11 +96,6 @@ def test_links_are_walked_both_ways(home: Home, worker: Client, project: str):
     assert "give either the id" in run(home, project, "graph", fails=True)
 
 
-def test_one_project_does_not_supersede_what_holds_in_another(worker: Client, project: str, other: str):
-    with pytest.raises(BadRequest):
-        worker.post("/api/supersede", {"old": keep(worker, project, "a"), "new": keep(worker, other, "b")})
-
-
 # ---- what a project is
 
 
@@ -127,7 +122,7 @@ def test_a_project_shows_where_it_was_seen_and_what_it_holds(home: Home, worker:
 
 
 def test_a_project_is_switched_off_and_on_with_its_aliases(home: Home, worker: Client, project: str, other: str):
-    run(home, project, "project", "alias", other)
+    run(home, project, "project", "merge", other, "--yes")
     keep(worker, project, "zebra", kind="preference")
     assert "off" in run(home, project, "project", "off")
     assert set(load(home, {}).settings.off_projects) == {f"dir:{project}", f"dir:{other}"}
@@ -143,7 +138,7 @@ def test_an_alias_is_this_project_for_whoever_reads_or_writes(
     home: Home, worker: Client, project: str, other: str, host: HookRunner
 ):
     ours = keep(worker, project, "zebra of ours", kind="preference")
-    run(home, project, "project", "alias", other)
+    run(home, project, "project", "merge", other, "--yes")
     theirs = keep(worker, other, "zebra of theirs", kind="preference")
     for folder in (project, other):
         assert all(rule in context_of(worker, folder) for rule in ("zebra of ours", "zebra of theirs"))
@@ -156,16 +151,15 @@ def test_an_alias_is_this_project_for_whoever_reads_or_writes(
     assert "zebra of ours" in host.context("SessionStart", start)
 
 
-def test_an_alias_ends_and_never_chains(home: Home, worker: Client, project: str, other: str, tmp_path: Path):
+def test_aliases_never_chain(home: Home, worker: Client, project: str, other: str, tmp_path: Path):
     third = a_project(tmp_path / "third")
-    run(home, project, "project", "alias", other)
-    assert "counts as" in run(home, third, "project", "alias", other, fails=True)
-    assert "this project already" in run(home, project, "project", "alias", other, fails=True)
-    assert "has aliases of its own" in run(home, third, "project", "alias", project, fails=True)
-    run(home, project, "project", "alias", other, "--off")
-    keep(worker, other, "zebra alone")
-    assert worker.get("/api/search", q="zebra", project_path=project)["results"] == []
-    assert "merge" in run(home, project, "project", "alias", other, fails=True)
+    run(home, project, "project", "merge", other, "--yes")
+    assert "counts as" in run(home, third, "project", "merge", other, "--yes", fails=True)
+    assert "this project already" in run(home, project, "project", "merge", other, "--yes", fails=True)
+    keep(worker, other, "zebra of the first alias")
+    run(home, third, "project", "merge", project, "--yes")
+    for folder in (project, other, third):
+        assert len(worker.get("/api/search", q="zebra", project_path=folder)["results"]) == 1
 
 
 def test_what_hooks_spooled_under_the_old_key_lands_in_the_project_it_counts_as(

@@ -15,12 +15,11 @@ import pytest
 
 from foreword.capture.payload import HookCall
 from foreword.hook.spool import append
-from foreword.maintenance.rescan import rewrite_files
+from foreword.maintenance.rescan import Cleaner, rewrite_files
 from foreword.models import Change, Event, Injection, Memory, Vector
 from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.store import Store
-from foreword.store.scrub import Cleaner, batches
 from tests.flow.conftest import CLEAN, end_worker
 from tests.planted import ALNUM, chars
 
@@ -149,11 +148,17 @@ def search(home: Home, project: str, *words: str) -> str:
 
 def test_a_scrub_that_was_stopped_is_finished_by_the_next(leaky: Home) -> None:
     store = Store(leaky.database, backups=leaky.backups)
-    for _, batch in zip(range(6), batches(store.database.query, Cleaner()), strict=False):
-        store.database.write(batch.apply, store.database.query)
-    assert store.maintenance.rewrite(Cleaner()).changed.total() > 0
+    left = iter(range(150))
+
+    def stopped(*cell):
+        next(left)
+        return Cleaner().cell(*cell)
+
+    with pytest.raises(StopIteration):
+        store.maintenance.rewrite(stopped)
+    assert store.maintenance.rewrite(Cleaner().cell).changed.total() > 0
     assert store.memories.without_vectors("m", limit=10_000)
-    assert store.maintenance.rewrite(Cleaner()).changed.total() == 0
+    assert store.maintenance.rewrite(Cleaner().cell).changed.total() == 0
     store.close()
 
 
@@ -163,6 +168,6 @@ def test_a_look_that_changes_nothing_leaves_alone_what_another_is_writing(home: 
     half.parent.mkdir()
     half.write_bytes(b"half")
     home.log.write_text(f"saw {TOKEN}\n")
-    assert rewrite_files(home, Cleaner(), dry_run=True).changed.total() == 2
+    assert rewrite_files(home, Cleaner().text, dry_run=True).changed.total() == 2
     assert half.read_bytes() == b"half"
     assert TOKEN in home.log.read_text()

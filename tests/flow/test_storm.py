@@ -86,7 +86,7 @@ def test_whoever_starts_it_there_is_one_worker(home: Home, start):
     wait_for(lambda: sum(each.poll() is None for each in started) == 1)
     assert [each.returncode for each in started if each.poll() is not None] == [0] * 7
     assert [each.pid for each in started if each.poll() is None] == [lifecycle.pid_of(home)]
-    Client(home).post("/api/stop", {})
+    lifecycle.stop(home)
     assert all(each.wait(60) == 0 for each in started)
 
 

@@ -28,11 +28,11 @@ def ask(start: Callable[[], Client]) -> Ask:
     """Opens the viewer once, and asks it; anything but a good answer fails."""
     pages: list[Page] = []
 
-    def asked(path: str = "/api/health", *, status: int = 200, **query: Any) -> dict[str, Any]:
+    def request(path: str = "/api/health", *, status: int = 200, **query: Any) -> dict[str, Any]:
         pages[:] = pages or [Page(start())]
         return pages[0].ask(path, status=status, **(query or {"full": 1}))
 
-    return asked
+    return request
 
 
 @pytest.fixture(autouse=True)
@@ -72,10 +72,10 @@ def test_a_new_home_is_well_and_told_that_no_agent_is_connected(ask: Ask, home: 
 
 def test_figures_are_of_the_project_and_the_days_that_were_asked_for(ask: Ask, home: Home) -> None:
     fill(home)
-    told = ask("/api/stats", days=7)
-    assert (told["tokens"]["given"], told["items"]["unjudged"], told["memories"]["total"]) == (40, 1, 1)
-    assert told["build_ms"]["prompt"]["count"] == 1
-    assert told["store"]["bytes"] > 0
+    answer = ask("/api/stats", days=7)
+    assert (answer["tokens"]["given"], answer["items"]["unjudged"], answer["memories"]["total"]) == (40, 1, 1)
+    assert answer["build_ms"]["prompt"]["count"] == 1
+    assert answer["store"]["bytes"] > 0
     assert ask("/api/stats", days=7, project="dir:/shop")["injections"]["total"] == 1
     elsewhere = ask("/api/stats", days=7, project="dir:/elsewhere")
     assert elsewhere["injections"]["total"] == elsewhere["memories"]["total"] == 0
@@ -86,14 +86,14 @@ def test_figures_are_of_the_project_and_the_days_that_were_asked_for(ask: Ask, h
 def test_a_worker_whose_store_is_broken_tells_why_and_the_way_out(ask: Ask, home: Home) -> None:
     home.prepare()
     home.database.write_bytes(b"this is no database, and never was one. " * 200)
-    told = ask()
-    assert not told["ok"]
-    assert "Not all is well: cannot open" in told["says"]
-    (wrong,) = [each for each in told["findings"] if each["state"] == "wrong"]
+    answer = ask()
+    assert not answer["ok"]
+    assert "Not all is well: cannot open" in answer["says"]
+    (wrong,) = [each for each in answer["findings"] if each["state"] == "wrong"]
     assert "foreword doctor" in wrong["way_out"]
-    assert told["store"]["bytes"] == 0
-    assert told["worker"]["pid"]
-    assert any("cannot open" in each["what"] for each in told["troubles"])
+    assert answer["store"]["bytes"] == 0
+    assert answer["worker"]["pid"]
+    assert any("cannot open" in each["what"] for each in answer["troubles"])
     assert "cannot open" in ask("/api/stats", status=503, days=7)["error"]
 
 
@@ -101,21 +101,18 @@ def test_the_same_trouble_is_one_entry_and_the_newest_is_first(ask: Ask, home: H
     home.prepare()
     for at, what in ((1.0, "old"), (2.0, "again"), (3.0, "again"), *((10.0 + n, f"number {n}") for n in range(60))):
         note(str(home.trouble), Problem(at=at, where="hook of codex", what=what))
-    told = ask()["troubles"]
-    assert len(told) == 50
-    assert [each["at"] for each in told] == sorted((each["at"] for each in told), reverse=True)
-    assert told[0] == {"at": 69.0, "where": "hook of codex", "what": "number 59", "count": 1}
+    answer = ask()["troubles"]
+    assert len(answer) == 50
+    assert [each["at"] for each in answer] == sorted((each["at"] for each in answer), reverse=True)
+    assert answer[0] == {"at": 69.0, "where": "hook of codex", "what": "number 59", "count": 1}
 
 
-def test_switched_projects_changed_settings_and_what_is_off_are_told(ask: Ask, home: Home, project: str) -> None:
+def test_switched_projects_and_what_is_off_are_told(ask: Ask, home: Home, project: str) -> None:
     change(home, "silent_projects", json.dumps([project]))
     change(home, "capture", "off")
-    change(home, "backups_keep", "7")
     store = Store(home.database, backups=home.backups)
     store.projects.see([resolve(project)], at=NOW)
     store.close()
-    told = ask()
-    assert any(each["says"].startswith("shop is silent (silent_projects)") for each in told["findings"])
-    (terms,) = [each for each in told["settings"] if each["name"] == "backups_keep"]
-    assert terms == {"name": "backups_keep", "value": 7, "default": 5, "from": "file"}
-    assert any(each["says"].startswith("capture is off") for each in told["findings"])
+    answer = ask()
+    assert any(each["says"].startswith("shop is silent (silent_projects)") for each in answer["findings"])
+    assert any(each["says"].startswith("capture is off") for each in answer["findings"])

@@ -11,13 +11,11 @@ from typing import Any
 
 import pytest
 
-from foreword.layout import LAYOUT
 from foreword.models import Memory
 from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.store import Store
 from foreword.worker.client import Client
-from foreword.worker.pages.live import LAYERS
 from tests.flow.conftest import HookRunner, wait_for
 from tests.flow.viewing import Page
 from tests.scratch import asking, fact
@@ -35,15 +33,15 @@ class Listening:
         self.line = socket.create_connection((page.at.hostname, page.at.port), timeout=20)
         head = "".join(f"{name}: {text}\r\n" for name, text in {"Host": page.at.netloc, **page.fields}.items())
         self.line.sendall(f"GET /api/changes HTTP/1.1\r\n{head}\r\n".encode())
-        self.heard = self.line.makefile("rb")
-        self.status = int(self.heard.readline().split()[1])
-        while self.heard.readline().strip():
+        self.stream = self.line.makefile("rb")
+        self.status = int(self.stream.readline().split()[1])
+        while self.stream.readline().strip():
             pass
 
     def event(self) -> tuple[str, dict[str, Any]] | None:
         """The next event; None where the stream has ended."""
         name, data = "", {}
-        for raw in self.heard:
+        for raw in self.stream:
             text = raw.decode().strip()
             if text.startswith("event: "):
                 name = text.removeprefix("event: ")
@@ -54,7 +52,7 @@ class Listening:
         return None
 
     def close(self) -> None:
-        self.heard.close()
+        self.stream.close()
         self.line.close()
 
 
@@ -107,9 +105,9 @@ def test_a_hooks_prompt_makes_a_line_arrive_and_then_what_it_was_given_is_there(
     assert seen
     before = ready["number"]
     while True:
-        name, told = listening.event()
-        assert (name, told["number"] != before) == ("changed", True)
-        before = told["number"]
+        name, answer = listening.event()
+        assert (name, answer["number"] != before) == ("changed", True)
+        before = answer["number"]
         triggers = page.get("/api/live")["triggers"]
         if triggers and not triggers[0]["silent"]:  # the event may come first, what it was given a moment later
             break
@@ -124,15 +122,15 @@ def test_a_session_is_told_with_everything_it_was_given_as_the_agent_saw_it(page
     began = starts(host, project)
     assert asks(host, project, "is there tea in the kitchen of the office?") == ""  # nobody knows
     page.client.post("/api/memories", {"kind": "decision", "title": DECIDED, "project_path": project})
-    asked = asks(host, project, asking("otter"))
-    told = page.get("/api/live")
-    session, (prompt, _, start) = told["session"], told["triggers"]
+    request = asks(host, project, asking("otter"))
+    answer = page.get("/api/live")
+    session, (prompt, _, start) = answer["session"], answer["triggers"]
     assert (session["id"], session["host"], session["running"]) == ("s1", "claude-code", True)
     assert (session["project_name"], session["title"]) == (
         Path(project).name,
         "is there tea in the kitchen of the office?",
     )
-    assert (start["text"], prompt["text"]) == (began, asked)
+    assert (start["text"], prompt["text"]) == (began, request)
     assert (start["trigger"], prompt["trigger"], prompt["prompt"]) == ("session_start", "prompt", asking("otter"))
     assert 0 < prompt["tokens"] <= prompt["budget"] == 500
     assert {"otter", "cellar"} <= set(prompt["terms"])
@@ -140,7 +138,7 @@ def test_a_session_is_told_with_everything_it_was_given_as_the_agent_saw_it(page
     assert (item["title"], item["kind"]) == (DECIDED, "decision")
     assert set(item["why"]) == FACTORS
     assert (item["used"], item["status"]) == (None, "active")
-    assert {each["why"] for each in start["skipped"]} <= {"nothing fits", "no room was left for it"}
+    assert {each["why"] for each in start["skipped"]} <= {"empty", "does not fit"}
     assert session["totals"]["tokens"] == start["tokens"] + prompt["tokens"]
     assert session["totals"]["unjudged"] == len(start["items"]) + 1
     spent = {each["trigger"]: (each["spent"], each["of"]) for each in session["window"]}
@@ -154,10 +152,10 @@ def test_what_is_silent_says_why_and_what_was_among_it(page, host, project, fill
     assert asks(host, project, "so the checkout transport retries a timeout twice, at the second bank?") == ""
     assert starts(host, project, source="resume") == ""
     assert asks(host, project, "paint the ferry, its second bank of oars and the harbour lantern") == ""
-    near, resumed, told, _, start = page.get("/api/live")["triggers"]
-    assert (start["silent"], told["why"]) == (False, "repeated")
-    assert told["says"] == "everything that fits was shown already in this context window"
-    assert told["nearest"]["title"] == KNOWN
+    near, resumed, answer, _, start = page.get("/api/live")["triggers"]
+    assert (start["silent"], answer["why"]) == (False, "repeated")
+    assert answer["says"] == "everything that fits was shown already in this context window"
+    assert answer["nearest"]["title"] == KNOWN
     assert (resumed["source"], resumed["why"]) == ("resume", "repeated")
     assert near["why"] == "below"
     (left,) = near["rejected"]
@@ -175,9 +173,9 @@ def test_the_newest_session_is_shown_and_others_can_be_switched_to(page, host, p
     (other / "pyproject.toml").write_text("")
     asks(host, project, PROMPT, session="first")
     host.tell("UserPromptSubmit", {"session_id": "second", "cwd": str(other), "prompt": "count the bars again"})
-    told = page.get("/api/live")
-    assert (told["session"]["id"], told["live"]) == ("second", "second")
-    assert [(each["id"], each["title"]) for each in told["sessions"]] == [
+    answer = page.get("/api/live")
+    assert (answer["session"]["id"], answer["live"]) == ("second", "second")
+    assert [(each["id"], each["title"]) for each in answer["sessions"]] == [
         ("second", "count the bars again"),
         ("first", PROMPT),
     ]
@@ -195,11 +193,7 @@ def test_what_is_used_is_told_with_how_it_was_known(page, host, project):
     host.tell("Stop", {**about, "last_assistant_message": "Done."})
     host.tell("SessionEnd", {**about, "reason": "exit"})
     wait_for(lambda: page.get("/api/live")["session"]["totals"]["used"])
-    told = page.get("/api/live")
-    (item,) = told["triggers"][0]["items"]
+    answer = page.get("/api/live")
+    (item,) = answer["triggers"][0]["items"]
     assert (item["used"], item["how"]) == (True, "file")
-    assert told["session"]["running"] is False
-
-
-def test_every_layer_of_every_recipe_has_words():
-    assert {layer.name for recipe in LAYOUT.values() for layer in recipe.layers} | {"hint"} == set(LAYERS)
+    assert answer["session"]["running"] is False

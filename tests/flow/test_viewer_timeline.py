@@ -48,10 +48,10 @@ def tell(client: Client, project: str, session: str, *events: tuple[str, dict[st
 
 
 def run(id: str, command: str, *, error: str = "", output: str = "") -> tuple[str, dict[str, Any]]:
-    told = {"tool_name": "Bash", "tool_use_id": id, "tool_input": {"command": command}}
+    answer = {"tool_name": "Bash", "tool_use_id": id, "tool_input": {"command": command}}
     if error:
-        return "PostToolUseFailure", {**told, "error": error}
-    return "PostToolUse", {**told, "tool_response": {"stdout": output, "stderr": ""}}
+        return "PostToolUseFailure", {**answer, "error": error}
+    return "PostToolUse", {**answer, "tool_response": {"stdout": output, "stderr": ""}}
 
 
 def work(project: str) -> tuple[tuple[str, dict[str, Any]], ...]:
@@ -74,8 +74,8 @@ def work(project: str) -> tuple[tuple[str, dict[str, Any]], ...]:
 
 def distilled(client: Client, session: str) -> None:
     def done() -> bool:
-        told = client.get(f"/api/sessions/{session}")["session"]
-        return bool(told["events"]) and told["distilled"] == told["newest"]
+        answer = client.get(f"/api/sessions/{session}")["session"]
+        return bool(answer["events"]) and answer["distilled"] == answer["newest"]
 
     wait_for(done)
 
@@ -83,21 +83,21 @@ def distilled(client: Client, session: str) -> None:
 def test_a_session_stands_in_the_timeline_with_all_that_came_of_it(client, ask, project):
     tell(client, project, "one", *work(project))
     distilled(client, "one")
-    (told,) = ask("/api/timeline")["sessions"]
-    assert (told["id"], told["host"], told["project_name"]) == ("one", "claude-code", "shop")
-    assert told["title"] == "Make the waiting list send its offers by mail"
-    assert not told["running"]
-    assert [(each["file"], each["function"], each["what"]) for each in told["changed"]] == [
+    (answer,) = ask("/api/timeline")["sessions"]
+    assert (answer["id"], answer["host"], answer["project_name"]) == ("one", "claude-code", "shop")
+    assert answer["title"] == "Make the waiting list send its offers by mail"
+    assert not answer["running"]
+    assert [(each["file"], each["function"], each["what"]) for each in answer["changed"]] == [
         ("mail.py", "send_offer", "NEW")
     ]
-    (failure,) = told["failures"]
+    (failure,) = answer["failures"]
     assert failure["title"] == "`pytest` fails: KeyError: 'sender'"
     assert "mail.py" in failure["fix"]
     assert not failure["open"]
-    assert [each["title"] for each in told["decisions"]] == ["Let's use UTC because venues lie in two zones"]
-    assert told["next"] == ["Verify the sender's domain", "Change not committed: mail.py"]
-    assert told["work"] == ""
-    assert set(told["injected"]) == {"injections", "items", "tokens", "used"}
+    assert [each["title"] for each in answer["decisions"]] == ["Let's use UTC because venues lie in two zones"]
+    assert answer["next"] == ["Verify the sender's domain", "Change not committed: mail.py"]
+    assert answer["work"] == ""
+    assert set(answer["injected"]) == {"injections", "items", "tokens", "used"}
 
 
 def test_older_sessions_follow_page_by_page_and_a_project_shows_its_own_alone(client, ask, project, tmp_path):
@@ -124,40 +124,42 @@ def test_what_makes_no_place_in_the_list_is_refused_with_the_way_out(ask):
     assert ask("/api/timeline", project="nobody's") | {"ms": 0} == {"sessions": [], "next": "", "ms": 0}
 
 
-def test_a_story_tells_in_order_what_was_said_given_run_fixed_changed_and_decided(client, ask, project):
+def test_a_story_tells_in_order_what_was_said_given_run_changed_and_decided(client, ask, project):
     client.post("/api/memories", {"kind": "preference", "title": "offers are sent by mail", "project_path": project})
     client.get("/api/context", project_path=project, session_id="one", source="startup")
     tell(client, project, "one", *work(project))
     distilled(client, "one")
-    told = ask("/api/sessions/one", full=1)
-    triggers = [each for each in told["steps"] if each["what"] != "injected"]
+    answer = ask("/api/sessions/one", full=1)
+    triggers = [each for each in answer["steps"] if each["what"] != "injected"]
     assert [each["what"] for each in triggers] == [
-        "start", "prompt", "run", "edit", "run", "fixed", "prompt", "kept", "answer", "kept", "kept", "end",
+        "start", "prompt", "run", "failure", "edit", "run", "prompt", "kept", "answer", "kept", "kept", "end",
     ]  # fmt: skip
-    assert [each["at"] for each in told["steps"]] == sorted(each["at"] for each in told["steps"])
+    assert [each["at"] for each in answer["steps"]] == sorted(each["at"] for each in answer["steps"])
     assert [each["memory"]["kind"] for each in triggers if each["what"] == "kept"] == [
         "decision",
         "learning",
         "handoff",
     ]
-    _, asked, failed, edit, passed, fixed, *_rest = triggers
-    assert asked["text"] == "make the waiting list send its offers by mail"
+    _, request, failed, failure, edit, passed, *_rest = triggers
+    assert request["text"] == "make the waiting list send its offers by mail"
     assert (failed["command"], failed["failed"], passed["failed"]) == ("pytest -q", True, False)
     assert "KeyError" in failed["output"]
-    assert failed["failure"]["id"] == fixed["memory"]["id"]
-    assert "mail.py" in fixed["text"]
-    assert edit["files"][0]["functions"][0] | {"signature": ""} == {
+    assert (failure["memory"]["open"], "mail.py" in failure["memory"]["fix"]) == (False, True)
+    assert edit["files"] == ["mail.py"]
+    assert answer["session"]["changed"][0] | {"signature": ""} == {
         "file": "mail.py", "function": "send_offer", "what": "NEW", "signature": ""
     }  # fmt: skip
-    (given,) = (each for each in told["steps"] if each["what"] == "injected")
-    assert [item["title"] for item in given["items"]] == ["offers are sent by mail"]
-    assert told["handoff"]["next"] == ["Verify the sender's domain"]
-    assert told["about"]["decisions"] == ["Let's use UTC because venues lie in two zones"]
+    (injected,) = (each for each in answer["steps"] if each["what"] == "injected")
+    assert (injected["memories"], injected["trigger"]) == (1, "session_start")
+    assert answer["session"]["next"][0] == "Verify the sender's domain"
+    assert [each["title"] for each in answer["session"]["decisions"]] == [
+        "Let's use UTC because venues lie in two zones"
+    ]
     second = next(each for each in triggers if each["what"] == "prompt" and each["text"].startswith("Let's"))
     assert (second["author"], bool(second["author_why"])) == ("typed", True)
     assert second["outcome"].startswith("Offers go through the queue now")
     assert second["turn"].startswith("trn-")
-    assert (told["left_out"], told["without_events"]) == (0, False)
+    assert (answer["left_out"], answer["without_events"]) == (0, False)
 
 
 def test_a_story_is_found_by_the_beginning_of_its_id_and_an_unknown_one_tells_the_way_out(client, ask, project):
@@ -172,12 +174,12 @@ def test_of_a_very_long_session_the_last_moments_are_told_and_texts_are_cut(clie
     steps = [("UserPromptSubmit", {"prompt": f"step {number}", "prompt_id": f"p{number}"}) for number in range(600)]
     tell(client, project, "long", *steps)
     tell(client, project, "long", ("UserPromptSubmit", {"prompt": "the last " + "x" * 5_000, "prompt_id": "last"}))
-    told = ask("/api/sessions/long", full=1)
-    assert len(told["steps"]) == 500
-    assert told["left_out"] == 101
-    assert told["steps"][-1]["text"].startswith("the last ")
-    assert told["steps"][-1]["more"] > 3_000
-    assert len(json.dumps(told)) < 1_000_000
+    answer = ask("/api/sessions/long", full=1)
+    assert len(answer["steps"]) == 500
+    assert answer["left_out"] == 101
+    assert answer["steps"][-1]["text"].startswith("the last ")
+    assert answer["steps"][-1]["more"] > 3_000
+    assert len(json.dumps(answer)) < 1_000_000
 
 
 def broke(id: str) -> tuple[str, dict[str, Any]]:
@@ -188,40 +190,24 @@ def broke(id: str) -> tuple[str, dict[str, Any]]:
     )
 
 
-def test_every_session_tells_a_failure_that_several_saw_and_which_of_them_fixed_it(client, ask, project):
+def test_every_session_tells_a_failure_that_several_saw_and_whether_it_is_fixed(client, ask, project):
     mend = {"file_path": f"{project}/mail.py", "content": "def send_offer(guest):\n    return guest\n"}
     done = {"type": "create", "filePath": mend["file_path"], "content": mend["content"], "structuredPatch": []}
     edited = {"tool_name": "Write", "tool_use_id": "e", "tool_input": mend, "tool_response": done}
-    asked = ("UserPromptSubmit", {"prompt": "send the offers of the waiting list by mail", "prompt_id": "p"})
+    request = ("UserPromptSubmit", {"prompt": "send the offers of the waiting list by mail", "prompt_id": "p"})
     sessions = {
-        "first": (asked, broke("a"), broke("b"), ("SessionEnd", {"reason": "exit"})),
-        "fixer": (asked, broke("c"), ("PostToolUse", edited), run("d", "pytest -q", output="1 passed")),
-        "again": (asked, broke("e"), ("SessionEnd", {"reason": "exit"})),
+        "first": (request, broke("a"), broke("b"), ("SessionEnd", {"reason": "exit"})),
+        "fixer": (request, broke("c"), ("PostToolUse", edited), run("d", "pytest -q", output="1 passed")),
+        "again": (request, broke("e"), ("SessionEnd", {"reason": "exit"})),
     }
     for id in ("first", "fixer"):
         tell(client, project, id, *sessions[id])
         distilled(client, id)
-    told = {each["id"]: each["failures"][0] for each in ask("/api/timeline")["sessions"]}
-    assert told["first"]["id"] == told["fixer"]["id"]
-    assert [told[id]["times"] for id in ("first", "fixer")] == [2, 1]
-    assert (told["first"]["by"]["session"], told["first"]["later"], told["first"]["open"]) == ("fixer", True, False)
-    assert told["first"]["by"]["title"] == "Send the offers of the waiting list by mail"
-    assert (told["fixer"]["by"], told["fixer"]["open"]) == (None, False)
-    assert "mail.py" in told["first"]["fix"] == told["fixer"]["fix"]
-
-    triggers = ask("/api/sessions/first", full=1)["steps"]
-    (ran,) = (each for each in triggers if each["what"] == "run")
-    assert (ran["failure"]["by"]["session"], ran["times"]) == ("fixer", 2)
-    assert not [each for each in triggers if each["what"] == "fixed"]
-    (fixed,) = (each for each in ask("/api/sessions/fixer", full=1)["steps"] if each["what"] == "fixed")
-    assert "mail.py" in fixed["text"]
-    (kept,) = (each for each in client.get("/api/sessions/first")["memories"] if each["kind"] == "failure")
-    assert kept["here"] == {**kept["here"], "times": 2, "by": "fixer", "later": True, "open": False}
+    answer = {each["id"]: each["failures"][0] for each in ask("/api/timeline")["sessions"]}
+    assert answer["first"] == answer["fixer"]
+    assert (answer["first"]["seen"], answer["first"]["open"]) == (3, False)
+    assert "mail.py" in answer["first"]["fix"]
 
     tell(client, project, "again", *sessions["again"])
     distilled(client, "again")
-    told = {each["id"]: each["failures"][0] for each in ask("/api/timeline")["sessions"]}
-    assert [told[id]["open"] for id in sessions] == [True, True, True]
-    assert (told["again"]["by"]["session"], told["again"]["later"]) == ("fixer", False)
-    assert (told["first"]["by"]["session"], told["first"]["later"]) == ("fixer", True)
-    assert told["fixer"]["by"] is None
+    assert [each["failures"][0]["open"] for each in ask("/api/timeline")["sessions"]] == [True, True, True]

@@ -14,7 +14,7 @@ from foreword.projects import resolve
 from foreword.recall.pipeline import REASONS
 from foreword.worker import lifecycle
 from foreword.worker.client import Client
-from foreword.worker.pages.preview import LEAST_BUDGET
+from foreword.worker.injection_pages import LEAST_BUDGET
 from tests.flow.viewing import Page, Refused
 from tests.scratch import asking, fact
 
@@ -41,11 +41,11 @@ def project(home: Home) -> str:
 @pytest.fixture
 def key(client: Client, project: str) -> str:
     """The project's key, with so much to say of checkout transports that not all of it fits."""
-    told = [
+    answer = [
         {"kind": "decision", "title": f"The checkout transport and its {topic}: time out after {at} s"}
         for at, topic in enumerate(TOPICS * 2, 1)
     ]
-    client.post("/api/memories", {"memories": [{**each, "project_path": project} for each in told]})
+    client.post("/api/memories", {"memories": [{**each, "project_path": project} for each in answer]})
     [known] = client.get("/api/projects")["projects"]  # as the page asks first
     assert known["key"] == resolve(project).key
     return str(known["key"])
@@ -65,13 +65,13 @@ def everything(home: Home) -> dict[str, list[tuple]]:
 
 
 def test_a_trial_is_what_the_worker_would_say_and_what_just_missed_it(client, page, project, key):
-    said = client.get("/api/context", project_path=project, trigger="prompt", prompt=PROMPT, budget=300, preview=1)
+    printed = client.get("/api/context", project_path=project, trigger="prompt", prompt=PROMPT, budget=300, preview=1)
     tried = page.post("/api/preview", {"prompt": PROMPT, "project": key, "budget": 300})
-    assert tried["text"] == said["context"]
-    assert (tried["tokens"], tried["budget"], tried["trigger"]) == (said["tokens"], 300, "prompt")
+    assert tried["text"] == printed["context"]
+    assert (tried["tokens"], tried["budget"], tried["trigger"]) == (printed["tokens"], 300, "prompt")
     assert tried["items"]
     assert tried["rejected"]
-    assert all(each["line"] for each in tried["items"])
+    assert all(each["line"] and "used" not in each for each in tried["items"])
     for each in (*tried["items"], *tried["rejected"]):
         assert set(each["why"]) == {"match", "recency", "importance", "reinforcement", "scope", "task"}
         assert each["title"].startswith("The checkout transport")
@@ -79,8 +79,9 @@ def test_a_trial_is_what_the_worker_would_say_and_what_just_missed_it(client, pa
     assert {each["reason"] for each in tried["rejected"]} <= LEFT_OUT
     assert all(each["says"] for each in tried["rejected"])
     assert tried["build_ms"] > 0
-    assert tried["range"] == {"least": LEAST_BUDGET, "usual": LAYOUT["prompt"].budget, "most": 2000}
-    assert {each["name"]: each["spent"] for each in tried["layers"] if each["spent"]} == said["layers"]
+    ranges = {each.pop("name"): each for each in page.get("/api/preview", project=key)["triggers"]}
+    assert ranges["prompt"] == {"least": LEAST_BUDGET, "usual": LAYOUT["prompt"].budget, "most": 2000}
+    assert {each["name"]: each["spent"] for each in tried["layers"] if each["spent"]} == printed["layers"]
 
 
 def test_nothing_of_a_trial_is_kept_counted_or_found_on_the_disk(page, home, key):
@@ -101,41 +102,40 @@ def test_silence_tells_its_reason_and_still_what_came_nearest(home, start, proje
     client.post("/api/memories", {"kind": "decision", "title": fact("canary"), "project_path": project})
     [known] = client.get("/api/projects")["projects"]
     page = Page(client)
-    asked = {"project": known["key"], "prompt": asking("canary")}
-    assert "the canary sings" in page.post("/api/preview", asked)["text"]
+    request = {"project": known["key"], "prompt": asking("canary")}
+    assert "the canary sings" in page.post("/api/preview", request)["text"]
     silent = page.post(
-        "/api/preview", {**asked, "prompt": "which cellar is near the zebra crossing of the lighthouse?"}
+        "/api/preview", {**request, "prompt": "which cellar is near the zebra crossing of the lighthouse?"}
     )
     assert (silent["text"], silent["tokens"], silent["items"]) == ("", 0, [])
     assert silent["why"] == REASONS["below"]
     (left,) = silent["rejected"]
     assert (left["title"], left["reason"] in LEFT_OUT) == (fact("canary"), True)
     assert left["says"]
-    assert page.post("/api/preview", {**asked, "prompt": "yes, do that"})["why"] == REASONS["reply"]
+    assert page.post("/api/preview", {**request, "prompt": "yes, do that"})["why"] == REASONS["reply"]
 
 
-def test_a_budget_that_holds_nothing_is_told_as_the_reason_and_no_lesser_score(page, key):
+def test_a_budget_that_holds_nothing_is_told_as_the_reason(page, key):
     silent = page.post("/api/preview", {"prompt": PROMPT, "project": key, "budget": LEAST_BUDGET})
     assert silent["why"] == REASONS["room"].format(budget=LEAST_BUDGET)
-    assert silent["nearest"] is None
 
 
 def test_a_project_that_is_switched_off_says_so(page, key, project):
     Path(project, ".foreword-off").write_text("inject\n")
-    told = page.post("/api/preview", {"prompt": PROMPT, "project": key})
-    assert told["off"] == ".foreword-off"
-    assert "switched off" in told["why"]
-    assert (told["text"], told["items"], told["rejected"]) == ("", [], [])
+    answer = page.post("/api/preview", {"prompt": PROMPT, "project": key})
+    assert answer["off"] == ".foreword-off"
+    assert "switched off" in answer["why"]
+    assert (answer["text"], answer["items"], answer["rejected"]) == ("", [], [])
     assert page.get("/api/preview", project=key)["off"] == ".foreword-off"
 
 
 def test_the_window_of_a_session_counts_where_one_is_chosen(client, page, host, key, project):
     session = {"session_id": "one", "cwd": project}
     host.tell("SessionStart", {**session, "hook_event_name": "SessionStart", "source": "startup"})
-    given = client.get(
+    injected = client.get(
         "/api/context", project_path=project, session_id="one", trigger="prompt", prompt=PROMPT, budget=200
     )
-    assert given["injection"]
+    assert injected["injection"]
     fresh, same = (
         page.post("/api/preview", {"prompt": PROMPT, "project": key, "session": each, "budget": 2000})
         for each in ("", "one")
@@ -161,6 +161,6 @@ def test_what_cannot_be_is_refused_in_words(page, key):
         ({"prompt": ["a"]}, 400),
         ({"session": "of nobody"}, 404),
     ):
-        with pytest.raises(Refused) as told:
+        with pytest.raises(Refused) as answer:
             page.post("/api/preview", {"project": key, **wrong})
-        assert (told.value.status, bool(str(told.value))) == (status, True), wrong
+        assert (answer.value.status, bool(str(answer.value))) == (status, True), wrong

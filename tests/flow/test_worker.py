@@ -30,34 +30,18 @@ from tests.flow.conftest import HookRunner, end_worker, wait_for
 from tests.scratch import asking, fact
 
 
-def test_a_request_that_lost_its_store_is_answered_once_more_by_the_new_one(home: Home):
+def test_a_worker_that_leaves_is_no_problem_to_report_and_a_locked_store_is(home: Home):
     home.prepare()
     services = Services(home)
-    services.open_store()
-    failures = [StoreError("closed", hint="")]
-
-    def fails_once(_: Request) -> dict[str, int]:
-        services.opened += 1
-        if failures:
-            raise failures.pop()
-        return {"memories": 0}
 
     def fails(_: Request) -> dict[str, int]:
         raise StoreError("locked", hint="wait")
 
-    def reads(_: Request) -> dict[str, int]:
-        return {"commit": services.store.wait_for_commit(-1, seconds=1)}
-
-    request = Request("GET", "/api/health", {}, b"")
-    routes = {"/api/health": {"GET": fails_once}}
-    assert respond(routes, request, services=services).status == 200
-    routes["/api/health"]["GET"] = reads
-    assert respond(routes, request, services=services).status == 200
-    services.close()
+    request, routes = Request("GET", "/api/health", {}, b""), {"/api/health": {"GET": fails}}
+    services.is_closed = True
     assert respond(routes, request, services=services).status == 503
-    assert not noted(str(home.trouble)), "a worker that leaves is no problem to report"
+    assert not noted(str(home.trouble))
     services.is_closed = False
-    routes["/api/health"]["GET"] = fails
     assert respond(routes, request, services=services).status == 503
     assert [each.what for each in noted(str(home.trouble))] == ["locked; wait"]
 

@@ -94,7 +94,7 @@ def at_home(root: Path) -> Iterator[None]:
 def served(app: App) -> Iterator[None]:
     """The keeper behind its socket, as a worker of its home."""
     with WorkerLock.taken() as worker_lock:
-        server = Server(worker_lock.listener, handler(app, leave=lambda: None), threads=2)
+        server = Server(worker_lock.listener, handler(app), threads=2)
         try:
             yield
         finally:

@@ -9,7 +9,7 @@ from foreword.maintenance.contradictions import plan
 from foreword.models import Memory, Project
 
 HERE = Project(key="here", name="here", root="/here")
-ABOUT = PlanContext(HERE, now=100.0)
+ABOUT = PlanContext(now=100.0)
 
 # Earlier, later: the later one takes the earlier one back.
 TAKEN_BACK = [
@@ -143,7 +143,7 @@ def test_what_was_taken_back_is_superseded_by_whom_it_may_be():
     early, late = pair("Use Redis", "Use Valkey instead of Redis")
     assert not superseded(replace(early, project="there", scope="project:there"), late)
     # What was taken back by hand is not done again.
-    taken_back = PlanContext(HERE, now=1.0, taken_back=frozenset({("supersede", frozenset({"dec-1", "dec-2"}))}))
+    taken_back = PlanContext(now=1.0, taken_back=frozenset({("supersede", frozenset({"dec-1", "dec-2"}))}))
     assert not superseded(*pair("Use Redis", "Use Valkey instead of Redis"), taken_back)
 
 

@@ -176,7 +176,7 @@ def told_routes(page: str) -> set[str]:
 @table(
     ("page", "routes"),
     [
-        ("api.md", worker.routes_of(None, leave=lambda: None)),  # type: ignore[arg-type] # nothing is asked of them
+        ("api.md", worker.routes_of(None)),  # type: ignore[arg-type] # nothing is asked of them
     ],
 )
 def test_a_page_tells_every_route_that_there_is_and_no_other(page: str, routes: Routes) -> None:

@@ -14,19 +14,14 @@ from hypothesis import strategies as st
 
 import foreword
 from foreword.encoding import dumps
-from foreword.mcp import server as protocol
-from foreword.mcp.server import GREETED, STATELESS, Call, Peer, reply_to
+from foreword.mcp import __main__ as protocol
+from foreword.mcp.__main__ import VERSIONS, Call, reply_to
 from foreword.models import KINDS
 from foreword.worker.mcp_schema import INSTRUCTIONS, MOST_INSTRUCTIONS, TOOLS, WRITTEN
 from foreword.worker.mcp_tools import TOOLS as DONE
 from tests.tables import table
 
-MODERN = {
-    protocol.VERSION_KEY: STATELESS,
-    protocol.CLIENT_KEY: {"name": "somebody", "version": "1"},
-    protocol.CAPABILITIES_KEY: {},
-}
-PEERS = st.builds(Peer, version=st.sampled_from((*GREETED, STATELESS)), client=st.just({"name": "somebody"}))
+CLIENT = {"name": "somebody", "version": "1"}
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=12), inner, max_size=4),
@@ -34,7 +29,6 @@ JSON = st.recursive(
 )
 METHODS = (
     "initialize",
-    "server/discover",
     "tools/list",
     "tools/call",
     "ping",
@@ -45,54 +39,19 @@ METHODS = (
 )
 
 
-def ask(method: str, params: Any = None, *, peer: Peer | None = None, id: Any = 7) -> Any:
+def ask(method: str, params: Any = None, *, id: Any = 7) -> Any:
     message = {"jsonrpc": "2.0", "id": id, "method": method, **({"params": params} if params is not None else {})}
-    return reply_to(message, peer or Peer())[0]
+    return reply_to(message, CLIENT)[0]
 
 
-def greet(version: str, *, name: str = "somebody") -> tuple[Any, Peer]:
-    params = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": name, "version": "1"}}
-    reply, peer = reply_to({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}, Peer())
-    return reply, peer
-
-
-@table("version", GREETED)
-def test_a_version_that_is_known_is_spoken(version: str):
-    reply, peer = greet(version)
-    assert reply["result"]["protocolVersion"] == peer.version == version
+@table("version", [*VERSIONS, "1.0", "2030-01-01", "2026-07-28", ""])
+def test_a_version_that_is_known_is_spoken_and_else_the_newest(version: str):
+    params = {"protocolVersion": version, "capabilities": {}, "clientInfo": CLIENT}
+    reply, client = reply_to({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}, {})
+    assert client == CLIENT
+    assert reply["result"]["protocolVersion"] == (version if version in VERSIONS else VERSIONS[-1])
     assert reply["result"]["instructions"] == INSTRUCTIONS
     assert reply["result"]["serverInfo"]["name"] == "foreword"
-
-
-@table("version", ["1.0", "2030-01-01", STATELESS, ""])
-def test_any_other_version_is_answered_with_the_newest_that_greets(version: str):
-    reply, peer = greet(version)
-    assert reply["result"]["protocolVersion"] == peer.version == GREETED[-1]
-
-
-def test_stateless_requests_are_judged_by_what_they_bring():
-    # Discovery tells who we are and what may be kept.
-    result = ask("server/discover", {"_meta": MODERN})["result"]
-    assert result["supportedVersions"] == [STATELESS]
-    assert result["resultType"] == "complete"
-    assert result["instructions"] == INSTRUCTIONS
-    assert result["ttlMs"] > 0
-    assert result["_meta"][protocol.SERVER_KEY]["name"] == "foreword"
-    # A stateless request is judged by what it brings along whoever greeted before.
-    _, peer = greet("2024-11-05")
-    stateless = ask("tools/list", {"_meta": MODERN}, peer=peer)["result"]
-    greeted = ask("tools/list", {}, peer=peer)["result"]
-    assert stateless["resultType"] == "complete"
-    assert "resultType" not in greeted
-    # A version that nobody knows is reply which are known.
-    reply = ask("tools/list", {"_meta": {**MODERN, protocol.VERSION_KEY: "2031-01-01"}})["error"]
-    assert reply["code"] == protocol.UNSUPPORTED_VERSION
-    assert reply["data"] == {"supported": [STATELESS, *GREETED], "requested": "2031-01-01"}
-
-
-@table("meta", [{protocol.VERSION_KEY: 3}, {protocol.VERSION_KEY: STATELESS}])
-def test_half_of_what_a_stateless_request_needs_is_refused(meta: dict[str, Any]):
-    assert ask("tools/list", {"_meta": meta})["error"]["code"] == protocol.INVALID_PARAMS
 
 
 @table(
@@ -121,10 +80,11 @@ def test_half_of_what_a_stateless_request_needs_is_refused(meta: dict[str, Any])
         ({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}, protocol.INVALID_PARAMS),
         ({"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {}}, protocol.NO_METHOD),
         ({"jsonrpc": "2.0", "id": 1, "method": "nonsense"}, protocol.NO_METHOD),
+        ({"jsonrpc": "2.0", "id": 1, "method": "server/discover"}, protocol.NO_METHOD),
     ],
 )
 def test_what_is_no_request_is_told_so_by_its_code(message: Any, code: int):
-    reply, _ = reply_to(message, Peer())
+    reply, _ = reply_to(message, {})
     assert reply["error"]["code"] == code
     id = message.get("id") if isinstance(message, dict) else None
     assert reply["id"] == (id if isinstance(id, int) and not isinstance(id, bool) else None)
@@ -162,23 +122,23 @@ def test_calls_tools_and_instructions_are_what_they_say():
     assert directly == ["memory_search", "memory_get"]
 
 
-@given(JSON, st.sampled_from(METHODS), PEERS)
-def test_a_notification_is_never_answered(params: Any, method: str, peer: Peer):
-    reply, _ = reply_to({"jsonrpc": "2.0", "method": method, "params": params}, peer)
+@given(JSON, st.sampled_from(METHODS))
+def test_a_notification_is_never_answered(params: Any, method: str):
+    reply, _ = reply_to({"jsonrpc": "2.0", "method": method, "params": params}, CLIENT)
     assert reply is None
 
 
-@given(JSON | st.fixed_dictionaries({}, optional={"id": JSON, "result": JSON, "error": JSON}), PEERS)
-def test_any_value_is_answered_at_most_once_and_never_raises(message: Any, peer: Peer):
-    reply, after = reply_to(message, peer)
-    assert after == peer
+@given(JSON | st.fixed_dictionaries({}, optional={"id": JSON, "result": JSON, "error": JSON}))
+def test_any_value_is_answered_at_most_once_and_never_raises(message: Any):
+    reply, after = reply_to(message, CLIENT)
+    assert after == CLIENT
     if isinstance(reply, dict):
         assert json.loads(dumps(reply)) == json.loads(json.dumps(reply))
 
 
-@given(JSON, st.sampled_from(METHODS), PEERS, st.integers() | st.text())
-def test_any_request_gets_one_answer_with_its_id_or_becomes_a_call(params: Any, method: str, peer: Peer, id: Any):
-    reply, _ = reply_to({"jsonrpc": "2.0", "id": id, "method": method, "params": params}, peer)
+@given(JSON, st.sampled_from(METHODS), st.integers() | st.text())
+def test_any_request_gets_one_answer_with_its_id_or_becomes_a_call(params: Any, method: str, id: Any):
+    reply, _ = reply_to({"jsonrpc": "2.0", "id": id, "method": method, "params": params}, CLIENT)
     if isinstance(reply, Call):
         assert reply.id == id
     else:
@@ -200,7 +160,7 @@ def test_starting_imports_nothing_heavy():
     """The server's start is its cost: a client waits for it at the start of every session."""
     heavy = {"apsw", "typer", "rich", "tree_sitter", "sqlite3", "http", "asyncio"}
     code = (
-        "import sys; sys.path.append(sys.argv[1]); before = set(sys.modules); import foreword.mcp.server;"
+        "import sys; sys.path.append(sys.argv[1]); before = set(sys.modules); import foreword.mcp.__main__;"
         "print(*sorted(set(sys.modules) - before))"
     )
     package = str(Path(foreword.__file__).parent.parent)

@@ -17,7 +17,6 @@ from foreword.extract.merge import (
     EVIDENCE,
     close_items,
     evidence_of,
-    fixes_of,
     merge,
     open_items,
     together,
@@ -52,7 +51,6 @@ def test_a_failure_of_several_sessions_keeps_all_evidence_and_the_fix_seen_most_
     assert list(got.detail["worked"]) == ["yarn test:unit", "yarn run units"]
     assert "yarn unit" in got.title
     assert "yarn test:unit" in got.body
-    assert fixes_of(got.detail) == {"s1": "`yarn test:unit`", "s2": "`yarn test:unit`", "s3": "`yarn run units`"}
     # A session that is extracted again while it grows counts once, as it is now.
     again = merge(got, failure("s3", MISSING, MISSING, OTHER, at=30.0))
     assert again.detail["seen_in"] == {"s1": 1, "s2": 2, "s3": 2}
@@ -140,8 +138,6 @@ def test_odd_details_leave_nothing_open_and_break_nothing(detail: dict[str, obje
     memory = Memory("summary", "t", detail=detail)
     assert open_items(memory) in ((), (" ",))
     assert close_items(memory, done=["anything at all"], open=()) is None
-    assert set(fixes_of({"worked": detail, "fixes": detail})) <= {" "}
-    assert fixes_of(detail) == {}
 
 
 def test_closed_items_stay_closed_and_evidence_is_bounded() -> None:

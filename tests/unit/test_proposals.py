@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from foreword.audit import PlanContext
+from foreword.maintenance.dedupe import same_statement
 from foreword.maintenance.proposals import plan, plan_confirmed, rule_of
-from foreword.maintenance.similarity import alike
 from foreword.models import TRUSTS, Memory, Project, lowest_trust
 from foreword.store import Store
 from tests.tables import table
@@ -38,7 +38,7 @@ def rule(kind: str, text: str, sessions: dict[str, int], *, at=1.0, instead_of="
 
 def planned(store: Store, *, plan=plan):
     memories = [memory for _, memory in store.memories.page(scopes=(ROOMS.scope,), limit=5000)]
-    return plan(memories, about=PlanContext(ROOMS, now=99 * DAY, taken_back=store.audit.undone()))
+    return plan(memories, about=PlanContext(now=99 * DAY, taken_back=store.audit.undone()))
 
 
 def proposed(store: Store, *memories: Memory, plan=plan):
@@ -152,7 +152,7 @@ SENTENCE = st.lists(st.sampled_from(WORDS), min_size=4, max_size=9).map(" ".join
 
 @given(SENTENCE, SENTENCE)
 def test_alike_goes_both_ways(one, other):
-    assert alike(one, other) == alike(other, one)
+    assert same_statement(one, other) == same_statement(other, one)
 
 
 RULES = st.builds(
@@ -180,7 +180,7 @@ def carried_out(memories, memory_changes):
 @given(st.lists(RULES, max_size=14, unique_by=UID))
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine
 def test_whatever_was_said_is_proposed_once_and_nothing_becomes_a_rule_by_itself(memories):
-    about = PlanContext(ROOMS, now=99 * DAY)
+    about = PlanContext(now=99 * DAY)
     given = [replace(each, id=f"id-{number}") for number, each in enumerate(memories)]
     known = {each.uid: each for each in given}
     got = carried_out(given, plan(given, about=about))

@@ -26,7 +26,7 @@ def about(there: dict[str, tuple[str, ...]] | None, **more: object) -> PlanConte
             return None
         return file in there and (not function or function in there[file])
 
-    return PlanContext(HERE, now=NOW, exists=exists)._replace(**more)
+    return PlanContext(now=NOW, exists=exists)._replace(**more)
 
 
 def after(memory: Memory, known: PlanContext) -> Memory:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from foreword.viewer.app import ROUTES
-from foreword.worker.pages.live import TEXTS
+from foreword.worker.injection_pages import TEXTS
 from foreword.worker.routes import route_of
 from tests.viewer.conftest import Viewer, Watch, settled, still, visit
 from tests.viewer.filled import LIVE_PROMPTS
@@ -100,11 +100,9 @@ def timeline(page: Any, viewer: Viewer) -> None:
     told = page.locator(".steps").inner_text()
     for words in ("Started", "Given", "Asked", "✗ Failed", "Changed", "Answered", "havn/prices.py"):
         assert words in told
-    given = page.locator(".step.injected details").first
-    given.locator("summary").click()
-    given.locator("a[href^='/memories/']").first.click()
-    page.wait_for_url(f"{viewer.origin}/memories/*")
-    page.locator("#mem-title").wait_for()
+    page.locator(".step.injected a").first.click()
+    page.wait_for_url(f"{viewer.origin}/now/*")
+    page.locator(".trigger").first.wait_for()
 
 
 def health(page: Any, viewer: Viewer) -> None:

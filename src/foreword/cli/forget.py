@@ -62,12 +62,10 @@ def forget(
 
 
 def _print_plan(plan: dict[str, Any]) -> None:
-    lines = [[table, f"{count:,} to delete"] for table, count in sorted(plan["tables"].items())]
-    output.table(lines, headings=("where", "what"))
+    output.table(_rows(plan["tables"], "to delete"), headings=("where", "what"))
     for each in plan["memories"][:MAX_TITLES]:
         output.write(f"  {output.memory_line(each)}")
-    more = plan["more"] + len(plan["memories"][MAX_TITLES:])
-    if more:
+    if more := len(plan["memories"][MAX_TITLES:]):
         output.write(f"  … and {more:,} more memories")
     output.write("Verbatim copies of their sentences become [forgotten] everywhere else.")
     if plan["backups"]:
@@ -76,10 +74,8 @@ def _print_plan(plan: dict[str, Any]) -> None:
 
 
 def _print_receipt(receipt: dict[str, Any]) -> None:
-    lines = [[table, f"{count:,} deleted"] for table, count in sorted(receipt["removed"].items())]
-    lines += [[table, f"{count:,} copies removed"] for table, count in sorted(receipt["cut"].items())]
-    lines += [[name, f"{count:,} changed"] for name, count in sorted(receipt["files"].items())]
-    output.table(lines, headings=("where", "what"))
+    lines = _rows(receipt["removed"], "deleted") + _rows(receipt["cut"], "copies removed")
+    output.table(lines + _rows(receipt["files"], "changed"), headings=("where", "what"))
     if receipt["cut_memories"]:
         output.write(f"These stay, without the sentences they quoted: {', '.join(receipt['cut_memories'])}")
     sentences, scanned = receipt["sentences"], receipt["scanned"]
@@ -93,6 +89,10 @@ def _print_receipt(receipt: dict[str, Any]) -> None:
     output.warn(f"not searched: {each}" for each in receipt["not_looked_into"])
     output.write(f"The receipt is entry {receipt['entry']} of the log.")
     _print_remaining(receipt)
+
+
+def _rows(counts: dict[str, int], what: str) -> list[list[str]]:
+    return [[name, f"{count:,} {what}"] for name, count in sorted(counts.items())]
 
 
 def _print_remaining(answer: dict[str, Any]) -> None:

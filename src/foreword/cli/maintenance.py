@@ -12,15 +12,15 @@ from foreword.cli.options import AllProjects, DryRun, Json, Project, Yes
 from foreword.units import sized
 
 MAX_LINES = 40  # of a plan that is printed; --json has all
-# What was done to memories, where the past tense of the verb is not clear by itself.
+# What was done to memories.
 DONE = {
     "merge": "merged into another that says the same",
     "confirm": "counted for the one they were merged into",
     "supersede": "superseded by a later decision",
     "stale": "marked stale, since their code is gone",
-    "sink": "ranked lower, since their code is gone",
     "restore": "restored, since their code is back",
     "propose": "proposed as a rule; decide in `foreword review`",
+    "retell": "corrected, since a later decision holds",
 }
 
 
@@ -42,17 +42,29 @@ def tidy(
       foreword tidy --dry-run
       foreword tidy --yes --all
     """
-    where: dict[str, Any] = {"all": True} if everything else {"project_path": folder(project)}
+    client = connect(seconds=LONG)
+    request: dict[str, Any] = {"all": True} if everything else {"project_path": folder(project)}
     if not yes or dry_run:
-        plan = _tidy({**where, "dry_run": True})
-        _print_tidied(plan, json=json)
-        if dry_run or json or not plan["by"]:
+        with output.console(stderr=True).status("planning"):
+            plan = client.post("/api/tidy", {**request, "dry_run": True})
+        if json:
+            output.write_json(plan)
+            return
+        _print_tidy_plan(plan) if plan["by"] else output.write("Nothing to tidy.")
+        if dry_run or not plan["by"]:
             return
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
             output.remark("nothing was changed; `foreword tidy --yes` does it")
             return
         output.confirm("Do this?")
-    _print_tidied(_tidy({**where, "dry_run": False}), json=json)
+    with output.console(stderr=True).status("tidying"):
+        answer = client.post("/api/tidy", request)
+    if json:
+        output.write_json(answer)
+        return
+    for what, times in answer["by"].items():
+        output.write(f"{times:,} {DONE.get(what, what)}")
+    output.write(f"Undo all of it: foreword undo {answer['run']}" if answer["by"] else "Nothing to tidy.")
 
 
 def prune(dry_run: DryRun = False, yes: Yes = False, json: Json = False) -> None:
@@ -96,9 +108,12 @@ def scrub(dry_run: DryRun = False, json: Json = False) -> None:
       foreword scrub --dry-run
       foreword scrub
     """
+    from foreword.hook.client import secret_values
+
     client = connect(this_home(), seconds=LONG)
     with output.console(stderr=True).status("searching"):
-        answer = client.post("/api/scrub", {"dry_run": dry_run, "values": _secret_variables()})
+        values = [os.fsdecode(each) for each in secret_values()]  # of this environment
+        answer = client.post("/api/scrub", {"dry_run": dry_run, "values": values})
     if json:
         output.write_json(answer)
         return
@@ -126,24 +141,6 @@ def index(json: Json = False) -> None:
     output.write_json({"indexed": count}) if json else output.write(f"{output.plural(count, 'memories')} indexed")
 
 
-def _tidy(request: dict[str, Any]) -> dict[str, Any]:
-    with output.console(stderr=True).status("tidying"):
-        return connect(seconds=LONG).post("/api/tidy", request)
-
-
-def _print_tidied(answer: dict[str, Any], *, json: bool) -> None:
-    if json:
-        output.write_json(answer)
-    elif not answer["by"]:
-        output.write("Nothing to tidy.")
-    elif answer["dry_run"]:
-        _print_tidy_plan(answer)
-    else:
-        for what, times in answer["by"].items():
-            output.write(f"{times:,} {_done(what)}")
-        output.write(f"Undo all of it: foreword undo {answer['run']}")
-
-
 def _print_tidy_plan(plan: dict[str, Any]) -> None:
     changes = [(project, change) for project in plan["projects"] for change in project["amendments"]]
     heading = ""
@@ -157,34 +154,18 @@ def _print_tidy_plan(plan: dict[str, Any]) -> None:
     if len(changes) > MAX_LINES:
         output.write(f"  … and more; --json lists all {sum(plan['by'].values()):,}")
     for what, times in plan["by"].items():
-        output.write(f"{times:,} would be {_done(what)}")
-
-
-def _done(what: str) -> str:
-    from foreword.audit import PAST
-
-    return DONE.get(what) or PAST.get(what, what)
+        output.write(f"{times:,} would be {DONE.get(what, what)}")
 
 
 def _print_prune_plan(plan: dict[str, Any]) -> None:
     size = plan["size"]
     cap = f" of {sized(size['most'])}" if size["most"] else ", without a limit"
     output.write(f"the store holds {sized(size['used'])}{cap}")
-    lines = [
-        [each["name"], f"{each['rows']:,}", f"{each['keep_days']} days", each["what"]]
-        for each in plan["classes"]
-        if each["rows"]
-    ]
+    rows = [each for each in plan["classes"] if each["rows"]]
+    lines = [[each["name"], f"{each['rows']:,}", f"{each['keep_days']} days", each["what"]] for each in rows]
     if lines:
         output.table(lines, headings=("class", "rows", "kept for", "what"))
     else:
         output.write("nothing is old enough to delete")
     if 0 < size["most"] < size["used"]:
         output.write("it is over its limit: the oldest events, texts and observations go until it fits")
-
-
-def _secret_variables() -> list[str]:
-    """Return the values of secret variables in this environment, which a hook takes out of what it sends."""
-    from foreword.hook.client import secret_values
-
-    return [os.fsdecode(each) for each in secret_values()]

@@ -37,7 +37,7 @@ def project() -> None:
     """Show and change what is known of a project.
 
     A project is found by its git remote, else by its repository's folder, else by the nearest folder with a project
-    file. Where that is not what you mean, use `alias` or `merge`.
+    file. Where that is not what you mean, use `merge`.
 
     \b
     Examples:
@@ -136,24 +136,6 @@ def set_facts(
 
 
 @app.command()
-def alias(
-    other: Other,
-    off: Annotated[bool, typer.Option("--off", help="Make it a project of its own again.")] = False,
-    project: Project = "",
-    json: Json = False,
-) -> None:
-    """Treat another folder or key as this project from now on.
-
-    Where it has memories of its own, use `merge`.
-    """
-    refuse_agents()
-    request = {"other": _name_or_folder(other), "off": off, "project_path": folder(project)}
-    answer = connect().post("/api/project/alias", request)
-    state = "is a project of its own" if off else f"belongs to {answer['of']}"
-    output.write_json(answer) if json else output.write(f"{answer['alias']} {state}")
-
-
-@app.command()
 def merge(
     other: Other,
     *,
@@ -161,7 +143,7 @@ def merge(
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Move everything of another project here, and make its key an alias of this one.
+    """Move everything of another project here, and treat its folders as this project from now on.
 
     Memories that are the same in both become one. It cannot be undone.
 

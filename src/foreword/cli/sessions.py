@@ -74,8 +74,7 @@ def _print_story(story: dict[str, Any]) -> None:
 def _line(memory: dict[str, Any]) -> str:
     """Return a memory's id and title, and the most important of its detail."""
     detail = memory["detail"]
-    worked = memory["here"]["fix"] if memory.get("here") else ""
-    more = worked or detail.get("outcome") or detail.get("why") or ""
+    more = detail.get("fix") or detail.get("outcome") or detail.get("why") or ""
     status = "" if memory["status"] == "active" else f" ({memory['status']})"
     return "\n  → ".join(filter(None, (f"{memory['id']}  {memory['title']}{status}", str(more))))
 

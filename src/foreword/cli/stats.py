@@ -31,21 +31,27 @@ def stats(
     """
     if everything and project:
         raise BadRequest("--all and --project exclude each other", hint="leave one of them out")
-    where = {} if everything else {"project_path": folder(project)}
-    answer = connect().get("/api/stats", days=days, **where)
+    answer = connect().get("/api/stats", days=days, **({} if everything else {"project_path": folder(project)}))
     if json:
         output.write_json(answer)
         return
     name = answer["name"] or answer["project"] or "all projects"
     output.write(f"{name}, {answer['from']} to {answer['to']} (local days)\n")
     output.fields(_summary(answer))
-    for title, rows in (
-        ("injections by trigger", [(name, f"{n:,}") for name, n in answer["injections"]["by_trigger"].items()]),
-        ("used of used and ignored, by kind", _usage(answer["items"]["by_kind"])),
-        ("nothing given, by reason", _reasons(answer["no_context"])),
-        ("build time", _build_times(answer["build_ms"])),
-        ("memories by kind", [(name, f"{n:,}") for name, n in answer["memories"]["by_kind"].items()]),
-    ):
+    used = "{used:,} used, {ignored:,} ignored, {shown:,} shown"
+    took = "median {median:.1f} ms, p95 {p95:.1f}, max {max:.1f}"
+    tables: dict[str, list[list[str]]] = {
+        "injections by trigger": [[name, f"{n:,}"] for name, n in answer["injections"]["by_trigger"].items()],
+        "used of used and ignored, by kind": [
+            [name, _percent(each["hit_rate"]), used.format(**each)] for name, each in answer["items"]["by_kind"].items()
+        ],
+        "nothing given, by reason": [
+            [trigger, why, f"{n:,}"] for trigger, reasons in answer["no_context"].items() for why, n in reasons.items()
+        ],
+        "build time": [[name, took.format(**each)] for name, each in answer["build_ms"].items()],
+        "memories by kind": [[name, f"{n:,}"] for name, n in answer["memories"]["by_kind"].items()],
+    }
+    for title, rows in tables.items():
         if rows:
             output.write(f"\n{title}")
             output.table([[f"  {first}", *rest] for first, *rest in rows], headings=())
@@ -55,37 +61,14 @@ def _summary(answer: dict[str, Any]) -> list[tuple[str, str]]:
     injections, tokens, items = (answer[name] for name in ("injections", "tokens", "items"))
     away = f", {injections['away']:,} of them by hooks without the worker" if injections["away"] else ""
     each = f", {tokens['per_injection']:,.0f} each" if injections["total"] else ""
-    usage = f"{items['used']:,} used, {items['ignored']:,} ignored, {items['unjudged']:,} unknown"
     return [
         ("injections", f"{injections['total']:,}{away}"),
         ("tokens", f"{tokens['given']:,}{each}"),
-        ("items", f"{items['shown']:,} shown: {usage}"),
+        ("items", "{shown:,} shown: {used:,} used, {ignored:,} ignored, {unjudged:,} unknown".format(**items)),
         ("hit rate", _percent(items["hit_rate"])),
         ("per used item", f"{tokens['per_used_item']:,.0f} tokens" if items["used"] else "-"),
         ("memories", f"{answer['memories']['total']:,}"),
         ("store", f"{sized(answer['store']['bytes'])} for all projects"),
-    ]
-
-
-def _usage(kinds: dict[str, dict[str, Any]]) -> list[tuple[str, ...]]:
-    return [
-        (
-            name,
-            _percent(each["hit_rate"]),
-            f"{each['used']:,} used, {each['ignored']:,} ignored, {each['shown']:,} shown",
-        )
-        for name, each in kinds.items()
-    ]
-
-
-def _reasons(triggers: dict[str, dict[str, int]]) -> list[tuple[str, ...]]:
-    return [(trigger, why, f"{count:,}") for trigger, reasons in triggers.items() for why, count in reasons.items()]
-
-
-def _build_times(triggers: dict[str, dict[str, float]]) -> list[tuple[str, ...]]:
-    return [
-        (name, f"median {each['median']:.1f} ms, p95 {each['p95']:.1f}, max {each['max']:.1f}")
-        for name, each in triggers.items()
     ]
 
 

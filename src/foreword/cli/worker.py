@@ -68,6 +68,6 @@ def mcp() -> None:
     Example:
       claude mcp add foreword -- foreword mcp
     """
-    from foreword.mcp.server import main
+    from foreword.mcp.__main__ import main
 
     raise typer.Exit(main())

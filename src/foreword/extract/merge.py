@@ -127,16 +127,6 @@ def counts_of(detail: Mapping[str, Any], name: str = "seen_in") -> dict[str, int
     }
 
 
-def fixes_of(detail: Mapping[str, Any]) -> dict[str, str]:
-    """Return which session got past a failure by what: the command that worked there, else the edit or the change."""
-    found: dict[str, str] = {}
-    for name, form in (("fixes", "{}"), ("worked", "`{}`")):
-        for text, sessions in named(detail, name).items():
-            some = sessions if isinstance(sessions, list) else ()
-            found |= {session: form.format(text) for session in some if isinstance(session, str)}
-    return found
-
-
 def _evidence(known: Mapping[str, Any], fresh: Mapping[str, Any]) -> dict[str, int]:
     """Return which session saw it how often: one that is read again counts once, beside what was merged into it."""
     also = counts_of(known, ALSO)

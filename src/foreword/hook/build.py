@@ -65,7 +65,7 @@ python={python}
 exec "$python" -I -S -c {start} {package}
 """
 # Without `site` and what it loads for others: a client waits for this at every start of a session.
-START_MCP = "import sys; sys.path.append(sys.argv[1]); from foreword.mcp.server import main; sys.exit(main())"
+START_MCP = "import sys; sys.path.append(sys.argv[1]); from foreword.mcp.__main__ import main; sys.exit(main())"
 
 # The client is a module of its own, because Python keeps the bytecode of modules: compiling it takes 2 ms.
 HOOK = """\

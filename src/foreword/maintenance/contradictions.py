@@ -9,7 +9,7 @@ changes what there is ("move the cache to Valkey"), or complains of it ("because
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from foreword import models
@@ -33,19 +33,25 @@ def plan(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChang
         if (choice := choice_of(memory)) is not None
     ]
     choices.sort(key=lambda each: (each[0].confirmed, each[0].id))
-    known = _Earlier()
+    earlier: dict[str, tuple[Memory, Choice]] = {}
+    by_word: dict[str, dict[str, None]] = {}
     planned = []
-    for number, (memory, choice) in enumerate(choices):
-        if number % 200 == 0:
-            about.give_way()
-        taken = [earlier for earlier, other in known.near(choice) if takes_back(choice, other)]
+    for memory, choice in choices:
+        words = sorted(choice.value | choice.purpose | choice.instead_of)
+        near = dict.fromkeys(id for word in words for id in by_word.get(word, ()) if id in earlier)
+        taken = [earlier[id][0] for id in near if takes_back(choice, earlier[id][1])]
         if len(taken) > 1 and _only_changes(choice):
             taken = []  # ambiguous: one of several may be meant
-        for earlier in taken:
-            if _may_supersede(memory, earlier):
-                planned.append(_supersede(earlier, memory))
-                known.forget(earlier)
-        known.add(memory, choice)
+        for other in taken:
+            if _may_supersede(memory, other):
+                # Both are named, so that the log of both shows it.
+                changed = ((other, _superseded(other, by=memory.id)), (memory, memory))
+                links = (Link(memory.id, "supersedes", other.id),)
+                planned.append(MemoryChange("supersede", f"{memory.id} chose otherwise", changed=changed, links=links))
+                del earlier[other.id]
+        earlier[memory.id] = memory, choice
+        for word in choice.words | choice.value | choice.purpose:
+            by_word.setdefault(word, {})[memory.id] = None
     return still_wanted((*back, *planned), about=about)
 
 
@@ -193,38 +199,15 @@ def _apart(old: str) -> tuple[str, str]:
 
 def _swapped(text: str, *, old_value: str) -> Choice | None:
     """Return the choice of a sentence that names what was not chosen, whatever its form."""
-    purpose = " ".join(
-        re.findall(r"\b(?:for|in|on|when|during|inside|between) (?:the |our |all |a )?(\w+)", text.lower())
-    )
     words, old = _words(text), _words(_apart(old_value)[0])
     if not old or len(old) > MOST_WORDS or _SEVERAL.search(old_value):
         return None
-    return Choice(value=words - old, purpose=_words(purpose), instead_of=old, words=words - old)
+    places = re.findall(r"\b(?:for|in|on|when|during|inside|between) (?:the |our |all |a )?(\w+)", text.lower())
+    return Choice(value=words - old, purpose=_words(" ".join(places)), instead_of=old, words=words - old)
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(stem(word) for word in broken(text.lower()).split() if word not in _LITTLE)
-
-
-class _Earlier:
-    """The earlier choices, indexed by their words."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, tuple[Memory, Choice]] = {}
-        self._by_word: dict[str, dict[str, None]] = {}
-
-    def add(self, memory: Memory, choice: Choice) -> None:
-        self._known[memory.id] = memory, choice
-        for word in choice.words | choice.value | choice.purpose:
-            self._by_word.setdefault(word, {})[memory.id] = None
-
-    def forget(self, memory: Memory) -> None:
-        del self._known[memory.id]
-
-    def near(self, choice: Choice) -> list[tuple[Memory, Choice]]:
-        words = sorted(choice.value | choice.purpose | choice.instead_of)
-        ids = dict.fromkeys(id for word in words for id in self._by_word.get(word, ()))
-        return [self._known[id] for id in ids if id in self._known]
 
 
 def _may_supersede(later: Memory, earlier: Memory) -> bool:
@@ -241,21 +224,9 @@ def _superseded(memory: Memory, *, by: str) -> Memory:
     return replace(memory, status="superseded", superseded_by=by, detail={**memory.detail, CHOSEN_SINCE: by})
 
 
-def _supersede(earlier: Memory, later: Memory) -> MemoryChange:
-    return MemoryChange(
-        "supersede",
-        f"{later.id} chose otherwise",
-        changed=(
-            (earlier, _superseded(earlier, by=later.id)),
-            (later, later),
-        ),  # both are named, so that the log of both shows it
-        links=(Link(later.id, "supersedes", earlier.id),),
-    )
-
-
 def _chosen_again(memories: Sequence[Memory]) -> Iterator[MemoryChange]:
     """Restore choices that were taken back and chosen again since; supersede what took them back."""
-    known: Mapping[str, Memory] = {memory.id: memory for memory in memories}
+    known = {memory.id: memory for memory in memories}
     for memory in memories:
         since = known.get(memory.superseded_by)
         if since is None or memory.status != "superseded" or memory.detail.get(CHOSEN_SINCE) != since.id:

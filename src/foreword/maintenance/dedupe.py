@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from math import ceil
 from typing import Any
 
 from foreword.audit import MemoryChange, PlanContext
-from foreword.extract.merge import ALSO, EARLIER, evidence_of, together
-from foreword.extract.text import stem
+from foreword.extract.merge import ALSO, evidence_of, together
+from foreword.extract.text import stem, stems
 from foreword.models import Link, Memory, trust_rank
 from foreword.terms import GENERIC, MOST_TEXT, STOP_WORDS, broken, split, text_in
 
@@ -37,20 +39,22 @@ TURNING = frozenset(
 DIRECTED = frozenset(
     """after against before but from instead into not over rather than to until versus vs without""".split()  # noqa: SIM905
 )
-EVERY = 200  # memories after which other work may have its turn
 
 
 def plan(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChange, ...]:
     """Plan one merge for each memory that another repeats; never across scopes and kinds, or to a lower trust."""
     # Whoever undid a merge wants both memories to stay, whatever else says the same.
     apart = frozenset(id for what, ids in about.taken_back if what == "merge" for id in ids)
-    merges = [each for some in _by_kind(memories) for each in _merges(some, apart, about=about)]
-    return (*merges, *_confirmations(memories, changed={id for each in merges for id in each.about}))
+    groups: dict[tuple[str, str, str], list[Memory]] = {}
+    for memory in memories:
+        if memory.status == "active" and memory.kind in LASTING:
+            groups.setdefault((memory.scope, memory.project, memory.kind), []).append(memory)
+    return tuple(each for name in sorted(groups) for each in _merges(groups[name], apart))
 
 
 def alike(one: Memory, other: Memory) -> float:
     """Return the share of words that both hold, from 0 to 1; 0 where a number, a name or a turn differs."""
-    return _alike(_words_of(one), _words_of(other))
+    return _alike(*(tuple(_words(f"{each.title}\n{each.body}")) for each in (one, other)))
 
 
 # ---- which memories say the same
@@ -63,11 +67,8 @@ def _alike(one: Sequence[str], other: Sequence[str]) -> float:
     both, either = words & more, words | more
     if not both or _tells_apart(words - both, more - both):
         return 0.0
-    if not DIRECTED.isdisjoint(either) and [each for each in one if each in both] != [
-        each for each in other if each in both
-    ]:
-        return 0.0
-    return len(both) / len(either)
+    in_order = [each for each in one if each in both] == [each for each in other if each in both]
+    return 0.0 if either & DIRECTED and not in_order else len(both) / len(either)
 
 
 def _tells_apart(one: frozenset[str], other: frozenset[str]) -> bool:
@@ -77,104 +78,81 @@ def _tells_apart(one: frozenset[str], other: frozenset[str]) -> bool:
     return all(any(word not in GENERIC and word not in STOP_WORDS for word in words) for words in (one, other))
 
 
-def _words_of(memory: Memory) -> tuple[str, ...]:
-    return tuple(_words(f"{memory.title}\n{memory.body}"))
-
-
 def _words(text: str) -> Iterator[str]:
     plain = text[:MOST_TEXT].replace("n\u2019t", " not").replace("n't", " not").lower()
-    found = False
-    for token in broken(plain).split():
-        if token not in LITTLE:
-            found = True
-            yield from (stem(token),) if token.isascii() else split(token).split() or (token,)
-    if not found and text.strip():
+    tokens = [token for token in broken(plain).split() if token not in LITTLE]
+    for token in tokens:
+        yield from (stem(token),) if token.isascii() else split(token).split() or (token,)
+    if not tokens and text.strip():
         yield text.strip()  # signs alone, or little words alone
 
 
-def _by_kind(memories: Sequence[Memory]) -> Iterable[list[Memory]]:
-    """Group active memories of lasting kinds by scope and kind, the better first: it takes in the others."""
-    groups: dict[tuple[str, str, str], list[Memory]] = {}
-    for memory in memories:
-        if memory.status == "active" and memory.kind in LASTING:
-            groups.setdefault((memory.scope, memory.project, memory.kind), []).append(memory)
-    return (sorted(groups[name], key=_rank) for name in sorted(groups))
+# ---- merge
+
+
+def _merges(memories: Sequence[Memory], apart: frozenset[str]) -> Iterator[MemoryChange]:
+    """Yield the merges of memories of one kind; the better takes in the others."""
+    words = {memory.id: tuple(_words(f"{memory.title}\n{memory.body}")) for memory in memories}
+    count = Counter(word for each in words.values() for word in frozenset(each))
+    by_word: dict[str, list[str]] = {}
+    kept: dict[str, Memory] = {}  # as they are after the merges so far
+    for memory in sorted(memories, key=_rank):
+        # Two memories that share nine tenths of their words share one of the rarest tenth.
+        rarest = sorted(frozenset(words[memory.id]), key=lambda word: (count[word], word))
+        keys = rarest[: len(rarest) - ceil(ALIKE * len(rarest)) + 1]
+        near = [kept[id] for id in dict.fromkeys(id for key in keys for id in by_word.get(key, ()))]
+        scores = {
+            each.id: _alike(words[each.id], words[memory.id]) for each in near if _may_merge(each, memory, apart=apart)
+        }
+        best = max(scores, key=scores.__getitem__, default="")
+        if not best or scores[best] < ALIKE:
+            kept[memory.id] = memory
+            for key in keys:
+                by_word.setdefault(key, []).append(memory.id)
+            continue
+        winner = kept[best]
+        kept[best] = _with_evidence(winner, memory)
+        superseded = replace(memory, status="superseded", superseded_by=best, detail={**memory.detail, SAME_AS: best})
+        yield MemoryChange(
+            "merge",
+            f"{memory.id} says the same as {best}",
+            changed=((winner, kept[best]), (memory, superseded)),
+            links=(Link(best, "supersedes", memory.id),),
+        )
 
 
 def _rank(memory: Memory) -> tuple[Any, ...]:
     return not memory.pinned, trust_rank(memory.trust), -memory.confirmed, -memory.seen, memory.id
 
 
-# ---- merge
-
-
-def _merges(memories: Sequence[Memory], apart: frozenset[str], *, about: PlanContext) -> list[MemoryChange]:
-    words = {memory.id: _words_of(memory) for memory in memories}
-    count = Counter(word for each in words.values() for word in frozenset(each))
-    by_word: dict[str, list[str]] = {}
-    kept: dict[str, Memory] = {}  # as they are after the merges so far
-    planned: list[MemoryChange] = []
-    for number, memory in enumerate(memories):
-        if number % EVERY == 0:
-            about.give_way()
-        keys = _rarest(words[memory.id], count)
-        near = [kept[id] for id in dict.fromkeys(id for key in keys for id in by_word.get(key, ()))]
-        near = [each for each in near if _may_merge(each, memory, apart=apart)]
-        winner = max(near, key=lambda each: _alike(words[each.id], words[memory.id]), default=None)
-        if winner is None or _alike(words[winner.id], words[memory.id]) < ALIKE:
-            kept[memory.id] = memory
-            for key in keys:
-                by_word.setdefault(key, []).append(memory.id)
-            continue
-        after = kept[winner.id] = _with_evidence(winner, memory)
-        detail = {**memory.detail, SAME_AS: winner.id}
-        superseded = replace(memory, status="superseded", superseded_by=winner.id, detail=detail)
-        planned.append(
-            MemoryChange(
-                "merge",
-                f"{memory.id} says the same as {winner.id}",
-                changed=((winner, after), (memory, superseded)),
-                links=(Link(winner.id, "supersedes", memory.id),),
-            )
-        )
-    return planned
-
-
-def _rarest(words: tuple[str, ...], count: Mapping[str, int]) -> list[str]:
-    """Return the rarest words of a memory: two memories that share nine tenths of their words share one of these."""
-    rarest = sorted(frozenset(words), key=lambda word: (count[word], word))
-    return rarest[: len(rarest) - ceil(ALIKE * len(rarest)) + 1]
-
-
 def _may_merge(winner: Memory, loser: Memory, *, apart: frozenset[str]) -> bool:
     if loser.pinned or loser.id in apart or trust_rank(loser.trust) < trust_rank(winner.trust):
         return False
-    return not any(_differ(winner.detail.get(name), loser.detail.get(name)) for name in DECIDING)
-
-
-def _differ(one: object, other: object) -> bool:
-    if not one or not other or one == other:
-        return False
-    return tuple(_words(text_in(one))) != tuple(_words(text_in(other)))
+    pairs = [(winner.detail.get(name), loser.detail.get(name)) for name in DECIDING]
+    return all(
+        one == other or tuple(_words(text_in(one))) == tuple(_words(text_in(other)))
+        for one, other in pairs
+        if one and other
+    )
 
 
 def _with_evidence(winner: Memory, loser: Memory) -> Memory:
     """Return *winner* with the evidence of *loser*; its words and its trust stay its own."""
-    evidence = evidence_of(loser)
     detail = dict(winner.detail)
     if trust_rank(loser.trust) <= trust_rank(winner.trust):
         detail = {**{name: value for name, value in loser.detail.items() if name not in OWN}, **detail}
+    evidence = evidence_of(loser)
     seen_in = together(evidence_of(winner), evidence)
     return replace(
         winner,
+        seen=sum(seen_in.values()),
+        detail={**detail, ALSO: together(detail.get(ALSO), evidence), "seen_in": seen_in},
         tags=_union(winner.tags, loser.tags),
         files=_union(winner.files, loser.files),
         functions=_union(winner.functions, loser.functions),
-        seen=sum(seen_in.values()),
         created=min(winner.created, loser.created),
         confirmed=max(winner.confirmed, loser.confirmed),
         confidence=max(winner.confidence, loser.confidence),
-        detail={**detail, ALSO: together(detail.get(ALSO), evidence), "seen_in": seen_in},
     )
 
 
@@ -182,17 +160,52 @@ def _union(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*one, *other)))[: max(MOST_NAMES, len(one))]
 
 
-def _confirmations(memories: Sequence[Memory], *, changed: set[str]) -> Iterator[MemoryChange]:
-    """Count it for the winner when a session saw a memory again that was merged into it."""
-    known = {memory.id: memory for memory in memories}
-    for memory in memories:
-        winner = known.get(memory.superseded_by)
-        if winner is None or memory.status != "superseded" or memory.detail.get(SAME_AS) != winner.id:
-            continue
-        if memory.confirmed > winner.confirmed and not {memory.id, winner.id} & changed:
-            changed |= {memory.id, winner.id}  # one at a time: the next is counted in the next round
-            more = {memory.session or EARLIER: 1}
-            seen_in = together(evidence_of(winner), more)
-            detail = {**winner.detail, ALSO: together(winner.detail.get(ALSO), more), "seen_in": seen_in}
-            after = replace(winner, seen=sum(seen_in.values()), confirmed=memory.confirmed, detail=detail)
-            yield MemoryChange("confirm", f"{memory.id} was seen again", changed=((winner, after), (memory, memory)))
+# ---- whether two sentences say the same, whatever their order and endings
+
+SAME = 0.6  # of the words of both, that both hold
+WITHIN = 0.8  # of the words of the shorter one, that the longer one holds
+SPECIFIC = 3  # words that both hold and that are not common to all projects: fewer are a coincidence
+COMMON = 0.3  # weight of a word that is common to all projects
+
+_NOT = re.compile(
+    r"\b(?:not|never|no|none|without|cannot|nor|neither|avoids?|stop|\w+n['’]t|dont|doesnt|isnt|cant|wont)\b", re.I
+)
+# Where one sentence holds the one and the other the other, they differ, whatever else they have in common.
+_OPPOSITES = tuple(
+    tuple(re.compile(rf"\b(?:{word})\b", re.I) for word in pair.split())
+    for pair in (
+        "before after", "on off", "enabled? disabled?", "sync|synchronous async|asynchronous",
+        "required|mandatory optional", "allowed forbidden", "first last", "local global", "true false",
+    )
+)  # fmt: skip
+
+
+def same_statement(one: str, other: str) -> bool:
+    """Return whether two sentences say the same in mostly the same words, whatever their endings and order."""
+    words, more = words_of(one), words_of(other)
+    both = words & more
+    if len(both) < SPECIFIC or sum(1 for word in both if word not in GENERIC) < SPECIFIC:
+        return False
+    common = _weight(both)
+    same_topic = common >= SAME * _weight(words | more) or common >= WITHIN * min(_weight(words), _weight(more))
+    return same_topic and not differ(one, other)
+
+
+@lru_cache(1 << 15)  # the rules and learnings of a large project, which are compared with each other
+def words_of(text: str) -> frozenset[str]:
+    """Return the words of a sentence without stop words and endings."""
+    return frozenset(word for word in stems(text) if not word.isdigit())
+
+
+def differ(one: str, other: str) -> bool:
+    """Return whether one of two sentences on one topic denies what the other says."""
+    if len(_NOT.findall(one)) % 2 != len(_NOT.findall(other)) % 2:
+        return True
+    return any(
+        {bool(left.search(text)) - bool(right.search(text)) for text in (one, other)} == {1, -1}
+        for left, right in _OPPOSITES
+    )
+
+
+def _weight(words: frozenset[str]) -> float:
+    return sum(COMMON if word in GENERIC else 1.0 for word in words)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from foreword.audit import MemoryChange, PlanContext, still_wanted
 from foreword.extract.text import capitalised
-from foreword.maintenance.similarity import alike, differ, words_of
+from foreword.maintenance.dedupe import differ, same_statement, words_of
 from foreword.models import Link, Memory, named, text, texts
 
 AGAIN = 2  # sessions, or times that lie apart
@@ -61,7 +61,9 @@ def same(one: Memory, other: Memory) -> bool:
         rest = (words_of(each.title) - wrong - other_wrong for each in (one, other))
         return (wrong <= other_wrong or other_wrong <= wrong) and bool(frozenset.intersection(*rest))
     words, more = words_of(one.title), words_of(other.title)
-    return (words == more and bool(words) and not differ(one.title, other.title)) or alike(one.title, other.title)
+    return (words == more and bool(words) and not differ(one.title, other.title)) or same_statement(
+        one.title, other.title
+    )
 
 
 def rule_of(correction: str) -> str:
@@ -84,14 +86,12 @@ def _proposal(group: Sequence[Memory]) -> MemoryChange:
     first, newest = group[0], max(group, key=lambda each: (each.confirmed, each.uid))
     instead = {"instead_of": newest.detail["instead_of"]} if newest.detail.get("instead_of") else {}
     memory = Memory(
-        kind="preference",
-        title=rule_of(newest.title),
+        "preference",
+        rule_of(newest.title),
         uid=f"pre:{first.uid}:proposed",
         scope=first.scope,
         project=first.project,
         session=newest.session,
-        source="user",
-        trust="user",
         confidence=CONFIDENCE,
         seen=sum(each.seen for each in group),
         created=newest.confirmed,

@@ -2,21 +2,51 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import shutil
-from collections import Counter
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from foreword.encoding import decoded
 from foreword.hook import spool
 from foreword.paths import Home
+from foreword.redact import redact, redact_all
+from foreword.redact.files import without_denied
 from foreword.store import Store
-from foreword.store.scrub import Cleaner, Cleans, Rewritten, kinds_of, rewrite_backup
+from foreword.store.maintenance import Rewritten, rewrite_backup
+from foreword.store.memories import as_json
 
 FILES = "logs and spool"
+
+
+@dataclass(frozen=True)
+class Cleaner:
+    """Takes secrets out: by the rules of today, files that are denied, and values that a caller knows."""
+
+    deny: tuple[str, ...] = ()
+    hide: Callable[[str], str] = str
+
+    def text(self, text: str) -> str:
+        """Clean a text, which may be JSON that holds texts."""
+        if text[:1] in ("{", "["):
+            with suppress(ValueError, RecursionError):
+                clean = redact_all(without_denied(json.loads(self.hide(text)), deny=self.deny))
+                return text if clean == json.loads(text) else as_json(clean)
+        return redact(self.hide(text))
+
+    def cell(self, _table: str, column: str, text: str, _row: Mapping[str, Any]) -> str:
+        """Clean a text of a row; a project's key, which capture may have hashed, stays different from any other."""
+        if column not in ("project", "scope"):
+            return self.text(text)
+        key = text.removeprefix("project:")
+        clean = redact(self.hide(key))
+        digest = hashlib.blake2b(key.encode("utf-8", "replace"), digest_size=6).hexdigest()
+        return text if clean == key else f"{text.removesuffix(key)}{clean}#{digest}"
 
 
 def scrub(store: Store, home: Home, *, cleaner: Cleaner, dry_run: bool) -> dict[str, Any]:
@@ -24,61 +54,46 @@ def scrub(store: Store, home: Home, *, cleaner: Cleaner, dry_run: bool) -> dict[
 
     Begun again after an interruption, it finds what is left.
     """
-    found = store.maintenance.rewrite(cleaner, dry_run=dry_run)
-    parts = [rewrite_files(home, cleaner, dry_run=dry_run)]
-    parts += [rewrite_backup(path, cleaner, dry_run=dry_run) for path in sorted(home.backups.glob("*.db"))]
-    for part in parts:
-        found.seen.update(part.seen)
-        found.changed.update(part.changed)
-        found.kinds.update(part.kinds)
+    found = store.maintenance.rewrite(cleaner.cell, dry_run=dry_run)
+    parts = {FILES: rewrite_files(home, cleaner.text, dry_run=dry_run)}
+    for path in sorted(home.backups.glob("*.db")):
+        parts[f"backups/{path.name}"] = rewrite_backup(path, cleaner.cell, dry_run=dry_run)
+    for name, part in parts.items():
+        found.seen[name] += part.seen.total()
+        found.changed[name] += part.changed.total()
+        found.kinds += part.kinds
     if not dry_run:
         store.maintenance.sweep()
     tables = {name: {"seen": seen, "changed": found.changed[name]} for name, seen in found.seen.items() if seen}
     return {"tables": tables, "kinds": dict(sorted(found.kinds.items())), "dry_run": dry_run}
 
 
-def rewrite_files(home: Home, cleaner: Cleans, *, dry_run: bool = False) -> Rewritten:
-    """Clean the logs, and the hook calls that were set aside."""
+def rewrite_files(home: Home, clean: Callable[[str], str], *, dry_run: bool = False) -> Rewritten:
+    """Clean the logs, and the hook calls that could not be stored."""
     found = Rewritten()
+
+    def cleaned(texts: list[str]) -> list[str] | None:
+        """Return the texts, cleaned, where they are to be written again."""
+        after = [clean(text) for text in texts]
+        for text, new in zip(texts, after, strict=True):
+            found.add(FILES, text, new)
+        return None if dry_run or after == texts else after
+
     for path in sorted(home.logs.glob("*")):
         with suppress(FileNotFoundError):  # a log that was turned over meanwhile
-            _rewrite_log(path, cleaner, found, dry_run=dry_run)
+            if lines := cleaned(decoded(path.read_bytes()).split("\n")):
+                with path.open("r+b") as file:  # in place: somebody may be appending to it
+                    file.write("\n".join(lines).encode("utf-8", "replace"))
+                    file.truncate()
+                    os.fsync(file.fileno())
     for path in sorted((home.spool / "aside").glob("*")):
         with suppress(FileNotFoundError):
-            _rewrite_hook_calls(path, cleaner, found, dry_run=dry_run)
+            calls = [each for each in spool.hook_calls(path.read_bytes()) if not isinstance(each, bytes)]  # whole ones
+            if after := cleaned([decoded(call.raw) for call in calls]):
+                folder = Path(f"{path.parent}.new")
+                shutil.rmtree(folder, ignore_errors=True)  # of one that was killed
+                for call, raw in zip(calls, after, strict=True):
+                    spool.append(str(folder), replace(call, raw=raw.encode()), most=1 << 40)
+                os.replace(folder / "current", path)
+                shutil.rmtree(folder, ignore_errors=True)
     return found
-
-
-def _rewrite_log(path: Path, cleaner: Cleans, found: Rewritten, *, dry_run: bool) -> None:
-    """Clean a log in place: somebody may be appending to it."""
-    lines = decoded(path.read_bytes()).split("\n")
-    clean = [cleaner.text(line) for line in lines]
-    changed = sum(map(str.__ne__, lines, clean))
-    if changed and not dry_run:
-        with path.open("r+b") as file:
-            file.write("\n".join(clean).encode("utf-8", "replace"))
-            file.truncate()
-            os.fsync(file.fileno())
-    found.add(FILES, len(lines), changed, kinds_of("\n".join(clean)) - kinds_of("\n".join(lines)))
-
-
-def _rewrite_hook_calls(path: Path, cleaner: Cleans, found: Rewritten, *, dry_run: bool) -> None:
-    """Clean hook calls that were set aside; a torn record is skipped."""
-    folder = Path(f"{path.parent}.new")
-    seen = changed = 0
-    kinds: Counter[str] = Counter()
-    for record in spool.hook_calls(path.read_bytes()):
-        if isinstance(record, bytes):
-            continue
-        raw = decoded(record.raw)
-        clean = cleaner.text(raw)
-        seen += 1
-        changed += clean != raw
-        kinds += kinds_of(clean) - kinds_of(raw)
-        if not dry_run:
-            spool.append(str(folder), replace(record, raw=clean.encode()), most=1 << 40)
-    if changed and not dry_run:
-        os.replace(folder / "current", path)
-    if not dry_run:
-        shutil.rmtree(folder, ignore_errors=True)
-    found.add(FILES, seen, changed, kinds)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 
 from foreword.audit import MemoryChange, PlanContext, still_wanted
 from foreword.models import Memory, Project
@@ -18,7 +19,7 @@ from foreword.models import Memory, Project
 STALE_KINDS = ("change", "observation", "learning")  # worth as much as their code, unless the user wrote them
 CODE_GONE = "code_gone"  # in a detail: since when
 DAY = 86_400.0
-GONE = 3 * DAY  # code that two looks so far apart did not find is gone
+GONE = 3 * DAY  # code that two checks so far apart did not find is gone
 FEW = 10  # files of which all may be gone
 LARGEST = 1 << 18  # bytes of a file that is searched for a function
 MOST_MISSING = 10_000  # names that are remembered as absent
@@ -27,9 +28,7 @@ MOST_MISSING = 10_000  # names that are remembered as absent
 def plan(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChange, ...]:
     """Mark memories that lost all of their code, and restore those whose code is back."""
     planned: list[MemoryChange] = []
-    for number, memory in enumerate(memories):
-        if number % 200 == 0:
-            about.give_way()
+    for memory in memories:
         if not memory.files or memory.pinned:
             continue
         if memory.status == "stale" and CODE_GONE in memory.detail:
@@ -107,9 +106,7 @@ def _is_inside(file: str) -> bool:
 def _text(path: str) -> str | None:
     """Read an ordinary file of a bounded size."""
     try:
-        if not os.path.isfile(path) or os.path.getsize(path) > LARGEST:
-            return None
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read(LARGEST)
+        readable = os.path.isfile(path) and os.path.getsize(path) <= LARGEST
+        return Path(path).read_text(encoding="utf-8", errors="replace") if readable else None
     except (OSError, ValueError):
         return None

@@ -9,18 +9,17 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from foreword.errors import StoreError
 from foreword.models import Change, Event, Link, Memory, Session
 from foreword.store.audit import Audit
 from foreword.store.browsing import Browsing
-from foreword.store.events import Events
-from foreword.store.injections import InjectionReader, Injections
+from foreword.store.injections import Injections
 from foreword.store.memories import Memories
-from foreword.store.projects import ProjectReader, Projects
-from foreword.store.search import Search, SearchReader
-from foreword.store.sessions import Sessions
+from foreword.store.projects import Projects
+from foreword.store.search import Search
+from foreword.store.sessions import Events, Sessions
 from foreword.store.sql import SCHEMA, ReadOnly, transaction
 from foreword.store.stats import Stats
 
@@ -41,20 +40,17 @@ class Store:
         from foreword.store.maintenance import Maintenance
 
         self.database = self._db = Database(path, backups=backups, backups_keep=backups_keep)
-        tombstones = Tombstones(self.database.query)
-        self.memories = Memories(self.database, tombstones, choose=choose)
-        self.search = Search(self.database)
-        self.events = Events(self.database, tombstones)
-        self.sessions = Sessions(self.database, self.memories, tombstones)
-        self.injections = Injections(self.database, tombstones)
-        self.audit = Audit(self.database, self.memories)
-        self.projects = Projects(self.database, self.memories, self.audit)
-        self.stats = Stats(self.database)
-        self.browsing = Browsing(self.database)
-        self.maintenance = Maintenance(
-            self.database, memories=self.memories, search=self.search, audit=self.audit, stats=self.stats
-        )
-        self._tombstones = tombstones
+        self.tombstones = Tombstones(self.database.query)
+        self.memories = Memories(self, choose=choose)
+        self.search = Search(self)
+        self.events = Events(self)
+        self.sessions = Sessions(self)
+        self.injections = Injections(self)
+        self.audit = Audit(self)
+        self.projects = Projects(self)
+        self.stats = Stats(self)
+        self.browsing = Browsing(self)
+        self.maintenance = Maintenance(self)
 
     @transaction
     def put_import(
@@ -73,8 +69,8 @@ class Store:
         Ids that are free are kept; ends of links and `superseded_by` may be uids of anything known by then.
         """
         self.events.append(events)
-        whole = [memory for memory in memories if not self._tombstones.is_cut(memory)]
-        kept = self.memories.put_imported(whole, links, at=at)
+        whole = [memory for memory in memories if not self.tombstones.is_cut(memory)]
+        kept = self.memories.put(sorted(whole, key=lambda memory: memory.created), links=links, imported=True)
         self.sessions.put_changes(changes)
         if session:
             self.sessions.save_extraction(session)
@@ -92,8 +88,10 @@ class Store:
 
     @transaction
     def set_checkpoint(self, name: str, text: str, *, at: float) -> None:
-        """Note how far something has come that may be interrupted."""
-        self.database.execute("INSERT OR REPLACE INTO marks VALUES (?, ?, ?)", (name, text, at))
+        """Note how far something has come that may be interrupted; nothing where it is done."""
+        self.database.execute("DELETE FROM marks WHERE name = ?", (name,))
+        if text:
+            self.database.execute("INSERT INTO marks VALUES (?, ?, ?)", (name, text, at))
 
     @property
     def forgetter(self) -> Forgetter:
@@ -102,28 +100,11 @@ class Store:
 
         self.database.flush()
         self.search.drop_vectors()
-        return Forgetter(self.database, tombstones=self._tombstones, audit=self.audit)
+        return Forgetter(self.database.query, self.tombstones)
 
     def was_forgotten(self, memories: Sequence[Memory]) -> bool:
         """Return whether one of these was forgotten, so that it must not be made automatically again."""
-        return any(self._tombstones.refuses(memory, imported=False) for memory in memories)
-
-    # -- the file -----------------------------------------------------------------------------------------------
-    def wait_for_commit(self, after: int, *, seconds: float) -> int:
-        """Wait for a commit after number *after*, at most so long, and return the number of the last one."""
-        return self.database.wait_for_commit(after, seconds=seconds)
-
-    def problems(self) -> tuple[str, ...]:
-        """Return what is wrong with the store, in sentences that tell the way out."""
-        return self.database.problems()
-
-    def is_current_file(self) -> bool:
-        """Return whether the file that was opened is still the one at its path: what is written to another is lost."""
-        return self.database.is_current_file()
-
-    def reindex(self) -> int:
-        """Derive all indexes anew from the memories, and return their number."""
-        return self.maintenance.reindex()
+        return any(self.tombstones.refuses(memory, imported=False) for memory in memories)
 
     def close(self) -> None:
         """Finish what is being written, and close the file."""
@@ -134,14 +115,14 @@ class StoreReader:
     """What a hook without a worker reads, through any connection's *execute*; *failures* are what that raises."""
 
     def __init__(self, execute: Callable[..., Iterable[Any]], *, failures: tuple[type[Exception], ...]) -> None:
-        self._connection = ReadOnly(execute, failures=failures)
-        self.search = SearchReader(self._connection)
-        self.injections = InjectionReader(self._connection)
-        self.projects = ProjectReader(self._connection)
+        self.database = ReadOnly(execute, failures=failures)
+        reading = cast("Store", self)  # its repositories only read
+        self.memories, self.search = Memories(reading), Search(reading)
+        self.injections, self.projects = Injections(reading), Projects(reading)
 
     def schema(self) -> int:
         """Return the version of the database, which may be older or newer than SCHEMA."""
         try:
-            return int(self._connection.query("PRAGMA user_version")[0][0])
+            return int(self.database.query("PRAGMA user_version")[0][0])
         except IndexError as exc:
             raise StoreError("the database has no version") from exc

@@ -10,9 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from foreword.encoding import storable
-from foreword.models import KINDS, Memory
-from foreword.store.sql import Reader, marks
+from foreword.models import Memory
+from foreword.store.sql import Repository, marks
 from foreword.terms import any_of
 
 SHOWN_STATUSES = ("active", "proposed")  # unless others are asked for
@@ -40,73 +39,60 @@ class MemoryFilter(NamedTuple):
     pinned: bool | None = None
 
 
-class MemoryPage(NamedTuple):
-    """Some of the memories that pass a filter, and how many pass it."""
-
-    memories: tuple[Memory, ...]
-    total: int
-
-
-class Browsing(Reader):
+class Browsing(Repository):
     """The questions of the viewer's Memories page."""
 
-    def page(self, wanted: MemoryFilter, *, offset: int = 0, limit: int = 50) -> MemoryPage:
-        """Return the memories that pass, newest first; with words, those that have them in their titles before."""
-        wanted = self._by_id(wanted)
-        where, params = _where(wanted)
+    def page(self, wanted: MemoryFilter, *, offset: int = 0, limit: int = 50) -> tuple[tuple[Memory, ...], int]:
+        """Return the memories that pass, newest first, and how many there are; with words, those in titles first."""
+        where, params = _where(self._with_whole_id(wanted))
         order, order_params = _order(wanted.words)
         sql = f"SELECT m.place, count(*) OVER () FROM {_TABLE} WHERE {where} ORDER BY {order} LIMIT ? OFFSET ?"
         rows = self._all(sql, (*params, *order_params, max(1, min(limit, MAX_PAGE)), offset))
         found = self._memories_at([place for place, _ in rows])
-        return MemoryPage(tuple(found[place] for place, _ in rows if place in found), rows[0][1] if rows else 0)
+        return tuple(found[place] for place, _ in rows if place in found), rows[0][1] if rows else 0
 
     def facets(self, wanted: MemoryFilter) -> dict[str, tuple[tuple[str, int], ...]]:
         """Count the memories that pass by each facet's values, most first, as if nothing of that facet was chosen."""
-        wanted = self._by_id(wanted)
+        wanted = self._with_whole_id(wanted)
         base, params = _where(MemoryFilter(words=wanted.words, statuses=()))
-        columns = "m.kind, o.scope, m.project, m.status, m.trust, m.pinned, m.tags, m.files"
         parts: list[str] = []
         for facet in FACETS:
             where, more = _filters(wanted, but=facet)
-            source, value = "found m", "m." + facet
+            source, value, limit = "found m", f"m.{facet}", ""
             if facet in ("tag", "file"):
-                source, value = f"found m, {_each(facet + 's')}", "e.value"
-                where += " AND e.type = 'text'"
+                source, value, limit = f"found m, json_each(m.{facet}s) e", "e.value", f"LIMIT {TOP}"
             where = where.replace("o.scope", "m.scope")
             rows = f"SELECT '{facet}', CAST({value} AS TEXT), count(*) AS n FROM {source} WHERE {where} GROUP BY 2"
-            parts.append(
-                f"SELECT * FROM ({rows} ORDER BY n DESC, 2{f' LIMIT {TOP}' if facet in ('tag', 'file') else ''})"
-            )
+            parts.append(f"SELECT * FROM ({rows} ORDER BY n DESC, 2 {limit})")
             params += more
+        columns = "m.kind, o.scope, m.project, m.status, m.trust, m.pinned, m.tags, m.files"
         sql = f"WITH found AS MATERIALIZED (SELECT {columns} FROM {_TABLE} WHERE {base}) {' UNION ALL '.join(parts)}"
-        counts: dict[str, list[tuple[str, int]]] = {facet: [] for facet in FACETS}
+        counts: dict[str, tuple[tuple[str, int], ...]] = dict.fromkeys(FACETS, ())
         for facet, value, count in self._all(sql, params):
-            counts[facet].append((value, count))
-        return {facet: tuple(values) for facet, values in counts.items()}
+            counts[facet] += ((value, count),)
+        return counts
 
-    def _by_id(self, wanted: MemoryFilter) -> MemoryFilter:
+    def _with_whole_id(self, wanted: MemoryFilter) -> MemoryFilter:
         """Show the memory of a whole id whatever its status: who types one means it."""
-        id = wanted.words.strip().lower()
-        known = _is_id(id) and self._all("SELECT 1 FROM memories WHERE id = ?", (storable(id),))
+        known = self._all("SELECT 1 FROM memories WHERE id = ?", (wanted.words.strip().lower(),))
         return wanted._replace(statuses=()) if known and wanted.statuses == SHOWN_STATUSES else wanted
 
 
 def _where(wanted: MemoryFilter) -> tuple[str, list[Any]]:
     """Return the whole condition and its parameters; what is being forgotten never passes."""
     filters, params = _filters(wanted)
-    conditions, words_params = ["m.status <> 'forgotten'", filters], list[Any]()
+    words, word_params = ["true"], list[Any]()
     for word in _words(wanted.words):
         # A part of the text as it is typed, or another form of a whole word as the index of words knows it.
         forms = {word.lower()} if word.isascii() else {word.lower(), word.upper(), word.capitalize()}
         parts = [*[f"instr({_HAYSTACK}, ?)"] * len(forms), "m.place IN (SELECT rowid FROM words WHERE words MATCH ?)"]
-        conditions.append(f"({' OR '.join(parts)})")
-        words_params += (*forms, any_of((word,)))
-    where = " AND ".join(conditions)
-    id = storable(wanted.words.strip().lower())
-    if _is_id(id):
-        where = f"({where} OR m.status <> 'forgotten' AND {filters} AND m.id >= ? AND m.id < ?)"
-        return where, [*params, *words_params, *params, id, f"{id}\x7f"]
-    return where, [*params, *words_params]
+        words.append(f"({' OR '.join(parts)})")
+        word_params += (*forms, any_of((word,)))
+    holds = " AND ".join(words)
+    id = wanted.words.strip().lower()
+    if re.match(r"[a-z]{3}-", id):
+        holds, word_params = f"({holds} OR m.id >= ? AND m.id < ?)", [*word_params, id, f"{id}\x7f"]
+    return f"m.status <> 'forgotten' AND {filters} AND {holds}", [*params, *word_params]
 
 
 def _filters(wanted: MemoryFilter, *, but: str = "") -> tuple[str, list[Any]]:
@@ -123,19 +109,18 @@ def _filters(wanted: MemoryFilter, *, but: str = "") -> tuple[str, list[Any]]:
     for column, values in chosen.items():
         if values and column[2:] != but:
             conditions.append(f"{column} IN ({marks(values)})")
-            params += [storable(value) if isinstance(value, str) else value for value in values]
+            params += values
     if wanted.tag and but != "tag":
-        conditions.append(f"EXISTS (SELECT 1 FROM {_each('tags')} WHERE e.value = ?)")
-        params.append(storable(wanted.tag))
+        conditions.append("EXISTS (SELECT 1 FROM json_each(m.tags) e WHERE e.value = ?)")
+        params.append(wanted.tag)
     if wanted.file and but != "file":
-        file = storable(wanted.file)
-        matches, files = ["e.value = ?"], [file]
-        if file.endswith("/"):
-            matches, files = ["substr(e.value, 1, length(?)) = ?"], [file, file]
-        elif "/" not in file:
-            matches, files = [*matches, "substr(e.value, -1 - length(?)) = '/' || ?"], [file, file, file]
-        conditions.append(f"EXISTS (SELECT 1 FROM {_each('files')} WHERE {' OR '.join(matches)})")
-        params += files
+        matches, times = "e.value = ?", 1
+        if wanted.file.endswith("/"):
+            matches, times = "substr(e.value, 1, length(?)) = ?", 2
+        elif "/" not in wanted.file:
+            matches, times = "e.value = ? OR substr(e.value, -1 - length(?)) = '/' || ?", 3
+        conditions.append(f"EXISTS (SELECT 1 FROM json_each(m.files) e WHERE {matches})")
+        params += [wanted.file] * times
     return " AND ".join(conditions), params
 
 
@@ -146,21 +131,10 @@ def _order(text: str) -> tuple[str, list[str]]:
         return "m.created DESC, m.place DESC", []
     in_title = " + ".join(["(instr(lower(m.title), ?) > 0)"] * len(words))
     order = f"instr(lower(m.title), ?) = 1 DESC, m.status NOT IN ({marks(SHOWN_STATUSES)}), {in_title} DESC"
-    params = [storable(text.strip().lower()), *SHOWN_STATUSES, *words]
-    return f"{order}, m.created DESC, m.place DESC", params
+    return f"{order}, m.created DESC, m.place DESC", [text.strip().lower(), *SHOWN_STATUSES, *words]
 
 
 def _words(text: str) -> list[str]:
     """Return the words that must occur, without the punctuation around them."""
-    typed = storable(text[:MAX_TEXT]).replace("’", "'").split()
-    words = (word.strip(_PUNCTUATION) for word in typed)
+    words = (word.strip(_PUNCTUATION) for word in text[:MAX_TEXT].replace("’", "'").split())
     return list(dict.fromkeys(word for word in words if word))[:MAX_WORDS]
-
-
-def _is_id(text: str) -> bool:
-    return bool(re.match(r"[a-z]{3}-", text)) and text[:3] in KINDS.values()
-
-
-def _each(column: str) -> str:
-    """Return a table of a stored list's values; a list that another program damaged has none."""
-    return f"json_each(CASE WHEN json_valid(m.{column}) THEN m.{column} ELSE '[]' END) e"

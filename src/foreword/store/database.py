@@ -1,4 +1,4 @@
-"""One SQLite file: opened and checked, written by one thread with many changes to a commit, read by a pool.
+"""One SQLite file: opened and checked, written by one connection with many changes to a commit, read by a pool.
 
 Whoever reads or writes calls `query` and `execute`; inside a change both use the writing connection and see what was
 not committed yet, everywhere else `query` takes a read-only connection from the pool.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -25,10 +25,9 @@ from foreword.store.sql import bound
 T = TypeVar("T")
 P = ParamSpec("P")
 
-MOST_IN_A_COMMIT = 500  # bounds how long the first of a batch waits for the last
-MOST_WAITING = 10_000  # changes in line; past it callers wait, which is the honest answer to a full disk
-LATER_SECONDS = 1.0
+LATER_SECONDS = 1.0  # until what nobody waits for is written
 BUSY_MS = 5_000  # for whoever else has the file locked
+PIECE = 64 * 1024  # bytes of the file that are read at once
 READERS = 8  # connections kept open for reading; more threads than that take turns
 # What a damaged index raises; garbage where a size should be asks for more memory than there is.
 DAMAGED = (apsw.SQLError, apsw.CorruptError, apsw.ConstraintError, apsw.NoMemError)
@@ -48,22 +47,17 @@ class Database:
         self.damaged = DAMAGED
         # The connection that writes, and what is wrong, by what it is about.
         self.connection, self.trouble = _open(path, backups=backups, keep=backups_keep)
-        here = path.stat()
-        self._file = (here.st_dev, here.st_ino)
-        self.versions: Counter[str] = Counter()  # of a table, how many commits changed it; see `changed`
-        self.turn = threading.Lock()  # held by whoever uses the writing connection
-        self._touched: set[str] = set()  # tables that are other than at the last commit
-        self._used = threading.local()  # the connection that this thread is using
-        self._waiting: queue.Queue[_Change | None] = queue.Queue(MOST_WAITING)
-        self._later: deque[_Change] = deque()
-        self._closing = threading.Lock()
-        self._closed = False
-        self._commits = 0  # since it was opened
+        self._inode = _inode(path)
+        self.commits = 0  # since it was opened
         self._committed = threading.Condition()
+        self.turn = threading.Lock()  # held by whoever uses the writing connection
+        self._waiting: deque[_Change] = deque()
+        self._wake = threading.Event()  # set where somebody waits for the writer thread
+        self._used = threading.local()  # the connection that this thread is using
         self._pool: queue.LifoQueue[apsw.Connection] = queue.LifoQueue()
         self._read_slots = threading.BoundedSemaphore(READERS)
-        self._writer = threading.Thread(target=self._write_loop, name="writer", daemon=True)
-        self._writer.start()
+        self._closed = threading.Event()
+        threading.Thread(target=self._write_loop, name="writer", daemon=True).start()
 
     # -- reading ------------------------------------------------------------------------------------------------
     def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
@@ -74,12 +68,11 @@ class Database:
     @contextmanager
     def same_connection(self) -> Iterator[apsw.Connection]:
         """Let all queries of a block use one connection: the writing one inside a change, else one of the pool."""
-        held: apsw.Connection | None = getattr(self._used, "connection", None)
-        if held is not None:
+        if held := self._connection_in_use():
             yield held
             return
         with self._read_slots:
-            self.check_open()
+            self._check_open()
             try:
                 connection = self._pool.get_nowait()
             except queue.Empty:
@@ -96,19 +89,24 @@ class Database:
     # -- writing ------------------------------------------------------------------------------------------------
     def write(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
         """Do *work* in the next commit, and return its result when that commit is on the disk."""
-        if getattr(self._used, "connection", None) is self.connection:
+        if self._connection_in_use() is self.connection:
             return work(*args, **named)  # part of a change that is being made
         change = _Change(partial(work, *args, **named))
-        if not self._written_at_once(change):
-            with self._closing:  # nothing may stand in line behind the end
-                self.check_open()
-                self._waiting.put(change)
+        self._waiting.append(change)
+        if self.turn.acquire(blocking=False):  # nobody writes: to hand over costs two switches of threads
+            try:
+                self._check_open()
+                self._commit()
+            finally:
+                self.turn.release()
+        else:  # all who wait share the next commit, and its one wait for the disk
+            self._wake.set()
         return cast("T", change.done.result())
 
     def write_later(self, work: Callable[P, object], *args: P.args, **named: P.kwargs) -> None:
         """Do *work* with the next commit, or within a second; where that fails it is given up, and reported."""
-        self.check_open()
-        self._later.append(_Change(partial(work, *args, **named), awaited=False))
+        self._check_open()
+        self._waiting.append(_Change(partial(work, *args, **named), awaited=False))
 
     def execute(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> apsw.Cursor:
         """Run a statement on the writing connection, inside a change."""
@@ -121,7 +119,7 @@ class Database:
     def attempt(self, work: Callable[P, object], *args: P.args, **named: P.kwargs) -> str:
         """Do *work* inside a change and return ""; where it meets a damaged table, undo it alone and return why."""
         try:
-            self._undoable(partial(work, *args, **named))
+            self._in_savepoint(partial(work, *args, **named))
         except DAMAGED as exc:
             if not self.connection.in_transaction:
                 raise  # the whole of it is gone, and is tried again
@@ -130,12 +128,12 @@ class Database:
 
     def flush(self) -> None:
         """Write what was left for later, before somebody asks for it; a store that takes nothing lets nobody wait."""
-        if getattr(self._used, "connection", None) is not None:
+        if self._connection_in_use() is not None:
             return  # inside a change or a read, which began with it
-        if self._later and "write" not in self.trouble:
+        if self._waiting and "write" not in self.trouble:
             with self.turn:
                 if "write" not in self.trouble:  # of many who came at once, one waits for a store that is locked
-                    self._commit([])
+                    self._commit()
 
     @contextmanager
     def exclusive(self) -> Iterator[apsw.Connection]:
@@ -151,9 +149,9 @@ class Database:
         """Wait for a commit after number *after*, at most so long, and return the number of the last one."""
         self.flush()
         with self._committed:
-            self._committed.wait_for(lambda: self._closed or self._commits != after, timeout=seconds)
-            self.check_open()
-            return self._commits
+            self._committed.wait_for(lambda: self._closed.is_set() or self.commits != after, timeout=seconds)
+            self._check_open()
+            return self.commits
 
     # -- the file -----------------------------------------------------------------------------------------------
     def problems(self) -> tuple[str, ...]:
@@ -163,122 +161,107 @@ class Database:
     def is_current_file(self) -> bool:
         """Return whether the file that was opened is still the one at its path: what is written to another is lost."""
         try:
-            here = self.path.stat()
+            return _inode(self.path) == self._inode
         except OSError:
             return False
-        return (here.st_dev, here.st_ino) == self._file
 
-    def check_open(self) -> None:
-        """Raise StoreError where it was closed."""
-        if self._closed:
-            raise StoreError(f"{self.path} is closed", hint="the worker is leaving; ask again")
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the bytes of the file, read by SQLite: to open and close it besides would drop its locks."""
+        file = apsw.VFSFile("", str(self.path), [apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_MAIN_DB, 0])
+        try:
+            size = file.xFileSize()
+            for at in range(0, size, PIECE):
+                yield file.xRead(min(PIECE, size - at), at)
+        finally:
+            file.xClose()
 
     def close(self) -> None:
         """Finish what is being written, and close all connections."""
-        with self._closing:
-            if self._closed:
+        with self.turn:
+            if self._closed.is_set():
                 return
-            self._closed = True
-            self._waiting.put(None)
-        self._notify()  # whoever waits for news is told that there will be none
-        self._writer.join()
-        with self.turn:  # somebody may be writing at once
+            self._commit()
+            self._closed.set()
             while not self._pool.empty():
                 self._pool.get().close()
             self.connection.close()
+        self._wake.set()
+        with self._committed:
+            self._committed.notify_all()
 
-    # -- the writer ---------------------------------------------------------------------------------------------
-    def changed(self, table: str) -> None:
-        """Count the next commit as one that changed *table*."""
-        self._touched.add(table)
+    def _check_open(self) -> None:
+        if self._closed.is_set():
+            raise self._closed_error()
 
-    def _written_at_once(self, change: _Change) -> bool:
-        """Let the caller write where nobody writes and nobody waits: handing over costs two switches of threads."""
-        if not self.turn.acquire(blocking=False):
-            return False
-        try:
-            self.check_open()
-            if not self._waiting.empty():
-                return False
-            self._commit([change])
-            return True
-        finally:
-            self.turn.release()
+    def _closed_error(self) -> StoreError:
+        return StoreError(f"{self.path} is closed", hint="the worker is leaving; ask again")
 
+    def _connection_in_use(self) -> apsw.Connection | None:
+        return getattr(self._used, "connection", None)
+
+    # -- commits, by whoever holds the turn ---------------------------------------------------------------------
     def _write_loop(self) -> None:
-        open_for_more = True
-        while open_for_more:
-            try:
-                batch = [self._waiting.get(timeout=LATER_SECONDS)]
-            except queue.Empty:
-                with self.turn:
-                    self._commit([])
-                continue
-            while len(batch) < MOST_IN_A_COMMIT and not self._waiting.empty():
-                batch.append(self._waiting.get())
-            open_for_more = None not in batch
+        while True:
+            self._wake.wait(LATER_SECONDS)
+            self._wake.clear()
             with self.turn:
-                self._commit([change for change in batch if change is not None])
+                if self._closed.is_set():
+                    for change in self._waiting:
+                        change.done.set_exception(self._closed_error())
+                    return
+                self._commit()
 
-    def _commit(self, changes: Sequence[_Change]) -> None:
-        """Commit *changes* and what was left for later."""
-        later = tuple(self._later)  # they stay in sight until they are written: `flush` must not miss them
-        self._commit_all([*later, *changes])
-        if later and not any(each.done.exception() for each in later):
-            self.trouble.pop("later", None)
-        for _ in later:
-            self._later.popleft()
+    def _commit(self) -> None:
+        """Commit all that waits; it stays in sight until it is written, for `flush` must not miss it."""
+        waiting = tuple(self._waiting)
+        if not waiting:
+            return
+        before, self._used.connection = self._connection_in_use(), self.connection
+        try:
+            self._write_all(waiting)
+        finally:
+            self._used.connection = before
+            for _ in waiting:
+                self._waiting.popleft()
 
-    def _commit_all(self, changes: Sequence[_Change]) -> bool:
-        """Return whether there was a commit; a change that fails is undone alone and reported to its own caller."""
-        if not changes:
-            return True
+    def _write_all(self, changes: Sequence[_Change]) -> None:
+        """Write *changes* in one transaction; one that fails is undone alone, and reported to its own caller."""
         results: list[tuple[_Change, object]] = []
         indexed = "index" not in self.trouble
-        before, self._used.connection = getattr(self._used, "connection", None), self.connection
         try:
             self.connection.execute("BEGIN IMMEDIATE")
             for change in changes:
                 try:
-                    result = self._undoable(change.work)
+                    results.append((change, self._in_savepoint(change.work)))
                 except Exception as exc:
                     if not self.connection.in_transaction:  # a full disk may take the whole of it back
                         raise
-                    self._fail(change, exc)  # whatever it is, it belongs to the caller, not to the loop
-                else:
-                    results.append((change, result))
+                    self._fail(change, exc)  # whatever it is, it belongs to the caller, not to the writer
             self.connection.execute("COMMIT")
         except Exception as exc:  # noqa: BLE001 - a writer that died would leave everybody waiting
             with suppress(apsw.Error):
                 self.connection.execute("ROLLBACK")
-            if indexed and "index" in self.trouble:
-                return self._commit_all([change for change in changes if not change.done.done()])
-            self.trouble["write"] = f"the last write to {self.path} failed: {exc}"
             left = [change for change in changes if not change.done.done()]
-            awaited = [change for change in left if change.awaited]
-            again = len(awaited) < len(left)  # what somebody waits for is tried again without the rest
+            damaged_now = indexed and "index" in self.trouble  # without the index it can be written
+            if damaged_now or (len(left) > 1 and not isinstance(exc, apsw.BusyError)):
+                for change in left:  # one of them may be more than a full disk takes
+                    self._write_all([change])
+                return
+            self.trouble["write"] = f"the last write to {self.path} failed: {exc}"
             for change in left:
-                if not (again and change.awaited):
-                    self._fail(change, exc)
-            return again and self._commit_all(awaited)
-        finally:
-            self._used.connection = before
+                self._fail(change, exc)
+            return
         self.trouble.pop("write", None)
-        self.versions.update(self._touched)
-        self._touched.clear()
         for change, result in results:
             change.done.set_result(result)
+            if not change.awaited:
+                self.trouble.pop("later", None)
         if results:
-            self._notify()
-        return True
+            with self._committed:
+                self.commits += 1
+                self._committed.notify_all()
 
-    def _notify(self) -> None:
-        """Wake those who wait for news: microseconds, once a commit, which waits for the disk."""
-        with self._committed:
-            self._commits += 1
-            self._committed.notify_all()
-
-    def _undoable(self, work: Callable[[], T]) -> T:
+    def _in_savepoint(self, work: Callable[[], T]) -> T:
         """Do *work* in a savepoint. Not apsw's own: it hides why SQLite took the whole transaction back."""
         self.connection.execute("SAVEPOINT work")
         try:
@@ -299,7 +282,7 @@ class Database:
 
 
 class _Change:
-    """Work for the writer, and the promise of its result."""
+    """Work for the next commit, and the promise of its result."""
 
     def __init__(self, work: Callable[[], object], *, awaited: bool = True) -> None:
         self.work = work
@@ -326,31 +309,33 @@ def open_connection(path: Path, flags: int) -> apsw.Connection:
     return connection
 
 
+def _inode(path: Path) -> tuple[int, int]:
+    here = path.stat()
+    return here.st_dev, here.st_ino
+
+
 def _open(path: Path, *, backups: Path, keep: int) -> tuple[apsw.Connection, dict[str, str]]:
     """Open the file, created where there is none and migrated; one that cannot be worked with is left as it is."""
+    left = "run `foreword doctor`; the file is left as it is"
     try:
         db = open_connection(path, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
         try:
-            _prepare(db, path, backups=backups, keep=keep)
+            log = path.with_name(f"{path.name}-wal")
+            in_log = log.stat().st_size if log.exists() else 0  # a page cut short there is whole in the log
+            check_version(db)  # before anything is changed
+            if path.stat().st_size % int(db.pragma("page_size")) and not in_log:
+                raise StoreError(f"{path} was cut short", hint=left)  # noqa: TRY301 - it closes the file, too
+            path.chmod(0o600)
+            db.pragma("journal_mode", "wal")
+            db.pragma("synchronous", "full")  # an acknowledged event is on the disk
+            migrate(db, backups=backups, keep=keep)
             return db, _check(db)
         except BaseException:
             db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # its files stay as they are, -wal too
             db.close()
             raise
     except (apsw.Error, OSError) as exc:
-        raise StoreError(f"cannot open {path}: {exc}", hint="run `foreword doctor`; the file is left as it is") from exc
-
-
-def _prepare(db: apsw.Connection, path: Path, *, backups: Path, keep: int) -> None:
-    log = path.with_name(f"{path.name}-wal")
-    in_log = log.stat().st_size if log.exists() else 0  # a page cut short there is whole in the log
-    check_version(db)  # before anything is changed
-    if path.stat().st_size % int(db.pragma("page_size")) and not in_log:
-        raise StoreError(f"{path} was cut short", hint="run `foreword doctor`; the file is left as it is")
-    path.chmod(0o600)
-    db.pragma("journal_mode", "wal")
-    db.pragma("synchronous", "full")  # an acknowledged event is on the disk
-    migrate(db, backups=backups, keep=keep)
+        raise StoreError(f"cannot open {path}: {exc}", hint=left) from exc
 
 
 def _check(db: apsw.Connection) -> dict[str, str]:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foreword.encoding import dumps, loads
 from foreword.models import Injection, Item, NoContextRecord, Session, Usage, UsageVerdict
-from foreword.store.sql import IN_WINDOW, SESSION, WINDOW, Reader, chunks, marks, transaction, where
+from foreword.store.sql import EACH, IN_WINDOW, SESSION, WINDOW, Repository, marks, transaction, where
 
-if TYPE_CHECKING:
-    from foreword.store.database import Database
-    from foreword.store.forget import Tombstones
-
-# Layers that mention a memory in a line: what stood there is not told in full.
+# Layers that mention a memory in a line: it was not shown in full there.
 _MENTIONS = "'standing', 'sessions', 'failures', 'commands', 'changes', 'files'"
 # Fields of the dataclasses are columns of the same names; items and text have tables of their own.
 _FIELDS = tuple(each.name for each in fields(Injection) if each.name not in ("items", "text"))
@@ -23,11 +19,11 @@ _INJECTION = ", ".join(f"j.{name}" for name in _FIELDS)
 _NO_CONTEXT = ", ".join(each.name for each in fields(NoContextRecord))
 
 
-class InjectionReader(Reader):
-    """What a session's present context window was given, for any connection."""
+class Injections(Repository):
+    """All injections with the usage of their items, and the records of no context."""
 
     def _all(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
-        self._reads.flush()  # injections are written a moment after they were given
+        self._db.flush()  # injections are written a moment after they were given
         return super()._all(sql, parameters)
 
     def find_same(self, like: Injection) -> Injection | None:
@@ -40,9 +36,9 @@ class InjectionReader(Reader):
         return found[0] if found else None
 
     def shown(self, session: str) -> frozenset[str]:
-        """Return the ids of the memories in the session's present context window: told in full there, or made in it."""
+        """Return the ids of the memories in the session's present context window, shown in full or made there."""
         rows = self._all(
-            # What a compaction was told went to the summariser, and is not in the window; what the session itself came
+            # What a compaction got went to the summariser, and is not in the window; what the session itself came
             # to since the window began was said there.
             f"""SELECT i.memory FROM injections j JOIN injection_items i ON i.injection = j.id
             WHERE j.session = ?1 AND {IN_WINDOW} AND j.trigger <> 'compaction' AND i.layer NOT IN ({_MENTIONS})
@@ -56,11 +52,8 @@ class InjectionReader(Reader):
 
     def start_given(self, session: str) -> float:
         """Return when the session's present context window was last given a start block; 0 for never."""
-        rows = self._all(
-            f"""SELECT max(j.at) FROM injections j WHERE j.session = ?1 AND j.trigger = 'session_start' AND j.tokens > 0
-            AND {IN_WINDOW}""",
-            (session,),
-        )
+        where = f"j.session = ?1 AND j.trigger = 'session_start' AND j.tokens > 0 AND {IN_WINDOW}"
+        rows = self._all(f"SELECT max(j.at) FROM injections j WHERE {where}", (session,))
         return float(rows[0][0] or 0.0)
 
     def window_tokens(self, session: str) -> dict[str, int]:
@@ -74,26 +67,21 @@ class InjectionReader(Reader):
 
     def _injections(self, rest: str, parameters: Sequence[Any], *, with_texts: bool = True) -> tuple[Injection, ...]:
         text = "coalesce((SELECT text FROM injection_texts WHERE injection = j.id), '')" if with_texts else "''"
-        self._reads.flush()
-        with self._reads.same_connection():
+        self._db.flush()
+        with self._db.same_connection():
             rows = self._all(f"SELECT {_INJECTION}, {text} FROM injections j {rest}", parameters)
-            return tuple(_injection_of(row, self._items(row[0])) for row in rows)
+            return tuple(self._injection(dict(zip((*_FIELDS, "text"), row, strict=True))) for row in rows)
 
-    def _items(self, injection: str) -> tuple[Item, ...]:
-        rows = self._all(
-            """SELECT memory, layer, score, tokens, why, used, how FROM injection_items
-            WHERE injection = ? ORDER BY number""",
-            (injection,),
+    def _injection(self, values: dict[str, Any]) -> Injection:
+        values |= {name: loads(values[name]) for name in _JSON} | {"away": bool(values["away"])}
+        values |= {name: tuple(values[name]) for name in ("terms", "files")}
+        columns = "memory, layer, score, tokens, why, used, how"
+        sql = f"SELECT {columns} FROM injection_items WHERE injection = ? ORDER BY number"
+        rows = (dict(zip(columns.split(", "), row, strict=True)) for row in self._all(sql, (values["id"],)))
+        items: Iterable[Any] = (
+            {**row, "why": loads(row["why"]), "used": None if row["used"] is None else row["used"] == 1} for row in rows
         )
-        return tuple(map(_item_of, rows))
-
-
-class Injections(InjectionReader):
-    """All injections with the usage of their items, and the records of no context."""
-
-    def __init__(self, db: Database, tombstones: Tombstones) -> None:
-        super().__init__(db)
-        self._db, self._tombstones = db, tombstones
+        return Injection(**values, items=tuple(Item(**each) for each in items))
 
     def list(
         self, *, session: str = "", project: str = "", memory: str = "", limit: int = 20, texts: bool = False
@@ -110,8 +98,7 @@ class Injections(InjectionReader):
 
     def ids_with_prefix(self, prefix: str, *, limit: int) -> tuple[str, ...]:
         """Return ids that begin with *prefix*."""
-        sql = "SELECT id FROM injections WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
-        return tuple(id for (id,) in self._all(sql, (prefix, prefix + chr(0x10FFFF), limit)))
+        return self._ids_with_prefix("injections", prefix, limit=limit)
 
     def record(self, injection: Injection, *, at_once: bool = False) -> None:
         """Store an injection, a moment later unless *at_once*; of one id, what a hook built itself is kept."""
@@ -167,16 +154,12 @@ class Injections(InjectionReader):
 
     def sessions_using(self, memories: Sequence[str]) -> dict[str, frozenset[str]]:
         """Return the sessions that used each of these memories; those that nobody used are left out."""
-        found: dict[str, set[str]] = {}
-        for some in chunks(memories):
-            rows = self._all(
-                f"""SELECT DISTINCT i.memory, j.session FROM injection_items i JOIN injections j ON j.id = i.injection
-                WHERE i.used = 1 AND j.session <> '' AND i.memory IN ({marks(some)})""",
-                some,
-            )
-            for memory, session in rows:
-                found.setdefault(memory, set()).add(session)
-        return {memory: frozenset(sessions) for memory, sessions in found.items()}
+        found: dict[str, frozenset[str]] = {}
+        sql = f"""SELECT DISTINCT i.memory, j.session FROM injection_items i JOIN injections j ON j.id = i.injection
+            WHERE i.used = 1 AND j.session <> '' AND i.memory IN {EACH}"""
+        for memory, session in self._all(sql, (dumps(memories),)):
+            found[memory] = found.get(memory, frozenset()) | {session}
+        return found
 
     def usage(self, *, project: str = "", memory: str = "", session: str = "", since: float = 0.0) -> Usage:
         """Return how many items were given from then on, and how many of them were used or were for nothing."""
@@ -200,7 +183,8 @@ class Injections(InjectionReader):
         """Return the records of no context, newest first."""
         clause, parameters = where({"id = ?": id, "session = ?": session, "project = ?": project})
         sql = f"SELECT {_NO_CONTEXT} FROM no_context {clause} ORDER BY at DESC, id LIMIT ?"
-        return tuple(map(_no_context_of, self._all(sql, (*parameters, limit))))
+        rows: Iterable[Any] = ((*row[:-1], bool(row[-1])) for row in self._all(sql, (*parameters, limit)))
+        return tuple(NoContextRecord(*row) for row in rows)
 
     # -- inside a change ----------------------------------------------------------------------------------------
     def _record(self, injection: Injection) -> None:
@@ -231,27 +215,19 @@ class Injections(InjectionReader):
             AND ?3 IN ('', layer)""",
             (verdict.injection, verdict.memory, verdict.layer),
         )
-        used = None if verdict.used is None else int(verdict.used)
-        changed = [(number, before) for number, before, how in items if (before, how) != (used, verdict.how)]
+        after = None if verdict.used is None else int(verdict.used)
+        changed = [(number, before) for number, before, how in items if (before, how) != (after, verdict.how)]
         for number, before in changed:
-            self._db.execute(
-                "UPDATE injection_items SET used = ?, how = ? WHERE injection = ? AND number = ?",
-                (used, verdict.how, verdict.injection, number),
-            )
-            self._count(verdict.memory, before=before, after=used)
+            sql = "UPDATE injection_items SET used = ?, how = ? WHERE injection = ? AND number = ?"
+            self._db.execute(sql, (after, verdict.how, verdict.injection, number))
+            used, ignored = ((after == what) - (before == what) for what in (1, 0))
+            sql = "UPDATE memories SET used = max(0, used + ?), ignored = max(0, ignored + ?) WHERE id = ?"
+            self._db.execute(sql, (used, ignored, verdict.memory))
         return len(changed)
-
-    def _count(self, memory: str, *, before: int | None, after: int | None) -> None:
-        used, ignored = ((after == what) - (before == what) for what in (1, 0))
-        if used or ignored:
-            self._db.execute(
-                "UPDATE memories SET used = max(0, used + ?), ignored = max(0, ignored + ?) WHERE id = ?",
-                (used, ignored, memory),
-            )
 
     def _record_no_context(self, records: Sequence[NoContextRecord]) -> None:
         for each in records:
-            if self._tombstones.refuses_part(each.session, at=each.at):
+            if self._store.tombstones.refuses_part(each.session, at=each.at):
                 continue
             row = tuple(vars(each).values())
             # What was given after all is recorded as such; and what a hook says of itself counts more than what a
@@ -264,21 +240,3 @@ class Injections(InjectionReader):
                 away = excluded.away WHERE excluded.away""",
                 (*row, each.id),
             )
-
-
-def _injection_of(row: Sequence[Any], items: tuple[Item, ...]) -> Injection:
-    values = dict(zip((*_FIELDS, "text"), row, strict=True))
-    values |= {name: loads(values[name]) for name in _JSON} | {"away": bool(values["away"]), "items": items}
-    values |= {name: tuple(values[name]) for name in ("terms", "files")}
-    return Injection(**values)
-
-
-def _item_of(row: Sequence[Any]) -> Item:
-    used = None if row[5] is None else row[5] == 1
-    values: tuple[Any, ...] = (*row[:4], loads(row[4]), used, row[6])
-    return Item(*values)
-
-
-def _no_context_of(row: Sequence[Any]) -> NoContextRecord:
-    values: tuple[Any, ...] = (*row[:-1], bool(row[-1]))
-    return NoContextRecord(*values)

@@ -1,27 +1,28 @@
-"""Keep the file small and clean: derive indexes anew, delete what is old or too much, and rewrite texts."""
+"""Keep the file small and clean: rebuild indexes, delete what is old or too much, and rewrite texts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import apsw
 
 from foreword.errors import StoreError
-from foreword.store.audit import Audit
-from foreword.store.database import Database
-from foreword.store.memories import NAMED, WORDS, Memories
+from foreword.store.memories import NAMED, WORDS, split_of
 from foreword.store.migrations import execute_all, schema_sql
-from foreword.store.scrub import Cleans, Rewritten, batches, sweep, vacuum
-from foreword.store.search import Search
-from foreword.store.sql import EACH, Reader, json_list, marks, transaction
-from foreword.store.stats import Stats
+from foreword.store.sql import EACH, Repository, json_list, marks, transaction
 
-# What is well again when the indexes were made anew: what was left for later may have met a missing table.
-MENDED = ("index", "later")
+Execute = Callable[..., Any]
+Statement = tuple[str, Sequence[Any]]
+CleanCell = Callable[[str, str, str, Mapping[str, Any]], str]  # (table, column, text, row) -> what stays of the text
 
 # The clock is trusted after so many days in a row on which a worker ran, each soon after the one before.
 STEADY_DAYS = 7
@@ -40,6 +41,12 @@ _MAY_GO = """m.pinned = 0
 # Imported rows do not go by age: a repository's history is old from the first day.
 _OWN = "m.trust <> 'imported'"
 
+# Tables that are derived from others: indexes are rebuilt, and vectors go with their memories.
+DERIVED = ("words", "vectors", "code", "sqlite_")
+OURS = {("events", "key"), ("memories", "split"), ("memories", "id")}  # what we made ourselves: no text of anybody's
+INDEXED = ("title", "body", "tags", "files", "functions", "detail")  # what the words of a memory are made of
+_REDACTED = re.compile(r"\[redacted:([^\]]{1,40})\]")
+
 
 class Prunable(NamedTuple):
     """Rows of a table that may be deleted, and how old they are."""
@@ -50,7 +57,6 @@ class Prunable(NamedTuple):
     rows: str  # the table, joined with what decides
     key: str
     at: str
-    delete: str  # what is done to the rows whose keys follow
     may: str = "true"  # what may go at all; :rest is the time before which a session is over
     by_age: str = "true"  # what else must hold of a row that goes by its age, which is before :before
     by_size: bool = True  # whether it also goes where the store is too large, in the order of these lines
@@ -59,7 +65,7 @@ class Prunable(NamedTuple):
 PRUNABLE = (
     Prunable(
         *("events", "events_keep_days", "raw events of sessions that were extracted"),
-        *("events e LEFT JOIN sessions s ON s.id = e.session", "e.number", "e.at", "DELETE FROM events WHERE number"),
+        *("events e LEFT JOIN sessions s ON s.id = e.session", "e.number", "e.at"),
         # The highest number stays, so that it is not given again: a session would take its next event for a known one.
         """e.number < (SELECT max(number) FROM events)
         AND (e.session = '' OR (s.newest <= s.distilled AND s.last < :rest))""",
@@ -67,42 +73,33 @@ PRUNABLE = (
     ),
     Prunable(
         *("texts", "traces_keep_days", "exact texts of what was injected"),
-        """injection_texts t JOIN injections j ON j.id = t.injection LEFT JOIN sessions s ON s.id = j.session""",
-        *("t.injection", "j.at", "DELETE FROM injection_texts WHERE injection"),
-        "ifnull(s.last, j.at) < :rest",
-        "ifnull(s.last, j.at) < :before",
+        "injection_texts t JOIN injections j ON j.id = t.injection LEFT JOIN sessions s ON s.id = j.session",
+        *("t.injection", "j.at", "ifnull(s.last, j.at) < :rest", "ifnull(s.last, j.at) < :before"),
     ),
     Prunable(
         *("inactive", "inactive_keep_days", "memories that are superseded, stale or discarded"),
-        *("memories m", "m.place", _TOUCHED, "", f"{_INACTIVE} AND {_MAY_GO}", _OWN),
+        *("memories m", "m.place", _TOUCHED, f"{_INACTIVE} AND {_MAY_GO}", _OWN),
     ),
     Prunable(
-        *("observations", "observations_keep_days", "observations"),
-        *("memories m", "m.place", _TOUCHED, "", f"m.kind = 'observation' AND NOT {_INACTIVE} AND {_MAY_GO}", _OWN),
+        *("observations", "observations_keep_days", "observations, and memories of changed functions"),
+        *("memories m", "m.place", _TOUCHED),
+        *(f"m.kind IN ('observation', 'change') AND NOT {_INACTIVE} AND {_MAY_GO}", _OWN),
     ),
     Prunable(
-        *("changes", "observations_keep_days", "memories of changed functions"),
-        *("memories m", "m.place", _TOUCHED, "", f"m.kind = 'change' AND NOT {_INACTIVE} AND {_MAY_GO}", _OWN),
-    ),
-    Prunable(
-        *("functions", "observations_keep_days", "changed functions"),
-        *("changes c", "c.number", "c.at", "DELETE FROM changes WHERE number"),
+        *("functions", "observations_keep_days", "changed functions", "changes c", "c.number", "c.at"),
         by_age="c.session <> ''",  # without one it is of an imported commit
     ),
     Prunable(
-        *("access", "traces_keep_days", "notes of who fetched what"),
-        *("access a", "a.rowid", "a.at", "DELETE FROM access WHERE rowid"),
+        *("access", "traces_keep_days", "notes of who fetched what", "access a", "a.rowid", "a.at"),
         by_size=False,
     ),
     Prunable(
-        *("no_context", "traces_keep_days", "reasons why no context was given"),
-        *("no_context q", "q.id", "q.at", "DELETE FROM no_context WHERE id"),
+        *("no_context", "traces_keep_days", "reasons why no context was given", "no_context q", "q.id", "q.at"),
         by_size=False,
     ),
     Prunable(
-        *("undo", "traces_keep_days", "what it takes to undo entries of the log"),
-        *("log l", "l.number", "l.at", "UPDATE log SET patch = '{}' WHERE number"),
-        "json_type(l.patch, '$.changed') IS NOT NULL",
+        *("undo", "traces_keep_days", "what it takes to undo entries of the log", "log l", "l.number", "l.at"),
+        may="json_type(l.patch, '$.changed') IS NOT NULL",
         by_size=False,
     ),
 )
@@ -124,21 +121,17 @@ def trusted_since(days: Sequence[str], *, now: float) -> float | None:
         return None
 
 
-class Maintenance(Reader):
+class Maintenance(Repository):
     """What is done to the whole file."""
 
-    def __init__(self, db: Database, *, memories: Memories, search: Search, audit: Audit, stats: Stats) -> None:
-        super().__init__(db)
-        self._db, self._memories, self._search, self._audit, self._stats = db, memories, search, audit, stats
-
     def reindex(self) -> int:
-        """Derive all indexes anew from the memories, and return their number."""
+        """Derive all indexes again from the memories, and return their number."""
         try:
             count = self._reindex()
         except StoreError as exc:
-            self._db.trouble["index"] = f"the words index cannot be made anew: {exc}"
+            self._db.trouble["index"] = f"the words index cannot be rebuilt: {exc}"
             raise
-        for mended in MENDED:
+        for mended in ("index", "later"):  # what was left for later may have met a missing table
             self._db.trouble.pop(mended, None)
         return count
 
@@ -149,32 +142,31 @@ class Maintenance(Reader):
         for table in ("words", "code", "units"):
             self._db.execute(f"DROP TABLE IF EXISTS {table}")
         execute_all(self._db.connection, schema_sql())
-        return self._memories.rebuild()
+        return self._store.memories.rebuild()
 
     # -- age and size -------------------------------------------------------------------------------------------
     def old_rows(self, keep_days: Mapping[str, int], *, now: float) -> dict[str, int]:
         """Return how many rows of each class are older than the days for which its setting keeps them, 0 for ever."""
         self._db.flush()
-        return {
-            each.name: self._all(f"SELECT count(*) FROM {each.rows} WHERE {where}", values)[0][0] if where else 0
-            for each in PRUNABLE
-            for where, values in [self._old(each, keep_days, now=now)]
-        }
+        found = {}
+        for each in PRUNABLE:
+            where, values = self._old(each, keep_days, now=now)
+            found[each.name] = self._all(f"SELECT count(*) FROM {each.rows} WHERE {where}", values)[0][0]
+        return found
 
     def prune(self, keep_days: Mapping[str, int], *, most_bytes: int, now: float) -> Iterator[tuple[str, int]]:
         """Delete what is too old, and where the store has more than *most_bytes*, not 0, the oldest of what may go.
 
         Yields class and rows after each small transaction, so that the caller can give way to hooks or stop.
         """
-        self._search.check_index()
+        self._store.search.check_index()
         for each in PRUNABLE:
-            where, values = self._old(each, keep_days, now=now)
-            while where and (rows := self._delete(each, where, values)):
+            while rows := self._delete(each, *self._old(each, keep_days, now=now)):
                 yield each.name, rows
-        if not most_bytes or self._stats.size().used <= most_bytes:
+        if not most_bytes or self._store.stats.size().used <= most_bytes:
             return
         for each in PRUNABLE:
-            while each.by_size and self._stats.size().used > most_bytes * ENOUGH:
+            while each.by_size and self._store.stats.size().used > most_bytes * ENOUGH:
                 rows = self._delete(each, f"{each.may} ORDER BY {each.at}", {"rest": now - REST})
                 if not rows:
                     break
@@ -183,26 +175,26 @@ class Maintenance(Reader):
     def note_pruned(self, rows: Mapping[str, int], *, who: str, at: float) -> None:
         """Log how many rows a run deleted."""
         why = "old, or more than the store may hold; this cannot be undone"
-        self._db.write(self._audit.note, "prune", why, {"pruned": dict(rows)}, who=who, at=at, project="", ids=())
+        self._db.write(self._store.audit.note, "prune", why, {"pruned": dict(rows)}, who=who, at=at, project="", ids=())
 
     def _old(self, each: Prunable, keep_days: Mapping[str, int], *, now: float) -> tuple[str, dict[str, float]]:
-        """Return the condition for rows that are too old, empty where nothing is, and its parameters."""
-        since = trusted_since(self._stats.days(), now=now)
-        days = keep_days.get(each.setting, 0)
+        """Return the condition for rows that are too old, and its parameters."""
+        since, days = trusted_since(self._store.stats.days(), now=now), keep_days.get(each.setting, 0)
         if not days or since is None:
-            return "", {}
+            return "false", {}
         where = f"{each.may} AND {each.by_age} AND {each.at} < :before AND {each.at} >= :since"
         return where, {"before": now - days * 86_400, "since": since, "rest": now - REST}
 
     @transaction
     def _delete(self, each: Prunable, where: str, values: Mapping[str, float]) -> int:
         """Delete the first rows that a condition holds of, as many as one transaction should; return how many."""
-        sql = f"SELECT {each.key} FROM {each.rows} WHERE {where} LIMIT {ROWS}"
-        keys = [key for (key,) in self._all(sql, values)]
-        if each.rows == "memories m":
+        keys = [key for (key,) in self._all(f"SELECT {each.key} FROM {each.rows} WHERE {where} LIMIT {ROWS}", values)]
+        table, column = each.rows.split()[0], each.key.partition(".")[2]
+        if table == "memories":
             self._delete_memories(keys)
         else:
-            self._db.execute(f"{each.delete} IN ({marks(keys)})", keys)
+            what = "UPDATE log SET patch = '{}'" if table == "log" else f"DELETE FROM {table}"
+            self._db.execute(f"{what} WHERE {column} IN ({marks(keys)})", keys)
         return len(keys)
 
     def _delete_memories(self, places: Sequence[int]) -> None:
@@ -224,21 +216,125 @@ class Maintenance(Reader):
     def vacuum(self) -> None:
         """Make the file as small as what it holds; nobody can write meanwhile."""
         with self._db.exclusive() as connection:
-            vacuum(connection)
+            _vacuum(connection)
 
     # -- texts --------------------------------------------------------------------------------------------------
-    def rewrite(self, cleaner: Cleans, *, dry_run: bool = False) -> Rewritten:
+    def rewrite(self, clean: CleanCell, *, dry_run: bool = False) -> Rewritten:
         """Clean every text, some rows a transaction; begun again, it finds what is left."""
         self._db.flush()
-        found = Rewritten()
-        for batch in batches(self._db.query, cleaner):
-            found.add(*batch[:4])
-            if batch.statements and not dry_run:
-                self._db.write(batch.apply, self._db.query)
-        return found
+        query, write = self._db.query, self._db.write
+        return rewrite(query, clean, lambda statements: None if dry_run else write(run, query, statements))
 
     def sweep(self) -> None:
-        """Leave no byte of what was cleaned: indexes anew, free pages given back, the write-ahead log emptied."""
+        """Leave no byte of what was cleaned: indexes rebuilt, free pages given back, the write-ahead log emptied."""
         self.reindex()
         with self._db.exclusive() as connection:
             sweep(connection)
+
+
+# ---- texts of any database
+
+
+@dataclass
+class Rewritten:
+    """What a walk came to: rows that were looked at and rows that changed, by table, and secrets by kind."""
+
+    seen: Counter[str] = field(default_factory=Counter)
+    changed: Counter[str] = field(default_factory=Counter)
+    kinds: Counter[str] = field(default_factory=Counter)
+
+    def add(self, where: str, before: str, after: str) -> None:
+        """Count a text that was looked at."""
+        self.seen[where] += 1
+        self.changed[where] += after != before
+        self.kinds += Counter(_REDACTED.findall(after)) - Counter(_REDACTED.findall(before))
+
+
+def rewrite(execute: Execute, clean: CleanCell, write: Callable[[list[Statement]], object]) -> Rewritten:
+    """Clean the texts of all tables, some rows at a time, each written before the next are read."""
+    found = Rewritten()
+    for table, sql in list(execute("SELECT name, sql FROM sqlite_master WHERE type = 'table' ORDER BY name")):
+        if table.startswith(DERIVED) or sql.startswith("CREATE VIRTUAL"):
+            continue
+        about = list(execute(f"PRAGMA table_info({table})"))
+        keyed = [name for _, name in sorted((each[5], each[1]) for each in about if each[5])]
+        keys = keyed if "WITHOUT ROWID" in sql.upper() else ["rowid"]
+        columns = [each[1] for each in about if each[2].upper() == "TEXT" and (table, each[1]) not in OURS]
+        after: Sequence[Any] = ()
+        while columns:
+            beyond = f"WHERE ({', '.join(keys)}) > ({marks(keys)})" if after else ""
+            query = f"SELECT {', '.join([*keys, *columns])} FROM {table} {beyond} ORDER BY {', '.join(keys)}"
+            rows = list(execute(f"{query} LIMIT {ROWS}", tuple(after)))
+            statements: list[Statement] = []
+            for row in rows:
+                place, old = row[: len(keys)], dict(zip(columns, row[len(keys) :], strict=True))
+                new = _cleaned(table, old, clean, place=place)
+                found.add(table, "\n".join(str(old.get(name)) for name in new), "\n".join(new.values()))
+                if new:
+                    statements += _updates(table, keys, place, old, new)
+            write(statements)
+            if len(rows) < ROWS:
+                break
+            after = rows[-1][: len(keys)]
+    return found
+
+
+def _cleaned(table: str, old: Mapping[str, Any], clean: CleanCell, *, place: Sequence[Any]) -> dict[str, str]:
+    """Return the texts of a row that change."""
+    new: dict[str, str] = {}
+    for name, text in old.items():
+        after = clean(table, name, text, old) if isinstance(text, str) and text else text
+        if after != text:
+            new[name] = f"{after}#{place[0]}" if (table, name) == ("memories", "uid") else after
+    if table == "memories" and set(new).intersection(INDEXED):
+        new["split"] = split_of({**old, **new})
+    return new
+
+
+def _updates(
+    table: str, keys: Sequence[str], place: Sequence[Any], old: Mapping[str, Any], new: Mapping[str, str]
+) -> Iterator[Statement]:
+    """Yield the statements that write a row's new texts; a row that changed meanwhile stays: today's rules wrote it."""
+    known = [name for name in new if name in old]
+    same = " AND ".join([*(f"{name} = ?" for name in keys), *(f"{name} IS ?" for name in known)])
+    # Of two rows that become one (sessions whose ids were secrets), one is kept.
+    sql = f"UPDATE OR REPLACE {table} SET {', '.join(f'{name} = ?' for name in new)} WHERE {same}"
+    yield sql, (*new.values(), *place, *(old[name] for name in known))
+    if "split" in new:
+        yield "DELETE FROM vectors WHERE place = ?", place  # it tells of the text
+    if table == "events" and "payload" in new:  # what its prompt was searched for has lost its spelling
+        yield "UPDATE injections SET terms = '[]' WHERE session = ?", (old["session"],)
+
+
+def run(execute: Execute, statements: Sequence[Statement]) -> None:
+    """Run statements, inside the transaction of whoever calls."""
+    for sql, parameters in statements:
+        execute(sql, parameters)
+
+
+def rewrite_backup(path: Path, clean: CleanCell, *, dry_run: bool) -> Rewritten:
+    """Clean a backup, which nobody else has open."""
+    with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as db:
+        if dry_run:
+            return rewrite(db.execute, clean, lambda _: None)
+        db.pragma("journal_mode", "delete")
+        with db:
+            found = rewrite(db.execute, clean, partial(run, db.execute))
+        sweep(db)
+        return found
+
+
+def sweep(db: apsw.Connection) -> None:
+    """Leave no old byte in the file or beside it: words index rebuilt, free pages given back, the log emptied."""
+    if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'words'").get:
+        db.execute("INSERT INTO words (words) VALUES ('rebuild')")
+        db.execute("INSERT INTO words (words) VALUES ('optimize')")
+    _vacuum(db)
+    _vacuum(db)  # what the first pass left in the log is in the file by now
+
+
+def _vacuum(db: apsw.Connection) -> None:
+    """Write the file again without its free pages, and empty the log."""
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    db.execute("VACUUM")
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

@@ -4,60 +4,64 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from foreword.encoding import dumps, storable
 from foreword.errors import BadRequest
 from foreword.models import BASE32, KINDS, Link, Memory, Vector, named
-from foreword.store.sql import FIELDS, FROM, MEMORY, SEQUENCE_BITS, Reader, chunks, marks, memory_of, transaction
+from foreword.store.sql import (
+    EACH,
+    FIELDS,
+    FROM,
+    MEMORY,
+    SEQUENCE_BITS,
+    Repository,
+    marks,
+    memory_of,
+    texts,
+    transaction,
+)
 from foreword.terms import split, text_in
 
 if TYPE_CHECKING:
-    from foreword.store.database import Database
-    from foreword.store.forget import Tombstones
+    from foreword.store import Store
 
 MOST = 20_000  # more of one question are beyond any use
 MOST_DETAIL = 4_000  # characters of a detail that are looked for: the error, the reason, the fix
 NO_SESSION = ("", "earlier")  # keys of `seen_in` that stand for no single session
 
-# What sessions came to: theirs, and what later ones saw again. Of two memories that are one by now, that one.
-# The plus keeps SQLite to one walk along the index of each session; `<> ''` lets the partial one be used.
-OF_SESSIONS = """SELECT m.session, m.place, m.kind, m.created, m.id FROM memories m
- WHERE m.session IN (SELECT value FROM json_each(?1)) AND m.session <> '' AND +m.status <> 'forgotten'
- AND NOT (m.superseded_by <> '' AND EXISTS
+# What a session came to: its own, and what later ones saw again. Of two memories that are one by now, that one.
+# The plus keeps SQLite to one walk along the index of the session; `<> ''` lets the partial one be used.
+OF_SESSION = """SELECT m.place, m.created, m.id FROM memories m
+ WHERE m.session = ?1 AND m.session <> '' AND +m.status <> 'forgotten' AND NOT (m.superseded_by <> '' AND EXISTS
  (SELECT 1 FROM sightings n WHERE n.session = m.session AND n.memory = m.superseded_by))
- UNION ALL SELECT s.session, m.place, m.kind, m.created, m.id FROM sightings s CROSS JOIN memories m ON m.id = s.memory
- WHERE s.session IN (SELECT value FROM json_each(?1)) AND s.session <> m.session AND +m.status <> 'forgotten'"""
-# Which memory names which file or function. What some other program wrote as no list names nothing.
-NAMED = " UNION ".join(
-    f"""SELECT m.place, n.value AS name FROM memories m,
-    json_each(CASE WHEN json_valid(m.{column}) AND json_type(m.{column}) = 'array' THEN m.{column} ELSE '[]' END) n
-    WHERE n.type = 'text'"""
-    for column in ("files", "functions")
-)
+ UNION ALL SELECT m.place, m.created, m.id FROM sightings s CROSS JOIN memories m ON m.id = s.memory
+ WHERE s.session = ?1 AND s.session <> m.session AND +m.status <> 'forgotten'"""
+# Which memory names which file or function.
+NAMED = """SELECT m.place, n.value AS name FROM memories m, json_each(m.files) n
+ UNION SELECT m.place, n.value AS name FROM memories m, json_each(m.functions) n"""
 _ALL_SIGHTINGS = f"""INSERT OR IGNORE INTO sightings (session, memory)
-  SELECT s.key, m.id FROM memories m, json_each(CASE WHEN json_valid(m.detail)
-    AND json_type(m.detail, '$.seen_in') = 'object' THEN m.detail -> '$.seen_in' ELSE '{{}}' END) s
+  SELECT s.key, m.id FROM memories m, json_each(CASE json_type(m.detail, '$.seen_in')
+    WHEN 'object' THEN m.detail -> '$.seen_in' ELSE '{{}}' END) s
   WHERE m.session <> '' AND s.key NOT IN {(*NO_SESSION,)!r} AND s.key <> m.session"""
 _BY_UID = "(SELECT id FROM memories WHERE uid = ?)"
 WORDS = "title, body, tags, files, split"  # the columns of the words index
 
 
-class Written(NamedTuple):
-    """A memory whose row was written, and what its indexes need: also the place, words and functions it had before."""
-
-    memory: Memory
-    place: int
-    words: tuple[str, ...]
-    vector: Vector | None
-    before: Sequence[Any]
-    functions_before: tuple[str, ...]
+# A memory whose row was written: it, its place, the texts and the vector for its indexes, and its row from before.
+Written = tuple[Memory, int, tuple[str, ...], Vector | None, Sequence[Any]]
 
 
-class MemoryReader(Reader):
-    """The memories, read by id, kind, time and session."""
+class Memories(Repository):
+    """The memories, read by id, kind, time and session, and written."""
+
+    def __init__(self, store: Store, *, choose: Callable[[str], str] = secrets.choice) -> None:
+        super().__init__(store)
+        self._choose = choose  # the characters of new ids
+        self._without_vector = 0  # grows whenever a memory is kept without a vector
+        self._all_have_vectors: tuple[object, ...] = ()  # the model and the count above at which nothing was lacking
 
     def get(self, ids: Sequence[str]) -> tuple[Memory, ...]:
         """Return the memories with these ids, in this order, without those that do not exist or are being forgotten."""
@@ -65,8 +69,7 @@ class MemoryReader(Reader):
 
     def ids_with_prefix(self, prefix: str, *, limit: int) -> tuple[str, ...]:
         """Return ids that begin with *prefix*."""
-        sql = "SELECT id FROM memories WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
-        return tuple(id for (id,) in self._all(sql, (prefix, prefix + chr(0x10FFFF), limit)))
+        return self._ids_with_prefix("memories", prefix, limit=limit)
 
     def get_by_uid(self, uids: Sequence[str]) -> tuple[Memory, ...]:
         """Return the memories with these uids, in this order, without those that do not exist."""
@@ -76,31 +79,25 @@ class MemoryReader(Reader):
     def page(self, *, after: int = 0, scopes: Sequence[str] = (), limit: int = 500) -> tuple[tuple[int, Memory], ...]:
         """Return the next memories behind place *after*, each with its place, of any status; all scopes if none."""
         of_scopes = f"AND o.scope IN ({marks(scopes)})" if scopes else ""
-        rows = self._all(
-            f"""SELECT m.place, {MEMORY} {FROM} WHERE m.place > ? AND m.status <> 'forgotten' {of_scopes}
-            ORDER BY m.place LIMIT ?""",
-            (after, *scopes, limit),
-        )
-        return tuple((row[0], memory_of(row[1:])) for row in rows)
+        where = f"m.place > ? AND m.status <> 'forgotten' {of_scopes} ORDER BY m.place LIMIT ?"
+        rows = self._all(f"SELECT {MEMORY}, m.place {FROM} WHERE {where}", (after, *scopes, limit))
+        return tuple((row[-1], memory_of(row)) for row in rows)
 
     def neighbours(self, memory: Memory, *, scope: str, limit: int) -> tuple[tuple[Memory, ...], tuple[Memory, ...]]:
         """Return what came just before and just after a memory in a scope, active ones only, each side oldest first."""
         before, after = (
-            self._all(
-                f"""SELECT {MEMORY} {FROM} WHERE o.scope = ? AND m.status = 'active'
-                AND (m.created, m.id) {beyond} (?, ?) ORDER BY m.created {order}, m.id {order} LIMIT ?""",
+            self._memories(
+                f"""o.scope = ? AND m.status = 'active' AND (m.created, m.id) {beyond} (?, ?)
+                ORDER BY m.created {order}, m.id {order} LIMIT ?""",
                 (scope, memory.created, memory.id, limit),
             )
             for beyond, order in (("<", "DESC"), (">", "ASC"))
         )
-        return tuple(map(memory_of, before[::-1])), tuple(map(memory_of, after))
+        return before[::-1], after
 
     def proposed(self, *, limit: int = MOST) -> tuple[Memory, ...]:
         """Return what waits for the user's yes, in whatever scope, newest first."""
-        rows = self._all(
-            f"SELECT {MEMORY} {FROM} WHERE m.status = 'proposed' ORDER BY m.created DESC, m.id LIMIT ?", (limit,)
-        )
-        return tuple(map(memory_of, rows))
+        return self._memories("m.status = 'proposed' ORDER BY m.created DESC, m.id LIMIT ?", (limit,))
 
     def list(
         self, kinds: Sequence[str], *, scopes: Sequence[str] = (), statuses: Sequence[str] = (), limit: int = MOST
@@ -110,12 +107,11 @@ class MemoryReader(Reader):
         status = "m.status = 'active'" if tuple(statuses) == ("active",) else "m.status <> 'forgotten'"
         of_statuses = f"AND m.status IN ({marks(statuses)})" if statuses else ""
         of_scopes = f"AND o.scope IN ({marks(scopes)})" if scopes else ""
-        rows = self._all(
-            f"""SELECT {MEMORY} {FROM} WHERE {status} {of_statuses} {of_scopes} AND m.kind IN ({marks(kinds)})
+        return self._memories(
+            f"""{status} {of_statuses} {of_scopes} AND m.kind IN ({marks(kinds)})
             ORDER BY m.created DESC, m.id DESC LIMIT ?""",
             (*statuses, *scopes, *kinds, limit),
         )
-        return tuple(map(memory_of, rows))
 
     def count(self, kind: str, *, scopes: Sequence[str] = ()) -> int:
         """Return how many active memories there are of a kind; of all scopes if none."""
@@ -125,48 +121,34 @@ class MemoryReader(Reader):
 
     def of_session(self, session: str, *, limit: int = 500) -> tuple[Memory, ...]:
         """Return what a session has come to or seen, of any status, oldest first; also what later ones saw again."""
-        rows = self._all(f"SELECT place FROM ({OF_SESSIONS}) ORDER BY created, id LIMIT ?2", (dumps([session]), limit))
+        rows = self._all(f"SELECT place FROM ({OF_SESSION}) ORDER BY created, id LIMIT ?2", (session, limit))
         found = self._memories_at([place for (place,) in rows])
         return tuple(found[place] for (place,) in rows if place in found)  # what went meanwhile is gone
 
     def links(self, id: str) -> tuple[Link, ...]:
         """Return every edge that begins or ends at this memory."""
-        rows = self._all(
-            """SELECT source, relation, target FROM links WHERE source = ?
-            UNION SELECT source, relation, target FROM links WHERE target = ? ORDER BY 1, 2, 3""",
-            (id, id),
-        )
-        return tuple(Link(*row) for row in rows)
+        columns = "SELECT source, relation, target FROM links"
+        sql = f"{columns} WHERE source = ?1 UNION {columns} WHERE target = ?1 ORDER BY 1, 2, 3"
+        return tuple(Link(*row) for row in self._all(sql, (id,)))
 
     def accessed(self, session: str, *, since: float = 0.0) -> tuple[tuple[str, float], ...]:
         """Return the ids that a session fetched from then on, each with its time."""
-        self._reads.flush()
-        rows = self._all(
-            "SELECT memory, at FROM access WHERE session = ?1 AND session <> '' AND at >= ?2 ORDER BY at, memory",
-            (session, since),
-        )
-        return tuple((memory, at) for memory, at in rows)
+        self._db.flush()
+        sql = "SELECT memory, at FROM access WHERE session = ?1 AND session <> '' AND at >= ?2 ORDER BY at, memory"
+        return tuple(tuple(row) for row in self._all(sql, (session, since)))
 
     def by_id(self, ids: Sequence[str]) -> tuple[Memory, ...]:
         """Return the same with those that are being forgotten."""
         found = {memory.id: memory for memory in self._named("id", ids)}
         return tuple(found[id] for id in dict.fromkeys(ids) if id in found)
 
-    def _named(self, column: str, names: Sequence[str]) -> Iterator[Memory]:
-        for some in chunks(names):
-            yield from map(memory_of, self._all(f"SELECT {MEMORY} {FROM} WHERE m.{column} IN ({marks(some)})", some))
+    def _named(self, column: str, names: Sequence[str]) -> tuple[Memory, ...]:
+        return self._memories(f"m.{column} IN {EACH}", (dumps(names),))
 
+    def _memories(self, where: str, parameters: Sequence[Any]) -> tuple[Memory, ...]:
+        return tuple(map(memory_of, self._all(f"SELECT {MEMORY} {FROM} WHERE {where}", parameters)))
 
-class Memories(MemoryReader):
-    """The memories, read and written."""
-
-    def __init__(self, db: Database, tombstones: Tombstones, *, choose: Callable[[str], str] = secrets.choice) -> None:
-        super().__init__(db)
-        self._db, self._tombstones = db, tombstones
-        self._choose = choose  # the characters of new ids
-        self._without_vector = 0  # grows whenever a memory is kept without a vector
-        self._all_have_vectors: tuple[object, ...] = ()  # the model and the count above at which nothing was lacking
-
+    # -- writing ------------------------------------------------------------------------------------------------
     @transaction
     def put(
         self,
@@ -178,25 +160,21 @@ class Memories(MemoryReader):
     ) -> tuple[Memory, ...]:
         """Write *memories*, new or changed (by uid), with the vectors of their texts, and return them with their ids.
 
-        Those that were forgotten are left out. Ends of links may be uids.
+        Those that were forgotten are left out. Ends of links may be uids, and of an import `superseded_by`, too.
         """
         written = []
         for memory, vector in zip(memories, vectors or (None,) * len(memories), strict=True):
             each = self._put_one(memory, vector, imported=imported)
             written += [each] if each else []
         self.index(written)
-        kept = tuple(each.memory for each in written)
-        self._link(links, at=kept[0].confirmed if kept else 0.0)
-        return kept
-
-    @transaction
-    def put_imported(self, memories: Sequence[Memory], links: Sequence[Link], *, at: float) -> tuple[Memory, ...]:
-        """Write memories that may name others by their uids, also those that were kept long ago."""
-        kept = self.put(sorted(memories, key=lambda memory: memory.created), imported=True)
-        self._link(links, at=at)
-        superseded = [(each.superseded_by, each.id) for each in kept if each.superseded_by]
-        sql = f"UPDATE memories SET superseded_by = ifnull({_BY_UID}, superseded_by) WHERE id = ?"
-        self._db.execute_many(sql, superseded)
+        kept = tuple(each[0] for each in written)
+        at = kept[0].confirmed if kept else 0.0
+        ends = [(link.source, link.source, link.relation, link.target, link.target, at) for link in links]
+        sql = f"INSERT OR IGNORE INTO links VALUES (ifnull({_BY_UID}, ?), ?, ifnull({_BY_UID}, ?), ?)"
+        self._db.execute_many(sql, ends)
+        if imported:
+            sql = f"UPDATE memories SET superseded_by = ifnull({_BY_UID}, superseded_by) WHERE id = ?"
+            self._db.execute_many(sql, [(each.superseded_by, each.id) for each in kept if each.superseded_by])
         return kept
 
     @transaction
@@ -217,15 +195,14 @@ class Memories(MemoryReader):
         state = (model, dim, self._without_vector)
         if self._all_have_vectors == state:
             return ()
-        rows = self._all(
-            f"""SELECT {MEMORY} {FROM} LEFT JOIN vectors v ON v.place = m.place
-            WHERE m.status = 'active' AND (v.place IS NULL OR v.model <> ? OR (? AND length(v.blob) NOT IN (0, ?)))
-            ORDER BY m.place DESC LIMIT ?""",
-            (model, dim, dim, limit),
+        found = self._memories(
+            """m.status = 'active' AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.place = m.place AND v.model = ?1
+            AND (?2 = 0 OR length(v.blob) IN (0, ?2))) ORDER BY m.place DESC LIMIT ?3""",
+            (model, dim, limit),
         )
-        if not rows:
+        if not found:
             self._all_have_vectors = state
-        return tuple(map(memory_of, rows))
+        return found
 
     def record_access(self, ids: Iterable[str], *, how: str, at: float, session: str = "") -> None:
         """Note that somebody fetched these memories; it may be written a moment later."""
@@ -233,11 +210,6 @@ class Memories(MemoryReader):
         self._db.write_later(self._db.execute_many, "INSERT INTO access VALUES (?, ?, ?, ?)", rows)
 
     # -- inside a change ----------------------------------------------------------------------------------------
-    def _link(self, links: Sequence[Link], *, at: float) -> None:
-        ends = [(link.source, link.source, link.relation, link.target, link.target, at) for link in links]
-        sql = f"INSERT OR IGNORE INTO links VALUES (ifnull({_BY_UID}, ?), ?, ifnull({_BY_UID}, ?), ?)"
-        self._db.execute_many(sql, ends)
-
     def _put_one(self, memory: Memory, vector: Vector | None, *, imported: bool) -> Written | None:
         """Write the row of a memory; what is derived from it follows in `index`."""
         if memory.kind not in KINDS:
@@ -249,7 +221,7 @@ class Memories(MemoryReader):
             f"SELECT place, {WORDS}, owner, id, functions, pinned, used, ignored FROM memories WHERE uid = ?",
             (memory.uid,),
         ).fetchone()
-        if old is None and self._tombstones.refuses(memory, imported=imported):
+        if old is None and self._store.tombstones.refuses(memory, imported=imported):
             return None
         owner, words = self.owner(memory.scope), indexed_texts(memory)
         if old is None:
@@ -267,11 +239,11 @@ class Memories(MemoryReader):
         row |= {"place": place, "owner": owner, "split": words[4]}
         sql = f"INSERT INTO memories ({', '.join(row)}) VALUES (:{', :'.join(row)})"
         self._db.execute(sql, row)
-        return Written(memory, place, words, vector, old[:6] if old else (), stored_texts(old[8]) if old else ())
+        return memory, place, words, vector, old or ()
 
     def index(self, written: Sequence[Written]) -> None:
         """Derive words, code, sightings and vectors, as part of a change; damage there must not cost the memories."""
-        self._without_vector += sum(each.vector is None for each in written)
+        self._without_vector += sum(vector is None for _, _, _, vector, _ in written)
         if "index" not in self._db.trouble:
             try:
                 why = self._db.attempt(self._index, written)
@@ -288,25 +260,26 @@ class Memories(MemoryReader):
 
     def _index(self, written: Sequence[Written]) -> None:
         many, unit = self._db.execute_many, "(SELECT number FROM units WHERE name = ?)"
-        for each in written:
-            if each.before:
+        for memory, place, words, vector, old in written:
+            if old:
                 sql = f"INSERT INTO words (words, rowid, {WORDS}) VALUES ('delete', ?, ?, ?, ?, ?, ?)"
-                self._db.execute(sql, each.before)
-                self._db.execute("DELETE FROM sightings WHERE memory = ?", (each.memory.id,))
-            sql = f"INSERT INTO words (rowid, {WORDS}) VALUES (?, ?, ?, ?, ?, ?)"
-            self._db.execute(sql, (each.place, *each.words))
-            gone = [*stored_texts(each.before[4]), *each.functions_before] if each.before else []
-            names = [*each.memory.files, *each.memory.functions]
-            many(f"DELETE FROM code WHERE unit = {unit} AND place = ?", [(name, each.before[0]) for name in gone])
+                self._db.execute(sql, old[:6])
+                self._db.execute("DELETE FROM sightings WHERE memory = ?", (memory.id,))
+            self._db.execute(f"INSERT INTO words (rowid, {WORDS}) VALUES (?, ?, ?, ?, ?, ?)", (place, *words))
+            gone = [*texts(old[4]), *texts(old[8])] if old else []
+            names = [*memory.files, *memory.functions]
+            many(f"DELETE FROM code WHERE unit = {unit} AND place = ?", [(name, old[0]) for name in gone])
             many("INSERT OR IGNORE INTO units (name) VALUES (?)", [(name,) for name in names])
-            many(f"INSERT OR IGNORE INTO code VALUES ({unit}, ?)", [(name, each.place) for name in names])
+            many(f"INSERT OR IGNORE INTO code VALUES ({unit}, ?)", [(name, place) for name in names])
             # A name goes with the last memory that has it.
             unused = "NOT EXISTS (SELECT 1 FROM code WHERE unit = number)"
             many(f"DELETE FROM units WHERE name = ? AND {unused}", [(name,) for name in gone])
-            sightings = [(session, each.memory.id) for session in _seen_elsewhere(each.memory)]
-            many("INSERT OR IGNORE INTO sightings VALUES (?, ?)", sightings)
-            if each.vector is not None:
-                self._put_vector(each.place, each.vector)
+            # What was learned over sessions is of none.
+            seen_in = [*named(memory.detail, "seen_in")] if memory.session else []
+            earlier = [(each, memory.id) for each in seen_in if each not in (*NO_SESSION, memory.session)]
+            many("INSERT OR IGNORE INTO sightings VALUES (?, ?)", earlier)
+            if vector is not None:
+                self._put_vector(place, vector)
         # Here a damage can still be undone; at the end of the savepoint, FTS5 would find it too late.
         self._db.execute("INSERT INTO words (words) VALUES ('flush')")
 
@@ -331,7 +304,7 @@ class Memories(MemoryReader):
         return id
 
     def rebuild(self) -> int:
-        """Derive everything anew that is derived from memories, as part of a change, and return how many there are."""
+        """Derive everything again that is derived from memories, as part of a change, and return how many there are."""
         self._adopt_orphans()
         self._db.execute("INSERT INTO words (words) VALUES ('rebuild')")
         self._db.execute(f"INSERT INTO units (name) SELECT DISTINCT name FROM ({NAMED})")
@@ -362,34 +335,15 @@ def indexed_texts(memory: Memory) -> tuple[str, str, str, str, str]:
 
 
 def split_of(row: Mapping[str, Any]) -> str:
-    """Return the column `split` of a memory's row; a detail that is no JSON says nothing."""
-    try:
-        detail = json.loads(row["detail"])
-    except ValueError:
-        detail = {}
-    tags, files, functions = (stored_texts(row[name]) for name in ("tags", "files", "functions"))
-    memory = Memory("note", row["title"], row["body"], tags=tags, files=files, functions=functions)
-    return indexed_texts(replace(memory, detail=detail if isinstance(detail, dict) else {}))[4]
-
-
-def stored_texts(stored: str) -> tuple[str, ...]:
-    """Return the texts of a stored list; what some other program wrote as no list has none."""
-    try:
-        found = json.loads(stored)
-    except ValueError:
-        return ()
-    return tuple(each for each in found if isinstance(each, str)) if isinstance(found, list) else ()
+    """Return the column `split` of a memory's row."""
+    tags, files, functions = (texts(row[name]) for name in ("tags", "files", "functions"))
+    about = {"tags": tags, "files": files, "functions": functions, "detail": json.loads(row["detail"])}
+    return indexed_texts(Memory("note", row["title"], row["body"], **about))[4]
 
 
 def as_json(value: Any) -> str:
     """Return *value* as the store writes JSON."""
     return storable(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
-
-
-def _seen_elsewhere(memory: Memory) -> tuple[str, ...]:
-    """Return the sessions that saw a memory before the one that it is of; what was learned over sessions is of none."""
-    seen_in = named(memory.detail, "seen_in") if memory.session else {}
-    return tuple(each for each in seen_in if each not in (*NO_SESSION, memory.session))
 
 
 def _encoded(value: Any) -> Any:

@@ -8,18 +8,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from foreword.audit import AuditEntry
+from foreword.encoding import dumps
 from foreword.errors import BadRequest
 from foreword.models import KnownProject, Memory, Project, ProjectContents, moved
-from foreword.store.audit import ALIAS, MERGE, Audit
-from foreword.store.memories import Memories
-from foreword.store.sql import Reader, transaction
+from foreword.store.audit import ALIAS, MERGE
+from foreword.store.sql import Repository, transaction
 
 if TYPE_CHECKING:
-    from foreword.store.database import Database
+    from foreword.store import Store
 
 MOST_ROOTS = 20  # folders of one project; whoever has more clones has forgotten the first
 TABLES = ("sessions", "events", "changes", "injections", "no_context", "log")  # that name a project, besides memories
-_OWNER = "(SELECT number FROM owners WHERE scope = ?)"
 
 
 class Merged(NamedTuple):
@@ -30,8 +29,12 @@ class Merged(NamedTuple):
     entry: AuditEntry
 
 
-class ProjectReader(Reader):
-    """The aliases, for any connection."""
+class Projects(Repository):
+    """All projects."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._known: tuple[int, Mapping[str, KnownProject]] = (-1, {})  # as they were read last, at which commit
 
     def resolve(self, project: Project) -> Project:
         """Return the project that this one counts as: itself, or the one that it is an alias of, with its name."""
@@ -42,20 +45,12 @@ class ProjectReader(Reader):
         )
         return replace(project, key=rows[0][0], name=rows[0][1] or project.name) if rows else project
 
-
-class Projects(ProjectReader):
-    """All projects."""
-
-    def __init__(self, db: Database, memories: Memories, audit: Audit) -> None:
-        super().__init__(db)
-        self._db, self._memories, self._audit = db, memories, audit
-        self._known: tuple[int, Mapping[str, KnownProject]] = (-1, {})  # as they were read last, and which version
-
     def all(self) -> Mapping[str, KnownProject]:
         """Return the projects that were seen, by key; another object whenever that has changed."""
-        version = self._db.versions["projects"]
-        if self._known[0] != version:
-            self._known = (version, self._read())
+        commits = self._db.commits
+        if self._known[0] != commits:
+            fresh = self._read()
+            self._known = (commits, self._known[1] if fresh == self._known[1] else fresh)
         return self._known[1]
 
     def contents(self) -> dict[str, ProjectContents]:
@@ -75,17 +70,17 @@ class Projects(ProjectReader):
     def row_counts(self, key: str) -> dict[str, int]:
         """Return how many rows of every table are a project's, whatever their status."""
         self._db.flush()
-        scoped = f"SELECT count(*) FROM memories WHERE owner = {_OWNER}"
-        found = {"memories": int(self._all(scoped, (f"project:{key}",))[0][0])}
-        for table in TABLES:
-            found[table] = int(self._all(f"SELECT count(*) FROM {table} WHERE project = ?", (key,))[0][0])
-        return found
+        of_scope = "owner = (SELECT number FROM owners WHERE scope = 'project:' || ?)"
+        where = {"memories": of_scope, **dict.fromkeys(TABLES, "project = ?")}
+        return {
+            table: self._all(f"SELECT count(*) FROM {table} WHERE {each}", (key,))[0][0]
+            for table, each in where.items()
+        }
 
     @transaction
     def see(self, projects: Sequence[Project], *, at: float) -> None:
         """Note where projects were seen, and under which name the first time."""
         known = self._read()
-        self._db.changed("projects")
         for project in projects:
             before = known.get(project.key, KnownProject(project.key))
             roots = tuple(dict.fromkeys(filter(None, (project.root, *before.roots))))[:MOST_ROOTS]
@@ -93,16 +88,12 @@ class Projects(ProjectReader):
                 """INSERT INTO projects (key, name, root, roots, first, last) VALUES (?, ?, ?, ?, ?, ?)
                 ON CONFLICT (key) DO UPDATE SET root = excluded.root, roots = excluded.roots,
                 name = CASE WHEN name = '' THEN excluded.name ELSE name END, last = max(last, excluded.last)""",
-                (
-                    *(project.key, project.name, project.root or before.root),
-                    *(json.dumps(roots, ensure_ascii=False), at, at),
-                ),
+                (project.key, project.name, project.root or before.root, dumps(roots), at, at),
             )
 
     @transaction
     def rename(self, key: str, name: str) -> None:
         """Give a project a name for people."""
-        self._db.changed("projects")
         sql = "INSERT INTO projects (key, name) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET name = excluded.name"
         self._db.execute(sql, (key, name))
 
@@ -121,24 +112,15 @@ class Projects(ProjectReader):
         self._point(key, of)
         why = f"{key} counts as {of}" if of else f"{key} counts as itself"
         patch = {"alias": [key, before, of]}
-        return self._audit.note(ALIAS, why, patch, who=who, at=at, project=of or before or key, ids=())
+        return self._store.audit.note(ALIAS, why, patch, who=who, at=at, project=of or before or key, ids=())
 
+    @transaction
     def merge(self, key: str, *, into: str, unite: Callable[[Memory, Memory], Memory], who: str, at: float) -> Merged:
         """Make everything of a project another's, all or nothing, and its key an alias; logged, and cannot be undone.
 
         Uids become those of the new project. Where one exists there already, *unite* puts the two together, the known
         one first; the one that came stays as superseded by it.
         """
-        self._db.flush()
-        return self._merge(key, into=into, unite=unite, who=who, at=at)
-
-    def _read(self) -> dict[str, KnownProject]:
-        rows = self._all("SELECT key, name, root, roots, alias_of, first, last FROM projects ORDER BY key")
-        return {row[0]: _known(row) for row in rows}
-
-    # -- inside a change ----------------------------------------------------------------------------------------
-    @transaction
-    def _merge(self, key: str, *, into: str, unite: Callable[[Memory, Memory], Memory], who: str, at: float) -> Merged:
         rows = self.row_counts(key)
         pairs = self._move(key, into)
         for winner, loser in pairs:
@@ -149,14 +131,20 @@ class Projects(ProjectReader):
         self._point(key, into)
         patch = {"moved": {"from": key, "into": into, "rows": rows}}
         about = [id for pair in pairs for id in pair]
-        entry = self._audit.note(MERGE, f"{key} into {into}", patch, who=who, at=at, project=into, ids=about)
+        entry = self._store.audit.note(MERGE, f"{key} into {into}", patch, who=who, at=at, project=into, ids=about)
         return Merged(rows, len(pairs), entry)
 
+    def _read(self) -> dict[str, KnownProject]:
+        rows = self._all("SELECT key, name, root, roots, alias_of, first, last FROM projects ORDER BY key")
+        values: Iterable[Any] = ((*row[:3], tuple(json.loads(row[3])), *row[4:]) for row in rows)
+        return {row[0]: KnownProject(*row) for row in values}
+
+    # -- inside a change ----------------------------------------------------------------------------------------
     def _move(self, key: str, into: str) -> list[tuple[str, str]]:
         """Give every row of a project to another; return the memories that exist there already, in pairs."""
         pairs: list[tuple[str, str]] = []
         after = 0
-        while page := self._memories.page(after=after, scopes=(f"project:{key}",)):
+        while page := self._store.memories.page(after=after, scopes=(f"project:{key}",)):
             for _, memory in page:
                 uid = moved(memory.uid, old=key, new=into, kind=memory.kind, title=memory.title)
                 taken = self._all("SELECT id FROM memories WHERE uid = ?", (uid,)) if uid != memory.uid else []
@@ -164,18 +152,18 @@ class Projects(ProjectReader):
                     pairs += [(taken[0][0], memory.id)] if memory.status == "active" else []
                     uid = memory.uid
                 self._db.execute("UPDATE memories SET uid = ? WHERE id = ?", (uid, memory.id))
-                self._memories.put([replace(memory, uid=uid, scope=f"project:{into}")])
+                self._store.memories.put([replace(memory, uid=uid, scope=f"project:{into}")])
             after = page[-1][0]
         for table in ("memories", *TABLES):
-            # Of a function that one session changed in both, the other's row stays where nobody looks.
+            # Of a function that one session changed in both, the other's row stays as it is.
             self._db.execute(f"UPDATE OR IGNORE {table} SET project = ? WHERE project = ?", (into, key))
         return pairs
 
     def _unite(self, winner: str, loser: str, unite: Callable[[Memory, Memory], Memory]) -> None:
         """Put two memories of the same uid together; the one that was moved stays, superseded, and so do its links."""
-        known, other = self._memories.by_id([winner, loser])
+        known, other = self._store.memories.by_id([winner, loser])
         both = replace(unite(known, other), id=known.id, uid=known.uid, scope=known.scope, project=known.project)
-        self._memories.put([both, replace(other, status="superseded", superseded_by=known.id)])
+        self._store.memories.put([both, replace(other, status="superseded", superseded_by=known.id)])
         self._db.execute(
             "UPDATE memories SET used = used + ?, ignored = ignored + ?, pinned = max(pinned, ?) WHERE id = ?",
             (other.used, other.ignored, int(other.pinned), winner),
@@ -184,12 +172,6 @@ class Projects(ProjectReader):
     def _point(self, key: str, of: str) -> None:
         sql = "INSERT INTO projects (key, alias_of) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET alias_of = ?2"
         self._db.execute(sql, (key, of))
-        self._db.changed("projects")
-
-
-def _known(row: Sequence[Any]) -> KnownProject:
-    values: tuple[Any, ...] = (*row[:3], tuple(json.loads(row[3])), *row[4:])
-    return KnownProject(*values)
 
 
 def counts_as(key: str, known: Mapping[str, KnownProject]) -> str:

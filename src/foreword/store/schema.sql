@@ -188,7 +188,7 @@ CREATE TABLE IF NOT EXISTS injection_items (
   tokens    INTEGER NOT NULL,
   why       TEXT NOT NULL,
   used      INTEGER,                   -- NULL until judged
-  how       TEXT NOT NULL DEFAULT '',  -- what told whether it was used
+  how       TEXT NOT NULL DEFAULT '',  -- by which sign it was found used
   PRIMARY KEY (injection, number)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS injection_items_memory ON injection_items (memory);

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.encoding import dumps, storable
 from foreword.errors import DamagedIndex, StoreError
-from foreword.models import Hit, Memory, Near, Query
+from foreword.models import Hit, Memory, Near, Query, Vector
 from foreword.store.sql import (
     EACH,
     FOREVER,
     FROM,
     MEMORY,
     SEQUENCE_BITS,
-    Reader,
+    Repository,
     json_list,
     marks,
     memory_of,
@@ -23,8 +23,7 @@ from foreword.store.sql import (
 from foreword.terms import TAIL, any_of, plain, rarity, root
 
 if TYPE_CHECKING:
-    from foreword.store.database import Database
-    from foreword.store.vectors import Nearest
+    from foreword.store import Store
 
 # A word in so many rows is common: all who hold it are read only if the budget of postings has room.
 COMMON = 500
@@ -43,24 +42,43 @@ _SEEN = """SELECT place FROM memories WHERE session = ?1 AND session <> ''
  UNION SELECT place FROM memories WHERE id IN (SELECT value FROM json_each(?2))"""
 
 
-class SearchReader(Reader):
-    """Search over any connection; without the worker there are no vectors."""
+class Search(Repository):
+    """Find memories; without the worker there are no vectors."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._nearest: Nearest | None = None
 
     def by_meaning(self, query: Query) -> tuple[Hit, ...]:
-        """Return nothing: a hook has no model."""
-        del query
-        return ()
+        """Return what is nearest to the query's vector, among vectors of the same model; the score is the cosine."""
+        if query.vector is None or not query.vector.data:
+            return ()
+        nearest = self._nearest
+        if nearest is None or nearest.like != (query.vector.model, len(query.vector.data)):
+            nearest = self._nearest = Nearest(query.vector, self)
+        return nearest.hits(query)
+
+    def drop_vectors(self) -> None:
+        """Let go of the vectors in memory: some of them are being forgotten."""
+        self._nearest = None
+
+    def check_index(self) -> None:
+        """Raise DamagedIndex where the words index is known to be damaged."""
+        if "index" in self._db.trouble:
+            raise DamagedIndex(self._db.trouble["index"], hint="run `foreword index`")
 
     # -- words --------------------------------------------------------------------------------------------------
     def by_words(self, query: Query) -> tuple[Hit, ...]:
         """Return what holds any of the query's terms, best first, and what stood next to it in its session."""
-        with self._reads.same_connection():
+        self.check_index()
+        with self._db.same_connection():
             try:
                 return self._by_words(query)
-            except self._reads.failures as exc:
+            except self._db.failures as exc:
                 if any(sign in str(exc) for sign in _PASSING):
                     raise StoreError(f"the database cannot be read now: {exc}") from exc
-                raise DamagedIndex(f"the words index cannot be read: {exc}", hint="run `foreword index`") from exc
+                self._db.trouble["index"] = f"the words index cannot be read: {exc}"
+                raise DamagedIndex(self._db.trouble["index"], hint="run `foreword index`") from exc
 
     def _by_words(self, query: Query) -> tuple[Hit, ...]:
         """Return what holds the rarest words, and with it what stood around it in its session.
@@ -87,21 +105,16 @@ class SearchReader(Reader):
         near = _near(found, around, held)
         beside = [place for place in near if place not in found][: 2 * BESIDE]
         found.update({place: memory for memory, place in self.at_places(beside, query)} if beside else {})
-        return tuple(
-            Hit(
-                memory=memory,
-                source="words",
-                score=score.get(place, 0.0),
-                held={term: weight[term] for term in held[place]},
-                full=full,
-                size=size,
-                near=near.get(place, ()),
-            )
-            for place, memory in found.items()
-        )
+        hits = []
+        for place, memory in found.items():
+            own = {term: weight[term] for term in held[place]}
+            at = score.get(place, 0.0)
+            hits.append(Hit(memory, "words", at, held=own, full=full, size=size, near=near.get(place, ())))
+        return tuple(hits)
 
     def holders(self, terms: Sequence[str], scopes: Sequence[str]) -> tuple[dict[str, int], int]:
         """Return how many memories hold each term, counted up to COMMON, and how many memories there are."""
+        self.check_index()
         owners = self.owners(scopes)
         spans = [range_of(owner) for owner, _ in owners]
         counts = {term: len(self._holding(term, spans, most=COMMON)) for term in terms}
@@ -128,18 +141,22 @@ class SearchReader(Reader):
         self, pairs: Sequence[str], first: Mapping[str, Sequence[int]], owners: Sequence[Any]
     ) -> dict[str, list[int]]:
         """Return who holds two words side by side; a pair of common words takes long to read and says little."""
-        known = [
-            pair
-            for pair in pairs
-            if all(first.get(word) for word in pair.split()) and any(len(first[word]) < COMMON for word in pair.split())
-        ]
-        found = {}
-        for pair in known[:MOST_PAIRS]:
-            both = _may_hold(*(first[word] for word in pair.split()))
+        found: dict[str, list[int]] = {}
+        looked_for = 0
+        for pair in pairs:
+            one, other = (first.get(word, ()) for word in pair.split())
+            if not one or not other or min(len(one), len(other)) >= COMMON or looked_for == MOST_PAIRS:
+                continue
+            looked_for += 1
+            # Of a common word not all places are known: then the pair may be wherever the rare one is.
+            both = set(one if len(one) < len(other) else other)
+            if max(len(one), len(other)) < COMMON:
+                both = set(one).intersection(other)
             of_owner = ([place for place in both if place >> SEQUENCE_BITS == owner] for owner, _ in owners)
             spans = [(min(places), max(places)) for places in of_owner if places]
-            found[pair] = self._holding(pair, spans, most=COMMON)
-        return {pair: places for pair, places in found.items() if places}
+            if places := self._holding(pair, spans, most=COMMON):
+                found[pair] = places
+        return found
 
     def _holding(self, term: str, spans: Iterable[tuple[int, int]], *, most: int) -> list[int]:
         """Return the places in each of *spans* that hold a word or a pair, at most so many, from the newest on."""
@@ -155,7 +172,7 @@ class SearchReader(Reader):
         ]
 
     def _around(self, found: Mapping[int, Memory]) -> dict[int, Any]:
-        """Return session, title, end and length of what stands near the best that are of a session, by place."""
+        """Return session, title, end and length of what is near the best that are of a session, by place."""
         best = [place for place, memory in found.items() if memory.session][:AROUND]
         if not best:
             return {}
@@ -178,13 +195,7 @@ class SearchReader(Reader):
         found = self._best(score, query)
         held = _held(holders, set(found))
         return tuple(
-            Hit(
-                memory=memory,
-                source="structure",
-                score=score[place],
-                held={name: weight[name] for name in held[place]},
-                size=size,
-            )
+            Hit(memory, "structure", score[place], held={name: weight[name] for name in held[place]}, size=size)
             for place, memory in found.items()
         )
 
@@ -207,19 +218,12 @@ class SearchReader(Reader):
         """Return what came last in the query's scopes, newest first; each kind and scope has its share of the limit."""
         if query.session:
             return self._of_session(query)
-        lists: list[list[Any]] = []
-        since, until = query.since, query.at or FOREVER
-        for owner, _ in self.owners(query.scopes):
-            for kind in query.kinds or ("",):
-                # One walk down the index for each kind, which tells the times: a list of kinds would be sorted.
-                of_kind, parameters = ("AND kind = ?", (kind,)) if kind else ("", ())
-                lists.append(
-                    self._all(
-                        f"""SELECT created, place FROM memories WHERE owner = ? {of_kind} AND status = 'active'
-                        AND created BETWEEN ? AND ? ORDER BY created DESC LIMIT ?""",
-                        (owner, *parameters, since, until, query.limit),
-                    )
-                )
+        # One walk down the index for each kind, which tells the times: a list of kinds would be sorted.
+        sql = f"""SELECT created, place FROM memories WHERE owner = ? {"AND kind = ?" if query.kinds else ""}
+            AND status = 'active' AND created BETWEEN ? AND ? ORDER BY created DESC LIMIT ?"""
+        span = (query.since, query.at or FOREVER, query.limit)
+        kinds: list[tuple[str, ...]] = [(each,) for each in query.kinds] or [()]
+        lists = [self._all(sql, (owner, *kind, *span)) for owner, _ in self.owners(query.scopes) for kind in kinds]
         # Each kind and scope has its share first: a day's observations must not hide the decision of last month.
         share = query.limit // max(1, sum(1 for each in lists if each))
         sure = {place for each in lists for _, place in each[:share]}
@@ -230,7 +234,7 @@ class SearchReader(Reader):
         read = self._memories_at([*sure, *(place for created, place in more if created >= last)])
         others = sorted((memory for place, memory in read.items() if place not in sure), key=_newest)[:left]
         found = sorted([*(memory for place, memory in read.items() if place in sure), *others], key=_newest)
-        return tuple(Hit(memory=memory, source="recency", score=memory.created) for memory in found)
+        return tuple(Hit(memory, "recency", memory.created) for memory in found)
 
     def _of_session(self, query: Query) -> tuple[Hit, ...]:
         """Return what one session itself established, newest first, also where later ones saw it again."""
@@ -243,8 +247,7 @@ class SearchReader(Reader):
             ORDER BY m.created DESC, m.id LIMIT ?""",
             (*seen, *query.kinds, *query.scopes, query.since, query.at or FOREVER, query.limit),
         )
-        found = map(memory_of, rows)
-        return tuple(Hit(memory=memory, source="recency", score=memory.created) for memory in found)
+        return tuple(Hit(memory, "recency", memory.created) for memory in map(memory_of, rows))
 
     # -- rows ---------------------------------------------------------------------------------------------------
     def _best(self, score: Mapping[int, float], query: Query) -> dict[int, Memory]:
@@ -270,58 +273,8 @@ class SearchReader(Reader):
         return [(memory_of(row), row[-1]) for row in rows]
 
 
-class Search(SearchReader):
-    """Search in the worker's database."""
-
-    def __init__(self, db: Database) -> None:
-        super().__init__(db)
-        self._db = db
-        self._nearest: Nearest | None = None
-
-    def by_words(self, query: Query) -> tuple[Hit, ...]:
-        """Return what holds any of the query's terms, best first, and what stood next to it in its session."""
-        self.check_index()
-        try:
-            return super().by_words(query)
-        except DamagedIndex as exc:
-            self._db.trouble["index"] = str(exc)
-            raise
-
-    def holders(self, terms: Sequence[str], scopes: Sequence[str]) -> tuple[dict[str, int], int]:
-        """Return how many memories hold each term, counted up to COMMON, and how many memories there are."""
-        self.check_index()
-        return super().holders(terms, scopes)
-
-    def by_meaning(self, query: Query) -> tuple[Hit, ...]:
-        """Return what is nearest to the query's vector, among vectors of the same model; the score is the cosine."""
-        if query.vector is None or not query.vector.data:
-            return ()
-        from foreword.store.vectors import Nearest  # with numpy, which one without vectors never loads
-
-        nearest = self._nearest
-        if nearest is None or not nearest.fits(query.vector):
-            nearest = self._nearest = Nearest(query.vector, self._db)
-        return nearest.hits(query)
-
-    def drop_vectors(self) -> None:
-        """Let go of the vectors in memory: some of them are being forgotten."""
-        self._nearest = None
-
-    def check_index(self) -> None:
-        """Raise DamagedIndex where the words index is known to be damaged."""
-        if "index" in self._db.trouble:
-            raise DamagedIndex(self._db.trouble["index"], hint="run `foreword index`")
-
-
 def _newest(memory: Memory) -> tuple[float, str]:
     return -memory.created, memory.id
-
-
-def _may_hold(one: Sequence[int], other: Sequence[int]) -> set[int]:
-    """Return the places where two words can meet, one of which is rare: of a common one not all are known."""
-    if len(one) >= COMMON or len(other) >= COMMON:
-        return set(one if len(one) < len(other) else other)
-    return set(one).intersection(other)
 
 
 def _sums(holders: Mapping[str, Sequence[int]], gains: Mapping[str, float]) -> dict[int, float]:
@@ -354,39 +307,97 @@ def _near(
         line = lines.setdefault(around[place][0], [])
         at[place] = len(line)
         line.append(place)
-    beside: dict[int, list[tuple[int, int]]] = {}
+    near: dict[int, tuple[Near, ...]] = {}
+    described: dict[int, tuple[tuple[str, ...], bool, int]] = {}
+    roots: dict[str, str] = {}
     for rank, place in enumerate([place for place in found if place in around][:AROUND]):
         line = lines[around[place][0]]
         for other in line[max(0, at[place] - 1) : at[place] + 3] if rank < BESIDE else (place,):
-            if abs(other - place) <= WINDOW and other not in beside:
-                beside[other] = _neighbours(line, at[other])
-    facts = _facts({other for some in beside.values() for _, other in some}, around, held)
-    return {place: tuple(Near(gap, *facts[other]) for gap, other in some) for place, some in beside.items()}
+            if abs(other - place) > WINDOW or other in near:
+                continue
+            neighbours = []
+            for gap in (-2, -1, 1, 2):
+                index = at[other] + gap
+                if 0 <= index < len(line) and abs(line[index] - other) <= WINDOW:
+                    if line[index] not in described:
+                        described[line[index]] = _description(around[line[index]], held[line[index]], roots)
+                    neighbours.append(Near(gap, *described[line[index]]))
+            near[other] = tuple(neighbours)
+    return near
 
 
-def _neighbours(line: Sequence[int], at: int) -> list[tuple[int, int]]:
-    """Return the two before and the two after a place in its session that are near, each with its distance."""
-    return [
-        (gap, line[at + gap])
-        for gap in (-2, -1, 1, 2)
-        if 0 <= at + gap < len(line) and abs(line[at + gap] - line[at]) <= WINDOW
-    ]
+def _description(row: Sequence[Any], held: Sequence[str], roots: dict[str, str]) -> tuple[tuple[str, ...], bool, int]:
+    """Return what a memory holds besides its title, whether it asks something, and its length; *roots* is a cache."""
+    _, title, tail, length = row
+    titled = plain(title) if held else ""
+    for term in held:
+        if term not in roots:
+            roots[term] = root(term)
+    return tuple(term for term in held if roots[term] not in titled), "?" in tail, length
 
 
-def _facts(
-    places: Iterable[int], around: Mapping[int, Any], held: Mapping[int, Sequence[str]]
-) -> dict[int, tuple[tuple[str, ...], bool, int]]:
-    """Return what each place holds besides its title, whether it asks something, and its length."""
-    roots: dict[str, str] = {}
-    facts = {}
-    for place in places:
-        _, title, tail, length = around[place]
-        titled = plain(title) if held[place] else ""
-        held_here = []
-        for term in held[place]:
-            if term not in roots:
-                roots[term] = root(term)
-            if roots[term] not in titled:
-                held_here.append(term)
-        facts[place] = tuple(held_here), "?" in tail, length
-    return facts
+# ---- vectors
+
+MOST_VECTORS = 50_000  # of an owner that are compared, the newest: 13 MB at 256 numbers, 6 ms a search
+MOST_OWNERS = 5  # whose vectors are kept in memory
+ROWS_AT_ONCE = 1024  # cast to float32: 1 MB at 256 numbers, which a core keeps near
+
+
+class Nearest:
+    """The vectors of one model in memory, by owner; read again where the table has changed."""
+
+    def __init__(self, like: Vector, search: Search) -> None:
+        from foreword.embeddings.embedder import numpy  # which one without vectors never loads
+
+        self._search, self._np = search, numpy()
+        self.like = (like.model, len(like.data))
+        self._loaded: dict[int, tuple[Any, Any, Any, Any]] = {}  # of an owner: state, places, scales, numbers
+
+    def hits(self, query: Query) -> tuple[Hit, ...]:
+        """Return what is near to the query's vector in its scopes, nearest first."""
+        np = self._np
+        assert query.vector is not None
+        parts = [self._load(owner) for owner, _ in self._search.owners(query.scopes)]
+        if not parts:
+            return ()
+        vector = np.frombuffer(query.vector.data, dtype=np.int8).astype(np.float32) * query.vector.scale
+        places = np.concatenate([places for _, places, _, _ in parts])
+        cosines = np.concatenate([self._cosines(data, vector) * scales for _, _, scales, data in parts])
+        # Of equals the newest first; what points the other way is near to nothing.
+        order = [at for at in np.lexsort((-places, -cosines)).tolist() if cosines[at] > 0]
+        found: list[Hit] = []
+        for start in range(0, len(order), query.limit):
+            some = {int(places[at]): float(cosines[at]) for at in order[start : start + query.limit]}
+            memories = {place: memory for memory, place in self._search.at_places(list(some), query)}
+            found += [Hit(memories[place], "meaning", some[place]) for place in some if place in memories]
+            if len(found) >= query.limit:
+                break
+        return tuple(found[: query.limit])
+
+    def _load(self, owner: int) -> tuple[Any, Any, Any, Any]:
+        np, span = self._np, range_of(owner)
+        # Their numbers only grow: a vector that came, changed or went makes another count or maximum.
+        [state] = self._search._all("SELECT count(*), max(number) FROM vectors WHERE place BETWEEN ? AND ?", span)
+        known = self._loaded.get(owner)
+        if known and known[0] == state:
+            return known
+        model, dim = self.like
+        rows = self._search._all(
+            """SELECT place, scale, blob FROM vectors WHERE place BETWEEN ? AND ? AND model = ? AND length(blob) = ?
+            ORDER BY place DESC LIMIT ?""",
+            (*span, model, dim, MOST_VECTORS),
+        )
+        numbers = np.frombuffer(b"".join(row[2] for row in rows), dtype=np.int8).reshape(len(rows), dim)
+        places = np.array([row[0] for row in rows], dtype=np.int64)
+        scales = np.array([row[1] for row in rows], dtype=np.float32)
+        if len(self._loaded) >= MOST_OWNERS:
+            self._loaded = {}
+        self._loaded[owner] = (state, places, scales, numbers)
+        return self._loaded[owner]
+
+    def _cosines(self, data: Any, vector: Any) -> Any:
+        found = self._np.empty(len(data), dtype=self._np.float32)
+        for start in range(0, len(data), ROWS_AT_ONCE):
+            part = slice(start, start + ROWS_AT_ONCE)
+            found[part] = data[part].astype(self._np.float32) @ vector
+        return found

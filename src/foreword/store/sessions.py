@@ -1,75 +1,128 @@
-"""The sessions of agents, how far each was turned into memories, and the functions that they changed."""
+"""The sessions of agents with the events that hooks sent, how far each was extracted, and the functions it changed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from foreword.encoding import dumps
-from foreword.models import Change, Link, Memory, Session
-from foreword.store.memories import Memories
-from foreword.store.sql import CHANGE, FOREVER, SESSION, Reader, marks, transaction, where
+from foreword.encoding import dumps, loads
+from foreword.models import GOING_ON, Change, Event, Link, Memory, Session
+from foreword.store.memories import as_json
+from foreword.store.sql import FOREVER, SESSION, WINDOW, Repository, marks, transaction, where
 
-if TYPE_CHECKING:
-    from foreword.store.database import Database
-    from foreword.store.forget import Tombstones
+# Two hooks registered for one event send it within seconds; a person repeating it takes longer.
+SAME_EVENT_SECONDS = 10.0
+_EVENT = "key, host, name, kind, session, project, cwd, at, number, payload"
+_CHANGE = "project, file, function, what, signature, line, end_line, session, at"
 
 
-class Sessions(Reader):
+class Events(Repository):
+    """The events that hooks sent, redacted: the source that a session's memories can be made from again."""
+
+    @transaction
+    def append(self, events: Sequence[Event]) -> tuple[bool, ...]:
+        """Store *events*, and return of each whether it is new; the same event sent twice is one event."""
+        return tuple(self._append(event) for event in events)
+
+    def list(self, session: str, *, limit: int = 1000, newest: bool = False, after: int = -1) -> tuple[Event, ...]:
+        """Return what happened in a session, in order; or what happened last, the newest first.
+
+        Behind the event of number *after* they come as they arrived: what was spooled arrives late.
+        """
+        order = "number DESC" if newest else "number" if after >= 0 else "at, number"
+        return self._events(f"session = ? AND number > ? ORDER BY {order} LIMIT ?", (session, after, limit))
+
+    def prompts(self, session: str, *, limit: int = 20, oldest: bool = False) -> tuple[Event, ...]:
+        """Return the prompts of a session, the newest first, or the oldest."""
+        order = "number" if oldest else "number DESC"
+        return self._events(f"session = ? AND kind = 'prompt' ORDER BY {order} LIMIT ?", (session, limit))
+
+    def has_prompt(self, session: str, *, before: float) -> bool:
+        """Return whether the session's present context window had a prompt before that time."""
+        where = f"session = ?1 AND kind = 'prompt' AND at >= {WINDOW} AND at < ?2 LIMIT 1"
+        return bool(self._events(where, (session, before)))
+
+    def _events(self, rest: str, parameters: Sequence[Any]) -> tuple[Event, ...]:
+        rows = self._all(f"SELECT {_EVENT} FROM events WHERE {rest}", parameters)
+        values: Iterable[Any] = ((*row[:8], loads(row[9]), False, row[8]) for row in rows)
+        return tuple(Event(*each) for each in values)
+
+    def _append(self, event: Event) -> bool:
+        if self._store.tombstones.refuses_part(event.session, at=event.at, event=event.key):
+            return False
+        near = () if event.lasting else (event.at - SAME_EVENT_SECONDS, event.at + SAME_EVENT_SECONDS)
+        same = f"SELECT 1 FROM events WHERE key = ? {'AND at BETWEEN ? AND ?' if near else ''} LIMIT 1"
+        if self._db.execute(same, (event.key, *near)).fetchone():
+            return False
+        who = (event.host, event.name, event.kind, event.session, event.project, event.cwd)
+        self._db.execute(
+            """INSERT INTO events (key, host, name, kind, session, project, cwd, at, payload)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            (event.key, *who, event.at, as_json(event.payload)),
+        )
+        if event.session:
+            self._note_session(event, number=self._db.connection.last_insert_rowid())
+        return True
+
+    def _note_session(self, event: Event, *, number: int) -> None:
+        # A context window begins with a start, a clear and a compaction; a resumed one goes on.
+        # Most agents send an event of its own for a compaction and start nothing afterwards.
+        starts = event.kind == "session_start" and event.payload.get("source") not in GOING_ON
+        self._db.execute(
+            """INSERT INTO sessions (id, host, project, cwd, started, last, ended, window, events, newest)
+            VALUES (:id, :host, :project, :cwd, :at, :at, :ended, CASE WHEN :begins THEN :at ELSE 0 END, 1, :number)
+            ON CONFLICT (id) DO UPDATE SET last = max(last, :at), started = min(started, :at), events = events + 1,
+              newest = :number,
+              ended = CASE WHEN :at >= last THEN :ended ELSE ended END,
+              project = CASE WHEN project = '' THEN :project ELSE project END,
+              window = CASE WHEN :begins AND :at > window THEN :at ELSE window END""",
+            {
+                **{"id": event.session, "host": event.host, "project": event.project, "cwd": event.cwd},
+                **{"at": event.at, "ended": event.at if event.kind == "session_end" else 0.0},
+                **{"begins": starts or event.kind == "compaction", "number": number},
+            },
+        )
+
+
+class Sessions(Repository):
     """The sessions and their changes."""
-
-    def __init__(self, db: Database, memories: Memories, tombstones: Tombstones) -> None:
-        super().__init__(db)
-        self._db, self._memories, self._tombstones = db, memories, tombstones
 
     def list(self, project: str = "", *, host: str = "", limit: int = 20) -> tuple[Session, ...]:
         """Return sessions, newest first: all, those of a project, or those that a host's hooks sent events of."""
         clause, parameters = where({"project = ?": project, "newest > 0 AND host = ?": host})
-        sql = f"SELECT {SESSION} FROM sessions {clause} ORDER BY last DESC, id LIMIT ?"
-        rows = self._all(sql, (*parameters, limit))
-        return tuple(Session(*row) for row in rows)
+        return self._sessions(f"{clause} ORDER BY last DESC, id LIMIT ?", (*parameters, limit))
 
     def get(self, id: str) -> Session | None:
         """Return one session."""
-        rows = self._all(f"SELECT {SESSION} FROM sessions WHERE id = ?", (id,))
-        return Session(*rows[0]) if rows else None
+        return next(iter(self.get_many([id])), None)
 
     def get_many(self, ids: Sequence[str]) -> tuple[Session, ...]:
         """Return the sessions of these ids, as far as they are known."""
-        sql = f"SELECT {SESSION} FROM sessions WHERE id IN (SELECT value FROM json_each(?))"
-        return tuple(Session(*row) for row in self._all(sql, (dumps(ids),)))
+        return self._sessions("WHERE id IN (SELECT value FROM json_each(?))", (dumps(ids),))
 
     def before(self, last: float, id: str = "", *, projects: Sequence[str] = (), limit: int) -> tuple[Session, ...]:
         """Return the sessions behind one in the list of all, newest first; with 0 for its time, the first ones."""
         of_projects = f"project IN ({marks(projects)}) AND" if projects else ""
-        rows = self._all(
-            f"""SELECT {SESSION} FROM sessions WHERE {of_projects} last <= ? AND (last < ? OR id > ?)
-            ORDER BY last DESC, id LIMIT ?""",
+        return self._sessions(
+            f"WHERE {of_projects} last <= ? AND (last < ? OR id > ?) ORDER BY last DESC, id LIMIT ?",
             (*projects, last or FOREVER, last or FOREVER, id, limit),
         )
-        return tuple(Session(*row) for row in rows)
 
     def find(self, prefix: str) -> Session | None:
         """Return the newest session whose id begins so."""
-        rows = self._all(
-            f"SELECT {SESSION} FROM sessions WHERE id >= ? AND id < ? ORDER BY last DESC, id LIMIT 1",
-            (prefix, prefix + chr(0x10FFFF)),
-        )
-        return Session(*rows[0]) if rows and prefix else None
+        rest = "WHERE id >= ? AND id < ? ORDER BY last DESC, id LIMIT 1"
+        found = self._sessions(rest, (prefix, prefix + chr(0x10FFFF))) if prefix else ()
+        return next(iter(found), None)
 
     def pending(self, *, project: str = "", limit: int = 100) -> tuple[Session, ...]:
         """Return sessions with events that are not part of their memories yet, newest first."""
-        rows = self._all(
-            f"""SELECT {SESSION} FROM sessions WHERE newest > distilled AND (? = '' OR project = ?)
-            ORDER BY last DESC, id LIMIT ?""",
-            (project, project, limit),
-        )
-        return tuple(Session(*row) for row in rows)
+        clause, parameters = where({"project = ?": project}, "newest > distilled")
+        return self._sessions(f"{clause} ORDER BY last DESC, id LIMIT ?", (*parameters, limit))
 
     def changes(self, project: str, *, session: str = "", limit: int) -> tuple[Change, ...]:
         """Return the functions of a project that changed last, or in one session, newest first."""
         rows = self._all(
-            f"""SELECT {CHANGE} FROM changes WHERE project = ? AND (? = '' OR session = ?)
+            f"""SELECT {_CHANGE} FROM changes WHERE project = ? AND (? = '' OR session = ?)
             ORDER BY at DESC, number DESC LIMIT ?""",
             (project, session, session, limit),
         )
@@ -78,16 +131,13 @@ class Sessions(Reader):
     @transaction
     def put_changes(self, changes: Sequence[Change]) -> None:
         """Store which functions were new, modified or deleted; of one function a session has one change, the last."""
+        kept = [each for each in changes if not self._store.tombstones.refuses_part(each.session, at=each.at)]
         self._db.execute_many(
-            f"""INSERT INTO changes ({CHANGE})
+            f"""INSERT INTO changes ({_CHANGE})
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (project, session, file, function) DO UPDATE SET
             what = excluded.what, signature = excluded.signature, line = excluded.line, end_line = excluded.end_line,
             at = excluded.at WHERE excluded.at >= changes.at""",
-            [
-                tuple(vars(each).values())
-                for each in changes
-                if not self._tombstones.refuses_part(each.session, at=each.at)
-            ],
+            [tuple(vars(each).values()) for each in kept],
         )
 
     @transaction
@@ -104,17 +154,19 @@ class Sessions(Reader):
 
         A session that no event came from becomes known; ends of links may be uids of these memories.
         """
-        kept = self._memories.put(memories, links=links)
+        kept = self._store.memories.put(memories, links=links)
         self.put_changes(changes)
-        if self._tombstones.refuses_part(session.id, at=session.last):
+        if self._store.tombstones.refuses_part(session.id, at=session.last):
             return kept
         who = (session.id, session.host, session.project, session.cwd)
         self._db.execute(
             """INSERT INTO sessions (id, host, project, cwd, started, last, ended, events, newest, distilled)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 0)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?)
             ON CONFLICT (id) DO UPDATE SET started = min(started, excluded.started), last = max(last, excluded.last),
-              events = max(events, excluded.events)""",
-            (*who, session.started, session.last, session.ended, session.events),
+              events = max(events, excluded.events), distilled = max(distilled, excluded.distilled)""",
+            (*who, session.started, session.last, session.ended, session.events, upto),
         )
-        self._db.execute("UPDATE sessions SET distilled = max(distilled, ?) WHERE id = ?", (upto, session.id))
         return kept
+
+    def _sessions(self, rest: str, parameters: Sequence[Any]) -> tuple[Session, ...]:
+        return tuple(Session(*row) for row in self._all(f"SELECT {SESSION} FROM sessions {rest}", parameters))

@@ -9,9 +9,10 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from foreword.encoding import dumps, loads, storable
-from foreword.models import GOING_ON, Event, Memory
+from foreword.models import GOING_ON, Memory
 
 if TYPE_CHECKING:
+    from foreword.store import Store
     from foreword.store.database import Database
 
 T = TypeVar("T")
@@ -20,16 +21,13 @@ P = ParamSpec("P")
 SCHEMA = 9  # the version of store/schema.sql, and the newest that this code can read
 FOREVER = float("inf")
 SEQUENCE_BITS = 32  # place = owner << 32 | sequence
-MOST_PARAMETERS = 500  # in one statement
 EACH = "(SELECT value FROM json_each(?1))"  # any number of values as one parameter: the statement is prepared once
 
 # A field of `Memory` is a column of the same name, but for the scope, which `owners` has.
 FIELDS = tuple(field.name for field in fields(Memory))
 MEMORY = ", ".join("o.scope" if name == "scope" else f"m.{name}" for name in FIELDS)
 FROM = "FROM memories m JOIN owners o ON o.number = m.owner"
-EVENT = "key, host, name, kind, session, project, cwd, at, number, payload"
 SESSION = "id, host, project, cwd, started, last, ended, events, newest, distilled"
-CHANGE = "project, file, function, what, signature, line, end_line, session, at"
 
 # When the present context window of session ?1 began; an answered start tells it too, for capture may be off.
 _GOING_ON = ",".join(f"'{source}'" for source in GOING_ON)
@@ -45,6 +43,7 @@ class ReadOnly:
     def __init__(self, execute: Callable[..., Iterable[Any]], *, failures: tuple[type[Exception], ...]) -> None:
         self._execute = execute
         self.failures = failures
+        self.trouble: dict[str, str] = {}
 
     def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
         """Return the rows of a statement."""
@@ -59,14 +58,14 @@ class ReadOnly:
         yield
 
 
-class Reader:
-    """A repository as far as it reads."""
+class Repository:
+    """Some tables of a store, which leads to the others."""
 
-    def __init__(self, db: Database | ReadOnly) -> None:
-        self._reads = db
+    def __init__(self, store: Store) -> None:
+        self._store, self._db = store, store.database
 
     def _all(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
-        return self._reads.query(sql, parameters)
+        return self._db.query(sql, parameters)
 
     def owners(self, scopes: Sequence[str]) -> list[Any]:
         """Return number and size of the scopes that exist."""
@@ -77,12 +76,16 @@ class Reader:
         listed = json_list(places)
         return {row[-1]: memory_of(row) for row in self._all(sql, (listed,))} if listed != "[]" else {}
 
+    def _ids_with_prefix(self, table: str, prefix: str, *, limit: int) -> tuple[str, ...]:
+        sql = f"SELECT id FROM {table} WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
+        return tuple(id for (id,) in self._all(sql, (prefix, prefix + chr(0x10FFFF), limit)))
+
     def _seen_again(self, session: str) -> str:
         """Return the ids, as JSON, of what later sessions saw again."""
         return dumps([id for (id,) in self._all("SELECT memory FROM sightings WHERE session = ?", (session,))])
 
 
-W = TypeVar("W", bound=Any)  # a repository with a Database as `_db`
+W = TypeVar("W", bound=Any)  # what has a Database as `_db`
 
 
 def transaction(method: Callable[Concatenate[W, P], T]) -> Callable[Concatenate[W, P], T]:
@@ -107,11 +110,6 @@ def marks(parameters: Sequence[Any]) -> str:
     return ",".join("?" * len(parameters))
 
 
-def chunks(values: Sequence[Any], *, size: int = MOST_PARAMETERS) -> Iterator[Sequence[Any]]:
-    """Yield parts that stay below SQLite's limit of parameters in one statement."""
-    return (tuple(values[start : start + size]) for start in range(0, len(values), size))
-
-
 def where(conditions: Mapping[str, Any], *always: str) -> tuple[str, tuple[Any, ...]]:
     """Return a WHERE clause of the conditions that have a value and those of *always*, and these values."""
     set_ones = {condition: value for condition, value in conditions.items() if value}
@@ -133,15 +131,9 @@ def texts(stored: str) -> tuple[str, ...]:
     return tuple(loads(stored)) if stored != "[]" else ()
 
 
-def _object(stored: str) -> Any:
-    return loads(stored) if stored != "{}" else {}
-
-
 _DECODE: dict[str, Callable[[Any], Any]] = {
-    "tags": texts,
-    "files": texts,
-    "functions": texts,
-    "detail": _object,
+    **dict.fromkeys(("tags", "files", "functions"), texts),
+    "detail": lambda stored: loads(stored) if stored != "{}" else {},
     "pinned": bool,
 }
 _DECODERS = tuple(_DECODE.get(name) for name in FIELDS)
@@ -151,9 +143,3 @@ def memory_of(row: Sequence[Any]) -> Memory:
     """Return the memory of a row that begins with the columns of MEMORY."""
     values: Any = (decode(value) if decode else value for decode, value in zip(_DECODERS, row, strict=False))
     return Memory(*values)
-
-
-def event_of(row: Sequence[Any]) -> Event:
-    """Return the event of a row with the columns of EVENT."""
-    values: tuple[Any, ...] = (*row[:-2], loads(row[-1]), False, row[-2])
-    return Event(*values)

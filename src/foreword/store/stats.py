@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from foreword.models import KINDS, TRIGGERS, AgentActivity, ModelCall
-from foreword.store.sql import Reader, transaction
-
-if TYPE_CHECKING:
-    from foreword.store.database import Database
+from foreword.store.sql import Repository, transaction
 
 KIND_OF = {prefix: kind for kind, prefix in KINDS.items()}
 LATELY = 20  # sessions of an agent whose injections are read: a walk through all of them takes seconds at a million
@@ -26,12 +23,8 @@ class Size(NamedTuple):
     used: int
 
 
-class Stats(Reader):
+class Stats(Repository):
     """Everything that is only counted; an empty project means all."""
-
-    def __init__(self, db: Database) -> None:
-        super().__init__(db)
-        self._db = db
 
     def row_counts(self) -> dict[str, int]:
         """Return how many rows each table has."""
@@ -87,20 +80,19 @@ class Stats(Reader):
             """SELECT host, count(*), sum(events) FROM sessions WHERE newest > 0 AND host <> ''
             GROUP BY host ORDER BY host"""
         )
-        with self._db.same_connection():
-            return tuple(self._agent(*row) for row in rows)
+        return tuple(self._agent(*row) for row in rows)
 
     def _agent(self, host: str, sessions: int, events: int) -> AgentActivity:
         sql = "SELECT id FROM sessions WHERE host = ? AND newest > 0 ORDER BY last DESC, id LIMIT ?"
         latest = [id for (id,) in self._all(sql, (host, LATELY))]
-        event = self._newest("at, name, session, project FROM events", latest, order="number")
-        injection = self._newest("at, trigger, tokens FROM injections", latest, order="at", only="AND tokens > 0")
-        return AgentActivity(host, sessions, events, *(event or (0.0, "", "", "")), *(injection or (0.0, "", 0)))
-
-    def _newest(self, what: str, sessions: Sequence[str], *, order: str, only: str = "") -> tuple[Any, ...]:
-        sql = f"SELECT {what} WHERE session = ? {only} ORDER BY {order} DESC LIMIT 1"
-        rows = [tuple(row) for id in sessions for row in self._all(sql, (id,))]
-        return max(rows, key=lambda row: row[0], default=())
+        newest: list[Any] = []
+        for sql, nothing in (
+            ("at, name, session, project FROM events WHERE session = ? ORDER BY number", (0.0, "", "", "")),
+            ("at, trigger, tokens FROM injections WHERE session = ? AND tokens > 0 ORDER BY at", (0.0, "", 0)),
+        ):
+            rows = [tuple(row) for id in latest for row in self._all(f"SELECT {sql} DESC LIMIT 1", (id,))]
+            newest += max(rows, key=lambda row: row[0], default=nothing)
+        return AgentActivity(host, sessions, events, *newest)
 
     # -- what was given, and what became of it ------------------------------------------------------------------
     def figures(self, *, project: str, since: float, until: float) -> dict[str, Any]:
@@ -114,6 +106,9 @@ class Stats(Reader):
         # An injection without tokens records that nothing was given, so that a later one stays the same.
         rows = self._all(f"SELECT trigger, tokens, build_ms, away FROM injections WHERE tokens > 0 AND {span}", values)
         tokens = sum(row[1] for row in rows)
+        times: dict[str, list[float]] = {}
+        for trigger, _, build_ms, _ in rows:
+            times.setdefault(trigger, []).append(build_ms)
         items = self._all(
             f"""SELECT substr(memory, 1, 3), count(*), ifnull(sum(used = 1), 0), ifnull(sum(used = 0), 0)
             FROM injection_items WHERE injection IN (SELECT id FROM injections WHERE tokens > 0 AND {span})
@@ -126,38 +121,32 @@ class Stats(Reader):
         reasons = f"SELECT trigger, why, count(*) FROM no_context WHERE {span} GROUP BY 1, 2 ORDER BY 3 DESC, 2"
         for trigger, why, number in self._all(reasons, values):
             no_context.setdefault(trigger, {})[why] = number
-        times: dict[str, list[float]] = {}
-        for trigger, _, build_ms, _ in rows:
-            times.setdefault(trigger, []).append(build_ms)
         memories = self._active_by_kind(project)
         return {
             "injections": {
                 "total": len(rows),
                 "away": sum(row[3] for row in rows),
-                "by_trigger": _ordered(Counter(row[0] for row in rows), TRIGGERS),
+                "by_trigger": {name: len(each) for name, each in _ordered(times, TRIGGERS).items()},
             },
             "tokens": {
                 "given": tokens,
-                "per_injection": _ratio(tokens, len(rows), digits=1),
-                "per_used_item": _ratio(tokens, every[1], digits=1),
+                "per_injection": round(tokens / len(rows), 1) if rows else None,
+                "per_used_item": round(tokens / every[1], 1) if every[1] else None,
             },
             "items": {**_usage(*every), "by_kind": {kind: _usage(*by_kind[kind]) for kind in KINDS if kind in by_kind}},
             "no_context": _ordered(no_context, TRIGGERS),
             "build_ms": {trigger: _percentiles(each) for trigger, each in _ordered(times, TRIGGERS).items()},
-            "memories": {"total": sum(memories.values()), "by_kind": _ordered(memories, tuple(KINDS))},
+            "memories": {"total": memories.total(), "by_kind": _ordered(memories, tuple(KINDS))},
             "store": {"bytes": self.size().total},
         }
 
     def _active_by_kind(self, project: str) -> Counter[str]:
         # In the order of the index nothing is sorted: 8 ms instead of 36 for 100,000.
         own = "AND owner = (SELECT number FROM owners WHERE scope = 'project:' || ?)" if project else ""
-        rows = self._all(
-            f"""SELECT owner, kind, count(*) FROM memories INDEXED BY memories_recent
-            WHERE status = 'active' {own} GROUP BY 1, 2""",
-            (project,) if project else (),
-        )
+        sql = f"""SELECT owner, kind, count(*) FROM memories INDEXED BY memories_recent
+            WHERE status = 'active' {own} GROUP BY 1, 2"""
         sums: Counter[str] = Counter()
-        for _, kind, number in rows:
+        for _, kind, number in self._all(sql, (project,) if project else ()):
             sums[kind] += number
         return sums
 
@@ -167,7 +156,7 @@ def _ordered(named: dict[str, Any], order: Sequence[str]) -> dict[str, Any]:
 
 
 def _usage(shown: int, used: int, ignored: int) -> dict[str, Any]:
-    rate = _ratio(used, used + ignored, digits=4)
+    rate = round(used / (used + ignored), 4) if used + ignored else None
     return {"shown": shown, "used": used, "ignored": ignored, "unjudged": shown - used - ignored, "hit_rate": rate}
 
 
@@ -175,7 +164,3 @@ def _percentiles(build_ms: list[float]) -> dict[str, float]:
     times = sorted(build_ms)
     median, p95 = times[(len(times) - 1) // 2], times[-(-95 * len(times) // 100) - 1]
     return {"count": len(times), "median": round(median, 3), "p95": round(p95, 3), "max": round(times[-1], 3)}
-
-
-def _ratio(part: float, whole: float, *, digits: int) -> float | None:
-    return round(part / whole, digits) if whole else None

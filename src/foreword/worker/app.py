@@ -1,4 +1,4 @@
-"""Build the parts of the worker, and keep them going: the composition root."""
+"""Build the parts of the worker and run their upkeep every second: the composition root."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from foreword.hook import spool
 from foreword.hook.build import fingerprint
 from foreword.paths import Home
 from foreword.store import Store
+from foreword.worker import forget
 from foreword.worker.agent_notes import AgentNotes
 from foreword.worker.context import ContextBuilder
 from foreword.worker.embeddings import Embeddings
-from foreword.worker.forget import Forgetting
 from foreword.worker.hints import Hints
 from foreword.worker.hook import Capture, HookHandler
 from foreword.worker.jobs import JobRunner
@@ -75,17 +75,9 @@ class App:
             hints=self.hints,
             agent_notes=AgentNotes(services, self.working_set),
         )
-        self.forgetting = Forgetting(
-            services,
-            extraction=self.extraction,
-            refine=self.refine,
-            imports=self.imports,
-            working_set=self.working_set,
-            capture=self.capture,
-        )
         self.reload()
         services.open_store()
-        self.forgetting.resume()
+        forget.resume(self)
         self.imports.resume()
 
     @property
@@ -137,7 +129,7 @@ class App:
             return False  # in the middle of an upgrade; the next check decides
 
     def is_idle(self) -> bool:
-        """Return whether nobody asked for anything for long, and no job keeps the worker."""
+        """Return whether no request came for long, and no job keeps the worker."""
         return self.services.idle_seconds > self.settings.worker_idle_minutes * 60 and not self.runner.is_busy()
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from foreword.agents import cap_of, find, text_of
 from foreword.agents.transcript_tail import tail
@@ -30,7 +30,6 @@ from foreword.recall.files import TurnRecord, record_of
 from foreword.recall.pipeline import MOST_RECORDED, POOL, Window, caps, injection_of, options_of, recall
 from foreword.recall.query import query_of
 from foreword.recall.rank import ranked_search
-from foreword.worker import serialize
 from foreword.worker.embeddings import Embeddings
 from foreword.worker.services import Services
 from foreword.worker.stats import StatsRecorder
@@ -74,8 +73,7 @@ class ContextBuilder:
         again = find(hook_call.host).second_chance
         raced = again and trigger.session and trigger.name == "session_start"  # by the first prompt, which may be first
         if trigger.stable or raced:
-            # A plugin remembers no context itself.
-            return str(self.stable(trigger, id=id, at=at, hold=False)["context"])
+            return self.stable(trigger, id=id, at=at)  # a plugin remembers no context itself
         begun = self._second_chance(trigger, parsed, at=at) if again and trigger.name == "prompt" else ""
         got, _ = self.recall(trigger, id=id, at=at, beside=begun)
         return BETWEEN.join(filter(None, (begun, got.text if isinstance(got, Context) else "")))
@@ -89,34 +87,20 @@ class ContextBuilder:
             return ""  # without capture nobody knows which prompt is the first
         start = trigger._replace(name="session_start", prompt="", source="")
         seconds = self._services.settings.deadline_prompt_ms / 1000 / 4  # the prompt's own block needs as much
-        return str(self.stable(start, at=at, hold=False, seconds=seconds, again=True)["context"])
+        return self.stable(start, at=at, seconds=seconds, again=True)
 
     def stable(
-        self,
-        trigger: Trigger,
-        *,
-        preview: bool = False,
-        id: str = "",
-        at: float = 0.0,
-        hold: bool = True,
-        seconds: float = 0.0,
-        again: bool = False,
-    ) -> dict[str, Any]:
+        self, trigger: Trigger, *, id: str = "", at: float = 0.0, seconds: float = 0.0, again: bool = False
+    ) -> str:
         """Return the same context to the same question in a window; the first time it is built and recorded."""
         query = query_of(trigger, synonyms=self._services.synonyms)
         nothing = NoContext("nothing", terms=query.terms[:MOST_RECORDED], files=query.files[:MOST_RECORDED])
         with self._session_lock(trigger):
             first = self._services.store.injections.find_same(injection_of(trigger, nothing, id="", at=0.0))
-            pruned = first is not None and first.tokens > 0 and not first.text  # it is built again
-            if first is not None and not pruned and first.tokens <= (trigger.budget or first.tokens):
-                return serialize.again(first)
-            got, id = self.recall(trigger, preview=preview, id=id, at=at, seconds=seconds, again=again)
-            held = hold and not preview and not got.problems and "deadline" not in got.skipped.values()
-            if isinstance(got, NoContext) and held:
-                self._services.store.injections.record(
-                    injection_of(trigger, got, id=_new_id(), at=self._services.now())
-                )
-            return serialize.context(got, id)
+            if first is not None and (first.text or not first.tokens):  # else it was pruned, and is built again
+                return first.text
+            got, _ = self.recall(trigger, id=id, at=at, seconds=seconds, again=again)
+            return got.text if isinstance(got, Context) else ""
 
     def recall(
         self,

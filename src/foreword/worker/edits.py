@@ -6,32 +6,32 @@ Every change is a MemoryChange: one entry of the audit log that can be undone.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from foreword.audit import AuditEntry, MemoryChange, differing, revised, version
+from foreword.audit import MemoryChange, differing, revised, version
 from foreword.errors import BadRequest, Conflict, NotFound
 from foreword.maintenance.proposals import same
 from foreword.models import UNIVERSAL, Link, Memory, texts
 from foreword.redact import redact
-from foreword.worker import requests, serialize
+from foreword.store.projects import names
+from foreword.worker import serialize
 from foreword.worker.app import App
 
 MOST_UNDONE = 100_000  # entries of one run
 MOST_TITLE = 1_000  # characters
 # What a note may become: what happens by itself in sessions is none of it.
 BECOMES = ("decision", "pattern", "learning", "preference", "correction", "goal", "handoff", "failure", "project")
-DECISIONS = {"accept": "accepted", "refuse": "refused", "promote": "promoted", "discard": "discarded"}
-LIST_HINT = "`foreword review` lists what waits"
+DECISIONS = {"accept": "proposal", "refuse": "proposal", "promote": "note", "discard": "note"}
 
 
 def revise(app: App, id: str, body: Mapping[str, Any]) -> dict[str, Any]:
     """Put a memory into the user's words."""
-    memory = requests.known(app.store, id)
+    memory = serialize.known(app.store, id)
     if body.get("as_of") not in (None, version(memory)):
         raise Conflict(f"{memory.id} was changed since you read it", hint="look at it again")
-    changes = requests.changes(body)
+    changes = serialize.read_changes(body)
     if changes.get("scope") == "project":
         if not memory.project:
             raise BadRequest(f"{memory.id} came from no project", hint="universal, or language:NAME")
@@ -45,117 +45,112 @@ def revise_memory(app: App, memory: Memory, changes: Mapping[str, Any], *, who: 
     if after == memory:
         raise BadRequest(f"{memory.id} says all of that already", hint="say what is to be different")
     change = MemoryChange("revise", why + ", ".join(differing(memory, after)), changed=((memory, after),))
-    (entry,) = app.store.audit.apply([change], who=who, at=app.now())
-    return {"memory": _embedded(app, memory.uid), "entry": serialize.entry(entry)}
+    return _apply(app, change, who=who)
+
+
+def pin(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Pin a memory, or with `off` unpin it."""
+    memory, pinned = serialize.known(app.store, serialize.text(body, "id")), not body.get("off")
+    if memory.pinned == pinned:
+        state = "pinned already" if pinned else "not pinned"
+        raise BadRequest(f"{memory.id} is {state}", hint="`foreword show` shows it")
+    return _apply(app, MemoryChange("pin" if pinned else "unpin", changed=((memory, replace(memory, pinned=pinned)),)))
+
+
+def discard(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep a memory without showing it any more, or with `off` show it again."""
+    memory, off = serialize.known(app.store, serialize.text(body, "id")), bool(body.get("off"))
+    if memory.status not in (("discarded",) if off else ("active", "stale")):
+        raise BadRequest(f"{memory.id} is {memory.status}", hint="undo in its history what made it so")
+    after = replace(memory, status="active" if off else "discarded")
+    return _apply(app, MemoryChange("restore" if off else "discard", "by hand", changed=((memory, after),)))
 
 
 def supersede(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     """Replace a memory by another one: one that is known (`new`), or one that is made for it (`title`, …)."""
-    old = requests.known(app.store, requests.text(body, "old"))
+    old = serialize.known(app.store, serialize.text(body, "old"))
     if old.status == "superseded":
         raise BadRequest(f"{old.id} is superseded by {old.superseded_by} already", hint="`foreword undo` undoes that")
-    new = _successor(app, old, body)
-    after = replace(old, status="superseded", superseded_by=new.id or new.uid)
-    change = MemoryChange(
-        "supersede",
-        f"by {new.id or new.title}",
-        changed=((old, after),),
-        new=() if new.id else (new,),
-        links=(Link(new.id or new.uid, "supersedes", old.id),),
-    )
-    (entry,) = app.store.audit.apply([change], who="user", at=app.now())
-    memory = serialize.memory(requests.known(app.store, old.id))
-    return {"memory": memory, "by": _embedded(app, new.uid), "entry": serialize.entry(entry)}
-
-
-def _successor(app: App, old: Memory, body: Mapping[str, Any]) -> Memory:
     if body.get("new"):
-        new = requests.known(app.store, requests.text(body, "new"))
-        if new.id == old.id:
-            raise BadRequest("a memory cannot supersede itself", hint="name another one, or give a --title")
-        if new.status != "active":
-            raise BadRequest(f"{new.id} is {new.status} itself", hint="name one that is active")
+        new = serialize.known(app.store, serialize.text(body, "new"))
+        if new.id == old.id or new.status != "active":
+            raise BadRequest(f"{new.id} cannot supersede {old.id}", hint="name another one that is active")
         if new.scope not in (old.scope, UNIVERSAL):
             raise BadRequest(
                 f"{old.id} holds beyond {new.id} ({old.scope}, and {new.scope})",
                 hint=f"say with --title what holds there now, or revise {new.id} --scope universal first",
             )
-        return new
-    changes = requests.changes({name: body[name] for name in ("title", "body", "why", "fixed_by") if name in body})
+        change = MemoryChange(
+            "supersede",
+            f"by {new.id}",
+            changed=((old, replace(old, status="superseded", superseded_by=new.id)),),
+            links=(Link(new.id, "supersedes", old.id),),
+        )
+    else:
+        new = _successor(app, old, body)
+        change = _made_instead(old, new, "supersede", f"by {new.title}")
+    answer = _apply(app, change)
+    (by,) = app.store.memories.get_by_uid([new.uid])
+    return {**answer, "memory": serialize.memory(serialize.known(app.store, old.id)), "by": serialize.memory(by)}
+
+
+def _successor(app: App, old: Memory, body: Mapping[str, Any]) -> Memory:
+    """Return the memory that the user's words make to take the place of *old*."""
+    changes = serialize.read_changes(
+        {name: body[name] for name in ("title", "body", "why", "fixed_by") if name in body}
+    )
     if "title" not in changes:
         raise BadRequest("nothing takes its place", hint="name a memory, or say with --title what is true now")
     if old.project:
         app.projects.refuse_to_write(app.projects.named(old.project))
     detail = {name: changes[name] for name in ("why", "fixed_by") if changes.get(name)}
-    return _made_from(old, old.kind, changes["title"], changes.get("body", ""), old.scope, now=app.now(), **detail)
+    new = _made_from(old, old.kind, now=app.now())
+    return replace(new, title=changes["title"], body=changes.get("body", ""), detail=detail)
 
 
-def _made_from(old: Memory, kind: str, title: str, body: str, scope: str, *, now: float, **detail: Any) -> Memory:
-    """Return a new memory of the user about the same files, functions and tags as *old*."""
-    about = {name: getattr(old, name) for name in ("project", "tags", "files", "functions")}
-    return Memory(
-        kind, title, body, uid=requests.new_uid(), scope=scope, created=now, confirmed=now, detail=detail, **about
-    )
+def _made_from(old: Memory, kind: str, *, now: float) -> Memory:
+    """Return a new memory of the user with the words, scope, files, functions and tags of *old*."""
+    same = ("title", "body", "scope", "project", "tags", "files", "functions")
+    about = {name: getattr(old, name) for name in same}
+    return Memory(kind, uid=secrets.token_hex(16), created=now, confirmed=now, **about)
 
 
-def _embedded(app: App, uid: str) -> dict[str, Any]:
-    """Return a changed memory, its vector stored where that is cheap; else the embeddings job catches up."""
-    (memory,) = app.store.memories.get_by_uid([uid])
-    (vector,) = app.embeddings.embed_memories([memory]) or (None,)
-    if vector is not None:
-        app.store.memories.add_vectors([memory], [vector])
-    return serialize.memory(memory)
+def _made_instead(old: Memory, new: Memory, what: str, why: str) -> MemoryChange:
+    """Return the change that adds a memory and lets it supersede *old*."""
+    after = replace(old, status="superseded", superseded_by=new.uid)
+    return MemoryChange(what, why, changed=((old, after),), new=(new,), links=(Link(new.uid, "supersedes", old.id),))
 
 
-def pin(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Pin a memory, or with `off` unpin it."""
-    pinned = not body.get("off")
-
-    def plan(memory: Memory) -> MemoryChange:
-        if memory.pinned == pinned:
-            state = "pinned already" if pinned else "not pinned"
-            raise BadRequest(f"{memory.id} is {state}", hint="`foreword show` shows it")
-        return MemoryChange("pin" if pinned else "unpin", changed=((memory, replace(memory, pinned=pinned)),))
-
-    return _change(app, body, plan)
-
-
-def discard(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep a memory without showing it any more, or with `off` show it again."""
-    off = bool(body.get("off"))
-
-    def plan(memory: Memory) -> MemoryChange:
-        if memory.status not in (("discarded",) if off else ("active", "stale")):
-            raise BadRequest(f"{memory.id} is {memory.status}", hint="undo in its history what made it so")
-        after = replace(memory, status="active" if off else "discarded")
-        return MemoryChange("restore" if off else "discard", "by hand", changed=((memory, after),))
-
-    return _change(app, body, plan)
-
-
-def _change(app: App, body: Mapping[str, Any], plan: Callable[[Memory], MemoryChange]) -> dict[str, Any]:
-    """Plan and apply the user's change of a memory; return what it became, and its entry in the log."""
-    change = plan(requests.known(app.store, requests.text(body, "id")))
-    (entry,) = app.store.audit.apply([change], who="user", at=app.now())
+def _apply(app: App, change: MemoryChange, *, who: str = "user") -> dict[str, Any]:
+    """Apply a change; return what the memory became, its vector stored where that is cheap, and the log's entry."""
+    (entry,) = app.store.audit.apply([change], who=who, at=app.now())
     became = change.new[0] if change.new else change.changed[0][1]
     (memory,) = app.store.memories.get_by_uid([became.uid])
+    (vector,) = app.embeddings.embed_memories([memory]) or (None,)
+    if vector is not None:  # else the embeddings job catches up
+        app.store.memories.add_vectors([memory], [vector])
     return {"memory": serialize.memory(memory), "entry": serialize.entry(entry)}
 
 
 # ---- what waits for the user
 
 
-def list_review(app: App, *, project_path: str = "", project: str = "", most: int = 1000) -> dict[str, Any]:
+def list_review(app: App, *, project_path: str = "", project: str = "", limit: int = 1000) -> dict[str, Any]:
     """Return the proposals and notes that wait for the user in a project, or in all; at most so many of each."""
     key = project or (app.projects.at(project_path).key if project_path else "")
     scopes = (f"project:{key}",) if key else ()
     store = app.store
     proposals = [each for each in store.memories.proposed() if not scopes or each.scope in scopes]
     # A badge shows only a number, and there may be thousands of notes.
-    notes = store.memories.list(("note",), scopes=scopes, statuses=("active",), limit=most) if most else ()
+    notes = store.memories.list(("note",), scopes=scopes, statuses=("active",), limit=limit) if limit else ()
+    name = names(store.projects.all())
+
+    def row(memory: Memory) -> dict[str, Any]:
+        return {**serialize.memory(memory), "project_name": name(memory.project), "waits": serialize.waits(memory)}
+
     return {
-        "proposals": [serialize.memory(each) for each in proposals[:most]],
-        "notes": [serialize.memory(each) for each in notes],
+        "proposals": [row(each) for each in proposals[:limit]],
+        "notes": [row(each) for each in notes],
         "waiting": len(proposals) + store.memories.count("note", scopes=scopes),
         "becomes": list(BECOMES),
     }
@@ -163,43 +158,33 @@ def list_review(app: App, *, project_path: str = "", project: str = "", most: in
 
 def decide_review(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     """Accept, refuse, promote or discard what waits: `{do, id, scope?, as?, title?}`."""
-    decision = str(body.get("do") or "")
+    decision, kind = str(body.get("do") or ""), serialize.text(body, "as")
     if decision not in DECISIONS:
         raise BadRequest(f"unknown answer {decision!r}", hint=f"one of {', '.join(DECISIONS)}")
-    scope, kind = requests.beyond(requests.text(body, "scope")), requests.text(body, "as")
-    if (kind or decision == "promote") and kind not in BECOMES:
+    if decision == "promote" and kind not in BECOMES:
         raise BadRequest(f"nothing becomes a {kind!r} in review", hint=f"one of {', '.join(BECOMES)}")
-    title = redact(requests.text(body, "title")).strip()[:MOST_TITLE]
+    memory = serialize.known(app.store, serialize.text(body, "id"))
+    words: dict[str, Any] = {
+        "title": redact(serialize.text(body, "title")).strip()[:MOST_TITLE] or memory.title,
+        "scope": serialize.wide_scope(serialize.text(body, "scope")) or memory.scope,
+    }
+    if serialize.waits(memory) != DECISIONS[decision]:
+        raise BadRequest(
+            f"cannot {decision} {memory.id}: it is a {memory.kind} that is {memory.status}",
+            hint="proposals are accepted or refused, notes promoted or discarded; `foreword review` lists what waits",
+        )
+    if decision == "accept":
+        return _apply(app, _accept(app, memory, **words))
+    if decision == "promote":
+        new = replace(_made_from(memory, kind, now=app.now()), **words)
+        return _apply(app, _made_instead(memory, new, "promote", f"a note became a {kind}"))
+    why = "the user's no" if decision == "refuse" else "not worth keeping"
+    return _apply(app, MemoryChange(decision, why, changed=((memory, replace(memory, status="discarded")),)))
 
-    def plan(memory: Memory) -> MemoryChange:
-        is_note = memory.kind == "note" and memory.status == "active"
-        if is_note != (decision in ("promote", "discard")) or not (is_note or memory.status == "proposed"):
-            raise BadRequest(
-                f"{memory.id} is a {memory.kind} that is {memory.status}, and cannot be {DECISIONS[decision]}",
-                hint=f"proposals are accepted or refused, notes promoted or discarded; {LIST_HINT}",
-            )
-        if decision == "accept":
-            return _accept(app, memory, scope=scope, kind=kind, title=title)
-        if decision == "promote":
-            return _promote(memory, scope=scope, kind=kind, title=title, now=app.now())
-        why = "the user's no" if decision == "refuse" else "not worth keeping"
-        return MemoryChange(decision, why, changed=((memory, replace(memory, status="discarded")),))
 
-    return _change(app, body, plan)
-
-
-def _accept(app: App, proposal: Memory, *, scope: str, kind: str, title: str) -> MemoryChange:
+def _accept(app: App, proposal: Memory, **words: Any) -> MemoryChange:
     """Activate a proposal as a rule of the user, and let it supersede what says the same in its project."""
-    after = replace(
-        proposal,
-        kind=kind or proposal.kind,
-        title=title or proposal.title,
-        scope=scope or proposal.scope,
-        status="active",
-        trust="user",
-        confidence=1.0,
-        confirmed=app.now(),
-    )
+    after = replace(proposal, **words, status="active", trust="user", confidence=1.0, confirmed=app.now())
     rules = app.store.memories.list(("correction", "preference"), scopes=(proposal.scope,))
     covered = [
         each
@@ -216,14 +201,6 @@ def _accept(app: App, proposal: Memory, *, scope: str, kind: str, title: str) ->
     )
 
 
-def _promote(note: Memory, *, scope: str, kind: str, title: str, now: float) -> MemoryChange:
-    """Make a memory of the kind that the user chose from a note, which stays and names it."""
-    new = _made_from(note, kind, title or note.title, note.body, scope or note.scope, now=now)
-    after = replace(note, status="superseded", superseded_by=new.uid)
-    links = (Link(new.uid, "supersedes", note.id),)
-    return MemoryChange("promote", f"a note became a {kind}", changed=((note, after),), new=(new,), links=links)
-
-
 # ---- the audit log
 
 
@@ -238,27 +215,20 @@ def show_log(
 
 def undo(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     """Undo an entry of the log, a run, or the last change of a project; what has changed again since is refused."""
-    entries = _entries_to_undo(app, body)
-    # Several are one run, so that all of it can be done again.
-    run = f"undo-{secrets.token_hex(6)}" if body.get("run") or len(entries) > 1 else ""
-    result = app.store.audit.undo(entries, who="user", at=app.now(), run=run)
-    refused = {str(number): why for number, why in result.refused.items()}
-    return {"undone": [serialize.entry(each) for each in result.entries], "refused": refused}
-
-
-def _entries_to_undo(app: App, body: Mapping[str, Any]) -> tuple[AuditEntry, ...]:
-    audit, number, run = app.store.audit, body.get("entry"), requests.text(body, "run")
+    audit, number, run = app.store.audit, body.get("entry"), serialize.text(body, "run")
     if number is not None:
         if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < 1 << 62:
             raise BadRequest("`entry` must be a number of the log", hint="`foreword log` lists them")
-        found, missing = audit.list(numbers=[number], limit=1), f"the log has no entry {number}"
+        entries = audit.list(numbers=[number], limit=1)
     elif run:
-        found, missing = audit.list(run=run, limit=MOST_UNDONE), f"the log has no run {run[:80]!r}"
-    else:
-        key = requests.text(body, "project")
-        if not key:  # the last change of all projects may be somebody else's
-            key = app.projects.at(requests.text(body, "project_path")).key
-        found, missing = audit.list(project=key, undoable=True, limit=1), "there is nothing to undo"
-    if not found:
-        raise NotFound(missing, hint="`foreword log` lists the changes")
-    return found
+        entries = audit.list(run=run, limit=MOST_UNDONE)
+    else:  # of a project: the last change of all may be somebody else's
+        key = serialize.text(body, "project") or app.projects.at(serialize.text(body, "project_path")).key
+        entries = audit.list(project=key, undoable=True, limit=1)
+    if not entries:
+        raise NotFound("there is nothing to undo", hint="`foreword log` lists the changes")
+    # Several are one run, so that all of it can be done again.
+    again = f"undo-{secrets.token_hex(6)}" if run or len(entries) > 1 else ""
+    result = audit.undo(entries, who="user", at=app.now(), run=again)
+    refused = {str(number): why for number, why in result.refused.items()}
+    return {"undone": [serialize.entry(each) for each in result.entries], "refused": refused}

@@ -20,7 +20,7 @@ from foreword.encoding import dumps
 from foreword.errors import BadRequest, ForewordError, StoreError
 from foreword.hook import spool
 from foreword.models import GOING_ON, TOOL_BEGIN, Event, Injection, NoContextRecord, Project
-from foreword.worker import requests
+from foreword.worker import serialize
 from foreword.worker.agent_notes import AgentNotes
 from foreword.worker.context import BETWEEN, ContextBuilder
 from foreword.worker.hints import Hints
@@ -62,7 +62,7 @@ class Capture:
         events = body.get("events", [body])
         if not isinstance(events, list) or not events:
             raise BadRequest("`events` must be a list with at least one event", hint="send {host, event, payload}")
-        new = self.store([self.read(requests.hook_call(each)) for each in events])
+        new = self.store([self.read(serialize.read_hook_call(each)) for each in events])
         return {"stored": sum(new), "known": len(new) - sum(new)}
 
     def read(self, hook_call: HookCall) -> CapturedEvent:
@@ -130,7 +130,9 @@ class Capture:
         """Store a batch of hook calls; one that cannot be parsed must not keep the others waiting for ever."""
         try:
             events = [self.read(each) for each in batch if not each.injection]
-            for injection in [self._projects.resolve(requests.injection(each)) for each in batch if each.injection]:
+            for injection in [
+                self._projects.resolve(serialize.read_injection(each)) for each in batch if each.injection
+            ]:
                 at_once = not any(each.wanted for each in events)  # else with the events
                 self._services.store.injections.record(injection, at_once=at_once)
                 if not injection.tokens:

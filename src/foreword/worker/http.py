@@ -26,9 +26,6 @@ log = logging.getLogger("foreword")
 MOST_HEAD = 2 * 1024 * 1024  # a long prompt in a URL: nine bytes a character
 MOST_BODY = 16 * 1024 * 1024  # a hook sends 1.25 MB at most, an import a batch of memories
 PATIENCE = 10.0  # seconds for a peer to send its request, and to take the answer
-WARN_EVERY = 60.0  # seconds: a thousand refused connections must not push the rest out of the log
-# On Linux a listening socket that is shut down wakes the threads in accept; elsewhere they wake up now and then.
-WAKES = sys.platform == "linux"
 ACCEPT_SECONDS = 0.5
 END = b"\r\n\r\n"  # of a head
 RAW = "surrogateescape"  # a folder's name need not be UTF-8
@@ -57,18 +54,11 @@ class Response:
 class Server:
     """Answers our own user on *listener*, with *handle*, until closed."""
 
-    def __init__(
-        self,
-        listener: socket.socket,
-        handle: Callable[[Request], Response],
-        *,
-        threads: int,
-        wakes: bool = WAKES,
-    ) -> None:
+    def __init__(self, listener: socket.socket, handle: Callable[[Request], Response], *, threads: int) -> None:
         self._listener, self._handle = listener, handle
-        self._warned = -WARN_EVERY
         self._closed = threading.Event()
-        if not wakes:
+        if sys.platform != "linux":
+            # There a listening socket that is shut down wakes the threads in accept; elsewhere they wake now and then.
             listener.settimeout(ACCEPT_SECONDS)
         self._threads = [threading.Thread(target=self._serve, name=f"http-{n}", daemon=True) for n in range(threads)]
         for thread in self._threads:
@@ -105,9 +95,7 @@ class Server:
 
     def _answer(self, connection: socket.socket) -> None:
         if _peer_of(connection) != os.getuid():
-            if time.monotonic() - self._warned > WARN_EVERY:
-                self._warned = time.monotonic()
-                log.warning("a connection was refused: another user, or one that left at once")
+            log.debug("a connection was refused: another user, or one that left at once")
             return
         try:
             request = _read(connection, until=time.monotonic() + PATIENCE)

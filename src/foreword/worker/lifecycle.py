@@ -8,10 +8,10 @@ import signal
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from foreword.errors import ForewordError, WorkerError
+from foreword.errors import WorkerError
 from foreword.paths import Home, home, socket_problem, worker_command
 
 BACKLOG = 512  # hooks that may wait while the worker is still importing
@@ -104,13 +104,18 @@ def start(home: Home) -> None:
     if problem := socket_problem(home):
         raise WorkerError(problem, hint="set FOREWORD_HOME to a short path in a folder of your own")
     home.prepare()
-    errors = home.start_log
-    child = 0
+    command, errors, child = worker_command(), home.start_log, 0
+    streams = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 2, str(errors), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
+    ]
+    environ = {**os.environ, "FOREWORD_HOME": str(home.root)}
     for _ in _tries():
         if pid_of(home) and _listens(home.socket):
             return
-        if not child:
-            child = _spawn(home, errors)
+        if not child:  # in a process session of its own
+            child = os.posix_spawn(command[0], command, environ, file_actions=streams, setsid=True)
             continue
         try:
             ended, status = os.waitpid(child, os.WNOHANG)
@@ -135,32 +140,12 @@ def _listens(path: Path) -> bool:
     return True
 
 
-def _spawn(home: Home, errors: Path) -> int:
-    """Start a worker in its own process session, with nothing of ours but the environment."""
-    private = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-    streams = [
-        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-        (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-        (os.POSIX_SPAWN_OPEN, 2, str(errors), private, 0o600),
-    ]
-    command = worker_command()
-    environ = {**os.environ, "FOREWORD_HOME": str(home.root)}
-    try:
-        return os.posix_spawn(command[0], command, environ, file_actions=streams, setsid=True)
-    except NotImplementedError:  # an old macOS
-        return os.posix_spawn(command[0], command, environ, file_actions=streams)
-
-
 def stop(home: Home) -> bool:
     """Stop the worker, and return whether there was one."""
-    from foreword.worker.client import Client
-
     pid = pid_of(home)
     if not pid:
         return False
-    try:
-        Client(home, seconds=5).post("/api/stop", {})
-    except ForewordError:
+    with suppress(ProcessLookupError):  # it left by itself
         os.kill(pid, signal.SIGTERM)
     for _ in _tries():
         if pid_of(home) != pid:

@@ -13,11 +13,6 @@ from foreword.models import KINDS
 
 SERVER = {"name": "foreword", "title": "Foreword", "version": __version__}
 MOST_INSTRUCTIONS = 4096  # characters that Claude Code takes; the rest it cuts off
-MOST_IDS = 20
-MOST_FORGOTTEN = 10  # an agent that forgets more at once has misunderstood something
-MOST_RESULTS = 50
-MOST_NEIGHBOURS = 20
-MOST_TITLE = 300  # characters
 MOST_TEXT = 20_000  # of a body; a client's own limit for what a tool says is not far above
 MOST_LIST = 50  # entries
 # What an agent may write down. Sessions are summed up by themselves, changes are read from the code, and a handoff has
@@ -67,7 +62,7 @@ def _whole(about: str, *, default: int, most: int) -> dict[str, Any]:
 
 _FILES = _texts("Files it speaks of, relative to the project.")
 _WORDS = {
-    "title": _text("What is worth knowing, in one line.", most=MOST_TITLE, minLength=1),
+    "title": _text("What is worth knowing, in one line.", most=300, minLength=1),
     "body": _text("More about it, where one line does not do.", most=MOST_TEXT),
     "why": _text("The reason; a decision without one is worth little."),
     "fixed_by": _text("Of a failure: what fixed it."),
@@ -101,16 +96,14 @@ TOOLS = (
         "memory_search",
         """Find what is remembered about this project: decisions, failures and fixes, rules, changed functions, past \
 sessions. Use it before you decide, debug or rebuild something, and when the user refers to earlier work.
-
 Gives one entry a memory, best first, each with its kind, id, age and the beginning of its text; with compact=true one \
 line each. memory_get shows all of one.
-
 Example: {"query": "double booking UNIQUE constraint", "kinds": ["failure", "decision"], "since": "30d"}""",
         {
             "query": _text("Words, names of functions or files, an error message.", minLength=1),
             "kinds": _texts("Only these kinds; left out: all.", most=len(KINDS), enum=list(KINDS)),
             "since": _text("Not older than this: 30m, 12h, 7d, 2w, or a day such as 2026-01-31.", most=40),
-            "limit": _whole("At most so many.", default=10, most=MOST_RESULTS),
+            "limit": _whole("At most so many.", default=10, most=50),
             "compact": {"type": "boolean", "default": False, "description": "One line each."},
         },
         "query",
@@ -120,9 +113,8 @@ Example: {"query": "double booking UNIQUE constraint", "kinds": ["failure", "dec
         "memory_get",
         """Read memories in full by their ids, as memory_search and the notes at the start of a session name them: \
 text, reasons, files, who said it and when, and what it is linked to.
-
 Example: {"ids": ["dec-7k2m9qxw", "fai-m3x8ap1c"]}""",
-        {"ids": _texts("Ids such as dec-7k2m9qxw.", least=1, most=MOST_IDS)},
+        {"ids": _texts("Ids such as dec-7k2m9qxw.", least=1, most=20)},
         "ids",
         first=True,
     ),
@@ -130,12 +122,11 @@ Example: {"ids": ["dec-7k2m9qxw", "fai-m3x8ap1c"]}""",
         "memory_timeline",
         """See a memory in its time: what was decided, done and broken in this project just before and after it. Give \
 its id, or a query whose best hit is taken. Useful to learn why something was done, and what followed from it.
-
 Example: {"id": "dec-7k2m9qxw"} or {"query": "switch to UTC", "limit": 8}""",
         {
             "id": _text("The memory in the middle.", most=64),
             "query": _text("Instead of an id: words whose best hit stands in the middle."),
-            "limit": _whole("At most so many on either side.", default=5, most=MOST_NEIGHBOURS),
+            "limit": _whole("At most so many on either side.", default=5, most=20),
         },
     ),
     _tool(
@@ -143,9 +134,7 @@ Example: {"id": "dec-7k2m9qxw"} or {"query": "switch to UTC", "limit": 8}""",
         """Without arguments: where things stand in this project (open ends, recent sessions, changed code, rules, \
 what is known), as a session should begin with. Call it once at the start if no block that begins with `--- foreword:` \
 or `<foreword_context` is in the conversation.
-
 With a query: the few texts that answer it best, within a small budget a conversation; memory_search is not limited.
-
 Example: {} or {"query": "how do we handle time zones?"}""",
         {"query": _text("A question, in your words; left out: what a session begins with.", most=MOST_TEXT)},
     ),
@@ -155,7 +144,6 @@ Example: {} or {"query": "how do we handle time zones?"}""",
 gotcha, a pattern that works here, an error and what fixed it, or what the user asked you to remember. One thing a \
 call; the title must say it in one line. It is kept as said by you, for this project. What looks like a secret is \
 taken out. Gives back its id.
-
 Example: {"kind": "decision", "title": "Slots are stored in UTC", "why": "two venues lie in different zones", \
 "files": ["rooms/slots.py"]}""",
         {"kind": {"type": "string", "enum": list(WRITTEN), "description": "What it is."}, **_WORDS},
@@ -169,7 +157,6 @@ Example: {"kind": "decision", "title": "Slots are stored in UTC", "why": "two ve
 what changes; a list takes the place of the whole list. What it said before is kept and can be taken back. What the \
 user said is not changed by you: ask the user. When something else is true now (another decision, not other words for \
 it), use memory_remember instead.
-
 Example: {"id": "fai-m3x8ap1c", "fixed_by": "check_visibility() must receive the resource, not its name"}""",
         {"id": _text("The memory, such as dec-7k2m9qxw.", most=64, minLength=1), **_WORDS},
         "id",
@@ -179,7 +166,6 @@ Example: {"id": "fai-m3x8ap1c", "fixed_by": "check_visibility() must receive the
         "memory_handoff",
         """Leave a note for whoever goes on, when work stops in the middle: where things stand, the next steps, what \
 is in the way, what is still open. The next session here begins with it.
-
 Example: {"message": "Waiting list works up to the mail", "next": ["call offer_slot() from cancel()"], \
 "blockers": ["the mail sandbox rejects our sender"]}""",
         {
@@ -197,10 +183,10 @@ Example: {"message": "Waiting list works up to the mail", "next": ["call offer_s
         """Remove memories of this project that are wrong, or that the user wants gone. What an agent, a tool or an \
 import wrote is removed for good, from every file, and cannot be brought back. What the user said is only put aside; \
 the user alone removes it for good. Ask the user before you call it, unless they asked for it.
-
 Example: {"ids": ["obs-7k2m9qxw"], "why": "the user asked for it"}""",
         {
-            "ids": _texts("Ids such as obs-7k2m9qxw.", least=1, most=MOST_FORGOTTEN),
+            # An agent that forgets more at once has misunderstood something.
+            "ids": _texts("Ids such as obs-7k2m9qxw.", least=1, most=10),
             "why": _text("Why, for the log.", most=500, minLength=1),
         },
         "ids",

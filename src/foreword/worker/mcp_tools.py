@@ -10,15 +10,16 @@ from typing import Any
 from foreword.audit import MemoryChange, is_the_users
 from foreword.encoding import dumps, storable
 from foreword.errors import BadRequest, ForewordError, NotFound
-from foreword.models import Link, Memory, Trigger, agent_memory_uid
+from foreword.models import Memory, Trigger, agent_memory_uid
 from foreword.recall import render
 from foreword.recall.notes import note_of
 from foreword.recall.query import scopes_of
 from foreword.recall.relevance import content_words
 from foreword.redact import mark, redact
 from foreword.units import since as parse_since
-from foreword.worker import edits, handlers, requests, serialize
+from foreword.worker import edits, handlers, serialize
 from foreword.worker.app import App
+from foreword.worker.forget import forget as forget_for_good
 from foreword.worker.mcp_schema import BY_NAME, unknown
 from foreword.worker.sessions import Caller
 
@@ -85,12 +86,9 @@ def search(
 
 def get(app: App, caller: Caller, *, ids: Sequence[str]) -> str:
     """Return all of these memories, and record that they were fetched."""
-    wanted = list(dict.fromkeys(id.strip() for id in ids))
-    known = {memory.id: memory for memory in _visible(app, caller, wanted)}
-    missing = _missing(wanted, known)
-    now = app.now()
-    app.store.memories.record_access(known, how="get", at=now, session=caller.session)
-    records = [_whole(memory, _links(app, caller, memory), now=now) for memory in known.values()]
+    known, missing = _found(app, caller, ids)
+    app.store.memories.record_access(known, how="get", at=app.now(), session=caller.session)
+    records = [_whole(app, caller, memory) for memory in known.values()]
     return "\n".join((_framed(f"{len(records)} of {_name(caller)}", records), *missing))
 
 
@@ -116,7 +114,7 @@ def timeline(app: App, caller: Caller, *, id: str = "", query: str = "", limit: 
 def context(app: App, caller: Caller, *, query: str = "") -> str:
     """Return the context that matters now, within the window's budget; an empty one says why."""
     result = handlers.answer_question(app, query, project=caller.project, session=caller.window, host=caller.host)
-    more = "; memory_search is free" if result.get("reason") == "used" else ""
+    more = "; memory_search is free" if result["reason"] == "used" else ""
     return result["context"] or f"Nothing to tell: {result['why']}{more}."
 
 
@@ -144,7 +142,7 @@ def revise(app: App, caller: Caller, *, id: str, **values: Any) -> str:
         raise BadRequest(f"{memory.id} is {memory.status}", hint="keep what is true now with memory_remember")
     if is_the_users(memory):
         raise BadRequest(f"{memory.id} is what the user said", hint=ask)
-    changes = requests.changes(values)
+    changes = serialize.read_changes(values)
     edits.revise_memory(app, memory, changes, who="agent", why=f"{caller.host or caller.client or 'agent'}: ")
     taken_out = TAKEN_OUT if MARK in dumps([*changes.values()]) else ""
     return f"{memory.id} is revised; its old text is in the log{taken_out}."
@@ -152,10 +150,8 @@ def revise(app: App, caller: Caller, *, id: str, **values: Any) -> str:
 
 def forget(app: App, caller: Caller, *, ids: Sequence[str], why: str) -> str:
     """Forget what agents, tools and imports wrote; what the user said is discarded, for the user to decide."""
-    wanted = list(dict.fromkeys(id.strip() for id in ids))
-    own = {each.id: each for each in app.store.memories.get(wanted) if each.scope == caller.project.scope}
-    missing = _missing(wanted, own)
-    users = [each for each in own.values() if each.trust == "user"]
+    known, missing = _found(app, caller, ids, scopes=(caller.project.scope,))
+    users = [each for each in known.values() if each.trust == "user"]
     discarded = [
         MemoryChange("discard", redact(why), changed=((each, replace(each, status="discarded")),))
         for each in users
@@ -163,8 +159,8 @@ def forget(app: App, caller: Caller, *, ids: Sequence[str], why: str) -> str:
     ]
     app.store.audit.apply(discarded, who="agent", at=app.now())
     lines = []
-    if theirs := [each.id for each in own.values() if each.trust != "user"]:
-        left = handlers.forget_memories(app, {"ids": theirs, "why": why}, who="agent")["left"]
+    if theirs := [id for id, each in known.items() if each.trust != "user"]:
+        left = forget_for_good(app, {"ids": theirs, "why": why}, who="agent")["left"]
         state = f"forgotten, but copies are left: {left}" if left else "forgotten for good; no copy is left"
         lines.append(f"{', '.join(theirs)} {state}")
     lines += [
@@ -205,66 +201,63 @@ def checked(name: str, arguments: Any) -> dict[str, Any]:
         raise BadRequest(f"{name} has no argument {other[0][:60]!r}", hint=usage)
     if absent := [field for field in needed if field not in sent]:
         raise BadRequest(f"{name} needs `{absent[0]}`", hint=usage)
-    return {field: _fitting(field, item, fields[field], usage) for field, item in sent.items()}
+    for field, item in sent.items():
+        sent[field], problem = _fitting(item, fields[field])
+        if problem:
+            raise BadRequest(f"`{field}` {problem}", hint=usage)
+    return sent
 
 
-def _fitting(field: str, item: Any, rule: Mapping[str, Any], usage: str) -> Any:
+def _fitting(item: Any, rule: Mapping[str, Any]) -> tuple[Any, str]:
+    """Return an argument as its rule wants it, and what is wrong with it."""
     kind = rule["type"]
     if kind == "array":
         items = [item] if isinstance(item, str) else item
         if not isinstance(items, list) or not rule["minItems"] <= len(items) <= rule["maxItems"]:
-            raise BadRequest(f"`{field}` must be a list of {rule['minItems']} to {rule['maxItems']} texts", hint=usage)
-        return [_fitting(field, each, rule["items"], usage) for each in items]
-    if kind == "boolean" and not isinstance(item, bool):
-        raise BadRequest(f"`{field}` must be true or false", hint=usage)
+            return item, f"must be a list of {rule['minItems']} to {rule['maxItems']} texts"
+        fitted = [_fitting(each, rule["items"]) for each in items]
+        return [each for each, _ in fitted], next((problem for _, problem in fitted if problem), "")
+    if kind == "boolean":
+        return item, "" if isinstance(item, bool) else "must be true or false"
     if kind == "integer":
         whole = isinstance(item, (int, float)) and not isinstance(item, bool) and item % 1 == 0
         if not whole or not rule["minimum"] <= item <= rule["maximum"]:
-            limits = f"{rule['minimum']} to {rule['maximum']}"
-            raise BadRequest(f"`{field}` must be a whole number from {limits}", hint=usage)
-        return int(item)
-    if kind != "string":
-        return item
+            return item, f"must be a whole number from {rule['minimum']} to {rule['maximum']}"
+        return int(item), ""
     if not isinstance(item, str):
-        raise BadRequest(f"`{field}` must be text", hint=usage)
+        return item, "must be text"
     text = storable(item)
     if "enum" in rule and text not in rule["enum"]:
-        raise BadRequest(f"`{field}` cannot be {text[:60]!r}", hint=f"one of {', '.join(rule['enum'])}")
+        return text, f"cannot be {text[:60]!r}: one of {', '.join(rule['enum'])}"
     if rule.get("minLength") and not text.strip():
-        raise BadRequest(f"`{field}` must not be empty", hint=usage)
+        return text, "must not be empty"
     if len(text) > rule.get("maxLength", len(text)):
-        raise BadRequest(f"`{field}` has at most {rule['maxLength']} characters", hint="say it shorter")
-    return text
+        return text, f"has at most {rule['maxLength']} characters: say it shorter"
+    return text, ""
 
 
 # ---- what this project may see
 
 
-def _visible(app: App, caller: Caller, ids: Sequence[str]) -> tuple[Memory, ...]:
-    """Return the memories of these ids that this project may see."""
-    scopes = scopes_of(Trigger(name="question", project=caller.project))
-    return tuple(memory for memory in app.store.memories.get(list(ids)) if memory.scope in scopes)
-
-
-def _one(app: App, caller: Caller, id: str) -> Memory:
-    seen = _visible(app, caller, [id.strip()])
-    _missing([id.strip()], {memory.id: memory for memory in seen})
-    return seen[0]
-
-
-def _missing(wanted: Sequence[str], known: Mapping[str, Memory]) -> list[str]:
-    """Return a line about the ids that are not known here; raise NotFound where none is."""
+def _found(
+    app: App, caller: Caller, ids: Sequence[str], *, scopes: Sequence[str] = ()
+) -> tuple[dict[str, Memory], list[str]]:
+    """Return what this project may see of these memories, and a line about the others; raise NotFound for none."""
+    wanted = list(dict.fromkeys(id.strip() for id in ids))
+    scopes = scopes or _scopes(caller)
+    known = {memory.id: memory for memory in app.store.memories.get(wanted) if memory.scope in scopes}
     missing = ", ".join(render.neutral(id, width=64) for id in wanted if id not in known)
     if not known:
         raise NotFound(f"no memory of this project has the id {missing[:200]}", hint=FIND_HINT)
-    return [f"not found here: {missing}"] if missing else []
+    return known, [f"not found here: {missing}"] if missing else []
 
 
-def _links(app: App, caller: Caller, memory: Memory) -> list[Link]:
-    """Return the links both ends of which this project may see."""
-    links = app.store.memories.links(memory.id)
-    ends = {each.id for each in _visible(app, caller, [end for link in links for end in (link.source, link.target)])}
-    return [link for link in links if {link.source, link.target} <= ends]
+def _one(app: App, caller: Caller, id: str) -> Memory:
+    return next(iter(_found(app, caller, [id])[0].values()))
+
+
+def _scopes(caller: Caller) -> tuple[str, ...]:
+    return scopes_of(Trigger(name="question", project=caller.project))
 
 
 # ---- writing
@@ -301,34 +294,30 @@ def _framed(about: str, lines: Sequence[str], *, more: str = "") -> str:
     return "\n".join((head, *lines, render.END))
 
 
-def _whole(memory: Memory, links: Sequence[Link], *, now: float) -> str:
+def _whole(app: App, caller: Caller, memory: Memory) -> str:
     """Return one record: its head at the margin, the rest set in, so that no text can pass for another record."""
-    when = f"{render.ago(now - memory.created)}, {_time(memory.created)}"
-    head = f"{render.named(memory)} | {_title(memory)} | {when} | said by {render.said_by(memory)}"
-    seen = f"{memory.seen}x, last {_time(memory.confirmed)}" if memory.seen > 1 else ""
-    status = "" if memory.status == "active" else " by ".join(filter(None, (memory.status, memory.superseded_by)))
+    when = f"{render.ago(app.now() - memory.created)}, {_time(memory.created)}"
+    rows = [f"{render.named(memory)} | {_title(memory)} | {when} | said by {render.said_by(memory)}"]
+    for line in memory.body[:BODY].splitlines():
+        bare = line.lstrip(" \t")
+        rows.append(f"  | {' ' * min(len(line) - len(bare), INDENT)}{render.neutral(bare, width=LINE)}")
+    if len(memory.body) > BODY:
+        rows.append(f"  | ({len(memory.body) - BODY} more characters; the user can run `foreword show`)")
+    # Links are shown where this project may see both ends.
+    links = app.store.memories.links(memory.id)
+    ends = app.store.memories.get([end for link in links for end in (link.source, link.target)])
+    seen = {each.id for each in ends if each.scope in _scopes(caller)}
+    linked = [link for link in links if {link.source, link.target} <= seen]
     facts = {
         **_detail(memory),
         "files": _joined(memory.files),
         "functions": _joined(memory.functions),
         "tags": _joined(memory.tags),
-        "seen": seen,
-        "status": status,
-        "links": _joined([f"{link.source} {link.relation} {link.target}" for link in links]),
+        "seen": f"{memory.seen}x, last {_time(memory.confirmed)}" if memory.seen > 1 else "",
+        "status": f"{memory.status} {memory.superseded_by}".strip() if memory.status != "active" else "",
+        "links": _joined([f"{link.source} {link.relation} {link.target}" for link in linked]),
     }
-    rows = [head, *(f"  | {line}" for line in _lines(memory.body))]
     return "\n".join((*rows, *(f"  {name}: {text}" for name, text in facts.items() if text)))
-
-
-def _lines(body: str) -> list[str]:
-    """Return a body line by line, each unable to be anything but a line of it; where it is long, its beginning."""
-    lines = []
-    for line in body[:BODY].splitlines():
-        bare = line.lstrip(" \t")
-        lines.append(" " * min(len(line) - len(bare), INDENT) + render.neutral(bare, width=LINE))
-    if len(body) > BODY:
-        lines.append(f"({len(body) - BODY} more characters; the user can run `foreword show`)")
-    return lines
 
 
 def _detail(memory: Memory) -> dict[str, str]:

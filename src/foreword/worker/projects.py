@@ -1,4 +1,4 @@
-"""Find the project of a folder or key, aliases resolved; list, describe, alias and merge projects."""
+"""Find the project of a folder or key, aliases resolved; list, describe and merge projects."""
 
 from __future__ import annotations
 
@@ -14,21 +14,11 @@ from foreword.capture.parse import project_at
 from foreword.capture.payload import HookCall
 from foreword.errors import BadRequest, NotFound, StoreError
 from foreword.extract.merge import merge
-from foreword.models import (
-    EMPTY,
-    Change,
-    Event,
-    Injection,
-    KnownProject,
-    Memory,
-    Project,
-    ProjectContents,
-    Session,
-)
+from foreword.models import EMPTY, Change, Event, Injection, KnownProject, Memory, Project, ProjectContents, Session
 from foreword.policy import LISTS, Policy, chosen, listed
 from foreword.redact import redact
-from foreword.store.projects import counts_as
-from foreword.worker import requests
+from foreword.store.projects import counts_as, names
+from foreword.worker import serialize
 from foreword.worker.services import Services
 
 if TYPE_CHECKING:
@@ -75,16 +65,15 @@ class ProjectRegistry:
 
     def counted(self, project: Project) -> Project:
         """Return the project that this one counts as, under the name that people gave it."""
-        known = self.known()
-        key = self.key(project.key)
-        name = known[key].name if key in known else ""
-        return replace(project, key=key, name=name or project.name)
+        found = self.named(project.key)
+        return replace(project, key=found.key, name=found.name or project.name)
 
     def named(self, key: str) -> Project:
         """Return the project that a key counts as, with its name and root as far as they are known."""
-        key = self.key(key)
-        known = self.known().get(key)
-        return Project(key=key, name=known.name if known else "", root=known.root if known else "")
+        known = self.known()
+        key = counts_as(key, known)
+        about = known.get(key)
+        return Project(key=key, name=about.name if about else "", root=about.root if about else "")
 
     def of_session(self, key: str, folder: str, *, root: str = "") -> Project:
         """Return the project of a session's folder if it has this key; else one of which only the key is known."""
@@ -121,9 +110,7 @@ class ProjectRegistry:
     def policy(self, project: Project | None) -> Policy:
         """Return what is switched off in a project; one that a hook named by its key alone is looked up."""
         if project is not None and not project.name:
-            with suppress(BadRequest):
-                found = self.at(project.root)
-                project = found if found.key == project.key else project
+            project = self.of_session(project.key, project.root, root=project.root)
         return policy.off(project, chosen(self._services.settings))
 
     def refuse_to_write(self, project: Project) -> None:
@@ -136,9 +123,8 @@ class ProjectRegistry:
             return
         has_name = bool(project.name)  # without one it is any folder in it
         key, root = (self.raw_key(project), project.root) if has_name else (project.key, "")
-        before = self._seen.get((key, root))
         now = self._services.now()
-        if before is not None and 0 <= now - before < SEEN_EVERY:
+        if 0 <= now - self._seen.get((key, root), -SEEN_EVERY) < SEEN_EVERY:
             return
         if len(self._seen) > MOST_FOLDERS:
             self._seen.clear()
@@ -148,35 +134,33 @@ class ProjectRegistry:
             self._unstored[key, root] = Project(key=key, name=project.name if key == project.key else "", root=root)
 
     def store_seen(self) -> None:
-        """Store which projects were seen."""
+        """Store which projects were seen; where that fails, they wait for the next time."""
         with self._storing:
-            seen, self._unstored = self._unstored, {}
-            try:
-                if seen:
-                    self._services.store.projects.see(list(seen.values()), at=self._services.now())
-            except StoreError:
-                for place in seen:  # it is stored when something happens there again
-                    self._seen.pop(place, None)
-                raise
+            if seen := dict(self._unstored):
+                self._services.store.projects.see(list(seen.values()), at=self._services.now())
+                for place in seen:
+                    self._unstored.pop(place, None)
 
 
 # ---- handlers
 
 
 def list_projects(app: App) -> dict[str, Any]:
-    """Return every project that was seen or has something kept, the last one first, with what aliases count as."""
+    """Return every project that was seen or has something kept, the last one first, with what aliases count as.
+
+    `label` tells apart those that have the same name.
+    """
     known, held = _known(app)
-    rows = [_row(key, known, held) for key in {*known, *held}]
+    label = names(known, also=held)
+    rows = [{**_row(key, known, held), "label": label(key)} for key in {*known, *held}]
     return {"projects": sorted(rows, key=lambda row: (-row["last"], row["key"]))}
 
 
 def show_project(app: App, *, of: str = "", project_path: str = "") -> dict[str, Any]:
     """Return all that is known of one project, and what might be done about it."""
-    if of:
-        project = app.projects.at(of) if of.startswith("/") else app.projects.named(_key(app, of))
-    else:
-        project = app.projects.at(project_path)
     known, held = _known(app)
+    folder = of if of.startswith("/") else "" if of else project_path
+    project = app.projects.named(_key(of, known, held)) if of and not folder else app.projects.at(folder)
     aliases = sorted(key for key, each in known.items() if each.alias_of == project.key)
     row = _row(project.key, known, held)
     roots = [root for key in (project.key, *aliases) if key in known for root in known[key].roots]
@@ -188,7 +172,7 @@ def show_project(app: App, *, of: str = "", project_path: str = "") -> dict[str,
         f"this folder was known as {key} ({held[key].memories} memories): `foreword project merge {key}`"
         for key, each in known.items()
         if project.root and project.root in each.roots and key in held and held[key].memories
-        if app.projects.key(key) != project.key
+        if counts_as(key, known) != project.key
     ]
     return {
         **row,
@@ -205,55 +189,38 @@ def show_project(app: App, *, of: str = "", project_path: str = "") -> dict[str,
 
 def rename_project(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     """Give a project the name that people call it by."""
-    project = app.projects.at(requests.text(body, "project_path"))
-    name = redact(requests.text(body, "name")).strip()
+    project = _stored(app, body)
+    name = redact(serialize.text(body, "name")).strip()
     if not name:
         raise BadRequest("nothing is to be set", hint="give --role, --contract, --depends-on or --name")
-    _see(app, project)
     app.store.projects.rename(project.key, name)
     return show_project(app, of=project.key)
 
 
-def alias_project(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Let another folder or key count as this project from now on; with `off`, as itself again."""
-    other = _other_key(app, body)
-    if body.get("off"):
-        if app.projects.key(other) == other:
-            raise BadRequest(f"{other} is no alias", hint="`foreword project show` lists a project's aliases")
-        of = ""  # what was kept meanwhile stays where it is
-    else:
-        project = app.projects.at(requests.text(body, "project_path"))
-        of = project.key
-        _refuse_other(app, other, project)
-        has = app.store.projects.row_counts(other)
-        if has["memories"] or has["sessions"]:
-            raise BadRequest(
-                f"{other} has {has['memories']} memories and {has['sessions']} sessions of its own",
-                hint=f"`foreword project merge {other}` moves them here",
-            )
-        _see(app, project)
-    entry = app.store.projects.alias(other, of=of, who="user", at=app.now())
-    return {"alias": other, "of": of, "entry": entry.number}
-
-
 def merge_project(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Move everything of another project here, and let its key count as this one."""
-    project = app.projects.at(requests.text(body, "project_path"))
-    other = _other_key(app, body)
-    _refuse_other(app, other, project)
+    """Move everything of another project here, and let its key count as this one from now on."""
+    name = serialize.text(body, "other")
+    if not name:
+        raise BadRequest("another project must be named", hint=f"give its folder or its key; {LIST_HINT}")
+    registry, project = app.projects, _stored(app, body)
+    other = registry.raw_key(registry.at(name)) if name.startswith("/") else _key(name, *_known(app))
+    counted = registry.key(other)
+    if project.key in (other, counted):
+        raise BadRequest(f"{other} is this project already", hint=f"name another one; {LIST_HINT}")
+    if counted != other:
+        raise BadRequest(f"{other} counts as {counted}", hint="merge that one")
+    if _switches(app, registry.named(other), ()) != _switches(app, project, ()):
+        raise BadRequest(
+            f"{other} and {project.key} are not switched alike",
+            hint="`foreword project off` and `on` make them alike: what is off must not come on by this",
+        )
     if app.imports.is_busy(other, project.key):
         raise BadRequest("an import of one of them is running", hint="wait until it is done, and merge then")
-    _see(app, project)
     done = app.extraction.run_alone(
         lambda: app.store.projects.merge(other, into=project.key, unite=unite, who="user", at=app.now())
     )
-    return {
-        "from": other,
-        "into": project.key,
-        "rows": dict(done.rows),
-        "united": done.united,
-        "entry": done.entry.number,
-    }
+    rows = {"rows": dict(done.rows), "united": done.united, "entry": done.entry.number}
+    return {"from": other, "into": project.key, **rows}
 
 
 def unite(known: Memory, other: Memory) -> Memory:
@@ -270,9 +237,11 @@ def unite(known: Memory, other: Memory) -> Memory:
     )
 
 
-def _see(app: App, project: Project) -> None:
-    app.projects.saw(project)
+def _stored(app: App, body: Mapping[str, Any]) -> Project:
+    """Return the project of the folder in a request, which is in the store from now on."""
+    project = app.projects.seen_at(serialize.text(body, "project_path"))
     app.projects.store_seen()
+    return project
 
 
 def _known(app: App) -> tuple[Mapping[str, KnownProject], Mapping[str, ProjectContents]]:
@@ -281,16 +250,7 @@ def _known(app: App) -> tuple[Mapping[str, KnownProject], Mapping[str, ProjectCo
     return app.projects.known(), app.store.projects.contents()
 
 
-def _other_key(app: App, body: Mapping[str, Any]) -> str:
-    """Return the key of another project: of a folder by itself, one that is known, or that of a unique name."""
-    other = requests.text(body, "other")
-    if not other:
-        raise BadRequest("another project must be named", hint=f"give its folder or its key; {LIST_HINT}")
-    return app.projects.raw_key(app.projects.at(other)) if other.startswith("/") else _key(app, other)
-
-
-def _key(app: App, name: str) -> str:
-    known, held = _known(app)
+def _key(name: str, known: Mapping[str, KnownProject], held: Mapping[str, ProjectContents]) -> str:
     if name in known or name in held:
         return name
     keys = [key for key, each in known.items() if each.name == name and not each.alias_of]
@@ -301,39 +261,18 @@ def _key(app: App, name: str) -> str:
     raise NotFound(f"no project is known as {name[:200]!r}", hint=LIST_HINT)
 
 
-def _refuse_other(app: App, other: str, project: Project) -> None:
-    counted = app.projects.key(other)
-    if project.key in (other, counted):
-        raise BadRequest(f"{other} is this project already", hint=f"name another one; {LIST_HINT}")
-    if counted != other:
-        raise BadRequest(f"{other} counts as {counted}", hint=f"`foreword project alias {other} --off` first")
-    theirs, ours = _switches(app, app.projects.named(other), ()), _switches(app, project, ())
-    if theirs != ours:
-        raise BadRequest(
-            f"{other} and {project.key} are not switched alike ({_listed(theirs)}; {_listed(ours)})",
-            hint="`foreword project off` and `on` make them alike: what is off must not come on by this",
-        )
-
-
 def _row(key: str, known: Mapping[str, KnownProject], held: Mapping[str, ProjectContents]) -> dict[str, Any]:
-    about, has = known.get(key), held.get(key)
+    about = known.get(key, KnownProject(key))
+    has = held.get(key, ProjectContents())
     return {
-        "key": key,
-        "name": about.name if about else "",
-        "root": about.root if about else "",
-        "alias_of": about.alias_of if about else "",
-        "memories": has.memories if has else 0,
-        "sessions": has.sessions if has else 0,
-        "first": about.first if about else 0.0,
-        "last": max(about.last if about else 0.0, has.last if has else 0.0),
+        **{name: getattr(about, name) for name in ("key", "name", "root", "alias_of", "first")},
+        "memories": has.memories,
+        "sessions": has.sessions,
+        "last": max(about.last, has.last),
     }
 
 
 def _switches(app: App, project: Project, aliases: Sequence[str]) -> dict[str, bool]:
-    named = [replace(project, key=key) for key in (project.key, *aliases)]
-    lists = {name: getattr(app.settings, name) for name in LISTS}
-    return {name: any(listed(each, entries) for each in named) for name, entries in lists.items()}
-
-
-def _listed(switches: Mapping[str, bool]) -> str:
-    return ", ".join(name for name, on in switches.items() if on) or "nothing is off"
+    """Return for each list of switched-off projects whether it names this one or an alias of it."""
+    same = [replace(project, key=key) for key in (project.key, *aliases)]
+    return {name: any(listed(each, getattr(app.settings, name)) for each in same) for name in LISTS}

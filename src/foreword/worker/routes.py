@@ -1,30 +1,35 @@
-"""Serve the worker's API: every route and its handler, and how a request's query and body are read."""
+"""Serve the worker's API: every route and its handler, how queries and bodies are read, and how errors are answered."""
 
 from __future__ import annotations
 
 import json
 import logging
+import math
 import os
-import signal
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
+from inspect import Parameter, signature
 from typing import Any
 
 from foreword.capture.payload import HookCall
 from foreword.errors import BadPayload, BadRequest, Conflict, ForewordError, NotFound, StoreError
-from foreword.worker import edits, handlers, mcp_tools, projects
+from foreword.worker import (
+    edits,
+    handlers,
+    health,
+    injection_pages,
+    mcp_tools,
+    memory_pages,
+    projects,
+    serialize,
+    session_pages,
+)
 from foreword.worker.app import App
+from foreword.worker.forget import forget
 from foreword.worker.http import Request, Response, Server
 from foreword.worker.lifecycle import WorkerLock
-from foreword.worker.pages import health as health_page
-from foreword.worker.pages import live as live_page
-from foreword.worker.pages import memories as memory_pages
-from foreword.worker.pages import preview as preview_page
-from foreword.worker.pages.story import story
-from foreword.worker.pages.timeline import timeline
-from foreword.worker.requests import arguments, body, flag, last, number, word
 from foreword.worker.services import Services
 
 log = logging.getLogger("foreword")
@@ -38,19 +43,17 @@ YIELDING = ("/api/live", "/api/timeline", "/api/memories", "/api/facets")  # a r
 UNCOUNTED = ("/api/changes",)  # a viewer that nobody uses keeps no worker from leaving
 CHANGE_SECONDS = 1.0  # that a request for changes is held; a worker that leaves waits for it
 STATUS = {BadRequest: 400, BadPayload: 400, NotFound: 404, Conflict: 409, StoreError: 503}
+MOST = {"limit": 1000, "budget": 100_000, "days": 36_500}  # of whole numbers in a query
 
 Handler = Callable[[Request], Any]
 # Path -> method -> handler. A path that ends in a slash is a prefix: an id follows it.
 Routes = Mapping[str, Mapping[str, Handler]]
 
 
-def serve(worker_lock: WorkerLock) -> bool:
-    """Serve until asked to leave, idle, or replaced; return whether a new build should take over."""
+def serve(worker_lock: WorkerLock, leaving: threading.Event) -> bool:
+    """Serve until the worker is *leaving*, idle, or a new build should take over; return whether one should."""
     app = App(worker_lock.home)
-    leaving = threading.Event()
-    for name in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(name, lambda *_: leaving.set())
-    server = Server(worker_lock.listener, handler(app, leave=leaving.set), threads=THREADS)
+    server = Server(worker_lock.listener, handler(app), threads=THREADS)
     log.info("worker %s serves %s", os.getpid(), worker_lock.home.socket)
     try:
         return _tick_until_left(app, worker_lock, leaving)
@@ -80,86 +83,89 @@ def _tick_until_left(app: App, worker_lock: WorkerLock, leaving: threading.Event
             return False
 
 
-def routes_of(app: App, *, leave: Callable[[], None]) -> Routes:
+def routes_of(app: App) -> Routes:
     """Return every route with its handler.
 
     A handler of GET gets the query's values as the parameters that it declares; one of POST gets the JSON body.
     """
 
-    def stop(_: Request) -> dict[str, Any]:
-        leave()
-        return {"leaving": True}
-
     def get(handle: Callable[..., Any]) -> Handler:
-        return lambda request: handle(app, **arguments(handle, request))
+        return lambda request: handle(app, **_arguments(handle, request))
 
     def get_one(handle: Callable[..., Any]) -> Handler:
-        return lambda request: handle(app, last(request), **arguments(handle, request))
+        return lambda request: handle(app, _id(request), **_arguments(handle, request))
 
     def post(handle: Callable[[App, Mapping[str, Any]], Any]) -> Handler:
-        return lambda request: handle(app, body(request))
+        return lambda request: handle(app, _body(request))
+
+    def post_one(handle: Callable[[App, str, Mapping[str, Any]], Any]) -> Handler:
+        return lambda request: handle(app, _id(request), _body(request))
+
+    def filtered(handle: Callable[..., Any]) -> Handler:
+        wanted = memory_pages.filter_of
+        return lambda request: handle(app, wanted(**_arguments(wanted, request)), **_arguments(handle, request))
 
     def full(page: Handler, handle: Handler) -> Handler:
-        return lambda request: page(request) if flag(request, "full") else handle(request)
+        return lambda request: page(request) if _flag(request.query.get("full", "")) else handle(request)
+
+    def prune(request: Request) -> Any:
+        return app.prune.preview() if _body(request).get("dry_run") else app.prune.run(who="user")
 
     return {
         "/api/hook": {"POST": lambda r: app.hooks.answer(_hook_call(r))},
-        "/api/events": {"POST": lambda r: app.capture.add_events(body(r))},
+        "/api/events": {"POST": lambda r: app.capture.add_events(_body(r))},
         "/api/context": {"GET": get(handlers.show_context)},
         "/api/mcp": {"POST": post(mcp_tools.answer)},
-        "/api/memories": {"GET": lambda r: memory_pages.browse(app, r), "POST": post(handlers.add_memories)},
+        "/api/memories": {"GET": filtered(memory_pages.browse), "POST": post(handlers.add_memories)},
         "/api/memories/": {
             "GET": full(get_one(memory_pages.details), get_one(handlers.show_memory)),
-            "POST": lambda r: edits.revise(app, last(r), body(r)),
+            "POST": post_one(edits.revise),
         },
         "/api/search": {"GET": get(handlers.search_memories)},
         "/api/export": {"GET": get(handlers.export_rows)},
         "/api/ids": {"GET": get(handlers.ids_with_prefix)},
-        "/api/facets": {"GET": lambda r: memory_pages.facets(app, r)},
+        "/api/facets": {"GET": filtered(memory_pages.facets)},
         "/api/discard": {"POST": post(edits.discard)},
         "/api/pin": {"POST": post(edits.pin)},
         "/api/supersede": {"POST": post(edits.supersede)},
-        "/api/review": {
-            "GET": full(get(memory_pages.waiting), get(edits.list_review)),
-            "POST": post(edits.decide_review),
-        },
+        "/api/review": {"GET": get(edits.list_review), "POST": post(edits.decide_review)},
         "/api/undo": {"POST": post(edits.undo)},
         "/api/log": {"GET": get(edits.show_log)},
         "/api/sessions": {"GET": get(handlers.list_sessions)},
-        "/api/sessions/": {"GET": full(get_one(story), get_one(handlers.show_session))},
-        "/api/timeline": {"GET": get(timeline)},
-        "/api/live": {"GET": get(live_page.live)},
+        "/api/sessions/": {"GET": full(get_one(session_pages.story), get_one(handlers.show_session))},
+        "/api/timeline": {"GET": get(session_pages.timeline)},
+        "/api/live": {"GET": get(injection_pages.live)},
         "/api/changes": {"GET": get(_changes)},
-        "/api/preview": {"GET": get(preview_page.choices), "POST": post(preview_page.preview)},
+        "/api/preview": {"GET": get(injection_pages.choices), "POST": post(injection_pages.preview)},
         "/api/resume": {"GET": get(handlers.show_resume)},
         "/api/injections": {"GET": get(handlers.list_injections)},
         "/api/injections/": {"GET": get_one(handlers.show_injection)},
         "/api/no-context": {"GET": get(handlers.list_no_context)},
-        "/api/use": {"GET": get(handlers.count_usage)},
         "/api/line": {"GET": get(handlers.status_line)},
         "/api/stats": {"GET": get(handlers.show_stats)},
         "/api/goals": {"GET": get(handlers.list_goals)},
-        "/api/goals/": {"POST": lambda r: handlers.finish_goal(app, last(r), body(r))},
-        "/api/projects": {"GET": get(memory_pages.projects)},
+        "/api/goals/": {"POST": post_one(handlers.finish_goal)},
+        "/api/projects": {"GET": get(projects.list_projects)},
         "/api/project": {"GET": get(projects.show_project), "POST": post(projects.rename_project)},
-        "/api/project/alias": {"POST": post(projects.alias_project)},
         "/api/project/merge": {"POST": post(projects.merge_project)},
-        "/api/imports": {"GET": get(handlers.list_imports), "POST": post(handlers.start_import)},
+        "/api/imports": {
+            "GET": lambda r: app.imports.status(handlers.project_key(app, r.query.get("project_path", ""))),
+            "POST": lambda r: {"import": app.imports.start(serialize.read_import(_body(r)))},
+        },
         "/api/tidy": {"POST": post(handlers.tidy)},
-        "/api/prune": {"POST": post(handlers.prune)},
+        "/api/prune": {"POST": prune},
         "/api/scrub": {"POST": post(handlers.scrub_store)},
-        "/api/forget": {"POST": post(handlers.forget_memories)},
-        "/api/index": {"POST": lambda _: {"indexed": app.store.reindex()}},
+        "/api/forget": {"POST": lambda r: forget(app, _body(r), who="user")},
+        "/api/index": {"POST": lambda _: {"indexed": app.store.maintenance.reindex()}},
         "/api/model": {"GET": lambda _: app.refine.status(), "POST": lambda _: app.refine.attempt()},
-        "/api/hosts": {"GET": get(handlers.list_agents)},
-        "/api/health": {"GET": full(get(health_page.health), get(handlers.health))},
-        "/api/stop": {"POST": stop},
+        "/api/hosts": {"GET": get(health.list_agents)},
+        "/api/health": {"GET": full(get(health.health_page), get(health.health))},
     }
 
 
-def handler(app: App, *, leave: Callable[[], None]) -> Callable[[Request], Response]:
+def handler(app: App) -> Callable[[Request], Response]:
     """Return what answers any request on the socket."""
-    routes = routes_of(app, leave=leave)
+    routes = routes_of(app)
 
     def answer(request: Request) -> Response:
         if request.path not in UNCOUNTED:
@@ -174,41 +180,35 @@ def handler(app: App, *, leave: Callable[[], None]) -> Callable[[Request], Respo
 
 def respond(routes: Routes, request: Request, *, services: Services) -> Response:
     """Return the answer of a request's route: a mapping as JSON with its time, bytes as text."""
-    started = time.perf_counter()
-    methods = routes.get(route_of(routes, request.path), {})
+    started, path = time.perf_counter(), request.path
+    methods = routes.get(route_of(routes, path), {})
     if request.method not in methods:
-        error = {"error": f"no {request.method} {request.path} here", "hint": "docs/api.md lists the routes"}
-        return as_json(error, 405 if methods else 404)
-    opened = services.opened
+        error = {"error": f"no {request.method} {path} here", "hint": "docs/api.md lists the routes"}
+        return _json(error, 405 if methods else 404)
     try:
-        try:
-            answer = methods[request.method](request)
-        except StoreError:
-            if services.opened == opened:
-                raise
-            answer = methods[request.method](request)  # the store was replaced meanwhile: once more, on the new one
+        answer = methods[request.method](request)
     except ForewordError as exc:
         status = next((code for kind, code in STATUS.items() if isinstance(exc, kind)), 500)
         if status >= 500:
             services.report("store", f"{exc}; {exc.hint}")
-        return as_json({"error": str(exc), "hint": exc.hint}, status)
+        return _json({"error": str(exc), "hint": exc.hint}, status)
     except Exception:
-        log.exception("%s %s failed", request.method, request.path)
+        log.exception("%s %s failed", request.method, path)
         hint = "see logs/worker.log, and please report it"
-        return as_json({"error": "the worker failed; nothing was lost", "hint": hint}, 500)
+        return _json({"error": "the worker failed; nothing was lost", "hint": hint}, 500)
     if isinstance(answer, bytes):
         return Response(200, answer, kind="text/plain; charset=utf-8")
-    return as_json({**answer, "ms": round((time.perf_counter() - started) * 1000, 3)}, 200)
+    return _json({**answer, "ms": round((time.perf_counter() - started) * 1000, 3)}, 200)
 
 
-def route_of(routes: Routes, path: str) -> str:
+def route_of(routes: Collection[str], path: str) -> str:
     """Return the route of a path; the path itself where there is none."""
     if path in routes:
         return path
-    return next((each for each in routes if each != "/" and each[-1] == "/" and path.startswith(each)), path)
+    return next((each for each in routes if each != "/" and each.endswith("/") and path.startswith(each)), path)
 
 
-def as_json(values: Mapping[str, Any], status: int) -> Response:
+def _json(values: Mapping[str, Any], status: int) -> Response:
     """Return a JSON response; what is no number in JSON, such as infinity, is null."""
     try:
         text = json.dumps(values, allow_nan=False)
@@ -219,15 +219,77 @@ def as_json(values: Mapping[str, Any], status: int) -> Response:
 
 def _changes(app: App, *, after: int = -1) -> dict[str, Any]:
     """Return the number of the last commit, as soon as it differs from *after*, or after a second."""
-    return {"number": app.store.wait_for_commit(after, seconds=CHANGE_SECONDS)}
+    return {"number": app.store.database.wait_for_commit(after, seconds=CHANGE_SECONDS)}
+
+
+# ---- what a request holds
 
 
 def _hook_call(request: Request) -> HookCall:
+    query = request.query
     return HookCall(
-        host=word(request, "host"),
-        event=word(request, "event"),
-        at=number(request, "at") or time.time(),
+        host=query.get("host", ""),
+        event=query.get("event", ""),
+        at=_number(request, "at", 0.0) or time.time(),
         raw=request.body,
-        head=int(number(request, "head", -1.0)),
-        total=int(number(request, "total", -1.0)),
+        head=int(_number(request, "head", -1.0)),
+        total=int(_number(request, "total", -1.0)),
     )
+
+
+def _body(request: Request) -> dict[str, Any]:
+    """Return the JSON object in a request's body."""
+    try:
+        found = json.loads(request.body)
+    except (ValueError, RecursionError) as exc:
+        raise BadRequest("the body is not JSON", hint="send one JSON object") from exc
+    if not isinstance(found, dict):
+        raise BadRequest("the body is no JSON object", hint="send one JSON object")
+    return found
+
+
+def _id(request: Request) -> str:
+    """Return the id at the end of a path such as /api/memories/ID."""
+    return "/".join(request.path.split("/")[3:])
+
+
+def _arguments(handle: Callable[..., object], request: Request) -> dict[str, Any]:
+    """Return the query's values for the keyword parameters of *handle*, each of the type of its default."""
+    found: dict[str, Any] = {}
+    for name, parameter in signature(handle).parameters.items():
+        if parameter.kind is not Parameter.KEYWORD_ONLY:
+            continue
+        default, text = parameter.default, request.query.get(name, "")
+        if isinstance(default, bool):
+            found[name] = _flag(text)
+        elif isinstance(default, int):
+            found[name] = _whole(request, name, default)
+        elif isinstance(default, float):
+            found[name] = _number(request, name, default)
+        elif isinstance(default, tuple):
+            found[name] = tuple(filter(None, text.split(",")))
+        else:
+            found[name] = text
+    return found
+
+
+def _flag(text: str) -> bool:
+    return text.lower() in ("1", "true", "yes")
+
+
+def _number(request: Request, name: str, default: float) -> float:
+    text = request.query.get(name, "")
+    try:
+        value = float(text) if text else default
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise BadRequest(f"`{name}` must be a number, not {text[:40]!r}", hint="leave it out for the default")
+    return value
+
+
+def _whole(request: Request, name: str, default: int) -> int:
+    value, most = _number(request, name, default), MOST.get(name, 1 << 62)
+    if not min(0, default) <= value <= most or value != int(value):
+        raise BadRequest(f"`{name}` must be a whole number from 0 to {most}", hint="leave it out for the default")
+    return int(value)

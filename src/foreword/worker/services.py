@@ -35,13 +35,12 @@ class Services:
     ) -> None:
         self.home = home
         self.now = now
-        self.last_request = time.monotonic()  # when somebody last asked the worker for something
+        self.last_request = time.monotonic()  # the time of the last request to the worker
         self.loaded = load(home, os.environ)
         self.synonyms: Mapping[str, Sequence[str]] = {}
         self._choose = choose  # the characters of new ids
         self._store = store
         self.is_closed = False
-        self.opened = 0  # times that the store was opened: requests in flight notice that it was replaced
         self._store_error = StoreError("the store is not open yet", hint="try again")
         self._seen = self._stamps()
         self._reported = {each.what for each in noted(str(home.trouble)) if each.at > now() - DAY}
@@ -87,14 +86,13 @@ class Services:
         """Return what is wrong with the store; nothing where it is well."""
         if self._store is None:
             return [f"{self._store_error}; {self._store_error.hint}"]
-        return list(self._store.problems())
+        return list(self._store.database.problems())
 
     def open_store(self) -> None:
         """Open the store where it is not; while it cannot be opened, every request is answered with the reason."""
-        if self._store is not None and not self._store.is_current_file():
+        if self._store is not None and not self._store.database.is_current_file():
             self.report("store", f"{self.home.database} was removed or replaced; it was opened again")
             removed, self._store = self._store, self._open()
-            self.opened += 1
             removed.close()
         if self._store is None:
             self._store = self._open()

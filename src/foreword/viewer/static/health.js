@@ -96,7 +96,6 @@ function sections(root) {
     worker: "Worker",
     store: "Store",
     figures: "What was given",
-    settings: "Settings",
   };
   const part = {};
   root.append(make("div", { class: "head" }, make("h1", {}, title)));

@@ -12,6 +12,7 @@ import {
   memory,
   triggerIn,
   number,
+  sentence,
   standing,
   tokens,
   walkable,
@@ -40,9 +41,10 @@ const KEPT = {
   project: "Project",
 };
 const ABOUT = [
+  ["Changed", "changed"],
   ["Learned", "learned"],
   ["Decided", "decisions"],
-  ["Committed", "commits"],
+  ["Rules", "rules"],
   ["Still open", "next"],
 ];
 const AUTHORS = {
@@ -103,7 +105,7 @@ export async function tell(root, page, id) {
   }
 
   function draw(told) {
-    const said = JSON.stringify([told.session, told.about, told.handoff, told.injected, told.left_out]);
+    const said = JSON.stringify([told.session, told.left_out]);
     if (drawn !== said) anew(head, () => fill(head, headOf(told)));
     drawn = said;
     list.put(told.steps);
@@ -148,38 +150,10 @@ function changed({ function: name, what, signature }) {
 
 export const unsaid = ({ running }) => (running ? "Nothing has been said yet" : "Nothing was said");
 
-// How often a session saw a failure, where that is more than once.
-export const times = ({ times: count }) =>
-  count > 1 ? make("span", { class: "dim" }, ` ${number(count)} times`) : null;
-
-// What came of a failure: fixed there, later or before in another session, or not yet.
-export function fate({ fix, open, by, later }) {
-  const where = by
-    ? make(
-        "a",
-        { href: `/timeline/${encodeURIComponent(by.session)}`, title: when(by.last) },
-        by.title || by.session.slice(0, 8),
-      )
-    : null;
-  const told = fix ? [": ", coded(fix)] : null;
-  if (later)
-    return [
-      make("span", { class: open ? "warn" : "good" }, open ? "fixed later in " : "✓ fixed later in "),
-      where,
-      open ? ", and it came back" : null,
-      told,
-    ];
-  if (by)
-    return [
-      make(
-        "span",
-        { class: open ? "warn" : "dim" },
-        open ? "came back after it was fixed in " : "no longer seen; before, it was fixed in ",
-      ),
-      where,
-      told,
-    ];
-  if (fix) return [make("span", { class: open ? "warn" : "good" }, open ? "came back after" : "✓ fixed"), told];
+// What came of a failure: fixed, back again, or not fixed yet.
+export function fate({ fix, open }) {
+  if (fix)
+    return [make("span", { class: open ? "warn" : "good" }, open ? "came back after" : "✓ fixed"), ": ", coded(fix)];
   return make("span", { class: open ? "bad" : "dim" }, open ? "✗ not fixed yet" : "no longer seen");
 }
 
@@ -221,11 +195,9 @@ function carry(before, after) {
 }
 
 function headOf(told) {
-  const { session, about, handoff, injected } = told;
-  const left = handoff?.next.length ? [] : (about.next ?? []);
-  const points = ABOUT.map(([label, name]) => [label, name === "next" ? left : (about[name] ?? [])]).filter(
-    ([, some]) => some.length,
-  );
+  const { session } = told;
+  const { injected } = session;
+  const points = ABOUT.filter(([, name]) => session[name].length);
   const minutes = Math.max(1, Math.round((session.last - session.started) / 60));
   return [
     make("h1", {}, session.title || unsaid(session)),
@@ -254,15 +226,15 @@ function headOf(told) {
             make("a", { href: `/now/${encodeURIComponent(session.id)}` }, "What it was given, and why"),
           ]
         : make("span", {}, "it was given nothing"),
-      about.memory ? memory(about.memory, "Its summary") : null,
+      session.summary_id ? memory(session.summary_id, "Its summary") : null,
     ),
-    about.text ? make("p", { class: "said" }, about.text) : null,
-    about.work ? make("p", { class: "dim" }, `${about.work.charAt(0).toUpperCase()}${about.work.slice(1)}.`) : null,
-    points.length || handoff
+    session.summary ? make("p", { class: "said" }, session.summary) : null,
+    session.work ? make("p", { class: "dim" }, sentence(`${session.work}.`)) : null,
+    points.length
       ? make(
           "dl",
           { class: "lines card about" },
-          points.map(([label, some]) => [
+          points.map(([label, name]) => [
             make("dt", {}, label),
             make(
               "dd",
@@ -270,27 +242,12 @@ function headOf(told) {
               make(
                 "ul",
                 {},
-                some.map((each) => make("li", {}, each)),
+                name === "changed"
+                  ? changes(session.changed)
+                  : session[name].map((each) => make("li", {}, each.id ? memory(each.id, each.title) : each)),
               ),
             ),
           ]),
-          handoff
-            ? [
-                make("dt", {}, "Handed over"),
-                make(
-                  "dd",
-                  {},
-                  make(
-                    "ul",
-                    {},
-                    make("li", {}, memory(handoff.id, handoff.title)),
-                    bullets("next", handoff.next),
-                    bullets("in the way", handoff.blockers),
-                    bullets("open", handoff.questions),
-                  ),
-                ),
-              ]
-            : null,
         )
       : null,
     told.left_out
@@ -305,8 +262,6 @@ function headOf(told) {
       : null,
   ];
 }
-
-const bullets = (label, some) => some.map((each) => make("li", {}, make("span", { class: "dim" }, `${label}: `), each));
 
 function stepOf(told, before, session) {
   const [label, kind, body] = (TELL[told.what] ?? (() => [told.what, "", null]))(told, session);
@@ -331,8 +286,7 @@ const TELL = {
   start: (told) => ["Started", "quiet", SOURCES[told.source] || null],
   end: () => ["Ended", "quiet", null],
   compaction: () => ["Compacted", "quiet", "the context window was summed up, and began again"],
-  prompt: (told) => ["Asked", "asked", [said(told), turnOf(told)]],
-  turn: (told) => ["Asked", "asked", [told.text ? said(told) : null, turnOf(told)]],
+  prompt: (told) => ["Asked", "asked", [told.text ? said(told) : null, turnOf(told)]],
   answer: (told) => ["Answered", "answered", said(told)],
   edit: (told) => [
     "Changed",
@@ -340,28 +294,21 @@ const TELL = {
     make(
       "ul",
       {},
-      told.files.flatMap(({ file, functions }) =>
-        functions.length ? changes(functions) : make("li", {}, make("code", { class: "dim" }, file)),
-      ),
+      told.files.map((each) => make("li", {}, make("code", { class: "dim" }, each))),
     ),
   ],
-  run: (told) =>
-    told.failed
-      ? ["✗ Failed", "failed", [ran(told), broke(told)]]
-      : ["Ran", "", [ran(told), told.memory ? make("p", {}, memory(told.memory.id, told.memory.title)) : null]],
+  run: (told) => [told.failed ? "✗ Failed" : "Ran", told.failed ? "failed" : "", ran(told)],
   failure: (told) => [
-    "✗ Failed",
+    "✗ Failure",
     "failed",
-    [
-      told.command ? make("p", {}, make("code", {}, told.command)) : null,
-      broke({ failure: told.memory }),
-      made(told.memory) ? make("p", {}, fate(told.memory)) : null,
-    ],
-  ],
-  fixed: (told) => [
-    "✓ Fixed",
-    "fixed",
-    [make("p", {}, memory(told.memory.id, told.memory.title)), make("p", {}, coded(told.text))],
+    make(
+      "p",
+      {},
+      memory(told.memory.id, told.memory.title),
+      told.memory.seen > 1 ? make("span", { class: "dim" }, ` seen ${number(told.memory.seen)} times`) : null,
+      " ",
+      fate(told.memory),
+    ),
   ],
   injected: (told, session) => ["Given", "injected", injected(told, session)],
   kept: (told) => [
@@ -378,9 +325,6 @@ const TELL = {
     ],
   ],
 };
-
-// Whether the session itself fixed it: a step of its own tells that.
-const made = ({ fix, by }) => Boolean(fix && !by);
 
 // Who wrote the prompt, and why we think so; what came of the turn.
 const turnOf = ({ turn, author, author_why, outcome }) =>
@@ -401,66 +345,21 @@ const said = (told) => [
   told.more ? make("p", { class: "dim" }, `${many(told.more, "more character")}`) : null,
 ];
 
-const ran = (told) =>
-  make(
-    "p",
-    {},
-    make("code", {}, told.command),
-    told.times ? make("span", { class: "dim" }, ` ${told.times} times`) : null,
-  );
-
-// What a run ended in: the error in a line, the failure that it is, and the end of the output for who wants it.
-function broke({ failure, error, output, more }) {
-  return [
-    failure
-      ? make(
-          "p",
-          {},
-          memory(failure.id, failure.title),
-          failure.seen > 1
-            ? make(
-                "span",
-                { class: "dim" },
-                ` seen ${number(failure.seen)} times${failure.times < failure.seen ? `, ${number(failure.times)} of them here` : ""}`,
-              )
-            : null,
-          made(failure) ? null : [" ", fate(failure)],
-        )
-      : error
-        ? make("p", {}, error)
-        : null,
-    output
-      ? make(
-          "details",
-          {},
-          make("summary", {}, more ? `The end of its output (${number(more)} characters before it)` : "Its output"),
-          make("pre", { class: "block" }, output),
-        )
-      : null,
-  ];
-}
+// A command, and where it failed the error in a line, and the end of the output for who wants it.
+const ran = ({ command, error, output }) => [
+  make("p", {}, make("code", {}, command)),
+  error ? make("p", {}, error) : null,
+  output
+    ? make("details", {}, make("summary", {}, "The end of its output"), make("pre", { class: "block" }, output))
+    : null,
+];
 
 function injected(told, session) {
-  const count = many(told.items.length + told.more, "memory", "memories");
-  const words = `${count} ${triggerIn("at", told.trigger)}, ${tokens(told.tokens)}`;
+  const words = `${many(told.memories, "memory", "memories")} ${triggerIn("at", told.trigger)}, ${tokens(told.tokens)}`;
   return make(
-    "details",
+    "p",
     {},
-    make("summary", {}, words, told.used ? make("span", { class: "used" }, ` ✓ ${number(told.used)} used`) : null),
-    make(
-      "ul",
-      {},
-      told.items.map((each) =>
-        make(
-          "li",
-          {},
-          each.kind ? [chip(each.kind), " "] : null,
-          memory(each.memory, each.title),
-          each.used ? make("span", { class: "used", title: each.how || null }, " ✓ used") : null,
-        ),
-      ),
-      told.more ? make("li", { class: "dim" }, `and ${number(told.more)} more`) : null,
-    ),
-    make("p", {}, make("a", { href: `/now/${encodeURIComponent(session)}` }, "As the agent saw it, and why")),
+    make("a", { href: `/now/${encodeURIComponent(session)}` }, words),
+    told.used ? make("span", { class: "used" }, ` ✓ ${number(told.used)} used`) : null,
   );
 }

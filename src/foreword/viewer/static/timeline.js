@@ -17,7 +17,7 @@ import {
   trouble,
   walkable,
 } from "./parts.js";
-import { changes, fate, tell, times, unsaid } from "./story.js";
+import { changes, fate, tell, unsaid } from "./story.js";
 
 export const title = "Timeline";
 
@@ -293,7 +293,7 @@ const link = (each) =>
   );
 
 function failure(each) {
-  return make("li", {}, memory(each.id, each.title), times(each), " ", fate(each));
+  return make("li", {}, memory(each.id, each.title), " ", fate(each));
 }
 
 function nothing(project) {

@@ -148,8 +148,7 @@ export async function show(root, page) {
   // What can be chosen in the project; of two that were chosen in a row the latter counts.
   async function choose() {
     try {
-      const { project, session } = { project: chosen.value, session: form.session() };
-      const told = await offering((signal) => get("/api/preview", { project, session }, { signal }));
+      const told = await offering((signal) => get("/api/preview", { project: chosen.value }, { signal }));
       if (!told || page.signal.aborted) return;
       choosing.answered();
       form.offer(told);

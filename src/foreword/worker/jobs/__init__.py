@@ -21,6 +21,7 @@ from foreword.worker.services import Services
 log = logging.getLogger("foreword")
 
 T = TypeVar("T")
+Tasks = queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None]
 
 RECENT = 1.0  # seconds after an answer in which another one is likely
 GIVE_WAY = 0.5  # seconds at most that one commit waits for answers in the making: a storm must not stop it for good
@@ -57,7 +58,7 @@ class JobRunner:
         self._services = services
         self._closing = threading.Event()
         self._lock = threading.Lock()
-        self._lanes: dict[str, _Lane] = {}
+        self._lanes: dict[str, tuple[Tasks, threading.Thread]] = {}
         self._jobs: dict[str, Job] = {}
         self._answered = threading.Condition()
         self._answering = 0
@@ -93,9 +94,25 @@ class JobRunner:
                 future.set_exception(Leaving())
                 return future
             if lane not in self._lanes:
-                self._lanes[lane] = _Lane(lane)
-            self._lanes[lane].put(future, work)
+                tasks: Tasks = queue.SimpleQueue()
+                # A daemon, because a model's answer must not hold up the exit.
+                thread = threading.Thread(target=self._work, args=(tasks,), name=lane, daemon=True)
+                thread.start()
+                self._lanes[lane] = (tasks, thread)
+            self._lanes[lane][0].put((future, work))
         return future
+
+    def _work(self, tasks: Tasks) -> None:
+        """Do what is queued in a lane, in order, until the end."""
+        while (task := tasks.get()) is not None:
+            future, work = task
+            if self._closing.is_set():
+                future.set_exception(Leaving())
+            elif future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(work())
+                except BaseException as exc:  # noqa: BLE001 - it belongs to whoever waits for the result
+                    future.set_exception(exc)
 
     def is_busy(self, *names: str) -> bool:
         """Return whether one of these jobs is queued or running; without names, one that keeps the worker."""
@@ -162,36 +179,6 @@ class JobRunner:
         with self._lock:
             lanes = tuple(self._lanes.values())
         until = time.monotonic() + LEAVING
-        for lane in lanes:
-            lane.close(seconds=max(0.0, until - time.monotonic()))
-
-
-class _Lane:
-    """One thread that does what is queued, in order; a daemon, because a model's answer must not hold up the exit."""
-
-    def __init__(self, name: str) -> None:
-        self._queue: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
-        self._closed = False
-        self._thread.start()
-
-    def put(self, future: Future[T], work: Callable[[], T]) -> None:
-        self._queue.put((future, work))
-
-    def close(self, *, seconds: float) -> None:
-        self._closed = True
-        self._queue.put(None)
-        self._thread.join(seconds)
-
-    def _work(self) -> None:
-        while (item := self._queue.get()) is not None:
-            future, work = item
-            if self._closed:
-                future.set_exception(Leaving())
-                continue
-            if not future.set_running_or_notify_cancel():
-                continue
-            try:
-                future.set_result(work())
-            except BaseException as exc:  # noqa: BLE001 - it belongs to whoever waits for the result
-                future.set_exception(exc)
+        for tasks, thread in lanes:
+            tasks.put(None)
+            thread.join(max(0.0, until - time.monotonic()))

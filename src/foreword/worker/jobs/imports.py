@@ -26,7 +26,7 @@ from foreword.redact.files import denied
 from foreword.store import Store
 from foreword.worker.jobs import Job, JobRunner, Leaving
 from foreword.worker.projects import ProjectRegistry
-from foreword.worker.requests import ImportRequest
+from foreword.worker.serialize import ImportRequest
 from foreword.worker.services import Services
 
 log = logging.getLogger("foreword")

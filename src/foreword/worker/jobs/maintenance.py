@@ -23,7 +23,7 @@ from foreword.extract.session import Extraction
 from foreword.extract.text import stems
 from foreword.maintenance import contradictions, dedupe, proposals, stale
 from foreword.maintenance.stale import Present, roots_of
-from foreword.models import BASE32, Memory, Project, Query, named, text, texts
+from foreword.models import BASE32, Memory, Project, named, text, texts
 from foreword.store import Store
 from foreword.store.maintenance import PRUNABLE
 from foreword.worker.jobs import Job, JobRunner
@@ -34,7 +34,7 @@ log = logging.getLogger("foreword")
 
 LANE = "maintenance"  # a tidy and a prune never run at the same time
 TIDY = "tidy"  # as the author of changes in the audit log
-RETRY = 600.0  # seconds until an idle worker looks again for a project that is due
+RETRY = 600.0  # seconds until an idle worker searches again for a project that is due
 # In this order, each with its name in the log; each sees what the ones before it have done.
 PLANNERS: tuple[tuple[str, Planner], ...] = (
     (TIDY, dedupe.plan),
@@ -47,9 +47,6 @@ ROUNDS = 6  # what one round brings to light, the next one tidies; two or three 
 DAY = 86_400.0  # seconds between two tidies of a project
 PAGE = 500  # memories read at a time
 MOST_MEMORIES = 50_000  # of a project, the newest: 100 MB; older ones have been tidied before
-MOST_SESSIONS = 1_000  # that say which projects there are
-MOST_FOLDERS = 50  # sessions of a project that say where it lies
-MOST_LISTED = 500  # changes in an answer; the rest are counted
 MOST_CHOICES = 3_000  # decisions, preferences and corrections that a new one is compared with
 MOST_RULES = 2_000  # of a project, the newest
 TEACHING = ("correction", "preference")  # what a session must hold before rules are proposed
@@ -75,11 +72,11 @@ def propose_rules(services: Services, extracted: Sequence[tuple[Project, Extract
         if {memory.kind for memory in got.memories}.isdisjoint(TEACHING):
             continue
         try:
-            about = PlanContext(project, now=now, taken_back=store.audit.undone())
+            about = PlanContext(now, taken_back=store.audit.undone())
             kinds = ("correction", "preference", "decision")
             own = store.memories.list(kinds, scopes=(project.scope,), limit=MOST_RULES)
             for change in proposals.plan(own, about=about):
-                _amend(store, change, who=proposals.WHO, at=now)
+                _apply(store, change, who=proposals.WHO, at=now)
         except Exception as exc:
             log.exception("no rule could be proposed after a session of %s", project.key)
             services.report("proposals", f"no rule could be proposed after a session: {type(exc).__name__}: {exc}")
@@ -90,50 +87,45 @@ def settle_choices(store: Store, memories: Sequence[Memory], *, at: float) -> li
     superseded: list[str] = []
     choices = [memory for memory in memories if memory.kind in contradictions.KINDS]
     for scope in sorted({memory.scope for memory in choices if memory.scope.startswith("project:")}):
-        hits = store.search.by_recency(Query(scopes=(scope,), kinds=contradictions.KINDS, limit=MOST_CHOICES))
         own = [memory for memory in choices if memory.scope == scope]
+        latest = store.memories.list(contradictions.KINDS, scopes=(scope,), statuses=("active",), limit=MOST_CHOICES)
         since = store.memories.get([memory.superseded_by for memory in own if memory.superseded_by])
-        known = {memory.id: memory for memory in (*(hit.memory for hit in hits), *since, *own)}
-        project = Project(key=scope.partition(":")[2], name="", root="")
-        about = PlanContext(project, now=at, taken_back=store.audit.undone())
+        known = {memory.id: memory for memory in (*latest, *since, *own)}
+        about = PlanContext(at, taken_back=store.audit.undone())
         for change in contradictions.plan(tuple(known.values()), about=about):
-            if _amend(store, change, who=TIDY, at=at):
-                old = [after for _, after in change.changed if after.status == "superseded"]
-                superseded += [memory.id for memory in old]
-                for memory in old:
-                    by = known.get(memory.superseded_by)
-                    _correct_summaries(store, memory, now=by.title if by else "", at=at)
+            if not _apply(store, change, who=TIDY, at=at):
+                continue
+            for old in (after for _, after in change.changed if after.status == "superseded"):
+                superseded.append(old.id)
+                by = known.get(old.superseded_by)
+                _correct_summaries(store, old, now=by.title if by else "", at=at)
     return superseded
 
 
 def _correct_summaries(store: Store, old: Memory, *, now: str, at: float) -> None:
     """Let no summary and no turn of its session state a superseded decision as what holds; *now* holds instead."""
-    parents = [
-        link.target for link in store.memories.links(old.id) if link.relation == "part-of" and link.source == old.id
-    ]
+    corrected: list[tuple[Memory, Memory]] = []
+    links = store.memories.links(old.id)
+    parents = [link.target for link in links if link.relation == "part-of" and link.source == old.id]
     for summary in store.memories.get(parents):
         decisions = texts(summary.detail, "decisions")
         kept = [each for each in decisions if not _is_title(each, old.title)]
-        changed = kept != list(decisions)
-        after = replace(summary, detail={**summary.detail, "decisions": kept}) if changed else summary
+        after = replace(summary, detail={**summary.detail, "decisions": kept}) if kept != list(decisions) else summary
         if stems(old.title) <= stems(summary.title) and not summary.title.startswith(UNTIL):
-            title = "; now: ".join(filter(None, (f"{UNTIL}{_day(at)}: {summary.title.rstrip('.')}", now)))
+            day = time.strftime("%Y-%m-%d", time.gmtime(at))
+            title = "; now: ".join(filter(None, (f"{UNTIL}{day}: {summary.title.rstrip('.')}", now)))
             after = replace(after, title=title, confidence=summary.confidence * LESS_SURE)
-        if after != summary and not summary.pinned:
-            _correct(store, summary, after, at=at)
+        if not summary.pinned:
+            corrected.append((summary, after))
     sessions = filter(None, dict.fromkeys((old.session, *named(old.detail, "seen_in"))))
     for turn in (each for session in sessions for each in store.memories.of_session(session)):
         # What came of a turn that was about this choice is out of date with it: better no note than a false one.
         if turn.kind == "turn" and turn.status == "active" and stems(old.title) <= stems(text(turn.detail, "user")):
-            _correct(store, turn, replace(turn, status="stale"), at=at)
-
-
-def _day(at: float) -> str:
-    return time.strftime("%Y-%m-%d", time.gmtime(at))
-
-
-def _correct(store: Store, before: Memory, after: Memory, *, at: float) -> None:
-    _amend(store, MemoryChange("retell", "a later choice took it back", changed=((before, after),)), who=TIDY, at=at)
+            corrected.append((turn, replace(turn, status="stale")))
+    for before, after in corrected:
+        if after != before:
+            change = MemoryChange("retell", "a later choice took it back", changed=((before, after),))
+            _apply(store, change, who=TIDY, at=at)
 
 
 def _is_title(decision: str, title: str) -> bool:
@@ -142,14 +134,14 @@ def _is_title(decision: str, title: str) -> bool:
     return whole.startswith(cut.removesuffix("…")) if cut.endswith("…") else whole == cut
 
 
-def _amend(store: Store, change: MemoryChange, *, who: str, at: float) -> bool:
-    """Carry out one change; what changed in this moment, or was forgotten, is skipped."""
+def _apply(store: Store, change: MemoryChange, *, who: str, at: float, run: str = "") -> tuple[str, ...] | None:
+    """Carry out one change and return the ids it was about; None where it changed in this moment, or was forgotten."""
     if store.was_forgotten(change.new):
-        return False
+        return None
     with suppress(Conflict):
-        store.audit.apply([change], who=who, at=at)
-        return True
-    return False
+        (entry,) = store.audit.apply([change], who=who, at=at, run=run)
+        return entry.memories
+    return None
 
 
 # ---- tidy
@@ -177,7 +169,7 @@ class TidyJob:
     def projects(self) -> tuple[Project, ...]:
         """Return the projects of all sessions that are not switched off, the last first."""
         folders: dict[str, str] = {}
-        for session in self._services.store.sessions.list(limit=MOST_SESSIONS):
+        for session in self._services.store.sessions.list(limit=1_000):
             folders.setdefault(session.project, session.cwd)
         found = [self._projects.of_session(key, folder) for key, folder in folders.items() if key]
         return tuple(each for each in found if not self._projects.policy(each).write)
@@ -188,28 +180,28 @@ class TidyJob:
         return settings.tidy and quiet >= settings.tidy_idle_minutes * 60 and time.monotonic() >= self._not_before
 
     def _tidy_next(self) -> None:
-        project = next((each for each in self.projects() if self._is_due(each)), None)
-        if project is None:
-            self._not_before = time.monotonic() + RETRY
-        else:
-            self.run([project])
-
-    def _is_due(self, project: Project) -> bool:
-        at = float(self._services.store.checkpoint(f"{TIDIED}{project.key}") or 0.0)
-        return not 0 <= self._services.now() - at < DAY  # a clock that jumped must not put it off for ever
+        for project in self.projects():
+            at = float(self._services.store.checkpoint(f"{TIDIED}{project.key}") or 0.0)
+            if not 0 <= self._services.now() - at < DAY:  # a clock that jumped must not put it off for ever
+                self.run([project])
+                return
+        self._not_before = time.monotonic() + RETRY
 
     def _tidy(self, project: Project, *, run: str, dry_run: bool) -> dict[str, Any]:
-        store, now = self._services.store, self._services.now()
+        store = self._services.store
         known = self._known(project)
         present = self._present(project, known.values())
-        about = PlanContext(
-            project,
-            now=now,
-            exists=present.exists,
-            taken_back=store.audit.undone(),
-            give_way=self._runner.give_way,
-        )
-        done = self._rounds(known, about=about, run=run, dry_run=dry_run)
+        about = PlanContext(self._services.now(), exists=present.exists, taken_back=store.audit.undone())
+        done: list[dict[str, Any]] = []
+        for _ in range(ROUNDS):
+            before = len(done)
+            for who, planner in PLANNERS:
+                for change in planner(tuple(known.values()), about=about):
+                    row = _change_row(change, known)
+                    if self._carry_out(change, known, who=who, run=run, dry_run=dry_run):
+                        done.append(row)
+            if len(done) == before:
+                break
         if not dry_run:
             now = self._services.now()
             store.set_checkpoint(f"{MISSING}{project.key}", json.dumps(present.missing), at=now)
@@ -219,41 +211,22 @@ class TidyJob:
             "name": project.name,
             "memories": len(known),
             "by": dict(sorted(Counter(each["what"] for each in done).items())),
-            "amendments": done[:MOST_LISTED],
-            "left_out": len(done[MOST_LISTED:]),
+            "amendments": done,
         }
 
-    def _rounds(self, known: dict[str, Memory], *, about: PlanContext, run: str, dry_run: bool) -> list[dict[str, Any]]:
-        done: list[dict[str, Any]] = []
-        for _ in range(ROUNDS):
-            before = len(done)
-            for who, planner in PLANNERS:
-                changes = planner(tuple(known.values()), about=about)
-                planned = [each for each in changes if not self._services.store.was_forgotten(each.new)]
-                for change in planned:
-                    row = _change_row(change, known)
-                    if dry_run:
-                        known.update((after.id, after) for _, after in change.changed)
-                        known.update((each.uid, replace(each, id=each.uid)) for each in change.new)
-                        done.append(row)
-                    elif self._carry_out(change, known, who=who, run=run):
-                        done.append(row)
-            if len(done) == before:
-                break
-        return done
-
-    def _carry_out(self, change: MemoryChange, known: dict[str, Memory], *, who: str, run: str) -> bool:
-        """Return whether it was done; what changed since it was read is left for the next round."""
-        self._runner.give_way()
+    def _carry_out(self, change: MemoryChange, known: dict[str, Memory], *, who: str, run: str, dry_run: bool) -> bool:
+        """Return whether it was done, or would be; what changed since it was read is left for the next round."""
         store = self._services.store
-        ids = change.about
-        try:
-            (entry,) = store.audit.apply([change], who=who, at=self._services.now(), run=run)
-            ids = (*ids, *entry.memories)
-        except Conflict:
-            entry = None
-        known.update((memory.id, memory) for memory in store.memories.get(list(dict.fromkeys(ids))))
-        return entry is not None
+        if dry_run:
+            if store.was_forgotten(change.new):
+                return False
+            known.update((after.id, after) for _, after in change.changed)
+            known.update((each.uid, replace(each, id=each.uid)) for each in change.new)
+            return True
+        self._runner.give_way()
+        ids = _apply(store, change, who=who, at=self._services.now(), run=run)
+        known.update((memory.id, memory) for memory in store.memories.get([*change.about, *(ids or ())]))
+        return ids is not None
 
     def _known(self, project: Project) -> dict[str, Memory]:
         """Read the newest memories of a project, page by page."""
@@ -261,27 +234,19 @@ class TidyJob:
         after = 0
         while page := self._services.store.memories.page(after=after, scopes=(project.scope,), limit=PAGE):
             self._runner.give_way()
-            found.extend(memory for _, memory in page if memory.status != "forgotten")
+            found.extend(memory for _, memory in page)
             after = page[-1][0]
         return {memory.id: memory for memory in found}
 
     def _present(self, project: Project, memories: Iterable[Memory]) -> Present:
         store = self._services.store
-        folders = [session.cwd for session in store.sessions.list(project.key, limit=MOST_FOLDERS) if session.cwd]
-        missing = _json_object(store.checkpoint(f"{MISSING}{project.key}"))
+        folders = [session.cwd for session in store.sessions.list(project.key, limit=50) if session.cwd]
         return Present(
             roots_of(project, [*folders, *filter(None, (project.root,))], project_of=self._projects.at),
             (file for memory in memories if memory.status == "active" for file in memory.files),
-            missing={name: at for name, at in missing.items() if isinstance(at, float | int)},
+            missing=json.loads(store.checkpoint(f"{MISSING}{project.key}") or "{}"),
             now=self._services.now(),
         )
-
-
-def _json_object(text: str) -> dict[str, Any]:
-    with suppress(ValueError):
-        found = json.loads(text or "{}")
-        return found if isinstance(found, dict) else {}
-    return {}
 
 
 def _change_row(change: MemoryChange, known: dict[str, Memory]) -> dict[str, Any]:
@@ -315,11 +280,11 @@ class PruneJob:
 
     def run(self, *, who: str) -> dict[str, Any]:
         """Delete it, and return how many rows of each class went, and by how many bytes the file is smaller."""
-        store, now = self._services.store, self._services.now()
+        store, now, most = self._services.store, self._services.now(), self._size()["most"]
         rows: Counter[str] = Counter()
         with self._running:
             try:
-                for name, count in store.maintenance.prune(self._keep_days(), most_bytes=self._most_bytes(), now=now):
+                for name, count in store.maintenance.prune(self._keep_days(), most_bytes=most, now=now):
                     rows[name] += count
                     if self._runner.give_way():
                         time.sleep(BREATH)
@@ -329,32 +294,24 @@ class PruneJob:
                     store.maintenance.note_pruned(rows, who=who, at=now)
             self._day = self._today()
             store.set_checkpoint(PRUNED, self._day, at=now)
-            freed = self._shrink_file()
+            before = self._size()
+            if before["bytes"] - before["used"] >= max(WORTH, before["bytes"] * WORTH_SHARE):
+                self._runner.give_way()
+                store.maintenance.vacuum()
         size = self._size()
-        if 0 < size["most"] < size["used"]:
+        if 0 < most < size["used"]:
             self._services.report(
                 "store",
                 f"the store is larger than the {self._services.settings.store_max_mb} MB of `store_max_mb`, and "
                 "nothing more may be removed by itself; raise it, or `foreword forget` what you do not need",
             )
-        return {"dry_run": False, "pruned": dict(rows), "freed": freed, "size": size}
-
-    def _shrink_file(self) -> int:
-        """Write the file without its free pages where that is worth it and nobody waits; return the bytes saved."""
-        store = self._services.store
-        size = store.stats.size()
-        if size.total - size.used < max(WORTH, size.total * WORTH_SHARE) or self._runner.give_way():
-            return 0
-        store.maintenance.vacuum()
-        return size.total - store.stats.size().total
+        return {"dry_run": False, "pruned": dict(rows), "freed": before["bytes"] - size["bytes"], "size": size}
 
     def _is_due(self) -> bool:
         """Return whether it is time: once a day, when it is quiet."""
         quiet = min(QUIET, self._services.settings.worker_idle_minutes * 60 / 2)  # before the worker leaves
-        if self._day == self._today() or self._services.idle_seconds <= quiet:
-            return False
         self._day = self._day or self._services.store.checkpoint(PRUNED)
-        return self._day != self._today()
+        return self._day != self._today() and self._services.idle_seconds > quiet
 
     def _prune(self) -> None:
         self._day = self._today()  # what fails is tried again tomorrow, or on request
@@ -366,9 +323,6 @@ class PruneJob:
     def _keep_days(self) -> dict[str, int]:
         return {each.setting: int(getattr(self._services.settings, each.setting)) for each in PRUNABLE}
 
-    def _most_bytes(self) -> int:
-        return self._services.settings.store_max_mb * 1024 * 1024
-
     def _size(self) -> dict[str, int]:
         size = self._services.store.stats.size()
-        return {"bytes": size.total, "used": size.used, "most": self._most_bytes()}
+        return {"bytes": size.total, "used": size.used, "most": self._services.settings.store_max_mb * 1024 * 1024}

@@ -1,8 +1,8 @@
-// How everything stands -> in one sentence, and part by part: agents, troubles, worker, store, settings.
+// How everything stands -> in one sentence, and part by part: agents, troubles, worker, store.
 
 import { make } from "../dom.js";
 import { age, ago, chip, coded, many, meter, triggerIn, number, renew, tokens, totals } from "../parts.js";
-import { sized, wide } from "../plots.js";
+import { sized } from "../plots.js";
 
 const FIRST = 5; // troubles that are seen at once
 
@@ -19,7 +19,6 @@ export function draw(part, told) {
   renew(part.troubles, [told.troubles, Math.floor(told.at / 60)], () => troubles(told.troubles));
   renew(part.worker, [told.worker, told.home, told.spool_bytes], () => worker(told));
   renew(part.store, told.store, store);
-  renew(part.settings, told.settings, settings);
 }
 
 function verdict({ ok, says, findings }) {
@@ -134,41 +133,5 @@ function store(told) {
     make("p", { class: "dim" }, `This counts ${told.counted}.`),
   ];
 }
-
-function settings(changed) {
-  if (!changed.length) return make("p", { class: "dim" }, "Every setting has its built-in value.");
-  const rows = changed.map((each) =>
-    make(
-      "tr",
-      {},
-      make("th", { scope: "row" }, make("code", {}, each.name)),
-      make("td", {}, valued(each.value)),
-      make("td", { class: "dim" }, valued(each.default)),
-      make("td", { class: "dim" }, each.from),
-    ),
-  );
-  const head = ["setting", "value", "default", "set by"].map((name) => make("th", { scope: "col" }, name));
-  return wide(
-    "Changed settings",
-    make(
-      "table",
-      {},
-      make("caption", { class: "unseen" }, "Settings that differ from the built-in ones"),
-      make("thead", {}, make("tr", {}, head)),
-      make("tbody", {}, rows),
-    ),
-  );
-}
-
-const valued = (value) =>
-  Array.isArray(value)
-    ? value.join(", ") || "none"
-    : value === true
-      ? "on"
-      : value === false
-        ? "off"
-        : value === ""
-          ? "empty"
-          : String(value);
 
 const lasting = (seconds) => age(0, seconds).replace(" ago", "").replace("just now", "a moment");

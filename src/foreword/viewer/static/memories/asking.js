@@ -9,7 +9,7 @@ export const memories = (choice, { limit, after = "", signal }) =>
 export const counts = (choice, { signal }) => get("/api/facets", words(choice), { signal });
 
 export const waiting = (choice, { limit, signal }) =>
-  get("/api/review", { project: choice.project, limit, full: true }, { signal });
+  get("/api/review", { project: choice.project, limit }, { signal });
 
 export const one = (id, { signal }) => get(`/api/memories/${encodeURIComponent(id)}`, { full: true }, { signal });
 

@@ -5,10 +5,8 @@ import { chip, full, many, memory, number, sentence } from "../parts.js";
 
 // What would go, before anything does.
 export function wouldGo(would) {
-  const more = would.more;
   return [
     titles(would.memories),
-    more ? make("p", {}, `… and ${many(more, "more memory", "more memories")}`) : null,
     counts("Rows that go", would.tables),
     similar(would),
     would.backups.length ? make("p", {}, `It goes from these backups, too: ${would.backups.join(", ")}`) : null,

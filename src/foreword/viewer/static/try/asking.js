@@ -128,7 +128,6 @@ export function controls(asked, project) {
     offer,
     otherProject,
     isOffered: () => offered,
-    session: () => session.value || asked.session,
     on,
     moved,
     range,

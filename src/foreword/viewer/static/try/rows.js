@@ -52,7 +52,7 @@ export class Rows {
           ? make(
               "div",
               { class: "try-layer" },
-              make("h2", {}, layer.heading),
+              make("h2", {}, layer.name),
               make("p", { class: "figures" }, make("span", {}, had), make("span", {}, `at most ${layer.limit}`)),
             )
           : null,
@@ -129,13 +129,6 @@ function groups(left, told, layer) {
 
 const line = (words) => make("p", { class: "try-line" }, make("span", {}, words));
 
-function silence({ why, nearest }) {
-  return make(
-    "div",
-    { class: "empty" },
-    make("p", {}, make("strong", {}, "Nothing would be said"), `: ${why}.`),
-    nearest
-      ? make("p", {}, `The best scores ${nearest.score.toFixed(3)}, and ${nearest.needed.toFixed(3)} is needed.`)
-      : null,
-  );
+function silence({ why }) {
+  return make("div", { class: "empty" }, make("p", {}, make("strong", {}, "Nothing would be said"), `: ${why}.`));
 }

@@ -1,0 +1,124 @@
+"""Tell whether all is well and, where it is not, what to do: worker, agents, store, settings, model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from foreword import __version__
+from foreword.errors import ForewordError
+from foreword.install.status import install_status
+from foreword.models import Project
+from foreword.policy import chosen, findings, off
+from foreword.problems import BACKLOG, NEVER_SEEN, NOTE, SETTLE, WRONG, Finding, Spooled, grouped, noted, spooled
+from foreword.units import STORE, sized
+from foreword.worker import serialize
+
+if TYPE_CHECKING:
+    from foreword.worker.app import App
+
+MOST_TROUBLES = 50
+SWITCHES = {"capture": "capture is off: sessions are not kept", "inject": "inject is off: agents are given nothing"}
+
+
+def health(app: App) -> dict[str, Any]:
+    """Return whether the worker is well, and what its store holds; a store that cannot be opened is a problem."""
+    problems = app.services.store_problems()
+    opened = app.services.has_store
+    return {
+        "version": __version__,
+        "build": app.build,
+        "pid": os.getpid(),
+        "home": str(app.home.root),
+        "uptime_s": round(max(0.0, app.now() - app.started), 1),  # a clock may be set back
+        "mcp": app.callers.counts(),
+        "ok": not problems,
+        "problems": problems,
+        "counts": dict(app.store.stats.row_counts()) if opened else {},
+        "database_bytes": app.store.stats.size().total if opened else None,
+    }
+
+
+def list_agents(app: App) -> dict[str, Any]:
+    """Return what was seen of each agent that ever sent an event."""
+    app.capture.catch_up()
+    return {"hosts": {each.host: serialize.host(each) for each in app.store.stats.agents()}}
+
+
+def health_page(app: App) -> dict[str, Any]:
+    """Return the state of every part; what a broken store cannot tell is left out, with the reason in the findings."""
+    found: list[Finding] = []
+
+    def attempt(question: Callable[[], dict[str, Any]], default: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return question()
+        except ForewordError as exc:
+            found.append(Finding("store", WRONG, str(exc), exc.hint))
+            return default
+
+    silent = {"version": __version__, "pid": os.getpid(), "uptime_s": 0.0, "problems": [], "counts": {}}
+    worker = attempt(lambda: health(app), {**silent, "database_bytes": None})
+    found += [Finding("store", WRONG, *each.split("; ", 1)) for each in worker["problems"]]
+    spool = Spooled(0, 0.0)
+    with suppress(OSError):
+        spool = spooled(app.home.spool)
+    if spool.bytes and app.now() - spool.oldest > BACKLOG and worker["uptime_s"] > SETTLE:
+        says = f"{sized(spool.bytes)} of hook payloads wait in the spool, though a worker runs"
+        found.append(Finding("spool", WRONG, says, "see logs/worker.log, and run `foreword doctor`"))
+    seen = attempt(lambda: list_agents(app), {"hosts": {}})["hosts"]
+    agents = []
+    for name, status in install_status(app.home, os.environ).items():
+        found += [Finding(name, each.state, f"{name}: {each.says}", each.way_out) for each in status.findings]
+        if status.files or name in seen or status.setup.folder.is_dir():
+            agents.append({"host": name, "connected": bool(status.files), **NEVER_SEEN, **seen.get(name, {})})
+    if worker["counts"] and not any(each["connected"] or each["last_event"] for each in agents):
+        found.append(Finding("hosts", NOTE, "no agent is connected: nothing is captured", "run `foreword install`"))
+    found += _switched(app)
+    model = attempt(app.refine.status, {"provider": "off"})
+    if model["provider"] != "off" and model["problem"]:
+        way_out = "docs/model.md explains how to set it up or turn it off"
+        found.append(Finding("model", WRONG, model["problem"], way_out))
+    found = list({each.says: each for each in found}.values())  # a broken store fails every question alike
+    wrong = [each.says for each in found if each.state == WRONG]
+    size, memories = worker["database_bytes"] or 0, worker["counts"].get("memories", 0)
+    counted = f"{memories or 'no'} {'memory' if memories == 1 else 'memories'}"
+    says = f"All is well: {counted}, {sized(size)}"
+    if wrong:
+        says = f"Not all is well: {wrong[0]}" + (f", and {len(wrong) - 1} more" if wrong[1:] else "")
+    troubles = sorted(grouped(noted(str(app.home.trouble))), key=lambda group: -group.last)[:MOST_TROUBLES]
+    return {
+        "at": app.now(),
+        "ok": not wrong,
+        "says": says,
+        "findings": [vars(each) for each in found],
+        "worker": {name: worker[name] for name in ("version", "pid", "uptime_s")},
+        "home": str(app.home.root),
+        "spool_bytes": spool.bytes,
+        "hosts": sorted(agents, key=lambda each: (not each["last_event"], each["host"])),
+        "troubles": [
+            {"at": each.last, "where": each.where, "what": each.what, "count": each.count} for each in troubles
+        ],
+        "store": {
+            "bytes": size,
+            "limit": app.settings.store_max_mb * 1024 * 1024,
+            "counts": worker["counts"],
+            "counted": STORE,
+        },
+    }
+
+
+def _switched(app: App) -> Iterator[Finding]:
+    """Yield what the user switched off, for all projects and for single ones, and settings that are wrong."""
+    for name, sentence in SWITCHES.items():
+        if not getattr(app.settings, name):
+            yield Finding("settings", NOTE, sentence, f"`foreword config set {name} on`")
+    for problem in app.services.loaded.problems:
+        yield Finding("settings", WRONG, problem, "correct it")
+    choices = {**chosen(app.settings), "capture": True, "inject": True}
+    for key, known in app.projects.known().items():
+        project = Project(key, known.name, known.root)
+        if not known.alias_of:
+            for says, hint in findings(off(project, choices), project):
+                yield Finding("project", NOTE, says, hint)

@@ -1,0 +1,239 @@
+"""List sessions for the viewer's timeline, and tell one of them step by step.
+
+A step is a prompt, an answer, a command, an edit, an injection, or a memory that came of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from foreword.errors import BadRequest
+from foreword.extract.actions import Action, action_of
+from foreword.extract.commands import command_of
+from foreword.extract.failures import failure_of, run_of
+from foreword.extract.merge import open_items
+from foreword.extract.session import is_test
+from foreword.extract.text import cut
+from foreword.models import Change, Memory, Session, text, texts
+from foreword.store.projects import counts_as, names
+from foreword.worker.handlers import describe_sessions, settled_session
+
+if TYPE_CHECKING:
+    from foreword.worker.app import App
+
+FEW = 5  # of one sort, in a row of the timeline; the story has all
+MOST_CHANGES, MOST_MEMORIES = 300, 1_000  # of a session, that are read
+MOST_STEPS = 500  # of a longer session the last ones are shown
+EVENTS = 1_000  # the newest, which are read for them: reading files makes no step
+TITLE, SUMMARY, FIX, TEXT, OUTPUT, COMMAND = 160, 600, 150, 1_200, 700, 300  # characters
+QUIET = 30 * 60.0  # seconds: an agent that works tells something within minutes
+# The order of steps at the same time: causes before what came of them.
+ORDER = {name: at for at, name in enumerate(("start", "prompt", "injected", "edit", "run", "failure", "kept"))}
+
+Step = dict[str, Any]
+
+
+def timeline(app: App, *, project: str = "", before: str = "", limit: int = 30) -> dict[str, Any]:
+    """Return sessions of a project and its aliases, or of all, older than *before*; `next` leads to older ones."""
+    registry, limit = app.store.projects.all(), max(1, limit)
+    keys: tuple[str, ...] = ()
+    if project:  # older sessions of an alias are stored under their own key
+        key = counts_as(project, registry)
+        keys = (key, *(each for each, about in registry.items() if about.alias_of == key))
+    last, _, id = before.partition("/")
+    try:
+        at = float(last or 0.0)
+    except ValueError:
+        at = -1.0
+    if not 0 <= at < float("inf"):
+        raise BadRequest(f"invalid `before`: {before[:40]!r}", hint="send the `next` of an earlier answer")
+    found = app.store.sessions.before(at, id, projects=keys, limit=limit + 1)
+    rows = [
+        {**row, **_came_of(app, session, _memories(app, session), most=FEW)}
+        for row, session in zip(heads(app, found[:limit]), found[:limit], strict=True)
+    ]
+    return {"sessions": rows, "next": f"{found[limit - 1].last!r}/{found[limit - 1].id}" if len(found) > limit else ""}
+
+
+def heads(app: App, sessions: Sequence[Session]) -> list[dict[str, Any]]:
+    """Return what identifies sessions; the title is that of the summary, or until there is one the first prompt."""
+    name, now = names(app.projects.known()), app.now()
+    return [
+        {
+            **row,
+            "project_name": name(row["project"]),
+            "title": cut(row["title"] or _first_prompt(app, row["id"]), TITLE),
+            "running": not row["ended"] and abs(now - row["last"]) < QUIET,  # a clock may be set back
+        }
+        for row in describe_sessions(app, sessions)
+    ]
+
+
+def _first_prompt(app: App, session: str) -> str:
+    for event in app.store.events.prompts(session, limit=1, oldest=True):
+        if action := action_of(event, root=""):
+            return action.text
+    return ""
+
+
+def _memories(app: App, session: Session) -> list[Memory]:
+    """Return what a session came to or saw, but for its changes of code."""
+    return [
+        each
+        for each in app.store.memories.of_session(session.id, limit=MOST_MEMORIES)
+        if each.kind != "change" and each.status not in ("proposed", "discarded")
+    ]
+
+
+def _came_of(app: App, session: Session, memories: Sequence[Memory], *, most: int) -> dict[str, Any]:
+    """Return what came of a session: at most so many of each sort, and how many more there are."""
+    summary = _summary_of(session, memories)
+    of: dict[str, list[Memory]] = {}
+    for each in memories:
+        of.setdefault(each.kind, []).append(each)
+    left = [*of.get("handoff", ()), *([summary] if summary else [])]
+    rules = [*of.get("preference", ()), *of.get("correction", ())]
+    lists: dict[str, list[Any]] = {
+        # A function says more than the name of its test.
+        "changed": [_change(each) for each in sorted(_changes(app, session, memories), key=lambda c: is_test(c.file))],
+        "failures": [_failure(each) for each in of.get("failure", ())],
+        "decisions": [_named(each) for each in of.get("decision", ())],
+        "rules": [_named(each) for each in rules],
+        "learned": [_named(each) for each in of.get("learning", ())],
+        "next": list(dict.fromkeys(item for each in left for item in open_items(each))),
+    }
+    return {
+        "summary": cut(summary.body, SUMMARY) if summary else "",
+        "summary_id": summary.id if summary else "",
+        "work": _work(summary),
+        **{sort: items[:most] for sort, items in lists.items()},
+        "more": {sort: len(items) - most for sort, items in lists.items() if len(items) > most},
+        "injected": app.store.injections.totals(session.id),
+    }
+
+
+def _summary_of(session: Session, memories: Iterable[Memory]) -> Memory | None:
+    """Return the summary of a session; where it was in several projects, that of its own project."""
+    found = [each for each in memories if each.kind == "summary"]
+    return next((each for each in found if each.project == session.project), found[0] if found else None)
+
+
+def _work(summary: Memory | None) -> str:
+    """Return the branch, the pull request and the fate of a session's work in one line."""
+    detail: Mapping[str, Any] = summary.detail if summary else {}
+    branch, pull, fate = (text(detail, name) for name in ("branch", "pull_request", "fate"))
+    return ", ".join(filter(None, (branch and f"branch {branch}", pull and f"pull request {pull}", fate)))
+
+
+def _changes(app: App, session: Session, memories: Iterable[Memory]) -> list[Change]:
+    """Return the functions that a session changed in every project that it was in, newest first."""
+    projects = dict.fromkeys((session.project, *(each.project for each in memories)))
+    found = [app.store.sessions.changes(key, session=session.id, limit=MOST_CHANGES) for key in projects]
+    return sorted((each for some in found for each in some), key=lambda each: -each.at)[:MOST_CHANGES]
+
+
+def _change(each: Change) -> dict[str, Any]:
+    return {"file": each.file, "function": each.function, "what": each.what, "signature": each.signature}
+
+
+def _named(memory: Memory) -> dict[str, Any]:
+    """Return what identifies a memory in a list."""
+    return {"id": memory.id, "kind": memory.kind, "title": cut(memory.title, TITLE), "status": memory.status}
+
+
+def _failure(memory: Memory) -> dict[str, Any]:
+    """Return what broke, how often it was seen, what fixed it, and whether it still fails."""
+    fix, still = text(memory.detail, "fix"), memory.detail.get("open")
+    fails = memory.status == "active" and (still if isinstance(still, bool) else not fix)
+    return {**_named(memory), "fix": cut(fix, FIX), "open": fails, "seen": memory.seen}
+
+
+# ---- one session
+
+
+def story(app: App, id: str) -> dict[str, Any]:
+    """Return what came of a session, and its steps, oldest first; of a very long one the last steps."""
+    session, store = settled_session(app, id), app.store
+    memories = _memories(app, session)
+    events = store.events.list(session.id, limit=EVENTS, newest=True)
+    roots = {key: known.root for key, known in store.projects.all().items()}
+    actions = [
+        action
+        for event in sorted(events, key=lambda event: (event.at, event.number))
+        if (action := action_of(event, root=roots.get(event.project, session.cwd)))
+    ]
+    turns = {each.uid: each for each in memories if each.kind == "turn"}
+    steps = [step for action in actions if (step := _step(action, session, turns))]
+    prompted = {step["turn"] for step in steps if "turn" in step}
+    steps += _injections(app, session)
+    steps += [_kept(each, session) for each in memories if each.kind != "summary" and each.id not in prompted]
+    steps.sort(key=lambda step: (step["at"], ORDER.get(step["what"], len(ORDER))))
+    unread = max(0, session.events - len(events)) if len(events) == EVENTS else 0
+    return {
+        "session": {**heads(app, [session])[0], **_came_of(app, session, memories, most=MOST_STEPS)},
+        "steps": steps[-MOST_STEPS:],
+        "left_out": max(0, len(steps) - MOST_STEPS) + unread,
+        "without_events": not events,  # it was imported, or its events were pruned
+    }
+
+
+def _step(action: Action, session: Session, turns: Mapping[str, Memory]) -> Step | None:
+    """Return the step of an action: a prompt, an answer, an edit, a command; none for one that only reads."""
+    step: Step = {"at": action.at, "what": action.kind}
+    if action.kind in ("prompt", "answer"):
+        turn = turns.get(f"trn:{session.project}:{session.id}:{action.id}")
+        return {**step, **_short(action.text), **(_turn(turn) if turn else {})}
+    if action.kind != "tool":
+        return {**step, "source": action.source}
+    if action.act == "edit" and action.files and not action.failed:
+        return {**step, "what": "edit", "files": list(action.files)}
+    command = command_of(action.command) if action.act == "run" else None
+    if not command or not command.program or command.kind == "look":
+        return None
+    run = run_of(action)
+    failure = failure_of(run) if run.failed else None
+    return {
+        **step,
+        "what": "run",
+        "command": action.command.strip()[:COMMAND],
+        "failed": run.failed,
+        "error": failure.error if failure else "",
+        "output": action.output.strip()[-OUTPUT:] if run.failed else "",
+    }
+
+
+def _kept(memory: Memory, session: Session) -> Step:
+    """Return the step of a memory: at the time when this session first saw it."""
+    at = next((at for at in (memory.created, memory.confirmed) if session.started <= at <= session.last), session.last)
+    if memory.kind == "turn":  # whose prompt is no longer there
+        return {"at": at, "what": "prompt", **_short(text(memory.detail, "user")), **_turn(memory)}
+    if memory.kind == "failure":
+        return {"at": at, "what": "failure", "memory": _failure(memory)}
+    return {"at": at, "what": "kept", "memory": _named(memory), **_short(memory.body or text(memory.detail, "why"))}
+
+
+def _turn(memory: Memory) -> dict[str, Any]:
+    """Return who wrote the prompt of a turn and why we think so, and what came of it."""
+    author, _, why = text(memory.detail, "author").partition(": ")
+    outcome = text(memory.detail, "outcome") or next(iter(texts(memory.detail, "commits")), "")
+    return {"turn": memory.id, "author": author, "author_why": why, "outcome": outcome.strip()[:TEXT]}
+
+
+def _injections(app: App, session: Session) -> list[Step]:
+    """Return the injections: how much each was, and how many of its memories were used."""
+    return [
+        {
+            **{name: getattr(each, name) for name in ("at", "trigger", "tokens")},
+            "what": "injected",
+            "memories": len({item.memory for item in each.items}),
+            "used": len({item.memory for item in each.items if item.used}),
+        }
+        for each in app.store.injections.list(session=session.id, limit=MOST_STEPS)
+    ]
+
+
+def _short(value: str) -> dict[str, Any]:
+    """Return the beginning of a text, and how many characters follow it."""
+    value = value.strip()
+    return {"text": value[:TEXT], "more": max(0, len(value) - TEXT)}
