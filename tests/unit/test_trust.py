@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from foreword.models import EMPTY, FORMS, KINDS, TRIGGERS, TRUSTS, Context, Memory, Ranked
 from foreword.recall import render
 from foreword.recall.notes import note_of, rule_note, session_note
-from foreword.worker.mcp_tools import _whole
+from foreword.worker.mcp_tools import _head
 from tests.tables import table
 from tests.unit.recalling import DAY, HERE, NOW, a_memory, ask
 
@@ -68,7 +68,7 @@ def test_an_index_tells_who_said_what_reads_like_a_rule(kind, trust, source):
 @given(kind=st.sampled_from(sorted(KINDS)), trust=st.sampled_from(TRUSTS), source=SOURCES)
 def test_what_a_tool_shows_in_full_says_who_said_it(kind, trust, source):
     memory = a_note(kind, trust=trust, source=source)
-    head = _whole(memory, (), now=NOW).partition("\n")[0]
+    head = _head(memory, now=NOW)
     assert head.endswith(f"said by {render.said_by(memory)}")
     assert head.endswith("said by user") is (trust == "user")
 
