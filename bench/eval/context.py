@@ -19,7 +19,7 @@ from foreword.recall.budget import Layer, Line, fit
 from foreword.recall.tokens import count
 
 if TYPE_CHECKING:
-    from foreword.recall.search import Searchable
+    from foreword.recall.rank import Searchable
 
 BUDGETS = (100, 200, 300, 500, 800, 1200, 2000)  # a line is some 25 tokens: from three lines to all that a prompt gets
 CACHED = 10_000  # lines whose tokens are known: the newest are the same for many questions

@@ -89,7 +89,7 @@ def record(folder: Path) -> Recorded:
         begin(self, trigger, now=now, history=history, **more)
 
     with (
-        patch.object(pipeline, "choose", keep_choice),
+        patch.object(relevance, "choose", keep_choice),
         patch.object(pipeline._Recall, "_candidate", keep_candidate),
         patch.object(start.SessionStart, "__init__", keep_start),
     ):

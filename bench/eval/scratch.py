@@ -19,12 +19,13 @@ from foreword.errors import ForewordError
 from foreword.layout import TriggerLayout
 from foreword.models import Context, Memory, NoContext, Project, Ranked, Trigger
 from foreword.paths import Home
-from foreword.recall.pipeline import POOL, Options, options_of, ranked_search, recall
+from foreword.recall.pipeline import POOL, Options, options_of, recall
 from foreword.recall.query import query_of
+from foreword.recall.rank import ranked_search
 from foreword.store import Store
 
 if TYPE_CHECKING:
-    from foreword.recall.search import Searchable
+    from foreword.recall.rank import Searchable
 
 BATCH = 500  # memories in a commit
 

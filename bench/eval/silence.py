@@ -16,7 +16,7 @@ from bench.eval.datasets import Question
 from bench.eval.metrics import auc, mean, recall_at, rounded
 from bench.eval.retrieval import Answer, Result, best_score
 from bench.eval.scratch import Hit, Scratch
-from foreword.recall.rank import worth_saying
+from foreword.recall.rank import min_score
 
 PROMPTS = 2_250  # asked of other sets in all: about what ten sets ask of themselves
 STEPS = (*range(0, 90, 5), *range(90, 100))  # points of a curve, in percent of silence; closer at the end that matters
@@ -114,10 +114,7 @@ def _point(results: Sequence[Result], strays: Sequence[float], hits: Hits, *, th
     """Return what one threshold does: the share it silences rightly and wrongly, and the share of R@10 it keeps."""
     answers = [each for result in results for each in result.answers]
     scores = [(best_score(hits(each)), bool(each.question.relevant)) for each in answers]
-    above = mean(
-        _recall(result, lambda each: worth_saying(hits(each), threshold=threshold, trigger="prompt"))
-        for result in results
-    )
+    above = mean(_recall(result, lambda each: _worth_saying(hits(each), threshold)) for result in results)
     whole = mean(_recall(result, hits) for result in results)
     return {
         "threshold": round(threshold, 6),
@@ -132,6 +129,12 @@ def _point(results: Sequence[Result], strays: Sequence[float], hits: Hits, *, th
             4,
         ),
     }
+
+
+def _worth_saying(found: Sequence[Hit], threshold: float) -> list[Hit]:
+    """Return those that are not below the lowest score that is shown."""
+    lowest = min_score(found, threshold=threshold, trigger="prompt")
+    return [each for each in found if each.score >= lowest]
 
 
 def _recall(result: Result, shown: Hits) -> float | None:

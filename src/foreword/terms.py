@@ -51,7 +51,7 @@ def _read_words() -> dict[str, frozenset[str]]:
     return {name: frozenset(words) for name, words in found.items()}
 
 
-STOP_WORDS, GENERIC, _EVERYWHERE = _read_words().values()
+STOP_WORDS, GENERIC, _EVERYWHERE, TALK = _read_words().values()
 
 # A text of more words is partly pasted: its beginning and its end are the user's, and the middle is sifted.
 _LONG = 150

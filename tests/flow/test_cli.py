@@ -543,7 +543,7 @@ def test_the_demo_shows_what_an_agent_gets_and_leaves_nothing(fresh: Shell) -> N
     assert not CONTROL.search(result.stdout)
     start, prompt = re.findall(r"^--- foreword.*?^--- end foreword ---$", result.stdout, re.MULTILINE | re.DOTALL)
     assert "## Where things stand" in start
-    assert "rooms/show.py" in prompt
+    assert "rooms/db.py" in prompt
     assert re.search(r"^\[foreword, history\] `make unit` failed", result.stdout, re.MULTILINE)
     assert "(nothing: it answers or continues the running conversation)" in result.stdout
     assert len(re.findall(r"[1-9]\d* of \d+ tokens, \d+ ms", result.stdout)) == 3

@@ -14,7 +14,7 @@ from foreword.paths import Home
 from foreword.recall import render
 from foreword.recall.notes import CODES
 from foreword.recall.pipeline import Options, Window, options_of, recall, requested_trigger
-from foreword.recall.search import Searchable
+from foreword.recall.rank import Searchable
 from foreword.store import Store
 
 NOW = 1_800_000_000.0

@@ -10,8 +10,16 @@ from hypothesis import strategies as st
 
 from foreword.models import KINDS, Memory
 from foreword.recall.edits import hint_for_edit
-from foreword.recall.notes import QUOTE, SENTENCE, note_of, rule_note, session_note, unique_notes
-from foreword.recall.passages import is_torn, passage
+from foreword.recall.notes import (
+    QUOTE,
+    SENTENCE,
+    is_torn,
+    note_of,
+    passage,
+    rule_note,
+    session_note,
+    unique_notes,
+)
 from foreword.recall.relevance import content_words
 from foreword.recall.render import line
 from tests.tables import table

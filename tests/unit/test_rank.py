@@ -17,10 +17,10 @@ from foreword.recall.rank import (
     TASKS,
     UNITS,
     WORDED,
+    min_score,
     rank,
     votes,
     weighed,
-    worth_saying,
 )
 from foreword.terms import GENERIC, rarity
 from tests.tables import table
@@ -232,15 +232,12 @@ def scored(*scores):
 
 
 def test_words_are_answered_with_silence_or_with_what_is_near_the_best():
-    # Words are answered with silence or with all that is not far below the best.
-    few = scored(0.5, 0.2, 0.5 * FAR * 0.9)
-    for trigger in WORDED:
-        assert worth_saying(few, threshold=0.51, trigger=trigger) == []
-        assert worth_saying(few, threshold=0.4, trigger=trigger) == few[:2]
-    assert worth_saying([], threshold=0.0, trigger="prompt") == []
-    # Without words each must reach the threshold.
     few = scored(0.5, 0.2)
-    assert worth_saying(few, threshold=0.3, trigger="session_start") == few[:1]
+    for trigger in WORDED:
+        assert min_score(few, threshold=0.51, trigger=trigger) == 0.51
+        assert min_score(few, threshold=0.4, trigger=trigger) == 0.5 * FAR
+    assert min_score([], threshold=0.0, trigger="prompt") == 0.0
+    assert min_score(few, threshold=0.3, trigger="session_start") == 0.3  # without words each must reach it
 
 
 # ---- the tables

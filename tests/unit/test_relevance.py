@@ -219,10 +219,10 @@ def test_a_note_named_after_the_thing_needs_less_than_any_other_and_half_of_the_
     assert choose(weights, [near._replace(titled=True)], kind=kind).notes
     far = note("a", "voucher queue", "the voucher waits for its queue")
     assert not choose(weights, [far._replace(titled=True)], kind=kind).notes
-    assert is_titled(weights, title="Voucher queue", files=("rooms/voucher_queue.py",))
-    assert not is_titled(weights, title="Voucher queue", files=("rooms/mail.py",))
-    assert not is_titled(weights, title="Mail queue", files=("rooms/voucher.py",))
-    assert not is_titled({"voucher": 0.2}, title="Voucher queue", files=("rooms/voucher.py",))  # all of it is vouchers
+    assert is_titled(weights, text="Voucher queue", files=("rooms/voucher_queue.py",))
+    assert not is_titled(weights, text="Voucher queue", files=("rooms/mail.py",))
+    assert not is_titled(weights, text="Mail queue", files=("rooms/voucher.py",))
+    assert not is_titled({"voucher": 0.2}, text="Voucher queue", files=("rooms/voucher.py",))  # all of it is vouchers
 
 
 def test_a_note_about_a_thing_that_the_prompt_names_needs_less() -> None:

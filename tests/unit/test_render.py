@@ -23,7 +23,7 @@ from foreword.recall.render import (
     compact,
     form_at,
     line,
-    shorter_lines,
+    lines,
 )
 from foreword.recall.sanitize import age, ago, brief, neutral, shown_path
 from foreword.recall.tokens import count
@@ -329,7 +329,7 @@ def test_shorter_lines_cost_less_and_keep_when_and_who():
     long = a_memory("Waiting list", kind="summary", body="x " * 60, files=("a.py", "b.py", "c.py"))
     note = session_note(long, now=NOW)
     for form in FORMS:
-        texts = [line(note, form=form, layer="sessions"), *shorter_lines(note, form=form, layer="sessions")]
+        texts = lines(note, form=form, layer="sessions")
         assert len(texts) > 1
         assert [count(text) for text in texts] == sorted((count(text) for text in texts), reverse=True)
         assert all(("yesterday" if form != "xml" else "2027-01-14") in text for text in texts)

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from foreword.models import Context, Memory, Project, Trigger
 from foreword.recall.files import TurnRecord, recent_files
-from foreword.recall.resume import resume
-from foreword.recall.start import FILES, OPEN_ITEMS, repository_of, work_in_progress
+from foreword.recall.start import FILES, OPEN_ITEMS, repository_of, resume, work_in_progress
 from tests.tables import table
 from tests.unit.recalling import DAY, HERE, HOUR, NOW, InMemory, a_memory, ask
 
@@ -301,10 +300,10 @@ def test_of_recent_files_few_are_named_and_none_twice(store):
 def test_resume_tells_a_person_what_a_session_begins_with(store):
     store.memories.put([a_session(n, detail={"next": ["send the offer by mail"]} if n == 1 else {}) for n in range(6)])
     got = resume(store.search, HERE, now=NOW, limit=3)
-    assert [point.text for point in got.standing] == ["- Open: send the offer by mail (left open 2 days ago)"]
-    assert [point.kind for point in got.sessions] == ["summary"] * 3
-    assert all(point.id for point in got.sessions)
-    assert resume(store.search, Project(key="else", name="e", root=""), now=NOW, limit=3).sessions == ()
+    assert [point["text"] for point in got["standing"]] == ["- Open: send the offer by mail (left open 2 days ago)"]
+    assert [point["kind"] for point in got["sessions"]] == ["summary"] * 3
+    assert all(point["id"] for point in got["sessions"])
+    assert resume(store.search, Project(key="else", name="e", root=""), now=NOW, limit=3)["sessions"] == []
 
 
 def test_an_empty_store_begins_with_nothing(store):

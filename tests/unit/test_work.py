@@ -147,13 +147,6 @@ def test_a_session_that_begins_is_not_looked_for_in_the_store(folder, works):
     wait_for(lambda: asked, ["r"])
 
 
-def test_languages_are_remembered_for_a_while(folder, works):
-    work = works()
-    assert work.enrich(a_moment(folder)).languages == ("python",)
-    (folder / "go.mod").touch()
-    assert work.enrich(a_moment(folder)).languages == ("python",)
-
-
 def git(folder, *words):
     clean = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     subprocess.run(["git", *words], cwd=folder, env=clean, check=True, capture_output=True)

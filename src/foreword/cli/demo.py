@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 RECORD_SECONDS = 1.0  # an answer is recorded milliseconds after it was given
 HOOK_SECONDS = 10.0  # agents allow five
-PROMPT = "rooms/show.py shows a slot of the second venue in the wrong time zone"
+PROMPT = "rooms/db.py locks while a second writer books; do we need a database server?"
 COMMAND = "make unit FILE=tests/test_slots.py"  # which failed in the story's sessions
 REPLY = "yes, do that"
 STEPS: tuple[tuple[str, str, dict[str, Any]], ...] = (

@@ -12,8 +12,6 @@ _Picked = list[_Key]  # in the order they were taken
 
 SHARE = 95  # percent of the limit that the estimate may reach, so that the true count stays within the limit
 PASSES = 8  # over what is left; estimates are near, so few find anything, and each costs a rendering
-TRIES = 4  # at filling a layer's cap: the first misses by its heading, the second by what lines cost each other
-_NO_LIMIT = 1 << 60
 
 
 class Line(NamedTuple):
@@ -76,13 +74,13 @@ def fit(
 
 
 def _resized(layer: Layer, most: int, *, of: int) -> Layer:
-    """A layer whose caps are the same part of *most* as *of* so many tokens; none becomes 0, which is off."""
+    """Return a layer whose caps are the same part of *most* as *of* so many tokens; none becomes 0, which is off."""
     groups = {name: tokens * most // of for name, tokens in layer.groups.items()}
     return layer._replace(cap=-(-layer.cap * most // of), groups=groups)
 
 
 class _Fitting:
-    """One fitting under way: what each line costs, and which of its forms is meant."""
+    """One fitting under way: what each line costs, and in which of its forms it is meant."""
 
     def __init__(
         self,
@@ -91,95 +89,86 @@ class _Fitting:
         render: Callable[[Sequence[Layer]], str],
         count: Callable[[str], int],
     ) -> None:
-        self.layers = layers
-        self.budget = budget
-        self.render = render
-        self.count = count
-        self.sizes: dict[_Key, int] = {}  # which form of a line is meant; 0, the longest, where none is named
-        self.costs: dict[_Key, int] = {}  # of that form
-        self.headings: dict[int, int] = {}  # by layer, once measured
-        self.orders: dict[int, _Picked] = {}
+        self.layers, self.budget, self.render, self.count = layers, budget, render, count
+        self.forms: dict[_Key, int] = {}  # of a line; 0, the longest, where none is named
+        self.costs: dict[_Key, int] = {}  # in that form
+        self.headings: dict[int, int] = {}  # what the heading of a layer costs
         self.refused: set[_Key] = set()  # it seemed to fit, and as rendered it did not
+        # The lines of each layer by score; ties keep their order, and a cap of 0 switches a layer off.
+        self.best = [
+            [(place, at) for at in sorted(range(len(layer.lines)), key=lambda at: -layer.lines[at].score)]
+            if layer.cap > 0
+            else []
+            for place, layer in enumerate(layers)
+        ]
 
     def fitted(self) -> Fitted:
         # Where lines are too many and not too long, the best of one group must not take the places of all others.
         crowded = any(layer.groups and len(layer.lines) > layer.limit for layer in self.layers)
-        picked = [] if crowded else self._take(range(len(self.layers)), taken=[], room=_NO_LIMIT)
+        picked = [key for place, layer in enumerate(self.layers) for key in self.best[place][: max(0, layer.limit)]]
         text, tokens = "", 0
-        if picked and self._sum(picked) <= self.budget:
+        if not crowded and self._sum(picked) <= self.budget:
             text, tokens = self._measure(picked)  # most sessions know little, and one rendering is enough
         if tokens > self.budget or not text:
             picked, text, tokens = self._flow(self._within_caps())
         if not text:
             picked, tokens = [], 0
-        return Fitted(layers=self._chosen(picked), text=text, tokens=tokens, skipped=self._skipped(picked))
+        shown = {place for place, _ in picked}
+        skipped = {
+            layer.name: "off" if layer.cap <= 0 else "does not fit" if layer.lines else "empty"
+            for place, layer in enumerate(self.layers)
+            if place not in shown
+        }
+        return Fitted(self._chosen(picked), text, tokens, skipped)
 
     def _within_caps(self) -> _Picked:
-        """The best of each layer alone, its cost measured as rendered without the frame that all layers share."""
-        frame = self._frame()
-        picked: _Picked = []
-        for place, layer in enumerate(self.layers):
-            cap = room = min(layer.cap, self.budget - frame)
-            heading = 0
-            for _ in range(TRIES):
-                mine = self._best(place, room=room)
-                whole = self._measure(mine)[1] - frame if mine else 0
-                heading = max(heading, whole - self._sum(mine))
-                if whole <= cap:
-                    break
-                room = self._sum(mine) - (whole - cap)
-            else:
-                mine = self._verified(mine, most=cap + frame)[0]
-            self.headings[place] = heading  # for when the layer has no line yet, and gets one from what is left
-            picked += mine
-        return picked
+        """Return the best of each layer within its cap, heading included, by estimate."""
+        first = [keys[:1] for keys in self.best if keys]
+        alone = [self._measure(picked)[1] for picked in first]
+        # What any two layers share, markers and last line; where there is only one, its heading as well.
+        two = self._measure(first[0] + first[1])[1] if len(first) > 1 else self._sum(first[0]) if first else 0
+        frame = max(0, sum(alone[:2]) - two)
+        found: _Picked = []
+        for picked, tokens in zip(first, alone, strict=True):
+            place = picked[0][0]
+            self.headings[place] = max(0, tokens - self._sum(picked) - frame)
+            found += self._best_of(place, room=min(self.layers[place].cap, self.budget - frame))
+        return found
 
-    def _best(self, place: int, *, room: int) -> _Picked:
-        """A layer's best in *room* tokens by estimate: first each group in its cap, then whoever needs what is left."""
-        layer = self.layers[place]
+    def _best_of(self, place: int, *, room: int) -> _Picked:
+        """Return a layer's best in *room* tokens: first each group in its cap, then whoever needs what is left."""
+        layer, heading = self.layers[place], self.headings[place]
         if layer.least:
-            self._level(self._best_first(place)[: min(layer.least, layer.limit)], room=room)
+            self._level(self.best[place][: min(layer.least, layer.limit)], room=room - heading)
         if not layer.groups:
-            return self._take((place,), taken=[], room=room)
-        mine = self._take((place,), taken=[], room=room, groups=dict(layer.groups))
-        return mine + self._take((place,), taken=mine, room=room - self._sum(mine))
+            return self._take([place], taken=[], room=room)
+        mine = self._take([place], taken=[], room=room, groups=dict(layer.groups))
+        return mine + self._take([place], taken=mine, room=room - self._sum(mine) - heading * bool(mine))
 
     def _level(self, wanted: _Picked, *, room: int) -> None:
         """Shorten the longest of *wanted* step by step until all fit; where they never do, without the last of them."""
         over = self._sum(wanted) - room
         while wanted and over > 0:
-            costs = [(self.costs[key], at) for at, key in enumerate(wanted) if self._is_longer(key)]
+            costs = [(self._cost(key), at) for at, key in enumerate(wanted) if self._has_shorter(key)]
             if costs:
-                key = wanted[max(costs)[1]]
-                over += self._resize(key, self.sizes.get(key, 0) + 1) - max(costs)[0]
+                cost, at = max(costs)
+                over += self._cost(wanted[at], form=self.forms.get(wanted[at], 0) + 1) - cost
             else:
                 wanted = wanted[:-1]
-                over = sum(self._resize(key, 0) for key in wanted) - room
-
-    def _is_longer(self, key: _Key) -> bool:
-        """Whether a line can still be shorter than it is meant to be."""
-        return self.sizes.get(key, 0) < len(self.layers[key[0]].lines[key[1]].shorter)
-
-    def _resize(self, key: _Key, size: int) -> int:
-        """Mean a line in another of its forms, and say what that costs."""
-        line = self.layers[key[0]].lines[key[1]]
-        self.sizes[key] = size
-        self.costs[key] = self.count((line.shorter[size - 1] if size else line.text) + "\n")
-        return self.costs[key]
+                over = sum(self._cost(key, form=0) for key in wanted) - room
 
     def _flow(self, picked: _Picked) -> tuple[_Picked, str, int]:
-        """*picked* and, in the order of the layers, whatever else the unused tokens can pay: whole, then shorter."""
-        wanted, (picked, text, tokens) = picked, self._verified(picked, most=self.budget)
+        """Return *picked* and, in the order of the layers, what the unused tokens can pay: whole, then shorter."""
+        wanted, (picked, text, tokens) = picked, self._verified(picked)
         for shorter in (False, True):
             for _ in range(PASSES):
                 # Only the first that was dropped is known not to fit: the rest had to make room for it.
                 self.refused.update(wanted[len(picked) : len(picked) + 1])
-                room = self.budget - tokens
-                more = self._take(range(len(self.layers)), taken=picked, room=room, shorter=shorter)
+                more = self._take(range(len(self.layers)), taken=picked, room=self.budget - tokens, shorter=shorter)
                 if not more:
                     break
                 wanted = picked + more
-                picked, text, tokens = self._verified(wanted, most=self.budget)
+                picked, text, tokens = self._verified(wanted)
         return picked, text, tokens
 
     def _take(
@@ -191,54 +180,44 @@ class _Fitting:
         groups: dict[str, int] | None = None,
         shorter: bool = False,
     ) -> _Picked:
-        """What more can be picked from the layers at *places*, best first, in *room* tokens by estimate."""
+        """Return what more can be picked from the layers at *places*, best first, in *room* tokens by estimate."""
+        groups = groups or {}
         more: _Picked = []
-        held = self.refused.union(taken)
         for place in places:
             layer = self.layers[place]
             mine = sum(key[0] == place for key in taken)
-            left = layer.limit - mine if layer.cap > 0 else 0  # a cap of 0 switches a layer off
-            seats = dict.fromkeys(groups or (), max(1, layer.limit // max(1, len(groups or ()))))  # of each group
+            left = layer.limit - mine
+            seats = dict.fromkeys(groups, max(1, layer.limit // max(1, len(groups))))  # of each group
             heading = 0 if mine else self.headings.get(place, 0)
-            for key in self._best_first(place):
+            for key in self.best[place]:
                 if left <= 0:
                     break
-                if key in held:
+                if key in taken or key in self.refused:
                     continue
-                line = layer.lines[key[1]]
-                most = room - heading
-                if groups and line.group in groups:
-                    most = min(most, groups[line.group]) if seats[line.group] else -1
+                group, most = layer.lines[key[1]].group, room - heading
+                if group in groups:
+                    most = min(most, groups[group]) if seats[group] else -1
                 cost = self._cost(key)
-                while shorter and cost > most and self._is_longer(key):
-                    cost = self._resize(key, self.sizes.get(key, 0) + 1)
+                while shorter and cost > most and self._has_shorter(key):
+                    cost = self._cost(key, form=self.forms.get(key, 0) + 1)
                 if cost > most:
                     continue  # skip, not stop: one long memory must not hide ten short ones
                 room -= cost + heading
                 heading = 0
-                if groups and line.group in groups:
-                    groups[line.group] -= cost
-                    seats[line.group] -= 1
+                if group in groups:
+                    groups[group] -= cost
+                    seats[group] -= 1
                 left -= 1
                 more.append(key)
         return more
 
-    def _best_first(self, place: int) -> _Picked:
-        """A layer's lines by score; ties keep their order."""
-        if place not in self.orders:
-            lines = self.layers[place].lines
-            by_score = sorted(range(len(lines)), key=lambda at: -lines[at].score)
-            self.orders[place] = [(place, at) for at in by_score]
-        return self.orders[place]
-
-    def _verified(self, picked: _Picked, *, most: int) -> tuple[_Picked, str, int]:
-        """*picked* without the last ones that, as rendered, pass *most*, with the text and its cost."""
+    def _verified(self, picked: _Picked) -> tuple[_Picked, str, int]:
+        """Return *picked* without the last ones that, as rendered, pass the budget, with the text and its cost."""
         while picked:
             text, tokens = self._measure(picked)
-            if tokens <= most:
+            if tokens <= self.budget:
                 return picked, text, tokens
-            over = tokens - most
-            last = picked[-1][0]
+            over, last = tokens - self.budget, picked[-1][0]
             # Several at once, so that a far miss costs few renderings; not past a layer, whose heading goes with it.
             while picked and over > 0 and picked[-1][0] == last:
                 over -= max(1, self._cost(picked[-1]))
@@ -249,36 +228,28 @@ class _Fitting:
         text = self.render(self._chosen(picked))
         return text, self.count(text)
 
-    def _frame(self) -> int:
-        """What any two layers share, markers and last line; where there is only one, its heading as well."""
-        probes = [[(place, 0)] for place, layer in enumerate(self.layers) if layer.lines][:2]
-        if len(probes) < 2:
-            return sum(max(0, self._measure(probe)[1] - self._sum(probe)) for probe in probes)
-        first, second = probes
-        return max(0, self._measure(first)[1] + self._measure(second)[1] - self._measure(first + second)[1])
-
     def _sum(self, picked: _Picked) -> int:
         return sum(self._cost(key) for key in picked)
 
-    def _cost(self, key: _Key) -> int:
-        """What a line costs in the form that is meant."""
-        cost = self.costs.get(key)
-        if cost is None:
-            cost = self.costs[key] = self.count(self.layers[key[0]].lines[key[1]].text + "\n")
-        return cost
+    def _has_shorter(self, key: _Key) -> bool:
+        return self.forms.get(key, 0) < len(self.layers[key[0]].lines[key[1]].shorter)
+
+    def _cost(self, key: _Key, *, form: int | None = None) -> int:
+        """Return what a line costs; with *form*, it is meant in that form from now on."""
+        if form is not None:
+            self.forms[key] = form
+            self.costs.pop(key, None)
+        if key not in self.costs:
+            self.costs[key] = self.count(self._line(key).text + "\n")
+        return self.costs[key]
+
+    def _line(self, key: _Key) -> Line:
+        line, form = self.layers[key[0]].lines[key[1]], self.forms.get(key, 0)
+        return line._replace(text=line.shorter[form - 1]) if form else line
 
     def _chosen(self, picked: _Picked) -> tuple[Layer, ...]:
-        """The layers with only their picked lines, each as it is meant, everything in its original order."""
+        """Return the layers with only their picked lines, each as it is meant, everything in its original order."""
         lines: dict[int, list[Line]] = {}
         for key in sorted(picked):
-            line, size = self.layers[key[0]].lines[key[1]], self.sizes.get(key, 0)
-            lines.setdefault(key[0], []).append(line._replace(text=line.shorter[size - 1]) if size else line)
+            lines.setdefault(key[0], []).append(self._line(key))
         return tuple(self.layers[place]._replace(lines=tuple(mine)) for place, mine in lines.items())
-
-    def _skipped(self, picked: _Picked) -> Mapping[str, str]:
-        shown = {place for place, _ in picked}
-        return {
-            layer.name: "off" if layer.cap <= 0 else "does not fit" if layer.lines else "empty"
-            for place, layer in enumerate(self.layers)
-            if place not in shown
-        }

@@ -48,7 +48,7 @@ def _stem(file: str) -> str:
 
 
 def _stands_alone(title: str) -> bool:
-    """Whether a sentence says something about a file: no answer to a question, nothing about branches and commits.
+    """Return whether a sentence is about a file: no answer to a question, nothing about branches and commits.
 
     Readers called a question with its chosen option noise at an edit: it settled how to go on then.
     """

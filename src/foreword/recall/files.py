@@ -39,9 +39,10 @@ def recent_files(records: Sequence[TurnRecord]) -> list[str]:
     scores: defaultdict[str, float] = defaultdict(float)
     sessions: defaultdict[str, set[str]] = defaultdict(set)
     for number, turn in enumerate(sorted(records, key=lambda each: -each.ended)):
-        for path, share in _shares(turn).items():
-            if is_source(path):
-                scores[path] += share * 0.5 ** (number / HALF)
+        acts = dict.fromkeys(turn.read, READ) | dict.fromkeys(turn.edited, 1.0)
+        for path in filter(is_source, acts):
+            # By the root of their number: a turn of fifty files must not outvote one of two.
+            scores[path] += acts[path] / math.sqrt(len(acts)) * 0.5 ** (number / HALF)
         for path in turn.edited:
             sessions[path].add(turn.session)
     for path in scores:
@@ -115,9 +116,3 @@ class _Known:
     def __contains__(self, path: str) -> bool:
         parts = path.lower().split("/")
         return any("/" + "/".join(parts[at:]) in self._ends for at in range(len(parts)))
-
-
-def _shares(turn: TurnRecord) -> dict[str, float]:
-    """Return a turn's vote for each of its files: a turn of fifty files must not outvote one of two."""
-    acts = dict.fromkeys(turn.edited, 1.0) | {path: READ for path in turn.read if path not in turn.edited}
-    return {path: act / math.sqrt(len(acts)) for path, act in acts.items()}

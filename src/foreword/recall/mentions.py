@@ -35,8 +35,9 @@ _OPENING, _CLOSING = "([{<\"'`*,;:!?|=…“‘«", ")]}>\"'`*,;:!?|.…”’»
 
 
 def mentioned(text: str, *, root: str = "") -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The files that *text* names, relative to *root* where they lie in it, and the functions, each as it is written
-    and a qualified one by its last part too.
+    """Return the files that *text* names, relative to *root* where they lie in it, and the functions, as written.
+
+    A qualified function is named by its last part too.
     """
     files: dict[str, None] = {}
     functions: dict[str, None] = {}
@@ -59,7 +60,7 @@ def mentioned(text: str, *, root: str = "") -> tuple[tuple[str, ...], tuple[str,
 
 
 def _named(word: str) -> tuple[str, str]:
-    """The file and the function that *word* names; both empty where it names none."""
+    """Return the file and the function that *word* names; both empty where it names none."""
     quoted = "`" in word
     word = word.rpartition("](")[2].lstrip(_OPENING)  # also the target of a link
     chosen = word[:1] == "@"  # as hosts write what was picked from a list of files
@@ -80,7 +81,7 @@ def _named(word: str) -> tuple[str, str]:
 
 
 def _path(word: str, *, chosen: bool) -> str:
-    """*word* without its line number, with slashes, if it is the path of a file; else nothing."""
+    """Return *word* without its line number, with slashes, if it is the path of a file; else nothing."""
     word = word.partition("#L")[0]
     for _ in range(2):  # line and column
         name, _, number = word.rpartition(":")
@@ -97,7 +98,7 @@ def _path(word: str, *, chosen: bool) -> str:
 
 
 def _placed(path: str, folder: str) -> str:
-    """*path* relative to the project's *folder*; nothing for what belongs to somebody else."""
+    """Return *path* relative to the project's *folder*; nothing for what belongs to somebody else."""
     if path.startswith(folder):
         path = path[len(folder) :]
     elif path[:1] == "/":
@@ -112,7 +113,7 @@ def _placed(path: str, folder: str) -> str:
 
 
 def _is_compound(name: str) -> bool:
-    """Whether only code spells like this: `snake_case`, `CamelCase`, `Class.method`."""
+    """Return whether only code spells like this: `snake_case`, `CamelCase`, `Class.method`."""
     if name.lower() in _PRODUCTS:
         return False
     first, dot, second = name.partition(".")
@@ -132,7 +133,7 @@ def _keep(kept: dict[str, None], names: Sequence[str], *, most: int) -> None:
 
 
 def _names(function: str) -> tuple[str, ...]:
-    """A function's name and, where it is qualified, its last part; none for what is no name in any language."""
+    """Return a function's name and, where it is qualified, its last part; none for what is no name anywhere."""
     function = function.removeprefix("self.").removeprefix("this.")
     parts = function.replace("::", ".").split(".")
     if not all(part.isidentifier() for part in parts):
@@ -141,7 +142,7 @@ def _names(function: str) -> tuple[str, ...]:
 
 
 def _frames(text: str) -> Iterator[tuple[str, str]]:
-    """File and function of Python's tracebacks, the innermost first, whatever blanks are in them."""
+    """Yield file and function of Python's tracebacks, the innermost first, whatever blanks are in them."""
     at = len(text)
     for _ in range(MOST):
         at = text.rfind('File "', 0, at)
@@ -154,7 +155,7 @@ def _frames(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _parts(text: str) -> Iterator[tuple[str, int, int]]:
-    """What is read of *text*, how much is kept then, and the step: its beginning, and from its end on backwards."""
+    """Yield what is read of *text*, how much is kept then, and the step: its beginning, then backwards from its end."""
     if len(text) <= 2 * READ + PASTED:
         yield text, MOST, 1
         return
@@ -165,7 +166,7 @@ def _parts(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _blank(text: str, at: int) -> int:
-    """The place of the next blank from *at* on, or of where no name would reach."""
+    """Return the place of the next blank from *at* on, or of where no name would reach."""
     end = min(len(text), at + LONGEST)
     while at < end and not text[at].isspace():
         at += 1

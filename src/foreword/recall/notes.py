@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from time import gmtime, strftime
 from typing import Any, NamedTuple
 
-from foreword.extract.text import split_sentences
+from foreword.extract.text import cut, names_code, split_sentences
 from foreword.models import EMPTY, KINDS, Memory
-from foreword.recall.passages import passage
-from foreword.recall.relevance import content_words, references
+from foreword.recall.relevance import content_words, memory_words, references, without_parts
 from foreword.recall.sanitize import ago, neutral, shown_path
+from foreword.terms import lazy_pattern
 
 SENTENCE = 240  # characters of one note; some 60 tokens
 OUTCOME = 140  # characters of what came of a session, in a list of sessions
@@ -20,6 +22,7 @@ TITLE = 160
 SIGNATURE = 140
 MOST_FILES = 3  # that a note names
 NO_ID = "-"
+FAILURE = "failure"  # label of a failure with its command, which names no files
 # The code of each kind in the form "codes".
 CODES = {
     "turn": "impl", "summary": "impl", "change": "impl", "handoff": "next", "decision": "dec", "failure": "block",
@@ -44,8 +47,10 @@ class Note(NamedTuple):
 
 def note_of(memory: Memory, *, now: float, weights: Mapping[str, float] = EMPTY, width: int = SENTENCE) -> Note:
     """Return what *memory* says; where it is long, the passage that holds most of the *weights* of a prompt's words."""
-    words = _WORDS.get(memory.kind, _plain_words)(memory, now, weights, width)
-    return words._replace(id=id_of(memory), kind=kind_of(memory), day=day_of(memory.created), by=source_of(memory))
+    note = _WORDS.get(memory.kind, _plain_words)(memory, now, weights, width)
+    files = _files(memory) if note.label not in ("", FAILURE) else ()
+    note = note._replace(files=files, id=id_of(memory), kind=kind_of(memory))
+    return note._replace(day=day_of(memory.created), by=source_of(memory))
 
 
 def session_note(memory: Memory, *, now: float, files: Collection[str] | None = None, room: int = OUTCOME) -> Note:
@@ -105,8 +110,8 @@ def _turn(memory: Memory, now: float, weights: Mapping[str, float], width: int) 
     if ours and user and not asked_for and len(user) <= QUOTE and _held(user, weights) > _held(answer, weights):
         quoted = _quote(user)
         rest = neutral(outcome or answer, width=max(60, width - len(quoted)))
-        return Note(text=f"{quoted}: {rest}", label=f"you, {_when(memory, now)}", files=_files(memory))
-    return Note(text=neutral(text, width=width), label=_when(memory, now), files=_files(memory))
+        return Note(f"{quoted}: {rest}", f"you, {_when(memory, now)}")
+    return Note(neutral(text, width=width), _when(memory, now))
 
 
 def _summary(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
@@ -122,9 +127,8 @@ def _statement(memory: Memory, now: float, _: Mapping[str, float], width: int) -
     why = neutral(text_in(memory.detail, "why"), width=TITLE).removeprefix("because ").rstrip(".")
     text = neutral(memory.title, width=width).rstrip(".")
     text = f"{text}, because {why}" if why and why not in memory.title else text
-    if memory.trust == "user":
-        return Note(text=text, label=f"you, {_when(memory, now)}", files=_files(memory))
-    return Note(text=text, label=f"{kind_of(memory)} ({source_of(memory)}), {_when(memory, now)}", files=_files(memory))
+    who = "you" if memory.trust == "user" else f"{kind_of(memory)} ({source_of(memory)})"
+    return Note(text, f"{who}, {_when(memory, now)}")
 
 
 def _failure(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
@@ -134,29 +138,25 @@ def _failure(memory: Memory, now: float, weights: Mapping[str, float], width: in
         return _plain_words(memory, now, weights, width)
     from foreword.recall.hints import failure_line  # compiles what a hook without failures does without
 
-    return Note(text=neutral(failure_line(memory.detail, now=now), width=width), label="failure")
+    return Note(neutral(failure_line(memory.detail, now=now), width=width), FAILURE)
 
 
 def _learning(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
     if memory.trust == "user":
         return _statement(memory, now, weights, width)
-    return Note(
-        text=_title_and_body(memory, weights, width), label=f"learned {_when(memory, now)}", files=_files(memory)
-    )
+    return Note(_title_and_body(memory, weights, width), f"learned {_when(memory, now)}")
 
 
 def _change(memory: Memory, now: float, _: Mapping[str, float], width: int) -> Note:
     signature = neutral(text_in(memory.detail, "signature") or next(iter(memory.functions), ""), width=SIGNATURE)
     what = text_in(memory.detail, "what").upper()
     what = what if what in ("NEW", "MODIFIED", "DELETED") else "MODIFIED"
-    return Note(
-        text=f"{signature or neutral(memory.title, width=width)} {what}", label=_when(memory, now), files=_files(memory)
-    )
+    return Note(f"{signature or neutral(memory.title, width=width)} {what}", _when(memory, now))
 
 
 def _observation(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
     label = f"commit, {_when(memory, now)}" if memory.source == "git" else _when(memory, now)
-    return Note(text=_title_and_body(memory, weights, width), label=label, files=_files(memory))
+    return Note(_title_and_body(memory, weights, width), label)
 
 
 def _plain_words(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
@@ -164,26 +164,19 @@ def _plain_words(memory: Memory, now: float, weights: Mapping[str, float], width
     text = _title_and_body(memory, weights, width)
     text = neutral(f"{text.rstrip('.')}: {fix}", width=width) if fix else text
     who = "" if memory.trust == "user" else f" ({source_of(memory)})"
-    return Note(text=text, label=f"{kind_of(memory)}{who}, {_when(memory, now)}", files=_files(memory))
+    return Note(text, f"{kind_of(memory)}{who}, {_when(memory, now)}")
 
 
 def _project(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
     text = facts_text(memory)
-    return Note(text=neutral(text, width=width)) if text else _plain_words(memory, now, weights, width)
+    return Note(neutral(text, width=width)) if text else _plain_words(memory, now, weights, width)
 
 
 _WORDS = {
-    "turn": _turn,
-    "summary": _summary,
-    "decision": _statement,
-    "preference": _statement,
+    "turn": _turn, "summary": _summary, "failure": _failure, "learning": _learning, "change": _change,
+    "observation": _observation, "project": _project, "decision": _statement, "preference": _statement,
     "correction": _statement,
-    "failure": _failure,
-    "learning": _learning,
-    "change": _change,
-    "observation": _observation,
-    "project": _project,
-}
+}  # fmt: skip
 
 
 def _title_and_body(memory: Memory, weights: Mapping[str, float], width: int) -> str:
@@ -199,20 +192,11 @@ def _title_and_body(memory: Memory, weights: Mapping[str, float], width: int) ->
 
 def facts_text(memory: Memory) -> str:
     """Return what the user said that a project is; empty where only its files say something."""
-    parts = [
-        f"{label}: {', '.join(neutral(each, width=TITLE) for each in texts_in(memory.detail, name))}"
-        for name, label in _PROJECT_FACTS
-        if texts_in(memory.detail, name)
-    ]
-    return "; ".join(parts)
-
-
-_PROJECT_FACTS = (
-    ("role", "Project"),
-    ("contracts", "contracts"),
-    ("depends_on", "depends on"),
-    ("related", "related to"),
-)
+    labels = {"role": "Project", "contracts": "contracts", "depends_on": "depends on", "related": "related to"}
+    facts = {label: texts_in(memory.detail, name) for name, label in labels.items()}
+    return "; ".join(
+        f"{label}: {', '.join(neutral(each, width=TITLE) for each in texts)}" for label, texts in facts.items() if texts
+    )
 
 
 # -- parts -----------------------------------------------------------------------------------------------------------
@@ -295,3 +279,84 @@ def unique_notes(notes: Sequence[Note]) -> list[Note]:
         if not any(_repeats(note.text, other.text) for other in kept):
             kept.append(note)
     return kept
+
+
+# -- passages --------------------------------------------------------------------------------------------------------
+SHORTEST = 25  # characters of a sentence that says something
+ENOUGH = 1.2  # words' worth that the best sentence holds
+HEAD = 12  # characters at the beginning of a line in which the number stands of the issue that it is about
+NEXT = 0.6  # of the best sentence's weight that the second one needs
+TELLS = 0.5  # words' worth of a sentence that states a cause or what was done
+# A sentence that was torn out of its context begins in the middle, or announces what does not follow.
+_WHOLE = lazy_pattern(r"[\"'`(\[*]{0,3}[A-Z0-9\u00c0-\uffff`][^\n]*[^:\n]$|[`.][\w./-]+[^\n]*[^:\n]$")
+_OFFER = lazy_pattern(
+    r"\b(?:want me to|shall i|should i|would you like|do you want|let me know|if you want)\b|\?$", re.I
+)
+_TELLS = lazy_pattern(
+    r"\b(?:because|root cause|caused by|so that|turns out|instead of|only (?:works|when|if)|due to|fixed|added|removed"
+    r"|changed|moved|renamed|replaced|now|set in|must|requires?|fails? (?:when|if|with))\b",
+    re.I,
+)
+
+
+# Whose subject stands in a sentence before it: "It is mentioned", "The tradeoff: it works"; not "This project uses".
+_POINTS_BACK = lazy_pattern(
+    r"(?:(?:the|one|another|main|only) [\w -]{3,30}: )?"
+    r"(?:it|they|these|those|this|that|both|neither)(?:'(?:s|re|ll|d))? "
+    r"(?!(?:project|repo|repository|codebase|app|application|package|library|monorepo|machine|environment)\b)",
+    re.I,
+)
+_CLAUSE_END = lazy_pattern(r"[,;]? [\u2013\u2014-] |[,;:.] ")
+
+
+def is_torn(text: str) -> bool:
+    """Return whether *text* begins with a pronoun for something that it does not say, and names no code there."""
+    pointing = _POINTS_BACK.match(text)
+    if not pointing:
+        return False
+    end = _CLAUSE_END.search(text, pointing.end())
+    return not names_code(text[: end.start() if end else None])
+
+
+def passage(text: str, weights: Mapping[str, float], *, room: int) -> str:
+    """Return up to two sentences of *text* that hold most of the weight of a prompt's words; empty where none do."""
+    lines = _lines(text)
+    if section := _section_on(lines, weights, room=room):
+        return section
+    ranked = []
+    for place, sentence in enumerate(lines):
+        if len(sentence) < SHORTEST or _OFFER.search(sentence) or not _WHOLE.match(sentence):
+            continue
+        words = memory_words(cut(sentence, room))  # what is not shown does not count
+        held = sum(weights[word] for word in without_parts([word for word in weights if word in words]))
+        if held:
+            ranked.append((held + TELLS * bool(_TELLS.search(sentence)), place, sentence))
+    ranked.sort(key=lambda each: (-each[0], each[1]))
+    if not ranked or ranked[0][0] < ENOUGH:
+        return ""  # one word in passing: what came of the whole says more
+    taken: list[tuple[int, str]] = []
+    for weight, place, sentence in ranked[:4]:
+        if taken and (weight < NEXT * ranked[0][0] or len(sentence) > room or len(taken) == 2):
+            break
+        taken.append((place, cut(sentence, room)))
+        room -= len(sentence) + 1
+        if room < SHORTEST:
+            break
+    return " ".join(each if each[-1] in ".!:" else f"{each}." for _, each in sorted(taken))
+
+
+def _section_on(lines: Sequence[str], weights: Mapping[str, float], *, room: int) -> str:
+    """Return what a list of issues says about the one that a prompt names: its heading and what follows."""
+    for place, line in enumerate(lines):
+        named = references(line[:HEAD])
+        if len(named) != 1 or named[0] not in weights:
+            continue
+        following = list(takewhile(lambda after: not references(after[:HEAD]), lines[place + 1 :]))
+        if rest := " ".join(after for after in following if not _OFFER.search(after)):
+            return cut(f"{line.rstrip('.:')}: {rest}", room)
+    return ""
+
+
+def _lines(text: str) -> list[str]:
+    """Return the sentences of a text: extraction writes one a line, other texts hold several."""
+    return [sentence for line in text.splitlines() for sentence in split_sentences(line)]

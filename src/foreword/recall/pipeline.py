@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property
 from time import perf_counter
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from foreword.agents import codex
 from foreword.config import Settings
@@ -23,47 +24,25 @@ from foreword.models import (
     Item,
     Memory,
     NoContext,
-    Query,
     Ranked,
     Rejected,
     Trigger,
     Vector,
     named,
 )
-from foreword.recall import render
+from foreword.recall import relevance, render
 from foreword.recall.budget import Fitted, Layer, Line, fit
 from foreword.recall.files import TurnRecord, changed_together, missing_tests, record_of
-from foreword.recall.notes import Note, id_of, note_of, unique_notes
-from foreword.recall.passages import is_torn
+from foreword.recall.notes import Note, id_of, is_torn, note_of, unique_notes
 from foreword.recall.query import query_of
-from foreword.recall.rank import CERTAIN, WORDED, min_score, rank, votes, weighed
-from foreword.recall.relevance import (
-    NO_WORD,
-    UNKNOWN_WEIGHT,
-    Anchors,
-    Candidate,
-    PromptKind,
-    anchors_of,
-    asks_for_release,
-    choose,
-    classify,
-    content_words,
-    is_anchored,
-    is_reference,
-    is_titled,
-    means_pull_request,
-    memory_words,
-    references,
-    subject_of,
-    word_weights,
-)
+from foreword.recall.rank import CERTAIN, WORDED, Searchable, min_score, rank, ranked_search
 from foreword.recall.sanitize import shown_path
-from foreword.recall.search import Searchable, search
 from foreword.recall.start import SESSIONS, Entry, SessionStart, file_exists, pull_request_note
 from foreword.recall.tokens import count, family_of
 from foreword.terms import lazy_pattern, root, terms
 
 T = TypeVar("T")
+Expired = Callable[[], bool]  # whether the time to answer is over
 
 POOL = 60  # candidates where words are looked for and code votes; with 40, LoCoMo loses half a percent of R@10
 MOST_REJECTED = 20  # a screen full, best first
@@ -71,17 +50,17 @@ MOST_RECORDED = 32  # terms of a long prompt that its record names: it must not 
 QUESTION = "question"  # the source of a session start that was asked for
 CANDIDATES = 12  # hits that are put into words and compared with a prompt
 OFFLINE_TURNS = 60  # turns that tell the likely files where no worker keeps them at hand
-CLEAR_SCORE = 0.25  # score of a hit that answers a question, whatever share of its words it holds
-ANSWER_COVERAGE = 0.5  # of the weight of a question about the past, that the best note must hold
+CLEAR_SCORE = 0.15  # score of a hit that answers a question, whatever share of its words it holds
+ANSWER_COVERAGE = 0.5  # of the weight of a question about the past, that the best note must hold ...
+ANSWER_WORDS = 0.6  # ... or of all its words, everyday ones too: 6 answers more on devmem, no false one
 # Words of a question that nothing here holds, from which on it is about something that was never spoken of, unless a
 # note holds this share of its weight: silences 5 more of devmem's 25 questions without an answer, loses 1 of 175.
 UNKNOWN_WORDS, UNKNOWN_COVERAGE = 2, 0.65
-MIN_CONFIDENCE = (
-    0.7  # confidence of what an agent wrote before it comes with a prompt: said in two sessions, or by the user
-)
+MIN_CONFIDENCE = 0.7  # of what an agent wrote before it comes with a prompt: said in two sessions, or by the user
 SHORT_OUTCOME = 60  # characters of an outcome without a file: what an agent was about to do when it was stopped
 MIN_NEW_WORDS = 0.4  # of a note's words that the prompt does not say itself
 MOST_TESTS = 3  # that a plan is told of
+MOST_CALLED = 2  # files of a session that a note gets by their names: right in 5 of 8 notes before work
 MOST_TYPED = 3_000  # characters of a prompt whose words are weighed
 MOST_WEIGHED = 60  # words
 RELEASE_TURNS = 240  # turns, the newest, among which the last release is looked for
@@ -92,7 +71,6 @@ GOALS = 60  # goals that are looked through for the open ones
 MOST_GOALS = 5
 ANSWER_WIDTH = 320  # characters of a note that answers a question
 GOAL_WORDS = frozenset(("goal", "goals", "mission", "milestone", "milestones", "objective", "objectives", "roadmap"))
-FACT_WORDS = frozenset(("contract", "contracts", "dependency", "dependencies", "downstream", "upstream"))
 
 # Why nothing is injected, each as a sentence goes on behind "Nothing was injected: ".
 REASONS = {
@@ -144,19 +122,6 @@ class Options(NamedTuple):
     offline: bool = False  # in a hook, without the worker
 
 
-def ranked_search(
-    store: Searchable, query: Query, *, now: float, trigger: str, expired: Callable[[], bool] = lambda: False
-) -> tuple[tuple[Ranked, ...], tuple[str, ...]]:
-    """Return everything the query finds, best first, and what went wrong on the way; the threshold is the caller's."""
-    found, wrong = search(
-        store,
-        query,
-        weighed=lambda hits: weighed(hits, query),
-        votes=lambda hits: {} if expired() else votes(hits, query, now=now),  # late: the words alone are an answer
-    )
-    return rank(found, query=query, now=now, trigger=trigger), wrong
-
-
 def recall(
     store: Searchable,
     trigger: Trigger,
@@ -165,25 +130,17 @@ def recall(
     now: float,
     window: Window = Window(),  # noqa: B008 - frozen, and reads nothing
     vector: Vector | None = None,
-    expired: Callable[[], bool] = lambda: False,
+    expired: Expired = lambda: False,
 ) -> Context | NoContext:
     """Return what is worth saying at *trigger*, within all budgets, or why nothing is."""
-    return _Recall(store, trigger, options, now=now, window=window, vector=vector, expired=expired).run()
+    return _Recall(store, trigger, options, now=now, window=window, expired=expired).run(vector)
 
 
 class _Recall:
     """One recall under way."""
 
     def __init__(
-        self,
-        store: Searchable,
-        trigger: Trigger,
-        options: Options,
-        *,
-        now: float,
-        window: Window,
-        vector: Vector | None,
-        expired: Callable[[], bool],
+        self, store: Searchable, trigger: Trigger, options: Options, *, now: float, window: Window, expired: Expired
     ) -> None:
         self.store, self.trigger, self.options, self.now = store, trigger, options, now
         self.window, self.expired = window, expired
@@ -197,23 +154,28 @@ class _Recall:
         self.repeated = False  # whether something that fits was told in full before
         self.reason = ""  # of the decision to say nothing, where one was made
         query = query_of(trigger, synonyms=options.synonyms)
-        self.query = query._replace(
-            most_terms=options.most_terms, postings=options.postings, vector=vector, plain=options.offline
-        )
+        self.query = query._replace(most_terms=options.most_terms, postings=options.postings, plain=options.offline)
         self.family = family_of(trigger.model) if options.family == "auto" else options.family
         self.form = render.form_at(trigger.name, trigger.form)
 
-    def run(self) -> Context | NoContext:
-        """Decide, choose, fit and render."""
+    def run(self, vector: Vector | None) -> Context | NoContext:
+        """Decide, choose, fit and render; *vector* is the embedding of the prompt."""
+        self.query = self.query._replace(vector=vector)
         trigger, layout = self.trigger, self.options.layout
-        goes_on = _window_goes_on(trigger)
+        # A start, a clear and a compaction empty the window; without a source somebody asks in the middle of one.
+        starts = trigger.name == "session_start"
+        goes_on = trigger.name in WORDED or (starts and trigger.source in ("", QUESTION, *GOING_ON))
         used = self._safely(self.window.spent, EMPTY) if goes_on and trigger.session else EMPTY
         if trigger.source == QUESTION and used.get("session_start"):
             return self._nothing("given")
         wanted = trigger.budget or layout.budget
-        budget = min(wanted, _window_left(trigger, layout, used)) if trigger.session else wanted
+        # What the window budget leaves: of this trigger's own, and of what starts and questions share.
+        own = (used.get(trigger.name, 0), layout.total)
+        both = (used.get("session_start", 0) + used.get("question", 0), layout.together)
+        spent, allowed = min(own, both, key=lambda each: each[1] - each[0])
+        budget = min(wanted, max(0, allowed - spent)) if trigger.session else wanted
         if budget < min(wanted, 1):
-            return self._used_up(used)
+            return self._nothing("used", spent=spent, allowed=allowed)
         known: frozenset[str] = self._safely(self.window.shown, frozenset()) if goes_on else frozenset()
         # What did not fit the beginning is not new when the session is resumed.
         going_on = trigger.session and trigger.source in GOING_ON
@@ -223,23 +185,12 @@ class _Recall:
         self.skipped.update(fitted.skipped)
         if not fitted.text:
             if budget < wanted and "does not fit" in self.skipped.values():
-                return self._used_up(used)
+                return self._nothing("used", spent=spent, allowed=allowed)
             return self._nothing(self._why(), budget=budget)
         return self._context(layers, fitted, budget)
 
     # -- choosing ------------------------------------------------------------------------------------------------
     def _layers(self, known: frozenset[str], since: float) -> list[Layer]:
-        choosing: Callable[[LayerRule], list[Entry]]
-        if self.trigger.name == "session_start":
-            begin = self._safely_once(self._session_start)
-            choosing = lambda rule: begin().entries(rule.name, self._rank_recent)  # noqa: E731
-        elif self.trigger.name == "prompt":
-            prompt = self._safely_once(self._prompt)
-            choosing = lambda rule: prompt().get(rule.name, [])  # noqa: E731
-        elif self.trigger.name == "compaction":
-            choosing = self._compaction
-        else:
-            choosing = self._answer
         layers: list[Layer] = []
         taken: set[str] = set()
         for rule in self.options.layout.layers:
@@ -247,10 +198,18 @@ class _Recall:
                 self.skipped[rule.name] = "deadline"
                 continue
             try:
-                layers.append(self._layer(rule, choosing(rule), known=known, since=since, taken=taken))
+                layers.append(self._layer(rule, self._entries(rule), known=known, since=since, taken=taken))
             except Exception as exc:  # noqa: BLE001 - memory must never break the agent, nor one layer the others
                 self.skipped[rule.name] = self._problem(exc, rule.name)
         return layers
+
+    def _entries(self, rule: LayerRule) -> list[Entry]:
+        """Return what a layer may say at this trigger, best first."""
+        if self.trigger.name == "session_start":
+            return self._session_start.entries(rule.name, self._rank_recent)
+        if self.trigger.name == "prompt":
+            return self._prompt.get(rule.name, [])
+        return self._compaction(rule) if self.trigger.name == "compaction" else self._answer(rule)
 
     def _layer(
         self, rule: LayerRule, entries: Sequence[Entry], *, known: frozenset[str], since: float, taken: set[str]
@@ -259,7 +218,7 @@ class _Recall:
         for entry in entries:
             memory = entry.ranked.memory if entry.ranked else None
             if memory is not None:
-                reason = self._passed_over(memory, known=known, since=since, taken=taken, layer=rule.name)
+                reason = self._passed_over(memory, known=known, since=since, taken=taken)
                 if reason:
                     self._reject(entry, rule.name, *reason)
                     continue
@@ -273,20 +232,17 @@ class _Recall:
             if sum(each.group == group or not rule.groups for each in lines) >= rule.limit * 3 // 2:
                 self._reject(entry, rule.name, "limit", f"this part shows at most {rule.limit}")
                 continue
-            text, *shorter = self._texts(entry, rule)
-            lines.append(Line(text=text, ranked=entry.ranked, group=group, shorter=tuple(shorter)))
+            if rule.name == "index" and entry.ranked:
+                widths = render.INDEX_TITLES
+                texts = [render.compact(entry.ranked, now=self.now, width=width, form=self.form) for width in widths]
+            else:
+                texts = render.lines(entry.note, form=self.form, layer=rule.name)
+            lines.append(Line(text=texts[0], ranked=entry.ranked, group=group, shorter=tuple(texts[1:])))
         least = render.INDEX_LEAST if rule.name == "index" else 0
         return Layer(rule.name, tuple(lines), cap=rule.cap, limit=rule.limit, groups=rule.groups, least=least)
 
-    def _texts(self, entry: Entry, rule: LayerRule) -> list[str]:
-        if rule.name == "index" and entry.ranked:
-            widths = render.INDEX_TITLES
-            return [render.compact(entry.ranked, now=self.now, width=width, form=self.form) for width in widths]
-        text = render.line(entry.note, form=self.form, layer=rule.name)
-        return [text, *render.shorter_lines(entry.note, form=self.form, layer=rule.name)]
-
     def _passed_over(
-        self, memory: Memory, *, known: frozenset[str], since: float, taken: set[str], layer: str
+        self, memory: Memory, *, known: frozenset[str], since: float, taken: set[str]
     ) -> tuple[str, str] | None:
         """Return why a memory is not shown here; None where it may be."""
         if memory.id in taken:
@@ -298,15 +254,14 @@ class _Recall:
         if max(memory.created, memory.confirmed) <= since:
             self.older = True
             return "older", "it was there when this context window began"
-        if doubt := _doubt(memory, MIN_CONFIDENCE if layer == "notes" else CERTAIN):
-            return "unsure", doubt
-        if layer == "rules" and memory.trust != "user":
-            return "trust", "only what the user said becomes a rule"
-        return None
+        doubt = _doubt(memory, CERTAIN)
+        return ("unsure", doubt) if doubt else None
 
+    @cached_property
     def _session_start(self) -> SessionStart:
-        return SessionStart(self.trigger, now=self.now, recent=self._recent, about=self._about, history=self._history())
+        return SessionStart(self.trigger, now=self.now, recent=self._recent, about=self._about, history=self._history)
 
+    @cached_property
     def _history(self) -> Sequence[TurnRecord]:
         if self.window.history is not None:
             return self.window.history()
@@ -323,16 +278,17 @@ class _Recall:
         return sorted((hit.memory for hit in hits), key=lambda each: (each.trust != "user", -each.created))
 
     def _rank_recent(self, memories: Sequence[Memory]) -> Sequence[Ranked]:
-        hits = {"recency": [_hit(each) for each in memories]}
-        ranked = rank(hits, query=self.query._replace(terms=()), now=self.now, trigger=self.trigger.name)
+        hits = [Hit(memory=each, source="recency", score=each.created) for each in memories]
+        ranked = rank({"recency": hits}, query=self.query._replace(terms=()), now=self.now, trigger=self.trigger.name)
         return [each for each in ranked if each.score >= self.options.threshold]
 
+    @cached_property
     def _prompt(self) -> dict[str, list[Entry]]:
         """Return the notes and files for a prompt; nothing where the running conversation explains it."""
         prompt = self.trigger.prompt
         author = Authorship("typed", prompt, "plain words") if PLAIN.fullmatch(prompt) else authorship_of(prompt)
-        typed = subject_of(prompt, author.typed) if author.author == "mixed" else author.typed
-        kind = classify(
+        typed = relevance.subject_of(prompt, author.typed) if author.author == "mixed" else author.typed
+        kind = relevance.classify(
             prompt,
             typed=typed,
             author=author.author,
@@ -349,16 +305,20 @@ class _Recall:
             self.reason = "wordless"
             return {}
         ranked = self._search("prompt", NOTE_KINDS if self.options.style == "notes" else ())
-        special = self._goals_and_facts()
+        goals = self._goals()
         if self.options.style == "index":
             self.needed = min_score(ranked, threshold=self.options.threshold, trigger="prompt")
             shown = [each for each in ranked if each.score >= self.needed]
-            return {"index": [Entry(_title_note(each), each) for each in (*special, *shown)]}
+            return {"index": [Entry(Note(text=each.memory.title), each) for each in (*goals, *shown)]}
         sure = self._without_unsure(ranked)
         if kind.kind == "past":
-            return {"notes": [*implied, *self._answers_about_past(kind, typed, [*special, *sure])]}
+            return {"notes": [*implied, *self._answers_about_past(kind, typed, [*goals, *sure])]}
         found = self._notes(kind, typed, sure)
-        found["notes"] = [*implied, *(Entry(self._note(each, EMPTY), each) for each in special), *found["notes"]]
+        found["notes"] = [
+            *implied,
+            *(Entry(note_of(each.memory, now=self.now), each) for each in goals),
+            *found["notes"],
+        ]
         return found
 
     def _search(self, trigger: str, kinds: Sequence[str], limit: int = POOL) -> tuple[Ranked, ...]:
@@ -375,42 +335,54 @@ class _Recall:
         kept: list[Ranked] = []
         for each in ranked:
             if reason := _doubt(each.memory, MIN_CONFIDENCE):
-                self._reject(Entry(_title_note(each), each), "notes", "unsure", reason)
+                self._reject(Entry(Note(text=each.memory.title), each), "notes", "unsure", reason)
             else:
                 kept.append(each)
         return kept
 
-    def _notes(self, kind: PromptKind, typed: str, ranked: Sequence[Ranked]) -> dict[str, list[Entry]]:
+    def _notes(self, kind: relevance.PromptKind, typed: str, ranked: Sequence[Ranked]) -> dict[str, list[Entry]]:
         """Return the notes that concern the very thing the prompt is about, and the files that it will need."""
         weights = self._weights(kind.topic, typed)
         nearest = sorted(ranked, key=lambda each: -_weight_of(each.memory, weights))[:CANDIDATES]
-        entries = {each.memory.id: Entry(self._note(each, weights), each) for each in nearest}
-        prompt_words = content_words(self.trigger.prompt)
-        anchors = anchors_of(self.trigger.prompt, files=self.query.files, functions=self.query.functions)
+        entries = {each.memory.id: Entry(note_of(each.memory, now=self.now, weights=weights), each) for each in nearest}
+        prompt_words = relevance.content_words(self.trigger.prompt)
+        anchors = relevance.anchors_of(self.trigger.prompt, files=self.query.files, functions=self.query.functions)
         candidates = [
             self._candidate(each, weights=weights, prompt=prompt_words, anchors=anchors) for each in entries.values()
         ]
-        choice = choose(weights, candidates, kind=kind)
-        chosen = [entries[match.id] for match in choice.notes]
+        choice = relevance.choose(weights, candidates, kind=kind)
+        chosen = [self._with_files(entries[match.id], weights, typed) for match in choice.notes]
         short = "topic" if kind.kind == "same topic" else "below"
         self.reason = "" if chosen else short if entries else "nothing"
         for id, why in choice.rejected.items():
-            if why != NO_WORD:
+            if why != relevance.NO_WORD:
                 self._reject(entries[id], "notes", "relevance", why)
         return {"files": self._changed_together(), "notes": chosen}
 
-    def _answers_about_past(self, kind: PromptKind, typed: str, ranked: Sequence[Ranked]) -> list[Entry]:
+    def _with_files(self, entry: Entry, weights: Mapping[str, float], typed: str) -> Entry:
+        """Return a note that names no file with those of its session that are called like a word of the prompt."""
+        session = entry.ranked.memory.session if entry.ranked else ""
+        if entry.note.files or not session:
+            return entry
+        edited = dict.fromkeys(file for turn in self._history if turn.session == session for file in turn.edited)
+        called = (file for file in edited if relevance.is_titled(weights, text=typed, files=(file,)))
+        there = [shown_path(file) for file in called if file_exists(self.trigger.project.root, file)]
+        return entry._replace(note=entry.note._replace(files=tuple(there[:MOST_CALLED])))
+
+    def _answers_about_past(self, kind: relevance.PromptKind, typed: str, ranked: Sequence[Ranked]) -> list[Entry]:
         """Return what answers a question about the past: the best hits, where the search is sure of them."""
         weights = self._weights(kind.topic, typed)
         self.needed = min_score(ranked, threshold=self.options.threshold, trigger="prompt")
-        whole = sum(weights.values())
-        best = max((_weight_of(each.memory, weights) for each in ranked), default=0.0)
-        unknown = sum(weight == UNKNOWN_WEIGHT for weight in weights.values())
+        best = _best_share(ranked, weights)
+        if sum(weight == relevance.UNKNOWN_WEIGHT for weight in weights.values()) >= UNKNOWN_WORDS:
+            sure = best >= UNKNOWN_COVERAGE
+        else:
+            every = self._weights(sorted(relevance.content_words(typed)), typed)
+            sure = best >= ANSWER_COVERAGE or _best_share(ranked, every) >= ANSWER_WORDS
+            sure = sure or (bool(ranked) and ranked[0].score >= CLEAR_SCORE)
         found: list[Entry] = []
         for each in ranked:
             entry = Entry(note_of(each.memory, now=self.now, weights=weights, width=ANSWER_WIDTH), each)
-            sure = best >= (ANSWER_COVERAGE if unknown < UNKNOWN_WORDS else UNKNOWN_COVERAGE) * whole
-            sure = sure or (unknown < UNKNOWN_WORDS and ranked[0].score >= CLEAR_SCORE)
             fits = each.why.get("named") or (sure and each.score >= self.needed)
             if fits and each.memory.trust != "user" and is_torn(entry.note.text):
                 self._reject(entry, "notes", "relevance", "it begins with a pronoun for something that it does not say")
@@ -419,7 +391,7 @@ class _Recall:
             elif fits:
                 found.append(entry)
             else:
-                below = f"its score is {each.score:.3f} of {self.needed:.3f}; the best note holds {best / whole:.0%}"
+                below = f"its score is {each.score:.3f} of {self.needed:.3f}; the best note holds {best:.0%}"
                 self._reject(entry, "notes", "threshold", below)
         self.reason = "" if found else "below"
         return found
@@ -427,7 +399,7 @@ class _Recall:
     def _changed_together(self) -> list[Entry]:
         """Return the files that mostly change together with those that the prompt names."""
         named = self.query.files
-        found = changed_together(named, self._history()) if named else []
+        found = changed_together(named, self._history) if named else []
         there = [each for each in found if file_exists(self.trigger.project.root, each[0])]
         if not there:
             return []
@@ -438,7 +410,7 @@ class _Recall:
         """Return the tests that mostly change with files of a plan which does not name them."""
         missing = [
             f"{shown_path(test)} ({count} of {times} times)"
-            for test, count, times in missing_tests(self.query.files, self._history())
+            for test, count, times in missing_tests(self.query.files, self._history)
             if test.rpartition("/")[2] not in self.trigger.prompt and file_exists(self.trigger.project.root, test)
         ]
         text = f"Not in this plan, but changed together with its files: {', '.join(missing[:MOST_TESTS])}"
@@ -451,29 +423,29 @@ class _Recall:
         """
         topic = topic[:MOST_WEIGHED]
         term_of = {root(term).strip(): term for term in terms(typed[:MOST_TYPED], limit=MOST_WEIGHED)}
-        term_of |= {word: word.rpartition("-")[2].lstrip("#") for word in topic if is_reference(word)}
+        term_of |= {word: word.rpartition("-")[2].lstrip("#") for word in topic if relevance.is_reference(word)}
         counts, size = self.store.holders([term_of[word] for word in topic if word in term_of], self.query.scopes)
         holders = {word: counts[term_of[word]] for word in topic if word in term_of}
-        return word_weights(topic, holders, max(1, size))
+        return relevance.word_weights(topic, holders, max(1, size))
 
     def _candidate(
-        self, entry: Entry, *, weights: Mapping[str, float], prompt: frozenset[str], anchors: Anchors
-    ) -> Candidate:
+        self, entry: Entry, *, weights: Mapping[str, float], prompt: frozenset[str], anchors: relevance.Anchors
+    ) -> relevance.Candidate:
         assert entry.ranked is not None
-        memory, shown = entry.ranked.memory, content_words(entry.note.text)
-        words = memory_words(_text_of(memory)) | shown
+        memory, shown = entry.ranked.memory, relevance.content_words(entry.note.text)
+        words = relevance.memory_words(_text_of(memory)) | shown
         own_prompt = memory.detail.get("user")  # a turn is about the issue that its prompt names
-        subject = anchors.references.intersection(references(f"{memory.title} {own_prompt}")) | (
+        subject = anchors.references.intersection(relevance.references(f"{memory.title} {own_prompt}")) | (
             anchors.references & shown
         )
-        return Candidate(
+        return relevance.Candidate(
             id=memory.id,
             session=memory.session,
             at=memory.created,
             words=words,
             shown=shown,
-            anchored=_is_written(memory) or is_anchored(anchors, files=memory.files, words=words),
-            titled=memory.kind in ("turn", "summary") and is_titled(weights, title=memory.title, files=memory.files),
+            anchored=_is_written(memory) or relevance.is_anchored(anchors, files=memory.files, words=words),
+            titled=relevance.is_titled(weights, text=f"{memory.title} {entry.note.text}", files=memory.files),
             same_thing=bool(subject),
             substance=_has_substance(memory, shown, prompt)
             and (memory.trust == "user" or not is_torn(entry.note.text)),
@@ -483,7 +455,7 @@ class _Recall:
 
     def _pull_request(self, typed: str) -> list[Entry]:
         """Return the pull request that a prompt means without naming it; none where this session spoke of one."""
-        if not means_pull_request(typed) or any(word.startswith("#") for word in self.trigger.session_words):
+        if not relevance.means_pull_request(typed) or any(word.startswith("#") for word in self.trigger.session_words):
             return []
         summaries = self._recent(("summary",), SESSIONS)
         own = next((each for each in summaries if each.session and each.session == self.trigger.session), None)
@@ -495,18 +467,14 @@ class _Recall:
 
     def _last_release(self, typed: str) -> list[Entry]:
         """Return how the last release went, for a prompt that asks for one."""
-        if not asks_for_release(typed):
+        if not relevance.asks_for_release(typed):
             return []
         for turn in self._recent(("turn",), RELEASE_TURNS):
             prompt, outcome = str(turn.detail.get("user", "")), str(turn.detail.get("outcome", ""))
             own = bool(turn.session) and turn.session == self.trigger.session
-            if not own and len(outcome) >= SHORT_OUTCOME and asks_for_release(prompt):
-                ranked = Ranked(turn, 1.0, {})
-                return [Entry(self._note(ranked, EMPTY), ranked)]
+            if not own and len(outcome) >= SHORT_OUTCOME and relevance.asks_for_release(prompt):
+                return [Entry(note_of(turn, now=self.now), Ranked(turn, 1.0, {}))]
         return []
-
-    def _note(self, ranked: Ranked, weights: Mapping[str, float]) -> Note:
-        return note_of(ranked.memory, now=self.now, weights=weights)
 
     def _compaction(self, rule: LayerRule) -> list[Entry]:
         """Return what this session established, then earlier sessions."""
@@ -529,10 +497,10 @@ class _Recall:
             return []
         ranked = self._search("question", rule.kinds, limit=max(POOL, rule.limit * 2))
         self.needed = min_score(ranked, threshold=self.options.threshold, trigger="question")
-        weights = self._weights(sorted(content_words(self.trigger.prompt)), self.trigger.prompt)
+        weights = self._weights(sorted(relevance.content_words(self.trigger.prompt)), self.trigger.prompt)
         entries = [
             Entry(note_of(each.memory, now=self.now, weights=weights, width=ANSWER_WIDTH), each)
-            for each in (*self._goals_and_facts(), *ranked)
+            for each in (*self._goals(), *ranked)
         ]
         kept = []
         for each in entries:
@@ -544,16 +512,15 @@ class _Recall:
                 kept.append(each)
         return kept
 
-    def _goals_and_facts(self) -> list[Ranked]:
-        """Return open goals and facts of the project where the words name such, whatever words they are put in."""
-        found: list[Ranked] = []
-        for kind, words, pick in (("goal", GOAL_WORDS, _open_goals), ("project", FACT_WORDS, _project_facts)):
-            if not words.isdisjoint(self.query.terms):
-                query = self.query._replace(terms=(), kinds=(kind,), limit=GOALS)
-                named, wrong = ranked_search(self.store, query, now=self.now, trigger=self.trigger.name)
-                found += [each._replace(why={**each.why, "named": 1.0}) for each in pick(named)]
-                self.problems += wrong
-        return found
+    def _goals(self) -> list[Ranked]:
+        """Return the best open goals where the words speak of goals, whatever words they are put in."""
+        if GOAL_WORDS.isdisjoint(self.query.terms):
+            return []
+        query = self.query._replace(terms=(), kinds=("goal",), limit=GOALS)
+        goals, wrong = ranked_search(self.store, query, now=self.now, trigger=self.trigger.name)
+        self.problems += wrong
+        open_goals = [each for each in goals if each.memory.detail.get("status") != "done"]
+        return [each._replace(why={**each.why, "named": 1.0}) for each in open_goals[:MOST_GOALS]]
 
     # -- fitting -------------------------------------------------------------------------------------------------
     def _fit(self, layers: Sequence[Layer], *, limit: int) -> Fitted:
@@ -587,16 +554,10 @@ class _Recall:
         return count(text, family=self.family)
 
     def _context(self, layers: Sequence[Layer], fitted: Fitted, budget: int) -> Context:
-        lines = [(layer.name, line) for layer in fitted.layers for line in layer.lines]
         items = tuple(
-            Item(
-                memory=line.ranked.memory.id,
-                layer=name,
-                score=line.ranked.score,
-                tokens=self._count(line.text),
-                why=line.ranked.why,
-            )
-            for name, line in lines
+            Item(line.ranked.memory.id, layer.name, line.ranked.score, self._count(line.text), line.ranked.why)
+            for layer in fitted.layers
+            for line in layer.lines
             if line.ranked
         )
         shown = {item.memory for item in items}
@@ -605,19 +566,21 @@ class _Recall:
                 if line.ranked and line.ranked.memory.id not in shown:
                     needs = f"no room: it needs {self._count(line.text)} tokens"
                     self._reject(Entry(Note(text=line.text), line.ranked), layer.name, "room", needs)
+        tokens = {layer.name: sum(self._count(line.text) for line in layer.lines) for layer in fitted.layers}
         return Context(
-            text=fitted.text,
-            tokens=fitted.tokens,
-            budget=budget,
-            layers={layer.name: sum(self._count(line.text) for line in layer.lines) for layer in fitted.layers},
-            skipped=self.skipped,
-            items=items,
-            build_ms=(perf_counter() - self.started) * 1000,
-            problems=tuple(self.problems),
-            terms=self.query.terms[:MOST_RECORDED],
-            files=self.query.files[:MOST_RECORDED],
-            rejected=self._best_rejected(),
+            text=fitted.text, tokens=fitted.tokens, budget=budget, layers=tokens, items=items, **self._record()
         )
+
+    def _record(self) -> dict[str, Any]:
+        """Return what every answer tells about how it came about."""
+        return {
+            "build_ms": (perf_counter() - self.started) * 1000,
+            "skipped": self.skipped,
+            "problems": tuple(self.problems),
+            "terms": self.query.terms[:MOST_RECORDED],
+            "files": self.query.files[:MOST_RECORDED],
+            "rejected": tuple(sorted(self.rejected, key=lambda each: -each.ranked.score)[:MOST_REJECTED]),
+        }
 
     # -- saying nothing ------------------------------------------------------------------------------------------
     def _why(self) -> str:
@@ -642,35 +605,13 @@ class _Recall:
         return "nothing"
 
     def _nothing(self, reason: str, *, budget: int = 0, spent: int = 0, allowed: int = 0) -> NoContext:
-        return NoContext(
-            reason=reason,
-            budget=budget,
-            build_ms=(perf_counter() - self.started) * 1000,
-            skipped=self.skipped,
-            problems=tuple(self.problems),
-            terms=self.query.terms[:MOST_RECORDED],
-            files=self.query.files[:MOST_RECORDED],
-            nearest=self.best,
-            needed=self.needed,
-            spent=spent,
-            allowed=allowed,
-            rejected=self._best_rejected(),
-        )
-
-    def _used_up(self, used: Mapping[str, int]) -> NoContext:
-        layout = self.options.layout
-        own = (used.get(self.trigger.name, 0), layout.total)
-        both = (used.get("session_start", 0) + used.get("question", 0), layout.together)
-        spent, allowed = min(own, both, key=lambda each: each[1] - each[0])
-        return self._nothing("used", spent=spent, allowed=allowed)
+        numbers: dict[str, Any] = {"budget": budget, "spent": spent, "allowed": allowed, "needed": self.needed}
+        return NoContext(reason, nearest=self.best, **numbers, **self._record())
 
     def _reject(self, entry: Entry, layer: str, reason: str, text: str) -> None:
         if entry.ranked is not None and len(self.rejected) < 4 * MOST_REJECTED:
             line = entry.note.text
             self.rejected.append(Rejected(entry.ranked, layer=layer, reason=reason, text=text, line=line))
-
-    def _best_rejected(self) -> tuple[Rejected, ...]:
-        return tuple(sorted(self.rejected, key=lambda each: -each.ranked.score)[:MOST_REJECTED])
 
     # -- going wrong ---------------------------------------------------------------------------------------------
     def _safely(self, read: Callable[[], T], otherwise: T) -> T:
@@ -680,22 +621,6 @@ class _Recall:
         except Exception as exc:  # noqa: BLE001
             self._problem(exc, "window")
             return otherwise
-
-    def _safely_once(self, make: Callable[[], T]) -> Callable[[], T]:
-        """Return a function that makes something once, and raises the same error again where that failed."""
-        made: list[T | Exception] = []
-
-        def once() -> T:
-            if not made:
-                try:
-                    made.append(make())
-                except Exception as exc:  # noqa: BLE001
-                    made.append(exc)
-            if isinstance(made[0], Exception):
-                raise made[0]
-            return made[0]
-
-        return once
 
     def _problem(self, exc: Exception, where: str) -> str:
         """Note what failed, in a line for whoever must know; return it in a line for the record."""
@@ -749,16 +674,6 @@ def injection_of(trigger: Trigger, got: Context | NoContext, *, id: str, at: flo
     )
 
 
-def thresholds(settings: Settings) -> dict[str, float]:
-    """Return the score below which nothing is shown, by trigger; a compaction keeps what a start would show."""
-    return {
-        "session_start": settings.threshold_session_start,
-        "compaction": settings.threshold_session_start,
-        "prompt": settings.threshold_prompt,
-        "question": settings.threshold_question,
-    }
-
-
 def caps(settings: Settings) -> dict[str, int]:
     """Return by agent what its output cap counts, where the user raised that cap."""
     return {"codex": settings.codex_context_tokens * codex.BYTES_A_TOKEN}
@@ -782,9 +697,10 @@ def options_of(
             if (only := tuple(kind for kind in layer.kinds if kind in kinds))
         ]
         layout = layout._replace(layers=tuple(layers))
+    name = "session_start" if trigger == "compaction" else trigger  # a compaction keeps what a start would show
     return Options(
         layout=layout,
-        threshold=thresholds(settings)[trigger],
+        threshold=getattr(settings, f"threshold_{name}"),
         synonyms=synonyms,
         most_terms=settings.terms_max,
         postings=settings.postings_budget,
@@ -795,29 +711,6 @@ def options_of(
     )
 
 
-def _window_goes_on(trigger: Trigger) -> bool:
-    """Return whether the window holds what was shown before: a start, a clear and a compaction empty it."""
-    goes_on = ("", QUESTION, *GOING_ON)  # no source: somebody asks in the middle of a window
-    return trigger.name in WORDED or (trigger.name == "session_start" and trigger.source in goes_on)
-
-
-def _window_left(trigger: Trigger, layout: TriggerLayout, used: Mapping[str, int]) -> int:
-    """Return what the window budget leaves for this trigger."""
-    both = used.get("session_start", 0) + used.get("question", 0)
-    return max(0, min(layout.total - used.get(trigger.name, 0), layout.together - both))
-
-
-def _open_goals(ranked: Sequence[Ranked]) -> list[Ranked]:
-    """Return the best goals that are not done."""
-    return [each for each in ranked if each.memory.detail.get("status") != "done"][:MOST_GOALS]
-
-
-def _project_facts(ranked: Sequence[Ranked]) -> list[Ranked]:
-    """Return what the user said the project is; what its files say of it is found by its words."""
-    facts = ("role", "contracts", "depends_on", "related")
-    return [each for each in ranked if any(each.memory.detail.get(name) for name in facts)][:2]
-
-
 def _text_of(memory: Memory) -> str:
     """Return everything that a memory holds in words."""
     user = memory.detail.get("user")
@@ -825,8 +718,14 @@ def _text_of(memory: Memory) -> str:
 
 
 def _weight_of(memory: Memory, weights: Mapping[str, float]) -> float:
-    words = memory_words(_text_of(memory))
+    words = relevance.memory_words(_text_of(memory))
     return sum(weight for word, weight in weights.items() if word in words)
+
+
+def _best_share(ranked: Sequence[Ranked], weights: Mapping[str, float]) -> float:
+    """Return the largest share of *weights* that a memory holds."""
+    whole = sum(weights.values()) or 1.0
+    return max((_weight_of(each.memory, weights) for each in ranked), default=0.0) / whole
 
 
 def _has_substance(memory: Memory, shown: frozenset[str], prompt: frozenset[str]) -> bool:
@@ -868,11 +767,3 @@ def _repeats_session(entry: Entry, others: Sequence[Entry]) -> bool:
     session = entry.ranked.memory.session if entry.ranked else ""
     same = [each.note for each in others if each.ranked and session and each.ranked.memory.session == session]
     return len(unique_notes([*same, entry.note])) < len(same) + 1
-
-
-def _hit(memory: Memory) -> Hit:
-    return Hit(memory=memory, source="recency", score=memory.created)
-
-
-def _title_note(ranked: Ranked) -> Note:
-    return Note(text=ranked.memory.title)

@@ -1,4 +1,4 @@
-"""Merge lists of hits into one list, best first, with every factor. Its weights live here; nothing else ranks.
+"""Search each source for a query and merge the hits into one list, best first. All weights live here.
 
 score = match x recency x importance x reinforcement x scope x task
 """
@@ -6,9 +6,10 @@ score = match x recency x importance x reinforcement x scope x task
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
+from foreword.errors import ForewordError
 from foreword.models import Hit, Memory, Near, Query, Ranked
 from foreword.terms import GENERIC, STOP_WORDS, TAIL, plain, root, text_in
 
@@ -18,45 +19,27 @@ class Scored(Protocol):
     def score(self) -> float: ...
 
 
-Weighed = TypeVar("Weighed", bound=Scored)
-
 DAY = 86_400.0
 
-# By kind: how much a memory of it matters when everything else is equal.
-IMPORTANCE = {
-    "pattern": 1.0,
-    "preference": 1.0,
-    "correction": 0.95,
-    "decision": 0.9,
-    "failure": 0.8,
-    "learning": 0.8,
-    "handoff": 0.7,
-    "turn": 0.7,
-    "goal": 0.7,
-    "summary": 0.6,
-    "project": 0.6,
-    "change": 0.5,
-    "observation": 0.5,
-    "note": 0.3,
+# By kind: how much a memory matters when everything else is equal, and the days after which it counts half.
+_KINDS = {
+    "pattern": (1.0, 730.0),
+    "preference": (1.0, 1460.0),
+    "correction": (0.95, 730.0),
+    "decision": (0.9, 1095.0),
+    "failure": (0.8, 120.0),
+    "learning": (0.8, 365.0),
+    "handoff": (0.7, 14.0),
+    "turn": (0.7, 60.0),
+    "goal": (0.7, 180.0),
+    "summary": (0.6, 60.0),
+    "project": (0.6, 730.0),
+    "change": (0.5, 30.0),
+    "observation": (0.5, 42.0),
+    "note": (0.3, 60.0),
 }
-
-# By kind, in days: the age at which a memory counts half.
-HALF_LIFE = {
-    "pattern": 730.0,
-    "preference": 1460.0,
-    "correction": 730.0,
-    "decision": 1095.0,  # hardly fades in a year: 0.75
-    "failure": 120.0,
-    "learning": 365.0,
-    "handoff": 14.0,
-    "turn": 60.0,
-    "goal": 180.0,
-    "summary": 60.0,
-    "project": 730.0,
-    "change": 30.0,
-    "observation": 42.0,  # fades in weeks
-    "note": 60.0,
-}
+IMPORTANCE = {kind: importance for kind, (importance, _) in _KINDS.items()}
+HALF_LIFE = {kind: days for kind, (_, days) in _KINDS.items()}
 
 SCOPE_AT_START = {"project": 1.0, "language": 0.7, "universal": 0.4}
 WORDED = ("prompt", "question")  # the moments that have words
@@ -91,11 +74,11 @@ WHOLE_TITLE, SHORT = 1.2, 4  # the question names the whole of a title of so man
 PAIR = 0.3  # two words side by side, beside what each of them counts
 SYNONYM, STANDS_IN = 0.1, 0.8  # a word that nobody said; and where nothing holds the word that was
 # ... what stood around it in its session
-BEFORE, BEFORE_THAT, AFTER, AFTER_THAT = 0.28, 0.24, 0.24, 0.16
+BESIDE, NEARBY = 0.25, 0.2  # a term of the memory next to it, and of one further
 ASKED_BEFORE = 0.64  # the one before asked a question: this is the answer
 ASKING, AFTER_ASKING = 0.91, 0.7  # a question is no answer, and what follows it does not ask the same
-NEIGHBOURS, CROWD = 3.0, 0.3  # how slowly its own and its neighbours' words add up, and more slowly in long company
-SESSION = 0.15  # of the best match, to the session that holds most of what was asked
+NEIGHBOURS = 3.0  # how slowly its own and its neighbours' words add up
+SESSION = 0.15  # of the best match, to the session that holds most of what was asked; LoCoMo answers 0.02 more
 MEANING = 0.15  # share of the vectors, where there are any: by themselves they never make anything sure
 # ... and the code it is about
 STRUCTURE = 2.0  # weight of the votes beside the words
@@ -107,14 +90,50 @@ NAMED, TOUCHED = 1.0, 0.1  # the vote of a file that the prompt names, and of on
 # ---- how sure: none of it changes the order of one question's answers, only whether there are any
 MORE = 16.0  # added to a full match, as if three rare words more had been said: a short question is soon met
 TOPICS, EVERYDAY = (0.15, 0.6, 0.9, 1.0), 0.05  # by how many words the best hit holds; every project's count this much
-SIDE_BY_SIDE = 0.2  # for each of up to two pairs
 COHERENT = 0.5  # what is lost where the best hits have no code in common
 CHANCE, SMALL = 9.0, 150  # of many memories one always matches: by the logarithm of their number, from this on
 SURELY_NAMED = 0.5  # at least, where the prompt names code that is remembered
 
 
+class Searchable(Protocol):
+    def by_words(self, query: Query) -> Sequence[Hit]: ...
+    def by_code(self, query: Query, votes: Mapping[str, float]) -> Sequence[Hit]: ...
+    def holders(self, terms: Sequence[str], scopes: Sequence[str]) -> tuple[Mapping[str, int], int]: ...
+    def by_recency(self, query: Query) -> Sequence[Hit]: ...
+    def by_meaning(self, query: Query) -> Sequence[Hit]: ...
+
+
+def ranked_search(
+    store: Searchable, query: Query, *, now: float, trigger: str, expired: Callable[[], bool] = lambda: False
+) -> tuple[tuple[Ranked, ...], tuple[str, ...]]:
+    """Return everything the query finds, best first, and what went wrong on the way; the threshold is the caller's.
+
+    Words come first; the files and functions of their hits vote, and what else names those follows. Meaning is asked
+    where the question has a vector. Without terms recency answers. A source that fails costs only itself.
+    """
+    found: dict[str, Sequence[Hit]] = {}
+    wrong: list[str] = []
+
+    def ask(source: str, question: Callable[[], Sequence[Hit]]) -> None:
+        try:
+            found[source] = question()
+        except ForewordError as exc:
+            wrong.append(f"{source}: {exc}; {exc.hint}")
+
+    if query.terms:
+        ask("words", lambda: weighed(store.by_words(query), query))
+        if query.vector is not None:
+            ask("meaning", lambda: store.by_meaning(query))
+        late = query.plain or expired()  # then the words alone are an answer
+        if not late and (weights := votes(found.get("words", ()), query, now=now)):
+            ask("structure", lambda: store.by_code(query, weights))
+    else:
+        ask("recency", lambda: store.by_recency(query))
+    return rank(found, query=query, now=now, trigger=trigger), tuple(wrong)
+
+
 def rank(found: Mapping[str, Sequence[Hit]], *, query: Query, now: float, trigger: str) -> tuple[Ranked, ...]:
-    """One list out of all sources, best first."""
+    """Return one list out of all sources, best first."""
     matches = _matches(found, query)
     memories = {hit.memory.id: hit.memory for hits in found.values() for hit in hits}
     ranked = [
@@ -124,21 +143,15 @@ def rank(found: Mapping[str, Sequence[Hit]], *, query: Query, now: float, trigge
     return tuple(sorted(ranked, key=lambda each: (-each.score, -each.memory.created, each.memory.id)))
 
 
-def worth_saying(ranked: Sequence[Weighed], *, threshold: float, trigger: str) -> list[Weighed]:
-    """Those that are not below the lowest score that is shown."""
-    lowest = min_score(ranked, threshold=threshold, trigger=trigger)
-    return [each for each in ranked if each.score >= lowest]
-
-
 def min_score(ranked: Sequence[Scored], *, threshold: float, trigger: str) -> float:
-    """The threshold; an answer to words is silent, or as long as what is not far below its best."""
+    """Return the lowest score that is shown: the threshold, and for words what is not far below the best."""
     if trigger not in WORDED or not ranked or ranked[0].score < threshold:
         return threshold
     return FAR * ranked[0].score
 
 
 def weighed(hits: Sequence[Hit], query: Query) -> tuple[Hit, ...]:
-    """The hits of words with what each is worth, from what it says, what stood around it, and its session."""
+    """Return the hits of words with what each is worth, from what it says, what stood around it, and its session."""
     roots = {term: root(term) for hit in hits for term in hit.held if " " not in term}
     rarities = {term: rarity for hit in hits for term, rarity in hit.held.items()}
     meant = {other: SYNONYM if term in rarities else STANDS_IN for other, term in query.synonyms.items()}
@@ -151,7 +164,7 @@ def weighed(hits: Sequence[Hit], query: Query) -> tuple[Hit, ...]:
 
 
 def votes(hits: Sequence[Hit], query: Query, *, now: float) -> dict[str, float]:
-    """The files and functions that the question is about, by the best hits, by name, and by what was just touched."""
+    """Return the files and functions that a question is about: of the best hits, named, and touched a moment ago."""
     weights = {**dict.fromkeys(query.touched, TOUCHED), **dict.fromkeys((*query.files, *query.functions), NAMED)}
     aged = sorted(
         ((hit.score * _recency(hit.memory, now) ** RECENCY_OF_VOTERS, hit.memory) for hit in hits),
@@ -167,7 +180,7 @@ def votes(hits: Sequence[Hit], query: Query, *, now: float) -> dict[str, float]:
 
 
 def _matches(found: Mapping[str, Sequence[Hit]], query: Query) -> dict[str, float]:
-    """By id, from 0 to 1; nothing where nobody asked for words."""
+    """Return the match of each memory by id, from 0 to 1; nothing where nobody asked for words."""
     words = {hit.memory.id: hit.score for hit in found.get("words", ())}
     meant = _spread(found.get("meaning", ()))
     structure = {hit.memory.id: hit.score for hit in found.get("structure", ())}
@@ -192,32 +205,30 @@ def _matches(found: Mapping[str, Sequence[Hit]], query: Query) -> dict[str, floa
 
 
 def _spread(hits: Sequence[Hit]) -> dict[str, float]:
-    """The scores of a list from 0 for its last to 1 for its best."""
+    """Return the scores of a list from 0 for its last to 1 for its best."""
     low, high = min((hit.score for hit in hits), default=0.0), max((hit.score for hit in hits), default=0.0)
     return {hit.memory.id: (hit.score - low) / (high - low) if high > low else 1.0 for hit in hits}
 
 
 def _surely(hits: Sequence[Hit], query: Query) -> float:
-    """How surely the question is about what is remembered here, from 0 to 1, by the best that was found."""
+    """Return how surely the question is about what is remembered here, from 0 to 1, by the best hits."""
     best = max(hits, key=lambda hit: (hit.score, hit.memory.id))
     topics = sum(EVERYDAY if query.synonyms.get(term, term) in GENERIC else 1 for term in best.held if " " not in term)
-    side_by_side = len({term for hit in hits for term in hit.held if " " in term})
     certainty = max(hit.strength for hit in hits) / (best.full + MORE)
     certainty *= _between(TOPICS, topics)
-    certainty *= 1 + SIDE_BY_SIDE * min(2, side_by_side)
     certainty *= 1 - COHERENT + COHERENT * _coherence(hits)
     certainty *= CHANCE / math.log(max(SMALL, best.size))
     return min(1.0, certainty)
 
 
 def _between(steps: Sequence[float], at: float) -> float:
-    """The value at a place between two steps."""
+    """Return the value at a place between two steps."""
     low = min(int(at), len(steps) - 1)
     return steps[low] + (at - low) * (steps[min(low + 1, len(steps) - 1)] - steps[low])
 
 
 def _coherence(hits: Sequence[Hit]) -> float:
-    """The share of the ten best hits about the same code as another of them; a half where fewer than two name code."""
+    """Return the share of the ten best hits about the same code as another; a half where fewer than two name code."""
     coded = [
         (hit.score, {*hit.memory.files, *hit.memory.functions})
         for hit in sorted(hits, key=lambda hit: -hit.score)[:10]
@@ -234,7 +245,7 @@ def _coherence(hits: Sequence[Hit]) -> float:
 
 
 def _term_strengths(hit: Hit, roots: Mapping[str, str], meant: Mapping[str, float]) -> dict[str, float]:
-    """For each thing that a memory holds, its rarity by how often and where the memory says it."""
+    """Return for each term that a memory holds its rarity, by how often and where the memory says it."""
     memory = hit.memory
     title = plain(memory.title)
     body = plain(f"{memory.body} {text_in(memory.detail)}" if memory.detail else memory.body)
@@ -250,63 +261,55 @@ def _term_strengths(hit: Hit, roots: Mapping[str, str], meant: Mapping[str, floa
         form = roots[term]
         often = IN_TITLE * title.count(form) + IN_BODY * body.count(form) + IN_CODE * code.count(form)
         often = max(HELD, often)
-        frequency = often * (1 + ENOUGH) / (often + enough) * meant.get(term, 1.0)
-        strengths[term] = rarity * frequency * whole
+        frequency = often * (1 + ENOUGH) / (often + enough)
+        strengths[term] = rarity * frequency * whole * meant.get(term, 1.0)
     return strengths
 
 
 def _with_neighbours(
     hits: Sequence[Hit], per_hit: Sequence[Mapping[str, float]], rarities: Mapping[str, float]
 ) -> list[float]:
-    """What each hit holds, together with what stood around it in its session."""
-    company = [len(hit.memory.body) + sum(near.length for near in hit.near) for hit in hits]
-    usual = sum(company) / len(company) if any(company) else 1.0
+    """Return what each hit holds, together with what stood around it in its session."""
     scores = []
-    for hit, strengths, length in zip(hits, per_hit, company, strict=True):
+    for hit, strengths in zip(hits, per_hit, strict=True):
         if not hit.memory.session:
             scores.append(sum(strengths.values()))
             continue
         asks = "?" in hit.memory.body[-TAIL:]
         around = _around(hit.near, asks=asks)
-        slowly = NEIGHBOURS * (1 - CROWD + CROWD * length / usual)
         total = 0.0
         for term, rarity in rarities.items():
             if term in strengths or term in around:
                 share = strengths.get(term, 0.0) / rarity + around.get(term, 0.0)
-                total += rarity * share * (1 + NEIGHBOURS) / (share + slowly)
+                total += rarity * share * (1 + NEIGHBOURS) / (share + NEIGHBOURS)
         scores.append(total * (ASKING if asks else 1))
     return scores
 
 
 def _around(near: Sequence[Near], *, asks: bool) -> dict[str, float]:
-    """For each thing that the neighbours of a memory hold, what that counts for the memory."""
+    """Return for each term that the neighbours of a memory hold what it counts for the memory."""
     around: dict[str, float] = {}
     for each in near:
-        if each.gap == -1:
-            weight = ASKED_BEFORE if each.asks else BEFORE
-        elif each.gap == 1:
-            weight = AFTER * (AFTER_ASKING if asks else 1)
+        if each.gap == -1 and each.asks:
+            weight = ASKED_BEFORE
+        elif each.gap == 1 and asks:
+            weight = AFTER_ASKING * BESIDE
         else:
-            weight = BEFORE_THAT if each.gap < 0 else AFTER_THAT
+            weight = BESIDE if abs(each.gap) == 1 else NEARBY
         for term in each.held:
             around[term] = around.get(term, 0.0) + weight * (PAIR if " " in term else 1)
     return around
 
 
 def _with_sessions(hits: Sequence[Hit], scores: list[float]) -> list[float]:
-    """What a hit holds, and a share of the best for being in the session that holds most of what was asked."""
+    """Add a share of the best score to the hits of a session, by how much of what was asked the session holds."""
     sessions: dict[str, dict[str, float]] = {}
     for hit in hits:
         if hit.memory.session:
             sessions.setdefault(hit.memory.session, {}).update(hit.held)
     full = {session: sum(held.values()) for session, held in sessions.items()}
-    fullest, most = max(full.values(), default=0.0), max(scores, default=0.0)
-    if fullest <= 0:
-        return scores
-    return [
-        own + SESSION * most * full.get(hit.memory.session, 0.0) / fullest
-        for hit, own in zip(hits, scores, strict=True)
-    ]
+    share = SESSION * max(scores, default=0.0) / (max(full.values(), default=0.0) or 1.0)
+    return [own + share * full.get(hit.memory.session, 0.0) for hit, own in zip(hits, scores, strict=True)]
 
 
 def _weigh(memory: Memory, *, match: float, task: str, now: float, trigger: str) -> Ranked:
@@ -315,7 +318,8 @@ def _weigh(memory: Memory, *, match: float, task: str, now: float, trigger: str)
     importance = (IMPORTANCE.get(memory.kind, 0.3) ** (IMPORTANCE_FOR_WORDS if worded else 1)) * memory.confidence
     # Recent sessions are the last ones, whatever was made of them.
     reinforcement = 1.0 if memory.kind == "summary" and not worded else round(_reinforcement(memory), 4)
-    scope = _scope(memory) if trigger == "session_start" else 1.0
+    # A scope that was lost is nobody's.
+    scope = SCOPE_AT_START.get(memory.scope.partition(":")[0], 1.0) if trigger == "session_start" else 1.0
     by_task = TASKS[task].get(memory.kind, 1.0) if task in TASKS else 1.0
     why = {
         "match": round(match, 4),
@@ -330,7 +334,7 @@ def _weigh(memory: Memory, *, match: float, task: str, now: float, trigger: str)
 
 
 def _reinforcement(memory: Memory) -> float:
-    """Grows with being used, sinks with being shown for nothing; what was never judged counts 1."""
+    """Return a factor that grows with use and sinks with being shown for nothing; 1 where nothing is known."""
     if memory.pinned:
         return 1 + REINFORCED
     for_nothing = IGNORED * memory.ignored
@@ -343,7 +347,3 @@ def _recency(memory: Memory, now: float) -> float:
     # A clock that jumped back must not make a memory count more than a fresh one.
     age = max(0.0, now - max(memory.created, memory.confirmed))
     return 1 / (1 + age / (HALF_LIFE.get(memory.kind, 60.0) * DAY))
-
-
-def _scope(memory: Memory) -> float:
-    return SCOPE_AT_START.get(memory.scope.partition(":")[0], 1.0)  # a scope that was lost is nobody's

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from foreword.extract.text import is_routine
-from foreword.terms import GENERIC, STOP_WORDS, lazy_pattern, rarity, root, terms
+from foreword.terms import GENERIC, STOP_WORDS, TALK, lazy_pattern, rarity, root, terms
 
 Kind = Literal["machine", "plan", "pasted", "reply", "routine", "same topic", "new topic", "past"]
 
@@ -33,7 +33,7 @@ class Candidate(NamedTuple):
     words: frozenset[str]  # of everything that it holds, as `content_words` writes them
     shown: frozenset[str]  # of the passage that would be rendered
     anchored: bool = False  # about a thing that the prompt names: a file, an identifier, a quoted name, an issue
-    titled: bool = False  # a word of the prompt stands in its title and in the name of one of its files
+    titled: bool = False  # a word of the prompt stands in it and in the name of one of its files
     same_thing: bool = False  # about the very issue, pull request or advisory that the prompt names
     substance: bool = True  # whether that passage says what came of it: an outcome, a cause, a decision
     only_said: bool = False  # an answer after which nothing was changed: told where nothing else fits
@@ -109,31 +109,8 @@ def _comparable(text: str) -> Iterable[str]:
             yield root(term).strip()
 
 
-# What people write to an agent whatever the topic is, besides GENERIC: in a small store such words would look rare.
-_TALK = """absolute absolutely accept acceptable achieve active address adjust advance agree amount analyse analysis
-    analyze apparent apparently appear applicable argue arrange aspect attach attention available aware based
-    basically batch belong beneficial benefit bigger break brief broad business capable cause challenge close
-    closer combine comfortable comparison compatible complain concern concerned conclude conclusion confused
-    consistent construct contain contains convenient cool corner cover decent dedicated depend depends describe
-    desired despite determine development direction discuss display doubt dropped due effect effective
-    effectively effort emerge entirely equal essential etc everyone except execute expand experience explanation
-    explore extend fairly familiar far favor feel figure fill focus former four free fresh functionality future
-    gap generally grow gut harsh head high hmm hmmm honest honestly huge ideal ideally identified identify
-    immediate immediately impression indicate individual information insight intend intention interaction
-    interest introduce invest investigate investigation involve involves jump keen known larger lead leading
-    learn leverage likely limitation logic logical loose lose low lower maintain maintenance manage manner
-    matter meaning means meant measure minimal mistaken modify narrow natural nature neat nicely nonsense normal
-    notice observation obtain obviously occur offer opinion opposite optimal ordinary outcome overall parallel
-    particular per percent perfect perform play plenty pop popular possibility potential practical practice
-    pragmatic presence present pretty prior priority produce promising proof proposal propose prove purpose
-    quality raw reach realistic reality realize receive refer reflect regard regarding relate relevant relies
-    remain remains remember remind represent respect reuse reverse rework risk rough select sense serious seven several
-    shift sign significant situation six slight smaller somebody someone sorted special spend stable stand
-    statement stick straight straightforward strategy strong success sudden sufficient suit suppose surface
-    technical ten tend thorough thoroughly thought thoughts tiny topic total towards tradeoff trouble twice
-    typical unable uncertain understanding unique unlikely upper variety various vary visible vision walk warn
-    ways weak week wide widely win wish wonder worthwhile"""
-_EVERYDAY = frozenset(root(word).strip() for word in (*GENERIC, *STOP_WORDS, *_TALK.split()))
+# What people write to an agent whatever the topic is counts as everyday: in a small store such words would look rare.
+_EVERYDAY = frozenset(root(word).strip() for word in (*GENERIC, *STOP_WORDS, *TALK))
 
 
 # --- what kind of prompt ---------------------------------------------------------------------------------------------
@@ -272,15 +249,11 @@ def _is_plan(prompt: str) -> bool:
 # 2 noise; with the values below 12 % reach it, and the next turn touches a file of 18 of 40 blocks with notes.
 MIN_SCORE = 0.5
 ANCHORED_FACTOR = 0.7  # factor on the score that is enough where a note is about a thing that the prompt names
-TITLED_FACTOR = (
-    0.55  # the same where a feature is named: a word of the prompt in the note's title and in the name of its file
-)
+TITLED_FACTOR = 0.55  # the same where a feature is named: a word of the prompt in the note and in its file's name
 ANCHORED_COVERAGE, TITLED_COVERAGE, OTHER_COVERAGE = 0.25, 0.5, 0.33  # of the prompt's weight, at least
-MIN_WORDS, OTHER_MIN_WORDS = 2, 4  # different words of the prompt in the passage; with 3, three more misses, no hit
+MIN_WORDS, OTHER_MIN_WORDS = 2, 5  # different words of the prompt in the passage; with 4, two more misses, no hit
 CLEAR_COVERAGE = 0.6  # of the prompt's weight, from which on two words are enough for any note
-REFERENCE_FACTOR = (
-    1.5  # factor for the number of an issue that is known: it names one thing, so one sentence about it is enough
-)
+REFERENCE_FACTOR = 1.5  # for the number of an issue that is known: it names one thing, so one sentence is enough
 UNKNOWN_WEIGHT = 0.5  # weight of a word that no memory holds: a slip of the pen, or something new
 HEAVIEST_WORDS = 12  # words that count as the whole of a prompt, so that long and short ones compare
 SAME_TOPIC_FACTOR = 1.4  # on the score that is enough: a running conversation has most of its topic already
@@ -346,7 +319,7 @@ def _match(each: Candidate, weights: Mapping[str, float], *, whole: float, kind:
     min_words = MIN_WORDS if coverage >= CLEAR_COVERAGE else OTHER_MIN_WORDS
     if each.anchored:
         factor, min_coverage, min_words = ANCHORED_FACTOR, ANCHORED_COVERAGE, MIN_WORDS
-    elif each.titled and kind == "new topic" and coverage >= TITLED_COVERAGE:
+    elif each.titled and coverage >= TITLED_COVERAGE:
         factor, min_words = TITLED_FACTOR, MIN_WORDS
     needed = MIN_SCORE * factor * (SAME_TOPIC_FACTOR if kind == "same topic" else 1.0)
     score = coverage * sum(weights[word] for word in shown) + SAME_REFERENCE * same_reference
@@ -411,9 +384,9 @@ def is_anchored(anchors: Anchors, *, files: Iterable[str], words: Collection[str
     return False
 
 
-def is_titled(weights: Mapping[str, float], *, title: str, files: Iterable[str]) -> bool:
-    """Return whether a word of the prompt names what a note is about: in its *title* and in a file's name."""
-    named = [word for word, weight in weights.items() if weight >= MIN_NAME_WEIGHT and word in memory_words(title)]
+def is_titled(weights: Mapping[str, float], *, text: str, files: Iterable[str]) -> bool:
+    """Return whether a word of the prompt names what a note is about: in its *text* and in a file's name."""
+    named = [word for word, weight in weights.items() if weight >= MIN_NAME_WEIGHT and word in memory_words(text)]
     stems = (file.rpartition("/")[2].partition(".")[0] for file in files)
     return bool(named) and any(
         word in memory_words(stem) for stem in stems if stem.lower() not in _CONVENTIONAL for word in named
@@ -422,21 +395,7 @@ def is_titled(weights: Mapping[str, float], *, title: str, files: Iterable[str])
 
 # Names that every project gives to files, whatever they are about.
 _CONVENTIONAL = frozenset(
-    (
-        "readme",
-        "changelog",
-        "skill",
-        "agents",
-        "claude",
-        "index",
-        "main",
-        "mod",
-        "lib",
-        "app",
-        "init",
-        "setup",
-        "config",
-    )
+    "readme changelog skill agents claude index main mod lib app init setup config".split()  # noqa: SIM905
 )
 MIN_NAME_WEIGHT = 0.35  # weight of a word that names a feature; below, half of the project's notes hold it
 MIN_NAME_WORDS = 2  # of a file's name that the prompt must all say, where it does not write the name itself

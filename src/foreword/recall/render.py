@@ -9,26 +9,7 @@ from foreword.recall.budget import Layer
 from foreword.recall.notes import CODES, NO_ID, Note, day_of, id_of, kind_of, source_of, time_of
 from foreword.recall.sanitize import PLAIN_BEGIN, PLAIN_END, age, ago, brief, neutral
 
-__all__ = [
-    "BEGIN",
-    "END",
-    "FORMS",
-    "HEADINGS",
-    "HISTORY",
-    "PLAIN_BEGIN",
-    "PLAIN_END",
-    "XML_BEGIN",
-    "XML_END",
-    "age",
-    "ago",
-    "block",
-    "compact",
-    "form_at",
-    "line",
-    "named",
-    "neutral",
-    "said_by",
-]
+__all__ = ["FORMS", "PLAIN_BEGIN", "PLAIN_END", "age", "ago", "neutral"]  # that others read through this module
 
 BEGIN, END = "--- foreword", "--- end foreword ---"
 XML_BEGIN, XML_END = "<foreword_context", "</foreword_context>"
@@ -90,13 +71,11 @@ def line(note: Note, *, form: str = "markdown", layer: str = "") -> str:
     return f"- {parts} [{note.id}]" if shows_id else f"- {parts}"
 
 
-def shorter_lines(note: Note, *, form: str, layer: str) -> tuple[str, ...]:
-    """Return the same note in fewer and fewer tokens."""
-    texts = [*note.shorter]
-    fewer = [note._replace(files=note.files[:1], shorter=())] if len(note.files) > 1 else []
-    whole = line(note, form=form, layer=layer)
-    others = [*fewer, *(note._replace(text=text, files=(), shorter=()) for text in texts)]
-    return tuple(dict.fromkeys(text for each in others if (text := line(each, form=form, layer=layer)) != whole))
+def lines(note: Note, *, form: str, layer: str) -> list[str]:
+    """Return a note as a line, and then in fewer and fewer tokens."""
+    fewer = [note._replace(files=note.files[:1])] if len(note.files) > 1 else []
+    forms = [note, *fewer, *(note._replace(text=text, files=()) for text in note.shorter)]
+    return list(dict.fromkeys(line(each, form=form, layer=layer) for each in forms))
 
 
 def compact(ranked: Ranked, *, now: float, width: int = INDEX_TITLES[0], form: str = "markdown") -> str:

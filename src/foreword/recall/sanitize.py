@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 PLAIN_BEGIN, PLAIN_END = "[foreword]", "[end foreword]"  # a block of ours, which no stored text may open or end
-NAMED = 24  # characters of a title that have room for some words and the name in brackets behind them
 MINUTE, HOUR, DAY = 60, 3600, 86400
 _COMMIT_TYPES = ("build", "chore", "ci", "docs", "feat", "fix", "perf", "refactor", "revert", "style", "test")
 _ANGLES = {ord("<"): "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}", ord(">"): "\u203a", 0: "->", 1: "=>"}
@@ -16,7 +15,7 @@ _END_OF_TIME = 1e11  # seconds; some 3,000 years, and still a number after divis
 
 
 def neutral(text: str, *, width: int) -> str:
-    """*text* on one line of at most *width* characters, unable to open a tag, a fence, a heading or a block of ours."""
+    """Return *text* on one line of *width* characters, unable to open a tag, a fence, a heading or a block of ours."""
     if not isinstance(text, str):  # an imported row may hold anything
         return ""
     head = text[: 4 * width + 200] if width > 0 else ""  # a body of megabytes costs no more than its beginning
@@ -45,36 +44,25 @@ def shown_path(path: str, *, width: int = 160) -> str:
 
 
 def brief(title: str, *, width: int) -> str:
-    """*title* within *width* characters, without what says least: the type of a commit, the folders of a path."""
+    """Return *title* within *width* characters, without what says least: the type of a commit, folders of a path."""
     if len(title) <= width:
         return title
     kind, colon, rest = title.partition(": ")
     if colon and kind.partition("(")[0].rstrip("!").lower() in _COMMIT_TYPES:
         title = rest
-    if "/" in title:
-        for word in title.split(" "):
-            if len(title) > width and "/" in word:
-                title = title.replace(word, _end_of_path(word, less=len(title) - width), 1)
-    if len(title) > width and title.endswith(")") and "assert" in title[:20].lower():
-        message, _, name = title[:-1].rpartition(" (")  # an assertion says little: the test that it failed in tells it
-        if message and " " not in name:
-            message = message.removeprefix("AssertionError: ")
-            name = brief(name, width=width if width < NAMED else width // 2)
-            return name if width < NAMED else f"{_cut(message, width=width - len(name) - 3, more=False)} ({name})"
-    if len(title) > width >= 12 and title.isascii() and " " not in title[:width]:
-        tail = width // 3  # a long name: its end tells it from its siblings
-        return f"{title[: width - 1 - tail]}\N{HORIZONTAL ELLIPSIS}{title[-tail:]}"
+    if len(title) > width:
+        title = " ".join(word if "://" in word else word.rstrip("/").rpartition("/")[2] for word in title.split(" "))
     return _cut(title, width=width, more=False)
 
 
 def age(seconds: float) -> str:
-    """How old, as short as it goes: now, 5m, 2h, 5d, 3w, 8mo, 2y."""
+    """Return how old, as short as it goes: now, 5m, 2h, 5d, 3w, 8mo, 2y."""
     amount, unit = _span(seconds)
     return f"{amount}{unit}" if amount else "now"
 
 
 def ago(seconds: float) -> str:
-    """How long ago, as people say it; a clock that jumped means just now."""
+    """Return how long ago, as people say it; a clock that jumped means just now."""
     amount, unit = _span(seconds)
     if not amount:
         return "just now"
@@ -84,7 +72,7 @@ def ago(seconds: float) -> str:
 
 
 def _visible(text: str) -> str:
-    """*text* with what cannot be seen gone, and every run of white space one space."""
+    """Return *text* with what cannot be seen gone, and every run of white space one space."""
     if not text.isprintable() or not (text.isascii() or _FILLERS.isdisjoint(text)):
         unseen = {ord(char): " " if _parts(char) else None for char in set(text) if _unseen(char)}
         text = text.translate(unseen)
@@ -92,17 +80,17 @@ def _visible(text: str) -> str:
 
 
 def _unseen(char: str) -> bool:
-    """Controls, bidi marks, zero-width, surrogates and tags are not printable; fillers and selectors claim to be."""
+    """Return whether a character cannot be seen; fillers and selectors claim to be printable."""
     return not char.isprintable() or char in _FILLERS
 
 
 def _parts(char: str) -> bool:
-    """Whether words end at an unseen character."""
+    """Return whether words end at an unseen character."""
     return char.isspace() or char < " " or "\x7f" <= char <= "\x9f" or char in "\u2800\u3164"
 
 
 def _cut(text: str, *, width: int, more: bool) -> str:
-    """*text* within *width* characters, ended at a word with an ellipsis where something is missing."""
+    """Return *text* within *width* characters, ended at a word with an ellipsis where something is missing."""
     if len(text) <= width and not more:
         return text
     if width <= 0:
@@ -114,17 +102,8 @@ def _cut(text: str, *, width: int, more: bool) -> str:
     return cut.rstrip(" ,;:.") + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def _end_of_path(word: str, *, less: int) -> str:
-    """A path without its first folders, *less* characters of them if that leaves a name; any other word as it is."""
-    last = word.rstrip("/").rfind("/")
-    if "://" in word or not (word.count("/") > 1 or "." in word[last:]):
-        return word
-    at = word.find("/", less - 1)
-    return word[(last if at < 0 or at > last else at) + 1 :]
-
-
 def _span(seconds: float) -> tuple[int, str]:
-    """The amount and its unit; 0 for less than a minute, the future and what is no number."""
+    """Return the amount and its unit; 0 for less than a minute, the future and what is no number."""
     if not seconds >= MINUTE:
         return 0, ""
     whole = int(min(seconds, _END_OF_TIME))

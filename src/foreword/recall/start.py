@@ -6,11 +6,12 @@ import os
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from foreword.extract.merge import open_items
 from foreword.extract.text import most_frequent
-from foreword.models import Memory, Project, Ranked, Trigger
+from foreword.models import Memory, Project, Query, Ranked, Trigger
+from foreword.recall import render
 from foreword.recall.files import TurnRecord, recent_files
 from foreword.recall.notes import (
     MOST_FILES,
@@ -18,6 +19,7 @@ from foreword.recall.notes import (
     day_of,
     facts_text,
     is_name,
+    is_torn,
     note_of,
     rule_note,
     session_note,
@@ -25,7 +27,7 @@ from foreword.recall.notes import (
     texts_in,
     unique_notes,
 )
-from foreword.recall.passages import is_torn
+from foreword.recall.rank import Searchable
 from foreword.recall.sanitize import ago, neutral, shown_path
 from foreword.terms import lazy_pattern
 
@@ -47,7 +49,7 @@ RULES = 240  # that are looked through: a project that is corrected all day must
 SURE_RULE = 0.7  # confidence of a rule that comes by itself after being said once
 LEARNED = 2  # notes among them that an agent wrote
 SHOWN_SESSIONS = 4  # of which the files stand in the list of sessions
-KNOWN = 4  # notes on the files in play
+KNOWN = 5  # notes on the files in play
 BY_HAND = 60  # memories, the newest, that are looked through for what the user pinned or wrote by hand
 PROJECTS = 5  # memories about projects that are looked through for the user's facts
 CERTAIN = 0.5  # learnings below this confidence never come by themselves
@@ -89,7 +91,7 @@ class SessionStart:
         self._summaries = [each for each in recent(("summary",), SESSIONS) if each.session != own or not own]
         self._handoffs = list(recent(("handoff",), OPEN_SESSIONS))
         turns = [each for each in history if each.session != own or not own]
-        self._files = [file for file in recent_files(turns[:TURNS]) if self._exists(file)][:FILES]
+        self._files = [file for file in recent_files(turns[:TURNS]) if file_exists(trigger.project.root, file)][:FILES]
 
     def entries(self, layer: str, rank: Callable[[Sequence[Memory]], Sequence[Ranked]]) -> list[Entry]:
         """Return what a layer may say, best first."""
@@ -215,11 +217,7 @@ class SessionStart:
         by_hand = self._recent(("decision", "pattern", "learning", "note"), BY_HAND)
         found = [
             *(each for each in by_hand if each.pinned),
-            *(
-                each
-                for each in self._about(self._files[:6], kinds)
-                if each.kind != "learning" or each.trust == "user" or _is_worth_knowing(each)
-            ),
+            *(each for each in self._about(self._files, kinds) if _is_worth_knowing(each)),
             *(each for each in by_hand if each.source == each.trust == "user" and not each.files),
         ]
         found = list({each.id: each for each in found}.values())
@@ -244,19 +242,21 @@ class SessionStart:
     def _age(self, memory: Memory) -> float:
         return self._now - memory.created
 
-    def _exists(self, file: str) -> bool:
-        return file_exists(self._trigger.project.root, file)
 
+def _is_worth_knowing(memory: Memory) -> bool:
+    """Return whether what is known about a file says something to who was not there.
 
-def _is_worth_knowing(learned: Memory) -> bool:
-    """Return whether what an agent found out is a gotcha, was found out twice, or was written down as a note.
-
-    Most of the rest retells what a session built.
+    What an agent found out must be a gotcha, found out twice, or written down as a note: most of the rest retells what
+    a session built.
     """
-    if learned.confidence < CERTAIN or is_torn(learned.title):
+    if is_torn(memory.title):
         return False
-    noted = not learned.uid.startswith(FOUND_OUT)
-    return noted or learned.seen > 1 or bool(_GOTCHA.search(f"{learned.title} {learned.body}"))
+    if memory.trust == "user" or memory.kind != "learning":
+        return True
+    if memory.confidence < CERTAIN:
+        return False
+    noted = not memory.uid.startswith(FOUND_OUT)
+    return noted or memory.seen > 1 or bool(_GOTCHA.search(f"{memory.title} {memory.body}"))
 
 
 def _is_standing_rule(memory: Memory) -> bool:
@@ -350,3 +350,21 @@ def pull_request_note(
 def file_exists(root: str, file: str) -> bool:
     """Return whether a file of the project is still there, where that can be told."""
     return not root or not os.path.isdir(root) or os.path.exists(os.path.join(root, file))
+
+
+# -- for a person who comes back ---------------------------------------------------------------------------------------
+def resume(store: Searchable, project: Project, *, now: float, limit: int) -> dict[str, list[dict[str, Any]]]:
+    """Return what *project*'s sessions left open, as a session begins with it, and the last sessions, newest first."""
+
+    def recent(kinds: tuple[str, ...], most: int) -> list[Memory]:
+        return [hit.memory for hit in store.by_recency(Query(scopes=(project.scope,), kinds=kinds, limit=most))]
+
+    start = SessionStart(Trigger("session_start", project), now=now, recent=recent, about=lambda *_: (), history=())
+    parts: dict[str, list[dict[str, Any]]] = {"standing": [], "sessions": []}
+    for layer, points in parts.items():
+        for note, ranked, _ in start.entries(layer, lambda _: ())[:limit]:
+            id, kind, at = (
+                (ranked.memory.id, ranked.memory.kind, ranked.memory.created) if ranked else ("", "handoff", now)
+            )
+            points.append({"id": id, "kind": kind, "at": at, "text": render.line(note, layer=layer)})
+    return parts

@@ -28,7 +28,7 @@ DEAREST = CLAUDE_4_7  # what we do not know is counted with the family that need
 
 
 def count(text: str, *, family: str = DEAREST) -> int:
-    """The tokens of *text*, rounded up; an unknown family counts as the dearest."""
+    """Return the tokens of *text*, rounded up; an unknown family counts as the dearest."""
     shapes, in_words, in_scripts, foreign, total = _WEIGHTS.get(family) or _WEIGHTS[DEAREST]
     # Lone surrogates come from broken JSON escapes; they must cost something and raise nothing.
     shape = b"\n" + text.encode("utf-8", "surrogatepass").translate(_CLASS, _CONTINUATION)
@@ -60,7 +60,7 @@ def _is_random(run: str) -> bool:
 
 
 def family_of(model: str) -> str:
-    """The tokenizer family of a model as hosts name it, such as `claude-sonnet-4-5-20250929` or `openai/o4-mini`."""
+    """Return the tokenizer family of a model as agents name it, such as `claude-sonnet-4-5` or `openai/o4-mini`."""
     name = "".join(char if char.isalnum() else " " for char in model.lower())
     parts = name.split()
     if any(word in name for word in ("claude", "opus", "sonnet", "haiku")):
@@ -71,7 +71,7 @@ def family_of(model: str) -> str:
 
 
 def _version(parts: list[str]) -> tuple[int, ...]:
-    """The first number and, right after it, the second: (4, 5) in claude-opus-4-5-20251101; () where there is none."""
+    """Return the first number and the one right after it: (4, 5) of claude-opus-4-5; () where there is none."""
     for place, part in enumerate(parts):
         if _is_version(part):
             after = parts[place + 1 : place + 2]
@@ -101,7 +101,7 @@ _SCRIPTS = (  # the last lead byte of each class
 
 
 def _classes() -> bytes:
-    """For each UTF-8 byte one letter that names what it begins; lead bytes name the script closely enough."""
+    """Return for each UTF-8 byte one letter that names what it begins; lead bytes name the script closely enough."""
     table = bytearray(b"." * 0x80 + b"z" * 0x80)  # punctuation; astral, which is emoji mostly
     table[0x30:0x3A] = b"0" * 10
     table[0x41:0x5B] = b"A" * 26

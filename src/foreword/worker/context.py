@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from foreword.agents import cap_of, find, text_of
 from foreword.agents.transcript_tail import tail
@@ -27,8 +27,9 @@ from foreword.models import (
     Trigger,
 )
 from foreword.recall.files import TurnRecord, record_of
-from foreword.recall.pipeline import MOST_RECORDED, POOL, Window, caps, injection_of, options_of, ranked_search, recall
+from foreword.recall.pipeline import MOST_RECORDED, POOL, Window, caps, injection_of, options_of, recall
 from foreword.recall.query import query_of
+from foreword.recall.rank import ranked_search
 from foreword.worker.embeddings import Embeddings
 from foreword.worker.services import Services
 from foreword.worker.stats import StatsRecorder
@@ -45,8 +46,7 @@ BETWEEN = "\n\n"  # two blocks in one answer
 BLOCK_MARKS = (b"--- foreword: notes from earlier sessions in ", b"<foreword_context ")
 
 
-@dataclass(frozen=True)
-class SearchResult:
+class SearchResult(NamedTuple):
     """What a search found, best first, and what went wrong on the way."""
 
     ranked: tuple[Ranked, ...]
@@ -62,8 +62,6 @@ class ContextBuilder:
         self._services, self._stats = services, stats
         self._working_set, self._embeddings = working_set, embeddings
         self._history: dict[str, tuple[TurnRecord, ...]] = {}
-        self._history_lock = threading.Lock()
-        self._changes = 0  # how often turns were to be read again
         self._rejected: dict[str, dict[str, str]] = {}  # by the id of an answer; never stored
         # One answer at a time for a session: what the first injects, the second must know.
         self._locks = tuple(threading.RLock() for _ in range(LOCKS))
@@ -187,24 +185,17 @@ class ContextBuilder:
 
     def refresh(self, project: str) -> None:
         """Read the turns of a project again: a session changed them."""
-        with self._history_lock:
-            self._changes += 1
-            self._history.pop(project, None)
+        self._history.pop(project, None)
 
     def _turns_of(self, project: Project) -> tuple[TurnRecord, ...]:
         """Return the newest turns of a project, newest first, from memory: every prompt needs them."""
-        with self._history_lock:
-            known, read_at = self._history.get(project.key), self._changes
+        known = self._history.get(project.key)
         if known is None:
-            hits = self._services.store.search.by_recency(
-                Query(scopes=(project.scope,), kinds=("turn",), limit=MOST_TURNS)
-            )
-            known = tuple(record_of(hit.memory) for hit in hits)
-            with self._history_lock:
-                if self._changes == read_at:  # else a session changed them meanwhile: the next prompt reads again
-                    while len(self._history) >= MOST_PROJECTS:
-                        del self._history[next(iter(self._history))]
-                    self._history[project.key] = known
+            query = Query(scopes=(project.scope,), kinds=("turn",), limit=MOST_TURNS)
+            known = tuple(record_of(hit.memory) for hit in self._services.store.search.by_recency(query))
+            if len(self._history) >= MOST_PROJECTS:
+                self._history.clear()
+            self._history[project.key] = known
         return known
 
     def _session_lock(self, trigger: Trigger) -> AbstractContextManager[object]:

@@ -22,7 +22,7 @@ from foreword.maintenance.rescan import Cleaner, scrub
 from foreword.models import FORMS, TRIGGERS, Hit, NoContext, NoContextRecord, Project, Query, Session, Trigger
 from foreword.recall.pipeline import requested_trigger
 from foreword.recall.rank import rank
-from foreword.recall.resume import resume
+from foreword.recall.start import resume
 from foreword.redact import redact
 from foreword.worker import serialize
 from foreword.worker.app import App
@@ -219,8 +219,7 @@ def settled_session(app: App, id: str) -> Session:
 def show_resume(app: App, *, project_path: str, limit: int = 10) -> dict[str, Any]:
     """Return the state of a project for a person who comes back; nothing is recorded."""
     project = app.projects.at(project_path)
-    found = resume(app.store.search, project, now=app.now(), limit=limit)
-    points = {name: [vars(point) for point in points] for name, points in vars(found).items()}
+    points = resume(app.store.search, project, now=app.now(), limit=limit)
     return {"project": project.key, "name": project.name, **points}
 
 

@@ -43,21 +43,13 @@ class Caller:
     client: str = ""  # as it calls itself
 
 
-@dataclass(frozen=True)
-class _Use:
-    session: str
-    cwd: str
-    host: str
-    inner: bool
-
-
 class Callers:
     """Knows which session used which tool, for as long as the worker runs."""
 
     def __init__(self, services: Services, projects: ProjectRegistry) -> None:
         self._services, self._projects = services, projects
         self._lock = threading.Lock()
-        self._uses: dict[str, _Use] = {}
+        self._uses: dict[str, tuple[str, str, str, bool]] = {}  # session, folder, agent, whether by a sub-agent
         self._counted: Counter[str] = Counter()
 
     def note_tool_use(self, parsed: ParsedHook, *, host: str) -> None:
@@ -65,7 +57,7 @@ class Callers:
         hook = parsed.input
         if hook.id and hook.session:
             with self._lock:
-                self._uses[hook.id] = _Use(session=hook.session, cwd=hook.cwd, host=host, inner=hook.inner)
+                self._uses[hook.id] = (hook.session, hook.cwd, host, hook.inner)
                 while len(self._uses) > MOST_USES:
                     del self._uses[next(iter(self._uses))]
 
@@ -74,7 +66,7 @@ class Callers:
         client, cwd = _text(_dict(sent.get("client")), "name"), _text(sent, "cwd")
         host, inner = agent_of_client(client), False
         if use := self._uses.get(_text(sent, "tool_use")):
-            session, where, way, host, inner = use.session, use.cwd, "by_tool_use", use.host, use.inner
+            (session, where, host, inner), way = use, "by_tool_use"
         elif host and (session := redact(storable(_text(sent, "session")))):
             known = self._services.store.sessions.get(session)
             where, way, inner = known.cwd if known else "", "by_call", sent.get("inner") is True

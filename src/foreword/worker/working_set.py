@@ -19,14 +19,12 @@ from foreword.recall.query import MOST_TOUCHED
 from foreword.recall.relevance import content_words
 from foreword.worker.services import Services
 
-MOST_SESSIONS = 200  # of which one is remembered; the others are read from the store when they go on
+MOST_SESSIONS = 200  # that are kept; the others are read from the store when they go on
 MOST_ROOTS = 200
 EVENTS = 100  # read from the store after a restart: the last hour of a busy session
-EVENTS_SECONDS = 0.02  # that a prompt waits for them
 RECENT = 300.0  # seconds for which a tool use says something about the next prompt
 TOOLS = ("tool", "tool_failure")
 READING = ("Read", "Grep", "Glob", "LS", "NotebookRead")  # tools that name files and change none
-MOST_LIVE = 200  # events that pass before the earlier ones of their session are read
 MOST_WORDS = 20_000  # of a session's conversation
 MOST_EDITED = 5  # files of another session that are named
 MOST_PARALLEL = 3  # other sessions
@@ -34,9 +32,10 @@ ACTIVE = 1800.0  # seconds since the last event, within which a session is at wo
 GIT_SECONDS = 10.0  # for which an answer of git is fresh
 GIT_SHARE = 20  # times as long as git took, it rests: a huge repository costs a twentieth of a processor at most
 GIT_REST = 600.0  # after a failure
-LANGUAGES_SECONDS = 30.0
 BEGINNINGS = ("", "startup", "new", "clear")  # sources of a session that has no earlier events
 FORKS = ("resume", "fork")  # sources of a session that, where its id is new, carries another one's conversation on
+
+_Seen = tuple[Event, Sequence[str], str]  # an event, the files that it names, and what was said in it
 
 
 class WorkingSet:
@@ -47,20 +46,19 @@ class WorkingSet:
         self._lock = threading.Lock()
         self._sessions: dict[str, _Session] = {}
         self._changed: dict[str, _Changed] = {}
-        self._languages: dict[str, tuple[float, tuple[str, ...]]] = {}
-        self._readers = ThreadPoolExecutor(2, thread_name_prefix="working-set")
+        self._git = ThreadPoolExecutor(2, thread_name_prefix="working-set")
 
     def add(self, captured: CapturedEvent) -> None:
         """Remember what an event touched: some microseconds, and nothing that waits."""
         event, hook = captured.event, captured.parsed.input
-        if event.session:
-            with self._lock:
-                starts, is_new = event.kind == "session_start", event.session not in self._sessions
-                text = hook.prompt if event.kind == "prompt" else hook.answer
-                session = self._session(event.session, whole=starts and hook.source in BEGINNINGS)
-                session.add(event, hook.files, text=text)
-                if starts and is_new and hook.source in FORKS:
-                    self._carry_over(event, session)
+        if not event.session:
+            return
+        with self._lock:
+            starts, is_new = event.kind == "session_start", event.session not in self._sessions
+            session = self._session(event.session, whole=starts and hook.source in BEGINNINGS)
+            session.add((event, hook.files, hook.prompt if event.kind == "prompt" else hook.answer))
+            if starts and is_new and hook.source in FORKS:
+                self._carry_over(event, session)
 
     def enrich(self, trigger: Trigger) -> Trigger:
         """Return a trigger with what is being worked on; git is asked in the background, for the next time."""
@@ -78,14 +76,13 @@ class WorkingSet:
                 touched, recent = dict(session.files), session.recent_tools(self._services.now())
                 first, words = session.prompts <= 1, frozenset(session.words)
             for path, at in touched.items():
-                name = _inside(path, root)
-                if name:
+                if name := _inside(path, root):
                     files[name] = max(at, files.get(name, 0.0))
         newest = sorted(files, key=lambda name: (-files[name], name))[:MOST_TOUCHED]
         return trigger._replace(
             touched=tuple(newest),
             recent=recent,
-            languages=self._languages_of(root),
+            languages=languages(root),
             first=first,
             session_words=words,
             parallel=self._parallel(trigger),
@@ -97,6 +94,62 @@ class WorkingSet:
         with self._lock:
             found = self._sessions.get(session)
             return found.carried_over if found else ()
+
+    def folder(self, session: str, *, before_last: bool) -> str:
+        """Return the folder of a session's shell after its last event, or before that; empty where not known."""
+        with self._lock:
+            found = self._sessions.get(session)
+            return "" if found is None else found.cwd_before if before_last else found.cwd
+
+    def work_done(self, session: str) -> tuple[int, int]:
+        """Return how many files a session edited, and how often it used tools, as far as this worker saw it."""
+        with self._lock:
+            found = self._sessions.get(session)
+            return (len(found.edited), found.uses) if found else (0, 0)
+
+    def forget(self, sessions: Sequence[str]) -> None:
+        """Remember nothing of these sessions."""
+        with self._lock:
+            for session in sessions:
+                self._sessions.pop(session, None)
+
+    def close(self) -> None:
+        self._git.shutdown(cancel_futures=True)
+
+    # -- sessions -----------------------------------------------------------------------------------------------
+    def _session(self, id: str, *, whole: bool = False) -> _Session:
+        """Return the session, now the last used one; the one that was not used for longest is dropped."""
+        found = self._sessions.pop(id, None) or _Session(whole=whole)
+        self._sessions[id] = found
+        if len(self._sessions) > MOST_SESSIONS:
+            del self._sessions[next(iter(self._sessions))]
+        return found
+
+    def _read_back(self, id: str) -> None:
+        """Read once what a session did before this worker ran, and add what passed by since."""
+        with self._lock:
+            if self._session(id).whole:
+                return
+        try:
+            earlier = self._services.store.events.list(id, limit=EVENTS, newest=True)
+        except StoreError:
+            earlier = ()  # recall fails with the same error, and reports it
+        with self._lock:
+            live = self._session(id)
+            known = {event.key for event, _, _ in live.seen}
+            if all(event.key in known for event in earlier):
+                live.whole = True
+                return
+            session = _Session(whole=True)
+            for event in reversed(earlier):
+                if event.key in known:
+                    continue  # it passed by while it was written
+                with contextlib.suppress(BadPayload):  # an unknown agent
+                    hook = find(event.host).parse(event.payload)
+                    session.add((event, hook.files, hook.prompt if event.kind == "prompt" else hook.answer))
+            for seen in live.seen:
+                session.add(seen)
+            self._sessions[id] = session
 
     def _carry_over(self, event: Event, session: _Session) -> None:
         """Let a resumed session with a new id know what was said before.
@@ -127,92 +180,23 @@ class WorkingSet:
             ]
         return tuple(sorted(each for each in others if each[1]))[-MOST_PARALLEL:]
 
-    def folder(self, session: str, *, before_last: bool) -> str:
-        """Return the folder of a session's shell after its last event, or before that; empty where not known."""
-        with self._lock:
-            found = self._sessions.get(session)
-            return "" if found is None else found.cwd_before if before_last else found.cwd
-
-    def work_done(self, session: str) -> tuple[int, int]:
-        """Return how many files a session edited, and how often it used tools, as far as this worker saw it."""
-        with self._lock:
-            found = self._sessions.get(session)
-            return (found.edits(), found.uses) if found else (0, 0)
-
-    def forget(self, sessions: Sequence[str]) -> None:
-        """Remember nothing of these sessions."""
-        with self._lock:
-            for session in sessions:
-                self._sessions.pop(session, None)
-
-    def close(self) -> None:
-        self._readers.shutdown(cancel_futures=True)
-
-    # -- sessions -----------------------------------------------------------------------------------------------
-    def _session(self, id: str, *, whole: bool = False) -> _Session:
-        """Return the session, now the last used one; the one that was not used for longest is dropped."""
-        found = self._sessions.pop(id, None) or _Session(whole=whole)
-        self._sessions[id] = found
-        if len(self._sessions) > MOST_SESSIONS:
-            del self._sessions[next(iter(self._sessions))]
-        return found
-
-    def _read_back(self, id: str) -> None:
-        """Read once what a session did before this worker ran."""
-        with self._lock:
-            session = self._session(id)
-            if session.whole:
-                return
-            session.whole = True
-        # Late, then the next prompt has them; or the worker is leaving.
-        with contextlib.suppress(TimeoutError, RuntimeError):
-            self._readers.submit(self._read_events, id).result(EVENTS_SECONDS)
-
-    def _read_events(self, id: str) -> None:
-        try:
-            events = self._services.store.events.list(id, limit=EVENTS, newest=True)
-        except StoreError:
-            return  # recall fails with the same error, and reports it
-        with self._lock:
-            session = self._session(id)
-            if session.saw_all(events):
-                return
-            live = session.begin_again()
-        known = {key for key, _, _ in live}
-        for event in reversed(events):
-            if event.key in known:
-                continue  # it passed by while it was written
-            try:
-                read = find(event.host).parse(event.payload)
-            except BadPayload:
-                continue  # an unknown agent
-            with self._lock:
-                text = read.prompt if event.kind == "prompt" else read.answer
-                self._session(id).add(event, read.files, text=text)
-        with self._lock:
-            for _, kind, text in live:
-                self._session(id).converse(kind, text)
-
     # -- projects -----------------------------------------------------------------------------------------------
     def _changed_in(self, root: str) -> dict[str, float] | None:
         """Return what git said last, None before its first answer; ask again where that was too long ago."""
-        now = time.monotonic()
         with self._lock:
             if len(self._changed) > MOST_ROOTS:
                 self._changed.clear()
             known = self._changed.setdefault(root, _Changed())
-            asks = not known.asking and now >= known.until
-            known.asking = known.asking or asks
-        if asks:
-            with contextlib.suppress(RuntimeError):  # the worker is leaving
-                self._readers.submit(self._ask_git, root, known)
+            if not known.asking and time.monotonic() >= known.until:
+                known.asking = True
+                with contextlib.suppress(RuntimeError):  # the worker is leaving
+                    self._git.submit(self._ask_git, root, known)
         return known.files
 
     def _ask_git(self, root: str, known: _Changed) -> None:
         from foreword.importers.git import changed  # with `subprocess`, which an idle worker does without
 
-        began = time.monotonic()
-        rest = GIT_REST
+        began, rest = time.monotonic(), GIT_REST
         try:
             known.files = changed(root)
             rest = max(GIT_SECONDS, GIT_SHARE * (time.monotonic() - began))
@@ -221,15 +205,6 @@ class WorkingSet:
             self._services.report("git", f"{exc}; {exc.hint}")
         finally:
             known.until, known.asking = time.monotonic() + rest, False
-
-    def _languages_of(self, root: str) -> tuple[str, ...]:
-        now = time.monotonic()
-        known = self._languages.get(root)
-        if known is None or now - known[0] > LANGUAGES_SECONDS:
-            if len(self._languages) > MOST_ROOTS:
-                self._languages.clear()
-            known = self._languages[root] = (now, languages(root))
-        return known[1]
 
 
 class _Changed:
@@ -242,12 +217,14 @@ class _Changed:
 
 
 class _Session:
-    """The files of one session by when each was touched last, and its last tool uses."""
+    """What one session did, by its events in the order of their arrival."""
 
     def __init__(self, *, whole: bool) -> None:
         self.whole = whole  # nothing of it is only in the store
-        self.files: dict[str, float] = {}
-        self.tools: list[tuple[float, str]] = []
+        self.seen: list[_Seen] = []  # what passed by, until the rest is read
+        self.files: dict[str, float] = {}  # when each was touched last
+        self.edited: dict[str, None] = {}  # the newest last
+        self.tools: list[tuple[float, str]] = []  # the last uses
         self.uses = 0  # of tools
         self.words: set[str] = set()  # of its prompts and answers, without the newest prompt
         self.prompts = 0  # in the present context window
@@ -255,58 +232,44 @@ class _Session:
         self.project = self.cwd_before = self.cwd = ""
         self.began = self.last = 0.0
         self.ended = False
-        self._edited: dict[str, None] = {}
         self._prompt = ""  # the newest, until something follows it
-        self._live: list[tuple[str, str, str]] = []  # key, kind and text of what passed before the rest was read
 
-    def add(self, event: Event, files: Sequence[str], *, text: str = "") -> None:
+    def add(self, seen: _Seen) -> None:
+        event, files, text = seen
+        if not self.whole:
+            self.seen = [*self.seen, seen][-EVENTS:]
         self.project = event.project or self.project
-        if event.at >= self.last:  # what is read back is older than what passed by
+        if event.at >= self.last:  # what was spooled comes later than it was
             self.cwd_before, self.cwd = self.cwd or event.cwd, event.cwd
             self.last, self.ended = event.at, event.kind == "session_end"
         self.began = min(self.began or event.at, event.at)
-        goes_on = event.kind == "session_start" and event.payload.get("source") in GOING_ON
-        kind = "" if goes_on else event.kind
-        if not self.whole:
-            self._live = [*self._live, (event.key, kind, text)][-MOST_LIVE:]
-        self.converse(kind, text)
+        self._converse(event, text)
         if event.kind not in TOOLS:
             return
         self.uses += 1
-        if event.kind == "tool" and files and event.payload.get("tool_name") not in READING:
-            for file in files:
-                path = os.path.join(event.cwd or "/", file)
-                self._edited.pop(path, None)
-                self._edited[path] = None
-        self.tools = sorted([*self.tools, (event.at, event.kind)])[-8:]  # what was spooled comes later than it was
-        for file in files:
-            path = os.path.join(event.cwd or "/", file)
+        self.tools = sorted([*self.tools, (event.at, event.kind)])[-8:]
+        edits = event.kind == "tool" and event.payload.get("tool_name") not in READING
+        for path in (os.path.join(event.cwd or "/", file) for file in files):
             self.files[path] = max(event.at, self.files.get(path, 0.0))
+            if edits:
+                self.edited.pop(path, None)
+                self.edited[path] = None
         if len(self.files) > 2 * MOST_TOUCHED:
-            newest = sorted(self.files.items(), key=lambda item: -item[1])
-            self.files = dict(newest[:MOST_TOUCHED])
+            self.files = dict(sorted(self.files.items(), key=lambda item: -item[1])[:MOST_TOUCHED])
 
-    def saw_all(self, events: Sequence[Event]) -> bool:
-        """Return whether each of these passed by: then nothing came before."""
-        return {event.key for event in events} <= {key for key, _, _ in self._live}
-
-    def begin_again(self) -> list[tuple[str, str, str]]:
-        """Return what passed by, and forget the conversation: what came before it is read now."""
-        live, self._live = self._live, []
-        self.words, self.prompts, self._prompt, self.carried_over = set(), 0, "", ()
-        return live
-
-    def converse(self, kind: str, text: str) -> None:
+    def _converse(self, event: Event, text: str) -> None:
         """Note the words of the conversation, which tell a new topic from one that goes on."""
-        if kind in ("session_start", "compaction"):
+        if event.kind == "session_start" and event.payload.get("source") in GOING_ON:
+            return
+        if event.kind in ("session_start", "compaction"):
             self.words, self.prompts, self._prompt = set(), 0, ""
             return
         if self._prompt:
             self.words |= content_words(self._prompt)
             self._prompt = ""
-        if kind == "prompt":
+        if event.kind == "prompt":
             self.prompts, self._prompt = self.prompts + 1, text
-        elif kind == "stop" and text:
+        elif event.kind == "stop" and text:
             self.words |= content_words(text)
         if len(self.words) > MOST_WORDS:
             self.words = set(list(self.words)[-MOST_WORDS:])
@@ -315,13 +278,9 @@ class _Session:
         """Return whether something happened lately, and the session did not end."""
         return not self.ended and 0 <= now - self.last < ACTIVE
 
-    def edits(self) -> int:
-        """Return how many files it edited."""
-        return len(self._edited)
-
     def newest_edits(self) -> list[str]:
         """Return the files that it edited, newest first."""
-        return list(reversed(self._edited))[:MOST_EDITED]
+        return list(reversed(self.edited))[:MOST_EDITED]
 
     def recent_tools(self, now: float) -> tuple[str, ...]:
         return tuple(kind for at, kind in reversed(self.tools) if now - at < RECENT)
@@ -332,7 +291,7 @@ def _inside(path: str, root: str) -> str:
     path = os.path.normpath(path)
     top = root.rstrip("/") + "/"
     if not path.startswith(top):
-        # A project is known by its real folder; a host may call it by a link.
+        # A project is known by its real folder; an agent may call it by a link.
         path = os.path.join(_real(os.path.dirname(path)), os.path.basename(path))
     return path[len(top) :] if path.startswith(top) else ""
 
