@@ -168,8 +168,8 @@ def test_a_memory_leaves_its_session_too_and_the_rest_of_the_session_stays(
     prompts(client, project, "two", [f"was it right? let's use {gone} because it is quick"])
     doomed = next(each for each in decided(client, project, 2) if gone in json.dumps(each))
     host.context("UserPromptSubmit", {"session_id": "three", "cwd": project, "prompt": f"what of {doomed['title']}?"})
-    asked = {"project_path": project, "session_id": "three", "trigger": "question", "prompt": doomed["title"]}
-    assert gone in client.get("/api/context", **asked)["context"]
+    question = {"project_path": project, "session_id": "four", "trigger": "question", "prompt": doomed["title"]}
+    assert gone in client.get("/api/context", **question)["context"]
     client.post(f"/api/memories/{doomed['id']}", {"title": f"Take {gone} for it"})
     wait_for(lambda: host.spooled() == 0)
     would = json.loads(run(home, "forget", doomed["id"], "--dry-run", "--json"))

@@ -203,6 +203,7 @@ def test_a_hook_without_worker_ranks_by_use_too(ids, agent, host, start, home, p
 # ---- an agent that follows a note is credited, one that works on something else is not
 
 CASES = 24  # of each sort
+SHOWN = 18  # at least; the session start says up to five in full, and these do not come again with the prompt
 CREDITED = 0.8
 
 
@@ -330,8 +331,8 @@ def test_an_agent_that_follows_a_note_is_credited_and_one_that_does_not_is_not(h
         bystanders = [play(client, project, case, id, follows=False) for case, id in pairs]
         assert not any(each and each[0] for each in bystanders), (sort, bystanders)
         if sort in {"file", "command", "hint"}:  # silence about a note that names nothing to open or run says nothing
-            assert bystanders.count((False, "")) >= 20, (sort, bystanders)
+            assert bystanders.count((False, "")) >= SHOWN, (sort, bystanders)
         followers = [play(client, project, case, id, follows=True) for case, id in pairs]
         shown = [each for each in followers if each is not None]
-        assert len(shown) >= 20, (sort, len(shown))
+        assert len(shown) >= SHOWN, (sort, len(shown))
         assert shown.count((True, how)) >= CREDITED * len(shown), (sort, shown)
