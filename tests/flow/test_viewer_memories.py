@@ -85,8 +85,8 @@ def test_one_memory_is_told_with_where_it_is_from_and_what_it_is_linked_to(clien
 def test_new_words_are_kept_in_no_project_that_is_switched_off(client, page, add, project):
     old = add("decision", "Use Redis")
     wait_for(lambda: any(each["root"] == project for each in client.get("/api/projects")["projects"]))
-    (Path(project) / ".foreword-off").write_text("capture\n")
-    with pytest.raises(Refused, match="read-only"):
+    (Path(project) / ".foreword-off").touch()
+    with pytest.raises(Refused, match="switched off"):
         page.post("/api/supersede", {"old": old, "title": "Use Valkey"})
     assert page.get(f"/api/memories/{old}", full=1)["memory"]["status"] == "active"
     page.post("/api/pin", {"id": old})  # what is there is the user's to govern

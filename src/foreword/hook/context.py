@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from foreword.agents import cap_of, find
+from foreword.agents import find
 from foreword.capture.parse import injection_id
 from foreword.capture.payload import HookCall
 from foreword.config import load_synonyms
@@ -21,7 +21,7 @@ from foreword.errors import ForewordError
 from foreword.hook import spool
 from foreword.hook.offline import Offline
 from foreword.models import GOING_ON, Context, NoContext, Trigger, is_resent
-from foreword.recall.pipeline import Window, caps, injection_of, options_of, recall
+from foreword.recall.pipeline import Window, injection_of, options_of, recall
 from foreword.store import SCHEMA, StoreReader
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _recall(
         return _window(here, trigger, reader) if counted else (frozenset(), {})
 
     settings = here.settings
-    cap = cap_of(trigger.host, raised=caps(settings))
+    cap = find(trigger.host).cap if trigger.host else None
     found = recall(
         reader.search,
         trigger,

@@ -122,13 +122,10 @@ def _made_instead(old: Memory, new: Memory, what: str, why: str) -> MemoryChange
 
 
 def _apply(app: App, change: MemoryChange, *, who: str = "user") -> dict[str, Any]:
-    """Apply a change; return what the memory became, its vector stored where that is cheap, and the log's entry."""
+    """Apply a change; return what the memory became, and the log's entry."""
     (entry,) = app.store.audit.apply([change], who=who, at=app.now())
     became = change.new[0] if change.new else change.changed[0][1]
     (memory,) = app.store.memories.get_by_uid([became.uid])
-    (vector,) = app.embeddings.embed_memories([memory]) or (None,)
-    if vector is not None:  # else the embeddings job catches up
-        app.store.memories.add_vectors([memory], [vector])
     return {"memory": serialize.memory(memory), "entry": serialize.entry(entry)}
 
 

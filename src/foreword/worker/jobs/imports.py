@@ -142,8 +142,11 @@ class ImportJob:
 
     def _keep(self, batch: Batch, project: Project, run: SourceRun) -> None:
         """Store a batch: only what may be kept, redacted, as the project's own, and not what is known."""
-        if batch.session is not None and self._was_seen(batch.session):
-            return  # its own hooks sent it already, as it happened
+        if batch.session is not None:
+            # Its own hooks sent it already, as it happened; where its transcript goes on after them, they fell silent.
+            known = self._services.store.sessions.get(batch.session.id)
+            if known is not None and known.newest > 0 and batch.session.last <= known.last + UNSENT_SECONDS:
+                return
         wide = bool(run.source.options.get("all"))
         deny = [each.lower() for each in self._services.settings.deny_paths]
         memories = []
@@ -194,11 +197,6 @@ class ImportJob:
         others = [each for each in known if each.scope.startswith("project:") and each.scope != project.scope]
         away = {end for each in others for end in (each.uid, each.id)}
         return [link for link in links if away.isdisjoint((link.source, link.target))]
-
-    def _was_seen(self, session: Session) -> bool:
-        """Return whether hooks sent a session to its end; where its transcript goes on after them, they fell silent."""
-        known = self._services.store.sessions.get(session.id)
-        return known is not None and known.newest > 0 and session.last <= known.last + UNSENT_SECONDS
 
     def _fresh(self, memories: Sequence[Memory], *, gentle: bool) -> list[Memory]:
         """Return the memories that are new or changed."""
