@@ -212,7 +212,11 @@ def check(setting: Setting, value: object) -> object:
     elif kind in ("bool", "str"):
         good = isinstance(value, bool) if kind == "bool" else value in setting.choices
     elif isinstance(value, list):
-        good = all(map(_is_project if kind == "list" else _is_pattern, value))
+        texts = [each for each in value if isinstance(each, str) and each.isprintable() and each.strip() == each]
+        if kind == "list":  # a relative folder would be another project in every folder; a key never begins with a dot
+            good = texts == value and all(each[:1] not in ("", ".") for each in texts)
+        else:  # `*` alone would hide every file
+            good = texts == value and all(len(each.strip("*/.")) > 1 for each in texts)
     if good:
         return tuple(value) if isinstance(value, list) else value
     hint = f"the default is {default_shown(setting)}"
@@ -256,16 +260,6 @@ def default_shown(setting: Setting) -> str:
     if setting.kind in ("list", "patterns"):
         return "an empty list"
     return str(setting.default).lower() if setting.kind == "bool" else str(setting.default) or "-"
-
-
-def _is_project(value: object) -> bool:
-    # A relative folder would be another project in every folder; a key never begins with a dot.
-    return isinstance(value, str) and value.isprintable() and value.strip() == value and value[:1] not in ("", ".")
-
-
-def _is_pattern(value: object) -> bool:
-    # `*` alone would hide every file.
-    return isinstance(value, str) and value.isprintable() and value.strip() == value and len(value.strip("*/.")) > 1
 
 
 def _expanded(value: object, environ: Mapping[str, str]) -> object:

@@ -152,7 +152,7 @@ def test_tools_and_callers_of_the_worker_obey(home: Home, start, switched):
 
 def test_a_status_line_says_so(home: Home, host: HookRunner, start, switched):
     client = start()
-    lines = {"off_projects": "off", "": "off", "inject": "silent", "read_only_projects": "quiet"}
+    lines = {"off_projects": "off", "": "off", "silent_projects": "silent", "read_only_projects": "quiet"}
     for what, line in lines.items():
         told = host.tell("statusLine", {"session_id": what, "cwd": switched[what]})
         assert told.stdout == f"foreword: {line}".encode(), what

@@ -95,10 +95,6 @@ class Memories(Repository):
         )
         return before[::-1], after
 
-    def proposed(self, *, limit: int = MOST) -> tuple[Memory, ...]:
-        """Return what waits for the user's yes, in whatever scope, newest first."""
-        return self._memories("m.status = 'proposed' ORDER BY m.created DESC, m.id LIMIT ?", (limit,))
-
     def list(
         self, kinds: Sequence[str], *, scopes: Sequence[str] = (), statuses: Sequence[str] = (), limit: int = MOST
     ) -> tuple[Memory, ...]:

@@ -13,7 +13,7 @@ from typing import Any
 from foreword.audit import MemoryChange, differing, revised, version
 from foreword.errors import BadRequest, Conflict, NotFound
 from foreword.maintenance.proposals import same
-from foreword.models import UNIVERSAL, Link, Memory, texts
+from foreword.models import KINDS, UNIVERSAL, Link, Memory, texts
 from foreword.redact import redact
 from foreword.store.projects import names
 from foreword.worker import serialize
@@ -137,7 +137,9 @@ def list_review(app: App, *, project_path: str = "", project: str = "", limit: i
     key = project or (app.projects.at(project_path).key if project_path else "")
     scopes = (f"project:{key}",) if key else ()
     store = app.store
-    proposals = [each for each in store.memories.proposed() if not scopes or each.scope in scopes]
+    proposals = [
+        each for each in store.memories.list(tuple(KINDS), statuses=("proposed",)) if not scopes or each.scope in scopes
+    ]
     # A badge shows only a number, and there may be thousands of notes.
     notes = store.memories.list(("note",), scopes=scopes, statuses=("active",), limit=limit) if limit else ()
     name = names(store.projects.all())
