@@ -137,9 +137,7 @@ def list_review(app: App, *, project_path: str = "", project: str = "", limit: i
     key = project or (app.projects.at(project_path).key if project_path else "")
     scopes = (f"project:{key}",) if key else ()
     store = app.store
-    proposals = [
-        each for each in store.memories.list(tuple(KINDS), statuses=("proposed",)) if not scopes or each.scope in scopes
-    ]
+    proposals = store.memories.list(tuple(KINDS), scopes=scopes, statuses=("proposed",))
     # A badge shows only a number, and there may be thousands of notes.
     notes = store.memories.list(("note",), scopes=scopes, statuses=("active",), limit=limit) if limit else ()
     name = names(store.projects.all())
