@@ -177,7 +177,6 @@ def is_looked_at_and_refuses_changes(here: Open) -> None:
     changes: dict[str, dict[str, Any]] = {
         f"/api/memories/{here.id}": {"title": "in other words", "body": "w" * 9000},
         "/api/pin": {"id": here.id},
-        "/api/supersede": {"old": here.id, "title": "instead " + "w" * 9000, "kind": "note"},
         "/api/undo": {"entry": done["entry"]["number"]},
         "/api/review": {"do": "promote", "id": here.id, "as": "decision"},
         "/api/forget": {"ids": [here.id], "yes": True},

@@ -77,12 +77,6 @@ def search(
 
 def context(
     prompt: Annotated[list[str] | None, typer.Argument(metavar="[PROMPT]…", help="What the agent is asked.")] = None,
-    *,
-    trigger: Annotated[
-        str, typer.Option(metavar="T", help="session_start, prompt, compaction or question (default: by the prompt).")
-    ] = "",
-    budget: Annotated[int | None, typer.Option(metavar="N", min=1, help="Maximum number of tokens.")] = None,
-    session: Annotated[str, typer.Option(metavar="ID", help="Leave out what this session was given before.")] = "",
     json: Json = False,
     project: Project = "",
 ) -> None:
@@ -96,15 +90,7 @@ def context(
       foreword context
       foreword context "why do two bookings get the same slot?"
     """
-    answer = connect().get(
-        "/api/context",
-        prompt=" ".join(prompt or ()),
-        project_path=folder(project),
-        trigger=trigger,
-        budget=budget,
-        session_id=session,
-        preview=1,
-    )
+    answer = connect().get("/api/context", prompt=" ".join(prompt or ()), project_path=folder(project), preview=1)
     if json:
         output.write_json(answer)
         return
@@ -145,11 +131,10 @@ def explain(
     if json:
         output.write_json(answer)
         return
-    if answer.get("silence"):
-        _print_no_context(answer["silence"])
-    if answer.get("injection"):
-        _print_injection(answer["injection"])
-    elif "memory" in answer:
+    for name in ("silence", "injection"):
+        if answer.get(name):
+            _print_answer(answer[name])
+    if "memory" in answer:
         _print_shown(answer)
 
 
@@ -170,11 +155,10 @@ def resume(
     if json:
         output.write_json(answer)
         return
-    sections = [("Where things stand", answer["standing"]), ("Recent sessions", answer["sessions"])]
-    blocks = ["\n".join([heading, *(point["text"] for point in points)]) for heading, points in sections if points]
-    if blocks:
-        output.write("\n\n".join(blocks))
-    else:
+    for heading, points in (("Where things stand", answer["standing"]), ("Recent sessions", answer["sessions"])):
+        if points:
+            output.write("\n".join([heading, *(point["text"] for point in points), ""]))
+    if not answer["standing"] + answer["sessions"]:
         output.remark(f"nothing is known yet of {answer['name']}")
 
 
@@ -284,47 +268,36 @@ def _last(client: Client, folder: str) -> dict[str, Any]:
     return {**last, "silence": later}
 
 
-def _print_no_context(row: dict[str, Any]) -> None:
-    output.write(f"nothing was injected: {row['says'] or row['why']}")
-    nearest = f"{row['nearest']}  {row['title'] or '(removed)'}" if row["nearest"] else ""
+def _print_answer(row: dict[str, Any]) -> None:
+    """Print an injection with its text and items, or when and why nothing was injected; and what was left out."""
+    nearest = f"{row['nearest']}  {row['title'] or '(removed)'}" if row.get("nearest") else ""
     if nearest and row["why"] == "below":
         nearest += f", scored {row['score']:.3f}, needed {row['needed']:.3f}"
-    _print_circumstances(row, ("nearest", nearest), ("id", row["id"]))
-    _print_rejected(row)
-    output.write("")
-
-
-def _print_injection(row: dict[str, Any]) -> None:
-    layers, skipped = _layers(row)
-    _print_circumstances(
-        row,
-        ("injection", row["id"]),
-        ("cost", f"{row['tokens']} of {row['budget']} tokens, {row['build_ms']:.1f} ms"),
-        ("searched for", ", ".join(row["terms"])),
-        ("files", ", ".join(row["files"])),
-        ("layers", layers),
-        ("skipped", skipped),
-    )
-    output.write_raw(f"\n{row['text']}\n")
-    for item in row["items"]:
-        output.write(f"{item['memory']}  {item['layer']}, {item['tokens']} tokens  {item['title'] or '(removed)'}")
-        _print_score_and_usage(item)
-    _print_rejected(row)
-
-
-def _print_circumstances(row: dict[str, Any], *more: tuple[str, str]) -> None:
-    """Print the fields that an injection and a time without one have in common, and *more*."""
-    common = [
+    fields = [
         ("trigger", f"{row['trigger']} ({row['source']})" if row["source"] else row["trigger"]),
         ("when", output.time_and_age(row["at"])),
         ("agent", f"{row['host']}{', answered by the hook itself: no worker ran' if row['away'] else ''}"),
         ("session", row["session"]),
         ("project", row["project"]),
+        ("id", row["id"]),
+        ("nearest", nearest),
     ]
-    output.fields([*common, *more])
-
-
-def _print_rejected(row: dict[str, Any]) -> None:
+    if "says" in row:
+        output.write(f"nothing was injected: {row['says'] or row['why']}")
+    else:
+        layers, skipped = _layers(row)
+        fields += [
+            ("cost", f"{row['tokens']} of {row['budget']} tokens, {row['build_ms']:.1f} ms"),
+            ("searched for", ", ".join(row["terms"])),
+            ("files", ", ".join(row["files"])),
+            ("layers", layers),
+            ("skipped", skipped),
+        ]
+    output.fields(fields)
+    output.write_raw(f"\n{row['text']}\n") if "text" in row else None
+    for item in row.get("items", ()):
+        output.write(f"{item['memory']}  {item['layer']}, {item['tokens']} tokens  {item['title'] or '(removed)'}")
+        _print_score_and_usage(item)
     for each in row.get("rejected", ()):
         output.write(f"left out: {output.memory_line({**each, 'id': each['memory']})}\n  {each['why']}")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from foreword.audit import REVISED, AuditEntry, is_undoable, version
+from foreword.audit import REVISED, AuditEntry, is_undoable
 from foreword.errors import BadRequest
 from foreword.models import STATUSES, UNIVERSAL, Memory
 from foreword.store.browsing import SHOWN_STATUSES, MemoryFilter
@@ -108,7 +108,6 @@ def details(app: App, id: str) -> dict[str, Any]:
     return {
         **explained,
         "memory": {**explained["memory"], "project_name": names(store.projects.all())(memory.project)},
-        "version": version(memory),
         "session": sessions.get(memory.session),
         "links": _links(store, memory),
         "superseded_by": next(iter(_briefly(store, [memory.superseded_by])), None),

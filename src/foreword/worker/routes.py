@@ -125,7 +125,6 @@ def routes_of(app: App) -> Routes:
         "/api/export": {"GET": get(handlers.export_rows)},
         "/api/ids": {"GET": get(handlers.ids_with_prefix)},
         "/api/facets": {"GET": filtered(memory_pages.facets)},
-        "/api/discard": {"POST": post(edits.discard)},
         "/api/pin": {"POST": post(edits.pin)},
         "/api/supersede": {"POST": post(edits.supersede)},
         "/api/review": {"GET": get(edits.list_review), "POST": post(edits.decide_review)},
@@ -146,7 +145,7 @@ def routes_of(app: App) -> Routes:
         "/api/goals": {"GET": get(handlers.list_goals)},
         "/api/goals/": {"POST": post_one(handlers.finish_goal)},
         "/api/projects": {"GET": get(projects.list_projects)},
-        "/api/project": {"GET": get(projects.show_project), "POST": post(projects.rename_project)},
+        "/api/project": {"GET": get(projects.show_project)},
         "/api/project/merge": {"POST": post(projects.merge_project)},
         "/api/imports": {
             "GET": lambda r: app.imports.status(handlers.project_key(app, r.query.get("project_path", ""))),
@@ -158,7 +157,6 @@ def routes_of(app: App) -> Routes:
         "/api/forget": {"POST": lambda r: forget(app, _body(r), who="user")},
         "/api/index": {"POST": lambda _: {"indexed": app.store.maintenance.reindex()}},
         "/api/model": {"GET": lambda _: app.refine.status(), "POST": lambda _: app.refine.attempt()},
-        "/api/hosts": {"GET": get(health.list_agents)},
         "/api/health": {"GET": full(get(health.health_page), get(health.health))},
     }
 
