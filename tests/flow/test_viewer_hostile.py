@@ -104,7 +104,7 @@ def test_every_odd_name_leads_to_its_own(opened: Open, tmp_path: Path) -> None:
         payload = {"session_id": each, "cwd": str(project), "prompt": f"do {each}"}
         opened.client.post("/api/events", {"host": "claude-code", "event": "UserPromptSubmit", "payload": payload})
     for each in ODD:
-        assert request(opened, "/api/sessions/" + quote(each, safe="") + "?full=1")["session"]["id"] == each
+        assert request(opened, "/api/sessions/" + quote(each, safe=""))["session"]["id"] == each
         shown = request(opened, "/api/memories?" + urlencode({"q": f"of {each}", "project": f"dir:{project}"}))[
             "memories"
         ]

@@ -94,10 +94,10 @@ def test_a_scope_is_one_whatever_its_name_holds(client, page, root):
 
 def test_looking_is_no_fetch_and_changes_no_rank(client, page, add, worker):
     id = add("decision", "Slots are stored in UTC")
-    before = client.get(f"/api/memories/{id}", explain=1)
+    before = client.get(f"/api/memories/{id}", full=1)
     for _ in range(3):
         page.get(f"/api/memories/{id}", full=1)
-    after = client.get(f"/api/memories/{id}", explain=1)
+    after = client.get(f"/api/memories/{id}", full=1)
     assert after["memory"] == before["memory"]
     assert set(after["why"]) == set(before["why"])
     assert after["use"] == before["use"]

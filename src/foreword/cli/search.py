@@ -127,7 +127,7 @@ def explain(
     elif id.startswith("inj-"):
         answer = client.get(route("/api/injections", id))
     else:
-        answer = client.get(route("/api/memories", id), explain=1)
+        answer = client.get(route("/api/memories", id), full=1)
     if json:
         output.write_json(answer)
         return
@@ -327,16 +327,16 @@ def _print_score_and_usage(item: dict[str, Any]) -> None:
 
 def _print_story(story: dict[str, Any]) -> None:
     """Print a session: its outcome, what is open, its memories with their substance, its changes, what it was given."""
-    session = story["session"]
-    tokens, lasted = sum(each["tokens"] for each in story["injections"]), session["last"] - session["started"]
+    session, blocks = story["session"], [each for each in story["steps"] if each["what"] == "injected"]
+    tokens, lasted = sum(each["tokens"] for each in blocks), session["last"] - session["started"]
     reasons = Counter(each["says"] or each["why"] for each in story["no_context"])
     fields = [
         ("session", session["id"]),
         ("agent", session["host"]),
         ("when", f"{output.time_and_age(session['started'])}, for {output.duration(lasted)}"),
         ("title", session["title"]),
-        ("still open", "\n".join(story["open"])),
-        ("was given", f"{output.plural(len(story['injections']), 'blocks')}, {tokens} tokens"),
+        ("still open", "\n".join(session["next"])),
+        ("was given", f"{output.plural(len(blocks), 'blocks')}, {tokens} tokens"),
         ("was given nothing", "\n".join(f"{times} × {why}" for why, times in reasons.most_common())),
     ]
     output.fields(fields)
@@ -345,8 +345,8 @@ def _print_story(story: dict[str, Any]) -> None:
         more = detail.get("fix") or detail.get("outcome") or detail.get("why")
         more = more or (each["body"] if each["kind"] == "summary" else "")
         output.write(f"[{each['kind']}] {_titled(each)}" + (f"\n  → {more}" if more else ""))
-    for each in story["changes"]:
-        output.write(f"{each['file']}:{each['line']}  {each['signature'] or each['function']}  [{each['what']}]")
+    for each in session["changed"]:
+        output.write(f"{each['file']}  {each['signature'] or each['function']}  [{each['what']}]")
 
 
 def _print_calls(name: str, path: str, *, json: bool) -> None:

@@ -131,7 +131,7 @@ def routes_of(app: App) -> Routes:
         "/api/undo": {"POST": post(edits.undo)},
         "/api/log": {"GET": get(edits.show_log)},
         "/api/sessions": {"GET": get(handlers.list_sessions)},
-        "/api/sessions/": {"GET": full(get_one(session_pages.story), get_one(handlers.show_session))},
+        "/api/sessions/": {"GET": get_one(session_pages.story)},
         "/api/timeline": {"GET": get(session_pages.timeline)},
         "/api/live": {"GET": get(injection_pages.live)},
         "/api/changes": {"GET": get(_changes)},

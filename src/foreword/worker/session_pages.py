@@ -17,13 +17,14 @@ from foreword.extract.session import is_test
 from foreword.extract.text import cut
 from foreword.models import Change, Memory, Session, text, texts
 from foreword.store.projects import counts_as, names
-from foreword.worker.handlers import describe_sessions, settled_session
+from foreword.worker import serialize
+from foreword.worker.handlers import describe_sessions, list_no_context, settled_session
 
 if TYPE_CHECKING:
     from foreword.worker.app import App
 
 FEW = 5  # of one sort, in a row of the timeline; the story has all
-MOST_CHANGES, MOST_MEMORIES = 300, 1_000  # of a session, that are read
+MOST_CHANGES, MOST_MEMORIES, MOST_NO_CONTEXT = 300, 1_000, 50  # of a session, that are read
 MOST_STEPS = 500  # of a longer session the last ones are shown
 EVENTS = 1_000  # the newest, which are read for them: reading files makes no step
 TITLE, SUMMARY, FIX, TEXT, OUTPUT, COMMAND = 160, 600, 150, 1_200, 700, 300  # characters
@@ -163,6 +164,8 @@ def story(app: App, id: str) -> dict[str, Any]:
         "steps": steps[-MOST_STEPS:],
         "left_out": max(0, len(steps) - MOST_STEPS) + unread,
         "without_events": not events,  # it was imported, or its events were pruned
+        "memories": [serialize.memory(each) for each in store.memories.of_session(session.id, limit=MOST_MEMORIES)],
+        "no_context": list_no_context(app, session_id=session.id, limit=MOST_NO_CONTEXT)["no_context"],
     }
 
 
