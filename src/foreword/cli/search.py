@@ -1,4 +1,4 @@
-"""`search`, `context`, `explain`, `resume`, `sessions` and `graph`: what is known, and what agents were given."""
+"""`search`, `context`, `explain`, `resume`, `sessions`, `graph`, `stats`: what is known, and what agents were given."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 from foreword.cli import output
 from foreword.cli.connection import connect, folder, full_id, route
 from foreword.cli.options import AllProjects, Json, Project, Since
+from foreword.encoding import sized
 from foreword.errors import NotFound
 
 if TYPE_CHECKING:
@@ -229,6 +230,48 @@ def graph(
         output.write(f"  {arrow} [{link['kind']}] {_titled(link)}")
 
 
+def stats(
+    project: Project = "",
+    everything: AllProjects = False,
+    days: Annotated[int, typer.Option("--days", "-d", min=1, max=3650, help="Days to count, with today.")] = 30,
+    json: Json = False,
+) -> None:
+    """Show what was given, whether it was used, and what it cost.
+
+    Injections and their tokens, items used and ignored, why nothing was given, build times, memories by kind, and the
+    size of the store.
+
+    \b
+    Examples:
+      foreword stats
+      foreword stats --all --days 7 --json
+    """
+    answer = connect().get("/api/stats", days=days, **({} if everything else {"project_path": folder(project)}))
+    if json:
+        output.write_json(answer)
+        return
+    name = answer["name"] or answer["project"] or "all projects"
+    output.write(f"{name}, {answer['from']} to {answer['to']} (local days)\n")
+    output.fields(_stats_summary(answer))
+    used = "{used:,} used, {ignored:,} ignored, {shown:,} shown"
+    took = "median {median:.1f} ms, p95 {p95:.1f}, max {max:.1f}"
+    tables: dict[str, list[list[str]]] = {
+        "injections by trigger": [[name, f"{n:,}"] for name, n in answer["injections"]["by_trigger"].items()],
+        "used of used and ignored, by kind": [
+            [name, _percent(each["hit_rate"]), used.format(**each)] for name, each in answer["items"]["by_kind"].items()
+        ],
+        "nothing given, by reason": [
+            [trigger, why, f"{n:,}"] for trigger, reasons in answer["no_context"].items() for why, n in reasons.items()
+        ],
+        "build time": [[name, took.format(**each)] for name, each in answer["build_ms"].items()],
+        "memories by kind": [[name, f"{n:,}"] for name, n in answer["memories"]["by_kind"].items()],
+    }
+    for title, rows in tables.items():
+        if rows:
+            output.write(f"\n{title}")
+            output.table([[f"  {first}", *rest] for first, *rest in rows], headings=())
+
+
 def _print_result(result: dict[str, Any]) -> None:
     output.write(result["title"], style=output.BOLD)
     about = [result["id"], result["kind"], output.age(result["created"]), f"score {result['score']:.2f}"]
@@ -373,3 +416,22 @@ def _print_calls(name: str, path: str, *, json: bool) -> None:
         for row in rows:
             mark = f"  (one of {row['several']})" if row["several"] else ""
             output.write(f"  {row['function'] or '(the file itself)'}  {row['file']}:{row['line']}{mark}")
+
+
+def _stats_summary(answer: dict[str, Any]) -> list[tuple[str, str]]:
+    injections, tokens, items = (answer[name] for name in ("injections", "tokens", "items"))
+    away = f", {injections['away']:,} of them by hooks without the worker" if injections["away"] else ""
+    each = f", {tokens['per_injection']:,.0f} each" if injections["total"] else ""
+    return [
+        ("injections", f"{injections['total']:,}{away}"),
+        ("tokens", f"{tokens['given']:,}{each}"),
+        ("items", "{shown:,} shown: {used:,} used, {ignored:,} ignored, {unjudged:,} unknown".format(**items)),
+        ("hit rate", _percent(items["hit_rate"])),
+        ("per used item", f"{tokens['per_used_item']:,.0f} tokens" if items["used"] else "-"),
+        ("memories", f"{answer['memories']['total']:,}"),
+        ("store", f"{sized(answer['store']['bytes'])} for all projects"),
+    ]
+
+
+def _percent(rate: float | None) -> str:
+    return "-" if rate is None else f"{rate * 100:.0f} %"
