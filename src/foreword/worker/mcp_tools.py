@@ -36,25 +36,20 @@ FIND_HINT = 'memory_search("...") finds ids; other projects are reached from the
 
 def answer(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the answer to a call; an error says how to call it right."""
+    name, sent = str(body.get("tool")), body.get("caller")
     try:
-        return {"text": _call(app, body), "failed": False}
+        if name not in TOOLS:
+            raise BadRequest(unknown(name), hint="call one of these")
+        arguments = checked(name, body.get("arguments") or {})
+        caller = app.callers.resolve(sent if isinstance(sent, dict) else {})
+        policy = app.projects.policy(caller.project)
+        if policy.write and policy.inject:
+            raise BadRequest("memory is switched off for this project", hint="go on without it")
+        if policy.write and not BY_NAME[name]["annotations"]["readOnlyHint"]:
+            raise BadRequest(f"this project's memory is read-only ({policy.write})", hint="go on; nothing is kept here")
+        return {"text": TOOLS[name](app, caller, **arguments), "failed": False}
     except ForewordError as exc:
         return {"text": f"{exc}; {exc.hint}", "failed": True}
-
-
-def _call(app: App, body: Mapping[str, Any]) -> str:
-    name, sent = body.get("tool"), body.get("caller")
-    if not isinstance(name, str) or name not in TOOLS:
-        raise BadRequest(unknown(str(name)), hint="call one of these")
-    sent = sent if isinstance(sent, dict) else {}
-    arguments = checked(name, body.get("arguments") or {})
-    caller = app.callers.resolve(sent)
-    policy = app.projects.policy(caller.project)
-    if policy.write and policy.inject:
-        raise BadRequest("memory is switched off for this project", hint="go on without it")
-    if policy.write and not BY_NAME[name]["annotations"]["readOnlyHint"]:
-        raise BadRequest(f"this project's memory is read-only ({policy.write})", hint="go on; nothing is kept here")
-    return TOOLS[name](app, caller, **arguments)
 
 
 # ---- one function a tool
