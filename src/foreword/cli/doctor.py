@@ -182,8 +182,11 @@ def _check_worker(home: Home) -> Iterator[Finding]:
                 each["check"], each["state"], each["says"].removeprefix(f"{each['check']}: "), each["way_out"]
             )
     for each in health["hosts"]:
-        state = "connected" if each["connected"] else "not connected; `foreword install` connects it"
-        yield Finding(each["host"], OK if each["connected"] else NOTE, f"{state}; {agent_line(each)}")
+        name, how = each["host"], "connected" if each["connected"] else "connected by hand"
+        if each["connected"] or each["last_event"]:
+            yield Finding(name, OK, f"{how}; {agent_line(each)}")
+        else:
+            yield Finding(name, NOTE, "not connected: nothing is captured", f"run `foreword install {name}`")
 
 
 def _check_hook(home: Home, settings: Settings) -> Finding:
