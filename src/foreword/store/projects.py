@@ -81,12 +81,6 @@ class Projects(Repository):
             )
 
     @transaction
-    def rename(self, key: str, name: str) -> None:
-        """Give a project a name for people."""
-        sql = "INSERT INTO projects (key, name) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET name = excluded.name"
-        self._db.execute(sql, (key, name))
-
-    @transaction
     def merge(self, key: str, *, into: str, unite: Callable[[Memory, Memory], Memory], who: str, at: float) -> Merged:
         """Make everything of a project another's, all or nothing, and its key an alias; logged, and cannot be undone.
 
