@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,10 @@ from tests.flow.conftest import HookRunner
 @pytest.mark.parametrize("fixture", FIXTURES, ids=lambda path: path.name)
 def test_a_hook_answers_from_the_store_of_an_earlier_version(home: Home, host: HookRunner, fixture: Path) -> None:
     home.database.write_bytes(gzip.decompress(fixture.read_bytes()))
+    if fixture != FIXTURES[-1]:  # as if the newest version had two more columns
+        with closing(sqlite3.connect(home.database)) as older:
+            older.execute("ALTER TABLE memories DROP COLUMN ignored")
+            older.execute("ALTER TABLE memories DROP COLUMN used")
     host.write_hook()  # and no worker, which would migrate it
     start = host.context("SessionStart", {"session_id": "s", "cwd": ROOMS, "source": "startup"})
     assert "- Open: show the price in the booking form" in start

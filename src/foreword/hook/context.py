@@ -70,6 +70,8 @@ def _recall(
     schema = reader.schema()
     if schema > SCHEMA:
         raise ForewordError(f"the database has schema {schema}, newer than this hook's {SCHEMA}")
+    if schema < SCHEMA:
+        reader.supply_columns()
     if schema == SCHEMA:  # an older one knows no aliases
         trigger = trigger._replace(project=reader.projects.resolve(trigger.project))
     if trigger.stable and schema == SCHEMA and (first := _resent_block(here, trigger, reader)):
@@ -77,7 +79,7 @@ def _recall(
 
     @cache
     def window() -> tuple[frozenset[str], Mapping[str, int]]:
-        counted = trigger.session and schema == SCHEMA  # an older one knows no ledger until a worker has been there
+        counted = trigger.session and schema == SCHEMA  # an older one has no injections of this form
         return _window(here, trigger, reader) if counted else (frozenset(), {})
 
     settings = here.settings

@@ -19,7 +19,7 @@ from foreword.redact import redact, redact_all
 from foreword.redact.files import without_denied
 from foreword.store import Store
 from foreword.store.maintenance import Rewritten, rewrite_backup
-from foreword.store.memories import as_json
+from foreword.store.sql import as_json
 
 FILES = "logs and spool"
 

@@ -20,7 +20,7 @@ from foreword.store.memories import Memories
 from foreword.store.projects import Projects
 from foreword.store.search import Search
 from foreword.store.sessions import Events, Sessions
-from foreword.store.sql import SCHEMA, ReadOnly, transaction
+from foreword.store.sql import FIELDS, SCHEMA, ReadOnly, encoded, transaction
 from foreword.store.stats import Stats
 
 if TYPE_CHECKING:
@@ -114,9 +114,23 @@ class StoreReader:
         self.memories, self.search = Memories(reading), Search(reading)
         self.injections, self.projects = Injections(reading), Projects(reading)
 
+    def supply_columns(self) -> None:
+        """Let this connection see every column of memories in an older database, those that it lacks as defaults."""
+        columns = {row[1] for row in self.database.query("PRAGMA main.table_info(memories)")}
+        plain = Memory(kind="", title="")
+        missing = {name: encoded(getattr(plain, name)) for name in FIELDS if name not in columns and name != "scope"}
+        if missing:
+            added = ", ".join(f"{_literal(value)} AS {name}" for name, value in missing.items())
+            self.database.query(f"CREATE TEMP VIEW memories AS SELECT *, {added} FROM main.memories")
+
     def schema(self) -> int:
         """Return the version of the database, which may be older or newer than SCHEMA."""
         try:
             return int(self.database.query("PRAGMA user_version")[0][0])
         except IndexError as exc:
             raise StoreError("the database has no version") from exc
+
+
+def _literal(value: Any) -> str:
+    """Return a default as SQL; none of them has a quote in it."""
+    return f"'{value}'" if isinstance(value, str) else str(value)

@@ -10,8 +10,7 @@ from typing import Any
 from foreword.audit import AuditEntry, MemoryChange, UndoResult, detail_after, is_undoable, patch_of
 from foreword.errors import Conflict
 from foreword.models import Link, Memory
-from foreword.store.memories import as_json
-from foreword.store.sql import Repository, transaction, where
+from foreword.store.sql import Repository, as_json, transaction, where
 
 MERGE = "merge project"  # an entry of projects, not of memories
 GONE = {"forget": "what was forgotten is gone for good", MERGE: "projects that were merged stay one"}

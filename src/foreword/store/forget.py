@@ -26,8 +26,8 @@ from foreword.errors import StoreError
 from foreword.models import Memory, moved
 from foreword.store import StoreReader
 from foreword.store.maintenance import Execute, rewrite, run, sweep
-from foreword.store.memories import as_json
 from foreword.store.migrations import check_version, upgrade
+from foreword.store.sql import as_json
 
 UNFINISHED = "forgetting"  # the checkpoint that the next worker finds where one was killed
 LIST = "(SELECT value FROM json_each(?))"  # a list as one parameter: `_list`

@@ -18,6 +18,8 @@ from foreword.store.sql import (
     MEMORY,
     SEQUENCE_BITS,
     Repository,
+    as_json,
+    encoded,
     marks,
     memory_of,
     texts,
@@ -231,7 +233,7 @@ class Memories(Repository):
                 kept = self._db.execute("SELECT model, scale, blob FROM vectors WHERE place = ?", old[:1]).fetchone()
                 vector = Vector(*kept) if kept else None
             self._db.execute("DELETE FROM memories WHERE place = ?", old[:1])
-        row = {name: _encoded(getattr(memory, name)) for name in FIELDS if name != "scope"}
+        row = {name: encoded(getattr(memory, name)) for name in FIELDS if name != "scope"}
         row |= {"place": place, "owner": owner, "split": words[4]}
         sql = f"INSERT INTO memories ({', '.join(row)}) VALUES (:{', :'.join(row)})"
         self._db.execute(sql, row)
@@ -312,15 +314,3 @@ def split_of(row: Mapping[str, Any]) -> str:
     tags, files, functions = (texts(row[name]) for name in ("tags", "files", "functions"))
     about = {"tags": tags, "files": files, "functions": functions, "detail": json.loads(row["detail"])}
     return indexed_texts(Memory("note", row["title"], row["body"], **about))[4]
-
-
-def as_json(value: Any) -> str:
-    """Return *value* as the store writes JSON."""
-    return storable(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
-
-
-def _encoded(value: Any) -> Any:
-    """Return a field of a memory as its column holds it."""
-    if isinstance(value, (tuple, Mapping)):
-        return as_json(dict(value) if isinstance(value, Mapping) else value)
-    return int(value) if isinstance(value, bool) else value

@@ -7,8 +7,7 @@ from typing import Any
 
 from foreword.encoding import dumps, loads
 from foreword.models import GOING_ON, Change, Event, Link, Memory, Session
-from foreword.store.memories import as_json
-from foreword.store.sql import FOREVER, SESSION, WINDOW, Repository, marks, transaction, where
+from foreword.store.sql import FOREVER, SESSION, WINDOW, Repository, as_json, marks, transaction, where
 
 # Two hooks registered for one event send it within seconds; a person repeating it takes longer.
 SAME_EVENT_SECONDS = 10.0

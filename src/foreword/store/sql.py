@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
@@ -131,12 +132,24 @@ def texts(stored: str) -> tuple[str, ...]:
     return tuple(loads(stored)) if stored != "[]" else ()
 
 
-_DECODE: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("tags", "files", "functions"), texts),
-    "detail": lambda stored: loads(stored) if stored != "{}" else {},
-    "pinned": bool,
+_DECODE: dict[str, Callable[[Any], Any]] = {  # by the type of a field; text and numbers are stored as they are
+    "tuple[str, ...]": texts,
+    "Mapping[str, Any]": lambda stored: loads(stored) if stored != "{}" else {},
+    "bool": bool,
 }
-_DECODERS = tuple(_DECODE.get(name) for name in FIELDS)
+_DECODERS = tuple(_DECODE.get(str(field.type)) for field in fields(Memory))
+
+
+def as_json(value: Any) -> str:
+    """Return *value* as the store writes JSON."""
+    return storable(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+
+def encoded(value: Any) -> Any:
+    """Return a field of a memory as its column holds it."""
+    if isinstance(value, (tuple, Mapping)):
+        return as_json(dict(value) if isinstance(value, Mapping) else value)
+    return int(value) if isinstance(value, bool) else value
 
 
 def memory_of(row: Sequence[Any]) -> Memory:
