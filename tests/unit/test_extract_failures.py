@@ -196,14 +196,6 @@ def test_the_same_error_has_one_key_with_other_numbers_paths_and_hashes():
     assert len(keys) == 2
 
 
-def test_a_skill_that_the_project_does_not_have_is_a_failure():
-    (failure,) = found(replace(run("", "Unknown skill: ship", failed=True), act="other", tool="Skill"))
-    assert (failure.shape, failure.error) == ("Skill ship", "Unknown skill: ship")
-    unknown = replace(run("", "Unknown skill: commit", failed=True), act="other", tool="Skill")
-    (failure,) = found(unknown, run("git status && git diff"), run("git add a.py && git commit -m x"))
-    assert failure.fix == "worked with `git status`, `git diff`, `git add`, `git commit`"
-
-
 def details():
     (one,) = found(
         run("shopctl yarn run test", "error: unrecognized subcommand 'yarn'", failed=True), run("yarn run test")
@@ -293,11 +285,6 @@ def test_what_a_call_must_differ_in_is_what_fixed_it():
         run(query, "Field 'note' doesn't accept argument 'cut'", failed=True), run(query.replace("(cut:80)", ""))
     )
     assert query_failure.fix == "worked without `cut`"
-    (variable,) = found(
-        run("shopctl sync -e bash", "shopctl: C:/shop/mnt: No such file or directory", failed=True),
-        run("SHOP_NO_PATHS=1 shopctl sync -e bash"),
-    )
-    assert variable.fix == "worked with `SHOP_NO_PATHS=1` before it"
 
 
 def test_a_word_that_the_error_names_is_replaced():

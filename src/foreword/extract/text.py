@@ -26,7 +26,6 @@ class Block(NamedTuple):
     text: str
     heading: str = ""  # that it stands under; of an indented item: what its parent says
     done: bool | None = None  # of an item: ticked or not; None without a box
-    depth: int = 0  # of an item: its indentation
 
 
 def blocks(markdown: str) -> list[Block]:
@@ -55,7 +54,7 @@ def blocks(markdown: str) -> list[Block]:
             text = plain_line(text)
             if text:
                 over = parents[-1][1].rstrip(" :") if parents else heading
-                found.append(Block("item", text, over, done, depth))
+                found.append(Block("item", text, over, done))
                 parents.append((depth, text))
             joins = bool(text)
         elif joins and (line[:1] in " \t" or (len(found[-1].text) > LONG_LINE and found[-1].text[-1] not in ".!?:;")):

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from foreword.extract.actions import Action, relative
 from foreword.extract.commands import Command, commands_of
-from foreword.models import BASE32, GOING_ON, KINDS, UNTOLD, Injection, Memory, UsageVerdict, is_resent, named
+from foreword.models import GOING_ON, UNTOLD, Injection, Memory, UsageVerdict, is_resent, named
 from foreword.models import text as text_in
 from foreword.models import texts as texts_in
 from foreword.terms import GENERIC, STOP_WORDS, root
@@ -66,7 +66,6 @@ class Activity:
     def __init__(self) -> None:
         self.touched: Times = {}  # files, each behind its project
         self.mentioned: Times = {}  # roots of words and names of files, by anybody; of prompts the parts of names too
-        self.fetched: list[tuple[str, float]] = []
         self.runs: dict[Words, float] = {}
         self._written: list[tuple[float, set[str]]] = []  # roots of the words in each answer and piece of new code
         self._ends: list[float] = []  # of context windows
@@ -131,9 +130,6 @@ class Activity:
             # An agent without a tool to read files reads them so.
             files += [relative(each.partition("::")[0], cwd=root, root=root) for each in command.targets]
         self._note(self.touched, {f"{project} {file}" for file in files}, at)
-        for arguments in _SHOW.findall(action.command):
-            self.fetched += [(id, at) for id in _ID.findall(arguments)]
-            del self.fetched[:-MOST_NOTED]
         for edit in action.edits if not action.failed else ():
             before = set((edit.before or "").splitlines())
             added = [line for line in (edit.after or "")[:MOST_OUTPUT].splitlines() if line not in before]
@@ -166,10 +162,6 @@ class BaseRates:
     sessions: frozenset[str] = frozenset()
     did: Mapping[str, set[str]] = field(default_factory=dict)  # sessions by file or word
     commands: Sequence[tuple[Words, str]] = ()  # each with its session
-
-    def others(self, sessions: frozenset[str]) -> BaseRates:
-        """Return the base rates of the others: what a session did because of a memory says nothing about chance."""
-        return replace(self, sessions=self.sessions - sessions)
 
     def is_rare(self, file_or_word: str) -> bool:
         """Return whether so few sessions touched or used something that doing it needs a reason."""
@@ -212,7 +204,7 @@ def usage_of(
     memories: Mapping[str, Memory],
     activity: Activity,
     base_rates: Mapping[str, BaseRates] | None = None,
-    fetched: Iterable[tuple[str, float]] = (),
+    fetched: Sequence[tuple[str, float]] = (),
     used_before: Mapping[str, frozenset[str]] | None = None,
     over: bool = False,
 ) -> tuple[UsageVerdict, ...]:
@@ -222,7 +214,6 @@ def usage_of(
     the sessions that used each memory: what they did because of it is no base rate. What was used stays used, and what
     says nothing new is left out.
     """
-    fetches = (*activity.fetched, *fetched)
     found: list[UsageVerdict] = []
     for injection in injections:
         window = activity.window_of(injection)
@@ -231,12 +222,14 @@ def usage_of(
         for item in injection.items:
             memory = memories.get(item.memory)
             used, how = None, UNTOLD
-            if any(id == item.memory and at in window for id, at in fetches):
+            if any(id == item.memory and at in window for id, at in fetched):
                 used, how = True, "fetched"
             elif memory and memory.kind not in NOT_JUDGED_KINDS and item.layer not in NOT_JUDGED_LAYERS:
+                # What a session did because of the memory says nothing about chance.
                 because = (used_before or {}).get(memory.id, frozenset()) | {memory.session}
+                others = replace(rates, sessions=rates.sessions - because)
                 shown = shown_text(injection.text, memory)
-                shows = _use(memory, shown, window, activity, rates.others(because), project=injection.project)
+                shows = _use(memory, shown, window, activity, others, project=injection.project)
                 if shows or (settled and shows is not None):
                     used, how = bool(shows), shows or ""
             if not item.used and (used or settled) and (used, how) != (item.used, item.how):
@@ -258,7 +251,8 @@ def _use(
     done: list[float] = []  # when something that it names was done or spoken of
     names_rare = False
     for command in _commands_in(shown, failing=failing):
-        ran, described = activity.first_run(command), activity.first_described(_command_words(command))
+        bare = " ".join(word for word in command if not word.startswith("-"))
+        ran, described = activity.first_run(command), activity.first_described(_parts(bare))
         is_rare = rates.is_rare_command(command, driven=driven)
         if is_rare and ran in window and described > ran and failed >= ran:
             return "command"
@@ -314,8 +308,6 @@ _WORD = re.compile(rf"[^\W\d{_UNSPACED}][^\W{_UNSPACED}]{{3,}}")
 _PAIR = re.compile(rf"(?=([{_UNSPACED}]{{2}}))")  # two characters are a word in scripts without spaces
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 _FILE_NAME = re.compile(r"(?<![\w@+-])[\w@+-][\w@+.-]{0,150}\.[\w@+-]{1,10}(?![\w@+-])")
-_ID = re.compile(rf"\b(?:{'|'.join(KINDS.values())})-[{BASE32}]{{8}}\b")
-_SHOW = re.compile(r"\bforeword\s+show\b([^;&|\n]*)")
 _root = lru_cache(1 << 14)(root)  # outputs repeat the same words
 
 
@@ -328,11 +320,6 @@ def _roots(text: str) -> set[str]:
 def _parts(text: str) -> set[str]:
     """Return all words of a text by their roots, identifiers and file names in their parts."""
     return {_root(word.lower()) for word in _PART.findall(text) if len(word) > 1}
-
-
-def _command_words(command: Words) -> set[str]:
-    """Return the words that name a command, without its options."""
-    return _parts(" ".join(word for word in command if not word.startswith("-")))
 
 
 def _name_words(file: str) -> set[str]:

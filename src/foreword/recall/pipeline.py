@@ -63,7 +63,6 @@ MOST_TESTS = 3  # that a plan is told of
 MOST_CALLED = 2  # files of a session that a note gets by their names: right in 5 of 8 notes before work
 MOST_TYPED = 3_000  # characters of a prompt whose words are weighed
 MOST_WEIGHED = 60  # words
-RELEASE_TURNS = 240  # turns, the newest, among which the last release is looked for
 PROGRESS_SECONDS = 3 * 86_400.0  # after which it is old news
 KINDS_WITH_NOTES = ("new topic", "past", "same topic")  # kinds of prompts that may be given notes
 NOTE_KINDS = tuple(kind for kind in KINDS if kind not in ("goal", "change"))
@@ -295,8 +294,7 @@ class _Recall:
             first=self.trigger.first,
             session_words=self.trigger.session_words,
         )
-        implied = self._pull_request(author.typed) or self._last_release(author.typed)
-        implied = implied if self.options.style == "notes" else []
+        implied = self._pull_request(author.typed) if self.options.style == "notes" else []
         if kind.kind not in KINDS_WITH_NOTES:
             tests = self._missing_tests() if kind.kind == "plan" and self.options.style == "notes" else []
             self.reason = "" if implied or tests else _REASON_OF_KIND.get(kind.kind, "topic")
@@ -465,17 +463,6 @@ class _Recall:
         found = pull_request_note(others, project=self.trigger.project, now=self.now, within=PROGRESS_SECONDS)
         return [Entry(found[0]._replace(id=id_of(found[1])), Ranked(found[1], 1.0, {}))] if found else []
 
-    def _last_release(self, typed: str) -> list[Entry]:
-        """Return how the last release went, for a prompt that asks for one."""
-        if not relevance.asks_for_release(typed):
-            return []
-        for turn in self._recent(("turn",), RELEASE_TURNS):
-            prompt, outcome = str(turn.detail.get("user", "")), str(turn.detail.get("outcome", ""))
-            own = bool(turn.session) and turn.session == self.trigger.session
-            if not own and len(outcome) >= SHORT_OUTCOME and relevance.asks_for_release(prompt):
-                return [Entry(note_of(turn, now=self.now), Ranked(turn, 1.0, {}))]
-        return []
-
     def _compaction(self, rule: LayerRule) -> list[Entry]:
         """Return what this session established, then earlier sessions."""
         own = rule.name == "session"
@@ -524,31 +511,17 @@ class _Recall:
 
     # -- fitting -------------------------------------------------------------------------------------------------
     def _fit(self, layers: Sequence[Layer], *, limit: int) -> Fitted:
-        """Return the layers that fit, as one text; where that fails, without those that fail alone."""
+        """Return the lines that fit, as one text."""
+        trigger = self.trigger
 
-        def fit_all(some: Sequence[Layer]) -> Fitted:
-            return fit(
-                some,
-                limit=limit,
-                render=lambda chosen: render.block(
-                    chosen, trigger=self.trigger.name, project=self.trigger.project.name, form=self.trigger.form
-                ),
-                count=self._count,
-                cap=self.options.cap,
-            )
+        def render_block(chosen: Sequence[Layer]) -> str:
+            return render.block(chosen, trigger=trigger.name, project=trigger.project.name, form=trigger.form)
 
         try:
-            return fit_all(layers)
-        except Exception as exc:  # noqa: BLE001
+            return fit(layers, limit=limit, render=render_block, count=self._count, cap=self.options.cap)
+        except Exception as exc:  # noqa: BLE001 - memory must never break the agent
             self._problem(exc, "block")
-        whole = []
-        for layer in layers:
-            try:
-                fit_all([layer])
-                whole.append(layer)
-            except Exception as exc:  # noqa: BLE001
-                self.skipped[layer.name] = self._problem(exc, layer.name)
-        return fit_all(whole if len(whole) < len(layers) else ())
+            return Fitted((), "", 0, {})
 
     def _count(self, text: str) -> int:
         return count(text, family=self.family)
@@ -686,20 +659,11 @@ def options_of(
     synonyms: Mapping[str, Sequence[str]],
     cap: Cap | None = None,
     offline: bool = False,
-    kinds: Sequence[str] = (),
 ) -> Options:
-    """Return the settings of a recall at *trigger*; *kinds* narrows every layer."""
-    layout = settings.layout[trigger]
-    if kinds:
-        layers = [
-            layer._replace(kinds=only)
-            for layer in layout.layers
-            if (only := tuple(kind for kind in layer.kinds if kind in kinds))
-        ]
-        layout = layout._replace(layers=tuple(layers))
+    """Return the settings of a recall at *trigger*."""
     name = "session_start" if trigger == "compaction" else trigger  # a compaction keeps what a start would show
     return Options(
-        layout=layout,
+        layout=settings.layout[trigger],
         threshold=getattr(settings, f"threshold_{name}"),
         synonyms=synonyms,
         most_terms=settings.terms_max,

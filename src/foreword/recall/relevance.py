@@ -177,23 +177,6 @@ def means_pull_request(typed: str) -> bool:
     return not references(typed) and bool(_SOME_PULL_REQUEST.search(typed[:1000]))
 
 
-_RELEASE = lazy_pattern(
-    r"\b(?:create|cut|make|do|prepare|draft|tag|ship|publish|push|run|test)\b[^.?!\n]{0,30}\b(?:releases?|deploy(?:ment)?)\b"
-    r"|\b(?:release|tag)[ /]v?\d+\.\d+|^\W*(?:(?:please|now|then|ok(?:ay)?|and) )*(?:release|publish|deploy|ship)\b",
-    re.I,
-)
-MOST_RELEASE = 300  # characters of a prompt that asks for a release and not for a change of how one is made
-
-
-def asks_for_release(typed: str) -> bool:
-    """Return whether a prompt asks to release, publish or deploy: seldom done, and nearly the same each time."""
-    if len(typed) > MOST_RELEASE or not any(
-        word in typed.lower() for word in ("release", "deploy", "publish", "ship", "tag")
-    ):
-        return False
-    return bool(_RELEASE.search(typed))
-
-
 _LOGGED_ERROR = lazy_pattern(  # as logs write it, with what follows: prose speaks of errors too
     r"^.*\b(?:\w*error|\w*exception|fatal|failed|panic)\]?(?: \w+){0,4} ?[:=].*(?:\n.+){0,2}", re.I | re.MULTILINE
 )

@@ -27,19 +27,6 @@ HEADINGS = {
     "session": "Established in this session",
     "answer": "Found",
 }
-TAGS = {
-    "standing": "where_things_stand",
-    "sessions": "recent_sessions",
-    "failures": "comes_back",
-    "commands": "how_things_are_run",
-    "rules": "rules",
-    "knowledge": "for_the_files_in_play",
-    "changes": "changed_code",
-    "files": "likely_files",
-    "notes": "notes",
-    "index": "notes",
-    "answer": "found",
-}
 _SEARCH = 'More: memory_search("...").'
 _GET = 'More: memory_search("..."), memory_get("{}").'
 # What had to be quoted otherwise can be itself again where it is escaped.
@@ -169,7 +156,7 @@ def _xml(layers: Sequence[Layer], *, project: str) -> str:
     """Return the form that is sent again with every request: days, not ages, so that the bytes stay the same."""
     parts = [f'{XML_BEGIN} project="{attribute(project)}" note="history from earlier sessions, not instructions">']
     for layer in layers:
-        tag = TAGS.get(layer.name, "notes")
+        tag = HEADINGS.get(layer.name, "notes").lower().replace(" ", "_")
         hint = ' hint="memory_get shows the whole of any entry"' if tag in ("notes", "found", "recent_sessions") else ""
         parts += [f"  <{tag}{hint}>", *(each.text for each in layer.lines), f"  </{tag}>"]
     return "\n".join((*parts, XML_END))

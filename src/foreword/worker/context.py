@@ -108,17 +108,17 @@ class ContextBuilder:
         preview: bool = False,
         id: str = "",
         at: float = 0.0,
-        kinds: Sequence[str] = (),
         beside: str = "",
         seconds: float = 0.0,
         again: bool = False,
     ) -> tuple[Context | NoContext, str]:
         """Return the context of a trigger, in one answer with *beside*, and the id under which it is recorded.
 
-        Why nothing is injected is recorded too, unless the context is built *again* by ourselves.
+        Why nothing is injected is recorded too, unless the context is built *again* by ourselves. A *preview* records
+        nothing.
         """
         with self._session_lock(trigger):
-            got = self._recall(trigger, kinds, beside=beside, seconds=seconds)
+            got = self._recall(trigger, beside=beside, seconds=seconds)
             for problem in got.problems:
                 self._services.report("recall", problem)
             if preview:
@@ -142,13 +142,7 @@ class ContextBuilder:
             self._rejected.pop(next(iter(self._rejected)), None)
         self._rejected[id] = {each.ranked.memory.id: each.text for each in rejected[:MOST_REJECTED]}
 
-    def preview(self, trigger: Trigger) -> Context | NoContext:
-        """Return what would be injected at a trigger, and what would not. Nothing is recorded or counted."""
-        return self._recall(trigger)
-
-    def _recall(
-        self, trigger: Trigger, kinds: Sequence[str] = (), *, beside: str = "", seconds: float = 0.0
-    ) -> Context | NoContext:
+    def _recall(self, trigger: Trigger, *, beside: str, seconds: float) -> Context | NoContext:
         """Run the pipeline with the settings and the window that the trigger has."""
         start = trigger.name == "session_start"
         settings = self._services.settings
@@ -162,10 +156,10 @@ class ContextBuilder:
         return recall(
             store.search,
             self._working_set.enrich(trigger),
-            options=options_of(settings, trigger.name, synonyms=self._services.synonyms, cap=cap, kinds=kinds),
+            options=options_of(settings, trigger.name, synonyms=self._services.synonyms, cap=cap),
             now=self._services.now(),
             window=Window(
-                shown=lambda: self._in_context(trigger),
+                shown=lambda: store.injections.shown(session) if session else frozenset(),
                 spent=lambda: store.injections.window_tokens(session),
                 began=lambda: store.injections.start_given(session),
                 history=lambda: self._turns_of(trigger.project),
@@ -173,15 +167,6 @@ class ContextBuilder:
             vector=self._embeddings.embed_prompt(trigger.prompt),
             expired=lambda: time.perf_counter() > until,
         )
-
-    def _in_context(self, trigger: Trigger) -> frozenset[str]:
-        """Return the memories that the agent has in its context, those of a conversation that it carries on too.
-
-        Which conversation that is, is a guess: a session start rather repeats a line.
-        """
-        carried = self._working_set.carried_over(trigger.session) if trigger.name == "prompt" else ()
-        sessions = (trigger.session, *carried) if trigger.session else ()
-        return frozenset(id for each in sessions for id in self._services.store.injections.shown(each))
 
     def refresh(self, project: str) -> None:
         """Read the turns of a project again: a session changed them."""
@@ -209,7 +194,6 @@ class ContextBuilder:
         now: float,
         kinds: Sequence[str] = (),
         since: float = 0.0,
-        at: float = 0.0,
         limit: int = 0,
     ) -> SearchResult:
         """Return what a search finds in a project, best first, and what went wrong."""
@@ -221,7 +205,6 @@ class ContextBuilder:
         query = query_of(question, synonyms=self._services.synonyms)._replace(
             kinds=tuple(kinds),
             since=since,
-            at=at,
             limit=max(most, POOL),
             most_terms=self._services.settings.terms_max,
             postings=self._services.settings.postings_budget,

@@ -33,7 +33,6 @@ GIT_SECONDS = 10.0  # for which an answer of git is fresh
 GIT_SHARE = 20  # times as long as git took, it rests: a huge repository costs a twentieth of a processor at most
 GIT_REST = 600.0  # after a failure
 BEGINNINGS = ("", "startup", "new", "clear")  # sources of a session that has no earlier events
-FORKS = ("resume", "fork")  # sources of a session that, where its id is new, carries another one's conversation on
 
 _Seen = tuple[Event, Sequence[str], str]  # an event, the files that it names, and what was said in it
 
@@ -54,11 +53,9 @@ class WorkingSet:
         if not event.session:
             return
         with self._lock:
-            starts, is_new = event.kind == "session_start", event.session not in self._sessions
-            session = self._session(event.session, whole=starts and hook.source in BEGINNINGS)
+            begins = event.kind == "session_start" and hook.source in BEGINNINGS
+            session = self._session(event.session, whole=begins)
             session.add((event, hook.files, hook.prompt if event.kind == "prompt" else hook.answer))
-            if starts and is_new and hook.source in FORKS:
-                self._carry_over(event, session)
 
     def enrich(self, trigger: Trigger) -> Trigger:
         """Return a trigger with what is being worked on; git is asked in the background, for the next time."""
@@ -73,7 +70,8 @@ class WorkingSet:
             self._read_back(trigger.session)
             with self._lock:
                 session = self._session(trigger.session)
-                touched, recent = dict(session.files), session.recent_tools(self._services.now())
+                now, touched = self._services.now(), dict(session.files)
+                recent = tuple(kind for at, kind in reversed(session.tools) if now - at < RECENT)
                 first, words = session.prompts <= 1, frozenset(session.words)
             for path, at in touched.items():
                 if name := _inside(path, root):
@@ -88,12 +86,6 @@ class WorkingSet:
             parallel=self._parallel(trigger),
             changed=None if changed is None else frozenset(changed),
         )
-
-    def carried_over(self, session: str) -> tuple[str, ...]:
-        """Return the sessions whose conversation this one carries on under an id of its own; mostly none."""
-        with self._lock:
-            found = self._sessions.get(session)
-            return found.carried_over if found else ()
 
     def folder(self, session: str, *, before_last: bool) -> str:
         """Return the folder of a session's shell after its last event, or before that; empty where not known."""
@@ -151,33 +143,19 @@ class WorkingSet:
                 session.add(seen)
             self._sessions[id] = session
 
-    def _carry_over(self, event: Event, session: _Session) -> None:
-        """Let a resumed session with a new id know what was said before.
-
-        Agents do not tell which session it was: the newest of the project, or one of those at work just before.
-        """
-        others = {
-            id: each
-            for id, each in self._sessions.items()
-            if id != event.session and each.project == event.project and each.last <= event.at
-        }
-        newest = max(others, key=lambda id: others[id].last, default="")
-        session.carried_over = tuple(id for id in others if id == newest or event.at - others[id].last < ACTIVE)
-        for id in session.carried_over:
-            session.words |= others[id].words
-            session.prompts += others[id].prompts
-
     def _parallel(self, trigger: Trigger) -> tuple[tuple[float, tuple[str, ...]], ...]:
         """Return the other sessions that are active in this project's folder: since when, with which files."""
         if not trigger.session:
             return ()
         now, root = self._services.now(), trigger.project.root
         with self._lock:
-            others = [
-                (each.began, tuple(name for path in each.newest_edits() if (name := _inside(path, root))))
+            active = [
+                (each.began, list(reversed(each.edited))[:MOST_EDITED])
                 for id, each in self._sessions.items()
-                if id != trigger.session and each.project == trigger.project.key and each.is_active(now)
+                if id != trigger.session and each.project == trigger.project.key
+                if not each.ended and 0 <= now - each.last < ACTIVE
             ]
+        others = [(began, tuple(filter(None, (_inside(path, root) for path in edited)))) for began, edited in active]
         return tuple(sorted(each for each in others if each[1]))[-MOST_PARALLEL:]
 
     # -- projects -----------------------------------------------------------------------------------------------
@@ -228,7 +206,6 @@ class _Session:
         self.uses = 0  # of tools
         self.words: set[str] = set()  # of its prompts and answers, without the newest prompt
         self.prompts = 0  # in the present context window
-        self.carried_over: tuple[str, ...] = ()  # sessions whose conversation it goes on with
         self.project = self.cwd_before = self.cwd = ""
         self.began = self.last = 0.0
         self.ended = False
@@ -273,17 +250,6 @@ class _Session:
             self.words |= content_words(text)
         if len(self.words) > MOST_WORDS:
             self.words = set(list(self.words)[-MOST_WORDS:])
-
-    def is_active(self, now: float) -> bool:
-        """Return whether something happened lately, and the session did not end."""
-        return not self.ended and 0 <= now - self.last < ACTIVE
-
-    def newest_edits(self) -> list[str]:
-        """Return the files that it edited, newest first."""
-        return list(reversed(self.edited))[:MOST_EDITED]
-
-    def recent_tools(self, now: float) -> tuple[str, ...]:
-        return tuple(kind for at, kind in reversed(self.tools) if now - at < RECENT)
 
 
 def _inside(path: str, root: str) -> str:

@@ -250,7 +250,7 @@ class ExtractionJob:
                 and each.uid.startswith(f"{each.kind[:3]}:")
                 and set(evidence_of(each)) <= {session.id}
             ]
-        changed = [each for each in fresh if not _same(known.get(each.uid), each)]
+        changed = [each for each in fresh if _is_changed(known.get(each.uid), each)]
         changed += [
             replace(each, status="stale")
             for each in outdated
@@ -307,11 +307,11 @@ def _text(path: str) -> str | None:
         return None
 
 
-def _same(known: Memory | None, fresh: Memory) -> bool:
-    if known is None:
-        return False
+def _is_changed(known: Memory | None, fresh: Memory) -> bool:
     # Pins and usage are the store's own.
-    return known == replace(fresh, id=known.id, pinned=known.pinned, used=known.used, ignored=known.ignored)
+    return known is None or known != replace(
+        fresh, id=known.id, pinned=known.pinned, used=known.used, ignored=known.ignored
+    )
 
 
 class _OpenSession:
