@@ -228,6 +228,23 @@ def test_the_words_of_a_conversation_are_known_without_the_newest_prompt(folder,
     assert "open" in resumed.session_words
 
 
+def test_a_resumed_session_with_a_new_id_carries_on_the_conversation_before_it(folder, works):
+    work = works()
+    work.add(an_event(folder, name="SessionStart", source="startup", session="before", at=NOW - 90))
+    work.add(an_event(folder, name="UserPromptSubmit", prompt="the walrus pool leaks", session="before", at=NOW - 80))
+    work.add(an_event(folder, name="Stop", last_assistant_message="Fixed.", session="before", at=NOW - 70))
+    for source, session in (("resume", "fork"), ("startup", "new")):
+        work.add(an_event(folder, name="SessionStart", source=source, session=session, at=NOW - 60))
+        work.add(an_event(folder, name="UserPromptSubmit", prompt="and the seal pool", session=session, at=NOW - 50))
+    found = {id: work.enrich(Trigger("prompt", resolve(str(folder)), session=id)) for id in ("fork", "new")}
+    assert {id: (each.first, "walru" in each.session_words) for id, each in found.items()} == {
+        "fork": (False, True),
+        "new": (True, False),
+    }
+    assert work.carried_over("fork") == ("before",)
+    assert work.carried_over("new") == work.carried_over("unknown") == ()
+
+
 def test_parallel_sessions_of_a_project_are_told_with_the_files_that_they_edited(folder, works, tmp_path):
     work = works()
     work.add(an_event(folder, file=folder / "a.py", session="other", at=NOW - 600))

@@ -257,17 +257,17 @@ def is_ours(used: ToolUse) -> bool:
     return any(os.path.basename(program) == "foreword" for program in ours or ())
 
 
-def said_in(result: Any) -> str:
+def text_of_result(result: Any) -> str:
     """Return the text in what a tool gave back, whatever its shape."""
     if isinstance(result, str):
         return result
     if isinstance(result, list):
-        return "\n".join(filter(None, map(said_in, result[:MOST_PARTS])))
+        return "\n".join(filter(None, map(text_of_result, result[:MOST_PARTS])))
     if not isinstance(result, dict):
         return ""
     streams = "\n".join(filter(None, (text_of(result, "stdout"), text_of(result, "stderr"))))
     names = ("output", "content", "text", "result", "llmContent", "file", "error", "message")
-    return streams or next(filter(None, (said_in(result.get(name)) for name in names)), "")
+    return streams or next(filter(None, (text_of_result(result.get(name)) for name in names)), "")
 
 
 def relative(file: str, *, cwd: str, root: str) -> str:
@@ -361,7 +361,7 @@ def _output(used: ToolUse, act: str) -> str:
     """Return what came back; nothing where an edit or a plan worked, which says it already."""
     if act in ("edit", "plan") and not used.failed:
         return ""
-    output = used.output or said_in(used.result)
+    output = used.output or text_of_result(used.result)
     return without_ours(output) if "[foreword, history] " in output else output
 
 
@@ -447,8 +447,7 @@ def _patched(patch: str, *, name: Callable[[str], str]) -> Iterator[Edit]:
 
 
 def _side(hunk: str, signs: str) -> str:
-    lines = hunk.split("\n")
-    return "\n".join(line[1:] for line in lines if line and line[0] in signs)
+    return "\n".join(line[1:] for line in hunk.split("\n") if line and line[0] in signs)
 
 
 PATCHED_FILE = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)\n", re.MULTILINE)

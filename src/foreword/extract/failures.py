@@ -14,7 +14,6 @@ from foreword.extract import outputs
 from foreword.extract.actions import Action, Turn
 from foreword.extract.commands import (
     Command,
-    alters,
     commands_of,
     folders_of,
     has_shape,
@@ -152,7 +151,7 @@ def _error_of(action: Action, commands: Sequence[Command], text: str) -> str:
     if any(each.kind in _CHECKS for each in commands) and (nothing := outputs.NOTHING.search(text)):
         return nothing[0].strip()
     if action.failed:
-        return outputs.error_line(text) or outputs.failed_test(text) or _first_line(commands, text)
+        return outputs.error_line(text) or outputs.failed_test(text)
     if any(each.kind != "look" for each in commands) and outputs.ends_with_failed_script(text):
         return outputs.error_line(text) or outputs.failed_test(text)
     # Some hosts do not tell how a command ended, and pipes hide it.
@@ -166,13 +165,6 @@ def _relative(text: str, root: str) -> str:
     Where a project lies differs between people and machines, and a long path pushes the cause out of the line.
     """
     return text.replace(f"{root.rstrip('/')}/", "./") if root.strip("/") else text
-
-
-def _first_line(commands: Sequence[Command], text: str) -> str:
-    """Return what git says first, where none of its lines looks like an error."""
-    line = next((line.strip() for line in text.split("\n") if line.strip()), "")
-    is_git = commands[0].program.startswith("git ") and commands[0].kind == "git"
-    return line[: outputs.MESSAGE] if is_git and len(line.split()) >= 3 and not outputs.NO_CAUSE.search(line) else ""
 
 
 # -- what failed ---------------------------------------------------------------------------------------------------
@@ -379,7 +371,7 @@ def _with_fix(failure: Failure, place: int, steps: Sequence[Action], runs: Mappi
         return replace(_with_edits(failure, named), worked=shown(fixer.line) if fixer else "", open=True)
     if not edits:
         if own.culprit.kind != "look":  # what is not there comes with other work
-            fixer = fixer or next((run for run in reversed(tools) if any(_fixes(each) for each in run.commands)), None)
+            fixer = fixer or next((run for run in reversed(tools) if any(map(_fixes, run.commands))), None)
         repeated = runs[again] if again is not None else other
         if repeated and (fix := _difference(failure, own, repeated)):
             return replace(failure, fix=fix, at_once=later[0][1] is repeated)
@@ -568,9 +560,15 @@ def _is_fixer(failed: Run, later: Run) -> bool:
 
 
 def _fixes(command: Command) -> bool:
-    if any(FIXER.search(word) for word in command.words):
-        return True
-    return command.kind in ("install", "migrate", "look", "git") and alters(command)
+    """Whether a command sets something right: a fixer, or what installs, moves, starts or checks out something."""
+    alters = command.kind in ("install", "migrate") or _ALTERS.match(command.text)
+    return bool(alters) or any(FIXER.search(word) for word in command.words)
+
+
+_ALTERS = re.compile(
+    r"(?:sudo )?(?:mv|cp|rm|ln|mkdir|touch|chmod|kill|pkill|sed -i|(?:curl|wget)\b.* -[oO])\b"
+    r"|git (?:mv|rm|checkout|switch|restore|stash|pull|merge|rebase|reset|revert|submodule|config|lfs)\b"
+)
 
 
 def names_file(files: Sequence[str], edited: str) -> bool:

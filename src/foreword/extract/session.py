@@ -316,8 +316,6 @@ def combine_changes(before: str, after: str) -> str:
     """Return what two changes of one function are as one; nothing where it was made and taken away again."""
     if before == "NEW":
         return "" if after == "DELETED" else "NEW"
-    if before == "DELETED":
-        return "MODIFIED" if after != "DELETED" else "DELETED"
     return "DELETED" if after == "DELETED" else "MODIFIED"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from foreword.models import FORMS, Memory, Ranked
 from foreword.recall.budget import Layer
 from foreword.recall.notes import CODES, NO_ID, Note, day_of, id_of, kind_of, source_of, time_of
-from foreword.recall.sanitize import PLAIN_BEGIN, PLAIN_END, age, ago, brief, neutral
+from foreword.recall.sanitize import PLAIN_BEGIN, PLAIN_END, age, ago, neutral
 
 __all__ = ["FORMS", "PLAIN_BEGIN", "PLAIN_END", "age", "ago", "neutral"]  # that others read through this module
 
@@ -68,15 +68,13 @@ def lines(note: Note, *, form: str, layer: str) -> list[str]:
 def compact(ranked: Ranked, *, now: float, width: int = INDEX_TITLES[0], form: str = "markdown") -> str:
     """Return `[kind] id | title | age`: what fits an index of many; in XML the same as an element."""
     memory = ranked.memory
-    title = neutral(memory.title, width=160) or neutral(memory.body, width=160) or "(untitled)"
+    title = neutral(memory.title, width=width) or neutral(memory.body, width=width) or "(untitled)"
     by = source_of(memory) if memory.kind in ("preference", "correction") else ""
     if form == "xml":
-        note = Note(
-            brief(title, width=width), id=id_of(memory), kind=kind_of(memory), day=day_of(memory.created), by=by
-        )
+        note = Note(title, id=id_of(memory), kind=kind_of(memory), day=day_of(memory.created), by=by)
         return _element(note, layer="index")
     when = ", ".join(filter(None, (age(now - time_of(memory)), by)))
-    return f"[{kind_of(memory)}] {id_of(memory)} | {brief(title.replace('|', '/'), width=width)} | {when}"
+    return f"{named(memory)} | {title.replace('|', '/')} | {when}"
 
 
 def named(memory: Memory) -> str:

@@ -62,7 +62,6 @@ _POINTS_AT_SCREEN = lazy_pattern(
     r"|\b(?:bullet|option|point|item) #?\d|\bin (?:that|this) case\b|\bthe (?:last|first|second|other) one\b",
     re.IGNORECASE,
 )
-SEVERAL = 2  # sessions that must name a repository which no remote and no output tells
 _REMOTE = lazy_pattern(r"git:(?P<host>[\w.-]+\.[a-z]+)/(?P<name>[\w.-]+/[\w.-]+)")
 _UNCOMMITTED = lazy_pattern(r"Changes? not committed: ")
 
@@ -288,18 +287,14 @@ def repository_of(project: Project, summaries: Sequence[Memory]) -> str:
     """Return owner and name of the project's repository; empty where nothing tells it for certain.
 
     Its remote on GitHub decides, then what git or GitHub printed in most sessions, which is where the pull requests of
-    a mirror or a fork are, then any other remote. A name that commands only worked with needs several sessions: it may
-    be another repository's.
+    a mirror or a fork are, then any other remote.
     """
     remote = _REMOTE.fullmatch(project.key)
     if remote and remote["host"] == "github.com":
         return remote["name"]
-    for name, fewest in (("repository", 1), ("named_repository", SEVERAL)):
-        found = [text for each in summaries for text in texts_in(each.detail, name)]
-        best = next(iter(most_frequent(found, most=1)), "")
-        if found.count(best) >= fewest and 2 * found.count(best) > len(found):
-            return best
-    return remote["name"] if remote else ""
+    found = [text for each in summaries for text in texts_in(each.detail, "repository")]
+    best = "".join(most_frequent(found, most=1))
+    return best if 2 * found.count(best) > len(found) else remote["name"] if remote else ""
 
 
 def pull_request_note(

@@ -159,7 +159,7 @@ class ContextBuilder:
             options=options_of(settings, trigger.name, synonyms=self._services.synonyms, cap=cap),
             now=self._services.now(),
             window=Window(
-                shown=lambda: store.injections.shown(session) if session else frozenset(),
+                shown=lambda: self._in_context(trigger),
                 spent=lambda: store.injections.window_tokens(session),
                 began=lambda: store.injections.start_given(session),
                 history=lambda: self._turns_of(trigger.project),
@@ -167,6 +167,15 @@ class ContextBuilder:
             vector=self._embeddings.embed_prompt(trigger.prompt),
             expired=lambda: time.perf_counter() > until,
         )
+
+    def _in_context(self, trigger: Trigger) -> frozenset[str]:
+        """Return the memories that the agent has in its context, those of a conversation that it carries on too.
+
+        Which conversation that is, is a guess: a session start rather repeats a line.
+        """
+        carried = self._working_set.carried_over(trigger.session) if trigger.name == "prompt" else ()
+        sessions = (trigger.session, *carried) if trigger.session else ()
+        return frozenset(id for each in sessions for id in self._services.store.injections.shown(each))
 
     def refresh(self, project: str) -> None:
         """Read the turns of a project again: a session changed them."""

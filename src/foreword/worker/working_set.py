@@ -33,6 +33,7 @@ GIT_SECONDS = 10.0  # for which an answer of git is fresh
 GIT_SHARE = 20  # times as long as git took, it rests: a huge repository costs a twentieth of a processor at most
 GIT_REST = 600.0  # after a failure
 BEGINNINGS = ("", "startup", "new", "clear")  # sources of a session that has no earlier events
+FORKS = ("resume", "fork")  # sources of a session that, where its id is new, carries another one's conversation on
 
 _Seen = tuple[Event, Sequence[str], str]  # an event, the files that it names, and what was said in it
 
@@ -53,9 +54,11 @@ class WorkingSet:
         if not event.session:
             return
         with self._lock:
-            begins = event.kind == "session_start" and hook.source in BEGINNINGS
-            session = self._session(event.session, whole=begins)
+            starts, is_new = event.kind == "session_start", event.session not in self._sessions
+            session = self._session(event.session, whole=starts and hook.source in BEGINNINGS)
             session.add((event, hook.files, hook.prompt if event.kind == "prompt" else hook.answer))
+            if starts and is_new and hook.source in FORKS:
+                self._carry_over(event, session)
 
     def enrich(self, trigger: Trigger) -> Trigger:
         """Return a trigger with what is being worked on; git is asked in the background, for the next time."""
@@ -86,6 +89,12 @@ class WorkingSet:
             parallel=self._parallel(trigger),
             changed=None if changed is None else frozenset(changed),
         )
+
+    def carried_over(self, session: str) -> tuple[str, ...]:
+        """Return the sessions whose conversation this one carries on under an id of its own; mostly none."""
+        with self._lock:
+            found = self._sessions.get(session)
+            return found.carried_over if found else ()
 
     def folder(self, session: str, *, before_last: bool) -> str:
         """Return the folder of a session's shell after its last event, or before that; empty where not known."""
@@ -129,9 +138,6 @@ class WorkingSet:
         with self._lock:
             live = self._session(id)
             known = {event.key for event, _, _ in live.seen}
-            if all(event.key in known for event in earlier):
-                live.whole = True
-                return
             session = _Session(whole=True)
             for event in reversed(earlier):
                 if event.key in known:
@@ -142,6 +148,22 @@ class WorkingSet:
             for seen in live.seen:
                 session.add(seen)
             self._sessions[id] = session
+
+    def _carry_over(self, event: Event, session: _Session) -> None:
+        """Let a resumed session with a new id know the conversation before it.
+
+        Agents do not tell which session it was: the newest of the project, or one of those at work just before.
+        """
+        others = {
+            id: each
+            for id, each in self._sessions.items()
+            if id != event.session and each.project == event.project and each.last <= event.at
+        }
+        newest = max(others, key=lambda id: others[id].last, default="")
+        session.carried_over = tuple(id for id in others if id == newest or event.at - others[id].last < ACTIVE)
+        for id in session.carried_over:
+            session.words |= others[id].words
+            session.prompts += others[id].prompts
 
     def _parallel(self, trigger: Trigger) -> tuple[tuple[float, tuple[str, ...]], ...]:
         """Return the other sessions that are active in this project's folder: since when, with which files."""
@@ -206,6 +228,7 @@ class _Session:
         self.uses = 0  # of tools
         self.words: set[str] = set()  # of its prompts and answers, without the newest prompt
         self.prompts = 0  # in the present context window
+        self.carried_over: tuple[str, ...] = ()  # sessions whose conversation it goes on with
         self.project = self.cwd_before = self.cwd = ""
         self.began = self.last = 0.0
         self.ended = False
