@@ -138,6 +138,9 @@ class WorkingSet:
         with self._lock:
             live = self._session(id)
             known = {event.key for event, _, _ in live.seen}
+            if all(event.key in known for event in earlier):
+                live.whole = True
+                return
             session = _Session(whole=True)
             for event in reversed(earlier):
                 if event.key in known:
