@@ -28,7 +28,7 @@ class Todo:
 
     text: str
     done: bool = False
-    id: str = ""  # of an entry that is told alone; without ids, entries are the whole list
+    id: str = ""  # of an entry that is updated alone; without ids, entries are the whole list
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Action:
     output: str = ""  # what came back, of whatever stream
     failed: bool | None = None  # None: the host does not tell
     edits: tuple[Edit, ...] = ()
-    todos: tuple[Todo, ...] = ()  # as this tool told them; `todos_after` tells how the list stands then
+    todos: tuple[Todo, ...] = ()  # as this tool reports them; `todos_after` returns the list after it
     choices: tuple[Choice, ...] = ()  # of `ask`: the questions that the user answered
     plan: str = ""  # of `propose`: the plan that the user accepted
     cwd: str = ""  # the shell's folder, as the agent reports it after the action
@@ -131,7 +131,7 @@ class Turn:
 
 
 def action_of(event: Event, *, root: str) -> Action | None:
-    """Return what an event tells; None where nothing was said or done, and where a sub-agent did it."""
+    """Return the action of an event; None for events without one and for those of sub-agents."""
     kind = KINDS.get(event.kind)
     try:
         host = find(event.host)
@@ -199,7 +199,7 @@ def tool_action(used: ToolUse, *, at: float, cwd: str, root: str, id: str = "") 
 
 
 def without_our_words(payload: Mapping[str, Any], *, host: str, kind: str) -> Mapping[str, Any]:
-    """Return a payload as it is kept: without what we ourselves said, in a prompt or through a tool of ours."""
+    """Return a payload as it is kept: without our own text, in a prompt or from a tool of ours."""
     if kind in ("tool", "tool_failure"):
         if not is_ours(ToolUse(**find(host).tool_use(payload))):
             return payload
@@ -249,7 +249,7 @@ def without_ours(text: str, *, mark: str = "") -> str:
 
 
 def is_ours(used: ToolUse) -> bool:
-    """Return whether a tool told what we remember: remembered again, it would confirm itself."""
+    """Return whether a tool is ours: its output, remembered again, would confirm itself."""
     if OUR_TOOL.search(used.tool):
         return True
     command = _command(used.input) if _act(used) == "run" else ""

@@ -91,7 +91,7 @@ class Run:
 
 
 def failures_of(turns: Sequence[Turn], *, root: str = "") -> tuple[Failure, ...]:
-    """Return the failures of one session, each once, with what worked after its last time and what was said of it."""
+    """Return the failures of one session, each once, with what worked afterwards and how the agent explained it."""
     steps = [(turn, action) for turn in turns for action in turn.actions if action.kind == "tool"]
     actions = [action for _, action in steps]
     places = [place for place, action in enumerate(actions) if action.act == "run"]
@@ -590,7 +590,7 @@ def _edit_text(edit: Edit) -> str:
 
 
 def _again(known: Failure, fresh: Failure) -> Failure:
-    """Return one failure of two times it was seen in a session; what worked the last time stands, unless nothing did."""
+    """Return one failure of two times it was seen in a session; what worked the last time is kept, unless nothing did."""
     return replace(
         known,
         times=known.times + 1,

@@ -31,7 +31,7 @@ USER_WORDS = 600  # characters of the user's words that a turn keeps
 EXCERPT = 2_500  # characters of a final message that a turn keeps: what passages are cut from
 MOST_COMMANDS = 4  # of a turn
 OF_TESTS = 0.4  # confidence: what a test is called says less than the function that it tests
-FOUND_OUT, WRITTEN_DOWN = 0.6, 0.7  # confidence of what an agent said, and of what it wrote into a commit for others
+FOUND_OUT, WRITTEN_DOWN = 0.6, 0.7  # confidence of a sentence in an answer, and of one in a commit message
 
 ChangesOf = Callable[[Edit], Sequence[Change]]
 
@@ -51,7 +51,7 @@ class Extraction:
 
 
 class SessionExtractor:
-    """Collect the actions of one session while it goes on, and extract its memories whenever asked."""
+    """Collect the actions of one session while it goes on, and extract its memories on demand."""
 
     def __init__(self, session: Session, project: Project, *, changes_of: ChangesOf = lambda _: ()) -> None:
         self.session = session

@@ -116,7 +116,7 @@ def _branch_at(commits: Sequence[facts.Commit], at: float) -> str:
 
 
 def _todos(turns: Sequence[Turn]) -> tuple[Todo, ...]:
-    """Return the agent's list as it stands at the end."""
+    """Return the agent's list at the end of the session."""
     listed: tuple[Todo, ...] = ()
     for turn in turns:
         for action in turn.actions:
@@ -184,7 +184,7 @@ def _backlog(turns: Sequence[Turn]) -> Iterator[str]:
 def _failing(turns: Sequence[Turn]) -> Iterator[str]:
     """Yield the checks that failed in their last run; a commit, or a check of this kind that passes, clears them."""
     failing: dict[str, str] = {}
-    for action in facts.runs_in(turns[-LAST_ANSWERS:]):  # after turns of other work nobody knows how it stands
+    for action in facts.runs_in(turns[-LAST_ANSWERS:]):  # after turns of other work its state is unknown
         run = run_of(action)
         cleared = facts.CHECKS if facts.is_commit(action) else {each.kind for each in run.commands}
         failing = {kind: text for kind, text in failing.items() if kind not in cleared}

@@ -210,7 +210,7 @@ def usage_of(
 ) -> tuple[UsageVerdict, ...]:
     """Return what is known by now: use as soon as it shows, the rest once its window is closed or the session *over*.
 
-    *base_rates* are those of each project; *fetched* the ids that the agent asked for, with their times; *used_before*
+    *base_rates* are those of each project; *fetched* the ids that the agent fetched, with their times; *used_before*
     the sessions that used each memory: what they did because of it is no base rate. What was used stays used, and what
     says nothing new is left out.
     """
@@ -292,7 +292,7 @@ def _commands_in(shown: str, *, failing: str) -> list[Words]:
 
 
 def _is_telling(command: Command, *, of_failure: bool) -> bool:
-    """Return whether what stands in back-ticks is a command, and running it tells something: not `make test`."""
+    """Return whether text in back-ticks is a command, and running it tells something: not `make test`."""
     tool, _, verb = command.program.rpartition(" ")
     script = bool(_SCRIPT.fullmatch(command.program)) or " --" in command.text
     if not command.program or command.kind == "look" or not (command.kind != "other" or tool or script):

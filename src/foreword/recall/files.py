@@ -67,7 +67,7 @@ def changed_together(
     return sorted(often, key=lambda each: (-each[1], each[0]))[:most]
 
 
-OFTEN = 3  # times a test changed with its file before a plan that leaves it out is told of it
+OFTEN = 3  # times a test changed with its file before it is named for a plan that leaves it out
 _TEST = lazy_pattern(r"^test_|[._-](?:tests?|spec)(?=\.)", re.IGNORECASE)
 
 

@@ -33,7 +33,7 @@ from foreword.recall.sanitize import ago, neutral, shown_path
 
 MOST_CHARACTERS = 245  # of a hint: 70 tokens at 3.5 characters each
 QUOTE = 100  # characters of an error
-EXPLANATION = 170  # characters of what an agent said of a failure
+EXPLANATION = 170  # characters of how an agent explained a failure
 ALTERNATIVE = 100  # characters of a command that worked
 ENOUGH = 2  # sessions in which an alternative must have succeeded, so that one odd session cannot choose it
 SPECIFIC = 3  # words of a call that one failing session is enough to warn of
@@ -196,7 +196,7 @@ _LEFT_OUT = re.compile(r"worked without `(.+)`")
 _FIX_FLAG = re.compile(r"--(?:fix|write|apply)\b.*|-w")
 
 
-# -- what is said of it --------------------------------------------------------------------------------------------
+# -- the text of a hint ---------------------------------------------------------------------------------------------
 def _solved(known: KnownFailure, failure: failures.Failure, ends: Sequence[str], *, now: float) -> Hint:
     """Return the hint after a failure that was solved before."""
     detail, when = known.detail, _when(known.detail, now)
@@ -209,7 +209,7 @@ def _solved(known: KnownFailure, failure: failures.Failure, ends: Sequence[str],
 def _explained(
     failure: failures.Failure, run: failures.Run, known: Sequence[KnownFailure], *, now: float
 ) -> Hint | None:
-    """Return what an agent said of a failure of this kind, where this output names the very files it spoke of."""
+    """Return how an agent explained such a failure, where this output names the files of that sentence."""
     output = run.text.lower().replace("\\", "/")
     kinds = {run.commands[run.place].kind, "test", "lint", "build", "git"}  # a commit fails as its hook's checks do
     found = []
@@ -227,7 +227,7 @@ def _explained(
 
 
 def _finding(sentence: str) -> str:
-    """Return what an agent said as the end of a line; nothing where it holds what may not be named."""
+    """Return an explanation as the end of a line; empty where it holds what may not be named."""
     text = plain(sentence.replace("`", ""), most=EXPLANATION)
     return f'an agent found: "{text}"' if is_safe(text) else ""
 
@@ -292,7 +292,7 @@ def _hint(parts: Sequence[str], known: KnownFailure) -> Hint:
     return Hint(f"{begin}{text}{end}", known.id)
 
 
-# -- what may be said ----------------------------------------------------------------------------------------------
+# -- what may be quoted --------------------------------------------------------------------------------------------
 def quote(error: str) -> str:
     """Return an error as a quotation: one line, no mark-up, nothing that could end the quotation."""
     text = _without_advice(plain(error, most=4 * QUOTE))
@@ -347,15 +347,15 @@ _PATH = re.compile(r"(?<![\w./@-])(?:[\w.@~-]*/)+[\w.@-]*\w|(?<![\w./@-])[\w-]+\
 # -- before the first edit of a file ---------------------------------------------------------------------------
 LAID_DOWN = ("preference", "correction", "decision", "learning")
 STATEMENT = 240  # characters of the user's words that are quoted
-FEW_FILES = 3  # files of the turn in which it was said, each with its tests: then it was about these
+FEW_FILES = 3  # files of its turn, tests not counted, up to which a statement is about each of them
 _TEST_NAME = re.compile(r"^tests?[_-]|[_-](?:tests?|spec)$", re.IGNORECASE)
-SURE = 0.7  # confidence; what was said once and not very clearly does not come by itself
+SURE = 0.7  # confidence; a statement that was made once and not very clearly is not shown
 
 
 def hint_for_edit(file: str, memories: Sequence[Memory], *, now: float) -> Hint | None:
     """Return what the user laid down about *file*, the newest of it; None where nothing was.
 
-    A turn may edit ten files: what was said in it counts for a file that it names, or where it edited hardly any other.
+    A turn may edit ten files: a statement counts for a file that it names, or where its turn edited hardly any other.
     """
     rules = [each for each in memories if each.trust == "user" and each.kind in LAID_DOWN and each.confidence >= SURE]
     about = [each for each in rules if _stands_alone(each.title) and _is_about(each, file)]

@@ -40,7 +40,7 @@ class Note(NamedTuple):
     id: str = ""
     kind: str = "note"
     day: str = ""  # for forms that must not change with time
-    by: str = ""  # who said it, where that is not the user
+    by: str = ""  # its author, where that is not the user
     shorter: tuple[str, ...] = ()  # the text in fewer words, the longest first
 
 
@@ -184,7 +184,7 @@ def _title_and_body(memory: Memory, weights: Mapping[str, float], width: int) ->
 
 
 def facts_text(memory: Memory) -> str:
-    """Return what the user said that a project is; empty where only its files say something."""
+    """Return what the user wrote about a project; empty where only its files are known."""
     labels = {"role": "Project", "contracts": "contracts", "depends_on": "depends on", "related": "related to"}
     facts = {label: texts_in(memory.detail, name) for name, label in labels.items()}
     return "; ".join(
@@ -204,7 +204,7 @@ def kind_of(memory: Memory) -> str:
 
 
 def source_of(memory: Memory) -> str:
-    """Return who said it, where that is not the user; a source cannot claim more trust than the memory has."""
+    """Return the author, where that is not the user; a source cannot claim more trust than the memory has."""
     if memory.trust == "user":
         return ""
     return memory.source if is_name(memory.source) and memory.source.strip("-_").lower() != "user" else memory.trust

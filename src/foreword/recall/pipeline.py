@@ -1,4 +1,4 @@
-"""Choose what an agent is told at a trigger: query, search, rank, select within budget, render; or why nothing."""
+"""Choose the context of a trigger: query, search, rank, select within budget, render; or why nothing."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Expired = Callable[[], bool]  # whether the time to answer is over
 POOL = 60  # candidates where words are looked for and code votes; with 40, LoCoMo loses half a percent of R@10
 MOST_REJECTED = 20  # a screen full, best first
 MOST_RECORDED = 32  # terms of a long prompt that its record names: it must not become the prompt
-QUESTION = "question"  # the source of a session start that was asked for
+QUESTION = "question"  # the source of a session start that a tool requested
 CANDIDATES = 12  # hits that are put into words and compared with a prompt
 OFFLINE_TURNS = 60  # turns that tell the likely files where no worker keeps them at hand
 CLEAR_SCORE = 0.15  # score of a hit that answers a question, whatever share of its words it holds
@@ -56,15 +56,15 @@ ANSWER_WORDS = 0.6  # ... or of all its words, everyday ones too: 6 answers more
 # Words of a question that nothing here holds, from which on it is about something that was never spoken of, unless a
 # note holds this share of its weight: silences 5 more of devmem's 25 questions without an answer, loses 1 of 175.
 UNKNOWN_WORDS, UNKNOWN_COVERAGE = 2, 0.65
-MIN_CONFIDENCE = 0.7  # of what an agent wrote before it comes with a prompt: said in two sessions, or by the user
+MIN_CONFIDENCE = 0.7  # of what an agent wrote before it comes with a prompt: found in two sessions, or by the user
 SHORT_OUTCOME = 60  # characters of an outcome without a file: what an agent was about to do when it was stopped
 MIN_NEW_WORDS = 0.4  # of a note's words that the prompt does not say itself
-MOST_TESTS = 3  # that a plan is told of
+MOST_TESTS = 3  # named for a plan
 MOST_CALLED = 2  # files of a session that a note gets by their names: right in 5 of 8 notes before work
 MOST_TYPED = 3_000  # characters of a prompt whose words are weighed
 MOST_WEIGHED = 60  # words
 PROGRESS_SECONDS = 3 * 86_400.0  # after which it is old news
-KINDS_WITH_NOTES = ("new topic", "past", "same topic")  # kinds of prompts that may be given notes
+KINDS_WITH_NOTES = ("new topic", "past", "same topic")  # kinds of prompts that may get notes
 NOTE_KINDS = tuple(kind for kind in KINDS if kind not in ("goal", "change"))
 GOALS = 60  # goals that are looked through for the open ones
 MOST_GOALS = 5
@@ -101,9 +101,9 @@ PLAIN = lazy_pattern(r"[0-9A-Za-z ,.?!'-]{1,300}")
 class Window(NamedTuple):
     """What the running context window holds already; each part is read only where it is needed."""
 
-    shown: Callable[[], frozenset[str]] = frozenset  # ids of memories that were told in full
+    shown: Callable[[], frozenset[str]] = frozenset  # ids of memories that were shown in full
     spent: Callable[[], Mapping[str, int]] = dict  # tokens by trigger
-    began: Callable[[], float] = lambda: 0.0  # when it was last given a session start; 0 for never
+    began: Callable[[], float] = lambda: 0.0  # when its last session start was injected; 0 for never
     history: Callable[[], Sequence[TurnRecord]] | None = None  # the project's turns, newest first; None: from the store
 
 
@@ -150,7 +150,7 @@ class _Recall:
         self.best: Ranked | None = None
         self.needed = 0.0
         self.older = False  # whether something was there when the window began
-        self.repeated = False  # whether something that fits was told in full before
+        self.repeated = False  # whether something that fits was shown before
         self.reason = ""  # of the decision to say nothing, where one was made
         query = query_of(trigger, synonyms=options.synonyms)
         self.query = query._replace(most_terms=options.most_terms, postings=options.postings, plain=options.offline)
@@ -225,7 +225,7 @@ class _Recall:
                     taken.add(memory.id)
             elif since and entry.at <= since:
                 self.older = True
-                continue  # what is put together from several memories was told when the window began
+                continue  # what is put together from several memories was shown when the window began
             group = memory.scope.partition(":")[0] if memory else ""
             # Of each scope that has its own share: one must not hide the others.
             if sum(each.group == group or not rule.groups for each in lines) >= rule.limit * 3 // 2:
@@ -695,7 +695,7 @@ def _best_share(ranked: Sequence[Ranked], weights: Mapping[str, float]) -> float
 def _has_substance(memory: Memory, shown: frozenset[str], prompt: frozenset[str]) -> bool:
     """Return whether a note says what came of something, and more than the prompt itself.
 
-    A failure of one session is told where it comes back.
+    A failure of one session is shown where it comes back.
     """
     if _is_written(memory):
         return True
@@ -713,7 +713,7 @@ WRITTEN = ("decision", "pattern", "failure", "learning", "preference", "correcti
 
 
 def _is_written(memory: Memory) -> bool:
-    """Return whether somebody wrote a memory down to be told again; what extraction finds has a uid of its kind."""
+    """Return whether somebody wrote a memory on purpose; what extraction finds has a uid of its kind."""
     extracted = memory.uid.startswith(f"{memory.kind[:3]}:")
     return memory.kind in WRITTEN and memory.trust in ("user", "agent") and not extracted
 

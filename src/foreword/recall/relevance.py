@@ -33,11 +33,11 @@ class Candidate(NamedTuple):
     words: frozenset[str]  # of everything that it holds, as `content_words` writes them
     shown: frozenset[str]  # of the passage that would be rendered
     anchored: bool = False  # about a thing that the prompt names: a file, an identifier, a quoted name, an issue
-    titled: bool = False  # a word of the prompt stands in it and in the name of one of its files
+    titled: bool = False  # a word of the prompt is in it and in the name of one of its files
     same_thing: bool = False  # about the very issue, pull request or advisory that the prompt names
     substance: bool = True  # whether that passage says what came of it: an outcome, a cause, a decision
-    only_said: bool = False  # an answer after which nothing was changed: told where nothing else fits
-    in_context: bool = False  # the agent has it: its own session since the last compaction, or given in full before
+    only_said: bool = False  # an answer after which nothing was changed: shown where nothing else fits
+    in_context: bool = False  # the agent has it: its own session since the last compaction, or shown in full before
 
 
 class Choice(NamedTuple):
@@ -223,7 +223,7 @@ SAME_REFERENCE = 1.0  # added where prompt and note name the same issue, pull re
 NEXT_NOTE = 0.8  # of the best note's score that a further one needs
 ALIKE = 0.5  # share of common words from which two passages say the same; the newer one stays
 MOST_NOTES = 4
-NO_WORD = "shares no word with the prompt"  # why a candidate is left out that nobody need be told of
+NO_WORD = "shares no word with the prompt"  # a reason that is not worth recording
 
 
 def word_weights(words: Iterable[str], holders: Mapping[str, int], size: int) -> dict[str, float]:

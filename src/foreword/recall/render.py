@@ -83,7 +83,7 @@ def named(memory: Memory) -> str:
 
 
 def said_by(memory: Memory) -> str:
-    """Return who said it, and never the user where it was somebody else."""
+    """Return the author, and never the user where it was somebody else."""
     return source_of(memory) or "user"
 
 

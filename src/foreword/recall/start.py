@@ -45,7 +45,7 @@ COMES_BACK = 2  # sessions in which something failed
 UNSOLVED = 4  # the same where nothing is known to work instead
 FAILURE_DAYS = 45.0
 RULES = 240  # that are looked through: a project that is corrected all day must not hide what holds everywhere
-SURE_RULE = 0.7  # confidence of a rule that comes by itself after being said once
+SURE_RULE = 0.7  # confidence of a rule that is shown after it was stated once
 LEARNED = 2  # notes among them that an agent wrote
 SHOWN_SESSIONS = 4  # of which the files stand in the list of sessions
 KNOWN = 5  # notes on the files in play
@@ -79,7 +79,7 @@ MemoriesAbout = Callable[[Collection[str], tuple[str, ...]], Sequence[Memory]]  
 
 
 class SessionStart:
-    """What is known at the start of a session; each part is asked for once."""
+    """What is known at the start of a session; each part is read once."""
 
     def __init__(
         self, trigger: Trigger, *, now: float, recent: Recent, about: MemoriesAbout, history: Sequence[TurnRecord]
@@ -198,7 +198,7 @@ class SessionStart:
         return []
 
     def _rules(self, rank: Callable[[Sequence[Memory]], Sequence[Ranked]]) -> list[Entry]:
-        """Return standing rules; only what the user said becomes one."""
+        """Return standing rules; only the words of the user become one."""
         rules = [
             each
             for each in self._recent(("preference", "correction"), RULES)
@@ -256,7 +256,7 @@ def _is_worth_knowing(memory: Memory) -> bool:
 
 
 def _is_standing_rule(memory: Memory) -> bool:
-    """Return whether a rule was said twice, or clearly and so that it can be read without its conversation."""
+    """Return whether a rule was stated twice, or clearly and so that it can be read without its conversation."""
     return memory.seen > 1 or (memory.confidence >= SURE_RULE and not _POINTS_AT_SCREEN.search(memory.title))
 
 
@@ -327,7 +327,7 @@ def pull_request_note(
 
 
 def file_exists(root: str, file: str) -> bool:
-    """Return whether a file of the project is still there, where that can be told."""
+    """Return whether a file of the project is still there, as far as that is known."""
     return not root or not os.path.isdir(root) or os.path.exists(os.path.join(root, file))
 
 

@@ -35,7 +35,7 @@ GIT_REST = 600.0  # after a failure
 BEGINNINGS = ("", "startup", "new", "clear")  # sources of a session that has no earlier events
 FORKS = ("resume", "fork")  # sources of a session that, where its id is new, carries another one's conversation on
 
-_Seen = tuple[Event, Sequence[str], str]  # an event, the files that it names, and what was said in it
+_Seen = tuple[Event, Sequence[str], str]  # an event, the files that it names, and its text
 
 
 class WorkingSet:
@@ -61,7 +61,7 @@ class WorkingSet:
                 self._carry_over(event, session)
 
     def enrich(self, trigger: Trigger) -> Trigger:
-        """Return a trigger with what is being worked on; git is asked in the background, for the next time."""
+        """Return a trigger with what is being worked on; git runs in the background, for the next time."""
         root = trigger.project.root
         if not root:
             return trigger._replace(languages=())  # a project that was never seen on this machine
@@ -185,7 +185,7 @@ class WorkingSet:
 
     # -- projects -----------------------------------------------------------------------------------------------
     def _changed_in(self, root: str) -> dict[str, float] | None:
-        """Return what git said last, None before its first answer; ask again where that was too long ago."""
+        """Return the last answer of git, None before the first; run it again where that was too long ago."""
         with self._lock:
             if len(self._changed) > MOST_ROOTS:
                 self._changed.clear()
@@ -215,7 +215,7 @@ class _Changed:
 
     def __init__(self) -> None:
         self.files: dict[str, float] | None = None
-        self.until = 0.0  # when it may be asked again
+        self.until = 0.0  # when git may run again
         self.asking = False
 
 
