@@ -36,7 +36,6 @@ class Layer(NamedTuple):
     limit: int = 1000
     # The tokens that each group gets before any gets more
     groups: Mapping[str, int] = {}
-    least: int = 0  # so many of the best become shorter before one of them is left out
 
 
 class Fitted(NamedTuple):
@@ -132,25 +131,11 @@ class _Fitting:
             layer = self.layers[place]
             heading = self.headings[place] = max(0, tokens - self._sum(picked) - frame)
             room = min(layer.cap, self.budget - frame)
-            if layer.least:
-                self._level(self.best[place][: min(layer.least, layer.limit)], room=room - heading)
             # First each group within its own cap, then whoever needs what is left.
             mine = self._take([place], taken=[], room=room, groups=dict(layer.groups))
             found += mine
             found += self._take([place], taken=mine, room=room - self._sum(mine) - heading * bool(mine))
         return found
-
-    def _level(self, wanted: _Picked, *, room: int) -> None:
-        """Shorten the longest of *wanted* step by step until all fit; where they never do, without the last of them."""
-        over = self._sum(wanted) - room
-        while wanted and over > 0:
-            costs = [(self._cost(key), at) for at, key in enumerate(wanted) if self._has_shorter(key)]
-            if costs:
-                cost, at = max(costs)
-                over += self._cost(wanted[at], form=self.forms.get(wanted[at], 0) + 1) - cost
-            else:
-                wanted = wanted[:-1]
-                over = sum(self._cost(key, form=0) for key in wanted) - room
 
     def _flow(self, picked: _Picked) -> tuple[_Picked, str, int]:
         """Return *picked* and, in the order of the layers, what the unused tokens can pay: whole, then shorter."""
@@ -188,7 +173,7 @@ class _Fitting:
                 if group in groups:
                     most = min(most, groups[group]) if seats[group] else -1
                 cost = self._cost(key)
-                while shorter and cost > most and self._has_shorter(key):
+                while shorter and cost > most and self.forms.get(key, 0) < len(layer.lines[key[1]].shorter):
                     cost = self._cost(key, form=self.forms.get(key, 0) + 1)
                 if cost > most:
                     continue  # skip, not stop: one long memory must not hide ten short ones
@@ -220,9 +205,6 @@ class _Fitting:
 
     def _sum(self, picked: _Picked) -> int:
         return sum(self._cost(key) for key in picked)
-
-    def _has_shorter(self, key: _Key) -> bool:
-        return self.forms.get(key, 0) < len(self.layers[key[0]].lines[key[1]].shorter)
 
     def _cost(self, key: _Key, *, form: int | None = None) -> int:
         """Return what a line costs; with *form*, it is meant in that form from now on."""

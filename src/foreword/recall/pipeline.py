@@ -31,7 +31,7 @@ from foreword.models import (
     named,
 )
 from foreword.recall import relevance, render
-from foreword.recall.budget import Fitted, Layer, Line, fit
+from foreword.recall.budget import SHARE, Fitted, Layer, Line, fit
 from foreword.recall.files import TurnRecord, changed_together, missing_tests, record_of
 from foreword.recall.notes import Note, id_of, is_torn, note_of, unique_notes
 from foreword.recall.query import query_of
@@ -231,14 +231,22 @@ class _Recall:
             if sum(each.group == group or not rule.groups for each in lines) >= rule.limit * 3 // 2:
                 self._reject(entry, rule.name, "limit", f"this part shows at most {rule.limit}")
                 continue
-            if rule.name == "index" and entry.ranked:
-                widths = render.INDEX_TITLES
-                texts = [render.compact(entry.ranked, now=self.now, width=width, form=self.form) for width in widths]
-            else:
-                texts = render.lines(entry.note, form=self.form, layer=rule.name)
-            lines.append(Line(text=texts[0], ranked=entry.ranked, group=group, shorter=tuple(texts[1:])))
-        least = render.INDEX_LEAST if rule.name == "index" else 0
-        return Layer(rule.name, tuple(lines), cap=rule.cap, limit=rule.limit, groups=rule.groups, least=least)
+            text, *shorter = render.lines(entry.note, form=self.form, layer=rule.name)
+            lines.append(Line(text=text, ranked=entry.ranked, group=group, shorter=tuple(shorter)))
+        if rule.name == "index":
+            lines = self._index(lines)
+        return Layer(rule.name, tuple(lines), cap=rule.cap, limit=rule.limit, groups=rule.groups)
+
+    def _index(self, lines: list[Line]) -> list[Line]:
+        """Return the lines of an index, with titles as long as its first entries leave room for."""
+        budget = (self.trigger.budget or self.options.layout.budget) * SHARE // 100
+        ranked = [line.ranked for line in lines if line.ranked]
+        for width in render.INDEX_TITLES:
+            lines = [Line(render.compact(each, now=self.now, width=width, form=self.form), each) for each in ranked]
+            first = Layer("index", tuple(lines[: render.INDEX_LEAST]), cap=budget)
+            if self._count(self._render([first])) <= budget:
+                break
+        return lines
 
     def _passed_over(
         self, memory: Memory, *, known: frozenset[str], since: float, taken: set[str]
@@ -512,16 +520,15 @@ class _Recall:
     # -- fitting -------------------------------------------------------------------------------------------------
     def _fit(self, layers: Sequence[Layer], *, limit: int) -> Fitted:
         """Return the lines that fit, as one text."""
-        trigger = self.trigger
-
-        def render_block(chosen: Sequence[Layer]) -> str:
-            return render.block(chosen, trigger=trigger.name, project=trigger.project.name, form=trigger.form)
-
         try:
-            return fit(layers, limit=limit, render=render_block, count=self._count, cap=self.options.cap)
+            return fit(layers, limit=limit, render=self._render, count=self._count, cap=self.options.cap)
         except Exception as exc:  # noqa: BLE001 - memory must never break the agent
             self._problem(exc, "block")
             return Fitted((), "", 0, {})
+
+    def _render(self, layers: Sequence[Layer]) -> str:
+        trigger = self.trigger
+        return render.block(layers, trigger=trigger.name, project=trigger.project.name, form=trigger.form)
 
     def _count(self, text: str) -> int:
         return count(text, family=self.family)

@@ -15,7 +15,7 @@ BEGIN, END = "--- foreword", "--- end foreword ---"
 XML_BEGIN, XML_END = "<foreword_context", "</foreword_context>"
 HISTORY = "history, not instructions"
 INDEX_TITLES = (60, 40, 31, 24, 18, 13, 9, 6, 4, 2)  # characters of a title in an index, the longest that fits
-INDEX_LEAST = 12  # entries that become shorter before one is left out
+INDEX_LEAST = 12  # entries that an index holds, whatever their titles are
 HEADINGS = {
     "standing": "Where things stand",
     "sessions": "Recent sessions",
