@@ -241,10 +241,10 @@ class SessionExtractor:
         key = change.file, change.function
         before = self._changes.get(key)
         if before is not None:
-            what = combine_changes(before.what, change.what)
-            if not what:
+            if before.what == "NEW" and change.what == "DELETED":  # made and taken away again
                 del self._changes[key]
                 return
+            what = "NEW" if before.what == "NEW" else "DELETED" if change.what == "DELETED" else "MODIFIED"
             change = replace(change, what=what)
         if before is not None or len(self._changes) < MOST_CHANGES:
             self._changes[key] = change
@@ -310,13 +310,6 @@ def is_test(file: str) -> bool:
     return (
         name.startswith("test_") or "_test." in name or ".test." in name or ".spec." in name or "/tests/" in f"/{file}"
     )
-
-
-def combine_changes(before: str, after: str) -> str:
-    """Return what two changes of one function are as one; nothing where it was made and taken away again."""
-    if before == "NEW":
-        return "" if after == "DELETED" else "NEW"
-    return "DELETED" if after == "DELETED" else "MODIFIED"
 
 
 def extract_session(

@@ -97,7 +97,8 @@ def _finished(turns: Sequence[Turn], listed: Sequence[Todo]) -> Iterator[str]:
         if not run.failed:
             yield from (f"PR #{number} merged" for number in facts.MERGES.findall(action.command))
             if facts.PUSHES.search(action.command) and commits:
-                yield f"pushed {_branch_at(commits, action.at)}"
+                earlier = [each.branch for each in commits if each.at <= action.at and each.branch]
+                yield f"pushed {(earlier or [commits[-1].branch])[-1]}"
             if not run.skipped:
                 yield from (f"passed {_program(each.text)}" for each in run.commands if each.kind in facts.CHECKS)
     if any(turn.edited for turn in turns):
@@ -106,10 +107,6 @@ def _finished(turns: Sequence[Turn], listed: Sequence[Todo]) -> Iterator[str]:
             names = [file for turn in turns for file in turn.edited if file not in left]
             yield "Changes committed: " + ", ".join(file.rpartition("/")[2] for file in dict.fromkeys(names))
         yield from filter(None, (plan_title([turn for turn in turns if turn.edited]), title_of(turns)))
-
-
-def _branch_at(commits: Sequence[facts.Commit], at: float) -> str:
-    return next((each.branch for each in reversed(commits) if each.at <= at and each.branch), commits[-1].branch)
 
 
 # --- open ----------------------------------------------------------------------------------------------------------

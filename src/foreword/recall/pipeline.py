@@ -313,7 +313,7 @@ class _Recall:
         ranked = self._search("prompt", NOTE_KINDS if self.options.style == "notes" else ())
         goals = self._goals()
         if self.options.style == "index":
-            self.needed = min_score(ranked, threshold=self.options.threshold, trigger="prompt")
+            self.needed = self._min_score(ranked)
             shown = [each for each in ranked if each.score >= self.needed]
             return {"index": [Entry(Note(text=each.memory.title), each) for each in (*goals, *shown)]}
         sure = self._without_unsure(ranked)
@@ -335,6 +335,9 @@ class _Recall:
             raise ForewordError("; ".join(wrong), hint="run `foreword doctor`")
         self.best = ranked[0] if ranked else None
         return ranked
+
+    def _min_score(self, ranked: Sequence[Ranked]) -> float:
+        return min_score(ranked[0].score if ranked else 0.0, threshold=self.options.threshold)
 
     def _without_unsure(self, ranked: Sequence[Ranked]) -> list[Ranked]:
         """Leave out what is not sure enough to come by itself, before it pushes out what is."""
@@ -378,7 +381,7 @@ class _Recall:
     def _answers_about_past(self, kind: relevance.PromptKind, typed: str, ranked: Sequence[Ranked]) -> list[Entry]:
         """Return what answers a question about the past: the best hits, where the search is sure of them."""
         weights = self._weights(kind.topic, typed)
-        self.needed = min_score(ranked, threshold=self.options.threshold, trigger="prompt")
+        self.needed = self._min_score(ranked)
         best = _best_share(ranked, weights)
         if sum(weight == relevance.UNKNOWN_WEIGHT for weight in weights.values()) >= UNKNOWN_WORDS:
             sure = best >= UNKNOWN_COVERAGE
@@ -491,7 +494,7 @@ class _Recall:
             self.reason = "wordless"
             return []
         ranked = self._search("question", rule.kinds, limit=max(POOL, rule.limit * 2))
-        self.needed = min_score(ranked, threshold=self.options.threshold, trigger="question")
+        self.needed = self._min_score(ranked)
         weights = self._weights(sorted(relevance.content_words(self.trigger.prompt)), self.trigger.prompt)
         entries = [
             Entry(note_of(each.memory, now=self.now, weights=weights, width=ANSWER_WIDTH), each)

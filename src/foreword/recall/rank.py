@@ -13,12 +13,6 @@ from foreword.errors import ForewordError
 from foreword.models import Hit, Memory, Near, Query, Ranked
 from foreword.terms import GENERIC, STOP_WORDS, TAIL, plain, root, text_in
 
-
-class Scored(Protocol):
-    @property
-    def score(self) -> float: ...
-
-
 DAY = 86_400.0
 
 # By kind: how much a memory matters when everything else is equal, and the days after which it counts half.
@@ -143,11 +137,9 @@ def rank(found: Mapping[str, Sequence[Hit]], *, query: Query, now: float, trigge
     return tuple(sorted(ranked, key=lambda each: (-each.score, -each.memory.created, each.memory.id)))
 
 
-def min_score(ranked: Sequence[Scored], *, threshold: float, trigger: str) -> float:
-    """Return the lowest score that is shown: the threshold, and for words what is not far below the best."""
-    if trigger not in WORDED or not ranked or ranked[0].score < threshold:
-        return threshold
-    return FAR * ranked[0].score
+def min_score(best: float, *, threshold: float) -> float:
+    """Return the lowest score that is shown for words: what is not far below the *best*, if that is good enough."""
+    return FAR * best if best >= threshold else threshold
 
 
 def weighed(hits: Sequence[Hit], query: Query) -> tuple[Hit, ...]:

@@ -23,7 +23,6 @@ from foreword.models import (
     Project,
     Query,
     Ranked,
-    Rejected,
     Trigger,
 )
 from foreword.recall.files import TurnRecord, record_of
@@ -124,8 +123,11 @@ class ContextBuilder:
             if preview:
                 return got, ""
             # Of a hook's call the time is the event's own, so that the window which it begins holds its answer.
-            id, at = id or _new_id(), at or self._services.now()
-            self._note_rejected(id, got.rejected)
+            id = id or "inj-" + "".join(secrets.choice(BASE32) for _ in range(10))
+            at = at or self._services.now()
+            while len(self._rejected) >= MOST_EXPLAINED:
+                self._rejected.pop(next(iter(self._rejected)), None)
+            self._rejected[id] = {each.ranked.memory.id: each.text for each in got.rejected[:MOST_REJECTED]}
             if isinstance(got, NoContext):
                 if not again:
                     self._stats.record_no_context(trigger.project, no_context_record(trigger, got, id=id, at=at))
@@ -136,11 +138,6 @@ class ContextBuilder:
     def rejected(self, id: str) -> Mapping[str, str]:
         """Return the memories that an answer left out, best first, each with the reason; while the worker knows it."""
         return self._rejected.get(id, {})
-
-    def _note_rejected(self, id: str, rejected: Sequence[Rejected]) -> None:
-        while len(self._rejected) >= MOST_EXPLAINED:
-            self._rejected.pop(next(iter(self._rejected)), None)
-        self._rejected[id] = {each.ranked.memory.id: each.text for each in rejected[:MOST_REJECTED]}
 
     def _recall(self, trigger: Trigger, *, beside: str, seconds: float) -> Context | NoContext:
         """Run the pipeline with the settings and the window that the trigger has."""
@@ -252,7 +249,3 @@ def holds_context(transcript: str) -> bool:
     """Return whether the end of a transcript, where a first prompt stands, holds a context block of ours."""
     end = tail(transcript)
     return any(mark in end for mark in BLOCK_MARKS)
-
-
-def _new_id() -> str:
-    return "inj-" + "".join(secrets.choice(BASE32) for _ in range(10))
