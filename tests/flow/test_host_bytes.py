@@ -125,7 +125,7 @@ def without_a_worker(home: Home, calls: Sequence[Call]) -> list[Answered]:
 
 def complaints(home: Home) -> list[str]:
     """What went wrong, but for a worker that a busy machine kept from answering in time."""
-    return [each.what for each in noted(str(home.trouble)) if each.where != "hook: worker"]
+    return [each.what for each in noted(str(home.trouble)) if not each.where.endswith(": worker")]
 
 
 def placed(project: str, *, tag: str) -> list[Recorded]:
