@@ -108,6 +108,7 @@ def usage_of_one(memory: Memory, *actions: Action, **more):
 def test_a_memory_that_was_fetched_was_used_whatever_its_kind():
     for memory in (LEARNING, RULE):
         assert usage_of_one(memory, fetched=[(memory.id, 110.0)]) == (True, "fetched")
+        assert usage_of_one(memory, run(f"cd /tmp && uv run foreword show {memory.id} --json; ls")) == (True, "fetched")
     assert usage_of_one(LEARNING, fetched=[(LEARNING.id, 99.0)]) == IGNORED  # before it was shown
     assert usage_of_one(LEARNING, run(f"echo {LEARNING.id} >> notes.txt"), fetched=[(RULE.id, 110.0)]) == IGNORED
 
@@ -340,7 +341,7 @@ def test_activity_is_bounded_and_then_calls_nothing_ignored():
     assert len(activity.new_words(activity.window_of(injection(LEARNING)))) < 10
 
 
-@table("piece", [".", "A", "a_", "-a.", "`"])
+@table("piece", [".", "A", "a_", "-a.", "`", "foreword show "])
 def test_time_grows_with_the_length_of_a_text_and_no_more(piece):
     def read(text):
         activity = Activity()

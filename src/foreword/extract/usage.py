@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from foreword.extract.actions import Action, relative
 from foreword.extract.commands import Command, commands_of
-from foreword.models import GOING_ON, UNTOLD, Injection, Memory, UsageVerdict, is_resent, named
+from foreword.models import BASE32, GOING_ON, KINDS, UNTOLD, Injection, Memory, UsageVerdict, is_resent, named
 from foreword.models import text as text_in
 from foreword.models import texts as texts_in
 from foreword.terms import GENERIC, STOP_WORDS, root
@@ -66,6 +66,7 @@ class Activity:
     def __init__(self) -> None:
         self.touched: Times = {}  # files, each behind its project
         self.mentioned: Times = {}  # roots of words and names of files, by anybody; of prompts the parts of names too
+        self.fetched: list[tuple[str, float]] = []  # with `foreword show`
         self.runs: dict[Words, float] = {}
         self._written: list[tuple[float, set[str]]] = []  # roots of the words in each answer and piece of new code
         self._ends: list[float] = []  # of context windows
@@ -130,6 +131,9 @@ class Activity:
             # An agent without a tool to read files reads them so.
             files += [relative(each.partition("::")[0], cwd=root, root=root) for each in command.targets]
         self._note(self.touched, {f"{project} {file}" for file in files}, at)
+        for arguments in _SHOW.findall(action.command):
+            self.fetched += [(id, at) for id in _ID.findall(arguments)]
+            del self.fetched[:-MOST_NOTED]
         for edit in action.edits if not action.failed else ():
             before = set((edit.before or "").splitlines())
             added = [line for line in (edit.after or "")[:MOST_OUTPUT].splitlines() if line not in before]
@@ -222,7 +226,7 @@ def usage_of(
         for item in injection.items:
             memory = memories.get(item.memory)
             used, how = None, UNTOLD
-            if any(id == item.memory and at in window for id, at in fetched):
+            if any(id == item.memory and at in window for id, at in (*activity.fetched, *fetched)):
                 used, how = True, "fetched"
             elif memory and memory.kind not in NOT_JUDGED_KINDS and item.layer not in NOT_JUDGED_LAYERS:
                 # What a session did because of the memory says nothing about chance.
@@ -308,6 +312,8 @@ _WORD = re.compile(rf"[^\W\d{_UNSPACED}][^\W{_UNSPACED}]{{3,}}")
 _PAIR = re.compile(rf"(?=([{_UNSPACED}]{{2}}))")  # two characters are a word in scripts without spaces
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 _FILE_NAME = re.compile(r"(?<![\w@+-])[\w@+-][\w@+.-]{0,150}\.[\w@+-]{1,10}(?![\w@+-])")
+_ID = re.compile(rf"\b(?:{'|'.join(KINDS.values())})-[{BASE32}]{{8}}\b")
+_SHOW = re.compile(r"\bforeword\s+show\b([^;&|\n]*)")
 _root = lru_cache(1 << 14)(root)  # outputs repeat the same words
 
 
