@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -138,15 +137,6 @@ def differing(before: Memory, after: Memory) -> tuple[str, ...]:
     patch = patch_of(before, after)
     parts = {name for each in patch.pop("detail", ()) for name in each} - {REVISED}
     return (*patch, *(name for name in REVISABLE_DETAIL if name in parts))
-
-
-def version(memory: Memory) -> str:
-    """Return a hash of what a memory says, so that a revision can name the version that it is based on."""
-    import hashlib  # 2 ms that a hook without a worker does not have
-
-    fields = [getattr(memory, name) for name in (*WHOLE, "status", "superseded_by")]
-    details = [memory.detail.get(name) for name in REVISABLE_DETAIL]
-    return hashlib.blake2b(json.dumps([*fields, *details], default=list).encode(), digest_size=12).hexdigest()
 
 
 def is_the_users(memory: Memory) -> bool:

@@ -153,8 +153,6 @@ def test_a_project_is_known_by_its_first_name_and_by_every_folder_it_was_seen_in
     store.projects.see([Project(NEW, "other", "")], at=4.0)
     known = store.projects.all()[NEW]
     assert (known.name, known.root, known.roots, known.first, known.last) == ("new", "/a", ("/a", "/b"), 5.0, 5.0)
-    store.projects.rename(NEW, "mine")
-    assert store.projects.all()[NEW].name == "mine"
 
 
 def test_what_a_project_holds_is_counted_by_kind(store):

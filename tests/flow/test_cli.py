@@ -279,11 +279,9 @@ def test_context_is_exactly_what_an_agent_gets_and_its_cost_is_beside_it(shell: 
     assert request.stdout.startswith("--- foreword")
     assert request.stdout.endswith("--- end foreword ---\n")
     assert re.match(r"\d+ of 500 tokens; \d+\.\d ms; layers: notes \d+", request.stderr)
-    result = shell.json("context", "how are peacocks in the palace garden counted?", "--session", "s1")
+    result = shell.json("context", "how are peacocks in the palace garden counted?")
     assert result["context"] + "\n" == request.stdout
     assert result["tokens"] <= result["budget"] == 500
-    start = shell.run("context", "--trigger", "session_start", "--budget", "400")
-    assert "of 400 tokens" in start.stderr
 
 
 def test_explain_replays_an_injection_word_for_word_with_every_factor(fresh: Shell) -> None:
@@ -300,7 +298,7 @@ def test_explain_replays_an_injection_word_for_word_with_every_factor(fresh: She
     assert re.search(rf"^{id}  notes, \d+ tokens  {walrus}$", output, re.MULTILINE)
     assert re.search(r"^  match [01].\d{3} × recency 1.000 × importance 0.949 × .* = 0.\d{4}$", output, re.MULTILINE)
     for row in (
-        r"injection +inj-",
+        r"id +inj-",
         "trigger +prompt",
         "agent +codex",
         "session +s1",
@@ -355,7 +353,6 @@ def test_context_with_nothing_to_say_says_nothing(shell: Shell) -> None:
     silent = shell.run("context", "xylophone maintenance")
     assert silent.stdout == ""
     assert "nothing" in silent.stderr
-    assert "unknown trigger" in shell.run("context", "--trigger", "lunch", code=1).stderr
 
 
 # ---- how it is
@@ -390,7 +387,7 @@ def test_doctor_finds_a_healthy_home_well(shell: Shell) -> None:
     result = shell.json("doctor")
     assert result["ok"]
     checked = {each["check"] for each in result["checks"]}
-    assert checked >= {"home", "disk", "socket", "config.toml", "worker", "database", "hook"}
+    assert checked >= {"home", "disk", "socket", "worker", "database", "hook"}
 
 
 def test_doctor_names_the_wrong_setting_and_the_way_out(fresh: Shell) -> None:

@@ -50,14 +50,14 @@ BY_HAND |= {
     "GET /api/preview", "POST /api/preview",
 }  # fmt: skip
 NO_WORDS = {
-    "GET /api/health", "GET /api/hosts", "GET /api/projects", "GET /api/model", "GET /api/changes",
+    "GET /api/health", "GET /api/projects", "GET /api/model", "GET /api/changes",
 }  # fmt: skip
 WRITING = {
     "POST /api/events", "POST /api/memories", "POST /api/imports", "POST /api/goals/",
-    "POST /api/project", "POST /api/project/merge",
+    "POST /api/project/merge",
     "POST /api/model", "POST /api/index", "POST /api/scrub",
     "POST /api/memories/", "POST /api/pin", "POST /api/supersede", "POST /api/undo", "POST /api/review",
-    "POST /api/forget", "POST /api/prune", "POST /api/discard",
+    "POST /api/forget", "POST /api/prune",
 }  # fmt: skip
 ASKING = {"memory_search", "memory_get", "memory_timeline", "memory_context"}
 SAYING = {"memory_remember", "memory_handoff", "memory_revise", "memory_forget"}

@@ -115,8 +115,7 @@ def test_a_project_shows_where_it_was_seen_and_what_it_holds(home: Home, worker:
     shown = run_json(home, project, "project", "show")
     assert (shown["name"], shown["roots"], shown["kinds"]) == ("shop", [project], {"decision": 1})
     assert "shop" in run(home, project, "project", "list")
-    run(home, project, "project", "set", "--name", "The Shop")
-    assert run_json(home, project, "project", "show", "The Shop")["key"] == shown["key"]
+    assert run_json(home, project, "project", "show", "shop")["key"] == shown["key"]
     assert "no project is known" in run(home, project, "project", "show", "nowhere", fails=True)
 
 

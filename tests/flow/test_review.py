@@ -95,7 +95,7 @@ def test_accepted_it_is_a_rule_and_takes_the_place_of_the_correction(client, hom
     assert "Use pnpm for packages, never npm" in start
     assert "use npm for packages, ever" not in start
     tell(client, project, "lights", SAYS)
-    wait_for(lambda: client.get("/api/sessions/lights")["session"]["title"])
+    wait_for(lambda: client.get("/api/sessions/lights")["session"]["summary_id"])
     assert proposed(client) == []
 
 
@@ -103,7 +103,7 @@ def test_refused_it_stays_away(client, home, project):
     one = twice(client, project)
     foreword(home, project, "review", "refuse", one["id"])
     tell(client, project, "lights", SAYS)
-    wait_for(lambda: client.get("/api/sessions/lights")["session"]["title"])
+    wait_for(lambda: client.get("/api/sessions/lights")["session"]["summary_id"])
     assert proposed(client) == []
     assert one["id"] not in agent_sees(client, project)
     assert "put aside" not in foreword(home, project, "review", "refuse", one["id"], code=1)

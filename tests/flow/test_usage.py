@@ -91,7 +91,7 @@ def usage(client: Client, ids: dict[str, str], *, session: str = "s1") -> dict[s
 
 
 def counts(client: Client, ids: dict[str, str]) -> dict[str, tuple[int, int]]:
-    got = {name: client.get(f"/api/memories/{id}", explain=1)["memory"] for name, id in ids.items()}
+    got = {name: client.get(f"/api/memories/{id}", full=1)["memory"] for name, id in ids.items()}
     return {name: (memory["used"], memory["ignored"]) for name, memory in got.items()}
 
 
@@ -117,7 +117,7 @@ def test_what_a_session_did_tells_what_it_used_and_what_it_did_not(ids, agent, s
     wait_for(lambda: usage(client, ids) == EXPECTED)
     assert counts(client, ids) == {"used": (1, 0), "ignored": (0, 1), "rule": (0, 0), "worded": (1, 0)}
 
-    about = client.get(f"/api/memories/{ids['used']}", explain=1)
+    about = client.get(f"/api/memories/{ids['used']}", full=1)
     assert about["use"] == {"shown": 1, "used": 1, "ignored": 0}
     assert (about["shown"][0]["used"], about["shown"][0]["how"]) == (True, "file")
     assert about["why"]["reinforcement"] > 1

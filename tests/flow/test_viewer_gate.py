@@ -112,8 +112,6 @@ class Open:
         bodies: dict[str, dict[str, Any]] = {
             "/api/memories/": {"title": "forged"},
             "/api/pin": {"id": self.id},
-            "/api/discard": {"id": self.id},
-            "/api/supersede": {"old": self.id, "title": "forged", "kind": "note"},
             "/api/undo": {"project": self.project},
             "/api/forget": {"ids": [self.id], "yes": True},
             "/api/review": {"do": "promote", "id": self.id, "as": "decision"},

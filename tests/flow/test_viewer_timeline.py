@@ -129,7 +129,7 @@ def test_a_story_tells_in_order_what_was_said_given_run_changed_and_decided(clie
     client.get("/api/context", project_path=project, session_id="one", source="startup")
     tell(client, project, "one", *work(project))
     distilled(client, "one")
-    answer = ask("/api/sessions/one", full=1)
+    answer = ask("/api/sessions/one")
     triggers = [each for each in answer["steps"] if each["what"] != "injected"]
     assert [each["what"] for each in triggers] == [
         "start", "prompt", "run", "failure", "edit", "run", "prompt", "kept", "answer", "kept", "kept", "end",
@@ -164,17 +164,17 @@ def test_a_story_tells_in_order_what_was_said_given_run_changed_and_decided(clie
 
 def test_a_story_is_found_by_the_beginning_of_its_id_and_an_unknown_one_tells_the_way_out(client, ask, project):
     tell(client, project, "abcdef-1", *work(project))
-    assert ask("/api/sessions/abcd", full=1)["session"]["id"] == "abcdef-1"
-    assert "foreword sessions" in ask("/api/sessions/nobody", full=1, status=404)["hint"]
-    assert ask(f"/api/sessions/{quote('no/body')}", full=1, status=404)["hint"]
-    assert ask("/api/sessions/", full=1, status=404)["hint"]
+    assert ask("/api/sessions/abcd")["session"]["id"] == "abcdef-1"
+    assert "foreword sessions" in ask("/api/sessions/nobody", status=404)["hint"]
+    assert ask(f"/api/sessions/{quote('no/body')}", status=404)["hint"]
+    assert ask("/api/sessions/", status=404)["hint"]
 
 
 def test_of_a_very_long_session_the_last_moments_are_told_and_texts_are_cut(client, ask, project):
     steps = [("UserPromptSubmit", {"prompt": f"step {number}", "prompt_id": f"p{number}"}) for number in range(600)]
     tell(client, project, "long", *steps)
     tell(client, project, "long", ("UserPromptSubmit", {"prompt": "the last " + "x" * 5_000, "prompt_id": "last"}))
-    answer = ask("/api/sessions/long", full=1)
+    answer = ask("/api/sessions/long")
     assert len(answer["steps"]) == 500
     assert answer["left_out"] == 101
     assert answer["steps"][-1]["text"].startswith("the last ")

@@ -82,8 +82,8 @@ class Machine:
     def install(self, *changes: Any, **how: Any) -> None:
         apply(self.plan(*changes, **how), home=self.home)
 
-    def uninstall(self, *, setup: Setup | None = None) -> None:
-        undo(ADAPTER, home=self.home, setup=setup)
+    def uninstall(self) -> None:
+        undo(ADAPTER, home=self.home)
 
     def have(self, file: Path, text: str, *, mode: int = 0o644) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -252,36 +252,16 @@ def test_a_file_that_a_newer_version_does_not_need_is_as_it_was(tmp_path: Path, 
 
 
 @anywhere
-def test_without_the_manifest_our_entries_are_known_by_their_looks(tmp_path: Path, shape: str) -> None:
-    machine = machine_with(shape, tmp_path)
-    before = machine.tree()
-    machine.install()
-    setup = machine.setup()
-    shutil.rmtree(machine.home.root)
-    machine.uninstall(setup=setup)
-    left = machine.tree()
-    assert not any(b"foreword" in (answer or b"") for answer, _ in left.values())
-    assert not machine.own.exists()
-    if ".agent/config.toml" in before:
-        assert tomllib.loads(machine.toml.read_text()) == tomllib.loads(TOML)
-    if ".agent/settings.json" in before:
-        assert machine.read() == {**machine.read(), "model": "opus"}
-        assert machine.read()["hooks"]["Stop"][0]["hooks"][0]["command"] == "say done"
-    assert not machine.home.root.exists()
-
-
-@anywhere
-def test_without_the_manifest_nothing_is_doubled(tmp_path: Path, shape: str) -> None:
+def test_without_the_manifest_nothing_is_doubled_and_all_of_ours_goes(tmp_path: Path, shape: str) -> None:
     machine = machine_with(shape, tmp_path)
     machine.install()
-    once = machine.read()
     shutil.rmtree(machine.home.installed)
     machine.home.prepare()
     assert not machine.plan().changed
-    machine.install(timeout=7)
-    assert machine.settings.read_text().count("--host claude-code") == 2
     machine.install()
-    assert machine.read() == once
+    machine.uninstall()
+    assert not any(b"foreword" in (answer or b"") for answer, _ in machine.tree().values())
+    assert not machine.own.exists()
 
 
 @table(
@@ -290,23 +270,15 @@ def test_without_the_manifest_nothing_is_doubled(tmp_path: Path, shape: str) -> 
 )
 def test_what_the_user_has_empty_stays_empty(machine: Machine, text: str) -> None:
     machine.have(machine.settings, text)
-    machine.uninstall(setup=machine.setup())
+    machine.uninstall()
     assert machine.settings.read_text() == text
     with suppress(BadConfig):
         machine.install()
-    machine.uninstall(setup=machine.setup())
+    machine.uninstall()
     assert machine.settings.read_text() == text
 
 
 def test_entries_of_ours_are_replaced_and_those_of_others_stay(tmp_path_factory):
-    # An entry registered by hand is replaced and not doubled.
-    machine = Machine(tmp_path_factory.mktemp("m"))
-    by_hand = f"/usr/bin/python3 -I -S {machine.home.hook} --host claude-code Stop"
-    machine.have(
-        machine.settings, json.dumps({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": by_hand}]}]}})
-    )
-    machine.install()
-    assert machine.read()["hooks"]["Stop"] == [machine.group("Stop", timeout=5)]
     # Entries of another host are left alone.
     machine = Machine(tmp_path_factory.mktemp("m"))
     other = {
@@ -339,7 +311,7 @@ def test_what_stands_in_the_way_is_told_and_nothing_is_written(tmp_path_factory)
     machine.have(machine.own, "// mine\n")
     with pytest.raises(BadConfig, match="a file of your own is there"):
         machine.install()
-    machine.uninstall(setup=machine.setup())
+    machine.uninstall()
     assert machine.own.read_text() == "// mine\n"
     # A read only file is told and nothing is written.
     machine = Machine(tmp_path_factory.mktemp("m"))
@@ -608,17 +580,6 @@ def test_what_the_host_wrote_of_us_goes_and_what_others_wrote_stays(tmp_path_fac
     assert json.loads(lists.state.read_text()) == {"starts": 1}
     assert [path.name for path in sorted(lists.folder.rglob("*"))] == ["known.json", "room", "theirs"]
     assert not machine.settings.exists()
-    # Without the manifest only what is named after us goes.
-    machine = Machine(tmp_path_factory.mktemp("m"))
-    lists = Lists(machine)
-    changes = (*machine.changes(), *lists.changes())
-    machine.install(*changes)
-    lists.start()
-    shutil.rmtree(machine.home.root)
-    machine.uninstall(setup=machine.setup(*changes))
-    assert not lists.known.exists()
-    assert lists.room.exists()
-    assert not lists.data.exists()
     # Installed again without the manifest what is named after us is still ours.
     machine = Machine(tmp_path_factory.mktemp("m"))
     lists = Lists(machine)
@@ -807,10 +768,10 @@ def test_on_a_disk_that_stays_full_what_was_written_can_be_undone_later(
 
 def test_what_would_be_undone_is_told_beforehand(machine: Machine) -> None:
     machine.install()
-    planned = planned_undo(None, agent=ADAPTER, home=machine.home)
+    planned = planned_undo(ADAPTER, home=machine.home)
     assert {each.file for each in planned.files if each.changed} == {machine.settings, machine.toml, machine.own}
     assert all(each.new is None for each in planned.files)
-    assert not planned_undo(None, agent="codex", home=machine.home).changed
+    assert not planned_undo("codex", home=machine.home).changed
 
 
 # --- found ---

@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 
 from foreword.agents.setup import AgentResidue, Block, Entry, OwnedFile, Setup
-from foreword.cli import doctor
 from foreword.install.plan import apply, plan
 from foreword.install.status import InstallStatus, check, setup_of
 from foreword.paths import Home
-from foreword.problems import NOTE, OK, WRONG, Finding
+from foreword.problems import WRONG
 from tests.tables import table
 
 HOOK = {"hooks": [{"type": "command", "command": "/h/bin/foreword-hook --host codex Stop"}]}
@@ -117,21 +116,3 @@ def test_hooks_that_codex_does_not_trust_are_named(home: Home, tmp_path: Path) -
     config.write_text(config.read_text() + "".join(keys))
     (finding,) = check("codex", setup, home=home).findings
     assert finding.says.endswith("not trusted: SessionEnd")
-
-
-def test_doctor_tells_an_agent_in_a_line_and_what_is_wrong_before_it(setup: Setup, home: Home) -> None:
-    def says(status: InstallStatus, seen: dict[str, Any]) -> list[Finding]:
-        return list(doctor.agent_findings("gemini", status, seen))
-
-    status = check("gemini", setup, home=home)
-    (finding,) = says(status, SEEN)
-    assert finding.state == OK
-    for word in ("hooks.json", "last event 2h ago (Stop)", "412 tokens", "12 sessions"):
-        assert word in finding.says
-    broken = replace(status, findings=(Finding("gemini", WRONG, "it lacks something", "do something"),))
-    assert [each.state for each in says(broken, SEEN)] == [WRONG, NOTE]
-    (finding,) = says(InstallStatus(setup), {})
-    assert (finding.state, finding.way_out) == (NOTE, "run `foreword install gemini`")
-    (finding,) = says(InstallStatus(setup), SEEN)
-    assert finding.state == OK
-    assert "by hand" in finding.says

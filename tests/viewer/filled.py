@@ -285,17 +285,17 @@ def _governed(client: Client, projects: Mapping[str, str], ids: Mapping[str, str
     money = by["Money is stored as integer cents"]
     search = by["Search uses trigram similarity instead of Elasticsearch"]
     client.post("/api/pin", {"id": money})
-    became = client.post(
-        "/api/supersede", {"old": search, "title": "Search uses Meilisearch", "body": "typos in German"}
-    )
     shop = {"project_path": projects["shop"]}
+    words = {"kind": "decision", "title": "Search uses Meilisearch", "body": "typos in German"}
+    [successor] = client.post("/api/memories", {**words, **shop})["memories"]
+    client.post("/api/supersede", {"old": search, "new": successor["id"]})
     goals = [{"kind": "goal", "title": title, **shop} for title in ("Lisbon opens in October", "Magic links")]
     season, done = client.post("/api/memories", {"memories": goals})["memories"]
     client.post(f"/api/goals/{done['id']}", {"outcome": "live since May"})
     return {
         "pinned": money,
         "superseded": search,
-        "successor": became["by"]["id"],
+        "successor": successor["id"],
         "goal": season["id"],
         "reached": done["id"],
     }

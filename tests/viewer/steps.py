@@ -52,7 +52,7 @@ def keep(viewer: Viewer, word: str, count: int, **more: Any) -> list[str]:
 
 
 def memory(viewer: Viewer, id: str) -> dict[str, Any]:
-    return dict(viewer.client.get(f"/api/memories/{id}", explain=1)["memory"])
+    return dict(viewer.client.get(f"/api/memories/{id}", full=1)["memory"])
 
 
 def asks(viewer: Viewer, prompt: str, *, session: str = "", project: str = "havn") -> str:

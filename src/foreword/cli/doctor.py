@@ -1,6 +1,7 @@
 """`status` and `doctor`: what is stored and what happened last; and whether everything works, with the way out.
 
-No check raises. The home is closed to others, and a worker that does not run is started, to see whether it can.
+No check raises. The home is closed to others, and a worker that does not run is started, to see whether it can. What
+the worker can tell is asked of its health page, which the viewer shows too.
 """
 
 from __future__ import annotations
@@ -25,8 +26,7 @@ from foreword.errors import ForewordError, StoreError
 from foreword.problems import LATELY, NOTE, OK, WRONG, Finding, Group, grouped, noted
 
 if TYPE_CHECKING:
-    from foreword.config import Loaded, Settings
-    from foreword.install.status import InstallStatus
+    from foreword.config import Settings
     from foreword.paths import Home
 
 MAX_PROBLEMS = 10  # printed; more would hide the checks above them
@@ -37,7 +37,6 @@ LINE_SECONDS = 0.5  # a status line is drawn often; an empty one is better than 
 MAX_INPUT = 1 << 20  # bytes that an agent may write to the stdin of its status line
 MIN_DISK = 200 * 1024 * 1024  # bytes; a busy month is some 50 MB, and a migration keeps a copy
 NEARLY_FULL = 0.8  # share of `store_max_mb` from which on it is reported
-SILENT_SECONDS = 86_400.0  # agents append to transcripts for hours after a session has ended
 COUNTED = ("memories", "sessions", "events", "injections")
 
 
@@ -110,10 +109,9 @@ def doctor(json: Json = False) -> None:
 def check_all(home: Home, environ: Mapping[str, str]) -> Iterator[Finding]:
     """Run every check, in the order in which they depend on each other."""
     from foreword.config import load
-    from foreword.install.status import install_status
     from foreword.paths import socket_problem
 
-    loaded, found, seen = load(home, environ), check_home(home), {}
+    settings, found = load(home, environ).settings, check_home(home)
     yield found
     free = shutil.disk_usage(next(each for each in (home.root, *home.root.parents) if each.exists())).free
     full = free < MIN_DISK
@@ -122,15 +120,13 @@ def check_all(home: Home, environ: Mapping[str, str]) -> Iterator[Finding]:
         yield Finding("socket", WRONG, problem, "set FOREWORD_HOME to a short path in a folder of your own")
     else:
         yield Finding("socket", OK, "its path is short enough and safe")
-    yield from _check_settings(home, loaded, environ)
+    if environ.get("FOREWORD_OFF", "") not in ("", "0"):
+        yield Finding("switches", NOTE, "FOREWORD_OFF is set: nothing is captured or injected", "unset FOREWORD_OFF")
+    for says, way_out in _switched_off_here(settings):
+        yield Finding("switches", NOTE, says, way_out)
     if found.state == OK:
-        health, findings = _check_worker(home)
-        yield from findings
-        seen = {each["host"]: each for each in health.get("hosts", ())}
-        yield _check_hook(home, loaded.settings)
-    for agent, installed in install_status(home, environ).items():
-        if agent in seen or installed.files or shutil.which(installed.setup.binary, path=environ.get("PATH")):
-            yield from agent_findings(agent, installed, seen.get(agent, {}), capture=loaded.settings.capture)
+        yield from _check_worker(home)
+        yield _check_hook(home, settings)
 
 
 def check_home(home: Home) -> Finding:
@@ -148,25 +144,6 @@ def check_home(home: Home) -> Finding:
     return Finding("home", OK, f"{root}, accessible to you alone")
 
 
-def _check_settings(home: Home, loaded: Loaded, environ: Mapping[str, str]) -> Iterator[Finding]:
-    """Report wrong settings, and what is switched off, because it explains why nothing happens."""
-    from foreword.config import load_synonyms
-
-    for path, problems in ((home.config, loaded.problems), (home.synonyms, load_synonyms(home)[1])):
-        if not problems:
-            yield Finding(path.name, OK, "valid" if os.path.lexists(path) else "none: the defaults apply")
-        for problem in problems:
-            yield Finding(path.name, WRONG, problem, "correct it; until then the default applies")
-    if environ.get("FOREWORD_OFF", "") not in ("", "0"):
-        yield Finding("switches", NOTE, "FOREWORD_OFF is set: nothing is captured or injected", "unset FOREWORD_OFF")
-    if not loaded.settings.capture:
-        yield Finding("switches", NOTE, "capture is off: sessions are not stored", "foreword config set capture on")
-    if not loaded.settings.inject:
-        yield Finding("switches", NOTE, "inject is off: agents are given nothing", "foreword config set inject on")
-    for says, way_out in _switched_off_here(loaded.settings):
-        yield Finding("switches", NOTE, says, way_out)
-
-
 def _switched_off_here(settings: Settings) -> list[tuple[str, str]]:
     """Return what is switched off in the current folder's project, each with how to change it."""
     from foreword.capture.parse import project_at
@@ -178,8 +155,8 @@ def _switched_off_here(settings: Settings) -> list[tuple[str, str]]:
     return []
 
 
-def _check_worker(home: Home) -> tuple[dict[str, Any], list[Finding]]:
-    """Return the worker's health page, empty where it does not answer, and what it says of itself and its database."""
+def _check_worker(home: Home) -> Iterator[Finding]:
+    """Yield whether the worker answers, and what it says of its database, the settings and the agents."""
     from foreword.worker.client import Client
     from foreword.worker.lifecycle import pid_of, start
 
@@ -192,17 +169,24 @@ def _check_worker(home: Home) -> tuple[dict[str, Any], list[Finding]]:
         if pid and pid_of(home) == pid:
             says = f"process {pid} runs and does not answer: {exc}"
             way_out = f"run `foreword worker stop`; if it does not stop: kill -9 {pid} (nothing is lost)"
-        return {}, [Finding("database" if isinstance(exc, StoreError) else "worker", WRONG, says, way_out)]
+        yield Finding("database" if isinstance(exc, StoreError) else "worker", WRONG, says, way_out)
+        return
     worker, counts = health["worker"], health["store"]["counts"]
     up = output.duration(worker["uptime_s"]) if pid else "just started"
-    found = [Finding("worker", OK, f"process {worker['pid']}, version {worker['version']}, up: {up}")]
+    yield Finding("worker", OK, f"process {worker['pid']}, version {worker['version']}, up: {up}")
     if counts:
-        found.append(Finding("database", OK, f"{home.database}, {output.plural(counts['memories'], 'memories')}"))
+        yield Finding("database", OK, f"{home.database}, {output.plural(counts['memories'], 'memories')}")
     for each in health["findings"]:
-        if each["check"] in ("store", "spool", "model"):
-            way_out = each["way_out"] or "run `foreword index`; the memories themselves are safe"
-            found.append(Finding(each["check"], each["state"], each["says"], way_out))
-    return health, found
+        if each["check"] != "project":  # what is switched off elsewhere explains nothing here
+            yield Finding(
+                each["check"], each["state"], each["says"].removeprefix(f"{each['check']}: "), each["way_out"]
+            )
+    for each in health["hosts"]:
+        name, how = each["host"], "connected" if each["connected"] else "connected by hand"
+        if each["connected"] or each["last_event"]:
+            yield Finding(name, OK, f"{how}; {agent_line(each)}")
+        else:
+            yield Finding(name, NOTE, "not connected: nothing is captured", f"run `foreword install {name}`")
 
 
 def _check_hook(home: Home, settings: Settings) -> Finding:
@@ -217,56 +201,22 @@ def _check_hook(home: Home, settings: Settings) -> Finding:
             return Finding("hook", WRONG, f"{path} is gone or not executable: agents cannot report anything", restart)
     for wait in (0.0, 1.5):  # a worker needs a second to see changed settings
         time.sleep(wait)
-        try:
+        with suppress(OSError, UnicodeDecodeError):
             if all(path.read_text(encoding="utf-8") == wanted[path] for path in (home.hook, home.hook_client)):
                 return Finding("hook", OK, f"{home.hook} is up to date")
-        except (OSError, UnicodeDecodeError) as exc:
-            return Finding("hook", WRONG, f"cannot read the hook: {exc}", restart)
-    return Finding("hook", WRONG, f"{home.hook} is of another version, or of other settings", restart)
-
-
-def agent_findings(
-    agent: str, installed: InstallStatus, seen: Mapping[str, Any], *, capture: bool = True
-) -> Iterator[Finding]:
-    """Report on one agent: first what is wrong, then its state in a line."""
-    event, line = seen.get("last_event"), agent_line(seen)
-    if not installed.files:
-        if event and time.time() - event["at"] < LATELY:
-            yield Finding(agent, OK, f"connected by hand, or before `foreword uninstall`; {line}")
-        else:
-            yield Finding(agent, NOTE, "not connected: nothing is captured", f"run `foreword install {agent}`")
-        return
-    yield from installed.findings
-    if capture and seen and (at := _silent_since(installed, seen)):
-        says = f"its newest transcript is of {output.age(at)}, long after its last event: its hooks may not run"
-        way_out = f"run `foreword install {agent}`, and restart it; if capture was off meanwhile, ignore this"
-        yield Finding(agent, NOTE, says, way_out)
-    state = NOTE if installed.findings else OK
-    yield Finding(agent, state, f"connected in {', '.join(installed.files[:2])}; {line}")
+    return Finding("hook", WRONG, f"{home.hook} is gone, of another version, or of other settings", restart)
 
 
 def agent_line(seen: Mapping[str, Any]) -> str:
     """Return an agent's last event, last injection and number of sessions in a line."""
-    event, injection = seen.get("last_event"), seen.get("last_injection")
+    event, injection = seen["last_event"], seen["last_injection"]
     if not event:
-        return "no event yet" if seen else "last event unknown without a worker"
+        return "no event yet"
     last = "no injection yet"
     if injection:
         last = f"last injection {output.age(injection['at'])} ({injection['trigger']}, {injection['tokens']} tokens)"
     sessions = output.plural(seen["sessions"], "sessions")
     return f"last event {output.age(event['at'])} ({event['name']}), {last}, {sessions}"
-
-
-def _silent_since(installed: InstallStatus, seen: Mapping[str, Any]) -> float:
-    """Return when a connected agent last wrote a transcript, if that is long after its last event; else 0."""
-    event = seen.get("last_event")
-    after = max(event["at"] if event else 0.0, installed.installed_at)
-    newest = 0.0
-    for pattern in installed.setup.transcripts if installed.files else ():
-        for file in installed.setup.folder.glob(pattern):
-            with suppress(OSError):
-                newest = max(newest, file.stat().st_mtime)
-    return newest if newest > after + SILENT_SECONDS else 0.0
 
 
 def _print_problems(problems: Sequence[Group], heading: str) -> None:
@@ -280,7 +230,10 @@ def _line(home: Home) -> dict[str, Any]:
     from foreword.agents import text_of
     from foreword.worker.client import Client
 
-    payload = _stdin_payload()
+    payload: dict[str, Any] = {}
+    with suppress(OSError, ValueError, TypeError, RecursionError):  # no stdin, or no JSON object
+        if not sys.stdin.isatty() and select.select([sys.stdin], [], [], LINE_SECONDS)[0]:
+            payload = dict(jsonlib.loads(os.read(sys.stdin.fileno(), MAX_INPUT)))
     session = text_of(payload, "session_id")
     try:
         query = {"session_id": session} if session else {"project_path": folder(text_of(payload, "cwd"))}
@@ -289,50 +242,33 @@ def _line(home: Home) -> dict[str, Any]:
         return {"line": "", "items": 0, "tokens": 0, "session": session}
 
 
-def _stdin_payload() -> dict[str, Any]:
-    """Return the JSON object that an agent writes to its status line command; empty where none comes in time."""
-    raw, until = b"", time.monotonic() + LINE_SECONDS
-    with suppress(OSError, ValueError, TypeError, RecursionError):  # no stdin, or no JSON object
-        while not sys.stdin.isatty() and select.select([sys.stdin], [], [], max(0.0, until - time.monotonic()))[0]:
-            part = os.read(sys.stdin.fileno(), 1 << 16)
-            raw += part
-            if not part or len(raw) > MAX_INPUT:
-                break
-        return dict(jsonlib.loads(raw))
-    return {}
-
-
 def _about(home: Home) -> dict[str, Any]:
     """Return what the worker's health page says; where the worker cannot be reached, why."""
     from foreword.config import load
-    from foreword.install.status import install_status
     from foreword.worker.lifecycle import pid_of
 
-    settings = load(home, os.environ).settings
-    about: dict[str, Any] = {"running": False, "home": str(home.root), "findings": [], "problems": []}
-    about["switched_off"] = [says for says, _ in _switched_off_here(settings)]
+    about: dict[str, Any] = {"running": False, "home": str(home.root), "findings": []}
+    about["switched_off"] = [says for says, _ in _switched_off_here(load(home, os.environ).settings)]
     if not os.path.isdir(home.root):
         found = check_home(home)
-        return {**about, "problems": [f"{found.says}; {found.way_out}"] if found.state == WRONG else []}
+        return {**about, "findings": [vars(found)] if found.state == WRONG else []}
     try:
         client = connect(home, patience=PATIENCE)
         about |= {"running": True, **client.get("/api/health", full=1), "review": client.get("/api/review")["waiting"]}
-        seen = {each["host"]: each for each in about["hosts"]}
-        installed = install_status(home, os.environ) if settings.capture else {}
-        silent = {name: _silent_since(each, seen.get(name, {})) for name, each in installed.items()}
-        about["silent"] = {name: at for name, at in silent.items() if at}
     except ForewordError as exc:
-        about["problems"] = [f"process {pid} does not answer" for pid in [pid_of(home)] if pid]
-        about["problems"].append(f"{exc}; {exc.hint}")
+        pid = pid_of(home)
+        says = f"process {pid} does not answer: {exc}" if pid else str(exc)
+        about["findings"].append(vars(Finding("worker", WRONG, says, exc.hint)))
     return about
 
 
 def _fields(about: dict[str, Any]) -> list[tuple[str, str]]:
-    wrong = [f"{each['says']}; {each['way_out']}" for each in about["findings"] if each["state"] == WRONG]
-    problems = [("problem", each) for each in [*about["problems"], *wrong]]
+    names = {WRONG: "problem", NOTE: "note"}
+    shown = [each for each in about["findings"] if each["check"] != "project"]
+    findings = [(names[each["state"]], f"{each['says']}; {each['way_out']}") for each in shown]
     off = [("switched off", f"{says}; `foreword doctor` says how to change it") for says in about["switched_off"]]
     if not about["running"]:
-        return [("worker", "not running"), ("home", about["home"]), *off, *problems]
+        return [("worker", "not running"), ("home", about["home"]), *off, *findings]
     worker, store = about["worker"], about["store"]
     database = f"{sized(store['bytes'])} ({store['counted']})" if store["bytes"] else "none yet"
     if store["limit"] and store["bytes"] > store["limit"] * NEARLY_FULL:
@@ -340,7 +276,6 @@ def _fields(about: dict[str, Any]) -> list[tuple[str, str]]:
         database += "`foreword prune --dry-run` shows what would go"
     counts = [output.plural(store["counts"][name], name) for name in COUNTED if name in store["counts"]]
     waiting = f"{output.plural(about['review'], 'items')} to decide: `foreword review --all`"
-    silent = "wrote a transcript {}, long after its last event: run `foreword doctor`"
     up = output.duration(worker["uptime_s"])
     return [
         ("worker", f"running, process {worker['pid']}, version {worker['version']}, up {up}"),
@@ -351,6 +286,5 @@ def _fields(about: dict[str, Any]) -> list[tuple[str, str]]:
         ("spool", f"{sized(about['spool_bytes'])} waiting" if about["spool_bytes"] else "empty"),
         ("review", waiting if about["review"] else ""),
         *((each["host"], agent_line(each)) for each in about["hosts"] if each["last_event"]),
-        *(("silent", f"{name} {silent.format(output.age(at))}") for name, at in about["silent"].items()),
-        *problems,
+        *findings,
     ]

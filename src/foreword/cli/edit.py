@@ -12,7 +12,6 @@ from foreword.cli import output
 from foreword.cli.connection import connect, folder, full_id, project_query, refuse_agents, route
 from foreword.cli.memories import warn_of_secrets
 from foreword.cli.options import AllProjects, Files, Id, Json, Project, ProjectOrKey, Scope, Since
-from foreword.errors import BadRequest
 
 review_app = typer.Typer(rich_markup_mode=None)
 Title = Annotated[str, typer.Option("--title", metavar="TEXT", help="A better wording.")]
@@ -128,27 +127,19 @@ def pin(
 
 def supersede(
     old: Annotated[str, typer.Argument(metavar="OLD", help="The memory that is no longer true.")],
-    new: Annotated[str, typer.Argument(metavar="[NEW]", help="The memory that replaces it.")] = "",
-    *,
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Or what is true now, in one line.")] = None,
-    why: Annotated[str | None, typer.Option(metavar="TEXT", help="The reason; with --title.")] = None,
+    new: Annotated[str, typer.Argument(metavar="NEW", help="The memory that replaces it.")],
     json: Json = False,
 ) -> None:
     """Replace a memory; the old one is kept but no longer given.
 
     \b
-    Examples:
+    Example:
       foreword supersede dec-7k2m9qxw dec-bg3qbxmz
-      foreword supersede dec-7k2m9qxw --title "Permissions cascade again" --why "too many rows"
     """
     refuse_agents()
-    if bool(new) == (title is not None):
-        raise BadRequest("give either the memory that replaces it, or --title", hint="foreword supersede --help")
     client = connect()
-    request = {"old": full_id(client, old), "new": full_id(client, new) if new else "", "title": title, "why": why}
-    answer = client.post("/api/supersede", request)
+    answer = client.post("/api/supersede", {"old": full_id(client, old), "new": full_id(client, new)})
     _print_change(answer, f"supersedes {answer['memory']['id']}", of="by", json=json)
-    warn_of_secrets(request)
 
 
 def undo(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import os
 import shlex
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -97,25 +96,14 @@ def uninstall(agents: Names = None, *, dry_run: DryRun = False, yes: Yes = False
     """
     from foreword.install import manifest
     from foreword.install.plan import undo, undo_plan
-    from foreword.install.status import setup_of
 
     home, named = this_home(), _checked(agents)
-    setups = {}
-    for agent in AGENTS:  # what every way of installing writes, to search for where no manifest tells
-        plain, as_plugin = (setup_of(agent, home=home, environ=os.environ, plugin=each) for each in (False, True))
-        more = tuple(each for each in as_plugin.changes if each not in plain.changes)
-        setups[agent] = replace(plain, changes=(*plain.changes, *more))
-    chosen = named or list(dict.fromkeys((*manifest.installed_agents(home), *AGENTS)))
-    plans, failed = _plans(chosen, lambda agent: undo_plan(setups.get(agent), agent=agent, home=home))
-    plans = [each for each in plans if named or each.changed]
-    if not plans and not failed:
-        output.write("nothing is installed")
-    failed |= _carry_out(
-        plans,
-        lambda plan: undo(plan.agent, home=home, setup=setups.get(plan.agent)),
-        question="" if yes else "Remove this?",
-        dry_run=dry_run,
-    )
+    installed = manifest.installed_agents(home)
+    if not installed:
+        output.write("nothing is installed; if you deleted our folder first, run `foreword install`, then this again")
+    plans, failed = _plans(named or installed, lambda agent: undo_plan(agent, home=home))
+    question = "" if yes else "Remove this?"
+    failed |= _carry_out(plans, lambda plan: undo(plan.agent, home=home), question=question, dry_run=dry_run)
     if not dry_run and home.root.is_dir():
         output.write(f"\nYour memories stay in {home.root}. To delete them for good:")
         output.write(f"  foreword worker stop; rm -r {shlex.quote(str(home.root))}")

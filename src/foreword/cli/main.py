@@ -15,14 +15,12 @@ from foreword.cli import (
     demo,
     doctor,
     edit,
-    forget,
     install,
     maintenance,
     memories,
     output,
     project,
     search,
-    stats,
     transfer,
     worker,
 )
@@ -118,7 +116,7 @@ COMMANDS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
         "resume": search.resume,
         "sessions": search.sessions,
         "graph": search.graph,
-        "stats": stats.stats,
+        "stats": search.stats,
     },
     "Keep in order": {
         "review": edit.review_app,
@@ -129,7 +127,7 @@ COMMANDS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
         "log": edit.log,
         "tidy": maintenance.tidy,
         "prune": maintenance.prune,
-        "forget": forget.forget,
+        "forget": maintenance.forget,
         "scrub": maintenance.scrub,
     },
     "Move and save": {

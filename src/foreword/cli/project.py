@@ -94,7 +94,6 @@ def set_facts(
     role: Annotated[str | None, typer.Option(metavar="TEXT", help="What the project is for, in a line.")] = None,
     contract: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="What others rely on; repeatable.")] = None,
     depends_on: Annotated[list[str] | None, typer.Option(metavar="NAME", help="What it needs; repeatable.")] = None,
-    name: Annotated[str, typer.Option(metavar="NAME", help="What people call it.")] = "",
     project: Project = "",
     json: Json = False,
 ) -> None:
@@ -103,13 +102,12 @@ def set_facts(
     client, path = connect(), folder(project)
     facts = {"role": role, "contracts": contract, "depends_on": depends_on}
     facts = {name: value for name, value in facts.items() if value is not None}
-    if facts:
-        about = client.get("/api/project", project_path=path)
-        detail = {name: value for name, value in {**about["facts"], **facts}.items() if value not in ("", [""])}
-        memory = {"kind": "project", "title": detail.get("role") or about["name"], "uid": about["uid"]}
-        client.post("/api/memories", {**memory, "detail": detail, "project_path": path})
-    if name or not facts:
-        client.post("/api/project", {"name": name, "project_path": path})
+    if not facts:
+        raise BadRequest("nothing is to be set", hint="give --role, --contract or --depends-on")
+    about = client.get("/api/project", project_path=path)
+    detail = {name: value for name, value in {**about["facts"], **facts}.items() if value not in ("", [""])}
+    memory = {"kind": "project", "title": detail.get("role") or about["name"], "uid": about["uid"]}
+    client.post("/api/memories", {**memory, "detail": detail, "project_path": path})
     answer = client.get("/api/project", project_path=path)
     if json:
         output.write_json(answer)

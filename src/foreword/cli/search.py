@@ -1,4 +1,4 @@
-"""`search`, `context`, `explain`, `resume`, `sessions` and `graph`: what is known, and what agents were given."""
+"""`search`, `context`, `explain`, `resume`, `sessions`, `graph`, `stats`: what is known, and what agents were given."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 from foreword.cli import output
 from foreword.cli.connection import connect, folder, full_id, route
 from foreword.cli.options import AllProjects, Json, Project, Since
+from foreword.encoding import sized
 from foreword.errors import NotFound
 
 if TYPE_CHECKING:
@@ -77,12 +78,6 @@ def search(
 
 def context(
     prompt: Annotated[list[str] | None, typer.Argument(metavar="[PROMPT]…", help="What the agent is asked.")] = None,
-    *,
-    trigger: Annotated[
-        str, typer.Option(metavar="T", help="session_start, prompt, compaction or question (default: by the prompt).")
-    ] = "",
-    budget: Annotated[int | None, typer.Option(metavar="N", min=1, help="Maximum number of tokens.")] = None,
-    session: Annotated[str, typer.Option(metavar="ID", help="Leave out what this session was given before.")] = "",
     json: Json = False,
     project: Project = "",
 ) -> None:
@@ -96,15 +91,7 @@ def context(
       foreword context
       foreword context "why do two bookings get the same slot?"
     """
-    answer = connect().get(
-        "/api/context",
-        prompt=" ".join(prompt or ()),
-        project_path=folder(project),
-        trigger=trigger,
-        budget=budget,
-        session_id=session,
-        preview=1,
-    )
+    answer = connect().get("/api/context", prompt=" ".join(prompt or ()), project_path=folder(project), preview=1)
     if json:
         output.write_json(answer)
         return
@@ -141,15 +128,14 @@ def explain(
     elif id.startswith("inj-"):
         answer = client.get(route("/api/injections", id))
     else:
-        answer = client.get(route("/api/memories", id), explain=1)
+        answer = client.get(route("/api/memories", id), full=1)
     if json:
         output.write_json(answer)
         return
-    if answer.get("silence"):
-        _print_no_context(answer["silence"])
-    if answer.get("injection"):
-        _print_injection(answer["injection"])
-    elif "memory" in answer:
+    for name in ("silence", "injection"):
+        if answer.get(name):
+            _print_answer(answer[name])
+    if "memory" in answer:
         _print_shown(answer)
 
 
@@ -170,11 +156,10 @@ def resume(
     if json:
         output.write_json(answer)
         return
-    sections = [("Where things stand", answer["standing"]), ("Recent sessions", answer["sessions"])]
-    blocks = ["\n".join([heading, *(point["text"] for point in points)]) for heading, points in sections if points]
-    if blocks:
-        output.write("\n\n".join(blocks))
-    else:
+    for heading, points in (("Where things stand", answer["standing"]), ("Recent sessions", answer["sessions"])):
+        if points:
+            output.write("\n".join([heading, *(point["text"] for point in points), ""]))
+    if not answer["standing"] + answer["sessions"]:
         output.remark(f"nothing is known yet of {answer['name']}")
 
 
@@ -245,6 +230,48 @@ def graph(
         output.write(f"  {arrow} [{link['kind']}] {_titled(link)}")
 
 
+def stats(
+    project: Project = "",
+    everything: AllProjects = False,
+    days: Annotated[int, typer.Option("--days", "-d", min=1, max=3650, help="Days to count, with today.")] = 30,
+    json: Json = False,
+) -> None:
+    """Show what was given, whether it was used, and what it cost.
+
+    Injections and their tokens, items used and ignored, why nothing was given, build times, memories by kind, and the
+    size of the store.
+
+    \b
+    Examples:
+      foreword stats
+      foreword stats --all --days 7 --json
+    """
+    answer = connect().get("/api/stats", days=days, **({} if everything else {"project_path": folder(project)}))
+    if json:
+        output.write_json(answer)
+        return
+    name = answer["name"] or answer["project"] or "all projects"
+    output.write(f"{name}, {answer['from']} to {answer['to']} (local days)\n")
+    output.fields(_stats_summary(answer))
+    used = "{used:,} used, {ignored:,} ignored, {shown:,} shown"
+    took = "median {median:.1f} ms, p95 {p95:.1f}, max {max:.1f}"
+    tables: dict[str, list[list[str]]] = {
+        "injections by trigger": [[name, f"{n:,}"] for name, n in answer["injections"]["by_trigger"].items()],
+        "used of used and ignored, by kind": [
+            [name, _percent(each["hit_rate"]), used.format(**each)] for name, each in answer["items"]["by_kind"].items()
+        ],
+        "nothing given, by reason": [
+            [trigger, why, f"{n:,}"] for trigger, reasons in answer["no_context"].items() for why, n in reasons.items()
+        ],
+        "build time": [[name, took.format(**each)] for name, each in answer["build_ms"].items()],
+        "memories by kind": [[name, f"{n:,}"] for name, n in answer["memories"]["by_kind"].items()],
+    }
+    for title, rows in tables.items():
+        if rows:
+            output.write(f"\n{title}")
+            output.table([[f"  {first}", *rest] for first, *rest in rows], headings=())
+
+
 def _print_result(result: dict[str, Any]) -> None:
     output.write(result["title"], style=output.BOLD)
     about = [result["id"], result["kind"], output.age(result["created"]), f"score {result['score']:.2f}"]
@@ -284,47 +311,36 @@ def _last(client: Client, folder: str) -> dict[str, Any]:
     return {**last, "silence": later}
 
 
-def _print_no_context(row: dict[str, Any]) -> None:
-    output.write(f"nothing was injected: {row['says'] or row['why']}")
-    nearest = f"{row['nearest']}  {row['title'] or '(removed)'}" if row["nearest"] else ""
+def _print_answer(row: dict[str, Any]) -> None:
+    """Print an injection with its text and items, or when and why nothing was injected; and what was left out."""
+    nearest = f"{row['nearest']}  {row['title'] or '(removed)'}" if row.get("nearest") else ""
     if nearest and row["why"] == "below":
         nearest += f", scored {row['score']:.3f}, needed {row['needed']:.3f}"
-    _print_circumstances(row, ("nearest", nearest), ("id", row["id"]))
-    _print_rejected(row)
-    output.write("")
-
-
-def _print_injection(row: dict[str, Any]) -> None:
-    layers, skipped = _layers(row)
-    _print_circumstances(
-        row,
-        ("injection", row["id"]),
-        ("cost", f"{row['tokens']} of {row['budget']} tokens, {row['build_ms']:.1f} ms"),
-        ("searched for", ", ".join(row["terms"])),
-        ("files", ", ".join(row["files"])),
-        ("layers", layers),
-        ("skipped", skipped),
-    )
-    output.write_raw(f"\n{row['text']}\n")
-    for item in row["items"]:
-        output.write(f"{item['memory']}  {item['layer']}, {item['tokens']} tokens  {item['title'] or '(removed)'}")
-        _print_score_and_usage(item)
-    _print_rejected(row)
-
-
-def _print_circumstances(row: dict[str, Any], *more: tuple[str, str]) -> None:
-    """Print the fields that an injection and a time without one have in common, and *more*."""
-    common = [
+    fields = [
         ("trigger", f"{row['trigger']} ({row['source']})" if row["source"] else row["trigger"]),
         ("when", output.time_and_age(row["at"])),
         ("agent", f"{row['host']}{', answered by the hook itself: no worker ran' if row['away'] else ''}"),
         ("session", row["session"]),
         ("project", row["project"]),
+        ("id", row["id"]),
+        ("nearest", nearest),
     ]
-    output.fields([*common, *more])
-
-
-def _print_rejected(row: dict[str, Any]) -> None:
+    if "says" in row:
+        output.write(f"nothing was injected: {row['says'] or row['why']}")
+    else:
+        layers, skipped = _layers(row)
+        fields += [
+            ("cost", f"{row['tokens']} of {row['budget']} tokens, {row['build_ms']:.1f} ms"),
+            ("searched for", ", ".join(row["terms"])),
+            ("files", ", ".join(row["files"])),
+            ("layers", layers),
+            ("skipped", skipped),
+        ]
+    output.fields(fields)
+    output.write_raw(f"\n{row['text']}\n") if "text" in row else None
+    for item in row.get("items", ()):
+        output.write(f"{item['memory']}  {item['layer']}, {item['tokens']} tokens  {item['title'] or '(removed)'}")
+        _print_score_and_usage(item)
     for each in row.get("rejected", ()):
         output.write(f"left out: {output.memory_line({**each, 'id': each['memory']})}\n  {each['why']}")
 
@@ -354,16 +370,16 @@ def _print_score_and_usage(item: dict[str, Any]) -> None:
 
 def _print_story(story: dict[str, Any]) -> None:
     """Print a session: its outcome, what is open, its memories with their substance, its changes, what it was given."""
-    session = story["session"]
-    tokens, lasted = sum(each["tokens"] for each in story["injections"]), session["last"] - session["started"]
+    session, blocks = story["session"], [each for each in story["steps"] if each["what"] == "injected"]
+    tokens, lasted = sum(each["tokens"] for each in blocks), session["last"] - session["started"]
     reasons = Counter(each["says"] or each["why"] for each in story["no_context"])
     fields = [
         ("session", session["id"]),
         ("agent", session["host"]),
         ("when", f"{output.time_and_age(session['started'])}, for {output.duration(lasted)}"),
         ("title", session["title"]),
-        ("still open", "\n".join(story["open"])),
-        ("was given", f"{output.plural(len(story['injections']), 'blocks')}, {tokens} tokens"),
+        ("still open", "\n".join(session["next"])),
+        ("was given", f"{output.plural(len(blocks), 'blocks')}, {tokens} tokens"),
         ("was given nothing", "\n".join(f"{times} × {why}" for why, times in reasons.most_common())),
     ]
     output.fields(fields)
@@ -372,8 +388,8 @@ def _print_story(story: dict[str, Any]) -> None:
         more = detail.get("fix") or detail.get("outcome") or detail.get("why")
         more = more or (each["body"] if each["kind"] == "summary" else "")
         output.write(f"[{each['kind']}] {_titled(each)}" + (f"\n  → {more}" if more else ""))
-    for each in story["changes"]:
-        output.write(f"{each['file']}:{each['line']}  {each['signature'] or each['function']}  [{each['what']}]")
+    for each in session["changed"]:
+        output.write(f"{each['file']}  {each['signature'] or each['function']}  [{each['what']}]")
 
 
 def _print_calls(name: str, path: str, *, json: bool) -> None:
@@ -400,3 +416,22 @@ def _print_calls(name: str, path: str, *, json: bool) -> None:
         for row in rows:
             mark = f"  (one of {row['several']})" if row["several"] else ""
             output.write(f"  {row['function'] or '(the file itself)'}  {row['file']}:{row['line']}{mark}")
+
+
+def _stats_summary(answer: dict[str, Any]) -> list[tuple[str, str]]:
+    injections, tokens, items = (answer[name] for name in ("injections", "tokens", "items"))
+    away = f", {injections['away']:,} of them by hooks without the worker" if injections["away"] else ""
+    each = f", {tokens['per_injection']:,.0f} each" if injections["total"] else ""
+    return [
+        ("injections", f"{injections['total']:,}{away}"),
+        ("tokens", f"{tokens['given']:,}{each}"),
+        ("items", "{shown:,} shown: {used:,} used, {ignored:,} ignored, {unjudged:,} unknown".format(**items)),
+        ("hit rate", _percent(items["hit_rate"])),
+        ("per used item", f"{tokens['per_used_item']:,.0f} tokens" if items["used"] else "-"),
+        ("memories", f"{answer['memories']['total']:,}"),
+        ("store", f"{sized(answer['store']['bytes'])} for all projects"),
+    ]
+
+
+def _percent(rate: float | None) -> str:
+    return "-" if rate is None else f"{rate * 100:.0f} %"

@@ -140,7 +140,6 @@ def export(
     *,
     project: Project = "",
     everything: Annotated[bool, typer.Option("--all", help="All projects and universal memories.")] = False,
-    json: Json = False,
 ) -> None:
     """Write memories and sessions to a file, as JSON lines.
 
@@ -153,8 +152,6 @@ def export(
       foreword export --all everything.jsonl
       foreword export - | gzip > rooms.jsonl.gz
     """
-    if everything and project:
-        raise BadRequest("--all and --project exclude each other", hint="leave one of them out")
     where = {"all": 1} if everything else {"project_path": folder(project)}
     client = connect(seconds=LONG)
     path = "" if file == "-" else os.path.realpath(folder(file))
@@ -173,10 +170,7 @@ def export(
         except BaseException:
             os.unlink(temporary)
             raise
-    if json and path:
-        output.write_json({"file": path, "counts": counts})
-    else:
-        output.remark(f"{path or 'stdout'}: {_listed(counts) or 'nothing is stored here'}")
+    output.remark(f"{path or 'stdout'}: {_listed(counts) or 'nothing is stored here'}")
 
 
 def _import(

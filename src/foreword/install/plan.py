@@ -20,9 +20,7 @@ from foreword.install.manifest import FileRecord, Manifest
 from foreword.paths import Home
 
 FRAME = {"version"}  # what a list of an agent's holds when it lists nothing
-HEAD = 500  # bytes in which a file of ours says whose it is
-# The launchers wherever our home is or was, and the hook itself for those who registered it by hand.
-_OURS = re.compile(r"/bin/foreword-(?:hook|mcp)(?![\w.-])|/hook\.py['\"]? --host ")
+_OURS = re.compile(r"/bin/foreword-(?:hook|mcp)(?![\w.-])")  # the launchers, wherever our home is or was
 _AGENT = re.compile(r"--host (\S+)")
 _COMMANDS = ("command", "bash", "args")  # the fields that agents run; elsewhere a path is only mentioned
 
@@ -73,13 +71,9 @@ def plan(setup: Setup, *, agent: str, home: Home, plugin: bool = False, version:
     return Plan(agent, tuple(planned), gone, every, setup.after, plugin, version)
 
 
-def undo_plan(setup: Setup | None, *, agent: str, home: Home) -> Plan:
-    """Plan how to leave an agent as it was: by the manifest; where that is gone, by what its entries run."""
-    known = manifest.load(home, agent)
-    if known is None:
-        wanted, residue = _by_file(setup)
-        records = {str(file): _guessed_record(file, changes, agent=agent) for file, changes in wanted.items()}
-        known = Manifest(agent, {path: record for path, record in records.items() if record}, residue=residue)
+def undo_plan(agent: str, *, home: Home) -> Plan:
+    """Plan how to leave an agent as it was, by the manifest."""
+    known = manifest.load(home, agent) or Manifest(agent)
     planned = [_without_us(Path(path), record, agent=agent) for path, record in known.files.items()]
     planned, gone = _without_residue(planned, known.residue)
     return Plan(agent, tuple(planned), gone)
@@ -116,29 +110,28 @@ def apply(plan: Plan, *, home: Home) -> None:
     _remove(plan.gone)
 
 
-def undo(agent: str, *, home: Home, setup: Setup | None = None) -> None:
+def undo(agent: str, *, home: Home) -> None:
     """Leave an agent as it was. After an error its files are as they were."""
-    plan = undo_plan(setup, agent=agent, home=home)
+    plan, known = undo_plan(agent, home=home), manifest.load(home, agent)
     _check(plan.files)
-    known = manifest.load(home, agent)
     try:
         _write(plan.files[::-1])
     except BaseException:
         _roll_back(plan.files)
         raise
     _remove(plan.gone)
-    _remove_folders(known.folders if known else [str(each.file.parent) for each in plan.files if each.new is None])
+    _remove_folders(known.folders if known else ())
     manifest.drop(home, agent)
 
 
 # --- one file, with us ---
 
 
-def _by_file(setup: Setup | None) -> tuple[dict[Path, list[Written]], tuple[AgentResidue, ...]]:
+def _by_file(setup: Setup) -> tuple[dict[Path, list[Written]], tuple[AgentResidue, ...]]:
     """Return what we write, by its file, and what the agent itself writes."""
     wanted: dict[Path, list[Written]] = {}
     residue = []
-    for change in setup.changes if setup is not None else ():
+    for change in setup.changes:
         if isinstance(change, AgentResidue):
             residue.append(change)
         else:
@@ -148,7 +141,6 @@ def _by_file(setup: Setup | None) -> tuple[dict[Path, list[Written]], tuple[Agen
 
 def _with_us(file: Path, changes: Sequence[Written], record: FileRecord | None, *, agent: str) -> PlannedFile:
     """Plan one file: first without anything of ours, then with all that is wanted now."""
-    record = record or _guessed_record(file, changes, agent=agent)
     if isinstance(changes[0], OwnedFile):
         return _own(changes[0], ours=record is not None, agent=agent)
     without = _without_us(file, record or FileRecord(), agent=agent)
@@ -181,9 +173,9 @@ def _with_entries(text: str, entries: Sequence[Entry], *, agent: str) -> tuple[s
     was: dict[Keys, str] = {}
     ours = []
     for entry in entries:
-        if has_entry(text, entry):
-            continue  # what the user wrote alike stays theirs
-        if entry.append or jsonc.find(text, entry.keys) is MISSING:
+        if has_entry(text, entry) and not entry.default:
+            ours.append(entry)  # of an earlier installation whose manifest is gone
+        elif entry.append or jsonc.find(text, entry.keys) is MISSING:
             done = jsonc.put(text, entry.keys, entry.value, append=entry.append)
             text, made, was = done.text, [*made, *done.made], {**done.was, **was}
             ours.append(entry)
@@ -230,29 +222,6 @@ def _without_us(file: Path, record: FileRecord, *, agent: str) -> PlannedFile:
     if record.block:
         bare = toml_block.remove(text, record.block, agent=agent, gap=record.gap)
     return PlannedFile(file, old, old if bare == text else bare.encode() if record.existed or bare.strip() else None)
-
-
-def _guessed_record(file: Path, changes: Sequence[Written], *, agent: str) -> FileRecord | None:
-    """Return what a lost manifest would say of a file; None where nothing of ours is in it."""
-    old = manifest.read(file)
-    if old is None:
-        return None
-    if isinstance(changes[0], OwnedFile):
-        return FileRecord(own=manifest.digest(old)) if b"foreword" in old[:HEAD].lower() else None
-    try:
-        text = _text(old)
-        if isinstance(changes[0], Block):
-            body = _body(changes)
-            ours = f"# >>> foreword {agent}" in text or toml_block.holds(text, body)
-            return FileRecord(block=body) if ours else None
-        entries = [each for each in changes if isinstance(each, Entry) and not each.default]
-        found = tuple(entry for entry in entries if has_entry(text, entry))
-        if not found and not any(_commands_of_ours(text, agent=agent)):
-            return None
-    except BadConfig as exc:
-        raise BadConfig(f"{file}: {exc}", hint=exc.hint) from exc
-    made = {entry.keys[:end] for entry in entries for end in range(1, len(entry.keys) + entry.append)}
-    return FileRecord(entries=found or tuple(entries[:1]), made=tuple(made))
 
 
 def _without_entries(text: str, record: FileRecord, *, agent: str) -> str:
@@ -305,8 +274,7 @@ def _commands_of_ours(text: str, *, agent: str) -> Iterator[jsonc.Path]:
         for key, each in inner:
             yield from walk(each, (*path, key))
 
-    if "foreword" in text or "hook.py" in text:
-        yield from (path for path in walk(jsonc.read(text), ()) if path)
+    yield from (path for path in walk(jsonc.read(text), ()) if path)
 
 
 # --- what the agent writes by itself because of us ---

@@ -92,12 +92,6 @@ class Projects(Repository):
             )
 
     @transaction
-    def rename(self, key: str, name: str) -> None:
-        """Give a project a name for people."""
-        sql = "INSERT INTO projects (key, name) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET name = excluded.name"
-        self._db.execute(sql, (key, name))
-
-    @transaction
     def alias(self, key: str, *, of: str, who: str, at: float) -> AuditEntry:
         """Let a project count as another from now on, or with none named as itself again; logged, and can be undone.
 

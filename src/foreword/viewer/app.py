@@ -35,24 +35,11 @@ STATIC = Path(__file__).with_name("static")
 # What a person opens; which page it is, the script reads from the address.
 PAGES = ("/", "/now", "/now/", "/timeline", "/timeline/", "/memories", "/memories/", "/try", "/health")
 # What is passed on to the worker; an id follows a path that ends in a slash.
-FORWARDED = {
-    "/api/live": ("GET",),
-    "/api/timeline": ("GET",),
-    "/api/sessions/": ("GET",),
-    "/api/health": ("GET",),
-    "/api/stats": ("GET",),
-    "/api/projects": ("GET",),
-    "/api/memories": ("GET",),
-    "/api/memories/": ("GET", "POST"),
-    "/api/facets": ("GET",),
-    "/api/pin": ("POST",),
-    "/api/discard": ("POST",),
-    "/api/supersede": ("POST",),
-    "/api/undo": ("POST",),
-    "/api/forget": ("POST",),
-    "/api/review": ("GET", "POST"),
-    "/api/preview": ("GET", "POST"),
-}
+READ = ("live", "timeline", "sessions/", "health", "stats", "projects", "memories", "facets")
+BOTH = ("memories/", "review", "preview")
+CHANGED = ("pin", "undo", "forget")
+METHODS = {("GET",): READ, ("GET", "POST"): BOTH, ("POST",): CHANGED}
+FORWARDED = {f"/api/{name}": methods for methods, names in METHODS.items() for name in names}
 ROUTES = {**dict.fromkeys((*PAGES, "/static/", "/api/changes"), ("GET",)), **FORWARDED}
 # Nothing but our own files and answers; no text can become a script, an element or a request.
 CONTENT_SECURITY_POLICY = (
@@ -76,12 +63,7 @@ WELCOME = (
     '<link rel="icon" href="/static/mark.svg" type="image/svg+xml">'  # else the browser asks for /favicon.ico
 )
 HTML = "text/html; charset=utf-8"
-MEDIA_TYPES = {
-    "html": HTML,
-    "css": "text/css; charset=utf-8",
-    "js": "text/javascript; charset=utf-8",
-    "svg": "image/svg+xml",
-}
+MEDIA_TYPES = {"html": HTML, "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 MAX_HEAD = 64 * 1024
 MAX_BODY = 2 * 1024 * 1024  # a hook sends 1.25 MB at most, and a preview of its prompt no more
 WORKER_REQUESTS = 4  # at once: the worker has eight read connections, and hooks need theirs

@@ -1,4 +1,4 @@
-"""Change memories on the user's word: revise, pin, discard, supersede, review, undo; and list the audit log.
+"""Change memories on the user's word: revise, pin, supersede, review, undo; and list the audit log.
 
 Every change is a MemoryChange: one entry of the audit log that can be undone.
 """
@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from foreword.audit import MemoryChange, differing, revised, version
-from foreword.errors import BadRequest, Conflict, NotFound
+from foreword.audit import MemoryChange, differing, revised
+from foreword.errors import BadRequest, NotFound
 from foreword.maintenance.proposals import same
 from foreword.models import UNIVERSAL, Link, Memory, texts
 from foreword.redact import redact
@@ -29,8 +29,6 @@ DECISIONS = {"accept": "proposal", "refuse": "proposal", "promote": "note", "dis
 def revise(app: App, id: str, body: Mapping[str, Any]) -> dict[str, Any]:
     """Put a memory into the user's words."""
     memory = serialize.known(app.store, id)
-    if body.get("as_of") not in (None, version(memory)):
-        raise Conflict(f"{memory.id} was changed since you read it", hint="look at it again")
     changes = serialize.read_changes(body)
     if changes.get("scope") == "project":
         if not memory.project:
@@ -57,68 +55,20 @@ def pin(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     return _apply(app, MemoryChange("pin" if pinned else "unpin", changed=((memory, replace(memory, pinned=pinned)),)))
 
 
-def discard(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep a memory without showing it any more, or with `off` show it again."""
-    memory, off = serialize.known(app.store, serialize.text(body, "id")), bool(body.get("off"))
-    if memory.status not in (("discarded",) if off else ("active", "stale")):
-        raise BadRequest(f"{memory.id} is {memory.status}", hint="undo in its history what made it so")
-    after = replace(memory, status="active" if off else "discarded")
-    return _apply(app, MemoryChange("restore" if off else "discard", "by hand", changed=((memory, after),)))
-
-
 def supersede(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace a memory by another one: one that is known (`new`), or one that is made for it (`title`, …)."""
-    old = serialize.known(app.store, serialize.text(body, "old"))
+    """Replace a memory, `old`, by another one, `new`."""
+    old, new = (serialize.known(app.store, serialize.text(body, name)) for name in ("old", "new"))
     if old.status == "superseded":
         raise BadRequest(f"{old.id} is superseded by {old.superseded_by} already", hint="`foreword undo` undoes that")
-    if body.get("new"):
-        new = serialize.known(app.store, serialize.text(body, "new"))
-        if new.id == old.id or new.status != "active":
-            raise BadRequest(f"{new.id} cannot supersede {old.id}", hint="name another one that is active")
-        if new.scope not in (old.scope, UNIVERSAL):
-            raise BadRequest(
-                f"{old.id} holds beyond {new.id} ({old.scope}, and {new.scope})",
-                hint=f"say with --title what holds there now, or revise {new.id} --scope universal first",
-            )
-        change = MemoryChange(
-            "supersede",
-            f"by {new.id}",
-            changed=((old, replace(old, status="superseded", superseded_by=new.id)),),
-            links=(Link(new.id, "supersedes", old.id),),
-        )
-    else:
-        new = _successor(app, old, body)
-        change = _made_instead(old, new, "supersede", f"by {new.title}")
-    answer = _apply(app, change)
-    (by,) = app.store.memories.get_by_uid([new.uid])
-    return {**answer, "memory": serialize.memory(serialize.known(app.store, old.id)), "by": serialize.memory(by)}
-
-
-def _successor(app: App, old: Memory, body: Mapping[str, Any]) -> Memory:
-    """Return the memory that the user's words make to take the place of *old*."""
-    changes = serialize.read_changes(
-        {name: body[name] for name in ("title", "body", "why", "fixed_by") if name in body}
-    )
-    if "title" not in changes:
-        raise BadRequest("nothing takes its place", hint="name a memory, or say with --title what is true now")
-    if old.project:
-        app.projects.refuse_to_write(app.projects.named(old.project))
-    detail = {name: changes[name] for name in ("why", "fixed_by") if changes.get(name)}
-    new = _made_from(old, old.kind, now=app.now())
-    return replace(new, title=changes["title"], body=changes.get("body", ""), detail=detail)
-
-
-def _made_from(old: Memory, kind: str, *, now: float) -> Memory:
-    """Return a new memory of the user with the words, scope, files, functions and tags of *old*."""
-    same = ("title", "body", "scope", "project", "tags", "files", "functions")
-    about = {name: getattr(old, name) for name in same}
-    return Memory(kind, uid=secrets.token_hex(16), created=now, confirmed=now, **about)
-
-
-def _made_instead(old: Memory, new: Memory, what: str, why: str) -> MemoryChange:
-    """Return the change that adds a memory and lets it supersede *old*."""
-    after = replace(old, status="superseded", superseded_by=new.uid)
-    return MemoryChange(what, why, changed=((old, after),), new=(new,), links=(Link(new.uid, "supersedes", old.id),))
+    if new.id == old.id or new.status != "active":
+        raise BadRequest(f"{new.id} cannot supersede {old.id}", hint="name another one that is active")
+    if new.scope not in (old.scope, UNIVERSAL):
+        hint = f"revise {new.id} --scope universal first"
+        raise BadRequest(f"{old.id} holds beyond {new.id} ({old.scope}, and {new.scope})", hint=hint)
+    after = replace(old, status="superseded", superseded_by=new.id)
+    links = (Link(new.id, "supersedes", old.id),)
+    answer = _apply(app, MemoryChange("supersede", f"by {new.id}", changed=((old, after),), links=links))
+    return {**answer, "by": serialize.memory(new)}
 
 
 def _apply(app: App, change: MemoryChange, *, who: str = "user") -> dict[str, Any]:
@@ -176,8 +126,12 @@ def decide_review(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     if decision == "accept":
         return _apply(app, _accept(app, memory, **words))
     if decision == "promote":
-        new = replace(_made_from(memory, kind, now=app.now()), **words)
-        return _apply(app, _made_instead(memory, new, "promote", f"a note became a {kind}"))
+        same = {name: getattr(memory, name) for name in ("body", "project", "tags", "files", "functions")}
+        new = Memory(kind, uid=secrets.token_hex(16), created=app.now(), confirmed=app.now(), **same, **words)
+        after = replace(memory, status="superseded", superseded_by=new.uid)
+        links = (Link(new.uid, "supersedes", memory.id),)
+        why = f"a note became a {kind}"
+        return _apply(app, MemoryChange("promote", why, changed=((memory, after),), new=(new,), links=links))
     why = "the user's no" if decision == "refuse" else "not worth keeping"
     return _apply(app, MemoryChange(decision, why, changed=((memory, replace(memory, status="discarded")),)))
 

@@ -14,14 +14,12 @@ from foreword.agents import FILES
 from foreword.audit import MemoryChange, said_again
 from foreword.encoding import storable
 from foreword.errors import BadRequest, NotFound
-from foreword.extract.merge import open_items
 from foreword.extract.session import session_uid
 from foreword.hook.client import without_values
 from foreword.importers.jsonl import export_rows as rows_of
 from foreword.maintenance.rescan import Cleaner, scrub
-from foreword.models import FORMS, TRIGGERS, Hit, NoContext, NoContextRecord, Project, Query, Session, Trigger
+from foreword.models import FORMS, TRIGGERS, NoContext, NoContextRecord, Project, Query, Session, Trigger
 from foreword.recall.pipeline import requested_trigger
-from foreword.recall.rank import rank
 from foreword.recall.start import resume
 from foreword.redact import redact
 from foreword.worker import serialize
@@ -29,9 +27,6 @@ from foreword.worker.app import App
 from foreword.worker.jobs.maintenance import settle_choices
 from foreword.worker.services import log_to
 
-MOST_SHOWN_IN = 50  # injections that a memory's explanation names
-MOST_CHANGES = 1000  # code changes in the story of a session
-MOST_INJECTIONS = 50  # injections in it, and triggers without context
 MOST_GOALS = 1000
 
 
@@ -129,28 +124,11 @@ def search_memories(
     return {"project": project.key, "results": results, "problems": list(found.problems)}
 
 
-def show_memory(app: App, id: str, *, explain: bool = False) -> dict[str, Any]:
-    """Return a memory with its links; with *explain* also its rank factors and where it was shown."""
-    memory, injections = serialize.known(app.store, id), app.store.injections
-    about = {"memory": serialize.memory(memory), "links": [vars(link) for link in app.store.memories.links(id)]}
-    if not explain:
-        app.store.memories.record_access([id], how="get", at=app.now())
-        return about
-    # Without words all match: these are the factors that the memory brings along.
-    hits = {"recency": (Hit(memory=memory, source="recency"),)}
-    (ranked,) = rank(hits, query=Query(scopes=(memory.scope,)), now=app.now(), trigger="session_start")
-    shown = [
-        {
-            **vars(item),
-            "injection": each.id,
-            **{name: getattr(each, name) for name in ("at", "trigger", "session", "host")},
-        }
-        for each in injections.list(memory=id, limit=MOST_SHOWN_IN)
-        for item in each.items
-        if item.memory == id
-    ]
-    usage = vars(injections.usage(memory=id))
-    return {**about, "score": ranked.score, "why": dict(ranked.why), "use": usage, "shown": shown}
+def show_memory(app: App, id: str) -> dict[str, Any]:
+    """Return a memory with its links, and record that it was fetched."""
+    memory = serialize.known(app.store, id)
+    app.store.memories.record_access([id], how="get", at=app.now())
+    return {"memory": serialize.memory(memory), "links": [vars(link) for link in app.store.memories.links(id)]}
 
 
 def ids_with_prefix(app: App, *, prefix: str) -> dict[str, Any]:
@@ -175,23 +153,6 @@ def export_rows(
 def list_sessions(app: App, *, project_path: str = "", limit: int = 20) -> dict[str, Any]:
     """Return the newest sessions of a project, or of all."""
     return {"sessions": describe_sessions(app, app.store.sessions.list(project_key(app, project_path), limit=limit))}
-
-
-def show_session(app: App, id: str) -> dict[str, Any]:
-    """Return one session: its memories, code changes, what it left open, and what was injected."""
-    session, store = settled_session(app, id), app.store
-    memories = store.memories.of_session(session.id)
-    still_open = [item for each in memories if each.status == "active" for item in open_items(each)]
-    changes = store.sessions.changes(session.project, session=session.id, limit=MOST_CHANGES)
-    injections = store.injections.list(session=session.id, limit=MOST_INJECTIONS)
-    return {
-        "session": describe_sessions(app, [session])[0],
-        "memories": [serialize.memory(memory) for memory in memories],
-        "open": list(dict.fromkeys(still_open)),
-        "changes": [vars(each) for each in changes],
-        "injections": [serialize.injection(each, text=False) for each in injections],
-        "no_context": list_no_context(app, session_id=session.id, limit=MOST_INJECTIONS)["no_context"],
-    }
 
 
 def describe_sessions(app: App, sessions: Sequence[Session]) -> list[dict[str, Any]]:

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from foreword import __version__
+from foreword.config import load_synonyms
 from foreword.encoding import STORE, sized
 from foreword.errors import ForewordError
-from foreword.install.status import install_status
+from foreword.install.status import InstallStatus, install_status
 from foreword.models import Project
 from foreword.policy import chosen, findings, off
 from foreword.problems import BACKLOG, NEVER_SEEN, NOTE, SETTLE, WRONG, Finding, Spooled, grouped, noted, spooled
+from foreword.recall.render import ago
 from foreword.worker import serialize
 
 if TYPE_CHECKING:
     from foreword.worker.app import App
 
 MOST_TROUBLES = 50
+SILENT_SECONDS = 86_400.0  # agents append to transcripts for hours after a session has ended
 SWITCHES = {"capture": "capture is off: sessions are not kept", "inject": "inject is off: agents are given nothing"}
 
 
@@ -59,7 +62,9 @@ def health_page(app: App) -> dict[str, Any]:
 
     silent = {"version": __version__, "pid": os.getpid(), "uptime_s": 0.0, "problems": [], "counts": {}}
     worker = attempt(lambda: health(app), {**silent, "database_bytes": None})
-    found += [Finding("store", WRONG, *each.split("; ", 1)) for each in worker["problems"]]
+    for each in worker["problems"]:
+        says, _, way_out = each.partition("; ")
+        found.append(Finding("store", WRONG, says, way_out or "run `foreword index`; the memories themselves are safe"))
     spool = Spooled(0, 0.0)
     with suppress(OSError):
         spool = spooled(app.home.spool)
@@ -69,9 +74,13 @@ def health_page(app: App) -> dict[str, Any]:
     seen = attempt(lambda: list_agents(app), {"hosts": {}})["hosts"]
     agents = []
     for name, status in install_status(app.home, os.environ).items():
+        activity = {**NEVER_SEEN, **seen.get(name, {})}
         found += [Finding(name, each.state, f"{name}: {each.says}", each.way_out) for each in status.findings]
+        if app.settings.capture and (at := _silent_since(status, activity["last_event"])):
+            says = f"{name} wrote a transcript {ago(app.now() - at)}, long after its last event: its hooks may not run"
+            found.append(Finding(name, NOTE, says, f"run `foreword install {name}`, and restart it"))
         if status.files or name in seen or status.setup.folder.is_dir():
-            agents.append({"host": name, "connected": bool(status.files), **NEVER_SEEN, **seen.get(name, {})})
+            agents.append({"host": name, "connected": bool(status.files), **activity})
     if worker["counts"] and not any(each["connected"] or each["last_event"] for each in agents):
         found.append(Finding("hosts", NOTE, "no agent is connected: nothing is captured", "run `foreword install`"))
     found += _switched(app)
@@ -82,8 +91,7 @@ def health_page(app: App) -> dict[str, Any]:
     found = list({each.says: each for each in found}.values())  # a broken store fails every question alike
     wrong = [each.says for each in found if each.state == WRONG]
     size, memories = worker["database_bytes"] or 0, worker["counts"].get("memories", 0)
-    counted = f"{memories or 'no'} {'memory' if memories == 1 else 'memories'}"
-    says = f"All is well: {counted}, {sized(size)}"
+    says = f"All is well: {memories or 'no'} {'memory' if memories == 1 else 'memories'}, {sized(size)}"
     if wrong:
         says = f"Not all is well: {wrong[0]}" + (f", and {len(wrong) - 1} more" if wrong[1:] else "")
     troubles = sorted(grouped(noted(str(app.home.trouble))), key=lambda group: -group.last)[:MOST_TROUBLES]
@@ -108,13 +116,25 @@ def health_page(app: App) -> dict[str, Any]:
     }
 
 
+def _silent_since(status: InstallStatus, event: Mapping[str, Any] | None) -> float:
+    """Return when a connected agent last wrote a transcript, if that is long after its last event; else 0."""
+    after, newest = max(event["at"] if event else 0.0, status.installed_at), 0.0
+    for pattern in status.setup.transcripts if status.files else ():
+        for file in status.setup.folder.glob(pattern):
+            with suppress(OSError):
+                newest = max(newest, file.stat().st_mtime)
+    return newest if newest > after + SILENT_SECONDS else 0.0
+
+
 def _switched(app: App) -> Iterator[Finding]:
     """Yield what the user switched off, for all projects and for single ones, and settings that are wrong."""
     for name, sentence in SWITCHES.items():
         if not getattr(app.settings, name):
-            yield Finding("settings", NOTE, sentence, f"`foreword config set {name} on`")
-    for problem in app.services.loaded.problems:
-        yield Finding("settings", WRONG, problem, "correct it")
+            yield Finding("settings", NOTE, sentence, f"foreword config set {name} on")
+    home, way_out = app.home, "correct it; until then the default applies"
+    for path, problems in ((home.config, app.services.loaded.problems), (home.synonyms, load_synonyms(home)[1])):
+        for problem in problems:
+            yield Finding(path.name, WRONG, problem, way_out)
     choices = {**chosen(app.settings), "capture": True, "inject": True}
     for key, known in app.projects.known().items():
         project = Project(key, known.name, known.root)

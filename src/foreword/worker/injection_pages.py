@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.errors import BadRequest, NotFound
 from foreword.extract.actions import action_of
-from foreword.layout import MOST_TOKENS, LayerRule, window_budget
-from foreword.models import TRIGGERS, Context, Memory, NoContext, Project, Trigger
+from foreword.layout import MOST_TOKENS, window_budget
+from foreword.models import TRIGGERS, Context, NoContext, Project, Trigger
 from foreword.recall.pipeline import requested_trigger
 from foreword.redact import redact
 from foreword.worker import serialize
@@ -65,14 +65,18 @@ def _totals(app: App, about: Mapping[str, Any]) -> dict[str, Any]:
 def _triggers(app: App, session: str, *, limit: int) -> list[dict[str, Any]]:
     """Return the injections and the triggers without context, newest first, each with its prompt."""
     injections = app.store.injections.list(session=session, limit=limit, texts=True)
-    known = {each.id: each for each in app.store.memories.get([i.memory for each in injections for i in each.items])}
+    ids = [item.memory for each in injections for item in each.items]
+    known = {
+        each.id: {"title": each.title, "kind": each.kind, "status": each.status} for each in app.store.memories.get(ids)
+    }
+    forgotten = {"title": "", "kind": "", "status": "forgotten"}
     rows = [
         {
             **serialize.injection(each, text=True),
             "silent": False,
             "layers": [{"name": name, "tokens": tokens} for name, tokens in each.layers.items()],
             "skipped": [{"name": name, "why": why} for name, why in each.skipped.items()],
-            "items": [{**vars(item), **_memory(known.get(item.memory))} for item in each.items],
+            "items": [{**vars(item), **known.get(item.memory, forgotten)} for item in each.items],
         }
         for each in injections
     ]
@@ -83,13 +87,6 @@ def _triggers(app: App, session: str, *, limit: int) -> list[dict[str, Any]]:
     rows.sort(key=lambda each: (-each["at"], each["trigger"] == "session_start"))
     _add_prompts(rows, {event.key: event for event in app.store.events.prompts(session, limit=limit)})
     return rows
-
-
-def _memory(memory: Memory | None) -> dict[str, Any]:
-    """Return what an item shows of its memory; a forgotten one has no title."""
-    if memory is None:
-        return {"title": "", "kind": "", "status": "forgotten"}
-    return {"title": memory.title, "kind": memory.kind, "status": memory.status}
 
 
 def _add_prompts(rows: list[dict[str, Any]], unanswered: dict[str, Event]) -> None:
@@ -137,39 +134,32 @@ def preview(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
         **{name: answer[name] for name in ("tokens", "budget", "build_ms", "why")},
         "terms": list(got.terms),
         "problems": list(got.problems),
-        "layers": [_layer(each, got) for each in app.settings.layout[trigger.name].layers],
+        "layers": [
+            {
+                **{"name": rule.name, "cap": rule.cap, "limit": rule.limit},
+                "spent": got.layers.get(rule.name, 0) if isinstance(got, Context) else 0,
+                "least": got.needed if isinstance(got, NoContext) else 0.0,
+                "skipped": got.skipped.get(rule.name, ""),
+            }
+            for rule in app.settings.layout[trigger.name].layers
+        ],
         "items": [
-            _candidate(
-                known[each.memory],
+            {
+                **{"memory": each.memory, "kind": known[each.memory].kind, "title": known[each.memory].title},
                 **{"layer": each.layer, "score": each.score, "tokens": each.tokens, "why": dict(each.why)},
-                line=next((line for line in lines if each.memory in line), ""),
-            )
+                "line": next((line for line in lines if each.memory in line), ""),
+            }
             for each in items
             if each.memory in known
         ],
         "rejected": [
-            _candidate(
-                each.ranked.memory,
+            {
+                **{"memory": each.ranked.memory.id, "kind": each.ranked.memory.kind, "title": each.ranked.memory.title},
                 **{"layer": each.layer, "score": each.ranked.score, "tokens": 0, "why": dict(each.ranked.why)},
                 **{"line": each.line, "reason": each.reason, "says": each.text},
-            )
+            }
             for each in got.rejected
         ],
-    }
-
-
-def _candidate(memory: Memory, **about: Any) -> dict[str, Any]:
-    return {"memory": memory.id, "kind": memory.kind, "title": memory.title, **about}
-
-
-def _layer(rule: LayerRule, got: Context | NoContext) -> dict[str, Any]:
-    return {
-        "name": rule.name,
-        "cap": rule.cap,
-        "limit": rule.limit,
-        "spent": got.layers.get(rule.name, 0) if isinstance(got, Context) else 0,
-        "least": got.needed if isinstance(got, NoContext) else 0.0,
-        "skipped": got.skipped.get(rule.name, ""),
     }
 
 

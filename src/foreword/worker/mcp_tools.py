@@ -36,25 +36,20 @@ FIND_HINT = 'memory_search("...") finds ids; other projects are reached from the
 
 def answer(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the answer to a call; an error says how to call it right."""
+    name, sent = str(body.get("tool")), body.get("caller")
     try:
-        return {"text": _call(app, body), "failed": False}
+        if name not in TOOLS:
+            raise BadRequest(unknown(name), hint="call one of these")
+        arguments = checked(name, body.get("arguments") or {})
+        caller = app.callers.resolve(sent if isinstance(sent, dict) else {})
+        policy = app.projects.policy(caller.project)
+        if policy.write and policy.inject:
+            raise BadRequest("memory is switched off for this project", hint="go on without it")
+        if policy.write and not BY_NAME[name]["annotations"]["readOnlyHint"]:
+            raise BadRequest(f"this project's memory is read-only ({policy.write})", hint="go on; nothing is kept here")
+        return {"text": TOOLS[name](app, caller, **arguments), "failed": False}
     except ForewordError as exc:
         return {"text": f"{exc}; {exc.hint}", "failed": True}
-
-
-def _call(app: App, body: Mapping[str, Any]) -> str:
-    name, sent = body.get("tool"), body.get("caller")
-    if not isinstance(name, str) or name not in TOOLS:
-        raise BadRequest(unknown(str(name)), hint="call one of these")
-    sent = sent if isinstance(sent, dict) else {}
-    arguments = checked(name, body.get("arguments") or {})
-    caller = app.callers.resolve(sent)
-    policy = app.projects.policy(caller.project)
-    if policy.write and policy.inject:
-        raise BadRequest("memory is switched off for this project", hint="go on without it")
-    if policy.write and not BY_NAME[name]["annotations"]["readOnlyHint"]:
-        raise BadRequest(f"this project's memory is read-only ({policy.write})", hint="go on; nothing is kept here")
-    return TOOLS[name](app, caller, **arguments)
 
 
 # ---- one function a tool
@@ -97,7 +92,7 @@ def timeline(app: App, caller: Caller, *, id: str = "", query: str = "", limit: 
     if bool(id.strip()) == bool(query.strip()):
         raise BadRequest("a timeline needs either an id or a query", hint='{"id": "dec-..."} or {"query": "words"}')
     if id.strip():
-        middle = _one(app, caller, id)
+        middle = next(iter(_found(app, caller, [id])[0].values()))
     else:
         best = app.context.search(query, project=caller.project, limit=1, now=app.now()).ranked
         if not best:
@@ -134,7 +129,7 @@ def handoff(app: App, caller: Caller, *, message: str, files: Sequence[str] = ()
 
 def revise(app: App, caller: Caller, *, id: str, **values: Any) -> str:
     """Put a memory of this project into other words, unless the user said it."""
-    memory = _one(app, caller, id)
+    memory = next(iter(_found(app, caller, [id])[0].values()))
     ask = f"ask the user to run `foreword revise {memory.id}`"
     if memory.scope != caller.project.scope:
         raise BadRequest(f"{memory.id} counts in other projects too", hint=ask)
@@ -244,20 +239,12 @@ def _found(
 ) -> tuple[dict[str, Memory], list[str]]:
     """Return what this project may see of these memories, and a line about the others; raise NotFound for none."""
     wanted = list(dict.fromkeys(id.strip() for id in ids))
-    scopes = scopes or _scopes(caller)
+    scopes = scopes or scopes_of(Trigger(name="question", project=caller.project))
     known = {memory.id: memory for memory in app.store.memories.get(wanted) if memory.scope in scopes}
     missing = ", ".join(render.neutral(id, width=64) for id in wanted if id not in known)
     if not known:
         raise NotFound(f"no memory of this project has the id {missing[:200]}", hint=FIND_HINT)
     return known, [f"not found here: {missing}"] if missing else []
-
-
-def _one(app: App, caller: Caller, id: str) -> Memory:
-    return next(iter(_found(app, caller, [id])[0].values()))
-
-
-def _scopes(caller: Caller) -> tuple[str, ...]:
-    return scopes_of(Trigger(name="question", project=caller.project))
 
 
 # ---- writing
@@ -294,15 +281,10 @@ def _framed(about: str, lines: Sequence[str], *, more: str = "") -> str:
     return "\n".join((head, *lines, render.END))
 
 
-def _head(memory: Memory, *, now: float) -> str:
-    """Return a record's first line: what it is, when it was written, and by whom."""
-    when = f"{render.ago(now - memory.created)}, {_time(memory.created)}"
-    return f"{render.named(memory)} | {_title(memory)} | {when} | said by {render.said_by(memory)}"
-
-
 def _whole(app: App, caller: Caller, memory: Memory) -> str:
     """Return one record: its head at the margin, the rest set in, so that no text can pass for another record."""
-    rows = [_head(memory, now=app.now())]
+    when = f"{render.ago(app.now() - memory.created)}, {_time(memory.created)}"
+    rows = [f"{render.named(memory)} | {_title(memory)} | {when} | said by {render.said_by(memory)}"]
     for line in memory.body[:BODY].splitlines():
         bare = line.lstrip(" \t")
         rows.append(f"  | {' ' * min(len(line) - len(bare), INDENT)}{render.neutral(bare, width=LINE)}")
@@ -311,7 +293,7 @@ def _whole(app: App, caller: Caller, memory: Memory) -> str:
     # Links are shown where this project may see both ends.
     links = app.store.memories.links(memory.id)
     ends = app.store.memories.get([end for link in links for end in (link.source, link.target)])
-    seen = {each.id for each in ends if each.scope in _scopes(caller)}
+    seen = {each.id for each in ends if each.scope in scopes_of(Trigger(name="question", project=caller.project))}
     linked = [link for link in links if {link.source, link.target} <= seen]
     facts = {
         **_detail(memory),

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from foreword.audit import REVISED, AuditEntry, is_undoable, version
+from foreword.audit import REVISED, AuditEntry, is_undoable
 from foreword.errors import BadRequest
-from foreword.models import STATUSES, UNIVERSAL, Memory
+from foreword.models import STATUSES, UNIVERSAL, Hit, Memory, Query
+from foreword.recall.rank import rank
 from foreword.store.browsing import SHOWN_STATUSES, MemoryFilter
 from foreword.store.projects import names
 from foreword.worker import serialize
-from foreword.worker.handlers import describe_sessions, show_memory
+from foreword.worker.handlers import describe_sessions
 
 if TYPE_CHECKING:
     from foreword.store import Store
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 EXCERPT = 200  # characters of a body that a list shows
 MAX_TAGS, MAX_FILES = 8, 5  # of one memory in a list
 ANY_STATUS = "any"
+MAX_SHOWN = 50  # injections of a memory
 MAX_HISTORY = 100  # entries; `foreword log --memory` has older ones
 
 
@@ -99,16 +101,30 @@ def facets(app: App, wanted: MemoryFilter) -> dict[str, Any]:
 
 def details(app: App, id: str) -> dict[str, Any]:
     """Return all that is known of a memory: its text, source, links, history, score, and where it was injected."""
-    store, explained = app.store, show_memory(app, id, explain=True)
-    memory = serialize.known(store, id)
-    ids = dict.fromkeys(filter(None, (memory.session, *(each["session"] for each in explained["shown"]))))
+    store, memory = app.store, serialize.known(app.store, id)
+    # Without words all match: these are the factors that the memory brings along.
+    hits = {"recency": (Hit(memory=memory, source="recency"),)}
+    (ranked,) = rank(hits, query=Query(scopes=(memory.scope,)), now=app.now(), trigger="session_start")
+    injections = store.injections.list(memory=id, limit=MAX_SHOWN)
+    ids = dict.fromkeys(filter(None, (memory.session, *(each.session for each in injections))))
     sessions = {each["id"]: each for each in describe_sessions(app, store.sessions.get_many(list(ids)))}
-    for each in explained["shown"]:
-        each["about"] = sessions.get(each["session"], {}).get("title", "")
+    shown = [
+        {
+            **vars(item),
+            **{name: getattr(each, name) for name in ("at", "trigger", "session", "host")},
+            "injection": each.id,
+            "about": sessions.get(each.session, {}).get("title", ""),
+        }
+        for each in injections
+        for item in each.items
+        if item.memory == id
+    ]
     return {
-        **explained,
-        "memory": {**explained["memory"], "project_name": names(store.projects.all())(memory.project)},
-        "version": version(memory),
+        "memory": {**serialize.memory(memory), "project_name": names(store.projects.all())(memory.project)},
+        "score": ranked.score,
+        "why": dict(ranked.why),
+        "use": vars(store.injections.usage(memory=id)),
+        "shown": shown,
         "session": sessions.get(memory.session),
         "links": _links(store, memory),
         "superseded_by": next(iter(_briefly(store, [memory.superseded_by])), None),

@@ -187,22 +187,14 @@ def show_project(app: App, *, of: str = "", project_path: str = "") -> dict[str,
     }
 
 
-def rename_project(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a project the name that people call it by."""
-    project = _stored(app, body)
-    name = redact(serialize.text(body, "name")).strip()
-    if not name:
-        raise BadRequest("nothing is to be set", hint="give --role, --contract, --depends-on or --name")
-    app.store.projects.rename(project.key, name)
-    return show_project(app, of=project.key)
-
-
 def merge_project(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     """Move everything of another project here, and let its key count as this one from now on."""
     name = serialize.text(body, "other")
     if not name:
         raise BadRequest("another project must be named", hint=f"give its folder or its key; {LIST_HINT}")
-    registry, project = app.projects, _stored(app, body)
+    registry = app.projects
+    project = registry.seen_at(serialize.text(body, "project_path"))
+    registry.store_seen()
     other = registry.raw_key(registry.at(name)) if name.startswith("/") else _key(name, *_known(app))
     counted = registry.key(other)
     if project.key in (other, counted):
@@ -235,13 +227,6 @@ def unite(known: Memory, other: Memory) -> Memory:
         used=known.used,
         ignored=known.ignored,
     )
-
-
-def _stored(app: App, body: Mapping[str, Any]) -> Project:
-    """Return the project of the folder in a request, which is in the store from now on."""
-    project = app.projects.seen_at(serialize.text(body, "project_path"))
-    app.projects.store_seen()
-    return project
 
 
 def _known(app: App) -> tuple[Mapping[str, KnownProject], Mapping[str, ProjectContents]]:

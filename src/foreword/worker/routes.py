@@ -106,7 +106,7 @@ def routes_of(app: App) -> Routes:
         return lambda request: handle(app, wanted(**_arguments(wanted, request)), **_arguments(handle, request))
 
     def full(page: Handler, handle: Handler) -> Handler:
-        return lambda request: page(request) if _flag(request.query.get("full", "")) else handle(request)
+        return lambda request: page(request) if _value(request, "full", False) else handle(request)
 
     def prune(request: Request) -> Any:
         return app.prune.preview() if _body(request).get("dry_run") else app.prune.run(who="user")
@@ -125,14 +125,13 @@ def routes_of(app: App) -> Routes:
         "/api/export": {"GET": get(handlers.export_rows)},
         "/api/ids": {"GET": get(handlers.ids_with_prefix)},
         "/api/facets": {"GET": filtered(memory_pages.facets)},
-        "/api/discard": {"POST": post(edits.discard)},
         "/api/pin": {"POST": post(edits.pin)},
         "/api/supersede": {"POST": post(edits.supersede)},
         "/api/review": {"GET": get(edits.list_review), "POST": post(edits.decide_review)},
         "/api/undo": {"POST": post(edits.undo)},
         "/api/log": {"GET": get(edits.show_log)},
         "/api/sessions": {"GET": get(handlers.list_sessions)},
-        "/api/sessions/": {"GET": full(get_one(session_pages.story), get_one(handlers.show_session))},
+        "/api/sessions/": {"GET": get_one(session_pages.story)},
         "/api/timeline": {"GET": get(session_pages.timeline)},
         "/api/live": {"GET": get(injection_pages.live)},
         "/api/changes": {"GET": get(_changes)},
@@ -146,7 +145,7 @@ def routes_of(app: App) -> Routes:
         "/api/goals": {"GET": get(handlers.list_goals)},
         "/api/goals/": {"POST": post_one(handlers.finish_goal)},
         "/api/projects": {"GET": get(projects.list_projects)},
-        "/api/project": {"GET": get(projects.show_project), "POST": post(projects.rename_project)},
+        "/api/project": {"GET": get(projects.show_project)},
         "/api/project/merge": {"POST": post(projects.merge_project)},
         "/api/imports": {
             "GET": lambda r: app.imports.status(handlers.project_key(app, r.query.get("project_path", ""))),
@@ -158,7 +157,6 @@ def routes_of(app: App) -> Routes:
         "/api/forget": {"POST": lambda r: forget(app, _body(r), who="user")},
         "/api/index": {"POST": lambda _: {"indexed": app.store.maintenance.reindex()}},
         "/api/model": {"GET": lambda _: app.refine.status(), "POST": lambda _: app.refine.attempt()},
-        "/api/hosts": {"GET": get(health.list_agents)},
         "/api/health": {"GET": full(get(health.health_page), get(health.health))},
     }
 
@@ -230,10 +228,10 @@ def _hook_call(request: Request) -> HookCall:
     return HookCall(
         host=query.get("host", ""),
         event=query.get("event", ""),
-        at=_number(request, "at", 0.0) or time.time(),
+        at=_value(request, "at", 0.0) or time.time(),
         raw=request.body,
-        head=int(_number(request, "head", -1.0)),
-        total=int(_number(request, "total", -1.0)),
+        head=_value(request, "head", -1),
+        total=_value(request, "total", -1),
     )
 
 
@@ -255,41 +253,26 @@ def _id(request: Request) -> str:
 
 def _arguments(handle: Callable[..., object], request: Request) -> dict[str, Any]:
     """Return the query's values for the keyword parameters of *handle*, each of the type of its default."""
-    found: dict[str, Any] = {}
-    for name, parameter in signature(handle).parameters.items():
-        if parameter.kind is not Parameter.KEYWORD_ONLY:
-            continue
-        default, text = parameter.default, request.query.get(name, "")
-        if isinstance(default, bool):
-            found[name] = _flag(text)
-        elif isinstance(default, int):
-            found[name] = _whole(request, name, default)
-        elif isinstance(default, float):
-            found[name] = _number(request, name, default)
-        elif isinstance(default, tuple):
-            found[name] = tuple(filter(None, text.split(",")))
-        else:
-            found[name] = text
-    return found
+    parameters = signature(handle).parameters.items()
+    wanted = {name: each.default for name, each in parameters if each.kind is Parameter.KEYWORD_ONLY}
+    return {name: _value(request, name, default) for name, default in wanted.items()}
 
 
-def _flag(text: str) -> bool:
-    return text.lower() in ("1", "true", "yes")
-
-
-def _number(request: Request, name: str, default: float) -> float:
+def _value(request: Request, name: str, default: Any) -> Any:
+    """Return a value of the query as the type of its default; BadRequest for what is no number where one is wanted."""
     text = request.query.get(name, "")
+    if isinstance(default, bool):
+        return text.lower() in ("1", "true", "yes")
+    if isinstance(default, tuple):
+        return tuple(filter(None, text.split(",")))
+    if not isinstance(default, (int, float)):
+        return text
     try:
         value = float(text) if text else default
     except ValueError:
         value = math.nan
-    if not math.isfinite(value):
-        raise BadRequest(f"`{name}` must be a number, not {text[:40]!r}", hint="leave it out for the default")
-    return value
-
-
-def _whole(request: Request, name: str, default: int) -> int:
-    value, most = _number(request, name, default), MOST.get(name, 1 << 62)
-    if not min(0, default) <= value <= most or value != int(value):
-        raise BadRequest(f"`{name}` must be a whole number from 0 to {most}", hint="leave it out for the default")
-    return int(value)
+    whole, most = isinstance(default, int), MOST.get(name, 1 << 62)
+    if not math.isfinite(value) or (whole and not (min(0, default) <= value <= most and value == int(value))):
+        kind = f"whole number from 0 to {most}" if whole else "number"
+        raise BadRequest(f"`{name}` must be a {kind}, not {text[:40]!r}", hint="leave it out for the default")
+    return int(value) if whole else value

@@ -17,13 +17,14 @@ from foreword.extract.session import is_test
 from foreword.extract.text import cut
 from foreword.models import Change, Memory, Session, text, texts
 from foreword.store.projects import counts_as, names
-from foreword.worker.handlers import describe_sessions, settled_session
+from foreword.worker import serialize
+from foreword.worker.handlers import describe_sessions, list_no_context, settled_session
 
 if TYPE_CHECKING:
     from foreword.worker.app import App
 
 FEW = 5  # of one sort, in a row of the timeline; the story has all
-MOST_CHANGES, MOST_MEMORIES = 300, 1_000  # of a session, that are read
+MOST_CHANGES, MOST_MEMORIES, MOST_NO_CONTEXT = 300, 1_000, 50  # of a session, that are read
 MOST_STEPS = 500  # of a longer session the last ones are shown
 EVENTS = 1_000  # the newest, which are read for them: reading files makes no step
 TITLE, SUMMARY, FIX, TEXT, OUTPUT, COMMAND = 160, 600, 150, 1_200, 700, 300  # characters
@@ -58,23 +59,14 @@ def timeline(app: App, *, project: str = "", before: str = "", limit: int = 30) 
 
 def heads(app: App, sessions: Sequence[Session]) -> list[dict[str, Any]]:
     """Return what identifies sessions; the title is that of the summary, or until there is one the first prompt."""
-    name, now = names(app.projects.known()), app.now()
-    return [
-        {
-            **row,
-            "project_name": name(row["project"]),
-            "title": cut(row["title"] or _first_prompt(app, row["id"]), TITLE),
-            "running": not row["ended"] and abs(now - row["last"]) < QUIET,  # a clock may be set back
-        }
-        for row in describe_sessions(app, sessions)
-    ]
-
-
-def _first_prompt(app: App, session: str) -> str:
-    for event in app.store.events.prompts(session, limit=1, oldest=True):
-        if action := action_of(event, root=""):
-            return action.text
-    return ""
+    name, rows = names(app.projects.known()), describe_sessions(app, sessions)
+    for row in rows:
+        first = () if row["title"] else app.store.events.prompts(row["id"], limit=1, oldest=True)
+        prompts = [action.text for event in first if (action := action_of(event, root=""))]
+        row["title"] = cut(row["title"] or "".join(prompts), TITLE)
+        row["project_name"] = name(row["project"])
+        row["running"] = not row["ended"] and abs(app.now() - row["last"]) < QUIET  # a clock may be set back
+    return rows
 
 
 def _memories(app: App, session: Session) -> list[Memory]:
@@ -88,15 +80,21 @@ def _memories(app: App, session: Session) -> list[Memory]:
 
 def _came_of(app: App, session: Session, memories: Sequence[Memory], *, most: int) -> dict[str, Any]:
     """Return what came of a session: at most so many of each sort, and how many more there are."""
-    summary = _summary_of(session, memories)
     of: dict[str, list[Memory]] = {}
     for each in memories:
         of.setdefault(each.kind, []).append(each)
+    # Where it was in several projects, the summary of its own.
+    summary = next(iter(sorted(of.get("summary", ()), key=lambda each: each.project != session.project)), None)
+    detail: Mapping[str, Any] = summary.detail if summary else {}
+    branch, pull, fate = (text(detail, name) for name in ("branch", "pull_request", "fate"))
     left = [*of.get("handoff", ()), *([summary] if summary else [])]
     rules = [*of.get("preference", ()), *of.get("correction", ())]
     lists: dict[str, list[Any]] = {
         # A function says more than the name of its test.
-        "changed": [_change(each) for each in sorted(_changes(app, session, memories), key=lambda c: is_test(c.file))],
+        "changed": [
+            {name: getattr(each, name) for name in ("file", "function", "what", "signature")}
+            for each in sorted(_changes(app, session, memories), key=lambda change: is_test(change.file))
+        ],
         "failures": [_failure(each) for each in of.get("failure", ())],
         "decisions": [_named(each) for each in of.get("decision", ())],
         "rules": [_named(each) for each in rules],
@@ -106,24 +104,11 @@ def _came_of(app: App, session: Session, memories: Sequence[Memory], *, most: in
     return {
         "summary": cut(summary.body, SUMMARY) if summary else "",
         "summary_id": summary.id if summary else "",
-        "work": _work(summary),
+        "work": ", ".join(filter(None, (branch and f"branch {branch}", pull and f"pull request {pull}", fate))),
         **{sort: items[:most] for sort, items in lists.items()},
         "more": {sort: len(items) - most for sort, items in lists.items() if len(items) > most},
         "injected": app.store.injections.totals(session.id),
     }
-
-
-def _summary_of(session: Session, memories: Iterable[Memory]) -> Memory | None:
-    """Return the summary of a session; where it was in several projects, that of its own project."""
-    found = [each for each in memories if each.kind == "summary"]
-    return next((each for each in found if each.project == session.project), found[0] if found else None)
-
-
-def _work(summary: Memory | None) -> str:
-    """Return the branch, the pull request and the fate of a session's work in one line."""
-    detail: Mapping[str, Any] = summary.detail if summary else {}
-    branch, pull, fate = (text(detail, name) for name in ("branch", "pull_request", "fate"))
-    return ", ".join(filter(None, (branch and f"branch {branch}", pull and f"pull request {pull}", fate)))
 
 
 def _changes(app: App, session: Session, memories: Iterable[Memory]) -> list[Change]:
@@ -131,10 +116,6 @@ def _changes(app: App, session: Session, memories: Iterable[Memory]) -> list[Cha
     projects = dict.fromkeys((session.project, *(each.project for each in memories)))
     found = [app.store.sessions.changes(key, session=session.id, limit=MOST_CHANGES) for key in projects]
     return sorted((each for some in found for each in some), key=lambda each: -each.at)[:MOST_CHANGES]
-
-
-def _change(each: Change) -> dict[str, Any]:
-    return {"file": each.file, "function": each.function, "what": each.what, "signature": each.signature}
 
 
 def _named(memory: Memory) -> dict[str, Any]:
@@ -166,7 +147,15 @@ def story(app: App, id: str) -> dict[str, Any]:
     turns = {each.uid: each for each in memories if each.kind == "turn"}
     steps = [step for action in actions if (step := _step(action, session, turns))]
     prompted = {step["turn"] for step in steps if "turn" in step}
-    steps += _injections(app, session)
+    steps += [
+        {
+            **{name: getattr(each, name) for name in ("at", "trigger", "tokens")},
+            "what": "injected",
+            "memories": len({item.memory for item in each.items}),
+            "used": len({item.memory for item in each.items if item.used}),
+        }
+        for each in store.injections.list(session=session.id, limit=MOST_STEPS)
+    ]
     steps += [_kept(each, session) for each in memories if each.kind != "summary" and each.id not in prompted]
     steps.sort(key=lambda step: (step["at"], ORDER.get(step["what"], len(ORDER))))
     unread = max(0, session.events - len(events)) if len(events) == EVENTS else 0
@@ -175,6 +164,8 @@ def story(app: App, id: str) -> dict[str, Any]:
         "steps": steps[-MOST_STEPS:],
         "left_out": max(0, len(steps) - MOST_STEPS) + unread,
         "without_events": not events,  # it was imported, or its events were pruned
+        "memories": [serialize.memory(each) for each in store.memories.of_session(session.id, limit=MOST_MEMORIES)],
+        "no_context": list_no_context(app, session_id=session.id, limit=MOST_NO_CONTEXT)["no_context"],
     }
 
 
@@ -218,19 +209,6 @@ def _turn(memory: Memory) -> dict[str, Any]:
     author, _, why = text(memory.detail, "author").partition(": ")
     outcome = text(memory.detail, "outcome") or next(iter(texts(memory.detail, "commits")), "")
     return {"turn": memory.id, "author": author, "author_why": why, "outcome": outcome.strip()[:TEXT]}
-
-
-def _injections(app: App, session: Session) -> list[Step]:
-    """Return the injections: how much each was, and how many of its memories were used."""
-    return [
-        {
-            **{name: getattr(each, name) for name in ("at", "trigger", "tokens")},
-            "what": "injected",
-            "memories": len({item.memory for item in each.items}),
-            "used": len({item.memory for item in each.items if item.used}),
-        }
-        for each in app.store.injections.list(session=session.id, limit=MOST_STEPS)
-    ]
 
 
 def _short(value: str) -> dict[str, Any]:

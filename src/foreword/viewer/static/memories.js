@@ -190,8 +190,6 @@ export async function show(root, page) {
     ],
     e: ["Edit", here.actions.edit],
     p: ["Pin or unpin it", here.actions.pin],
-    a: ["Set it aside or bring it back", here.actions.discard],
-    s: ["Supersede", here.actions.supersede],
     f: ["Forget it: shows what will go, and asks", here.actions.forget],
     u: ["Undo what was done last", here.actions.undoLast],
     w: ["What waits for you", () => waiting.click()],

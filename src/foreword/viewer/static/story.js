@@ -120,7 +120,7 @@ export async function showStory(root, page, id) {
   }
 
   function ask() {
-    return get(`/api/sessions/${encodeURIComponent(id)}`, { full: true }, { signal: page.signal });
+    return get(`/api/sessions/${encodeURIComponent(id)}`, {}, { signal: page.signal });
   }
 }
 

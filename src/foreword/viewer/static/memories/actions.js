@@ -1,10 +1,9 @@
-// Run the actions on a memory: edit, supersede, pin, discard, forget, undo; each is shown with a way back.
+// Run the actions on a memory: edit, pin, forget, undo; each is shown with a way back.
 
-import { latest, post } from "../api.js";
-import * as requests from "./requests.js";
+import { post } from "../api.js";
 import { clear } from "./choice.js";
 import { make } from "../dom.js";
-import { editor, successor } from "./forms.js";
+import { editor } from "./forms.js";
 import { shortly, wouldGo } from "./forget.js";
 import { canUndo } from "./memory.js";
 import { ask, coded, full, number, toast } from "../parts.js";
@@ -13,35 +12,15 @@ let done = []; // entries and runs of what was done here, the last one last; the
 
 export function actions(here) {
   const { page, choice } = here;
-  const pick = latest();
   let agreeing = false; // whether it is being asked if something shall be forgotten
 
   const all = {
     becomes: () => here.becomes,
     edit: () =>
-      act(async (one, data) => {
+      act(async (one) => {
         const save = (changes) => attempt(() => saved(one, changes));
-        here.opened.write(editor(one, { version: data.version, save, cancel: here.opened.leave }));
+        here.opened.write(editor(one, { save, cancel: here.opened.leave }));
       }),
-    supersede: () =>
-      act(async (one) =>
-        here.opened.write(
-          successor(one, {
-            find: (q) => found(one, q).then((got) => got?.memories, here.reportError),
-            save: (changes) =>
-              attempt(async () => {
-                const within = one.scope.startsWith("project:") ? { project: one.project } : {};
-                const got = await post("/api/supersede", { old: one.id, ...within, ...changes });
-                here.opened.written();
-                await after(`Superseded by “${got.by.title}”.`, {
-                  entry: got.entry.number,
-                  name: `superseded ${quoted(one)}`,
-                });
-              }),
-            cancel: here.opened.leave,
-          }),
-        ),
-      ),
     pin: () =>
       act(async (one) => {
         const off = one.pinned;
@@ -56,14 +35,6 @@ export function actions(here) {
           await here.opened.reveal(one.id, { push: false });
           throw error;
         }
-      }),
-    discard: () =>
-      act(async (one) => {
-        const off = one.status === "discarded";
-        const got = await post("/api/discard", { id: one.id, off });
-        const words = off ? "Brought back: it may be shown again." : "Set aside: it is kept, and no longer shown.";
-        const name = `${off ? "brought back" : "set aside"} ${quoted(one)}`;
-        await after(words, { entry: got.entry.number, name });
       }),
     forget: () => act((one) => forget(one)),
     undo: (each) => takeBack(entryOf(each)),
@@ -94,9 +65,6 @@ export function actions(here) {
     },
   };
 
-  const found = (one, q) =>
-    pick((signal) => requests.successors(one, q, { signal: AbortSignal.any([signal, page.signal]) }));
-
   // What a proposal is after the user's yes.
   function acceptedAs(became) {
     const rule = ["preference", "correction"].includes(became.kind);
@@ -123,7 +91,7 @@ export function actions(here) {
     here.opened.stay();
     if (here.opened.data()?.memory.id !== id) await here.opened.reveal(id);
     const data = here.opened.data();
-    if (data?.memory.id === id) await attempt(() => fn(data.memory, data));
+    if (data?.memory.id === id) await attempt(() => fn(data.memory));
   }
 
   async function attempt(fn) {
@@ -201,12 +169,8 @@ export function actions(here) {
   }
 
   async function saved(one, changes) {
-    if (Object.keys(changes).every((name) => name === "as_of")) return here.opened.leave();
-    const got = await post(`/api/memories/${encodeURIComponent(one.id)}`, changes).catch(async (error) => {
-      if (error.status !== 409) throw error;
-      await here.opened.again(); // the form tells what somebody else changed
-    });
-    if (!got) return;
+    if (!Object.keys(changes).length) return here.opened.leave();
+    const got = await post(`/api/memories/${encodeURIComponent(one.id)}`, changes);
     here.opened.written();
     here.opened.setData(null);
     await after(`Revised: ${got.entry.why}.`, { entry: got.entry.number, name: `revised ${quoted(one)}` });

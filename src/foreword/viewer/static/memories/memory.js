@@ -81,9 +81,6 @@ function toolbar(data, actions) {
   const does = [
     ["Edit", "e", actions.edit],
     [one.pinned ? "Unpin" : "Pin", "p", actions.pin],
-    one.status === "superseded" ? null : ["Supersede", "s", actions.supersede],
-    ["active", "stale"].includes(one.status) ? ["Set aside", "a", actions.discard] : null,
-    one.status === "discarded" ? ["Bring back", "a", actions.discard] : null,
     ["Forget", "f", actions.forget, "danger"],
     last ? ["Undo", null, () => actions.undo(last)] : null, // of this one: `u` has what was done last, wherever
   ].filter(Boolean);

@@ -21,7 +21,6 @@ export function opened(here) {
   const open = latest();
   let data = null; // all of the memory that is open
   let form = null; // what is being written
-  let lost = null; // why there is no such memory any more, while somebody writes
   let preview = 0;
   const node = make("section", { class: "mem-detail", "aria-label": "Memory" });
   page.signal.addEventListener("abort", () => clearTimeout(preview));
@@ -145,7 +144,6 @@ export function opened(here) {
 
   function write(made) {
     form = made;
-    lost = null;
     fill(node, made.node);
     made.focus();
   }
@@ -164,23 +162,8 @@ export function opened(here) {
   }
   page.guard(() => form?.dirty(), mayLeave);
 
-  // Show what somebody else changed meanwhile; while the user is writing, only say that it changed.
-  async function again() {
-    if (!form) return reveal(choice.id, { push: false, quiet: true });
-    const mine = form;
-    const got = await open((signal) => requests.one(mine.id, { signal: AbortSignal.any([signal, page.signal]) })).catch(
-      (error) => (error.status === 404 ? { gone: error } : null),
-    );
-    if (!got || page.signal.aborted) return;
-    if (form !== mine) return !form && choice.id === mine.id ? again() : null; // it was left before the answer came
-    if (got.gone) {
-      [data, lost] = [null, got.gone]; // what is forgotten is not drawn again
-      page.name("");
-      return mine.gone();
-    }
-    data = got;
-    mine.changed(got.memory, got.version);
-  }
+  // Show what somebody else changed meanwhile; what the user is writing stays, and wins when it is saved.
+  const again = () => (form ? null : reveal(choice.id, { push: false, quiet: true }));
 
   // Leave what is being written; what would be lost is asked for.
   async function leave() {
@@ -189,11 +172,6 @@ export function opened(here) {
     if (data) {
       draw();
       node.querySelector("#mem-title").focus({ preventScroll: true });
-    } else if (lost) {
-      showError(lost);
-      if (here.narrow()) node.querySelector("button").focus({ preventScroll: true });
-      else here.back();
-      here.results.refresh({ quiet: true }); // nobody looked at the list while the form was there
     } else hint();
     return true;
   }
