@@ -210,6 +210,23 @@ def test_a_passage_is_the_sentences_that_hold_the_words_in_their_order() -> None
     assert passage("", weights("mail"), room=240) == ""
 
 
+TRIAGE = """I looked at all the open issues.
+#41 — Mails for waiting guests
+The sender is not verified, so `send_offer()` is skipped.
+It needs the key of the domain first.
+#44 — Prices in cents
+Done since May."""
+
+
+def test_of_a_list_of_issues_the_part_on_the_one_that_is_asked_for_is_told() -> None:
+    assert passage(TRIAGE, {"#41": 1.3}, room=240) == (
+        "#41 — Mails for waiting guests: The sender is not verified, so `send_offer()` is skipped. "
+        "It needs the key of the domain first."
+    )
+    assert passage(TRIAGE, {"#44": 1.3}, room=240) == "#44 — Prices in cents: Done since May."
+    assert passage(TRIAGE, {"#45": 1.3}, room=240) == ""
+
+
 def test_what_came_of_an_issue_is_told_where_the_turn_was_asked_for_it() -> None:
     asked = {"user": "fix https://example.com/band/rooms/issues/41", "outcome": "The sender's domain is verified now."}
     turn = a_memory("x", kind="turn", trust="agent", body="Issue #41 asks for mails to waiting guests.", detail=asked)

@@ -13,9 +13,11 @@ from foreword.recall.relevance import (
     is_titled,
     means_pull_request,
     references,
+    subject_of,
     topic_words,
     word_weights,
 )
+from tests.growth import assert_linear
 from tests.tables import table
 
 # A hundred ways to answer, to go on or to ask for a routine, none of which names a topic.
@@ -250,3 +252,16 @@ def test_an_article_is_no_answer() -> None:
 def test_long_texts_are_read_in_linear_time() -> None:
     for text in ("#" * 64_000, "why did we " * 6_000, "- a\n" * 16_000, "https://" + "a/" * 32_000, "is " * 21_000):
         classify(text, typed=text, author="typed", first=True, session_words=())
+
+
+def test_the_errors_of_a_pasted_log_are_part_of_what_a_prompt_is_about():
+    typed = "the nightly run is red again"
+    log = (
+        "collected 12 items\n  reading plans\nbooking failed after 3s error=cannot lock slots.db\n  held by walrus_feed"
+    )
+    assert "walrus_feed" in subject_of(f"{typed}\n{log}", typed)
+    assert "collected" not in subject_of(f"{typed}\n{log}", typed)
+    prose = f"{typed}\nErrors were handled badly then, which cannot be. Nothing failed."
+    assert subject_of(prose, typed) == typed
+    for piece in ("a", "error ", "error a b c d ", "x="):
+        assert_linear(lambda text: subject_of(text, ""), piece, size=5_000)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from time import gmtime, strftime
 from typing import Any, NamedTuple
 
@@ -268,6 +269,7 @@ def unique_notes(notes: Sequence[Note]) -> list[Note]:
 # -- passages --------------------------------------------------------------------------------------------------------
 SHORTEST = 25  # characters of a sentence that says something
 ENOUGH = 1.2  # words' worth that the best sentence holds
+HEAD = 12  # characters at the beginning of a line that name the issue which it is about
 NEXT = 0.6  # of the best sentence's weight that the second one needs
 TELLS = 0.5  # words' worth of a sentence that states a cause or what was done
 # A sentence that was torn out of its context begins in the middle, or announces what does not follow.
@@ -303,8 +305,11 @@ def is_torn(text: str) -> bool:
 
 def passage(text: str, weights: Mapping[str, float], *, room: int) -> str:
     """Return up to two sentences of *text* that hold most of the weight of a prompt's words; empty where none do."""
+    lines = _lines(text)
+    if section := _section_on(lines, weights, room=room):
+        return section
     ranked = []
-    for place, sentence in enumerate(_lines(text)):
+    for place, sentence in enumerate(lines):
         if len(sentence) < SHORTEST or _OFFER.search(sentence) or not _WHOLE.match(sentence):
             continue
         words = memory_words(cut(sentence, room))  # what is not shown does not count
@@ -323,6 +328,18 @@ def passage(text: str, weights: Mapping[str, float], *, room: int) -> str:
         if room < SHORTEST:
             break
     return " ".join(each if each[-1] in ".!:" else f"{each}." for _, each in sorted(taken))
+
+
+def _section_on(lines: Sequence[str], weights: Mapping[str, float], *, room: int) -> str:
+    """Return what a list of issues says about the one that a prompt names: its heading and what follows."""
+    for place, line in enumerate(lines):
+        named = references(line[:HEAD])
+        if len(named) != 1 or named[0] not in weights:
+            continue
+        following = list(takewhile(lambda after: not references(after[:HEAD]), lines[place + 1 :]))
+        if rest := " ".join(after for after in following if not _OFFER.search(after)):
+            return cut(f"{line.rstrip('.:')}: {rest}", room)
+    return ""
 
 
 def _lines(text: str) -> list[str]:

@@ -294,7 +294,7 @@ class _Recall:
         """Return the notes and files for a prompt; nothing where the running conversation explains it."""
         prompt = self.trigger.prompt
         author = Authorship("typed", prompt, "plain words") if PLAIN.fullmatch(prompt) else authorship_of(prompt)
-        typed = author.typed
+        typed = relevance.subject_of(prompt, author.typed) if author.author == "mixed" else author.typed
         kind = relevance.classify(
             prompt,
             typed=typed,
@@ -302,7 +302,7 @@ class _Recall:
             first=self.trigger.first,
             session_words=self.trigger.session_words,
         )
-        implied = self._pull_request(typed) if self.options.style == "notes" else []
+        implied = self._pull_request(author.typed) if self.options.style == "notes" else []
         if kind.kind not in KINDS_WITH_NOTES:
             tests = self._missing_tests() if kind.kind == "plan" and self.options.style == "notes" else []
             self.reason = "" if implied or tests else _REASON_OF_KIND.get(kind.kind, "topic")

@@ -170,6 +170,20 @@ def means_pull_request(typed: str) -> bool:
     return not references(typed) and bool(_SOME_PULL_REQUEST.search(typed[:1000]))
 
 
+_LOGGED_ERROR = lazy_pattern(  # as logs write it, with what follows: prose speaks of errors too
+    r"^.*\b(?:\w*error|\w*exception|fatal|failed|panic)\]?(?: \w+){0,4} ?[:=].*(?:\n.+){0,2}", re.I | re.MULTILINE
+)
+MOST_ERRORS, MOST_ERROR = 2, 400  # of a pasted log, the last ones, and characters of each
+
+
+def subject_of(prompt: str, typed: str) -> str:
+    """Return what a prompt is about: what was typed, and the errors of a log that was pasted behind it."""
+    if len(typed) >= len(prompt.strip()):
+        return typed
+    errors = [error[:MOST_ERROR] for error in _LOGGED_ERROR.findall(prompt[-MOST_TEXT:]) if error not in typed]
+    return "\n".join((typed, *errors[-MOST_ERRORS:]))
+
+
 def classify(prompt: str, *, typed: str, author: str, first: bool, session_words: Collection[str]) -> PromptKind:
     """Return what kind of prompt this is.
 
