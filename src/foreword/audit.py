@@ -56,14 +56,11 @@ class UndoResult(NamedTuple):
     refused: Mapping[int, str]
 
 
-Exists = Callable[[str, str], bool | None]  # a file, and a function in it or "" -> whether it is there; None: not known
-
-
 class PlanContext(NamedTuple):
     """What planners know beside the memories: the time, and what became of the code."""
 
     now: float
-    exists: Exists = lambda _file, _function: None
+    exists: Callable[[str], bool | None] = lambda _file: None  # whether a file is there; None: not known
     taken_back: frozenset[tuple[str, frozenset[str]]] = frozenset()  # (verb, ids) that somebody undid
 
 
@@ -165,7 +162,7 @@ def said_again(known: Memory, fresh: Memory) -> Memory:
 PAST = {
     **{"pin": "pinned", "unpin": "unpinned", "retell": "retold", "stale": "marked stale", "forget": "forgot"},
     **{"undo": "undid", "goal": "set a goal", "project": "described", "learn": "learned"},
-    **{"merge project": "merged", "alias project": "aliased"},
+    "merge project": "merged",
 }
 NAMED = 3  # memories in a line
 

@@ -9,7 +9,7 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar
@@ -90,10 +90,6 @@ class Settings:
     log_level: str = _choice("How much the worker writes to its log.", "info", "debug", "warning", "error")
     spool_max_mb: int = _setting(256, "Maximum size of the events that wait for a worker.", "MB", (1, 10_240))
     tokenizer: str = _choice("The tokenizer family of budgets; auto takes the one of the session's model.", *TOKENIZERS)
-    # Codex's own default. Its hooks must hold the same number, which `foreword install codex` writes.
-    codex_context_tokens: int = _setting(
-        2500, "Maximum that Codex accepts from one hook; run `foreword install codex` after.", "tokens", (500, 100_000)
-    )
     search_limit: int = _setting(20, "Default number of search results.", "memories", (1, 200))
     # recall/rank.py owns the score; these are where it cuts. Strictest where the user has not said anything yet.
     threshold_session_start: float = _setting(0.12, "Minimum score of a memory at session start.", *_SCORE)
@@ -216,7 +212,11 @@ def check(setting: Setting, value: object) -> object:
     elif kind in ("bool", "str"):
         good = isinstance(value, bool) if kind == "bool" else value in setting.choices
     elif isinstance(value, list):
-        good = all(map(_is_project if kind == "list" else _is_pattern, value))
+        texts = [each for each in value if isinstance(each, str) and each.isprintable() and each.strip() == each]
+        if kind == "list":  # a relative folder would be another project in every folder; a key never begins with a dot
+            good = texts == value and all(each[:1] not in ("", ".") for each in texts)
+        else:  # `*` alone would hide every file
+            good = texts == value and all(len(each.strip("*/.")) > 1 for each in texts)
     if good:
         return tuple(value) if isinstance(value, list) else value
     hint = f"the default is {default_shown(setting)}"
@@ -231,10 +231,12 @@ def from_text(setting: Setting, text: str) -> object:
     if setting.kind in ("list", "patterns"):
         if not text.startswith("["):
             return [each.strip() for each in text.split(",") if each.strip()]
-        return (_parse(f"it = {text}") or {"it": text})["it"]
+        text = f"it = {text}"
     try:
+        if setting.kind in ("list", "patterns"):
+            return tomllib.loads(text)["it"]
         return {"int": int, "float": float}.get(setting.kind, str)(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 
@@ -258,16 +260,6 @@ def default_shown(setting: Setting) -> str:
     if setting.kind in ("list", "patterns"):
         return "an empty list"
     return str(setting.default).lower() if setting.kind == "bool" else str(setting.default) or "-"
-
-
-def _is_project(value: object) -> bool:
-    # A relative folder would be another project in every folder; a key never begins with a dot.
-    return isinstance(value, str) and value.isprintable() and value.strip() == value and value[:1] not in ("", ".")
-
-
-def _is_pattern(value: object) -> bool:
-    # `*` alone would hide every file.
-    return isinstance(value, str) and value.isprintable() and value.strip() == value and len(value.strip("*/.")) > 1
 
 
 def _expanded(value: object, environ: Mapping[str, str]) -> object:
@@ -310,13 +302,6 @@ def _read(path: Path) -> tuple[dict[str, Any], str, str]:
         is_syntax = isinstance(exc, tomllib.TOMLDecodeError)
         why = str(exc) if is_syntax and str(exc).isprintable() else "a value is too long or too deep"
     return {}, "", f"{path} cannot be read: {why}; built-in values are used" if why else ""
-
-
-def _parse(text: str) -> dict[str, Any] | None:
-    try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def change(home: Home, name: str, raw_value: str) -> None:
@@ -364,13 +349,13 @@ def _edit(home: Home, path: list[str], value: object) -> None:
     from tomlkit.exceptions import TOMLKitError
 
     expected = _editable(home)
-    _set(expected, path, value, lambda _parent, _is_last: {})
+    _set(expected, path, value)
     try:
         document = tomlkit.parse(_read(home.config)[1])
-        _set(document, path, value, _new_table)
+        _set(document, path, value)
         text = tomlkit.dumps(document)
         # tomlkit keeps comments but has its own idea of TOML: check that the text means what was wanted, and no more.
-        same = _parse(text) == expected
+        same = tomllib.loads(text) == expected
     except (TOMLKitError, ValueError, RecursionError):
         same = False
     if not same:
@@ -379,10 +364,10 @@ def _edit(home: Home, path: list[str], value: object) -> None:
     _replace(Path(os.path.realpath(home.config)), text.encode())  # the user's link to their dotfiles stays a link
 
 
-def _set(table: Any, path: list[str], value: object, new_table: Callable[[Any, bool], Any]) -> None:
+def _set(table: Any, path: list[str], value: object) -> None:
     for name in path[:-1]:
         if name not in table:
-            table[name] = new_table(table, name == path[-2])
+            table[name] = {}
         table = table[name]
         if not isinstance(table, dict):
             raise BadConfig(f"`{name}` in config.toml must be a table", hint="remove that line, then try again")
@@ -390,13 +375,6 @@ def _set(table: Any, path: list[str], value: object, new_table: Callable[[Any, b
         del table[path[-1]]
     else:
         table[path[-1]] = value
-
-
-def _new_table(parent: Any, is_last: bool) -> Any:
-    import tomlkit
-    from tomlkit.items import InlineTable
-
-    return tomlkit.inline_table() if isinstance(parent, InlineTable) else tomlkit.table(is_super_table=not is_last)
 
 
 def _replace(path: Path, data: bytes) -> None:

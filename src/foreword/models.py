@@ -269,7 +269,6 @@ class Query(NamedTuple):
     session: str = ""  # only what this session itself established; empty means any
     kinds: tuple[str, ...] = ()  # empty means all
     since: float = 0.0
-    at: float = 0.0
     limit: int = 60
     most_terms: int = 10  # the rarest of the terms are searched for
     postings: int = POSTINGS
@@ -289,7 +288,6 @@ class Near(NamedTuple):
     gap: int
     held: tuple[str, ...]
     asks: bool
-    length: int = 0  # characters
 
 
 class Hit(NamedTuple):

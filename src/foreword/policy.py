@@ -1,4 +1,4 @@
-"""Decide whether a project is captured and gets context, by settings and by a file of its own that may opt out."""
+"""Decide whether a project is captured and gets context, by settings and by a file of its own that opts out."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 from foreword.errors import BadRequest
 from foreword.models import Project
 
-FILE = ".foreword-off"  # in a project's root
+FILE = ".foreword-off"  # in a project's root: switches both off, whatever it holds
 BOTH = ("capture", "inject")
 LISTS = ("off_projects", "read_only_projects", "silent_projects")
 CHOICES = (*BOTH, *LISTS)  # settings that decide here
-MOST = 4096  # bytes of that file; two words are all it can hold
 HINTS = {
     **{name: f"foreword config set {name} on" for name in BOTH},
     **{name: f"foreword project on; where a folder is named: foreword config unset {name}" for name in LISTS},
@@ -34,9 +33,8 @@ def off(project: Project | None, choices: Mapping[str, Any]) -> Policy:
     write = inject = ""
     if project is not None:
         both, read_only, silent = (name if listed(project, choices[name]) else "" for name in LISTS)
-        words = opted_out(project.root)
-        write = both or read_only or (FILE if "capture" in words else "")
-        inject = both or silent or (FILE if "inject" in words else "")
+        by_file = FILE if os.path.lexists(f"{project.root.rstrip('/')}/{FILE}") else ""
+        write, inject = both or read_only or by_file, both or silent or by_file
     return Policy(
         capture=write or ("" if choices["capture"] else "capture"),
         inject=inject or ("" if choices["inject"] else "inject"),
@@ -54,22 +52,6 @@ def listed(project: Project, entries: Sequence[str]) -> bool:
     return any(
         each == project.key or (each and f"{project.root}/".startswith(f"{each.rstrip('/')}/")) for each in entries
     )
-
-
-def opted_out(root: str) -> tuple[str, ...]:
-    """Return what a project's own file switches off; both where it cannot be read or understood."""
-    path = f"{root.rstrip('/')}/{FILE}"
-    if not os.path.lexists(path):
-        return ()  # the ordinary case, for the price of one system call
-    try:
-        # Not to wait for ever where somebody put a pipe.
-        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
-            content = file.read(MOST + 1) or b""
-    except OSError:
-        return BOTH
-    lines = {line.strip() for line in content.split(b"\n")} - {b""}
-    understood = lines and len(content) <= MOST and lines <= {b"capture", b"inject"}
-    return tuple(word for word in BOTH if word.encode() in lines) if understood else BOTH
 
 
 def findings(off: Policy, project: Project) -> Iterator[tuple[str, str]]:

@@ -82,7 +82,9 @@ def _repository(top: str) -> Project | None:
     git = _git_directory(top)
     if not git:
         return None
-    common = _common_directory(git)
+    target = _text(join(git, "commondir")).strip("\r\n")
+    common = _real(join(git, target)) if 0 < len(target) <= PATH_LIMIT else git
+    common = common if _is_repository(common) else git
     inside = git == top  # a bare repository, or a folder within `.git`
     root = dirname(top) if inside and top.endswith("/.git") else top
     # A linked work tree reads a relative remote as the main one does, or the two would not share.
@@ -110,12 +112,6 @@ def _git_directory(top: str) -> str:
 def _is_repository(folder: str) -> bool:
     # git wants more, but half a repository still shows whose work it is.
     return exists(join(folder, "HEAD")) or exists(join(folder, "config"))
-
-
-def _common_directory(git: str) -> str:
-    target = _text(join(git, "commondir")).strip("\r\n")
-    found = _real(join(git, target)) if 0 < len(target) <= PATH_LIMIT else git
-    return found if _is_repository(found) else git
 
 
 def _identity(url: str, *, base: str) -> tuple[str, str]:

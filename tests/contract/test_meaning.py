@@ -60,14 +60,13 @@ def test_off_means_that_nothing_happens(choose, store, services):
     keep(store, "walrus")
     meaning._catch_up()
     assert meaning.embed_prompt("walrus") is None
-    assert meaning.embed_memories(store.memories.without_vectors("m")) == ()
     assert (services.problems, store.stats.row_counts()["vectors"]) == ([], 0)
 
 
-def test_the_table_gives_vectors_in_the_same_commit(choose, store):
+def test_the_table_gives_vectors_soon(choose, store):
     meaning = choose("local")
-    memories = [Memory("note", title, project="here") for title in ("sign-in fails with a bad token", "rye bread")]
-    store.memories.put(memories, vectors=meaning.embed_memories(memories))
+    keep(store, "sign-in fails with a bad token", "rye bread")
+    meaning._catch_up()
     vector = meaning.embed_prompt("authentication is broken")
     assert near(store, vector)[0] == "sign-in fails with a bad token"
     assert choose("off", meaning).embed_prompt("authentication is broken") is None

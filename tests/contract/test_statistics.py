@@ -8,12 +8,9 @@ from itertools import count
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.services import Reports
 from tests.tables import table
 
 from foreword.models import KINDS, TRIGGERS, Injection, Item, Memory, NoContextRecord
-from foreword.worker.projects import ProjectRegistry
-from foreword.worker.stats import StatsRecorder
 
 NOW = datetime(2026, 11, 16, 12).timestamp()
 DAY = 86_400
@@ -33,13 +30,10 @@ given_injections = st.lists(
 )
 
 
-def recorder(store, now=lambda: NOW):
-    services = Reports(store, now=now)
-    return StatsRecorder(services, ProjectRegistry(services))
-
-
 def figures(store, *, project, days, now=NOW):
-    return recorder(store, lambda: now).stats(project=project, name="", days=days)
+    first = datetime.fromtimestamp(now).replace(hour=0, minute=0) - timedelta(days=days - 1)
+    since, until = (first + timedelta(days=n) for n in (0, days))
+    return store.stats.figures(project=project, since=since.timestamp(), until=until.timestamp())
 
 
 @settings(max_examples=12, deadline=None)
@@ -106,10 +100,7 @@ def test_clocks_that_jumped_do_not_matter(store, now):
 
 
 def test_days_are_noted_in_the_order_in_which_they_came(store):
-    clock = [NOW]
-    measuring = recorder(store, lambda: clock[0])
-    for hours in (0, 1, 24, 26, 72, -48, 72):
-        clock[0] = NOW + hours * 3600
-        measuring.note_day()
     today = datetime.fromtimestamp(NOW).date()
+    for day in (0, 0, 1, 1, 3, -2, 3):
+        store.stats.start_day((today + timedelta(days=day)).isoformat())
     assert store.stats.days() == tuple((today + timedelta(days=n)).isoformat() for n in (0, 1, -2, 3))

@@ -199,7 +199,7 @@ def test_a_memory_that_changed_or_moved_is_found_as_it_is_now(make_store):
 def test_only_active_memories_are_found(store, status):
     (kept,) = store.memories.put([a_memory("walrus")])
     store.memories.put([replace(kept, status=status, superseded_by="not-other")])
-    for more in ({}, {"kinds": ("note",)}, {"since": 0.5}, {"at": 2.0}):
+    for more in ({}, {"kinds": ("note",)}, {"since": 0.5}):
         assert found(store, "walrus", **more) == []
         assert recent(store, **more) == []
     told = store.memories.get([kept.id])
@@ -218,7 +218,7 @@ def test_projects_stay_apart_and_scopes_are_searched_together(make_store):
     for project in projects:
         query = Query(scopes=(f"project:{project}",), terms=("canary", "team", "example"), limit=200)
         for ask in (store.search.by_words, store.search.by_recency):
-            for more in ({}, {"kinds": ("note",)}, {"since": 0.5}, {"at": 5.0}):
+            for more in ({}, {"kinds": ("note",)}, {"since": 0.5}):
                 hits = ask(query._replace(**more))
                 assert len(hits) == 20
                 assert {hit.memory.project for hit in hits} == {project}
@@ -244,7 +244,7 @@ def test_a_scope_is_matched_as_a_whole(store, scope):
 
 
 def test_filters_narrow_and_recency_gives_every_kind_its_share(make_store):
-    # Kinds since and at narrow what is found.
+    # Kinds and since narrow what is found.
     store = make_store()
     times = {"monday": 100.0, "tuesday": 200.0, "wednesday": 300.0}
     store.memories.put([a_memory(f"walrus {day}", created=at) for day, at in times.items()])
@@ -253,8 +253,6 @@ def test_filters_narrow_and_recency_gives_every_kind_its_share(make_store):
         assert len(ask()) == 4
         assert ask(kinds=("decision",)) == ["walrus decided"]
         assert ask(kinds=("decision", "note"), since=300.0) == ["walrus decided", "walrus wednesday"]
-        assert ask(at=200.0) == ["walrus monday", "walrus tuesday"]
-        assert ask(since=150.0, at=250.0) == ["walrus tuesday"]
         assert ask(kinds=("goal",)) == []
         assert len(ask(limit=2)) == 2
     # Recency is newest first over kinds and scopes with ties broken.
@@ -515,7 +513,6 @@ def test_a_memory_is_found_by_the_code_that_it_names_now(make_store):
         [a_memory("gone", files=("a",), status="superseded"), a_memory("late", files=("a",), created=9.0)]
     )
     store.memories.put([a_memory("goal", kind="goal", files=("a",))])
-    assert naming(store, "a", kinds=("note",), at=5.0) == []
     assert naming(store, "a", kinds=("note",)) == ["late"]
     # Code is found again after the index was made anew.
     store = make_store()

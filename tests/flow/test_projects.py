@@ -168,11 +168,11 @@ def test_what_hooks_spooled_under_the_old_key_lands_in_the_project_it_counts_as(
     prompt = {"session_id": "s9", "cwd": other, "hook_event_name": "UserPromptSubmit", "prompt": "zebra"}
     host.tell("UserPromptSubmit", prompt)
     assert host.spooled()
-    # An alias by hand, as if it had been made before the worker saw the spool.
+    # A merge by hand, as if it had been made before the worker saw the spool.
     from foreword.store import Store
 
     store = Store(home.database, backups=home.backups)
-    store.projects.alias(f"dir:{other}", of=f"dir:{project}", who="user", at=1.0)
+    store.projects.merge(f"dir:{other}", into=f"dir:{project}", unite=lambda one, _: one, who="user", at=1.0)
     store.close()
     client = start()
     wait_for(lambda: client.get("/api/sessions", project_path=project)["sessions"])

@@ -42,7 +42,8 @@ def leaky(home: Home, project: str) -> Home:
         Memory("note", "x", tags=(TOKEN,), functions=(f"f_{TOKEN}",), session=TOKEN, source=TOKEN, project=key),
     ]
     vectors = [Vector("m", 1.0, b"\x01\x02")] * len(leaks)
-    store.memories.put([*memories, *leaks], vectors=[*[None] * len(memories), *vectors])
+    kept = store.memories.put([*memories, *leaks])
+    store.memories.add_vectors(kept[-len(leaks) :], vectors)
     payload = {
         "prompt": f"why is {TOKEN} refused?",
         "tool_input": {"file_path": ".env", "content": "HIDDEN"},

@@ -29,8 +29,6 @@ SWITCHES = {
     "read_only_projects": (False, True),
     "silent_projects": (True, False),
     "": (False, False),
-    "capture": (False, True),
-    "inject": (True, False),
     "nobody knows what": (False, False),
 }
 
@@ -154,7 +152,7 @@ def test_tools_and_callers_of_the_worker_obey(home: Home, start, switched):
 
 def test_a_status_line_says_so(home: Home, host: HookRunner, start, switched):
     client = start()
-    lines = {"off_projects": "off", "": "off", "inject": "silent", "read_only_projects": "quiet"}
+    lines = {"off_projects": "off", "": "off", "silent_projects": "silent", "read_only_projects": "quiet"}
     for what, line in lines.items():
         told = host.tell("statusLine", {"session_id": what, "cwd": switched[what]})
         assert told.stdout == f"foreword: {line}".encode(), what
@@ -181,7 +179,7 @@ KEEPING = (
 
 def test_the_command_line_keeps_nothing_and_tells_the_way_out(home: Home, start, switched):
     start()
-    for what in ("off_projects", "read_only_projects", "", "capture"):
+    for what in ("off_projects", "read_only_projects", ""):
         project, way = switched[what], what if what.endswith("_projects") else FILE
         for words in KEEPING:
             told = run(home, project, *words, code=1).stderr
@@ -237,6 +235,6 @@ def test_a_project_is_off_when_the_command_says_so(filled: Home, start, project)
 
 def test_on_tells_what_the_repository_itself_keeps_off(filled: Home, start, project):
     start()
-    (Path(project) / FILE).write_text("capture")
-    assert f"read-only by its own {FILE}" in run(filled, project, "project", "on").stdout
-    assert f"read-only by its own {FILE}" in run(filled, project, "project", "show").stdout
+    (Path(project) / FILE).touch()
+    assert f"off by its own {FILE}" in run(filled, project, "project", "on").stdout
+    assert f"off by its own {FILE}" in run(filled, project, "project", "show").stdout

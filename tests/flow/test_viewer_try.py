@@ -121,7 +121,7 @@ def test_a_budget_that_holds_nothing_is_told_as_the_reason(page, key):
 
 
 def test_a_project_that_is_switched_off_says_so(page, key, project):
-    Path(project, ".foreword-off").write_text("inject\n")
+    Path(project, ".foreword-off").touch()
     answer = page.post("/api/preview", {"prompt": PROMPT, "project": key})
     assert answer["off"] == ".foreword-off"
     assert "switched off" in answer["why"]

@@ -4,19 +4,15 @@ import itertools
 import random
 from dataclasses import replace
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.agents import FILES, cap_of
-from foreword.config import load
-from foreword.errors import BadPayload
+from foreword.agents import FILES, find
 from foreword.layout import LAYOUT, MOST_TOKENS, merge_layout
 from foreword.models import KINDS, Cap, Context, Memory, Trigger
-from foreword.paths import Home
 from foreword.recall import render
 from foreword.recall.budget import Layer, fit
-from foreword.recall.pipeline import caps, recall
+from foreword.recall.pipeline import recall
 from foreword.recall.tokens import count
 from tests.tables import table
 from tests.unit.recalling import HERE, NOW, SCRIPTS, InMemory, any_memory, options
@@ -44,10 +40,8 @@ def test_a_cap_counts_what_its_host_counts(text):
     assert Cap(1, "utf-8").size(text) == len(text.encode("utf-8", "surrogatepass"))
 
 
-def test_hosts_say_what_they_take(tmp_path):
-    # Every host says what it takes.
-    taken = {name: cap_of(name, raised={}) for name in FILES}
-    assert taken == {
+def test_hosts_say_what_they_take():
+    assert {name: find(name).cap for name in FILES} == {
         "claude-code": Cap(10_000, "utf-16"),
         "codex": Cap(10_000, "utf-8"),
         "cursor": Cap(10_000),
@@ -55,16 +49,6 @@ def test_hosts_say_what_they_take(tmp_path):
         "gemini": None,
         "opencode": None,
     }
-    assert cap_of("", raised={}) is None
-    # What codex was allowed to take is taken.
-    home = Home(root=tmp_path)
-    assert cap_of("codex", raised=caps(load(home, {}).settings)) == cap_of("codex", raised={})
-    raised = caps(load(home, {"FOREWORD_CODEX_CONTEXT_TOKENS": "20000"}).settings)
-    assert cap_of("codex", raised=raised) == Cap(80_000, "utf-8")
-    assert cap_of("claude-code", raised=raised) == Cap(10_000, "utf-16")
-    # Nobody knows what an unknown host takes.
-    with pytest.raises(BadPayload):
-        cap_of("nobody", raised={})
 
 
 def told(memories, *, trigger, form, budget, cap, style="notes"):
@@ -113,7 +97,7 @@ def test_no_store_and_no_budget_ever_passes_the_cap(seed, many, trigger, form, b
     [*itertools.product(("claude-code", "codex", "cursor"), ("English", "Japanese", "emoji")), ("codex", "paths")],
 )
 def test_a_host_that_takes_ten_thousand_gets_nearly_as_much_whatever_the_script(host, script):
-    rand, cap = random.Random(7), cap_of(host, raised={})
+    rand, cap = random.Random(7), find(host).cap
     kinds = [kind for kind in KINDS if kind != "goal"]
     memories = [
         replace(any_memory(rand), kind=kinds[at % len(kinds)], title=SCRIPTS[script](rand), confidence=1.0, detail={})

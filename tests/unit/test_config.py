@@ -321,7 +321,6 @@ class TestChange:
             "\n\n[layout]\n",
             "layout.prompt.budget = 3\n",
             "layout = {prompt = {budget = 3}}\n",
-            "[layout.prompt]\nbudget = 3\n[unknown]\n[layout.question]\nbudget = 4\n",
             "[layout.session_start.rules]\ncap = 4\n",
             "off_projects = [\n  '/a', # why\n]\n[layout.question] # [not a table]",
         ],

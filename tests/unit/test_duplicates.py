@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from foreword.audit import PlanContext
-from foreword.maintenance.dedupe import ALIKE, alike, plan
+from foreword.maintenance.dedupe import plan
 from foreword.models import Memory, Project
 from tests.tables import table
 
@@ -52,7 +52,6 @@ DIFFERENT = [
 
 @table(("one", "other"), SAME)
 def test_what_says_the_same_is_merged(one, other):
-    assert alike(memory(one), memory(other)) >= ALIKE
     assert merged(memory(one, "dec-1"), memory(other, "dec-2"))
 
 

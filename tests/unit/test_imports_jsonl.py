@@ -217,15 +217,15 @@ def test_bad_lines_are_told_and_nothing_foreign_is_trusted(make_store, tmp_path_
     path = written(store, tmp_path / "x.jsonl")
     path.write_bytes(path.read_bytes()[:-200])
     assert any("cut short" in problem for problem in taken(other, path)["problems"])
-    # Without our header nothing is trusted.
+    # A file without our header is refused.
     store = make_store()
     other = make_store()
     tmp_path = tmp_path_factory.mktemp("x")
     filled(store)
     path = written(store, tmp_path / "x.jsonl")
     path.write_text(path.read_text(encoding="utf-8").split("\n", 1)[1], encoding="utf-8")
-    taken(other, path)
-    assert {memory.trust for _, memory in other.memories.page(limit=99)} == {"imported"}
+    with pytest.raises(BadRequest, match="no header"):
+        list(find("jsonl", {"file": str(path)}).read(HERE, environ={}))
     # Secrets in a file are not written.
     other = make_store()
     tmp_path = tmp_path_factory.mktemp("x")
@@ -233,7 +233,8 @@ def test_bad_lines_are_told_and_nothing_foreign_is_trusted(make_store, tmp_path_
     row = {"kind": "note", "title": f"t {secret}", "uid": "u", "scope": HERE.scope, "project": HERE.key}
     more = {"trust": "user", "status": "active", "confidence": 1, "detail": {secret: secret}, "body": secret}
     path = tmp_path / "x.jsonl"
-    path.write_text(json.dumps({"memory": {**row, **more}}) + "\n", encoding="utf-8")
+    header = {"format": "foreword export", "version": 1}
+    path.write_text("\n".join(map(json.dumps, (header, {"memory": {**row, **more}}))), encoding="utf-8")
     assert taken(other, path)["kept"] == 1
     assert secret not in repr(other.memories.page(limit=9))
     # A file of another version is refused.
@@ -247,7 +248,7 @@ def test_bad_lines_are_told_and_nothing_foreign_is_trusted(make_store, tmp_path_
 @given(raw=st.binary(max_size=300))
 def test_any_bytes_are_read_to_their_end(raw: bytes, tmp_path_factory: pytest.TempPathFactory):
     path = tmp_path_factory.mktemp("any") / "x.jsonl"
-    path.write_bytes(raw)
+    path.write_bytes(json.dumps({"format": "foreword export", "version": 1}).encode() + b"\n" + raw)
     batches = list(find("jsonl", {"file": str(path)}).read(HERE, environ={}))
     assert all(isinstance(batch, Batch) and not batch.memories for batch in batches)
 

@@ -44,7 +44,7 @@ def choose(home, server, services):
             made.append(refining)
         usual = {"model_provider": "openai", "model_name": "m", "model_url": server.url, "model_seconds": "20"}
         environ = {f"FOREWORD_{name.upper()}": text for name, text in {**usual, **given}.items()}
-        refining.configure(load(home, environ).settings, environ)
+        services.loaded = load(home, environ)
         return refining
 
     yield chosen
@@ -54,8 +54,6 @@ def choose(home, server, services):
 
 def leave(refining: RefineJob) -> None:
     """Close a job as a worker that leaves does."""
-    refining._runner.begin_close()
-    refining.close()
     refining._runner.close()
 
 
@@ -156,35 +154,17 @@ def test_closing_does_not_wait_for_a_model(choose, server, store, services):
         submit(refining, session, results)
     until(lambda: server.requests)
     leave(refining)
-    assert not is_busy(refining)
     assert (results, services.reports) == ([], [])
     assert not refining.submit("late", DRAFT, then=lambda _: None)
     assert store.stats.model_calls()[0].tokens_in > 0  # it may have been worked on
 
 
-def test_another_choice_ends_what_is_asked_and_takes_over_what_waits(choose, server, services):
-    server.answer = silent
-    refining, results = choose(), Results()
-    submit(refining, "one", results)
-    until(lambda: server.requests)
-    submit(refining, "two", results)
-    server.answer = data()
-    choose(refining, model_name="other")
-    assert [(session, refined and refined.source) for session, refined in results.wait(2)] == [
-        ("one", None),
-        ("two", "model:other"),
-    ]
-    assert services.reports == []
-    choose(refining, model_provider="off")
-    assert not refining.submit("three", DRAFT, then=lambda _: None)
-
-
 def test_a_wrong_setting_is_told_and_seen_to_be_right_again(choose, tmp_path, services):
     key = tmp_path / "key"
     refining = choose(model_provider="anthropic", model_key_env=str(key))
-    assert "cannot be read" in services.problems[0]
     assert "cannot be read" in refining.status()["problem"]
-    assert not refining.submit("s", DRAFT, then=lambda _: None)
+    assert submit(refining).wait(1) == [("s", None)]
+    assert "cannot be read" in services.problems[0]
     assert not refining.attempt()["ok"]
     key.write_text("k-1")
     key.chmod(0o600)

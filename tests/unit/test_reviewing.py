@@ -19,8 +19,7 @@ NPM = rule("correction", "Use pnpm instead of npm", {"s1": 1, "s2": 1}, instead_
 
 def decide(store, body: dict[str, Any]) -> tuple[Memory, Any]:
     """Decide as the user does; return the memory that it became, and the entry of the log."""
-    without_embeddings = SimpleNamespace(embed_memories=lambda _: ())
-    answer = decide_review(SimpleNamespace(store=store, now=lambda: 9.0, embeddings=without_embeddings), body)
+    answer = decide_review(SimpleNamespace(store=store, now=lambda: 9.0), body)
     [entry] = store.audit.list(numbers=[answer["entry"]["number"]])
     return store.memories.get([answer["memory"]["id"]])[0], entry
 

@@ -18,15 +18,9 @@ def memory(kind: str, id: str = "x", **more: object) -> Memory:
     return replace(made, **{"files": ("a.py",), **more})
 
 
-def about(there: dict[str, tuple[str, ...]] | None, **more: object) -> PlanContext:
-    """What is known where these files hold these functions; None: nobody can look."""
-
-    def exists(file: str, function: str) -> bool | None:
-        if there is None:
-            return None
-        return file in there and (not function or function in there[file])
-
-    return PlanContext(now=NOW, exists=exists)._replace(**more)
+def about(*there: str, **more: object) -> PlanContext:
+    """What is known where these files are there."""
+    return PlanContext(now=NOW, exists=lambda file: file in there)._replace(**more)
 
 
 def after(memory: Memory, known: PlanContext) -> Memory:
@@ -39,33 +33,31 @@ def after(memory: Memory, known: PlanContext) -> Memory:
 @table("kind", ["change", "observation", "learning"])
 def test_what_is_worth_its_code_is_stale_with_it_and_comes_back_with_it(kind):
     one = memory(kind, functions=("load",))
-    gone = after(one, about({}))
+    gone = after(one, about())
     assert gone.status == "stale"
-    assert after(gone, about({})) == gone
-    assert after(gone, about({"a.py": ("load",)})) == one
-    assert after(one, about({"a.py": ()})).status == "stale"
+    assert after(gone, about()) == gone
+    assert after(gone, about("a.py")) == one
+    assert after(one, about("a.py")) == one
 
 
 @table("kind", ["decision", "pattern", "failure", "summary", "handoff", "goal", "note", "preference", "correction"])
 def test_what_may_hold_without_its_code_is_left(kind):
-    assert plan([memory(kind)], about=about({})) == ()
-    assert plan([memory("learning", trust="user")], about=about({})) == ()
+    assert plan([memory(kind)], about=about()) == ()
+    assert plan([memory("learning", trust="user")], about=about()) == ()
 
 
 def test_nothing_is_stale_where_nobody_can_look():
-    assert plan([memory("change", functions=("load",))], about=about(None)) == ()
+    assert plan([memory("change", functions=("load",))], about=PlanContext(now=NOW)) == ()
 
 
 def test_nothing_is_stale_that_is_there_pinned_or_taken_back():
     # Nothing is stale while some of its code is there.
-    assert plan([memory("observation", files=("a.py", "b.py"))], about=about({"b.py": ()})) == ()
-    two = memory("observation", functions=("load", "save"))
-    assert plan([two], about=about({"a.py": ("save",)})) == ()
+    assert plan([memory("observation", files=("a.py", "b.py"))], about=about("b.py")) == ()
     # A deletion is true because the code is gone.
-    assert plan([memory("change", functions=("load",), detail={"what": "DELETED"})], about=about({})) == ()
+    assert plan([memory("change", functions=("load",), detail={"what": "DELETED"})], about=about()) == ()
     # What is pinned or was taken back is left.
-    assert plan([memory("change", pinned=True)], about=about({})) == ()
-    assert plan([memory("change")], about=about({}, taken_back=frozenset({("stale", frozenset({"x"}))}))) == ()
+    assert plan([memory("change", pinned=True)], about=about()) == ()
+    assert plan([memory("change")], about=about(taken_back=frozenset({("stale", frozenset({"x"}))}))) == ()
     # What somebody else made stale is not brought back.
-    assert plan([memory("handoff", status="stale")], about=about({"a.py": ()})) == ()
-    assert plan([memory("observation", status="stale")], about=about({"a.py": ()})) == ()
+    assert plan([memory("handoff", status="stale")], about=about("a.py")) == ()
+    assert plan([memory("observation", status="stale")], about=about("a.py")) == ()

@@ -11,10 +11,8 @@ from typing import get_args
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.agents import FILES, codex, find
+from foreword.agents import FILES, find
 from foreword.agents.setup import AgentResidue, Block, Change, Entry, InstallTarget, OwnedFile, Setup, json_string
-from foreword.config import load
-from foreword.install.status import install_target
 from tests.tables import table
 
 USER = Path("/home/ada")
@@ -82,18 +80,6 @@ def test_codex_is_told_in_hooks_json_and_config_toml():
         "/home/ada/.codex/config.toml": f'[mcp_servers.foreword]\ncommand = "{MCP}"\n',
     }
     assert "/hooks" in found.after[0]
-
-
-def test_codex_is_told_a_limit_of_its_own_only_where_that_is_another(home):
-    def limits(place: InstallTarget) -> list[int]:
-        found = find("codex").setup(place)
-        hooks = [change.value["hooks"][0] for change in found.changes if isinstance(change, Entry)]
-        return [hook["additionalContextLimit"] for hook in hooks if "additionalContextLimit" in hook]
-
-    assert load(home, {}).settings.codex_context_tokens == codex.TOKENS
-    assert limits(install_target(home, {"HOME": "/home/ada"})) == []
-    raised = {"HOME": "/home/ada", "FOREWORD_CODEX_CONTEXT_TOKENS": "4000"}
-    assert limits(install_target(home, raised)) == [4000, 4000]
 
 
 def test_gemini_is_told_in_its_settings_and_in_milliseconds():

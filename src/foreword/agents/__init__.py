@@ -73,12 +73,6 @@ def find(name: str) -> AgentAdapter:
     return adapter
 
 
-def cap_of(name: str, *, raised: Mapping[str, int]) -> Cap | None:
-    """Return the longest answer that an agent takes whole, as its user has *raised* it; None where nothing is cut."""
-    cap = find(name).cap if name else None
-    return cap._replace(most=raised[name]) if cap and name in raised else cap
-
-
 def agent_of_client(client: str) -> str:
     """Return the agent behind an MCP client of this name; empty for one that we have no hooks for."""
     return next((agent for agent in FILES if client.lower().startswith(agent)), "")

@@ -10,7 +10,7 @@ from foreword.agents.claude_code import answer
 from foreword.agents.setup import Block, Entry, InstallTarget, Setup, json_string
 from foreword.models import Cap
 
-TOKENS = 2_500  # that it takes whole in one output, unless its hook says `additionalContextLimit`
+TOKENS = 2_500  # that it takes whole in one output
 BYTES_A_TOKEN = 4  # by Codex's own estimate: 10,000 bytes of any script arrive whole, 10,001 do not
 
 
@@ -50,9 +50,6 @@ def _hook(target: InstallTarget, event: str) -> dict[str, Any]:
         "command": target.command("codex", event),
         "timeout": 3 if event == "SessionEnd" else 5,
     }
-    limit = target.limits.get("codex", TOKENS)
-    if ADAPTER.triggers.get(event) in ("session_start", "prompt") and limit != TOKENS:
-        run["additionalContextLimit"] = limit  # any change here must be trusted again: none where it is Codex's own
     return {**({"matcher": "*"} if event in ("SessionStart", "PostToolUse") else {}), "hooks": [run]}
 
 
@@ -72,5 +69,5 @@ ADAPTER = AgentAdapter(
     answer=answer,
     tool_use=tool_use,
     setup=setup,
-    cap=Cap(TOKENS * BYTES_A_TOKEN, "utf-8"),  # of the text alone, unless `additionalContextLimit` raises it
+    cap=Cap(TOKENS * BYTES_A_TOKEN, "utf-8"),  # of the text alone
 )

@@ -6,7 +6,7 @@ import json
 import os.path
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,6 @@ class InstallTarget:
     version: str = ""  # of the agent that is installed; empty where it is not known
     plugin: bool = False  # as the agent's own kind of plugin, where it has one beside its settings
     # Agent -> what the user wants it to take in one output, in its own tokens
-    limits: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     def folder(self, variable: str, *below: str) -> Path:
         """Return the folder that a variable names, as agents let theirs be moved; else the one below the user's own."""

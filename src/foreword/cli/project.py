@@ -12,7 +12,7 @@ from foreword.cli import output
 from foreword.cli.connection import LONG, connect, folder, refuse_agents, this_home
 from foreword.cli.options import Json, Project, Yes
 from foreword.errors import BadRequest
-from foreword.policy import FILE, opted_out
+from foreword.policy import FILE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,6 @@ STATES = {
     READ_ONLY: "read-only: nothing is captured",
     SILENT: "silent: nothing is injected",
 }
-OPTED_OUT = {("capture", "inject"): "off", ("capture",): "read-only", ("inject",): "silent"}
 ADOPT_SECONDS = 5.0  # a worker reads changed settings every second
 
 
@@ -192,8 +191,7 @@ def _states(which: str, about: dict[str, Any]) -> list[str]:
 
     path = _name_or_folder(which) or folder()
     root = about["root"] or (resolve(path).root if path.startswith("/") else "")
-    switches = opted_out(root) if root else ()
-    by_file = [f"{OPTED_OUT[switches]} by its own {FILE}"] if switches else []
+    by_file = [f"off by its own {FILE}"] if root and os.path.lexists(os.path.join(root, FILE)) else []
     return [*(STATES[name] for name, is_off in about["switches"].items() if is_off), *by_file]
 
 

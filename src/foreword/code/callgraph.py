@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
 from foreword.code import git, languages
-from foreword.code.definitions import Definition, in_tree
+from foreword.code.definitions import in_tree
 from foreword.errors import BadRequest, NotFound
 
 MOST_FILES = 10_000
@@ -57,14 +59,17 @@ class Calls:
         if tree is None or found is None:
             return
         for each in found:
-            self.defined.setdefault(each.name, []).append(_place(file, each))
+            self.defined.setdefault(each.name, []).append(Place(file, each.qualified, each.line, each.signature))
         captured = languages.captures(tree, language=language, part="calls") or {}
         breaks = [at for at, byte in enumerate(source) if byte == 0x0A]
         for node in captured.get("call", ()):
             name = source[node.start_byte : node.end_byte].decode("utf-8", "replace")
             line = bisect_left(breaks, node.start_byte) + 1
             around = [each for each in found if each.line <= line <= each.end_line]
-            caller = _place(file, max(around, key=lambda each: each.line)) if around else Place(file, "", 1)
+            caller = Place(file, "", 1)
+            if around:
+                inner = max(around, key=lambda each: each.line)
+                caller = Place(file, inner.qualified, inner.line, inner.signature)
             self.calls.append((caller, name, line))
 
     def named(self, name: str) -> tuple[Place, ...]:
@@ -100,36 +105,23 @@ class Calls:
         return list(found.values())
 
 
-def read_calls(
-    root: str,
-    *,
-    seconds: float = SECONDS,
-    most_files: int = MOST_FILES,
-    tick: Callable[[int, int], object] = lambda _done, _total: None,
-) -> Calls:
-    """Read every definition and call in the source files under *root*; `complete` says whether a bound left some out.
-
-    *tick* is called with how many files of how many were read.
-    """
+def read_calls(root: str, *, seconds: float = SECONDS) -> Calls:
+    """Read every definition and call in the source files under *root*; `complete`: whether no bound left some out."""
     if not os.path.isdir(root):
         raise BadRequest(f"not a folder: {root!r}", hint="give the path of a project")
     until = monotonic() + seconds
     names = sorted(name for name in _listed(root) if git.is_own(name))
     calls = Calls()
-    calls.complete = len(names) <= most_files
-    for at, name in enumerate(names[:most_files]):
+    calls.complete = len(names) <= MOST_FILES
+    for name in names[:MOST_FILES]:
         if monotonic() > until:
             calls.complete = False
             break
         path = os.path.join(root, name)
-        try:
+        with suppress(OSError, ValueError):
             if os.path.isfile(path) and not os.path.islink(path) and os.path.getsize(path) <= languages.LARGEST:
-                with open(path, "rb") as file:
-                    calls.add(name, file.read())
+                calls.add(name, Path(path).read_bytes())
                 calls.files += 1
-        except (OSError, ValueError):
-            pass
-        tick(at + 1, min(len(names), most_files))
     return calls
 
 
@@ -141,7 +133,3 @@ def _listed(root: str) -> Iterator[str]:
     for folder, below, files in os.walk(root):
         below[:] = sorted(name for name in below if name[0] != "." and name not in git.ELSEWHERE)
         yield from (os.path.relpath(os.path.join(folder, name), root) for name in files)
-
-
-def _place(file: str, one: Definition) -> Place:
-    return Place(file, one.qualified, one.line, one.signature)

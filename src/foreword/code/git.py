@@ -81,9 +81,6 @@ def run(
         if "not a git repository" in complaint or "must be run in a work tree" in complaint:
             hint = "give the path of a git repository, or `git init` it"
             raise NoRepository(f"no git repository at {folder!r}", hint=hint)
-        if "promisor" in complaint:
-            hint = "fetch the rest with `git fetch --refetch --filter=blob:none`; Foreword fetches nothing"
-            raise BadRequest(f"{folder!r} is a partial clone that lacks a part of its history", hint=hint)
         last = complaint.strip().rpartition("\n")[2][-200:] or f"exit code {ended.returncode}"
         raise BadRequest(f"git cannot read {folder!r}: {last}", hint=f"try `git -C {folder!r} log -n 1`")
     return ended.stdout

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from foreword.agents import cap_of, find
+from foreword.agents import find
 from foreword.capture.parse import injection_id
 from foreword.capture.payload import HookCall
 from foreword.config import load_synonyms
@@ -21,7 +21,7 @@ from foreword.errors import ForewordError
 from foreword.hook import spool
 from foreword.hook.offline import Offline
 from foreword.models import GOING_ON, Context, NoContext, Trigger, is_resent
-from foreword.recall.pipeline import Window, caps, injection_of, options_of, recall
+from foreword.recall.pipeline import Window, injection_of, options_of, recall
 from foreword.store import SCHEMA, StoreReader
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _recall(
         return _window(here, trigger, reader) if counted else (frozenset(), {})
 
     settings = here.settings
-    cap = cap_of(trigger.host, raised=caps(settings))
+    cap = find(trigger.host).cap if trigger.host else None
     found = recall(
         reader.search,
         trigger,
@@ -141,8 +141,9 @@ def _connect(path: Path) -> sqlite3.Connection:
     """Open read-only; where not even the folder can be written to, the file is taken as nobody's but ours."""
     import sqlite3
 
+    quoted = str(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")  # `urllib.parse` would take 3 ms
     for mode in ("mode=ro", "mode=ro&immutable=1"):
-        connection = sqlite3.connect(f"file:{_quoted(path)}?{mode}", uri=True, timeout=0.05)
+        connection = sqlite3.connect(f"file:{quoted}?{mode}", uri=True, timeout=0.05)
         try:
             connection.execute("PRAGMA user_version").fetchone()
         except sqlite3.OperationalError as exc:
@@ -152,8 +153,3 @@ def _connect(path: Path) -> sqlite3.Connection:
             continue
         return connection
     raise ForewordError("the database cannot be opened for reading", hint="run `foreword doctor`")
-
-
-def _quoted(path: Path) -> str:
-    """Return a path for SQLite's URI; importing `urllib.parse` for it takes 3 ms."""
-    return str(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")

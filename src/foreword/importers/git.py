@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from foreword.code import git
@@ -107,14 +108,12 @@ def changed(folder: str, *, patience: float = 2.0) -> dict[str, float]:
         return {}
     # `XY name`; a folder of nothing but new files ends with a slash.
     names = [each[3:] for each in raw.split(b"\0")[:CHANGED] if each[3:] and not each.endswith(b"/")]
-    return {git.text(name): _modified(os.path.join(os.fsencode(folder), name)) for name in names}
-
-
-def _modified(path: bytes) -> float:
-    try:
-        return os.lstat(path).st_mtime
-    except (OSError, ValueError):
-        return 0.0
+    times = {}
+    for name in names:
+        times[git.text(name)] = 0.0
+        with suppress(OSError, ValueError):
+            times[git.text(name)] = os.lstat(os.path.join(os.fsencode(folder), name)).st_mtime
+    return times
 
 
 def _hashes(root: str) -> list[str]:
@@ -150,10 +149,11 @@ def _records(raw: bytes) -> Iterator[Commit]:
 def memory_of(commit: Commit, *, project: Project) -> Memory:
     """Return a commit as an observation: message without trailers, and files; routine with little confidence."""
     routine = MACHINES.search(commit.author) or HABITS.match(commit.subject)
+    lines = [line.rstrip() for line in PERSON.sub("", commit.body).splitlines()]
     return Memory(
         kind="observation",
         title=PERSON.sub("", commit.subject) or f"Commit {commit.hash[:10]} without a message",
-        body=_without_trailers(commit.body),
+        body="\n".join(line for line in lines if not TRAILER.match(line)).strip("\n"),
         uid=f"git:{project.key}:{commit.hash}",
         scope=project.scope,
         project=project.key,
@@ -166,12 +166,6 @@ def memory_of(commit: Commit, *, project: Project) -> Memory:
         confirmed=commit.at,
         detail={"commit": commit.hash, "files": commit.count},
     )
-
-
-def _without_trailers(body: str) -> str:
-    """Return the message without trailers and without lines that name a person with an address."""
-    lines = [line.rstrip() for line in PERSON.sub("", body).splitlines()]
-    return "\n".join(line for line in lines if not TRAILER.match(line)).strip("\n")
 
 
 def _with_functions(commits: Sequence[Commit], project: Project) -> Batch:

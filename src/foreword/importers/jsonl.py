@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import fields, replace
 from typing import Any, TypeAlias
 
@@ -120,15 +121,15 @@ class Jsonl(Source):
         origin = str(header.get("project") or "") if self.options.get("as") else project.key
         if not origin:
             raise BadRequest("only an export of one project can be mapped to another", hint="use --all, without --as")
-        problems = [] if header else ["line 1: no header of an export: nothing here is trusted more than an import"]
+        problems: list[str] = []
         held: list[Row] = []
         later: list[Row] = []
         done = others = 0
         for number, raw in enumerate(lines, 1):
-            if not raw.strip() or (header and number == 1):
+            if not raw.strip() or number == 1:
                 continue
             try:
-                row = _row(raw, trusted=bool(header))
+                row = _row(raw)
                 done += 1
             except (BadLine, RecursionError) as exc:
                 problems.append(f"line {number}: {exc}")
@@ -191,24 +192,20 @@ def _moved(row: Row, origin: str, project: Project) -> Row | None:
 
 
 def _header(raw: bytes) -> dict[str, Any]:
-    """Return the first line; empty where it is no header of an export."""
-    try:
+    """Return the first line; BadRequest where it is no header of an export."""
+    header: Any = None
+    with suppress(ValueError, RecursionError):
         header = json.loads(raw)
-    except (ValueError, RecursionError):
-        return {}
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        return {}
+        raise BadRequest("the file is no export: its first line is no header", hint="`foreword export FILE` writes one")
     if header.get("version") != VERSION:
         message = f"this export is of version {header.get('version')!r}, and we read {VERSION}"
         raise BadRequest(message, hint="upgrade Foreword")
     return header
 
 
-def _row(raw: bytes, *, trusted: bool) -> Row | None:
-    """Return the row of a line, None for an event of an older export; BadLine where it is none.
-
-    Nothing of a file without our header speaks for the user.
-    """
+def _row(raw: bytes) -> Row | None:
+    """Return the row of a line, None for an event of an older export; BadLine where it is none."""
     try:
         line = json.loads(raw)
     except (ValueError, RecursionError) as exc:
@@ -237,7 +234,6 @@ def _row(raw: bytes, *, trusted: bool) -> Row | None:
         row,
         confidence=min(1.0, row.confidence),
         project=key if scope == "project" else row.project,  # else another project would list what it cannot see
-        trust=row.trust if trusted else "imported",
     )
 
 

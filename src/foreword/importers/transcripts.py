@@ -12,7 +12,7 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -25,8 +25,8 @@ from foreword.encoding import storable
 from foreword.extract.actions import UNSAID, Action, ToolUse, own_words, tool_action
 from foreword.extract.session import extract_session
 from foreword.importers import Batch, Offer, Source, plural, timestamp
-from foreword.models import Change, Edit, Project, Session
-from foreword.redact import redact, redact_all
+from foreword.models import Project, Session
+from foreword.redact import redact, redact_all, shorten
 from foreword.redact.files import denied
 
 QUIET = 300.0  # seconds without a new line after which a session may be taken for finished; an agent thinks for minutes
@@ -82,7 +82,13 @@ class Transcripts(Source):
                 yield action
 
         session = Session(file.session, self.name, project.key, redact(file.cwd), started=0.0, last=0.0)
-        extraction = extract_session(timed(), session=session, project=project, changes_of=_changes_of)
+        extraction = extract_session(
+            timed(),
+            session=session,
+            project=project,
+            # By the session's own record alone: the files of today say nothing about an old session.
+            changes_of=lambda edit: () if denied(edit.file) else changes([edit]),
+        )
         problems = (f"{plural(len(bad), 'line')} of {file.path} could not be read",) if bad else ()
         if not times:
             return Batch(problems=problems)
@@ -110,11 +116,6 @@ class Transcripts(Source):
                 if cwd and not path.name.startswith("agent-") and key_of(cwd) == project.key:
                     found.append(Transcript(path.stat().st_mtime, str(path), session, cwd))
         return sorted(found)
-
-
-def _changes_of(edit: Edit) -> Sequence[Change]:
-    # By the session's own record alone: the files of today say nothing about an old session.
-    return () if denied(edit.file) else changes([edit])
 
 
 def peek(path: str, *, host: str) -> tuple[str, str]:
@@ -146,9 +147,8 @@ def actions(
     Actions in folders that are not *here*, and those *seen* in another file (a fork repeats its origin), are left out.
     *bad* gets the places of lines that cannot be read.
     """
-    seen = set() if seen is None else seen
-    last = -1.0
-    for action in _through(path, host=host, root=root, here=here, bad=bad):
+    seen, last = set() if seen is None else seen, -1.0
+    for action in _read(_Claude(root) if host == "claude-code" else _Codex(root), path, here=here, bad=bad):
         key = _digest(action.kind, action.id, action.text, action.command)
         if action.id and key in seen:
             continue
@@ -161,10 +161,9 @@ def actions(
         yield Action(kind="end", at=last)
 
 
-def _through(
-    path: str, *, host: str, root: str, here: Callable[[str], bool], bad: list[int] | None
+def _read(
+    reader: _Claude | _Codex, path: str, *, here: Callable[[str], bool], bad: list[int] | None
 ) -> Iterator[Action]:
-    reader = _Claude(root) if host == "claude-code" else _Codex(root)
     for line in _lines(path, bad=bad):
         found = list(reader.read(line))  # also of a line from elsewhere: its call may have been made here
         if not reader.cwd or here(reader.cwd):
@@ -213,7 +212,7 @@ class _Reader:
 
     def tool_use(self, id: str, *, output: str, failed: bool | None, result: Any = None) -> Action:
         tool, arguments, cwd = self.calls.pop(id)
-        used = ToolUse(tool=tool, input=arguments, output=_capped(output), result=result, failed=failed)
+        used = ToolUse(tool=tool, input=arguments, output=shorten(output, max_chars=TEXT), result=result, failed=failed)
         return tool_action(used, at=self.at, cwd=cwd, root=self.root, id=self.nth(id))
 
 
@@ -255,7 +254,12 @@ class _Claude(_Reader):
                 arguments = arguments if isinstance(arguments, dict) else {}
                 self.calls[text_of(block, "id")] = (text_of(block, "name"), arguments, self.cwd)
             elif text := text_of(block, "text").strip():
-                yield Action(kind="answer", at=self.at, text=_capped(text), id=f"{uuid}/{number}" if number else uuid)
+                yield Action(
+                    kind="answer",
+                    at=self.at,
+                    text=shorten(text, max_chars=TEXT),
+                    id=f"{uuid}/{number}" if number else uuid,
+                )
 
     def _user(self, clean: Mapping[str, Any], uuid: str, *, prompt: str, is_typed: bool) -> Iterator[Action]:
         texts = []
@@ -277,7 +281,7 @@ class _Claude(_Reader):
             # Hooks know a prompt by its own id; a second line of the same prompt needs another.
             id = uuid if not prompt or self._times[f"prompt {prompt}"] else prompt
             self._times[f"prompt {prompt}"] += 1
-            yield Action(kind="prompt", at=self.at, text=_capped(text), id=id)
+            yield Action(kind="prompt", at=self.at, text=shorten(text, max_chars=TEXT), id=id)
 
 
 def _blocks(content: Any) -> list[dict[str, Any]]:
@@ -312,10 +316,13 @@ class _Codex(_Reader):
             yield Action(kind="compaction", at=self.at, id=self.nth("compaction"))
         elif kind == "response_item" and payload.get("type") in ("message", *_CALLS, *_OUTPUTS):
             names = ("type", "role", "call_id", "id", "name", "action", "arguments", "input", "output", "content")
-            kept = {name: _parsed(payload.get(name)) for name in names}  # JSON in a text: each of its texts is redacted
-            for name in ("content", "output"):
-                if isinstance(kept[name], list):  # without pictures
-                    kept[name] = [{"text": text} for text in _texts(kept[name])]
+            kept = {name: payload.get(name) for name in names}
+            for name, value in kept.items():
+                if isinstance(value, str) and value.startswith("{"):  # JSON in a text: each of its texts is redacted
+                    with suppress(ValueError, RecursionError):
+                        kept[name] = _loads(value)
+                elif name in ("content", "output") and isinstance(value, list):  # without pictures
+                    kept[name] = [{"text": text} for text in _texts(value)]
             yield from self._item(redact_all(kept))
 
     def _item(self, item: Mapping[str, Any]) -> Iterator[Action]:
@@ -327,7 +334,7 @@ class _Codex(_Reader):
             text = "\n".join(part for part in parts if part).strip()
             if who and text:
                 # By its text and how often it came: a fork repeats the same with other times, and not all have ids.
-                yield Action(kind=who, at=self.at, text=_capped(text), id=self.nth(_digest(who, text)))
+                yield Action(kind=who, at=self.at, text=shorten(text, max_chars=TEXT), id=self.nth(_digest(who, text)))
         elif kind in _CALLS:
             text = text_of(item, "input", "arguments")
             objects = [item[name] for name in ("action", "arguments") if isinstance(item[name], dict)]
@@ -338,14 +345,6 @@ class _Codex(_Reader):
         elif id in self.calls:
             output, code = _outcome(item["output"])
             yield self.tool_use(id, output=output, failed=None if code is None else code != 0)
-
-
-def _parsed(value: Any) -> Any:
-    """Return the JSON object in a text; else the value."""
-    if isinstance(value, str) and value.startswith("{"):
-        with suppress(ValueError, RecursionError):
-            return _loads(value)
-    return value
 
 
 def _outcome(output: Any) -> tuple[str, int | None]:
@@ -363,13 +362,6 @@ def _outcome(output: Any) -> tuple[str, int | None]:
 
 
 # ---- texts
-
-
-def _capped(text: str) -> str:
-    half = TEXT // 2
-    if len(text) <= TEXT:
-        return text
-    return f"{text[:half]}\n[{len(text) - 2 * half} characters left out]\n{text[-half:]}"
 
 
 def _texts(content: Any) -> list[str]:

@@ -15,7 +15,6 @@ from typing import Any
 
 from foreword import agents
 from foreword.agents.setup import InstallTarget, Setup
-from foreword.config import load
 from foreword.errors import ForewordError
 from foreword.install import jsonc, manifest, toml_block
 from foreword.install.manifest import FileRecord
@@ -77,9 +76,8 @@ def setup_of(agent: str, *, home: Home, environ: Mapping[str, str], plugin: bool
 
 def install_target(home: Home, environ: Mapping[str, str]) -> InstallTarget:
     """Return this user's machine, as an agent's adapter needs to know it."""
-    limits = {"codex": load(home, environ).settings.codex_context_tokens}
     user = Path(expand("~", environ) or "/")
-    return InstallTarget(user, environ, hook=home.launcher, mcp=home.mcp, socket=home.socket, limits=limits)
+    return InstallTarget(user, environ, hook=home.launcher, mcp=home.mcp, socket=home.socket)
 
 
 def version_of(binary: str, *, environ: Mapping[str, str]) -> str:

@@ -9,14 +9,11 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import socket
 import stat
-import threading
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from ipaddress import ip_address
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -35,7 +32,6 @@ DAY = 86_400.0  # seconds; the cap is for any 24 hours, so that midnight and tim
 MOST_TOKENS = 2_000_000  # of one call; no model reads more, and a higher figure is not believed
 MOST_ANSWER = 1024 * 1024  # bytes; the longest answer that we ask for is 10 KB
 MOST_COMPLAINT = 2_000  # bytes of a refusal that are read
-MOST_KEY = 4096  # bytes of a file with a key
 
 
 @dataclass(frozen=True)
@@ -60,7 +56,7 @@ class NoAnswer(ModelError):
 
 
 class Model:
-    """One model at one address, and its running request."""
+    """One model at one address."""
 
     def __init__(self, provider: str, name: str, *, url: str = "", key: str = "") -> None:
         is_anthropic = provider == "anthropic"
@@ -80,7 +76,7 @@ class Model:
             host = ""
         if not host:
             raise ModelError(f"`model_url` is no address: {url}", hint=f"{OLLAMA}; nothing for {ANTHROPIC_URL}")
-        if key and self._url.scheme == "http" and not _is_here(host):
+        if key and self._url.scheme == "http" and host not in ("localhost", "127.0.0.1", "::1"):
             hint = "use an https address, or no key"
             raise ModelError(f"`model_url` would carry the key to {host} in the open", hint=hint)
         self.provider, self.name, self.where = provider, name, self._url.netloc
@@ -93,8 +89,6 @@ class Model:
             self._path = f"{path.removesuffix('/chat/completions')}/chat/completions"
             self._headers |= {"Authorization": f"Bearer {key}"} if key else {}
         self._limit = "max_tokens"  # OpenAI's newer models take only the longer word, most others only this one
-        self._open: set[socket.socket] = set()
-        self._closed = False
 
     def complete(self, prompt: str, *, system: str, most_tokens: int, seconds: float) -> Answer:
         """Return the object that the model answers with, or raise NoAnswer; what may pass is tried once more."""
@@ -103,17 +97,11 @@ class Model:
         except NoAnswer as exc:
             if self._limit == "max_tokens" and "max_completion_tokens" in exc.complaint:
                 self._limit = "max_completion_tokens"
-            elif not exc.passing or self._closed:
+            elif not exc.passing:
                 raise
             else:
                 time.sleep(RETRY_AFTER)
         return self._ask(prompt, system, most_tokens, seconds)
-
-    def close(self) -> None:
-        """End a running request; it fails at once."""
-        self._closed = True
-        for each in tuple(self._open):
-            _shut(each)
 
     def _ask(self, prompt: str, system: str, most_tokens: int, seconds: float) -> Answer:
         user = {"role": "user", "content": prompt}
@@ -142,34 +130,24 @@ class Model:
         who, end, sent = f"the model at {self.where}", time.monotonic() + seconds, False
         make = http.client.HTTPSConnection if self._url.scheme == "https" else http.client.HTTPConnection
         connection = make(str(self._url.hostname), self._url.port, timeout=seconds)
+        data = b""
         try:
-            connection.connect()
-            # The timeout above is for each read; a server that drips must not hold us longer than all of it.
-            cut = threading.Timer(max(0.0, end - time.monotonic()), _shut, (connection.sock,))
-            cut.daemon = True
-            self._open.add(connection.sock)
-            cut.start()
-            try:
-                if self._closed:
-                    raise ConnectionAbortedError
-                connection.request("POST", self._path, body, self._headers)
-                sent = True
-                with connection.getresponse() as answer:
-                    data = answer.read(MOST_ANSWER + 1 if answer.status == 200 else MOST_COMPLAINT)
-            finally:
-                cut.cancel()
-                self._open.discard(connection.sock)
-            if time.monotonic() >= end:  # it was cut
-                raise TimeoutError
+            connection.request("POST", self._path, body, self._headers)
+            sent = True
+            with connection.getresponse() as answer:
+                while len(data) <= MOST_ANSWER and (part := answer.read1(1 << 16)):
+                    data += part
+                    if time.monotonic() >= end:  # the timeout is for each read, and a server may drip
+                        raise TimeoutError
         except (OSError, http.client.HTTPException) as exc:
             used = (None, None) if sent else (0, 0)
-            if isinstance(exc, TimeoutError) or time.monotonic() >= end:
+            if isinstance(exc, TimeoutError):
                 raise NoAnswer(f"{who} did not answer in time", why="late", used=used) from exc
             raise NoAnswer(f"{who} cannot be reached ({type(exc).__name__})", why="away", used=used) from exc
         finally:
             connection.close()
         if answer.status != 200:
-            complaint = data.decode("utf-8", "replace")  # it may repeat what was sent: it is not part of the message
+            complaint = data[:MOST_COMPLAINT].decode("utf-8", "replace")  # it may repeat what was sent: never shown
             why = f"http-{answer.status}"
             raise NoAnswer(f"{who} answers {answer.status}", why=why, used=(0, 0), complaint=complaint)
         if len(data) > MOST_ANSWER:
@@ -180,22 +158,8 @@ class Model:
             raise NoAnswer(f"{who} answered with something that is no JSON", why="garbage") from exc
 
 
-def _shut(connected: socket.socket) -> None:
-    with suppress(OSError):
-        connected.shutdown(socket.SHUT_RDWR)
-
-
-def _is_here(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def choose_model(settings: Settings, environ: Mapping[str, str]) -> Model | None:
-    """Return the model that the settings name; None where it is off, and ModelError where they make no sense."""
-    if settings.model_provider == "off":
-        return None
+def choose_model(settings: Settings, environ: Mapping[str, str]) -> Model:
+    """Return the model that the settings name; ModelError where they make no sense."""
     key = _key(settings.model_key_env, environ)
     return Model(settings.model_provider, settings.model_name, url=settings.model_url, key=key)
 
@@ -255,23 +219,22 @@ def _key(place: str, environ: Mapping[str, str]) -> str:
     """Return the key in the environment variable or the file that the setting names."""
     if not place:
         return ""
-    key = _read_key(expand(place, environ)) if "/" in place else environ.get(place, "").strip()
-    if not key and "/" not in place:
-        raise ModelError(
-            f"the environment variable {place} that `model_key_env` names is not set where the worker runs",
-            hint=f"export {place}, then `foreword worker stop`; or put the key into a file, and name its path",
-        )
+    if "/" not in place:
+        key = environ.get(place, "").strip()
+        if not key:
+            raise ModelError(
+                f"the environment variable {place} that `model_key_env` names is not set where the worker runs",
+                hint=f"export {place}, then `foreword worker stop`; or put the key into a file, and name its path",
+            )
+    else:
+        path = expand(place, environ)
+        try:
+            mode = os.stat(path).st_mode
+            if not stat.S_ISREG(mode) or mode & 0o077:
+                raise ModelError(f"{path} must be a file that only you can read", hint=f"chmod 600 {path}")
+            key = Path(path).read_text("utf-8", "replace").strip()
+        except OSError as exc:
+            raise ModelError(f"the key in {path} cannot be read: {exc.strerror}", hint="check `model_key_env`") from exc
     if not key.isascii() or not key.isprintable() or not key or " " in key:
         raise ModelError(f"what {place} holds is no key", hint="it must hold the key and nothing else")
     return key
-
-
-def _read_key(path: str) -> str:
-    try:
-        mode = os.stat(path).st_mode
-        if not stat.S_ISREG(mode) or mode & 0o077:
-            raise ModelError(f"{path} must be a file that only you can read", hint=f"chmod 600 {path}")
-        with open(path, "rb") as file:
-            return file.read(MOST_KEY).decode("utf-8", "replace").strip()
-    except OSError as exc:
-        raise ModelError(f"the key in {path} cannot be read: {exc.strerror}", hint="check `model_key_env`") from exc

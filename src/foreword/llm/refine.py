@@ -77,7 +77,11 @@ def refine(
         if not isinstance(value, str) or len(value) > SLACK * most:
             return ""
         text = plain(value, most=most)
-        return text if all(_holds(known, name) for name in _names(text)) else ""
+        for name in _names(text):  # which the input has, and not only as a part of a longer one
+            before, after = (r"(?<!\w)" if name[0].isalnum() else "", r"(?!\w)" if name[-1].isalnum() else "")
+            if not re.search(f"{before}{re.escape(name)}{after}", known):
+                return ""
+        return text
 
     def lines(name: str) -> tuple[str, ...]:
         items = answer.get(name)
@@ -174,12 +178,6 @@ _AROUND = "\"'`()[]{}<>,;:!?.…“”‘’«»*|"
 _PROSE = r"[^\W\d_]+(?:[-'’.·][^\W\d_]+)*"  # a word, well-known, don't
 _CODED = r"[a-z][A-Z]|\.[^\W\d_]{2}"  # camelCase; a name with an ending, or a domain
 _SMALL = r"\d{1,2}(?:[.,:]\d{1,2})?(?:%|-?[a-z]{1,7})?"  # counts, times of a day: a summary makes them itself
-
-
-def _holds(read: str, name: str) -> bool:
-    """Return whether the input has this name, and not only as a part of a longer one."""
-    before, after = (r"(?<!\w)" if name[0].isalnum() else "", r"(?!\w)" if name[-1].isalnum() else "")
-    return re.search(f"{before}{re.escape(name)}{after}", read) is not None
 
 
 def _names(line: str) -> Iterator[str]:

@@ -2,8 +2,8 @@
 
 A wrong guess hides a true decision, so nothing is guessed from likeness alone. A later choice takes an earlier one back
 where it names it ("Valkey instead of Redis"), turns it round ("never use tabs" after "use tabs"), gives the same thing
-another number ("line length 120" after 100) or another location ("store sessions in Postgres" after Redis), says that it
-changes what there is ("move the cache to Valkey"), or complains of it ("because Redis loses sessions").
+another number ("line length 120" after 100) or another location ("store sessions in Postgres" after Redis), or says that
+it changes what there is ("move the cache to Valkey").
 """
 
 from __future__ import annotations
@@ -68,7 +68,6 @@ class Choice:
     in_place: bool = False  # the value is where a thing is kept
     is_location: bool = False  # ... and a thing is kept in one place
     words: frozenset[str] = frozenset()  # all that it says, but for what it is not
-    blamed: frozenset[str] = frozenset()  # the words of a reason that finds fault with something
 
 
 def takes_back(later: Choice, earlier: Choice) -> bool:
@@ -86,8 +85,6 @@ def takes_back(later: Choice, earlier: Choice) -> bool:
     same_thing = bool(later.purpose) and later.purpose == earlier.purpose
     if (later.number and earlier.number) or (later.is_location and earlier.is_location):
         return same_thing
-    if same_thing and earlier.value <= later.blamed:
-        return True
     return same_thing and _only_changes(later) and (later.number, later.in_place) == (earlier.number, earlier.in_place)
 
 
@@ -100,9 +97,7 @@ def choice_of(memory: Memory) -> Choice | None:
     """Return what a memory chooses, as far as it is plainly written; None where it is not."""
     text = f"{memory.detail.get('choice') or memory.title}"[:LONGEST]
     text = _LEADS.sub("", text.replace("\u2019", "'").strip())
-    choice = _choice(text, old_value=models.text(memory.detail, "instead_of"))
-    reason = models.text(memory.detail, "why")[:LONGEST] or text
-    return replace(choice, blamed=_words(reason)) if choice and _FAULT.search(reason) else choice
+    return _choice(text, old_value=models.text(memory.detail, "instead_of"))
 
 
 LONGEST = 240  # characters; a longer text says more than one thing
@@ -122,11 +117,6 @@ _FOR = (
     r"(?:\s+(?:for|as|in|on|at|when|during|inside|within|between|across|among|per|to)\s+(?P<purpose>[^,;.]{2,60}?))??"
 )
 _INSTEAD = r"(?P<instead>,?\s+instead)?"
-_FAULT = re.compile(  # of what somebody no longer wants
-    r"\b(?:dies|died|fails?|failed|breaks?|broke|loses?|lost|drops?|crash\w*|hangs?|leaks?|expire[sd]?|cannot|can'?t|no longer"
-    r"|(?:does|did) not|(?:doesn|didn)'?t|(?:is|was|are|were) (?:too|so|gone|dead|slow|deprecated|unmaintained))\b",
-    re.I,
-)
 _TIME = r"(?:(?:an?|one|two|three|five|six|ten|twelve|fifteen|twenty|thirty|sixty|ninety|\d+) (?:second|minute|hour|day|week|month|year)s?)"
 
 _FORMS = tuple(

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from math import ceil
-from typing import Any
 
 from foreword.audit import MemoryChange, PlanContext
 from foreword.extract.merge import ALSO, evidence_of, together
@@ -52,11 +51,6 @@ def plan(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChang
     return tuple(each for name in sorted(groups) for each in _merges(groups[name], apart))
 
 
-def alike(one: Memory, other: Memory) -> float:
-    """Return the share of words that both hold, from 0 to 1; 0 where a number, a name or a turn differs."""
-    return _alike(*(tuple(_words(f"{each.title}\n{each.body}")) for each in (one, other)))
-
-
 # ---- which memories say the same
 
 
@@ -96,7 +90,9 @@ def _merges(memories: Sequence[Memory], apart: frozenset[str]) -> Iterator[Memor
     count = Counter(word for each in words.values() for word in frozenset(each))
     by_word: dict[str, list[str]] = {}
     kept: dict[str, Memory] = {}  # as they are after the merges so far
-    for memory in sorted(memories, key=_rank):
+    for memory in sorted(
+        memories, key=lambda each: (not each.pinned, trust_rank(each.trust), -each.confirmed, -each.seen, each.id)
+    ):
         # Two memories that share nine tenths of their words share one of the rarest tenth.
         rarest = sorted(frozenset(words[memory.id]), key=lambda word: (count[word], word))
         keys = rarest[: len(rarest) - ceil(ALIKE * len(rarest)) + 1]
@@ -119,10 +115,6 @@ def _merges(memories: Sequence[Memory], apart: frozenset[str]) -> Iterator[Memor
             changed=((winner, kept[best]), (memory, superseded)),
             links=(Link(best, "supersedes", memory.id),),
         )
-
-
-def _rank(memory: Memory) -> tuple[Any, ...]:
-    return not memory.pinned, trust_rank(memory.trust), -memory.confirmed, -memory.seen, memory.id
 
 
 def _may_merge(winner: Memory, loser: Memory, *, apart: frozenset[str]) -> bool:

@@ -7,7 +7,6 @@ from functools import cached_property
 from time import perf_counter
 from typing import Any, NamedTuple, TypeVar
 
-from foreword.agents import codex
 from foreword.config import Settings
 from foreword.errors import ForewordError
 from foreword.extract.authorship import Authorship, authorship_of
@@ -655,11 +654,6 @@ def injection_of(trigger: Trigger, got: Context | NoContext, *, id: str, at: flo
         away=away,
         text=found.text if found else "",
     )
-
-
-def caps(settings: Settings) -> dict[str, int]:
-    """Return by agent what its output cap counts, where the user raised that cap."""
-    return {"codex": settings.codex_context_tokens * codex.BYTES_A_TOKEN}
 
 
 def options_of(

@@ -73,8 +73,11 @@ def _without(item: Any, deny: tuple[str, ...]) -> Any:
     if isinstance(item, dict):
         if not any(name in item for name in _INPUTS):
             return {name: _without(inner, deny) for name, inner in item.items()}
-        if _touches_secrets(item, deny):
-            return _hidden(item, deny)
+        paths = dict.fromkeys(path for path in _paths(item) if len(path) <= _MAX_PATH_CHARS)
+        if _any_denied(list(paths), deny) or any(
+            _prints(each) or _names_denied(each, deny) for each in _commands(item)
+        ):
+            return _hidden(item, deny)  # it names a denied file, or runs a command that prints secrets
         unnamed = _unnamed_variables(item)
         return {
             name: _without(inner, deny) if name in _INPUTS else _output(_without(inner, deny), deny, unnamed)
@@ -113,14 +116,6 @@ def _compile(patterns: tuple[str, ...]) -> re.Pattern[str]:
 
 
 # --- what a tool was called with ---
-
-
-def _touches_secrets(call: dict[str, Any], deny: tuple[str, ...]) -> bool:
-    """Tell whether a tool's call names a denied file, or runs a command that prints secrets."""
-    paths = dict.fromkeys(path for path in _paths(call) if len(path) <= _MAX_PATH_CHARS)
-    return _any_denied(list(paths), deny) or any(
-        _prints(command) or _names_denied(command, deny) for command in _commands(call)
-    )
 
 
 def _names_denied(command: str, deny: tuple[str, ...]) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from foreword.errors import StoreError
-from foreword.models import Change, Event, Link, Memory, Session
+from foreword.models import Change, Link, Memory, Session
 from foreword.store.audit import Audit
 from foreword.store.browsing import Browsing
 from foreword.store.injections import Injections
@@ -60,13 +60,11 @@ class Store:
         links: Sequence[Link] = (),
         changes: Sequence[Change] = (),
         session: Session | None = None,
-        events: Sequence[Event] = (),
     ) -> tuple[Memory, ...]:
         """Store what an import read, all or nothing; return it oldest first.
 
         Ids that are free are kept; ends of links and `superseded_by` may be uids of anything known by then.
         """
-        self.events.append(events)
         whole = [memory for memory in memories if not self.tombstones.is_cut(memory)]
         kept = self.memories.put(sorted(whole, key=lambda memory: memory.created), links=links, imported=True)
         self.sessions.put_changes(changes)

@@ -13,7 +13,7 @@ from foreword.models import Link, Memory
 from foreword.store.memories import as_json
 from foreword.store.sql import Repository, transaction, where
 
-ALIAS, MERGE = "alias project", "merge project"  # entries of projects, not of memories
+MERGE = "merge project"  # an entry of projects, not of memories
 GONE = {"forget": "what was forgotten is gone for good", MERGE: "projects that were merged stay one"}
 LISTS = ("tags", "files", "functions")
 
@@ -138,10 +138,6 @@ class Audit(Repository):
             raise Conflict(f"the log no longer has entry {entry.number}")
         if undone := rows[0][0]:
             raise Conflict(f"entry {entry.number} was taken back by entry {undone} already")
-        if entry.patch and entry.what == ALIAS:
-            key, before, _ = entry.patch["alias"]
-            self._db.execute("UPDATE projects SET alias_of = ? WHERE key = ?", (before, key))
-            return {}, entry.memories
         if not is_undoable(entry):
             raise Conflict(f"entry {entry.number} ({entry.what}) cannot be taken back")
         changed: Mapping[str, Any] = entry.patch.get("changed", {})

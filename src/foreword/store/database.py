@@ -116,16 +116,6 @@ class Database:
         """Run a statement for each of *rows*, inside a change."""
         self.connection.executemany(sql, map(bound, rows))
 
-    def attempt(self, work: Callable[P, object], *args: P.args, **named: P.kwargs) -> str:
-        """Do *work* inside a change and return ""; where it meets a damaged table, undo it alone and return why."""
-        try:
-            self._in_savepoint(partial(work, *args, **named))
-        except DAMAGED as exc:
-            if not self.connection.in_transaction:
-                raise  # the whole of it is gone, and is tried again
-            return str(exc)
-        return ""
-
     def flush(self) -> None:
         """Write what was left for later, before somebody asks for it; a store that takes nothing lets nobody wait."""
         if self._connection_in_use() is not None:
@@ -227,7 +217,6 @@ class Database:
     def _write_all(self, changes: Sequence[_Change]) -> None:
         """Write *changes* in one transaction; one that fails is undone alone, and reported to its own caller."""
         results: list[tuple[_Change, object]] = []
-        indexed = "index" not in self.trouble
         try:
             self.connection.execute("BEGIN IMMEDIATE")
             for change in changes:
@@ -242,8 +231,7 @@ class Database:
             with suppress(apsw.Error):
                 self.connection.execute("ROLLBACK")
             left = [change for change in changes if not change.done.done()]
-            damaged_now = indexed and "index" in self.trouble  # without the index it can be written
-            if damaged_now or (len(left) > 1 and not isinstance(exc, apsw.BusyError)):
+            if len(left) > 1 and not isinstance(exc, apsw.BusyError):
                 for change in left:  # one of them may be more than a full disk takes
                     self._write_all([change])
                 return
@@ -339,10 +327,9 @@ def _open(path: Path, *, backups: Path, keep: int) -> tuple[apsw.Connection, dic
 
 
 def _check(db: apsw.Connection) -> dict[str, str]:
-    """Return what is wrong with the index, which the rest does not need."""
+    """Return what is wrong with the words index, which the rest does not need."""
     try:
-        behind = db.execute("SELECT value FROM meta WHERE key = 'index'").get
         db.execute("SELECT rowid FROM words WHERE words MATCH 'a' LIMIT 1").fetchall()
     except DAMAGED as exc:
-        behind = f"the words index cannot be read: {exc}"
-    return {"index": behind} if behind else {}
+        return {"index": f"the words index cannot be read: {exc}"}
+    return {}

@@ -161,10 +161,9 @@ class Injections(Repository):
             found[memory] = found.get(memory, frozenset()) | {session}
         return found
 
-    def usage(self, *, project: str = "", memory: str = "", session: str = "", since: float = 0.0) -> Usage:
-        """Return how many items were given from then on, and how many of them were used or were for nothing."""
-        conditions = {"j.project = ?": project, "i.memory = ?": memory, "j.session = ?": session, "j.at >= ?": since}
-        clause, parameters = where(conditions)
+    def usage(self, *, memory: str = "", session: str = "") -> Usage:
+        """Return how many items were injected, and how many of them were used or were for nothing."""
+        clause, parameters = where({"i.memory = ?": memory, "j.session = ?": session})
         rows = self._all(
             f"""SELECT count(*), ifnull(sum(i.used = 1), 0), ifnull(sum(i.used = 0), 0)
             FROM injections j JOIN injection_items i ON i.injection = j.id {clause}""",

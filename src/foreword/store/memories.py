@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from foreword.encoding import dumps, storable
-from foreword.errors import BadRequest
+from foreword.errors import BadRequest, DamagedIndex
 from foreword.models import BASE32, KINDS, Link, Memory, Vector, named
 from foreword.store.sql import (
     EACH,
@@ -50,7 +50,7 @@ _BY_UID = "(SELECT id FROM memories WHERE uid = ?)"
 WORDS = "title, body, tags, files, split"  # the columns of the words index
 
 
-# A memory whose row was written: it, its place, the texts and the vector for its indexes, and its row from before.
+# A memory whose row was written: it, its place, the texts for its index, its vector, and its row from before.
 Written = tuple[Memory, int, tuple[str, ...], Vector | None, Sequence[Any]]
 
 
@@ -94,10 +94,6 @@ class Memories(Repository):
             for beyond, order in (("<", "DESC"), (">", "ASC"))
         )
         return before[::-1], after
-
-    def proposed(self, *, limit: int = MOST) -> tuple[Memory, ...]:
-        """Return what waits for the user's yes, in whatever scope, newest first."""
-        return self._memories("m.status = 'proposed' ORDER BY m.created DESC, m.id LIMIT ?", (limit,))
 
     def list(
         self, kinds: Sequence[str], *, scopes: Sequence[str] = (), statuses: Sequence[str] = (), limit: int = MOST
@@ -151,22 +147,18 @@ class Memories(Repository):
     # -- writing ------------------------------------------------------------------------------------------------
     @transaction
     def put(
-        self,
-        memories: Sequence[Memory],
-        *,
-        links: Sequence[Link] = (),
-        vectors: Sequence[Vector | None] = (),
-        imported: bool = False,
+        self, memories: Sequence[Memory], *, links: Sequence[Link] = (), imported: bool = False
     ) -> tuple[Memory, ...]:
-        """Write *memories*, new or changed (by uid), with the vectors of their texts, and return them with their ids.
+        """Write *memories*, new or changed (by uid), and return them with their ids.
 
         Those that were forgotten are left out. Ends of links may be uids, and of an import `superseded_by`, too.
         """
-        written = []
-        for memory, vector in zip(memories, vectors or (None,) * len(memories), strict=True):
-            each = self._put_one(memory, vector, imported=imported)
-            written += [each] if each else []
-        self.index(written)
+        written = [each for memory in memories if (each := self._put_one(memory, imported=imported))]
+        try:
+            self._index(written)
+        except self._db.damaged as exc:
+            self._db.trouble["index"] = f"the search index cannot be written: {exc}"
+            raise DamagedIndex(self._db.trouble["index"], hint="run `foreword index`") from exc
         kept = tuple(each[0] for each in written)
         at = kept[0].confirmed if kept else 0.0
         ends = [(link.source, link.source, link.relation, link.target, link.target, at) for link in links]
@@ -189,16 +181,16 @@ class Memories(Repository):
                 added += 1
         return added
 
-    def without_vectors(self, model: str, *, dim: int = 0, limit: int = 100) -> tuple[Memory, ...]:
-        """Return active memories that have no vector of this model (and, where known, of this length), newest first."""
+    def without_vectors(self, model: str, *, limit: int = 100) -> tuple[Memory, ...]:
+        """Return active memories that have no vector of this model, newest first."""
         # Asked every second: to look through all memories for nothing is done once.
-        state = (model, dim, self._without_vector)
+        state = (model, self._without_vector)
         if self._all_have_vectors == state:
             return ()
         found = self._memories(
-            """m.status = 'active' AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.place = m.place AND v.model = ?1
-            AND (?2 = 0 OR length(v.blob) IN (0, ?2))) ORDER BY m.place DESC LIMIT ?3""",
-            (model, dim, limit),
+            """m.status = 'active' AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.place = m.place AND v.model = ?)
+            ORDER BY m.place DESC LIMIT ?""",
+            (model, limit),
         )
         if not found:
             self._all_have_vectors = state
@@ -210,8 +202,8 @@ class Memories(Repository):
         self._db.write_later(self._db.execute_many, "INSERT INTO access VALUES (?, ?, ?, ?)", rows)
 
     # -- inside a change ----------------------------------------------------------------------------------------
-    def _put_one(self, memory: Memory, vector: Vector | None, *, imported: bool) -> Written | None:
-        """Write the row of a memory; what is derived from it follows in `index`."""
+    def _put_one(self, memory: Memory, *, imported: bool) -> Written | None:
+        """Write the row of a memory; what is derived from it follows in `_index`."""
         if memory.kind not in KINDS:
             raise BadRequest(f"unknown kind {memory.kind!r}", hint=f"one of {', '.join(KINDS)}")
         memory = replace(
@@ -223,15 +215,19 @@ class Memories(Repository):
         ).fetchone()
         if old is None and self._store.tombstones.refuses(memory, imported=imported):
             return None
-        owner, words = self.owner(memory.scope), indexed_texts(memory)
+        owner, words, vector = self.owner(memory.scope), indexed_texts(memory), None
         if old is None:
-            memory, place = replace(memory, id=self._free_id(memory)), self._new_place(owner)
+            # The id that an imported memory brings is kept where it is free.
+            id = memory.id if memory.id.startswith(f"{KINDS[memory.kind]}-") else ""
+            while not id or self._db.execute("SELECT 1 FROM memories WHERE id = ?", (id,)).get:
+                id = f"{KINDS[memory.kind]}-{''.join(self._choose(BASE32) for _ in range(8))}"
+            memory, place = replace(memory, id=id), self._new_place(owner)
         else:
             # A memory that moves to another scope moves to that scope's range.
             place = old[0] if old[6] == owner else self._new_place(owner)
             # Whoever writes it again does not say whether it is pinned and used.
             memory = replace(memory, id=old[7], pinned=old[9] == 1, used=old[10], ignored=old[11])
-            if vector is None and tuple(old[1:6]) == words:  # the same text means the same
+            if tuple(old[1:6]) == words:  # the same text means the same
                 kept = self._db.execute("SELECT model, scale, blob FROM vectors WHERE place = ?", old[:1]).fetchone()
                 vector = Vector(*kept) if kept else None
             self._db.execute("DELETE FROM memories WHERE place = ?", old[:1])
@@ -241,24 +237,9 @@ class Memories(Repository):
         self._db.execute(sql, row)
         return memory, place, words, vector, old or ()
 
-    def index(self, written: Sequence[Written]) -> None:
-        """Derive words, code, sightings and vectors, as part of a change; damage there must not cost the memories."""
-        self._without_vector += sum(vector is None for _, _, _, vector, _ in written)
-        if "index" not in self._db.trouble:
-            try:
-                why = self._db.attempt(self._index, written)
-            except self._db.damaged as exc:
-                # The whole of it is gone; the commit is tried again, now without the index.
-                self._db.trouble["index"] = f"the search index cannot be written: {exc}"
-                raise
-            if not why:
-                return
-            self._db.trouble["index"] = f"the search index cannot be written: {why}"
-        # Noted in the database, for after a restart the index would not show what it lacks. `meta` may be missing too.
-        sql = "INSERT OR REPLACE INTO meta VALUES ('index', ?)"
-        self._db.attempt(self._db.execute, sql, (self._db.trouble["index"],))
-
     def _index(self, written: Sequence[Written]) -> None:
+        """Derive words, code, sightings and vectors; a damaged index lets nothing be written until it is rebuilt."""
+        self._without_vector += sum(vector is None for _, _, _, vector, _ in written)
         many, unit = self._db.execute_many, "(SELECT number FROM units WHERE name = ?)"
         for memory, place, words, vector, old in written:
             if old:
@@ -280,7 +261,7 @@ class Memories(Repository):
             many("INSERT OR IGNORE INTO sightings VALUES (?, ?)", earlier)
             if vector is not None:
                 self._put_vector(place, vector)
-        # Here a damage can still be undone; at the end of the savepoint, FTS5 would find it too late.
+        # Here a damage belongs to this change; at the commit, FTS5 would find it too late.
         self._db.execute("INSERT INTO words (words) VALUES ('flush')")
 
     def _put_vector(self, place: int, vector: Vector) -> None:
@@ -296,13 +277,6 @@ class Memories(Repository):
         sql = "UPDATE owners SET newest = newest + 1 WHERE number = ? RETURNING newest"
         return owner << SEQUENCE_BITS | int(self._db.execute(sql, (owner,)).get)
 
-    def _free_id(self, memory: Memory) -> str:
-        """Return the id that an imported memory brings where it is free, else a new one."""
-        id = memory.id if memory.id.startswith(f"{KINDS[memory.kind]}-") else ""
-        while not id or self._db.execute("SELECT 1 FROM memories WHERE id = ?", (id,)).get:
-            id = f"{KINDS[memory.kind]}-{''.join(self._choose(BASE32) for _ in range(8))}"
-        return id
-
     def rebuild(self) -> int:
         """Derive everything again that is derived from memories, as part of a change, and return how many there are."""
         self._adopt_orphans()
@@ -311,7 +285,6 @@ class Memories(Repository):
         self._db.execute(f"INSERT INTO code SELECT u.number, n.place FROM ({NAMED}) n JOIN units u ON u.name = n.name")
         self._db.execute("DELETE FROM sightings")
         self._db.execute(_ALL_SIGHTINGS)
-        self._db.execute("DELETE FROM meta WHERE key = 'index'")
         return int(self._db.execute("SELECT count(*) FROM memories").get)
 
     def _adopt_orphans(self) -> None:

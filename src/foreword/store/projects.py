@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from foreword.audit import AuditEntry
 from foreword.encoding import dumps
-from foreword.errors import BadRequest
 from foreword.models import KnownProject, Memory, Project, ProjectContents, moved
-from foreword.store.audit import ALIAS, MERGE
+from foreword.store.audit import MERGE
 from foreword.store.sql import Repository, transaction
 
 if TYPE_CHECKING:
@@ -67,16 +66,6 @@ class Projects(Repository):
         sessions = {project: (many, last) for project, many, last in rows}
         return {key: ProjectContents(kinds.get(key, {}), *sessions.get(key, (0, 0.0))) for key in {*kinds, *sessions}}
 
-    def row_counts(self, key: str) -> dict[str, int]:
-        """Return how many rows of every table are a project's, whatever their status."""
-        self._db.flush()
-        of_scope = "owner = (SELECT number FROM owners WHERE scope = 'project:' || ?)"
-        where = {"memories": of_scope, **dict.fromkeys(TABLES, "project = ?")}
-        return {
-            table: self._all(f"SELECT count(*) FROM {table} WHERE {each}", (key,))[0][0]
-            for table, each in where.items()
-        }
-
     @transaction
     def see(self, projects: Sequence[Project], *, at: float) -> None:
         """Note where projects were seen, and under which name the first time."""
@@ -92,37 +81,20 @@ class Projects(Repository):
             )
 
     @transaction
-    def alias(self, key: str, *, of: str, who: str, at: float) -> AuditEntry:
-        """Let a project count as another from now on, or with none named as itself again; logged, and can be undone.
-
-        No alias leads to another one.
-        """
-        known = self._read()
-        if of and known.get(of, KnownProject(of)).alias_of:
-            raise BadRequest(f"{of} is itself an alias", hint=f"name {known[of].alias_of}")
-        if of and (of == key or any(each.alias_of == key for each in known.values())):
-            raise BadRequest(f"{key} has aliases of its own, or is the same", hint="`foreword project merge` moves all")
-        before = known.get(key, KnownProject(key)).alias_of
-        self._point(key, of)
-        why = f"{key} counts as {of}" if of else f"{key} counts as itself"
-        patch = {"alias": [key, before, of]}
-        return self._store.audit.note(ALIAS, why, patch, who=who, at=at, project=of or before or key, ids=())
-
-    @transaction
     def merge(self, key: str, *, into: str, unite: Callable[[Memory, Memory], Memory], who: str, at: float) -> Merged:
         """Make everything of a project another's, all or nothing, and its key an alias; logged, and cannot be undone.
 
         Uids become those of the new project. Where one exists there already, *unite* puts the two together, the known
         one first; the one that came stays as superseded by it.
         """
-        rows = self.row_counts(key)
-        pairs = self._move(key, into)
+        rows, pairs = self._move(key, into)
         for winner, loser in pairs:
             self._unite(winner, loser, unite)
-        for other, known in self._read().items():
-            if known.alias_of == key:
-                self._point(other, into)
-        self._point(key, into)
+        for other in (key, *(other for other, known in self._read().items() if known.alias_of == key)):
+            self._db.execute(
+                "INSERT INTO projects (key, alias_of) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET alias_of = ?2",
+                (other, into),
+            )
         patch = {"moved": {"from": key, "into": into, "rows": rows}}
         about = [id for pair in pairs for id in pair]
         entry = self._store.audit.note(MERGE, f"{key} into {into}", patch, who=who, at=at, project=into, ids=about)
@@ -134,10 +106,11 @@ class Projects(Repository):
         return {row[0]: KnownProject(*row) for row in values}
 
     # -- inside a change ----------------------------------------------------------------------------------------
-    def _move(self, key: str, into: str) -> list[tuple[str, str]]:
-        """Give every row of a project to another; return the memories that exist there already, in pairs."""
+    def _move(self, key: str, into: str) -> tuple[dict[str, int], list[tuple[str, str]]]:
+        """Give every row of a project to another; return their number by table, and memories that exist there twice."""
+        self._db.flush()
         pairs: list[tuple[str, str]] = []
-        after = 0
+        after = memories = 0
         while page := self._store.memories.page(after=after, scopes=(f"project:{key}",)):
             for _, memory in page:
                 uid = moved(memory.uid, old=key, new=into, kind=memory.kind, title=memory.title)
@@ -147,11 +120,13 @@ class Projects(Repository):
                     uid = memory.uid
                 self._db.execute("UPDATE memories SET uid = ? WHERE id = ?", (uid, memory.id))
                 self._store.memories.put([replace(memory, uid=uid, scope=f"project:{into}")])
-            after = page[-1][0]
+            after, memories = page[-1][0], memories + len(page)
+        rows = {}
         for table in ("memories", *TABLES):
             # Of a function that one session changed in both, the other's row stays as it is.
             self._db.execute(f"UPDATE OR IGNORE {table} SET project = ? WHERE project = ?", (into, key))
-        return pairs
+            rows[table] = self._db.connection.changes()
+        return {**rows, "memories": memories}, pairs
 
     def _unite(self, winner: str, loser: str, unite: Callable[[Memory, Memory], Memory]) -> None:
         """Put two memories of the same uid together; the one that was moved stays, superseded, and so do its links."""
@@ -162,10 +137,6 @@ class Projects(Repository):
             "UPDATE memories SET used = used + ?, ignored = ignored + ?, pinned = max(pinned, ?) WHERE id = ?",
             (other.used, other.ignored, int(other.pinned), winner),
         )
-
-    def _point(self, key: str, of: str) -> None:
-        sql = "INSERT INTO projects (key, alias_of) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET alias_of = ?2"
-        self._db.execute(sql, (key, of))
 
 
 def counts_as(key: str, known: Mapping[str, KnownProject]) -> str:

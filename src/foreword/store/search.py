@@ -173,13 +173,13 @@ class Search(Repository):
         ]
 
     def _around(self, found: Mapping[int, Memory]) -> dict[int, Any]:
-        """Return session, title, end and length of what is near the best that are of a session, by place."""
+        """Return session, title and end of what is near the best that are of a session, by place."""
         best = [place for place, memory in found.items() if memory.session][:AROUND]
         if not best:
             return {}
         places = {place + gap for place in best for gap in range(-WINDOW - 2, WINDOW + 3)}
         rows = self._all(
-            f"""SELECT place, session, title, substr(body, -{TAIL}), length(body) FROM memories
+            f"""SELECT place, session, title, substr(body, -{TAIL}) FROM memories
             WHERE place IN {EACH} AND session <> ''""",
             (json_list(places),),
         )
@@ -221,8 +221,8 @@ class Search(Repository):
             return self._of_session(query)
         # One walk down the index for each kind, which tells the times: a list of kinds would be sorted.
         sql = f"""SELECT created, place FROM memories WHERE owner = ? {"AND kind = ?" if query.kinds else ""}
-            AND status = 'active' AND created BETWEEN ? AND ? ORDER BY created DESC LIMIT ?"""
-        span = (query.since, query.at or FOREVER, query.limit)
+            AND status = 'active' AND created >= ? ORDER BY created DESC LIMIT ?"""
+        span = (query.since, query.limit)
         kinds: list[tuple[str, ...]] = [(each,) for each in query.kinds] or [()]
         lists = [self._all(sql, (owner, *kind, *span)) for owner, _ in self.owners(query.scopes) for kind in kinds]
         # Each kind and scope has its share first: a day's observations must not hide the decision of last month.
@@ -244,9 +244,9 @@ class Search(Repository):
         rows = self._all(
             # The plus keeps other indexes out of it.
             f"""SELECT {MEMORY} {FROM} WHERE m.place IN ({_SEEN}) AND +m.status = 'active' {of_kinds}
-            AND +o.scope IN ({marks(query.scopes)}) AND +m.created BETWEEN ? AND ?
+            AND +o.scope IN ({marks(query.scopes)}) AND +m.created >= ?
             ORDER BY m.created DESC, m.id LIMIT ?""",
-            (*seen, *query.kinds, *query.scopes, query.since, query.at or FOREVER, query.limit),
+            (*seen, *query.kinds, *query.scopes, query.since, query.limit),
         )
         return tuple(Hit(memory, "recency", memory.created) for memory in map(memory_of, rows))
 
@@ -268,8 +268,8 @@ class Search(Repository):
         of_kinds = f"AND m.kind IN ({marks(query.kinds)})" if query.kinds else ""
         rows = self._all(
             f"""SELECT {MEMORY}, m.place {FROM} WHERE m.place IN {EACH} AND m.status = 'active'
-            {of_kinds} AND m.created BETWEEN ? AND ?""",
-            (json_list(places), *query.kinds, query.since, query.at or FOREVER),
+            {of_kinds} AND m.created >= ?""",
+            (json_list(places), *query.kinds, query.since),
         )
         return [(memory_of(row), row[-1]) for row in rows]
 
@@ -309,7 +309,7 @@ def _near(
         at[place] = len(line)
         line.append(place)
     near: dict[int, tuple[Near, ...]] = {}
-    described: dict[int, tuple[tuple[str, ...], bool, int]] = {}
+    described: dict[int, tuple[tuple[str, ...], bool]] = {}
     roots: dict[str, str] = {}
     for rank, place in enumerate([place for place in found if place in around][:AROUND]):
         line = lines[around[place][0]]
@@ -327,14 +327,14 @@ def _near(
     return near
 
 
-def _description(row: Sequence[Any], held: Sequence[str], roots: dict[str, str]) -> tuple[tuple[str, ...], bool, int]:
-    """Return what a memory holds besides its title, whether it asks something, and its length; *roots* is a cache."""
-    _, title, tail, length = row
+def _description(row: Sequence[Any], held: Sequence[str], roots: dict[str, str]) -> tuple[tuple[str, ...], bool]:
+    """Return what a memory holds besides its title, and whether it asks something; *roots* is a cache."""
+    _, title, tail = row
     titled = plain(title) if held else ""
     for term in held:
         if term not in roots:
             roots[term] = root(term)
-    return tuple(term for term in held if roots[term] not in titled), "?" in tail, length
+    return tuple(term for term in held if roots[term] not in titled), "?" in tail
 
 
 # ---- vectors

@@ -49,10 +49,9 @@ class Stats(Repository):
         self._db.execute(sql, tuple(vars(call).values()))
         return call if call.number else replace(call, number=self._db.connection.last_insert_rowid())
 
-    def model_calls(self, since: float = 0.0, limit: int = 20) -> tuple[ModelCall, ...]:
-        """Return the calls of models from then on, newest first."""
-        sql = f"SELECT {_CALL} FROM ledger WHERE at >= ? ORDER BY at DESC, number DESC LIMIT ?"
-        return tuple(ModelCall(*row) for row in self._all(sql, (since, limit)))
+    def model_calls(self) -> tuple[ModelCall, ...]:
+        """Return the calls of models, newest first."""
+        return tuple(ModelCall(*row) for row in self._all(f"SELECT {_CALL} FROM ledger ORDER BY at DESC, number DESC"))
 
     def model_tokens(self, since: float) -> int:
         """Return the tokens that models read and wrote from then on."""

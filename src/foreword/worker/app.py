@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import time
 from collections.abc import Callable
+from datetime import datetime
 
 from foreword.config import Settings
 from foreword.errors import ForewordError
@@ -26,7 +26,6 @@ from foreword.worker.jobs.refine import RefineJob
 from foreword.worker.projects import ProjectRegistry
 from foreword.worker.services import Services
 from foreword.worker.sessions import Callers
-from foreword.worker.stats import StatsRecorder
 from foreword.worker.working_set import WorkingSet
 
 
@@ -43,13 +42,13 @@ class App:
         self.build = fingerprint()
         self.services = services = Services(home, now=now, choose=choose)
         self.started = now()
+        self._day = ""  # the last local day that was noted
         self.runner = runner = JobRunner(services)
         self.projects = projects = ProjectRegistry(services)
         self.callers = Callers(services, projects)
-        self.stats = StatsRecorder(services, projects)
         self.working_set = WorkingSet(services)
         self.embeddings = Embeddings(services, runner)
-        self.context = ContextBuilder(services, self.stats, self.working_set, self.embeddings)
+        self.context = ContextBuilder(services, projects, self.working_set, self.embeddings)
         self.hints = Hints(services, self.working_set)
         self.refine = RefineJob(services, runner)
         caches = (self.context, self.hints)
@@ -63,7 +62,6 @@ class App:
             callers=self.callers,
             working_set=self.working_set,
             extraction=self.extraction,
-            stats=self.stats,
         )
         self.hooks = HookHandler(
             services,
@@ -96,7 +94,6 @@ class App:
         """Read the settings again, and let everything follow them."""
         self.services.reload()
         self.embeddings.configure(self.settings)
-        self.refine.configure(self.settings, os.environ)
 
     def tick(self) -> None:
         """Follow changed settings, reopen the store, store what hooks spooled, begin due jobs; called every second."""
@@ -115,7 +112,10 @@ class App:
             services.report("spool", f"what hooks spooled waits: {exc}")
         for problem in services.store_problems():
             services.report("store", problem)
-        self.stats.note_day()
+        today = datetime.fromtimestamp(self.now()).date().isoformat()
+        if today != self._day:
+            services.store.stats.start_day(today)
+            self._day = today
         self.runner.tick()
 
     def upgraded(self) -> bool:
@@ -132,7 +132,6 @@ class App:
     def close(self) -> None:
         """Let jobs finish the commits at hand, then close what is open; the rest waits for the next worker."""
         self.runner.begin_close()
-        self.refine.close()
         self.embeddings.close()
         self.runner.close()
         self.working_set.close()

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
-from foreword.agents import cap_of, find, text_of
+from foreword.agents import find, text_of
 from foreword.agents.transcript_tail import tail
 from foreword.capture.parse import ParsedHook, injection_id
 from foreword.capture.payload import HookCall
@@ -26,12 +26,12 @@ from foreword.models import (
     Trigger,
 )
 from foreword.recall.files import TurnRecord, record_of
-from foreword.recall.pipeline import MOST_RECORDED, POOL, Window, caps, injection_of, options_of, recall
+from foreword.recall.pipeline import MOST_RECORDED, POOL, Window, injection_of, options_of, recall
 from foreword.recall.query import query_of
 from foreword.recall.rank import ranked_search
 from foreword.worker.embeddings import Embeddings
+from foreword.worker.projects import ProjectRegistry
 from foreword.worker.services import Services
-from foreword.worker.stats import StatsRecorder
 from foreword.worker.working_set import WorkingSet
 
 MOST_RESULTS = 200
@@ -56,9 +56,9 @@ class ContextBuilder:
     """Runs the recall pipeline with the worker's settings and working set, and records what it injects."""
 
     def __init__(
-        self, services: Services, stats: StatsRecorder, working_set: WorkingSet, embeddings: Embeddings
+        self, services: Services, projects: ProjectRegistry, working_set: WorkingSet, embeddings: Embeddings
     ) -> None:
-        self._services, self._stats = services, stats
+        self._services, self._projects = services, projects
         self._working_set, self._embeddings = working_set, embeddings
         self._history: dict[str, tuple[TurnRecord, ...]] = {}
         self._rejected: dict[str, dict[str, str]] = {}  # by the id of an answer; never stored
@@ -129,8 +129,9 @@ class ContextBuilder:
                 self._rejected.pop(next(iter(self._rejected)), None)
             self._rejected[id] = {each.ranked.memory.id: each.text for each in got.rejected[:MOST_REJECTED]}
             if isinstance(got, NoContext):
-                if not again:
-                    self._stats.record_no_context(trigger.project, no_context_record(trigger, got, id=id, at=at))
+                if not again and not self._projects.policy(trigger.project).capture:
+                    record = no_context_record(trigger, got, id=id, at=at)
+                    self._services.store.injections.record_no_context([record])
                 return got, ""
             self._services.store.injections.record(injection_of(trigger, got, id=id, at=at))
             return got, id
@@ -146,7 +147,7 @@ class ContextBuilder:
         deadline = settings.deadline_start_ms if start else settings.deadline_prompt_ms
         # The hook waits a little longer: a partial answer arrives.
         until = time.perf_counter() + (seconds or deadline / 1000 / 2)
-        cap = cap_of(trigger.host, raised=caps(settings))
+        cap = find(trigger.host).cap if trigger.host else None
         if cap and beside:
             cap = cap._replace(most=max(0, cap.most - cap.size(beside + BETWEEN)))
         session, store = trigger.session, self._services.store

@@ -13,7 +13,7 @@ from typing import Any
 from foreword.audit import MemoryChange, differing, revised
 from foreword.errors import BadRequest, NotFound
 from foreword.maintenance.proposals import same
-from foreword.models import UNIVERSAL, Link, Memory, texts
+from foreword.models import KINDS, UNIVERSAL, Link, Memory, texts
 from foreword.redact import redact
 from foreword.store.projects import names
 from foreword.worker import serialize
@@ -72,13 +72,10 @@ def supersede(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _apply(app: App, change: MemoryChange, *, who: str = "user") -> dict[str, Any]:
-    """Apply a change; return what the memory became, its vector stored where that is cheap, and the log's entry."""
+    """Apply a change; return what the memory became, and the log's entry."""
     (entry,) = app.store.audit.apply([change], who=who, at=app.now())
     became = change.new[0] if change.new else change.changed[0][1]
     (memory,) = app.store.memories.get_by_uid([became.uid])
-    (vector,) = app.embeddings.embed_memories([memory]) or (None,)
-    if vector is not None:  # else the embeddings job catches up
-        app.store.memories.add_vectors([memory], [vector])
     return {"memory": serialize.memory(memory), "entry": serialize.entry(entry)}
 
 
@@ -90,7 +87,7 @@ def list_review(app: App, *, project_path: str = "", project: str = "", limit: i
     key = project or (app.projects.at(project_path).key if project_path else "")
     scopes = (f"project:{key}",) if key else ()
     store = app.store
-    proposals = [each for each in store.memories.proposed() if not scopes or each.scope in scopes]
+    proposals = store.memories.list(tuple(KINDS), scopes=scopes, statuses=("proposed",))
     # A badge shows only a number, and there may be thousands of notes.
     notes = store.memories.list(("note",), scopes=scopes, statuses=("active",), limit=limit) if limit else ()
     name = names(store.projects.all())

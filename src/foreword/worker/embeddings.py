@@ -55,10 +55,6 @@ class Embeddings:
         text = prompt if len(prompt) <= PROMPT_CHARS else f"{prompt[:half]}\n{prompt[-half:]}"
         return self._table.embed([text])[0]
 
-    def embed_memories(self, memories: Sequence[Memory]) -> Sequence[Vector]:
-        """Return the vectors that go into the commit of their memories; none where embeddings are off."""
-        return self._table.embed([text_of(memory) for memory in memories]) if self._table else ()
-
     def close(self) -> None:
         self._table = None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime, time, timedelta
 from typing import Any
 
 from foreword.agents import FILES
@@ -28,6 +29,7 @@ from foreword.worker.jobs.maintenance import settle_choices
 from foreword.worker.services import log_to
 
 MOST_GOALS = 1000
+MOST_DAYS = 3650  # of statistics
 
 
 # ---- context
@@ -95,7 +97,7 @@ def add_memories(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     uids = [each.uid for each in memories if each.uid]
     known = {memory.uid: memory for memory in app.store.memories.get_by_uid(uids)}
     memories = [said_again(known.get(each.uid, each), each) for each in memories]
-    kept = app.store.memories.put(memories, vectors=app.embeddings.embed_memories(memories))
+    kept = app.store.memories.put(memories)
     superseded = settle_choices(app.store, kept, at=app.now())
     return {"memories": [serialize.memory(memory) for memory in kept], "superseded": superseded}
 
@@ -307,4 +309,11 @@ def scrub_store(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
 def show_stats(app: App, *, project_path: str = "", project: str = "", days: int = 30) -> dict[str, Any]:
     """Return what was injected, whether it was used and what it cost; without a path or key, of all projects."""
     named = app.projects.at(project_path) if project_path else app.projects.counted(Project(project, "", ""))
-    return app.stats.stats(project=named.key, name=named.name, days=days)
+    if not 1 <= days <= MOST_DAYS:
+        raise BadRequest(f"`days` must be from 1 to {MOST_DAYS}", hint="leave it out for 30")
+    last = datetime.fromtimestamp(app.now()).date()
+    first = last - timedelta(days=days - 1)
+    since, until = (datetime.combine(day, time()).timestamp() for day in (first, last + timedelta(days=1)))
+    figures = app.store.stats.figures(project=named.key, since=since, until=until)
+    span = {"from": first.isoformat(), "to": last.isoformat(), "days": days}
+    return {"project": named.key, "name": named.name, **span, **figures}

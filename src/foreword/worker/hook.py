@@ -27,7 +27,6 @@ from foreword.worker.jobs.extract import ExtractionJob
 from foreword.worker.projects import ProjectRegistry
 from foreword.worker.services import Services
 from foreword.worker.sessions import Callers
-from foreword.worker.stats import StatsRecorder
 from foreword.worker.working_set import WorkingSet
 
 log = logging.getLogger("foreword")
@@ -50,10 +49,9 @@ class Capture:
         callers: Callers,
         working_set: WorkingSet,
         extraction: ExtractionJob,
-        stats: StatsRecorder,
     ) -> None:
         self._services, self._projects, self._callers = services, projects, callers
-        self._working_set, self._extraction, self._stats = working_set, extraction, stats
+        self._working_set, self._extraction = working_set, extraction
         self._draining = threading.Lock()
 
     def add_events(self, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,8 +132,8 @@ class Capture:
             ]:
                 at_once = not any(each.wanted for each in events)  # else with the events
                 self._services.store.injections.record(injection, at_once=at_once)
-                if not injection.tokens:
-                    self._stats.record_no_context(Project(injection.project, "", ""), _no_context_of_hook(injection))
+                if not injection.tokens and not self._projects.policy(Project(injection.project, "", "")).capture:
+                    self._services.store.injections.record_no_context([_no_context_of_hook(injection)])
             self.store(events)
         except StoreError:
             raise  # the store's problem, not theirs: they wait

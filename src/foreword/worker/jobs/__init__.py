@@ -26,6 +26,7 @@ Tasks = queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None]
 RECENT = 1.0  # seconds after an answer in which another one is likely
 GIVE_WAY = 0.5  # seconds at most that one commit waits for answers in the making: a storm must not stop it for good
 LEAVING = 5.0  # seconds that a worker which leaves waits for the commits of its jobs
+UNAWAITED = ("refine",)  # lanes: a model's answer must not hold up the exit
 
 
 class Leaving(StoreError):
@@ -95,7 +96,6 @@ class JobRunner:
                 return future
             if lane not in self._lanes:
                 tasks: Tasks = queue.SimpleQueue()
-                # A daemon, because a model's answer must not hold up the exit.
                 thread = threading.Thread(target=self._work, args=(tasks,), name=lane, daemon=True)
                 thread.start()
                 self._lanes[lane] = (tasks, thread)
@@ -177,8 +177,8 @@ class JobRunner:
         """Wait until the jobs that run have ended."""
         self.begin_close()
         with self._lock:
-            lanes = tuple(self._lanes.values())
+            lanes = tuple(self._lanes.items())
         until = time.monotonic() + LEAVING
-        for tasks, thread in lanes:
+        for name, (tasks, thread) in lanes:
             tasks.put(None)
-            thread.join(max(0.0, until - time.monotonic()))
+            thread.join(max(0.0, until - time.monotonic()) if name not in UNAWAITED else 0.0)

@@ -142,8 +142,11 @@ class ImportJob:
 
     def _keep(self, batch: Batch, project: Project, run: SourceRun) -> None:
         """Store a batch: only what may be kept, redacted, as the project's own, and not what is known."""
-        if batch.session is not None and self._was_seen(batch.session):
-            return  # its own hooks sent it already, as it happened
+        if batch.session is not None:
+            # Its own hooks sent it already, as it happened; where its transcript goes on after them, they fell silent.
+            known = self._services.store.sessions.get(batch.session.id)
+            if known is not None and known.newest > 0 and batch.session.last <= known.last + UNSENT_SECONDS:
+                return
         wide = bool(run.source.options.get("all"))
         deny = [each.lower() for each in self._services.settings.deny_paths]
         memories = []
@@ -151,7 +154,10 @@ class ImportJob:
             self._runner.give_way()  # an answer loses a few milliseconds to every switch of threads
             if each.kind != "change" or not any(denied(file, deny) for file in each.files):
                 memories += self._own(each, project, wide=wide)
-        fresh = self._fresh(memories, gentle=batch.only_newer)
+        latest = {memory.uid: memory for memory in memories}
+        before = {memory.uid: memory for memory in self._services.store.memories.get_by_uid(list(latest))}
+        both = [_merged(memory, before.get(uid), gentle=batch.only_newer) for uid, memory in latest.items()]
+        fresh = [memory for memory in both if memory is not None]
         run.known += len(memories) - len(fresh)
         changes = [
             row for each in batch.changes if not denied(each.file, deny) for row in self._own(each, project, wide=wide)
@@ -194,18 +200,6 @@ class ImportJob:
         others = [each for each in known if each.scope.startswith("project:") and each.scope != project.scope]
         away = {end for each in others for end in (each.uid, each.id)}
         return [link for link in links if away.isdisjoint((link.source, link.target))]
-
-    def _was_seen(self, session: Session) -> bool:
-        """Return whether hooks sent a session to its end; where its transcript goes on after them, they fell silent."""
-        known = self._services.store.sessions.get(session.id)
-        return known is not None and known.newest > 0 and session.last <= known.last + UNSENT_SECONDS
-
-    def _fresh(self, memories: Sequence[Memory], *, gentle: bool) -> list[Memory]:
-        """Return the memories that are new or changed."""
-        latest = {memory.uid: memory for memory in memories}
-        known = {memory.uid: memory for memory in self._services.store.memories.get_by_uid(list(latest))}
-        both = [_merged(memory, known.get(uid), gentle=gentle) for uid, memory in latest.items()]
-        return [memory for memory in both if memory is not None]
 
 
 def _merged(new: Memory, old: Memory | None, *, gentle: bool) -> Memory | None:

@@ -197,7 +197,9 @@ class TidyJob:
             before = len(done)
             for who, planner in PLANNERS:
                 for change in planner(tuple(known.values()), about=about):
-                    row = _change_row(change, known)
+                    befores = [known.get(before.id) or before for before, _ in change.changed]
+                    about_them = [{"id": m.id, "kind": m.kind, "title": m.title} for m in (*befores, *change.new)]
+                    row = {"what": change.what, "why": change.why, "memories": about_them}
                     if self._carry_out(change, known, who=who, run=run, dry_run=dry_run):
                         done.append(row)
             if len(done) == before:
@@ -247,12 +249,6 @@ class TidyJob:
             missing=json.loads(store.checkpoint(f"{MISSING}{project.key}") or "{}"),
             now=self._services.now(),
         )
-
-
-def _change_row(change: MemoryChange, known: dict[str, Memory]) -> dict[str, Any]:
-    memories = [known.get(id) or before for id, (before, _) in zip(change.about, change.changed, strict=True)]
-    about = [{"id": each.id, "kind": each.kind, "title": each.title} for each in (*memories, *change.new)]
-    return {"what": change.what, "why": change.why, "memories": about}
 
 
 # ---- prune

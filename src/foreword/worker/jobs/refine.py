@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from foreword.errors import ForewordError, ModelError
@@ -12,7 +13,6 @@ from foreword.worker.jobs import Job, JobRunner
 from foreword.worker.services import Services
 
 if TYPE_CHECKING:
-    from foreword.config import Settings
     from foreword.llm.client import Answer, Model
     from foreword.llm.refine import Refined
 
@@ -24,46 +24,17 @@ TRIAL_SYSTEM = "You answer with one JSON object and nothing else."
 
 
 class RefineJob:
-    """The model that the settings chose, while they choose one, and the sessions that wait for it."""
+    """The sessions that wait for the model that the settings choose, while they choose one."""
 
     def __init__(self, services: Services, runner: JobRunner) -> None:
         self._services, self._runner = services, runner
-        self._settings: Settings = services.settings
-        self._environ: Mapping[str, str] = {}
-        self._chosen: tuple[object, ...] = ()
-        self._model: Model | None = None
-        self._problem: ModelError | None = None
         self._waiting: dict[str, Callable[[], None]] = {}
         self._dropped = 0  # times that everything was dropped
         runner.add(Job("refine", self._run, due=lambda: bool(self._waiting)))
 
     @property
     def on(self) -> bool:
-        return self._model is not None and not self._runner.closing
-
-    def configure(self, settings: Settings, environ: Mapping[str, str]) -> None:
-        """Follow the settings; a call of another model is cancelled, and what waits waits for the new one."""
-        self._settings, self._environ = settings, environ
-        key = environ.get(settings.model_key_env, "") if settings.model_key_env else ""
-        wanted = (settings.model_provider, settings.model_name, settings.model_url, settings.model_key_env, key)
-        if wanted == self._chosen or self._runner.closing:
-            return
-        self._chosen = wanted
-        model = problem = None
-        if settings.model_provider == "off":
-            self._waiting.clear()
-        else:
-            from foreword.llm.client import choose_model
-
-            try:
-                model = choose_model(settings, environ)
-            except ModelError as exc:
-                problem = exc
-                self._report(exc)
-        # The new one is set before the old one is closed: what waits must not find none in between.
-        old, self._model, self._problem = self._model, model, problem
-        if old is not None:
-            old.close()
+        return self._services.settings.model_provider != "off" and not self._runner.closing
 
     def submit(
         self,
@@ -93,28 +64,30 @@ class RefineJob:
 
     def status(self) -> dict[str, Any]:
         """Return the model, what is wrong with it, and what it may still cost."""
-        settings, model = self._settings, self._model
+        settings = self._services.settings
+        where = problem = ""
+        if self.on:
+            try:
+                where = self._model().where
+            except ModelError as exc:
+                problem = f"{exc}; {exc.hint}"
         return {
             "provider": settings.model_provider,
             "model": settings.model_name,
-            "where": model.where if model else "",
+            "where": where,
             "daily_tokens": settings.model_daily_tokens,
             "spent_tokens": self._services.store.stats.model_tokens(self._services.now() - DAY),
             "waiting": len(self._waiting),
-            "problem": f"{self._problem}; {self._problem.hint}" if self._problem else "",
+            "problem": problem,
         }
 
     def attempt(self) -> dict[str, Any]:
         """Call the model once; return what the call cost, or what is wrong."""
-        if self._problem is not None:
-            self._chosen = ()  # what was wrong may have been fixed: a key in its file, for example
-            self.configure(self._settings, self._environ)
-        model, began = self._model, self._services.now()
+        began = self._services.now()
         try:
-            if model is None:
-                raise self._problem or ModelError(
-                    "no model is chosen", hint="docs/model.md explains how to turn one on"
-                )
+            if not self.on:
+                raise ModelError("no model is chosen", hint="docs/model.md explains how to turn one on")  # noqa: TRY301
+            model = self._model()
             answer = self._call(model, TRIAL, system=TRIAL_SYSTEM, most_tokens=200, purpose="try")
         except ModelError as exc:
             return {"ok": False, "error": str(exc), "hint": exc.hint}
@@ -128,12 +101,6 @@ class RefineJob:
         self._waiting.clear()
         self._dropped += 1
 
-    def close(self) -> None:
-        """Cancel the call that runs, and drop what waits."""
-        self._waiting.clear()
-        if self._model is not None:
-            self._model.close()
-
     def _run(self) -> None:
         while self._waiting and not self._runner.closing:
             try:
@@ -144,8 +111,6 @@ class RefineJob:
                 log.exception("the refined summary of a session was not kept")
 
     def _refined(self, session: str, draft: Sequence[str], **inputs: Sequence[str]) -> Refined | None:
-        if (model := self._model) is None:
-            return None
         from foreword.llm.refine import MOST_OUT, SYSTEM, refine
 
         def complete(prompt: str) -> dict[str, Any]:
@@ -153,18 +118,22 @@ class RefineJob:
             return self._call(model, prompt, **about).data
 
         try:
+            model = self._model()
             return refine(complete, draft, model=model.name, fence=secrets.token_hex(8), **inputs)
         except ForewordError as exc:  # also where the store fails: a call that cannot be counted is not made
-            if model is self._model:  # else it was cancelled because another was chosen
-                self._report(exc)
+            if self.on:
+                message = f"{exc}; summaries stay as they are made without a model; {exc.hint}"
+                self._services.report("model", message)
         return None
+
+    def _model(self) -> Model:
+        from foreword.llm.client import choose_model
+
+        return choose_model(self._services.settings, os.environ)
 
     def _call(self, model: Model, prompt: str, **more: Any) -> Answer:
         from foreword.llm.client import call
 
-        daily, seconds = self._settings.model_daily_tokens, self._settings.model_seconds
-        return call(model, prompt, store=self._services.store, daily=daily, seconds=seconds, **more)
-
-    def _report(self, exc: ForewordError) -> None:
-        if not self._runner.closing:
-            self._services.report("model", f"{exc}; summaries stay as they are made without a model; {exc.hint}")
+        settings = self._services.settings
+        store, daily, seconds = self._services.store, settings.model_daily_tokens, settings.model_seconds
+        return call(model, prompt, store=store, daily=daily, seconds=seconds, **more)
