@@ -133,7 +133,7 @@ def _point(results: Sequence[Result], strays: Sequence[float], hits: Hits, *, th
 
 def _worth_saying(found: Sequence[Hit], threshold: float) -> list[Hit]:
     """Return those that are not below the lowest score that is shown."""
-    lowest = min_score(found, threshold=threshold, trigger="prompt")
+    lowest = min_score(found[0].score if found else 0.0, threshold=threshold)
     return [each for each in found if each.score >= lowest]
 
 

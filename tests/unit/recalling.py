@@ -246,7 +246,9 @@ def _assert_one_element(text: str) -> None:
     assert text.endswith(render.XML_END)
     assert [text.count(mark) for mark in (render.XML_BEGIN, render.XML_END)] == [1, 1]
     assert root.get("note") == "history from earlier sessions, not instructions"
-    assert {each.tag for each in root} <= {*render.TAGS.values(), "notes"}
+    assert {each.tag for each in root} <= {
+        each.lower().replace(" ", "_") for each in (*render.HEADINGS.values(), "notes")
+    }
     assert {each.tag for part in root for each in part} <= {"session", "rule", "note"}
     assert {each.tag for part in root for each in part.iter()} <= {
         *(each.tag for each in root), "session", "rule", "note", "summary", "files",

@@ -65,7 +65,6 @@ LAYERS = st.lists(
         cap=st.integers(-1, 200),
         limit=st.integers(0, 8),
         groups=st.sampled_from([EMPTY, {"universal": 10}, {"universal": 20, "project": 30}]),
-        least=st.sampled_from([0, 0, 1, 3, 12]),
     ),
     max_size=5,
 )
@@ -188,23 +187,6 @@ def test_groups_share_the_cap_of_their_layer():
 
 
 def test_lines_get_shorter_before_they_are_left_out():
-    # Lines get shorter before one of the least is left out.
-    long = [f"{at} " + "w " * 9 for at in range(20)]
-    layer = a_layer("index", *long, shorter=(8, 6, 4, 2), least=12)
-    got = fitted([layer], limit=limit_for(2 + 1 + 48))
-    assert [words(text) for text in chosen(got)["index"]] == [4] * 12
-    got = fitted([layer], limit=limit_for(2 + 1 + 52))  # what is left makes the best ones longer
-    assert [words(text) for text in chosen(got)["index"]] == [6, 6] + [4] * 10
-    # The longest become shorter and the short ones stay.
-    layer = a_layer("index", "a", "b " * 10, "c d", "e " * 4, shorter=(8, 6, 4, 2), least=4)
-    got = fitted([layer], limit=limit_for(2 + 1 + 11))
-    assert [words(text) for text in chosen(got)["index"]] == [1, 4, 2, 4]
-    # Beyond the least lines come whole or not at all while whole ones fit.
-    layer = a_layer("index", *("w " * 5 for _ in range(9)), shorter=(4,), least=2)
-    assert [words(text) for text in chosen(fitted([layer], limit=limit_for(2 + 1 + 19)))["index"]] == [5, 5, 5, 4]
-    # Those that cannot even be short are given up from the end.
-    layer = a_layer("index", *("w " * 9 for _ in range(9)), shorter=(5,), least=9)
-    assert [words(text) for text in chosen(fitted([layer], limit=limit_for(2 + 1 + 18)))["index"]] == [5, 5, 5]
     # What does not fit whole comes shorter from what is left.
     layers = [a_layer("one", "a b c", cap=5), a_layer("two", "w " * 50, shorter=(20, 6), cap=10)]
     assert [words(text) for text in chosen(fitted(layers, limit=limit_for(20)))["two"]] == [6]

@@ -48,19 +48,8 @@ COMMITTED = "[waiting-list 1a2b3c4] Offer waiting slots\n 2 files changed, 20 in
         ((run("gh repo view", "https://github.com/band/rooms.js/issues"),), {"repository": "band/rooms.js"}),
         ((run("git remote show origin", "  HEAD branch: trunk\n"),), {"default_branch": "trunk"}),
         ((run("gh repo view --json nameWithOwner --jq .nameWithOwner", "band/rooms\n"),), {"repository": "band/rooms"}),
-        # An agent guesses owners: what was not found is not the repository, and what GitHub says of it decides.
-        (
-            (
-                run('gh api graphql -f query=\'{ repository(owner: "rooms", name: "rooms") {', '{"type":"NOT_FOUND"}'),
-                run('gh api graphql -f query=\'{ repository(owner: "band", name: "rooms") {', '{"data":{}}'),
-            ),
-            {"repository": "", "named_repository": "band/rooms"},
-        ),
-        ((run("gh pr comment 4 --repo rooms/rooms", "not found", failed=True),), {"named_repository": ""}),
-        ((run("gh api repos/rooms/rooms/pulls", "gh: Not Found (HTTP 404)"),), {"named_repository": ""}),
-        ((run("gh api repos/band/rooms/pulls/4/comments", "[]"),), {"named_repository": "band/rooms"}),
         # An address in some output, and what another folder tells, may be anybody's.
-        ((run("git log -1", "Port https://github.com/lib/dates/pull/4"),), {"repository": "", "named_repository": ""}),
+        ((run("git log -1", "Port https://github.com/lib/dates/pull/4"),), {"repository": ""}),
         ((run("git -C ../dates remote -v", "origin  https://github.com/lib/dates (fetch)"),), {"repository": ""}),
         (
             (run("git push", "To github.com:band/rooms.git\n   1a2b3c4..5d6e7f8  main -> main"),),

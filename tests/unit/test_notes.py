@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.models import KINDS, Memory
-from foreword.recall.edits import hint_for_edit
+from foreword.recall.hints import hint_for_edit
 from foreword.recall.notes import (
     QUOTE,
     SENTENCE,

@@ -25,7 +25,7 @@ from foreword.recall.render import (
     line,
     lines,
 )
-from foreword.recall.sanitize import age, ago, brief, neutral, shown_path
+from foreword.recall.sanitize import age, ago, neutral, shown_path
 from foreword.recall.tokens import count
 from tests.tables import table
 from tests.unit.recalling import DAY, HOUR, NOW, TRAPS, a_memory, any_memory, assert_whole
@@ -177,8 +177,6 @@ def test_texts_are_cut_at_a_word_and_titles_where_they_say_least():
     assert neutral("permissions, no longer", width=14) == "permissions…"
     assert neutral("x" * 50, width=10) == "x" * 9 + "…"
     assert neutral("word " * 1_000_000, width=20) == "word word word word…"
-    assert brief("fix(mail): the hour of the venue is shown", width=32) == "the hour of the venue is shown"
-    assert brief("moved src/rooms/booking/mail.py away", width=20).endswith("mail.py away")
     assert (shown_path(".github/x.yml"), shown_path("a/b.py")) == ("./.github/x.yml", "a/b.py")
 
 

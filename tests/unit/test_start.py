@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from foreword.models import Context, Memory, Project, Trigger
 from foreword.recall.files import TurnRecord, recent_files
 from foreword.recall.start import FILES, OPEN_ITEMS, repository_of, resume, work_in_progress
 from tests.tables import table
-from tests.unit.recalling import DAY, HERE, HOUR, NOW, InMemory, a_memory, ask
+from tests.unit.recalling import DAY, HERE, HOUR, NOW, a_memory, ask
 
 
 def a_session(number: int = 0, **more: object) -> Memory:
@@ -119,10 +117,6 @@ def test_what_a_person_hands_over_is_told_however_old_it_is(store):
         "- Open: The mail works, limits are missing (handed over 5 weeks ago)",
         "- Open: limit it (handed over 5 weeks ago)",
     ]
-    # Nobody else's words in our own: a source is named only where it is a plain name.
-    for source, by in (("codex", " by codex"), ("a\nb](x)", ""), ("USER", ""), ("", "")):
-        item = replace(handoff, source=source, id="han-00000001", scope=HERE.scope)
-        assert f"(handed over{by} 5 weeks ago)" in told(InMemory([item]))
 
 
 def test_of_many_open_items_few_are_told(store):
@@ -185,10 +179,6 @@ def test_the_repository_is_left_out_where_nothing_tells_it_for_certain():
     assert repository_of(folder, sessions(here)) == "band/rooms"
     assert repository_of(folder, sessions(here, elsewhere, here)) == "band/rooms"
     assert repository_of(folder, sessions(here, elsewhere)) == ""
-    named = {"named_repository": "band/rooms"}
-    assert repository_of(folder, sessions(named)) == ""
-    assert repository_of(folder, sessions(named, named)) == "band/rooms"
-    assert repository_of(folder, sessions(*[{"named_repository": "lib/dates"}] * 2, here)) == "band/rooms"
     assert repository_of(Project("git:/srv/rooms.git", "rooms", ""), []) == ""
     mirror = Project("git:git.example.com/mirrors/rooms", "rooms", "")
     assert [repository_of(mirror, sessions(*each)) for each in ([here], [])] == ["band/rooms", "mirrors/rooms"]

@@ -28,7 +28,7 @@ class Todo:
 
     text: str
     done: bool = False
-    id: str = ""  # of an entry that is told alone; without ids, entries are the whole list
+    id: str = ""  # of an entry that is updated alone; without ids, entries are the whole list
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Action:
     output: str = ""  # what came back, of whatever stream
     failed: bool | None = None  # None: the host does not tell
     edits: tuple[Edit, ...] = ()
-    todos: tuple[Todo, ...] = ()  # as this tool told them; `todos_after` tells how the list stands then
+    todos: tuple[Todo, ...] = ()  # as this tool reports them; `todos_after` returns the list after it
     choices: tuple[Choice, ...] = ()  # of `ask`: the questions that the user answered
     plan: str = ""  # of `propose`: the plan that the user accepted
     cwd: str = ""  # the shell's folder, as the agent reports it after the action
@@ -131,7 +131,7 @@ class Turn:
 
 
 def action_of(event: Event, *, root: str) -> Action | None:
-    """Return what an event tells; None where nothing was said or done, and where a sub-agent did it."""
+    """Return the action of an event; None for events without one and for those of sub-agents."""
     kind = KINDS.get(event.kind)
     try:
         host = find(event.host)
@@ -199,7 +199,7 @@ def tool_action(used: ToolUse, *, at: float, cwd: str, root: str, id: str = "") 
 
 
 def without_our_words(payload: Mapping[str, Any], *, host: str, kind: str) -> Mapping[str, Any]:
-    """Return a payload as it is kept: without what we ourselves said, in a prompt or through a tool of ours."""
+    """Return a payload as it is kept: without our own text, in a prompt or from a tool of ours."""
     if kind in ("tool", "tool_failure"):
         if not is_ours(ToolUse(**find(host).tool_use(payload))):
             return payload
@@ -249,7 +249,7 @@ def without_ours(text: str, *, mark: str = "") -> str:
 
 
 def is_ours(used: ToolUse) -> bool:
-    """Return whether a tool told what we remember: remembered again, it would confirm itself."""
+    """Return whether a tool is ours: its output, remembered again, would confirm itself."""
     if OUR_TOOL.search(used.tool):
         return True
     command = _command(used.input) if _act(used) == "run" else ""
@@ -257,17 +257,17 @@ def is_ours(used: ToolUse) -> bool:
     return any(os.path.basename(program) == "foreword" for program in ours or ())
 
 
-def said_in(result: Any) -> str:
+def text_of_result(result: Any) -> str:
     """Return the text in what a tool gave back, whatever its shape."""
     if isinstance(result, str):
         return result
     if isinstance(result, list):
-        return "\n".join(filter(None, map(said_in, result[:MOST_PARTS])))
+        return "\n".join(filter(None, map(text_of_result, result[:MOST_PARTS])))
     if not isinstance(result, dict):
         return ""
     streams = "\n".join(filter(None, (text_of(result, "stdout"), text_of(result, "stderr"))))
     names = ("output", "content", "text", "result", "llmContent", "file", "error", "message")
-    return streams or next(filter(None, (said_in(result.get(name)) for name in names)), "")
+    return streams or next(filter(None, (text_of_result(result.get(name)) for name in names)), "")
 
 
 def relative(file: str, *, cwd: str, root: str) -> str:
@@ -361,7 +361,7 @@ def _output(used: ToolUse, act: str) -> str:
     """Return what came back; nothing where an edit or a plan worked, which says it already."""
     if act in ("edit", "plan") and not used.failed:
         return ""
-    output = used.output or said_in(used.result)
+    output = used.output or text_of_result(used.result)
     return without_ours(output) if "[foreword, history] " in output else output
 
 
@@ -447,8 +447,7 @@ def _patched(patch: str, *, name: Callable[[str], str]) -> Iterator[Edit]:
 
 
 def _side(hunk: str, signs: str) -> str:
-    lines = hunk.split("\n")
-    return "\n".join(line[1:] for line in lines if line and line[0] in signs)
+    return "\n".join(line[1:] for line in hunk.split("\n") if line and line[0] in signs)
 
 
 PATCHED_FILE = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)\n", re.MULTILINE)

@@ -69,7 +69,8 @@ def authorship_of(prompt: str, *, earlier: Sequence[str] = ()) -> Authorship:
 
 def _judge(text: str, masked: str, wrapper: str, earlier: Sequence[str]) -> Authorship:
     """Return who wrote *text*, which holds no closed wrappers; *masked* is the same without inline code."""
-    at, sign = _first_sign(masked)
+    signs = ((match.start(), name) for name, each in SIGNS.items() if (match := each.search(masked[:MOST_TYPED])))
+    at, sign = min(signs, default=(len(masked), ""))  # the first thing that nobody types
     begin, sentence = _first_repeated(text, earlier)
     if begin < at:
         at, sign = begin, f"a repetition of this session: {_shown(sentence)}"
@@ -89,12 +90,6 @@ def _judge(text: str, masked: str, wrapper: str, earlier: Sequence[str]) -> Auth
         return Authorship("mixed", lead, f"typed beside {_shown(wrapper)}")
     doubt = next((name for name, pattern in DOUBTS.items() if pattern.search(lead)), "")
     return Authorship("mixed", lead, f"holds {doubt}") if doubt else Authorship("typed", lead, "plain words")
-
-
-def _first_sign(masked: str) -> tuple[int, str]:
-    """Return where the first thing stands that nobody types, and what it is; the length of the text without one."""
-    found = ((match.start(), name) for name, each in SIGNS.items() if (match := each.search(masked[:MOST_TYPED])))
-    return min(found, default=(len(masked), ""))
 
 
 def _first_repeated(text: str, earlier: Sequence[str]) -> tuple[int, str]:

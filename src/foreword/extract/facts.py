@@ -43,13 +43,13 @@ def runs_in(turns: Sequence[Turn]) -> Iterator[Action]:
 
 
 def facts_of(turns: Sequence[Turn]) -> dict[str, Any]:
-    """Return what the commands of *turns* tell about the repository and how things are run, as a summary keeps it.
+    """Return what the commands of *turns* tell about the work and how things are run, as a summary keeps it.
 
-    `repository` is the owner/name that git or GitHub prints for this project; `named_repository` one that commands only
-    worked with; `fate` is pushed or merged; `checks` are the tests, linters and builds that passed most often.
+    `repository` is the owner/name that git or GitHub prints for this project; `fate` is pushed or merged; `checks` are
+    the tests, linters and builds that passed most often.
     """
     branch = default_branch = pull_request = fate = ""
-    repositories, named_repositories, checks = Counter[str](), Counter[str](), Counter[str]()
+    repositories, checks = Counter[str](), Counter[str]()
     for run in runs_in(turns):
         command, output = run.command, run.output
         if (ended_badly(output) if run.failed is None else run.failed) is False:
@@ -69,20 +69,16 @@ def facts_of(turns: Sequence[Turn]) -> dict[str, Any]:
             default_branch = default[1]
         if run.failed:
             continue
-        if not _NOT_FOUND.search(output):  # an agent guesses owners
-            repositories.update(_own_repository(command, output))
-            named_repositories.update("/".join(filter(None, one)) for one in _NAMED_REPOSITORY.findall(command)[:1])
+        repositories.update(_own_repository(command, output))
         pull_request = _own_pull_request(command, output) or pull_request
         if "gh pr merge" in command:
             fate = "merged"
         elif PUSHES.search(command):
             fate = fate or "pushed"
-    repository = _most(repositories)
     found = {
         "branch": branch,
         "default_branch": default_branch,
-        "repository": repository,
-        "named_repository": "" if repository else _most(named_repositories),
+        "repository": "".join(name for name, _ in repositories.most_common(1)),
         "commits": [each.subject[:MOST_SUBJECT] for each in commits_of(turns)][:5],
         "pull_request": pull_request,
         "fate": fate,
@@ -90,10 +86,6 @@ def facts_of(turns: Sequence[Turn]) -> dict[str, Any]:
         "checks": [shape for shape, _ in checks.most_common(4)],
     }
     return {name: value for name, value in found.items() if value}
-
-
-def _most(counts: Counter[str]) -> str:
-    return max(counts, key=counts.__getitem__, default="")
 
 
 def commits_of(turns: Sequence[Turn]) -> tuple[Commit, ...]:
@@ -197,11 +189,6 @@ _PRIVATE = re.compile(r"(?:^|/)\.env\b")  # never committed
 _SWITCHED = re.compile(r"\bgit (?:checkout|switch)(?: -[bBcC]| --create)? ([A-Za-z][\w./-]*)(?=\s*(?:$|[;&|\n]))")
 _ON_BRANCH = re.compile(r"^On branch (\S+)$", re.MULTILINE)
 _DEFAULT = re.compile(r"(?:HEAD branch: |origin/HEAD -> origin/|\"defaultBranchRef\":\{\"name\":\")([\w./-]+)")
-_NAMED_REPOSITORY = re.compile(
-    r"\bgh api (?:-\S+ )*/?repos/([\w.-]+)/([\w.-]+)/|\bgh pr\b[^\n|;]* (?:--repo|-R)[ =]([\w.-]+)/([\w.-]+)"
-    r"|\brepository\(owner: ?\"([\w.-]+)\", name: ?\"([\w.-]+)\""
-)
-_NOT_FOUND = re.compile(r"NOT_FOUND|\bHTTP 404\b|\"Not Found\"|Could not resolve to a|[Rr]epository not found")
 _ELSEWHERE = re.compile(r"\bgit -C\b|\bcd +(?:\.\.|~)|(?:--repo|-R)[ =]|\bgit clone\b|\bgh repo clone\b")
 _ADDRESS = r"github\.com[:/]([\w.-]+)/([\w-]+(?:\.[\w-]+)*?)(?:\.git)?(?=[/\s\"')]|$)"
 # Commands that print where this project is, and how: an address in any other output may be anybody's.

@@ -22,7 +22,7 @@ ALSO = "also"  # in a detail: what others saw that were merged into this one, by
 
 def merge(known: Memory, fresh: Memory) -> Memory:
     """Return *fresh* with what only *known* has: its status, its beginning, how often it was seen before."""
-    if known.status not in ("active", "stale"):  # what somebody decided stays; what was stale is said again
+    if known.status not in ("active", "stale"):  # what somebody decided stays; what was stale is confirmed again
         fresh = replace(fresh, status=known.status, superseded_by=known.superseded_by)
     if known.detail.get(REVISED):
         again = said_again(known, fresh)

@@ -31,7 +31,7 @@ USER_WORDS = 600  # characters of the user's words that a turn keeps
 EXCERPT = 2_500  # characters of a final message that a turn keeps: what passages are cut from
 MOST_COMMANDS = 4  # of a turn
 OF_TESTS = 0.4  # confidence: what a test is called says less than the function that it tests
-FOUND_OUT, WRITTEN_DOWN = 0.6, 0.7  # confidence of what an agent said, and of what it wrote into a commit for others
+FOUND_OUT, WRITTEN_DOWN = 0.6, 0.7  # confidence of a sentence in an answer, and of one in a commit message
 
 ChangesOf = Callable[[Edit], Sequence[Change]]
 
@@ -51,7 +51,7 @@ class Extraction:
 
 
 class SessionExtractor:
-    """Collect the actions of one session while it goes on, and extract its memories whenever asked."""
+    """Collect the actions of one session while it goes on, and extract its memories on demand."""
 
     def __init__(self, session: Session, project: Project, *, changes_of: ChangesOf = lambda _: ()) -> None:
         self.session = session
@@ -241,10 +241,10 @@ class SessionExtractor:
         key = change.file, change.function
         before = self._changes.get(key)
         if before is not None:
-            what = combine_changes(before.what, change.what)
-            if not what:
+            if before.what == "NEW" and change.what == "DELETED":  # made and taken away again
                 del self._changes[key]
                 return
+            what = "NEW" if before.what == "NEW" else "DELETED" if change.what == "DELETED" else "MODIFIED"
             change = replace(change, what=what)
         if before is not None or len(self._changes) < MOST_CHANGES:
             self._changes[key] = change
@@ -310,15 +310,6 @@ def is_test(file: str) -> bool:
     return (
         name.startswith("test_") or "_test." in name or ".test." in name or ".spec." in name or "/tests/" in f"/{file}"
     )
-
-
-def combine_changes(before: str, after: str) -> str:
-    """Return what two changes of one function are as one; nothing where it was made and taken away again."""
-    if before == "NEW":
-        return "" if after == "DELETED" else "NEW"
-    if before == "DELETED":
-        return "MODIFIED" if after != "DELETED" else "DELETED"
-    return "DELETED" if after == "DELETED" else "MODIFIED"
 
 
 def extract_session(

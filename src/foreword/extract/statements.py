@@ -203,7 +203,7 @@ LONGEST = 280  # characters of a text; at 240, main clauses of dictated sentence
 MOST_READ = 1_000  # characters of a sentence; who has no full stop in a page has no rule in it
 FEWEST = 4  # words of a sentence that says something
 NAMES_ITSELF = 8  # words from which a sentence names what it is about
-ONE_TASK = 0.65  # confidence of what is mostly about one task: it does not come by itself, unless it is said again
+ONE_TASK = 0.65  # confidence of what is mostly about one task: it does not come by itself, unless it is repeated
 
 
 def _from_typed(turn: Turn) -> Iterator[Statement]:

@@ -30,7 +30,7 @@ LEARNED_ALL = 750  # characters of all of them; title, outcome and open items ne
 # Weights; their neighbours give the same within noise (2 of 218 facts), so they are round.
 WRITTEN_FOR_LATER = 0.5  # for the body of a commit or a pull request
 TOPIC = 0.4  # for each of up to three words of the session's title
-SAME = 0.6  # share of words from which on a sentence says again what another has said
+SAME = 0.6  # share of words from which on a sentence repeats another
 
 
 Weigh = Callable[[Sequence[str], int], tuple[str, float]]  # sentences, which one -> a passage and what it is worth
@@ -170,7 +170,7 @@ def learned_of(turns: Sequence[Turn]) -> list[Passage]:
     """Return the passages that state a cause, a constraint or how something works, and name the code it is about."""
     found = _passages(turns, _fact, about=title_of(turns))
     later = [replace(each, weight=each.weight + WRITTEN_FOR_LATER * each.written_down) for each in found]
-    # What the outcome says is not said again.
+    # Do not repeat the outcome.
     return _chosen(later, most=LEARNED, room=LEARNED_ALL, known=stems(outcome_of_session(turns)))
 
 

@@ -97,7 +97,8 @@ def _finished(turns: Sequence[Turn], listed: Sequence[Todo]) -> Iterator[str]:
         if not run.failed:
             yield from (f"PR #{number} merged" for number in facts.MERGES.findall(action.command))
             if facts.PUSHES.search(action.command) and commits:
-                yield f"pushed {_branch_at(commits, action.at)}"
+                earlier = [each.branch for each in commits if each.at <= action.at and each.branch]
+                yield f"pushed {(earlier or [commits[-1].branch])[-1]}"
             if not run.skipped:
                 yield from (f"passed {_program(each.text)}" for each in run.commands if each.kind in facts.CHECKS)
     if any(turn.edited for turn in turns):
@@ -108,15 +109,11 @@ def _finished(turns: Sequence[Turn], listed: Sequence[Todo]) -> Iterator[str]:
         yield from filter(None, (plan_title([turn for turn in turns if turn.edited]), title_of(turns)))
 
 
-def _branch_at(commits: Sequence[facts.Commit], at: float) -> str:
-    return next((each.branch for each in reversed(commits) if each.at <= at and each.branch), commits[-1].branch)
-
-
 # --- open ----------------------------------------------------------------------------------------------------------
 
 
 def _todos(turns: Sequence[Turn]) -> tuple[Todo, ...]:
-    """Return the agent's list as it stands at the end."""
+    """Return the agent's list at the end of the session."""
     listed: tuple[Todo, ...] = ()
     for turn in turns:
         for action in turn.actions:
@@ -184,7 +181,7 @@ def _backlog(turns: Sequence[Turn]) -> Iterator[str]:
 def _failing(turns: Sequence[Turn]) -> Iterator[str]:
     """Yield the checks that failed in their last run; a commit, or a check of this kind that passes, clears them."""
     failing: dict[str, str] = {}
-    for action in facts.runs_in(turns[-LAST_ANSWERS:]):  # after turns of other work nobody knows how it stands
+    for action in facts.runs_in(turns[-LAST_ANSWERS:]):  # after turns of other work its state is unknown
         run = run_of(action)
         cleared = facts.CHECKS if facts.is_commit(action) else {each.kind for each in run.commands}
         failing = {kind: text for kind, text in failing.items() if kind not in cleared}

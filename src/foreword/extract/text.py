@@ -14,7 +14,7 @@ MOST_TEXT = 64_000  # characters of a message that are read; hooks cap texts the
 MOST_SENTENCES = 600
 LONGEST = 600  # characters of a sentence; what is longer is a log or data in one line
 LONG_LINE = 60  # characters; a line that long without an end was wrapped, its sentence goes on in the next one
-LABEL = 80  # characters of a bold line, or of a line that ends in a colon, which stands as a heading
+LABEL = 80  # characters of a bold line, or of a line that ends in a colon, which is taken for a heading
 
 BlockKind = Literal["heading", "item", "text"]
 
@@ -24,9 +24,8 @@ class Block(NamedTuple):
 
     kind: BlockKind
     text: str
-    heading: str = ""  # that it stands under; of an indented item: what its parent says
+    heading: str = ""  # above it; of an indented item: what its parent says
     done: bool | None = None  # of an item: ticked or not; None without a box
-    depth: int = 0  # of an item: its indentation
 
 
 def blocks(markdown: str) -> list[Block]:
@@ -55,7 +54,7 @@ def blocks(markdown: str) -> list[Block]:
             text = plain_line(text)
             if text:
                 over = parents[-1][1].rstrip(" :") if parents else heading
-                found.append(Block("item", text, over, done, depth))
+                found.append(Block("item", text, over, done))
                 parents.append((depth, text))
             joins = bool(text)
         elif joins and (line[:1] in " \t" or (len(found[-1].text) > LONG_LINE and found[-1].text[-1] not in ".!?:;")):
@@ -227,7 +226,7 @@ def _prose_lines(markdown: str) -> Iterator[str]:
 
 
 def _is_label(line: str) -> bool:
-    """Return whether a line stands as a heading: all bold, or short and ended by a colon."""
+    """Return whether a line is a heading: all bold, or short and ended by a colon."""
     bare = line.rstrip(" :")
     if len(bare) > LABEL:
         return False

@@ -66,7 +66,7 @@ class Activity:
     def __init__(self) -> None:
         self.touched: Times = {}  # files, each behind its project
         self.mentioned: Times = {}  # roots of words and names of files, by anybody; of prompts the parts of names too
-        self.fetched: list[tuple[str, float]] = []
+        self.fetched: list[tuple[str, float]] = []  # with `foreword show`
         self.runs: dict[Words, float] = {}
         self._written: list[tuple[float, set[str]]] = []  # roots of the words in each answer and piece of new code
         self._ends: list[float] = []  # of context windows
@@ -167,10 +167,6 @@ class BaseRates:
     did: Mapping[str, set[str]] = field(default_factory=dict)  # sessions by file or word
     commands: Sequence[tuple[Words, str]] = ()  # each with its session
 
-    def others(self, sessions: frozenset[str]) -> BaseRates:
-        """Return the base rates of the others: what a session did because of a memory says nothing about chance."""
-        return replace(self, sessions=self.sessions - sessions)
-
     def is_rare(self, file_or_word: str) -> bool:
         """Return whether so few sessions touched or used something that doing it needs a reason."""
         return self._few(self.did.get(file_or_word, ()))
@@ -212,17 +208,16 @@ def usage_of(
     memories: Mapping[str, Memory],
     activity: Activity,
     base_rates: Mapping[str, BaseRates] | None = None,
-    fetched: Iterable[tuple[str, float]] = (),
+    fetched: Sequence[tuple[str, float]] = (),
     used_before: Mapping[str, frozenset[str]] | None = None,
     over: bool = False,
 ) -> tuple[UsageVerdict, ...]:
     """Return what is known by now: use as soon as it shows, the rest once its window is closed or the session *over*.
 
-    *base_rates* are those of each project; *fetched* the ids that the agent asked for, with their times; *used_before*
+    *base_rates* are those of each project; *fetched* the ids that the agent fetched, with their times; *used_before*
     the sessions that used each memory: what they did because of it is no base rate. What was used stays used, and what
     says nothing new is left out.
     """
-    fetches = (*activity.fetched, *fetched)
     found: list[UsageVerdict] = []
     for injection in injections:
         window = activity.window_of(injection)
@@ -231,12 +226,14 @@ def usage_of(
         for item in injection.items:
             memory = memories.get(item.memory)
             used, how = None, UNTOLD
-            if any(id == item.memory and at in window for id, at in fetches):
+            if any(id == item.memory and at in window for id, at in (*activity.fetched, *fetched)):
                 used, how = True, "fetched"
             elif memory and memory.kind not in NOT_JUDGED_KINDS and item.layer not in NOT_JUDGED_LAYERS:
+                # What a session did because of the memory says nothing about chance.
                 because = (used_before or {}).get(memory.id, frozenset()) | {memory.session}
+                others = replace(rates, sessions=rates.sessions - because)
                 shown = shown_text(injection.text, memory)
-                shows = _use(memory, shown, window, activity, rates.others(because), project=injection.project)
+                shows = _use(memory, shown, window, activity, others, project=injection.project)
                 if shows or (settled and shows is not None):
                     used, how = bool(shows), shows or ""
             if not item.used and (used or settled) and (used, how) != (item.used, item.how):
@@ -258,7 +255,8 @@ def _use(
     done: list[float] = []  # when something that it names was done or spoken of
     names_rare = False
     for command in _commands_in(shown, failing=failing):
-        ran, described = activity.first_run(command), activity.first_described(_command_words(command))
+        bare = " ".join(word for word in command if not word.startswith("-"))
+        ran, described = activity.first_run(command), activity.first_described(_parts(bare))
         is_rare = rates.is_rare_command(command, driven=driven)
         if is_rare and ran in window and described > ran and failed >= ran:
             return "command"
@@ -298,7 +296,7 @@ def _commands_in(shown: str, *, failing: str) -> list[Words]:
 
 
 def _is_telling(command: Command, *, of_failure: bool) -> bool:
-    """Return whether what stands in back-ticks is a command, and running it tells something: not `make test`."""
+    """Return whether text in back-ticks is a command, and running it tells something: not `make test`."""
     tool, _, verb = command.program.rpartition(" ")
     script = bool(_SCRIPT.fullmatch(command.program)) or " --" in command.text
     if not command.program or command.kind == "look" or not (command.kind != "other" or tool or script):
@@ -328,11 +326,6 @@ def _roots(text: str) -> set[str]:
 def _parts(text: str) -> set[str]:
     """Return all words of a text by their roots, identifiers and file names in their parts."""
     return {_root(word.lower()) for word in _PART.findall(text) if len(word) > 1}
-
-
-def _command_words(command: Words) -> set[str]:
-    """Return the words that name a command, without its options."""
-    return _parts(" ".join(word for word in command if not word.startswith("-")))
 
 
 def _name_words(file: str) -> set[str]:

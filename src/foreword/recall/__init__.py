@@ -1,1 +1,1 @@
-"""Choose what an agent is told: trigger, query, search, rank, budget, render."""
+"""Choose the context of a trigger: trigger, query, search, rank, budget, render."""

@@ -11,7 +11,6 @@ _Key = tuple[int, int]  # layer, line
 _Picked = list[_Key]  # in the order they were taken
 
 SHARE = 95  # percent of the limit that the estimate may reach, so that the true count stays within the limit
-PASSES = 8  # over what is left; estimates are near, so few find anything, and each costs a rendering
 
 
 class Line(NamedTuple):
@@ -37,7 +36,6 @@ class Layer(NamedTuple):
     limit: int = 1000
     # The tokens that each group gets before any gets more
     groups: Mapping[str, int] = {}
-    least: int = 0  # so many of the best become shorter before one of them is left out
 
 
 class Fitted(NamedTuple):
@@ -93,7 +91,6 @@ class _Fitting:
         self.forms: dict[_Key, int] = {}  # of a line; 0, the longest, where none is named
         self.costs: dict[_Key, int] = {}  # in that form
         self.headings: dict[int, int] = {}  # what the heading of a layer costs
-        self.refused: set[_Key] = set()  # it seemed to fit, and as rendered it did not
         # The lines of each layer by score; ties keep their order, and a cap of 0 switches a layer off.
         self.best = [
             [(place, at) for at in sorted(range(len(layer.lines)), key=lambda at: -layer.lines[at].score)]
@@ -131,44 +128,22 @@ class _Fitting:
         found: _Picked = []
         for picked, tokens in zip(first, alone, strict=True):
             place = picked[0][0]
-            self.headings[place] = max(0, tokens - self._sum(picked) - frame)
-            found += self._best_of(place, room=min(self.layers[place].cap, self.budget - frame))
+            layer = self.layers[place]
+            heading = self.headings[place] = max(0, tokens - self._sum(picked) - frame)
+            room = min(layer.cap, self.budget - frame)
+            # First each group within its own cap, then whoever needs what is left.
+            mine = self._take([place], taken=[], room=room, groups=dict(layer.groups))
+            found += mine
+            found += self._take([place], taken=mine, room=room - self._sum(mine) - heading * bool(mine))
         return found
-
-    def _best_of(self, place: int, *, room: int) -> _Picked:
-        """Return a layer's best in *room* tokens: first each group in its cap, then whoever needs what is left."""
-        layer, heading = self.layers[place], self.headings[place]
-        if layer.least:
-            self._level(self.best[place][: min(layer.least, layer.limit)], room=room - heading)
-        if not layer.groups:
-            return self._take([place], taken=[], room=room)
-        mine = self._take([place], taken=[], room=room, groups=dict(layer.groups))
-        return mine + self._take([place], taken=mine, room=room - self._sum(mine) - heading * bool(mine))
-
-    def _level(self, wanted: _Picked, *, room: int) -> None:
-        """Shorten the longest of *wanted* step by step until all fit; where they never do, without the last of them."""
-        over = self._sum(wanted) - room
-        while wanted and over > 0:
-            costs = [(self._cost(key), at) for at, key in enumerate(wanted) if self._has_shorter(key)]
-            if costs:
-                cost, at = max(costs)
-                over += self._cost(wanted[at], form=self.forms.get(wanted[at], 0) + 1) - cost
-            else:
-                wanted = wanted[:-1]
-                over = sum(self._cost(key, form=0) for key in wanted) - room
 
     def _flow(self, picked: _Picked) -> tuple[_Picked, str, int]:
         """Return *picked* and, in the order of the layers, what the unused tokens can pay: whole, then shorter."""
-        wanted, (picked, text, tokens) = picked, self._verified(picked)
+        picked, text, tokens = self._verified(picked)
         for shorter in (False, True):
-            for _ in range(PASSES):
-                # Only the first that was dropped is known not to fit: the rest had to make room for it.
-                self.refused.update(wanted[len(picked) : len(picked) + 1])
-                more = self._take(range(len(self.layers)), taken=picked, room=self.budget - tokens, shorter=shorter)
-                if not more:
-                    break
-                wanted = picked + more
-                picked, text, tokens = self._verified(wanted)
+            more = self._take(range(len(self.layers)), taken=picked, room=self.budget - tokens, shorter=shorter)
+            if more:
+                picked, text, tokens = self._verified(picked + more)
         return picked, text, tokens
 
     def _take(
@@ -192,13 +167,13 @@ class _Fitting:
             for key in self.best[place]:
                 if left <= 0:
                     break
-                if key in taken or key in self.refused:
+                if key in taken:
                     continue
                 group, most = layer.lines[key[1]].group, room - heading
                 if group in groups:
                     most = min(most, groups[group]) if seats[group] else -1
                 cost = self._cost(key)
-                while shorter and cost > most and self._has_shorter(key):
+                while shorter and cost > most and self.forms.get(key, 0) < len(layer.lines[key[1]].shorter):
                     cost = self._cost(key, form=self.forms.get(key, 0) + 1)
                 if cost > most:
                     continue  # skip, not stop: one long memory must not hide ten short ones
@@ -230,9 +205,6 @@ class _Fitting:
 
     def _sum(self, picked: _Picked) -> int:
         return sum(self._cost(key) for key in picked)
-
-    def _has_shorter(self, key: _Key) -> bool:
-        return self.forms.get(key, 0) < len(self.layers[key[0]].lines[key[1]].shorter)
 
     def _cost(self, key: _Key, *, form: int | None = None) -> int:
         """Return what a line costs; with *form*, it is meant in that form from now on."""

@@ -61,14 +61,13 @@ def changed_together(
     named: Collection[str], history: Sequence[TurnRecord], *, most: int = 3
 ) -> list[tuple[str, int, int]]:
     """Return the files that mostly change together with a named one: each with how often, of how many times."""
-    known = _Known(named)
-    turns = [turn for turn in history if any(path in known for path in turn.edited)]
-    counts = Counter(path for turn in turns for path in turn.edited if path not in known and is_source(path))
+    turns = [turn for turn in history if any(_is_named(path, named) for path in turn.edited)]
+    counts = Counter(path for turn in turns for path in turn.edited if not _is_named(path, named) and is_source(path))
     often = [(path, count, len(turns)) for path, count in counts.items() if count >= max(TIMES, SHARE * len(turns))]
     return sorted(often, key=lambda each: (-each[1], each[0]))[:most]
 
 
-OFTEN = 3  # times a test changed with its file before a plan that leaves it out is told of it
+OFTEN = 3  # times a test changed with its file before it is named for a plan that leaves it out
 _TEST = lazy_pattern(r"^test_|[._-](?:tests?|spec)(?=\.)", re.IGNORECASE)
 
 
@@ -77,10 +76,11 @@ def missing_tests(named: Collection[str], history: Sequence[TurnRecord]) -> list
 
     Of what changes together with the files of a plan, only tests were edited with it too: 5 of 7, all others 0 of 30.
     """
-    known, found = _Known(named), list[tuple[str, int, int]]()
-    for file in dict.fromkeys(path for turn in history for path in turn.edited if path in known):
+    found: list[tuple[str, int, int]] = []
+    for file in dict.fromkeys(path for turn in history for path in turn.edited if _is_named(path, named)):
         turns = [turn.edited for turn in history if file in turn.edited]
-        counts = Counter(path for edited in turns for path in edited if path not in known and _is_test(path, file))
+        tests = (path for edited in turns for path in edited if _is_test(path, file) and not _is_named(path, named))
+        counts = Counter(tests)
         found += [(path, n, len(turns)) for path, n in counts.items() if n >= max(OFTEN, SHARE * len(turns))]
     return sorted(found, key=lambda each: (-each[1], each[0]))
 
@@ -107,12 +107,7 @@ _OTHERS = lazy_pattern(
 )
 
 
-class _Known:
-    """The files that the agent has: by path, or as the prompt wrote them, which may be the last parts in any case."""
-
-    def __init__(self, paths: Collection[str]) -> None:
-        self._ends = {f"/{path.strip('/').lower()}" for path in paths if path.strip("/")}
-
-    def __contains__(self, path: str) -> bool:
-        parts = path.lower().split("/")
-        return any("/" + "/".join(parts[at:]) in self._ends for at in range(len(parts)))
+def _is_named(path: str, named: Collection[str]) -> bool:
+    """Return whether a prompt names *path*: as it is, or by its last parts in any case."""
+    whole = f"/{path.lower()}"
+    return any(whole.endswith(f"/{each.strip('/').lower()}") for each in named if each.strip("/"))

@@ -1,4 +1,5 @@
-"""Write the line around a command: before one that is known to fail, and after a failure that was solved before.
+"""Write the line around a tool use: before a command that is known to fail, after a failure that was solved before,
+and before the first edit of a file that the user laid something down about.
 
 A hint is never a way to smuggle a command in: an alternative is named only if it worked in two sessions, starts the same
 program or a script of the project, and does nothing that `is_safe` refuses. Errors are quoted up to their advice.
@@ -25,11 +26,14 @@ from foreword.extract.failure_memory import (
     sessions_worked,
     where,
 )
-from foreword.recall.sanitize import ago
+from foreword.models import Memory
+from foreword.recall.notes import id_of
+from foreword.recall.relevance import memory_words
+from foreword.recall.sanitize import ago, neutral, shown_path
 
 MOST_CHARACTERS = 245  # of a hint: 70 tokens at 3.5 characters each
 QUOTE = 100  # characters of an error
-EXPLANATION = 170  # characters of what an agent said of a failure
+EXPLANATION = 170  # characters of how an agent explained a failure
 ALTERNATIVE = 100  # characters of a command that worked
 ENOUGH = 2  # sessions in which an alternative must have succeeded, so that one odd session cannot choose it
 SPECIFIC = 3  # words of a call that one failing session is enough to warn of
@@ -192,7 +196,7 @@ _LEFT_OUT = re.compile(r"worked without `(.+)`")
 _FIX_FLAG = re.compile(r"--(?:fix|write|apply)\b.*|-w")
 
 
-# -- what is said of it --------------------------------------------------------------------------------------------
+# -- the text of a hint ---------------------------------------------------------------------------------------------
 def _solved(known: KnownFailure, failure: failures.Failure, ends: Sequence[str], *, now: float) -> Hint:
     """Return the hint after a failure that was solved before."""
     detail, when = known.detail, _when(known.detail, now)
@@ -205,7 +209,7 @@ def _solved(known: KnownFailure, failure: failures.Failure, ends: Sequence[str],
 def _explained(
     failure: failures.Failure, run: failures.Run, known: Sequence[KnownFailure], *, now: float
 ) -> Hint | None:
-    """Return what an agent said of a failure of this kind, where this output names the very files it spoke of."""
+    """Return how an agent explained such a failure, where this output names the files of that sentence."""
     output = run.text.lower().replace("\\", "/")
     kinds = {run.commands[run.place].kind, "test", "lint", "build", "git"}  # a commit fails as its hook's checks do
     found = []
@@ -223,7 +227,7 @@ def _explained(
 
 
 def _finding(sentence: str) -> str:
-    """Return what an agent said as the end of a line; nothing where it holds what may not be named."""
+    """Return an explanation as the end of a line; empty where it holds what may not be named."""
     text = plain(sentence.replace("`", ""), most=EXPLANATION)
     return f'an agent found: "{text}"' if is_safe(text) else ""
 
@@ -288,7 +292,7 @@ def _hint(parts: Sequence[str], known: KnownFailure) -> Hint:
     return Hint(f"{begin}{text}{end}", known.id)
 
 
-# -- what may be said ----------------------------------------------------------------------------------------------
+# -- what may be quoted --------------------------------------------------------------------------------------------
 def quote(error: str) -> str:
     """Return an error as a quotation: one line, no mark-up, nothing that could end the quotation."""
     text = _without_advice(plain(error, most=4 * QUOTE))
@@ -338,3 +342,54 @@ _CHECK = re.compile(
     re.IGNORECASE,
 )
 _PATH = re.compile(r"(?<![\w./@-])(?:[\w.@~-]*/)+[\w.@-]*\w|(?<![\w./@-])[\w-]+\.[a-z]{1,4}(?![\w.])")
+
+
+# -- before the first edit of a file ---------------------------------------------------------------------------
+LAID_DOWN = ("preference", "correction", "decision", "learning")
+STATEMENT = 240  # characters of the user's words that are quoted
+FEW_FILES = 3  # files of its turn, tests not counted, up to which a statement is about each of them
+_TEST_NAME = re.compile(r"^tests?[_-]|[_-](?:tests?|spec)$", re.IGNORECASE)
+SURE = 0.7  # confidence; a statement that was made once and not very clearly is not shown
+
+
+def hint_for_edit(file: str, memories: Sequence[Memory], *, now: float) -> Hint | None:
+    """Return what the user laid down about *file*, the newest of it; None where nothing was.
+
+    A turn may edit ten files: a statement counts for a file that it names, or where its turn edited hardly any other.
+    """
+    rules = [each for each in memories if each.trust == "user" and each.kind in LAID_DOWN and each.confidence >= SURE]
+    about = [each for each in rules if _stands_alone(each.title) and _is_about(each, file)]
+    chosen = max(about, key=lambda each: each.created, default=None)
+    if chosen is None:
+        return None
+    when = ago(now - max(chosen.created, chosen.confirmed))
+    quoted = neutral(chosen.title, width=STATEMENT).replace('"', "'")
+    name = shown_path(file).replace('"', "'")
+    text = f'[foreword, history] {name}: the user, {when}: "{quoted}" [{id_of(chosen)}]'
+    return Hint(text, chosen.id)
+
+
+def _is_about(memory: Memory, file: str) -> bool:
+    if memory_words(_stem(file)) & memory_words(memory.title):
+        return True
+    named = {_stem(each) for each in memory.files}
+    return len(named) <= (1 if memory.kind == "decision" else FEW_FILES)  # most decisions are about one task
+
+
+def _stem(file: str) -> str:
+    """Return the name of a file without its ending; that of a test is the name of what it tests."""
+    return _TEST_NAME.sub("", file.rpartition("/")[2].partition(".")[0])
+
+
+def _stands_alone(title: str) -> bool:
+    """Return whether a sentence is about a file: no answer to a question, nothing about branches and commits.
+
+    Readers called a question with its chosen option noise at an edit: it settled how to go on then.
+    """
+    return not _IS_ANSWER.search(title) and not _PROCESS.search(title)
+
+
+_IS_ANSWER = re.compile(r"\?['\"”’)]*\s+\S|^Chosen: ")
+_PROCESS = re.compile(
+    r"\b(?:branch(?:es|ing)?|commit(?:s|ted)?|rebase|merged?|push(?:ed)?|pull request|PRs?)\b", re.IGNORECASE
+)

@@ -159,15 +159,6 @@ def _parts(text: str) -> Iterator[tuple[str, int, int]]:
     if len(text) <= 2 * READ + PASTED:
         yield text, MOST, 1
         return
-    head, tail = _blank(text, READ), _blank(text, len(text) - READ)  # no word is cut in two
-    yield text[:head], MOST // 2, 1
-    yield text[tail:], MOST * 3 // 4, -1
-    yield text[_blank(text, max(head, tail - PASTED)) : tail], MOST, -1
-
-
-def _blank(text: str, at: int) -> int:
-    """Return the place of the next blank from *at* on, or of where no name would reach."""
-    end = min(len(text), at + LONGEST)
-    while at < end and not text[at].isspace():
-        at += 1
-    return at
+    head, tail = text[:READ].rsplit(None, 1), text[-READ - PASTED :].split(None, 1)  # no word is cut in two
+    yield head[0] if head else "", MOST // 2, 1
+    yield tail[-1] if tail else "", MOST, -1

@@ -41,16 +41,15 @@ class Note(NamedTuple):
     id: str = ""
     kind: str = "note"
     day: str = ""  # for forms that must not change with time
-    by: str = ""  # who said it, where that is not the user
+    by: str = ""  # its author, where that is not the user
     shorter: tuple[str, ...] = ()  # the text in fewer words, the longest first
 
 
 def note_of(memory: Memory, *, now: float, weights: Mapping[str, float] = EMPTY, width: int = SENTENCE) -> Note:
     """Return what *memory* says; where it is long, the passage that holds most of the *weights* of a prompt's words."""
     note = _WORDS.get(memory.kind, _plain_words)(memory, now, weights, width)
-    files = _files(memory) if note.label not in ("", FAILURE) else ()
-    note = note._replace(files=files, id=id_of(memory), kind=kind_of(memory))
-    return note._replace(day=day_of(memory.created), by=source_of(memory))
+    files = memory.files[:MOST_FILES] if note.label not in ("", FAILURE) else ()
+    return note._replace(files=tuple(map(shown_path, files)), **_origin(memory))
 
 
 def session_note(memory: Memory, *, now: float, files: Collection[str] | None = None, room: int = OUTCOME) -> Note:
@@ -63,19 +62,15 @@ def session_note(memory: Memory, *, now: float, files: Collection[str] | None = 
         text=neutral(text, width=room + TITLE),
         label=ago(now - memory.created),
         files=tuple(shown_path(file) for file in named),
-        id=id_of(memory),
-        kind="summary",
-        day=day_of(memory.created),
-        by=source_of(memory),
         shorter=(title,) if title and title != text else (),
+        **_origin(memory),
     )
 
 
 def _whole_sentences(text: str, room: int) -> str:
     """Return the first sentences that fit *room*; where the first is too long, the first that fits, else all."""
-    sentences = [each for line in text.splitlines() for each in split_sentences(line)]
     whole = ""
-    for each in sentences:
+    for each in _lines(text):
         if len(whole) + len(each) < room:
             whole = f"{whole} {each}".strip()
         elif whole:
@@ -87,14 +82,13 @@ def rule_note(memory: Memory, *, now: float) -> Note:
     """Return a standing rule with who laid it down, and how often."""
     often = f"{memory.seen} times, last {_when(memory, now)}" if memory.seen > 1 else _when(memory, now)
     who = "you" if memory.trust == "user" else source_of(memory)
-    return Note(
-        text=neutral(memory.title, width=SENTENCE),
-        tail=f"{who}, {often}",
-        id=id_of(memory),
-        kind=kind_of(memory),
-        day=day_of(memory.created),
-        by=source_of(memory),
-    )
+    return Note(text=neutral(memory.title, width=SENTENCE), tail=f"{who}, {often}", **_origin(memory))
+
+
+def _origin(memory: Memory) -> dict[str, Any]:
+    """Return the fields of a note that say which memory it comes from."""
+    by, day = source_of(memory), day_of(memory.created)
+    return {"id": id_of(memory), "kind": kind_of(memory), "day": day, "by": by}
 
 
 # -- by kind ---------------------------------------------------------------------------------------------------------
@@ -108,9 +102,9 @@ def _turn(memory: Memory, now: float, weights: Mapping[str, float], width: int) 
     text = f"{subject}: {answer}" if subject and not _repeats(subject, answer) else answer
     ours = memory.trust in ("user", "agent")  # extracted here: who imports a turn could put words into the user's mouth
     if ours and user and not asked_for and len(user) <= QUOTE and _held(user, weights) > _held(answer, weights):
-        quoted = _quote(user)
-        rest = neutral(outcome or answer, width=max(60, width - len(quoted)))
-        return Note(f"{quoted}: {rest}", f"you, {_when(memory, now)}")
+        quoted = neutral(user, width=QUOTE).replace('"', "'")
+        rest = neutral(outcome or answer, width=max(60, width - len(quoted) - 2))
+        return Note(f'"{quoted}": {rest}', f"you, {_when(memory, now)}")
     return Note(neutral(text, width=width), _when(memory, now))
 
 
@@ -191,7 +185,7 @@ def _title_and_body(memory: Memory, weights: Mapping[str, float], width: int) ->
 
 
 def facts_text(memory: Memory) -> str:
-    """Return what the user said that a project is; empty where only its files say something."""
+    """Return what the user wrote about a project; empty where only its files are known."""
     labels = {"role": "Project", "contracts": "contracts", "depends_on": "depends on", "related": "related to"}
     facts = {label: texts_in(memory.detail, name) for name, label in labels.items()}
     return "; ".join(
@@ -211,7 +205,7 @@ def kind_of(memory: Memory) -> str:
 
 
 def source_of(memory: Memory) -> str:
-    """Return who said it, where that is not the user; a source cannot claim more trust than the memory has."""
+    """Return the author, where that is not the user; a source cannot claim more trust than the memory has."""
     if memory.trust == "user":
         return ""
     return memory.source if is_name(memory.source) and memory.source.strip("-_").lower() != "user" else memory.trust
@@ -248,17 +242,8 @@ def texts_in(detail: Mapping[str, Any], name: str) -> list[str]:
     return [each for each in several if isinstance(each, str) and each.strip()]
 
 
-def _files(memory: Memory) -> tuple[str, ...]:
-    return tuple(shown_path(file) for file in memory.files[:MOST_FILES])
-
-
 def _when(memory: Memory, now: float) -> str:
     return ago(now - time_of(memory))
-
-
-def _quote(text: str) -> str:
-    clean = neutral(text, width=QUOTE).replace('"', "'")
-    return f'"{clean}"' if clean else ""
 
 
 def _held(text: str, weights: Mapping[str, float]) -> float:
@@ -284,7 +269,7 @@ def unique_notes(notes: Sequence[Note]) -> list[Note]:
 # -- passages --------------------------------------------------------------------------------------------------------
 SHORTEST = 25  # characters of a sentence that says something
 ENOUGH = 1.2  # words' worth that the best sentence holds
-HEAD = 12  # characters at the beginning of a line in which the number stands of the issue that it is about
+HEAD = 12  # characters at the beginning of a line that name the issue which it is about
 NEXT = 0.6  # of the best sentence's weight that the second one needs
 TELLS = 0.5  # words' worth of a sentence that states a cause or what was done
 # A sentence that was torn out of its context begins in the middle, or announces what does not follow.

@@ -1,4 +1,4 @@
-"""Choose what an agent is told at a trigger: query, search, rank, select within budget, render; or why nothing."""
+"""Choose the context of a trigger: query, search, rank, select within budget, render; or why nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from foreword.models import (
     named,
 )
 from foreword.recall import relevance, render
-from foreword.recall.budget import Fitted, Layer, Line, fit
+from foreword.recall.budget import SHARE, Fitted, Layer, Line, fit
 from foreword.recall.files import TurnRecord, changed_together, missing_tests, record_of
 from foreword.recall.notes import Note, id_of, is_torn, note_of, unique_notes
 from foreword.recall.query import query_of
@@ -46,7 +46,7 @@ Expired = Callable[[], bool]  # whether the time to answer is over
 POOL = 60  # candidates where words are looked for and code votes; with 40, LoCoMo loses half a percent of R@10
 MOST_REJECTED = 20  # a screen full, best first
 MOST_RECORDED = 32  # terms of a long prompt that its record names: it must not become the prompt
-QUESTION = "question"  # the source of a session start that was asked for
+QUESTION = "question"  # the source of a session start that a tool requested
 CANDIDATES = 12  # hits that are put into words and compared with a prompt
 OFFLINE_TURNS = 60  # turns that tell the likely files where no worker keeps them at hand
 CLEAR_SCORE = 0.15  # score of a hit that answers a question, whatever share of its words it holds
@@ -55,16 +55,15 @@ ANSWER_WORDS = 0.6  # ... or of all its words, everyday ones too: 6 answers more
 # Words of a question that nothing here holds, from which on it is about something that was never spoken of, unless a
 # note holds this share of its weight: silences 5 more of devmem's 25 questions without an answer, loses 1 of 175.
 UNKNOWN_WORDS, UNKNOWN_COVERAGE = 2, 0.65
-MIN_CONFIDENCE = 0.7  # of what an agent wrote before it comes with a prompt: said in two sessions, or by the user
+MIN_CONFIDENCE = 0.7  # of what an agent wrote before it comes with a prompt: found in two sessions, or by the user
 SHORT_OUTCOME = 60  # characters of an outcome without a file: what an agent was about to do when it was stopped
 MIN_NEW_WORDS = 0.4  # of a note's words that the prompt does not say itself
-MOST_TESTS = 3  # that a plan is told of
+MOST_TESTS = 3  # named for a plan
 MOST_CALLED = 2  # files of a session that a note gets by their names: right in 5 of 8 notes before work
 MOST_TYPED = 3_000  # characters of a prompt whose words are weighed
 MOST_WEIGHED = 60  # words
-RELEASE_TURNS = 240  # turns, the newest, among which the last release is looked for
 PROGRESS_SECONDS = 3 * 86_400.0  # after which it is old news
-KINDS_WITH_NOTES = ("new topic", "past", "same topic")  # kinds of prompts that may be given notes
+KINDS_WITH_NOTES = ("new topic", "past", "same topic")  # kinds of prompts that may get notes
 NOTE_KINDS = tuple(kind for kind in KINDS if kind not in ("goal", "change"))
 GOALS = 60  # goals that are looked through for the open ones
 MOST_GOALS = 5
@@ -101,9 +100,9 @@ PLAIN = lazy_pattern(r"[0-9A-Za-z ,.?!'-]{1,300}")
 class Window(NamedTuple):
     """What the running context window holds already; each part is read only where it is needed."""
 
-    shown: Callable[[], frozenset[str]] = frozenset  # ids of memories that were told in full
+    shown: Callable[[], frozenset[str]] = frozenset  # ids of memories that were shown in full
     spent: Callable[[], Mapping[str, int]] = dict  # tokens by trigger
-    began: Callable[[], float] = lambda: 0.0  # when it was last given a session start; 0 for never
+    began: Callable[[], float] = lambda: 0.0  # when its last session start was injected; 0 for never
     history: Callable[[], Sequence[TurnRecord]] | None = None  # the project's turns, newest first; None: from the store
 
 
@@ -150,7 +149,7 @@ class _Recall:
         self.best: Ranked | None = None
         self.needed = 0.0
         self.older = False  # whether something was there when the window began
-        self.repeated = False  # whether something that fits was told in full before
+        self.repeated = False  # whether something that fits was shown before
         self.reason = ""  # of the decision to say nothing, where one was made
         query = query_of(trigger, synonyms=options.synonyms)
         self.query = query._replace(most_terms=options.most_terms, postings=options.postings, plain=options.offline)
@@ -225,20 +224,28 @@ class _Recall:
                     taken.add(memory.id)
             elif since and entry.at <= since:
                 self.older = True
-                continue  # what is put together from several memories was told when the window began
+                continue  # what is put together from several memories was shown when the window began
             group = memory.scope.partition(":")[0] if memory else ""
             # Of each scope that has its own share: one must not hide the others.
             if sum(each.group == group or not rule.groups for each in lines) >= rule.limit * 3 // 2:
                 self._reject(entry, rule.name, "limit", f"this part shows at most {rule.limit}")
                 continue
-            if rule.name == "index" and entry.ranked:
-                widths = render.INDEX_TITLES
-                texts = [render.compact(entry.ranked, now=self.now, width=width, form=self.form) for width in widths]
-            else:
-                texts = render.lines(entry.note, form=self.form, layer=rule.name)
-            lines.append(Line(text=texts[0], ranked=entry.ranked, group=group, shorter=tuple(texts[1:])))
-        least = render.INDEX_LEAST if rule.name == "index" else 0
-        return Layer(rule.name, tuple(lines), cap=rule.cap, limit=rule.limit, groups=rule.groups, least=least)
+            text, *shorter = render.lines(entry.note, form=self.form, layer=rule.name)
+            lines.append(Line(text=text, ranked=entry.ranked, group=group, shorter=tuple(shorter)))
+        if rule.name == "index":
+            lines = self._index(lines)
+        return Layer(rule.name, tuple(lines), cap=rule.cap, limit=rule.limit, groups=rule.groups)
+
+    def _index(self, lines: list[Line]) -> list[Line]:
+        """Return the lines of an index, with titles as long as its first entries leave room for."""
+        budget = (self.trigger.budget or self.options.layout.budget) * SHARE // 100
+        ranked = [line.ranked for line in lines if line.ranked]
+        for width in render.INDEX_TITLES:
+            lines = [Line(render.compact(each, now=self.now, width=width, form=self.form), each) for each in ranked]
+            first = Layer("index", tuple(lines[: render.INDEX_LEAST]), cap=budget)
+            if self._count(self._render([first])) <= budget:
+                break
+        return lines
 
     def _passed_over(
         self, memory: Memory, *, known: frozenset[str], since: float, taken: set[str]
@@ -294,8 +301,7 @@ class _Recall:
             first=self.trigger.first,
             session_words=self.trigger.session_words,
         )
-        implied = self._pull_request(author.typed) or self._last_release(author.typed)
-        implied = implied if self.options.style == "notes" else []
+        implied = self._pull_request(author.typed) if self.options.style == "notes" else []
         if kind.kind not in KINDS_WITH_NOTES:
             tests = self._missing_tests() if kind.kind == "plan" and self.options.style == "notes" else []
             self.reason = "" if implied or tests else _REASON_OF_KIND.get(kind.kind, "topic")
@@ -306,7 +312,7 @@ class _Recall:
         ranked = self._search("prompt", NOTE_KINDS if self.options.style == "notes" else ())
         goals = self._goals()
         if self.options.style == "index":
-            self.needed = min_score(ranked, threshold=self.options.threshold, trigger="prompt")
+            self.needed = self._min_score(ranked)
             shown = [each for each in ranked if each.score >= self.needed]
             return {"index": [Entry(Note(text=each.memory.title), each) for each in (*goals, *shown)]}
         sure = self._without_unsure(ranked)
@@ -328,6 +334,9 @@ class _Recall:
             raise ForewordError("; ".join(wrong), hint="run `foreword doctor`")
         self.best = ranked[0] if ranked else None
         return ranked
+
+    def _min_score(self, ranked: Sequence[Ranked]) -> float:
+        return min_score(ranked[0].score if ranked else 0.0, threshold=self.options.threshold)
 
     def _without_unsure(self, ranked: Sequence[Ranked]) -> list[Ranked]:
         """Leave out what is not sure enough to come by itself, before it pushes out what is."""
@@ -371,7 +380,7 @@ class _Recall:
     def _answers_about_past(self, kind: relevance.PromptKind, typed: str, ranked: Sequence[Ranked]) -> list[Entry]:
         """Return what answers a question about the past: the best hits, where the search is sure of them."""
         weights = self._weights(kind.topic, typed)
-        self.needed = min_score(ranked, threshold=self.options.threshold, trigger="prompt")
+        self.needed = self._min_score(ranked)
         best = _best_share(ranked, weights)
         if sum(weight == relevance.UNKNOWN_WEIGHT for weight in weights.values()) >= UNKNOWN_WORDS:
             sure = best >= UNKNOWN_COVERAGE
@@ -464,17 +473,6 @@ class _Recall:
         found = pull_request_note(others, project=self.trigger.project, now=self.now, within=PROGRESS_SECONDS)
         return [Entry(found[0]._replace(id=id_of(found[1])), Ranked(found[1], 1.0, {}))] if found else []
 
-    def _last_release(self, typed: str) -> list[Entry]:
-        """Return how the last release went, for a prompt that asks for one."""
-        if not relevance.asks_for_release(typed):
-            return []
-        for turn in self._recent(("turn",), RELEASE_TURNS):
-            prompt, outcome = str(turn.detail.get("user", "")), str(turn.detail.get("outcome", ""))
-            own = bool(turn.session) and turn.session == self.trigger.session
-            if not own and len(outcome) >= SHORT_OUTCOME and relevance.asks_for_release(prompt):
-                return [Entry(note_of(turn, now=self.now), Ranked(turn, 1.0, {}))]
-        return []
-
     def _compaction(self, rule: LayerRule) -> list[Entry]:
         """Return what this session established, then earlier sessions."""
         own = rule.name == "session"
@@ -495,7 +493,7 @@ class _Recall:
             self.reason = "wordless"
             return []
         ranked = self._search("question", rule.kinds, limit=max(POOL, rule.limit * 2))
-        self.needed = min_score(ranked, threshold=self.options.threshold, trigger="question")
+        self.needed = self._min_score(ranked)
         weights = self._weights(sorted(relevance.content_words(self.trigger.prompt)), self.trigger.prompt)
         entries = [
             Entry(note_of(each.memory, now=self.now, weights=weights, width=ANSWER_WIDTH), each)
@@ -523,31 +521,16 @@ class _Recall:
 
     # -- fitting -------------------------------------------------------------------------------------------------
     def _fit(self, layers: Sequence[Layer], *, limit: int) -> Fitted:
-        """Return the layers that fit, as one text; where that fails, without those that fail alone."""
-
-        def fit_all(some: Sequence[Layer]) -> Fitted:
-            return fit(
-                some,
-                limit=limit,
-                render=lambda chosen: render.block(
-                    chosen, trigger=self.trigger.name, project=self.trigger.project.name, form=self.trigger.form
-                ),
-                count=self._count,
-                cap=self.options.cap,
-            )
-
+        """Return the lines that fit, as one text."""
         try:
-            return fit_all(layers)
-        except Exception as exc:  # noqa: BLE001
+            return fit(layers, limit=limit, render=self._render, count=self._count, cap=self.options.cap)
+        except Exception as exc:  # noqa: BLE001 - memory must never break the agent
             self._problem(exc, "block")
-        whole = []
-        for layer in layers:
-            try:
-                fit_all([layer])
-                whole.append(layer)
-            except Exception as exc:  # noqa: BLE001
-                self.skipped[layer.name] = self._problem(exc, layer.name)
-        return fit_all(whole if len(whole) < len(layers) else ())
+            return Fitted((), "", 0, {})
+
+    def _render(self, layers: Sequence[Layer]) -> str:
+        trigger = self.trigger
+        return render.block(layers, trigger=trigger.name, project=trigger.project.name, form=trigger.form)
 
     def _count(self, text: str) -> int:
         return count(text, family=self.family)
@@ -680,20 +663,11 @@ def options_of(
     synonyms: Mapping[str, Sequence[str]],
     cap: Cap | None = None,
     offline: bool = False,
-    kinds: Sequence[str] = (),
 ) -> Options:
-    """Return the settings of a recall at *trigger*; *kinds* narrows every layer."""
-    layout = settings.layout[trigger]
-    if kinds:
-        layers = [
-            layer._replace(kinds=only)
-            for layer in layout.layers
-            if (only := tuple(kind for kind in layer.kinds if kind in kinds))
-        ]
-        layout = layout._replace(layers=tuple(layers))
+    """Return the settings of a recall at *trigger*."""
     name = "session_start" if trigger == "compaction" else trigger  # a compaction keeps what a start would show
     return Options(
-        layout=layout,
+        layout=settings.layout[trigger],
         threshold=getattr(settings, f"threshold_{name}"),
         synonyms=synonyms,
         most_terms=settings.terms_max,
@@ -725,7 +699,7 @@ def _best_share(ranked: Sequence[Ranked], weights: Mapping[str, float]) -> float
 def _has_substance(memory: Memory, shown: frozenset[str], prompt: frozenset[str]) -> bool:
     """Return whether a note says what came of something, and more than the prompt itself.
 
-    A failure of one session is told where it comes back.
+    A failure of one session is shown where it comes back.
     """
     if _is_written(memory):
         return True
@@ -743,7 +717,7 @@ WRITTEN = ("decision", "pattern", "failure", "learning", "preference", "correcti
 
 
 def _is_written(memory: Memory) -> bool:
-    """Return whether somebody wrote a memory down to be told again; what extraction finds has a uid of its kind."""
+    """Return whether somebody wrote a memory on purpose; what extraction finds has a uid of its kind."""
     extracted = memory.uid.startswith(f"{memory.kind[:3]}:")
     return memory.kind in WRITTEN and memory.trust in ("user", "agent") and not extracted
 

@@ -25,7 +25,7 @@ def query_of(trigger: Trigger, *, synonyms: Mapping[str, Sequence[str]] = EMPTY)
         scopes=scopes_of(trigger),
         terms=words,
         pairs=pairs(prompt),
-        synonyms=_besides(words, synonyms),
+        synonyms={other: term for term in reversed(words) for other in synonyms.get(term, ()) if other not in words},
         files=files,
         functions=functions,
         touched=trigger.touched[:MOST_TOUCHED],
@@ -49,11 +49,6 @@ def scopes_of(trigger: Trigger) -> tuple[str, ...]:
     spoken = languages(trigger.project.root) if trigger.languages is None else trigger.languages
     every = (trigger.project.scope, *(f"language:{language}" for language in spoken), UNIVERSAL)
     return tuple(each for each in every if each.startswith(trigger.scope))
-
-
-def _besides(words: Sequence[str], synonyms: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return the synonyms that are not among *words*, each with the word it may stand for."""
-    return {other: term for term in reversed(words) for other in synonyms.get(term, ()) if other not in words}
 
 
 # --- the task --------------------------------------------------------------------------------------------------------

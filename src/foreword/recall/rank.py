@@ -13,12 +13,6 @@ from foreword.errors import ForewordError
 from foreword.models import Hit, Memory, Near, Query, Ranked
 from foreword.terms import GENERIC, STOP_WORDS, TAIL, plain, root, text_in
 
-
-class Scored(Protocol):
-    @property
-    def score(self) -> float: ...
-
-
 DAY = 86_400.0
 
 # By kind: how much a memory matters when everything else is equal, and the days after which it counts half.
@@ -53,7 +47,7 @@ TASKS = {
     "coding": {"change": 1.1, "pattern": 1.1, "preference": 1.05, "correction": 1.05},
 }
 
-# Where words are asked for, the topic decides: there age and kind count by a root of themselves.
+# With terms the topic decides: there age and kind count by a root of themselves.
 RECENCY_FOR_WORDS, RECENCY_OF_VOTERS = 0.08, 0.3  # code moves on, so old hits have less of a vote about it
 IMPORTANCE_FOR_WORDS = 0.5
 # Of the best score: what is further below is not worth its tokens. 0.4 would save a fifth of them, and lose 2 % of what
@@ -65,20 +59,20 @@ REINFORCED = 0.4  # 2.3 times from never to always used; a decision weighs 1.5 t
 IGNORED = 0.25  # one use outweighs four times for nothing: most of what is shown is for another day
 DOUBT = 2.0  # uses that are as good as none: one alone gives a third of the way
 
-# ---- match: what a memory says of what was asked
+# ---- match: how well a memory matches the query
 IN_TITLE, IN_BODY, IN_CODE = 1.3, 0.6, 1.0  # what one occurrence counts
 HELD = 0.5  # the index found it, but only as a part of another word
 ENOUGH = 1.5  # occurrences; twice as many do not count twice
 LONG, LONGER = 240, 0.1  # in a text of so many times these characters, so much more is enough
 WHOLE_TITLE, SHORT = 1.2, 4  # the question names the whole of a title of so many words
 PAIR = 0.3  # two words side by side, beside what each of them counts
-SYNONYM, STANDS_IN = 0.1, 0.8  # a word that nobody said; and where nothing holds the word that was
+SYNONYM, STANDS_IN = 0.1, 0.8  # a synonym; and where nothing holds the word itself
 # ... what stood around it in its session
 BESIDE, NEARBY = 0.25, 0.2  # a term of the memory next to it, and of one further
 ASKED_BEFORE = 0.64  # the one before asked a question: this is the answer
 ASKING, AFTER_ASKING = 0.91, 0.7  # a question is no answer, and what follows it does not ask the same
 NEIGHBOURS = 3.0  # how slowly its own and its neighbours' words add up
-SESSION = 0.15  # of the best match, to the session that holds most of what was asked; LoCoMo answers 0.02 more
+SESSION = 0.15  # of the best match, to the session that holds most of the query; LoCoMo answers 0.02 more
 MEANING = 0.15  # share of the vectors, where there are any: by themselves they never make anything sure
 # ... and the code it is about
 STRUCTURE = 2.0  # weight of the votes beside the words
@@ -88,7 +82,7 @@ FUNCTION = 0.5  # its vote beside a file's: many changes touch a big function in
 NAMED, TOUCHED = 1.0, 0.1  # the vote of a file that the prompt names, and of one that was touched a moment ago
 
 # ---- how sure: none of it changes the order of one question's answers, only whether there are any
-MORE = 16.0  # added to a full match, as if three rare words more had been said: a short question is soon met
+MORE = 16.0  # added to a full match, as if three rare words more were in it: a short question is soon met
 TOPICS, EVERYDAY = (0.15, 0.6, 0.9, 1.0), 0.05  # by how many words the best hit holds; every project's count this much
 COHERENT = 0.5  # what is lost where the best hits have no code in common
 CHANCE, SMALL = 9.0, 150  # of many memories one always matches: by the logarithm of their number, from this on
@@ -143,11 +137,9 @@ def rank(found: Mapping[str, Sequence[Hit]], *, query: Query, now: float, trigge
     return tuple(sorted(ranked, key=lambda each: (-each.score, -each.memory.created, each.memory.id)))
 
 
-def min_score(ranked: Sequence[Scored], *, threshold: float, trigger: str) -> float:
-    """Return the lowest score that is shown: the threshold, and for words what is not far below the best."""
-    if trigger not in WORDED or not ranked or ranked[0].score < threshold:
-        return threshold
-    return FAR * ranked[0].score
+def min_score(best: float, *, threshold: float) -> float:
+    """Return the lowest score that is shown for words: what is not far below the *best*, if that is good enough."""
+    return FAR * best if best >= threshold else threshold
 
 
 def weighed(hits: Sequence[Hit], query: Query) -> tuple[Hit, ...]:
@@ -180,7 +172,7 @@ def votes(hits: Sequence[Hit], query: Query, *, now: float) -> dict[str, float]:
 
 
 def _matches(found: Mapping[str, Sequence[Hit]], query: Query) -> dict[str, float]:
-    """Return the match of each memory by id, from 0 to 1; nothing where nobody asked for words."""
+    """Return the match of each memory by id, from 0 to 1; empty without terms."""
     words = {hit.memory.id: hit.score for hit in found.get("words", ())}
     meant = _spread(found.get("meaning", ()))
     structure = {hit.memory.id: hit.score for hit in found.get("structure", ())}
@@ -302,7 +294,7 @@ def _around(near: Sequence[Near], *, asks: bool) -> dict[str, float]:
 
 
 def _with_sessions(hits: Sequence[Hit], scores: list[float]) -> list[float]:
-    """Add a share of the best score to the hits of a session, by how much of what was asked the session holds."""
+    """Add a share of the best score to the hits of a session, by how much of the query the session holds."""
     sessions: dict[str, dict[str, float]] = {}
     for hit in hits:
         if hit.memory.session:

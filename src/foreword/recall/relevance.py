@@ -33,24 +33,17 @@ class Candidate(NamedTuple):
     words: frozenset[str]  # of everything that it holds, as `content_words` writes them
     shown: frozenset[str]  # of the passage that would be rendered
     anchored: bool = False  # about a thing that the prompt names: a file, an identifier, a quoted name, an issue
-    titled: bool = False  # a word of the prompt stands in it and in the name of one of its files
+    titled: bool = False  # a word of the prompt is in it and in the name of one of its files
     same_thing: bool = False  # about the very issue, pull request or advisory that the prompt names
     substance: bool = True  # whether that passage says what came of it: an outcome, a cause, a decision
-    only_said: bool = False  # an answer after which nothing was changed: told where nothing else fits
-    in_context: bool = False  # the agent has it: its own session since the last compaction, or given in full before
-
-
-class Match(NamedTuple):
-    """How well a note fits a prompt: 1.0 holds the whole weight of the prompt's words."""
-
-    id: str
-    score: float
+    only_said: bool = False  # an answer after which nothing was changed: shown where nothing else fits
+    in_context: bool = False  # the agent has it: its own session since the last compaction, or shown in full before
 
 
 class Choice(NamedTuple):
     """The notes to give, best first, and by id why the others were left out."""
 
-    notes: tuple[Match, ...]
+    notes: tuple[Candidate, ...]
     rejected: Mapping[str, str]
 
 
@@ -177,23 +170,6 @@ def means_pull_request(typed: str) -> bool:
     return not references(typed) and bool(_SOME_PULL_REQUEST.search(typed[:1000]))
 
 
-_RELEASE = lazy_pattern(
-    r"\b(?:create|cut|make|do|prepare|draft|tag|ship|publish|push|run|test)\b[^.?!\n]{0,30}\b(?:releases?|deploy(?:ment)?)\b"
-    r"|\b(?:release|tag)[ /]v?\d+\.\d+|^\W*(?:(?:please|now|then|ok(?:ay)?|and) )*(?:release|publish|deploy|ship)\b",
-    re.I,
-)
-MOST_RELEASE = 300  # characters of a prompt that asks for a release and not for a change of how one is made
-
-
-def asks_for_release(typed: str) -> bool:
-    """Return whether a prompt asks to release, publish or deploy: seldom done, and nearly the same each time."""
-    if len(typed) > MOST_RELEASE or not any(
-        word in typed.lower() for word in ("release", "deploy", "publish", "ship", "tag")
-    ):
-        return False
-    return bool(_RELEASE.search(typed))
-
-
 _LOGGED_ERROR = lazy_pattern(  # as logs write it, with what follows: prose speaks of errors too
     r"^.*\b(?:\w*error|\w*exception|fatal|failed|panic)\]?(?: \w+){0,4} ?[:=].*(?:\n.+){0,2}", re.I | re.MULTILINE
 )
@@ -261,7 +237,7 @@ SAME_REFERENCE = 1.0  # added where prompt and note name the same issue, pull re
 NEXT_NOTE = 0.8  # of the best note's score that a further one needs
 ALIKE = 0.5  # share of common words from which two passages say the same; the newer one stays
 MOST_NOTES = 4
-NO_WORD = "shares no word with the prompt"  # why a candidate is left out that nobody need be told of
+NO_WORD = "shares no word with the prompt"  # a reason that is not worth recording
 
 
 def word_weights(words: Iterable[str], holders: Mapping[str, int], size: int) -> dict[str, float]:
@@ -281,35 +257,31 @@ def choose(weights: Mapping[str, float], candidates: Sequence[Candidate], *, kin
     """
     rejected: dict[str, str] = {}
     whole = sum(sorted((weights[word] for word in without_parts(weights)), reverse=True)[:HEAVIEST_WORDS])
-    fitting: list[tuple[Match, Candidate]] = []
+    scores: dict[str, float] = {}
     for each in candidates:
-        match, why_not = _match(each, weights, whole=whole, kind=kind.kind)
+        scores[each.id], why_not = _score(each, weights, whole=whole, kind=kind.kind)
         if why_not:
             rejected[each.id] = why_not
-        else:
-            fitting.append((match, each))
-    fitting.sort(key=lambda pair: (pair[1].only_said, -pair[0].score, -pair[1].at))
-    taken: list[tuple[Match, Candidate]] = []
-    for match, each in fitting:
-        alike = next((at for at, (_, other) in enumerate(taken) if _are_alike(each, other)), None)
-        if taken and match.score < NEXT_NOTE * taken[0][0].score:
+    fitting = [each for each in candidates if each.id not in rejected]
+    taken: list[Candidate] = []
+    for each in sorted(fitting, key=lambda one: (one.only_said, -scores[one.id], -one.at)):
+        alike = next((at for at, other in enumerate(taken) if _are_alike(each, other)), None)
+        if taken and scores[each.id] < NEXT_NOTE * scores[taken[0].id]:
             rejected[each.id] = "much weaker than the best note"
-        elif taken and each.only_said and not taken[0][1].only_said:
+        elif taken and each.only_said and not taken[0].only_said:
             rejected[each.id] = "nothing was changed after it, other than after the best note"
         elif alike is not None:
-            older = min(taken[alike], (match, each), key=lambda pair: pair[1].at)
-            rejected[older[0].id] = "a newer note says the same"
-            if older[1] is not each:
-                taken[alike] = (match, each)
+            older, newer = sorted((taken[alike], each), key=lambda one: one.at)
+            rejected[older.id], taken[alike] = "a newer note says the same", newer
         elif len(taken) < MOST_NOTES:
-            taken.append((match, each))
+            taken.append(each)
         else:
             rejected[each.id] = "enough notes without it"
-    return Choice(tuple(match for match, _ in taken), rejected)
+    return Choice(tuple(taken), rejected)
 
 
-def _match(each: Candidate, weights: Mapping[str, float], *, whole: float, kind: Kind) -> tuple[Match, str]:
-    """Return how well a note fits, and why it does not fit well enough; nothing where it does."""
+def _score(each: Candidate, weights: Mapping[str, float], *, whole: float, kind: Kind) -> tuple[float, str]:
+    """Return how well a note fits (1.0 holds all the weight of the prompt's words), and why that is not enough."""
     held = without_parts([word for word in weights if word in each.words])
     shown = without_parts([word for word in weights if word in each.shown])
     coverage = min(1.0, sum(weights[word] for word in held) / whole) if whole else 0.0
@@ -323,14 +295,13 @@ def _match(each: Candidate, weights: Mapping[str, float], *, whole: float, kind:
         factor, min_words = TITLED_FACTOR, MIN_WORDS
     needed = MIN_SCORE * factor * (SAME_TOPIC_FACTOR if kind == "same topic" else 1.0)
     score = coverage * sum(weights[word] for word in shown) + SAME_REFERENCE * same_reference
-    match = Match(each.id, score)
     if each.in_context:
-        return match, "the agent has it already"
+        return score, "the agent has it already"
     if not held:
-        return match, NO_WORD
+        return score, NO_WORD
     if not same_reference and (coverage < min_coverage or len(shown) < min_words or score < needed):
-        return match, f"holds {coverage:.0%} of what the prompt is about, score {score:.2f} of {needed:.2f}"
-    return match, "" if each.substance else "says nothing of what came of it"
+        return score, f"holds {coverage:.0%} of what the prompt is about, score {score:.2f} of {needed:.2f}"
+    return score, "" if each.substance else "says nothing of what came of it"
 
 
 def without_parts(words: Iterable[str]) -> list[str]:
@@ -360,8 +331,7 @@ class Anchors(NamedTuple):
 
 def anchors_of(prompt: str, *, files: Iterable[str], functions: Iterable[str]) -> Anchors:
     """Return the things that a prompt names; *files* and *functions* are those that `mentions` found in it."""
-    quoted = (found for found in _QUOTED.findall(prompt[:MOST_TEXT]))
-    names = (content_words(name) for name in (*functions, *quoted))
+    names = (content_words(name) for name in (*functions, *_QUOTED.findall(prompt[:MOST_TEXT])))
     return Anchors(
         files=frozenset(file.rpartition("/")[2].lower() for file in files),
         names=tuple(words for words in names if words),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 PLAIN_BEGIN, PLAIN_END = "[foreword]", "[end foreword]"  # a block of ours, which no stored text may open or end
 MINUTE, HOUR, DAY = 60, 3600, 86400
-_COMMIT_TYPES = ("build", "chore", "ci", "docs", "feat", "fix", "perf", "refactor", "revert", "style", "test")
 _ANGLES = {ord("<"): "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}", ord(">"): "\u203a", 0: "->", 1: "=>"}
 _OPENERS = frozenset("#-=+*>~_")
 _UNITS = {"d": "days", "w": "weeks", "mo": "months", "y": "years"}
@@ -43,18 +42,6 @@ def shown_path(path: str, *, width: int = 160) -> str:
     return f"./{clean}" if clean.startswith(".") and not clean.startswith(("./", "../")) else clean
 
 
-def brief(title: str, *, width: int) -> str:
-    """Return *title* within *width* characters, without what says least: the type of a commit, folders of a path."""
-    if len(title) <= width:
-        return title
-    kind, colon, rest = title.partition(": ")
-    if colon and kind.partition("(")[0].rstrip("!").lower() in _COMMIT_TYPES:
-        title = rest
-    if len(title) > width:
-        title = " ".join(word if "://" in word else word.rstrip("/").rpartition("/")[2] for word in title.split(" "))
-    return _cut(title, width=width, more=False)
-
-
 def age(seconds: float) -> str:
     """Return how old, as short as it goes: now, 5m, 2h, 5d, 3w, 8mo, 2y."""
     amount, unit = _span(seconds)
@@ -74,17 +61,13 @@ def ago(seconds: float) -> str:
 def _visible(text: str) -> str:
     """Return *text* with what cannot be seen gone, and every run of white space one space."""
     if not text.isprintable() or not (text.isascii() or _FILLERS.isdisjoint(text)):
-        unseen = {ord(char): " " if _parts(char) else None for char in set(text) if _unseen(char)}
-        text = text.translate(unseen)
+        # Fillers and selectors claim to be printable.
+        unseen = [char for char in set(text) if not char.isprintable() or char in _FILLERS]
+        text = text.translate({ord(char): " " if _ends_word(char) else None for char in unseen})
     return " ".join(text.split())
 
 
-def _unseen(char: str) -> bool:
-    """Return whether a character cannot be seen; fillers and selectors claim to be printable."""
-    return not char.isprintable() or char in _FILLERS
-
-
-def _parts(char: str) -> bool:
+def _ends_word(char: str) -> bool:
     """Return whether words end at an unseen character."""
     return char.isspace() or char < " " or "\x7f" <= char <= "\x9f" or char in "\u2800\u3164"
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from foreword.extract.merge import open_items
 from foreword.extract.text import most_frequent
-from foreword.models import Memory, Project, Query, Ranked, Trigger
+from foreword.models import Memory, Project, Query, Ranked, Trigger, named
 from foreword.recall import render
 from foreword.recall.files import TurnRecord, recent_files
 from foreword.recall.notes import (
@@ -18,7 +18,6 @@ from foreword.recall.notes import (
     Note,
     day_of,
     facts_text,
-    is_name,
     is_torn,
     note_of,
     rule_note,
@@ -46,7 +45,7 @@ COMES_BACK = 2  # sessions in which something failed
 UNSOLVED = 4  # the same where nothing is known to work instead
 FAILURE_DAYS = 45.0
 RULES = 240  # that are looked through: a project that is corrected all day must not hide what holds everywhere
-SURE_RULE = 0.7  # confidence of a rule that comes by itself after being said once
+SURE_RULE = 0.7  # confidence of a rule that is shown after it was stated once
 LEARNED = 2  # notes among them that an agent wrote
 SHOWN_SESSIONS = 4  # of which the files stand in the list of sessions
 KNOWN = 5  # notes on the files in play
@@ -63,7 +62,6 @@ _POINTS_AT_SCREEN = lazy_pattern(
     r"|\b(?:bullet|option|point|item) #?\d|\bin (?:that|this) case\b|\bthe (?:last|first|second|other) one\b",
     re.IGNORECASE,
 )
-SEVERAL = 2  # sessions that must name a repository which no remote and no output tells
 _REMOTE = lazy_pattern(r"git:(?P<host>[\w.-]+\.[a-z]+)/(?P<name>[\w.-]+/[\w.-]+)")
 _UNCOMMITTED = lazy_pattern(r"Changes? not committed: ")
 
@@ -81,7 +79,7 @@ MemoriesAbout = Callable[[Collection[str], tuple[str, ...]], Sequence[Memory]]  
 
 
 class SessionStart:
-    """What is known at the start of a session; each part is asked for once."""
+    """What is known at the start of a session; each part is read once."""
 
     def __init__(
         self, trigger: Trigger, *, now: float, recent: Recent, about: MemoriesAbout, history: Sequence[TurnRecord]
@@ -114,9 +112,9 @@ class SessionStart:
         if newest is not None and (text := work_in_progress(newest, self._trigger, now=self._now)):
             found.append(Entry(Note(text=text, day=day_of(newest.created), kind="handoff"), None))
         for since, files in self._trigger.parallel:
-            named = ", ".join(shown_path(each) for each in files[:MOST_FILES])
+            paths = ", ".join(shown_path(each) for each in files[:MOST_FILES])
             text = f"Another session works in this folder since {ago(self._now - since).removesuffix(' ago')}"
-            found.append(Entry(Note(text=f"{text}: {named}" if named else text, kind="handoff"), at=since))
+            found.append(Entry(Note(text=f"{text}: {paths}" if paths else text, kind="handoff"), at=since))
         return found + self._open_items()
 
     def _open_items(self) -> list[Entry]:
@@ -148,10 +146,9 @@ class SessionStart:
 
     def _open(self, memory: Memory, text: str) -> Note:
         whose = "handed over" if memory.kind == "handoff" and memory.trust == "user" else "left open"
-        by = f" by {memory.source}" if whose == "handed over" and _names_another(memory.source) else ""
         return Note(
             text=f"Open: {neutral(text, width=TITLE)}",
-            tail=f"{whose}{by} {ago(self._age(memory))}",
+            tail=f"{whose} {ago(self._age(memory))}",
             day=day_of(memory.created),
             kind="handoff",
         )
@@ -162,13 +159,14 @@ class SessionStart:
 
     def _failures(self) -> list[Entry]:
         """Return what failed in several sessions, those of most sessions first."""
-        failing = [
-            (len(_sessions_of(each)), each)
-            for each in self._recent(("failure",), 200)
-            if each.trust != "imported"  # it may claim that anything worked
-            and len(_sessions_of(each)) >= (COMES_BACK if _has_advice(each) else UNSOLVED)
-            and self._now - each.confirmed < FAILURE_DAYS * DAY
-        ]
+        failing = []
+        for each in self._recent(("failure",), 200):
+            many = len(named(each.detail, "seen_in"))
+            solved = each.detail.get("worked") or each.detail.get("cause") == "folder"
+            recent = self._now - each.confirmed < FAILURE_DAYS * DAY
+            # An import may claim that anything worked.
+            if recent and each.trust != "imported" and many >= (COMES_BACK if solved else UNSOLVED):
+                failing.append((many, each))
         failing.sort(key=lambda pair: (-pair[0], -pair[1].confirmed))
         found: dict[str, Entry] = {}
         for many, each in failing:
@@ -200,7 +198,7 @@ class SessionStart:
         return []
 
     def _rules(self, rank: Callable[[Sequence[Memory]], Sequence[Ranked]]) -> list[Entry]:
-        """Return standing rules; only what the user said becomes one."""
+        """Return standing rules; only the words of the user become one."""
         rules = [
             each
             for each in self._recent(("preference", "correction"), RULES)
@@ -223,9 +221,10 @@ class SessionStart:
         found = list({each.id: each for each in found}.values())
         learned = [each for each in found if each.trust != "user"]
         found = [each for each in found if each.trust == "user" or each in learned[:LEARNED]]
-        notes = [
-            (note_of(each, now=self._now)._replace(files=self._in_play(each)), each) for each in found[: 2 * KNOWN]
-        ]
+        notes = []
+        for each in found[: 2 * KNOWN]:
+            in_play = tuple(shown_path(file) for file in each.files if file in self._files)[:1]
+            notes.append((note_of(each, now=self._now)._replace(files=in_play), each))
         kept = unique_notes([note for note, _ in notes])[:KNOWN]
         return [Entry(note, Ranked(memory, 1.0, {})) for note, memory in notes if note in kept]
 
@@ -236,9 +235,6 @@ class SessionStart:
         return [Entry(Note(text=", ".join(others), kind="change"))] if others else []
 
     # -- helpers ---------------------------------------------------------------------------------------------------
-    def _in_play(self, memory: Memory) -> tuple[str, ...]:
-        return tuple(shown_path(file) for file in memory.files if file in self._files)[:1]
-
     def _age(self, memory: Memory) -> float:
         return self._now - memory.created
 
@@ -260,21 +256,8 @@ def _is_worth_knowing(memory: Memory) -> bool:
 
 
 def _is_standing_rule(memory: Memory) -> bool:
-    """Return whether a rule was said twice, or clearly and so that it can be read without its conversation."""
+    """Return whether a rule was stated twice, or clearly and so that it can be read without its conversation."""
     return memory.seen > 1 or (memory.confidence >= SURE_RULE and not _POINTS_AT_SCREEN.search(memory.title))
-
-
-def _names_another(source: str) -> bool:
-    return bool(source) and is_name(source) and source.strip("-_").lower() != "user"
-
-
-def _has_advice(memory: Memory) -> bool:
-    return bool(memory.detail.get("worked") or memory.detail.get("cause") == "folder")
-
-
-def _sessions_of(memory: Memory) -> Collection[str]:
-    seen = memory.detail.get("seen_in")
-    return seen if isinstance(seen, dict) else ()
 
 
 def work_in_progress(summary: Memory, trigger: Trigger, *, now: float) -> str:
@@ -293,10 +276,10 @@ def work_in_progress(summary: Memory, trigger: Trigger, *, now: float) -> str:
     elif pull:
         parts.append(f"Pull request {neutral(pull, width=20)}{merged}")
     if left:
-        named = ", ".join(shown_path(file) for file in left[:MOST_FILES])
+        paths = ", ".join(shown_path(file) for file in left[:MOST_FILES])
         more = f" and {len(left) - MOST_FILES} more" if len(left) > MOST_FILES else ""
         many = f"{len(left)} file{'s' if len(left) > 1 else ''}"
-        parts.append(f"{many} edited {ago(now - summary.created)} and not committed: {named}{more}")
+        parts.append(f"{many} edited {ago(now - summary.created)} and not committed: {paths}{more}")
     return "; ".join(parts)
 
 
@@ -304,18 +287,14 @@ def repository_of(project: Project, summaries: Sequence[Memory]) -> str:
     """Return owner and name of the project's repository; empty where nothing tells it for certain.
 
     Its remote on GitHub decides, then what git or GitHub printed in most sessions, which is where the pull requests of
-    a mirror or a fork are, then any other remote. A name that commands only worked with needs several sessions: it may
-    be another repository's.
+    a mirror or a fork are, then any other remote.
     """
     remote = _REMOTE.fullmatch(project.key)
     if remote and remote["host"] == "github.com":
         return remote["name"]
-    for name, fewest in (("repository", 1), ("named_repository", SEVERAL)):
-        found = [text for each in summaries for text in texts_in(each.detail, name)]
-        best = next(iter(most_frequent(found, most=1)), "")
-        if found.count(best) >= fewest and 2 * found.count(best) > len(found):
-            return best
-    return remote["name"] if remote else ""
+    found = [text for each in summaries for text in texts_in(each.detail, "repository")]
+    best = "".join(most_frequent(found, most=1))
+    return best if 2 * found.count(best) > len(found) else remote["name"] if remote else ""
 
 
 def pull_request_note(
@@ -348,7 +327,7 @@ def pull_request_note(
 
 
 def file_exists(root: str, file: str) -> bool:
-    """Return whether a file of the project is still there, where that can be told."""
+    """Return whether a file of the project is still there, as far as that is known."""
     return not root or not os.path.isdir(root) or os.path.exists(os.path.join(root, file))
 
 

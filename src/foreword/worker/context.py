@@ -23,7 +23,6 @@ from foreword.models import (
     Project,
     Query,
     Ranked,
-    Rejected,
     Trigger,
 )
 from foreword.recall.files import TurnRecord, record_of
@@ -108,24 +107,27 @@ class ContextBuilder:
         preview: bool = False,
         id: str = "",
         at: float = 0.0,
-        kinds: Sequence[str] = (),
         beside: str = "",
         seconds: float = 0.0,
         again: bool = False,
     ) -> tuple[Context | NoContext, str]:
         """Return the context of a trigger, in one answer with *beside*, and the id under which it is recorded.
 
-        Why nothing is injected is recorded too, unless the context is built *again* by ourselves.
+        Why nothing is injected is recorded too, unless the context is built *again* by ourselves. A *preview* records
+        nothing.
         """
         with self._session_lock(trigger):
-            got = self._recall(trigger, kinds, beside=beside, seconds=seconds)
+            got = self._recall(trigger, beside=beside, seconds=seconds)
             for problem in got.problems:
                 self._services.report("recall", problem)
             if preview:
                 return got, ""
             # Of a hook's call the time is the event's own, so that the window which it begins holds its answer.
-            id, at = id or _new_id(), at or self._services.now()
-            self._note_rejected(id, got.rejected)
+            id = id or "inj-" + "".join(secrets.choice(BASE32) for _ in range(10))
+            at = at or self._services.now()
+            while len(self._rejected) >= MOST_EXPLAINED:
+                self._rejected.pop(next(iter(self._rejected)), None)
+            self._rejected[id] = {each.ranked.memory.id: each.text for each in got.rejected[:MOST_REJECTED]}
             if isinstance(got, NoContext):
                 if not again and not self._projects.policy(trigger.project).capture:
                     record = no_context_record(trigger, got, id=id, at=at)
@@ -138,18 +140,7 @@ class ContextBuilder:
         """Return the memories that an answer left out, best first, each with the reason; while the worker knows it."""
         return self._rejected.get(id, {})
 
-    def _note_rejected(self, id: str, rejected: Sequence[Rejected]) -> None:
-        while len(self._rejected) >= MOST_EXPLAINED:
-            self._rejected.pop(next(iter(self._rejected)), None)
-        self._rejected[id] = {each.ranked.memory.id: each.text for each in rejected[:MOST_REJECTED]}
-
-    def preview(self, trigger: Trigger) -> Context | NoContext:
-        """Return what would be injected at a trigger, and what would not. Nothing is recorded or counted."""
-        return self._recall(trigger)
-
-    def _recall(
-        self, trigger: Trigger, kinds: Sequence[str] = (), *, beside: str = "", seconds: float = 0.0
-    ) -> Context | NoContext:
+    def _recall(self, trigger: Trigger, *, beside: str, seconds: float) -> Context | NoContext:
         """Run the pipeline with the settings and the window that the trigger has."""
         start = trigger.name == "session_start"
         settings = self._services.settings
@@ -163,7 +154,7 @@ class ContextBuilder:
         return recall(
             store.search,
             self._working_set.enrich(trigger),
-            options=options_of(settings, trigger.name, synonyms=self._services.synonyms, cap=cap, kinds=kinds),
+            options=options_of(settings, trigger.name, synonyms=self._services.synonyms, cap=cap),
             now=self._services.now(),
             window=Window(
                 shown=lambda: self._in_context(trigger),
@@ -259,7 +250,3 @@ def holds_context(transcript: str) -> bool:
     """Return whether the end of a transcript, where a first prompt stands, holds a context block of ours."""
     end = tail(transcript)
     return any(mark in end for mark in BLOCK_MARKS)
-
-
-def _new_id() -> str:
-    return "inj-" + "".join(secrets.choice(BASE32) for _ in range(10))

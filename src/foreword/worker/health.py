@@ -36,7 +36,6 @@ def health(app: App) -> dict[str, Any]:
         "pid": os.getpid(),
         "home": str(app.home.root),
         "uptime_s": round(max(0.0, app.now() - app.started), 1),  # a clock may be set back
-        "mcp": app.callers.counts(),
         "ok": not problems,
         "problems": problems,
         "counts": dict(app.store.stats.row_counts()) if opened else {},

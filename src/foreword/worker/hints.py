@@ -20,8 +20,7 @@ from foreword.extract.commands import commands_of
 from foreword.extract.failure_memory import CHECKS
 from foreword.extract.failures import failure_key, failure_of, run_of
 from foreword.models import EMPTY, TOOL_BEGIN, Injection, Item, Project, Query, texts
-from foreword.recall.edits import hint_for_edit
-from foreword.recall.hints import Hint, KnownFailure, hint_after, hint_before
+from foreword.recall.hints import Hint, KnownFailure, hint_after, hint_before, hint_for_edit
 from foreword.recall.tokens import count
 from foreword.redact import redact
 from foreword.worker.services import Services
@@ -112,11 +111,7 @@ class Hints:
         with self._lock:
             state = self._state(session)
             kept, state.waiting = state.waiting, None
-        try:
-            return self._record(*kept) if kept else ""
-        except Exception as exc:  # noqa: BLE001 - nor may one that waited break a prompt
-            self._services.report("hints", f"no hint could be given: {type(exc).__name__}: {exc}")
-            return ""
+        return self._record(*kept) if kept else ""
 
     def request_notes(self, event: CapturedEvent) -> str:
         """Return what asks the agent for its own notes at this stop; nothing for almost all of them."""
@@ -216,7 +211,7 @@ class Hints:
         return known
 
     def _record(self, hint: Hint, call: _Call) -> str:
-        """Record the hint and return it, unless this matter came up already or the window's budget is used."""
+        """Record the hint and return it; nothing where this matter came up before or the window's budget is used."""
         store, layout = self._services.store, self._services.settings.layout["tool"]
         text = redact(hint.text)
         tokens = count(text)

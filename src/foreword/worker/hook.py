@@ -236,13 +236,7 @@ class HookHandler:
 
 
 def _no_context_of_hook(record: Injection) -> NoContextRecord:
-    """Return why a hook injected nothing without the worker, by its own record."""
-    reasons = set(record.skipped.values())
-    if record.trigger in ("prompt", "question") and not record.terms:
-        why = "wordless"
-    elif not reasons:  # no layer was tried
-        why = "used"
-    else:
-        why = "late" if reasons == {"deadline"} else "room" if "does not fit" in reasons else "unclear"
+    """Return the record of a hook that injected nothing while no worker ran."""
+    why = "wordless" if record.trigger in ("prompt", "question") and not record.terms else "unclear"
     names = ("id", "trigger", "source", "session", "project", "host", "at", "budget", "build_ms", "away")
     return NoContextRecord(why=why, **{name: getattr(record, name) for name in names})

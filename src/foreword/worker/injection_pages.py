@@ -122,7 +122,7 @@ def preview(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     """Return what would be injected and what was rejected; nothing is recorded or counted."""
     trigger = _trigger(app, body)
     off = app.projects.policy(trigger.project).inject
-    got = NoContext("off", budget=trigger.budget) if off else app.context.preview(trigger)
+    got = NoContext("off", budget=trigger.budget) if off else app.context.recall(trigger, preview=True)[0]
     answer = serialize.context(got, "", trigger=trigger.name)
     items = got.items if isinstance(got, Context) else ()
     known = {each.id: each for each in app.store.memories.get([item.memory for item in items])}

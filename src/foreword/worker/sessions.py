@@ -9,7 +9,6 @@ candidates count as none.
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +28,6 @@ MOST_USES = 2000  # ids of tool uses that are kept in mind; a call follows its h
 TURN = 15 * 60.0
 MOST_LIVE = 20  # sessions of a project that are looked at
 ENDS = ("stop", "session_end")  # kinds of events after which nobody calls a tool
-WAYS = ("by_tool_use", "by_call", "by_variable", "by_newest", "ambiguous", "none")
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,6 @@ class Callers:
         self._services, self._projects = services, projects
         self._lock = threading.Lock()
         self._uses: dict[str, tuple[str, str, str, bool]] = {}  # session, folder, agent, whether by a sub-agent
-        self._counted: Counter[str] = Counter()
 
     def note_tool_use(self, parsed: ParsedHook, *, host: str) -> None:
         """Remember the session of a tool use that a hook announced."""
@@ -66,28 +63,15 @@ class Callers:
         client, cwd = _text(_dict(sent.get("client")), "name"), _text(sent, "cwd")
         host, inner = agent_of_client(client), False
         if use := self._uses.get(_text(sent, "tool_use")):
-            (session, where, host, inner), way = use, "by_tool_use"
+            session, where, host, inner = use
         elif host and (session := redact(storable(_text(sent, "session")))):
             known = self._services.store.sessions.get(session)
-            where, way, inner = known.cwd if known else "", "by_call", sent.get("inner") is True
+            where, inner = known.cwd if known else "", sent.get("inner") is True
         else:
-            session, where, way = self._by_variable(sent, host) or self._by_newest(cwd, host)
-        with self._lock:
-            self._counted[way] += 1
-        return Caller(
-            project=self._project(where, cwd),
-            session=session,
-            window="" if inner else session,
-            host=host,
-            client=client,
-        )
+            session, where = self._by_variable(sent, host) or self._by_newest(cwd, host)
+        return Caller(self._project(where, cwd), session, window="" if inner else session, host=host, client=client)
 
-    def counts(self) -> dict[str, int]:
-        """Return how many calls there were, and how their sessions were found."""
-        with self._lock:
-            return {"calls": sum(self._counted.values()), **{way: self._counted[way] for way in WAYS}}
-
-    def _by_variable(self, sent: Mapping[str, Any], host: str) -> tuple[str, str, str] | None:
+    def _by_variable(self, sent: Mapping[str, Any], host: str) -> tuple[str, str] | None:
         """Return the session that the agent's variable names; one inherited from another agent does not count."""
         named = sent.get("sessions")
         ids = {
@@ -101,20 +85,18 @@ class Callers:
         if len(open_ones) != 1:
             return None
         [(id, session)] = open_ones
-        return id, session.cwd if session else "", "by_variable"
+        return id, session.cwd if session else ""
 
-    def _by_newest(self, cwd: str, host: str) -> tuple[str, str, str]:
+    def _by_newest(self, cwd: str, host: str) -> tuple[str, str]:
         """Return the one session of this agent and project that is in the middle of a turn."""
         try:
             project = self._projects.at(cwd).key
         except BadRequest:
-            return "", "", "none"
+            return "", ""
         # A client that is no agent of ours has no session that a hook could have named.
         found = self._services.store.sessions.list(project, limit=MOST_LIVE) if host else ()
         live = [each for each in found if each.host == host and self._in_a_turn(each)]
-        if len(live) == 1:
-            return live[0].id, live[0].cwd, "by_newest"
-        return "", "", "ambiguous" if live else "none"
+        return (live[0].id, live[0].cwd) if len(live) == 1 else ("", "")
 
     def _in_a_turn(self, session: Session) -> bool:
         if session.ended or not 0 <= self._services.now() - session.last < TURN:

@@ -35,7 +35,7 @@ GIT_REST = 600.0  # after a failure
 BEGINNINGS = ("", "startup", "new", "clear")  # sources of a session that has no earlier events
 FORKS = ("resume", "fork")  # sources of a session that, where its id is new, carries another one's conversation on
 
-_Seen = tuple[Event, Sequence[str], str]  # an event, the files that it names, and what was said in it
+_Seen = tuple[Event, Sequence[str], str]  # an event, the files that it names, and its text
 
 
 class WorkingSet:
@@ -61,7 +61,7 @@ class WorkingSet:
                 self._carry_over(event, session)
 
     def enrich(self, trigger: Trigger) -> Trigger:
-        """Return a trigger with what is being worked on; git is asked in the background, for the next time."""
+        """Return a trigger with what is being worked on; git runs in the background, for the next time."""
         root = trigger.project.root
         if not root:
             return trigger._replace(languages=())  # a project that was never seen on this machine
@@ -73,7 +73,8 @@ class WorkingSet:
             self._read_back(trigger.session)
             with self._lock:
                 session = self._session(trigger.session)
-                touched, recent = dict(session.files), session.recent_tools(self._services.now())
+                now, touched = self._services.now(), dict(session.files)
+                recent = tuple(kind for at, kind in reversed(session.tools) if now - at < RECENT)
                 first, words = session.prompts <= 1, frozenset(session.words)
             for path, at in touched.items():
                 if name := _inside(path, root):
@@ -152,7 +153,7 @@ class WorkingSet:
             self._sessions[id] = session
 
     def _carry_over(self, event: Event, session: _Session) -> None:
-        """Let a resumed session with a new id know what was said before.
+        """Let a resumed session with a new id know the conversation before it.
 
         Agents do not tell which session it was: the newest of the project, or one of those at work just before.
         """
@@ -173,16 +174,18 @@ class WorkingSet:
             return ()
         now, root = self._services.now(), trigger.project.root
         with self._lock:
-            others = [
-                (each.began, tuple(name for path in each.newest_edits() if (name := _inside(path, root))))
+            active = [
+                (each.began, list(reversed(each.edited))[:MOST_EDITED])
                 for id, each in self._sessions.items()
-                if id != trigger.session and each.project == trigger.project.key and each.is_active(now)
+                if id != trigger.session and each.project == trigger.project.key
+                if not each.ended and 0 <= now - each.last < ACTIVE
             ]
+        others = [(began, tuple(filter(None, (_inside(path, root) for path in edited)))) for began, edited in active]
         return tuple(sorted(each for each in others if each[1]))[-MOST_PARALLEL:]
 
     # -- projects -----------------------------------------------------------------------------------------------
     def _changed_in(self, root: str) -> dict[str, float] | None:
-        """Return what git said last, None before its first answer; ask again where that was too long ago."""
+        """Return the last answer of git, None before the first; run it again where that was too long ago."""
         with self._lock:
             if len(self._changed) > MOST_ROOTS:
                 self._changed.clear()
@@ -212,7 +215,7 @@ class _Changed:
 
     def __init__(self) -> None:
         self.files: dict[str, float] | None = None
-        self.until = 0.0  # when it may be asked again
+        self.until = 0.0  # when git may run again
         self.asking = False
 
 
@@ -273,17 +276,6 @@ class _Session:
             self.words |= content_words(text)
         if len(self.words) > MOST_WORDS:
             self.words = set(list(self.words)[-MOST_WORDS:])
-
-    def is_active(self, now: float) -> bool:
-        """Return whether something happened lately, and the session did not end."""
-        return not self.ended and 0 <= now - self.last < ACTIVE
-
-    def newest_edits(self) -> list[str]:
-        """Return the files that it edited, newest first."""
-        return list(reversed(self.edited))[:MOST_EDITED]
-
-    def recent_tools(self, now: float) -> tuple[str, ...]:
-        return tuple(kind for at, kind in reversed(self.tools) if now - at < RECENT)
 
 
 def _inside(path: str, root: str) -> str:

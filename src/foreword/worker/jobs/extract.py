@@ -250,7 +250,7 @@ class ExtractionJob:
                 and each.uid.startswith(f"{each.kind[:3]}:")
                 and set(evidence_of(each)) <= {session.id}
             ]
-        changed = [each for each in fresh if not _same(known.get(each.uid), each)]
+        changed = [each for each in fresh if _is_changed(known.get(each.uid), each)]
         changed += [
             replace(each, status="stale")
             for each in outdated
@@ -307,11 +307,11 @@ def _text(path: str) -> str | None:
         return None
 
 
-def _same(known: Memory | None, fresh: Memory) -> bool:
-    if known is None:
-        return False
+def _is_changed(known: Memory | None, fresh: Memory) -> bool:
     # Pins and usage are the store's own.
-    return known == replace(fresh, id=known.id, pinned=known.pinned, used=known.used, ignored=known.ignored)
+    return known is None or known != replace(
+        fresh, id=known.id, pinned=known.pinned, used=known.used, ignored=known.ignored
+    )
 
 
 class _OpenSession:
@@ -335,7 +335,27 @@ class UsageTracker:
     def update(self, session: Session, opened: _OpenSession) -> None:
         """Store which memories a session used so far; an error here is reported and breaks nothing else."""
         with self.reporting(f"the usage of a session of {session.host} cannot be decided"):
-            self._update(session, opened)
+            store = self._services.store
+            injections = store.injections.undecided(session.id)
+            if not injections:
+                return
+            for project in {each.project for each in injections} - opened.rates.keys():
+                # What the project's sessions did before this one does not change while it goes on.
+                scope = Project(key=project, name="", root="").scope
+                turns = store.memories.list(("turn",), scopes=(scope,), statuses=("active",), limit=TURNS)
+                opened.rates[project] = base_rates_of(turns, session=session.id, before=injections[0].at)
+            ids = list({item.memory: None for each in injections for item in each.items})
+            verdicts = usage_of(
+                injections,
+                memories={memory.id: memory for memory in store.memories.get(ids)},
+                activity=opened.activity,
+                base_rates=opened.rates,
+                fetched=store.memories.accessed(session.id, since=injections[0].at),
+                used_before=store.injections.sessions_using(ids),
+                over=session.ended > 0 or self._services.now() - session.last > OVER,
+            )
+            if verdicts:
+                store.injections.record_usage(verdicts)
 
     def overdue(self) -> tuple[Session, ...]:
         """Return sessions that fell silent with unsettled items; called each second, it searches each minute."""
@@ -355,26 +375,3 @@ class UsageTracker:
         except Exception as exc:
             log.exception(what)
             self._services.report("use", f"{what}: {type(exc).__name__}: {exc}")
-
-    def _update(self, session: Session, opened: _OpenSession) -> None:
-        store = self._services.store
-        injections = store.injections.undecided(session.id)
-        if not injections:
-            return
-        for project in {each.project for each in injections} - opened.rates.keys():
-            # What the project's sessions did before this one does not change while it goes on.
-            scope = Project(key=project, name="", root="").scope
-            turns = store.memories.list(("turn",), scopes=(scope,), statuses=("active",), limit=TURNS)
-            opened.rates[project] = base_rates_of(turns, session=session.id, before=injections[0].at)
-        ids = list({item.memory: None for each in injections for item in each.items})
-        verdicts = usage_of(
-            injections,
-            memories={memory.id: memory for memory in store.memories.get(ids)},
-            activity=opened.activity,
-            base_rates=opened.rates,
-            fetched=store.memories.accessed(session.id, since=injections[0].at),
-            used_before=store.injections.sessions_using(ids),
-            over=session.ended > 0 or self._services.now() - session.last > OVER,
-        )
-        if verdicts:
-            store.injections.record_usage(verdicts)
