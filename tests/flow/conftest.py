@@ -95,10 +95,14 @@ class HookRunner:
             connection.close()
 
     def spooled(self) -> int:
-        """Bytes that wait; where a worker takes a file under another name meanwhile, it is looked again."""
+        """Bytes that wait, counted until two counts agree: a listing may miss a file that a worker renames meanwhile."""
+        before = -1
         for _ in range(100):
             with suppress(FileNotFoundError):
-                return sum(path.stat().st_size for path in self.home.spool.iterdir() if path.is_file())
+                now = sum(path.stat().st_size for path in self.home.spool.iterdir() if path.is_file())
+                if now == before:
+                    return now
+                before = now
         raise AssertionError("the spool is never at rest")
 
 

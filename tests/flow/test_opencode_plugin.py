@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -463,7 +463,10 @@ def test_the_plugin_and_the_hook_hold_the_same_values_secret(tmp_path, monkeypat
 
 
 def spooled(home: Home) -> list[Any]:
-    data = b"".join(path.read_bytes() for path in home.spool.iterdir())
+    data = b""
+    for path in home.spool.iterdir():
+        with suppress(FileNotFoundError):  # a worker takes it meanwhile
+            data += path.read_bytes()
     return [each for each in hook_calls(data) if not isinstance(each, bytes)]
 
 
@@ -572,7 +575,7 @@ def test_what_the_hook_gave_for_a_late_worker_is_the_same_call(away: Home, host:
         agent.call("dispose", None)
     finally:
         os.kill(pid, signal.SIGCONT)
-    wait_for(lambda: away.spool.exists() and not spooled(away))
+    wait_for(lambda: given(client))
     (told,) = given(client)
     assert told["text"] == block
 

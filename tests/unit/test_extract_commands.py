@@ -30,6 +30,7 @@ ROOT = "/srv/shop"
         ("pip install -r requirements.txt", "pip install", "install"),
         ("git -C /srv/shop commit -m 'x; y && z'", "git commit", "git"),
         ("grep -rn foo . | head", "grep", "look"),
+        ("shopctl git commit -m x", "git commit", "git"),  # a wrapper around a tool
         ("echo git commit x", "echo", "look"),
         ("gh pr checks 41", "gh pr checks", "look"),
         ("FOO=1 python manage.py migrate", "manage.py migrate", "migrate"),

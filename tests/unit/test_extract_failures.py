@@ -75,6 +75,7 @@ NO_MODULE = "pattern ./...: directory prefix . does not contain main module or i
         ("gh api graphql -f query=x", '{"errors":[{"message":"Field \'body\' doesn\'t accept argument \'cut\'"}]}', "gh api graphql -f", "usage", "Field 'body' doesn't accept argument 'cut'"),
         ("shopctl serve", "Command timed out after 2m 0s", "shopctl serve", "content", "Command timed out after 2m 0s"),
         ("npm test -- --testPathPattern=cart", "No tests found, exiting with code 0", "npm test --testPathPattern=", "usage", "No tests found, exiting with code 0"),
+        ("git cherry-pick abc", "The previous cherry-pick is now empty.\n\n  git commit --allow-empty\n\non branch x\nclean", "git cherry-pick", "content", "The previous cherry-pick is now empty."),
     ],
 )  # fmt: skip
 def test_a_failure_is_a_call_with_the_line_that_names_the_cause(command, output, shape, cause, error):
@@ -195,6 +196,14 @@ def test_the_same_error_has_one_key_with_other_numbers_paths_and_hashes():
     assert len(keys) == 2
 
 
+def test_a_skill_that_the_project_does_not_have_is_a_failure():
+    (failure,) = found(replace(run("", "Unknown skill: ship", failed=True), act="other", tool="Skill"))
+    assert (failure.shape, failure.error) == ("Skill ship", "Unknown skill: ship")
+    unknown = replace(run("", "Unknown skill: commit", failed=True), act="other", tool="Skill")
+    (failure,) = found(unknown, run("git status && git diff"), run("git add a.py && git commit -m x"))
+    assert failure.fix == "worked with `git status`, `git diff`, `git add`, `git commit`"
+
+
 def details():
     (one,) = found(
         run("shopctl yarn run test", "error: unrecognized subcommand 'yarn'", failed=True), run("yarn run test")
@@ -284,6 +293,11 @@ def test_what_a_call_must_differ_in_is_what_fixed_it():
         run(query, "Field 'note' doesn't accept argument 'cut'", failed=True), run(query.replace("(cut:80)", ""))
     )
     assert query_failure.fix == "worked without `cut`"
+    (variable,) = found(
+        run("shopctl sync -e bash", "shopctl: C:/shop/mnt: No such file or directory", failed=True),
+        run("SHOP_NO_PATHS=1 shopctl sync -e bash"),
+    )
+    assert variable.fix == "worked with `SHOP_NO_PATHS=1` before it"
 
 
 def test_a_word_that_the_error_names_is_replaced():
@@ -309,6 +323,7 @@ def test_the_same_tool_through_another_program_is_what_worked():
         ("python a.py", "bash: line 1: python: command not found", "python", "python3 a.py"),
         ("timeout 60 make test", "zsh: command not found: timeout", "timeout", "make test"),  # not what it was put before
         ("npm run tests", 'npm error Missing script: "tests"', "npm run tests", "npm run test:unit"),
+        ("go test ./...", 'cgo: C compiler "gcc" not found: exec: "gcc": executable file not found in $PATH', "go test", "CGO_ENABLED=0 go test ./..."),
         ("git checkout master", "error: pathspec 'master' did not match any file(s) known to git", "git checkout master", "git checkout main"),
     ],
 )  # fmt: skip

@@ -78,6 +78,19 @@ def command_of(line: str) -> Command:
     return (telling or doing or parts)[0]
 
 
+def alters(command: Command) -> bool:
+    """Whether a command leaves something other than it was: an installed package, a moved file, a started service."""
+    if command.kind == "look":
+        return bool(_ALTERS.match(command.text))
+    return command.kind in ("install", "migrate", "build", "deploy", "other") or bool(_GIT_ALTERS.match(command.text))
+
+
+_ALTERS = re.compile(r"(?:sudo )?(?:mv|cp|rm|ln|mkdir|touch|chmod|kill|pkill|sed -i|(?:curl|wget)\b.* -[oO])\b")
+_GIT_ALTERS = re.compile(
+    r"git (?:mv|rm|checkout|switch|restore|stash|pull|merge|rebase|reset|revert|submodule|config|lfs)\b"
+)
+
+
 def shape_of(command: Command, *, narrow: bool = False) -> str:
     """Return how a command is run, whatever it is run on: `uv run pytest -n` of any test and however loud it is.
 
@@ -158,12 +171,17 @@ def _first_bare(words: tuple[str, ...]) -> str:
 
 def word_set(line: str) -> frozenset[str]:
     """Return the words that tell a line from others, without the folder that it goes to first."""
-    return frozenset(re.findall(r"[\w./:@-]{2,}", _CD.sub("", line.strip())[:MOST]))
+    return frozenset(re.findall(r"[\w./:@-]{2,}", without_cd(line)[:MOST]))
 
 
 def likeness(one: frozenset[str], other: frozenset[str]) -> float:
     """Return the share of words that two lines have in common."""
     return len(one & other) / len(one | other) if one or other else 0.0
+
+
+def without_cd(line: str) -> str:
+    """Return a line without the folders that it goes to first."""
+    return _CD.sub("", line.strip())
 
 
 def shown(line: str, *, most: int = SHORT) -> str:
@@ -316,6 +334,8 @@ def _meaning(words: list[str]) -> tuple[str, tuple[str, ...], str]:
             words = words[1:]
     if not words:
         return "", (), "other"
+    if len(words) > 2 and words[1] in _WITH_VERB and _is_wrapper(words[0]):
+        words = words[1:]
     name, rest = _name(words[0]), words[1:]
     if name in _WITH_VERB:
         while len(rest) > 2 and rest[0] in _VALUE_FLAGS:  # `git -C x add`, `pnpm --filter web test`
@@ -328,6 +348,12 @@ def _meaning(words: list[str]) -> tuple[str, tuple[str, ...], str]:
 
 
 _INTERPRETER = re.compile(r"(?:.*/)?(?:python[\d.]*|node|ruby|php|bash|sh)")
+
+
+def _is_wrapper(word: str) -> bool:
+    """Whether a program is none that is known, so that the tool after it does the work: `direnv git commit`."""
+    name = _name(word)
+    return name not in _WITH_VERB and not any(pattern.match(name) for pattern in _KIND_OF.values())
 
 
 def _targets(words: list[str]) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from foreword.extract import outputs
 from foreword.extract.actions import Action, Turn
 from foreword.extract.commands import (
     Command,
+    alters,
     commands_of,
     folders_of,
     has_shape,
@@ -28,7 +29,7 @@ from foreword.models import Edit
 NEAR = 10  # commands after a failure among which the one that worked is looked for
 LIKE = 0.3  # share of words that a similar command has in common
 MOSTLY = 0.6  # of two calls that differ in a word or two
-FEW = 3  # words in which two calls differ
+FEW = 3  # words or variables in which two calls differ
 
 
 @dataclass(frozen=True)
@@ -91,18 +92,19 @@ class Run:
 
 
 def failures_of(turns: Sequence[Turn], *, root: str = "") -> tuple[Failure, ...]:
-    """Return the failures of one session, each once, with what worked afterwards and how the agent explained it."""
+    """Return the failures of one session, each once, with what worked after its last time and what was said of it."""
     steps = [(turn, action) for turn in turns for action in turn.actions if action.kind == "tool"]
     actions = [action for _, action in steps]
-    places = [place for place, action in enumerate(actions) if action.act == "run"]
-    runs = dict(zip(places, runs_of(turns, root=root), strict=True))
+    ran = iter(runs_of(turns, root=root))
+    runs = {place: next(ran) for place, action in enumerate(actions) if action.act == "run"}
     found: dict[str, Failure] = {}
-    for place, run in runs.items():
-        failure = failure_of(run)
+    for place, (turn, action) in enumerate(steps):
+        failure = failure_of(runs[place]) if place in runs else _tool_failure(action)
         if failure is None:
             continue
         failure = _with_fix(failure, place, actions, runs)
-        failure = replace(failure, explained=explanation(failure, run.text, steps[place][0].answer))
+        if place in runs:
+            failure = replace(failure, explained=explanation(failure, runs[place].text, turn.answer))
         known = found.get(failure_key(failure))
         found[failure_key(failure)] = _again(known, failure) if known else failure
     return tuple(found.values())
@@ -151,7 +153,7 @@ def _error_of(action: Action, commands: Sequence[Command], text: str) -> str:
     if any(each.kind in _CHECKS for each in commands) and (nothing := outputs.NOTHING.search(text)):
         return nothing[0].strip()
     if action.failed:
-        return outputs.error_line(text) or outputs.failed_test(text)
+        return outputs.error_line(text) or outputs.failed_test(text) or _first_line(commands, text)
     if any(each.kind != "look" for each in commands) and outputs.ends_with_failed_script(text):
         return outputs.error_line(text) or outputs.failed_test(text)
     # Some hosts do not tell how a command ended, and pipes hide it.
@@ -165,6 +167,13 @@ def _relative(text: str, root: str) -> str:
     Where a project lies differs between people and machines, and a long path pushes the cause out of the line.
     """
     return text.replace(f"{root.rstrip('/')}/", "./") if root.strip("/") else text
+
+
+def _first_line(commands: Sequence[Command], text: str) -> str:
+    """Return what git says first, where none of its lines looks like an error."""
+    line = next((line.strip() for line in text.split("\n") if line.strip()), "")
+    is_git = commands[0].program.startswith("git ") and commands[0].kind == "git"
+    return line[: outputs.MESSAGE] if is_git and len(line.split()) >= 3 and not outputs.NO_CAUSE.search(line) else ""
 
 
 # -- what failed ---------------------------------------------------------------------------------------------------
@@ -250,6 +259,18 @@ def _key(run: Run, cause: str) -> str:
     test = outputs.failed_test(run.text) if command.kind == "test" else ""
     error = run.error if cause == "content" else _VALUE.sub("''", run.error.removeprefix(f"{command.words[0]}: "))
     return " ".join(dict.fromkeys(filter(None, (outputs.error_key(test), outputs.error_key(error)))))
+
+
+def _tool_failure(action: Action) -> Failure | None:
+    """Return a failure of another tool that is about the project: a skill, a task or a script that it does not have."""
+    if not action.failed or action.act != "other" or _CLIENT.search(action.output[:400]):
+        return None
+    found = re.search(r"\b(?:unknown|no such) (\w+)[: ]+['\"]?([\w:-]{1,40})", action.output[:400], re.IGNORECASE)
+    if found is None:
+        return None
+    error = " ".join(found[0].split())
+    shape = f"{action.tool} {found[2]}"
+    return Failure(shape, shape, error, outputs.error_key(error), "usage", last=action.at)
 
 
 def _hidden_error(hidden: Sequence[Command], text: str) -> str:
@@ -351,6 +372,8 @@ FIXER = re.compile(
 def _with_fix(failure: Failure, place: int, steps: Sequence[Action], runs: Mapping[int, Run]) -> Failure:
     """Return the failure with what worked afterwards: a similar command, else the edit of a file that the error names."""
     later = [(at, runs[at]) for at in range(place + 1, len(steps)) if at in runs]
+    if place not in runs:
+        return _with_steps(failure, [run for _, run in later[:NEAR]])
     own = runs[place]
     fine = [(at, run) for at, run in later if run.succeeded]
     again = next((at for at, run in fine if _is_hit(failure, run)), None)
@@ -361,8 +384,11 @@ def _with_fix(failure: Failure, place: int, steps: Sequence[Action], runs: Mappi
         return _with_alternative(failure, own, near, next_run=later[0][1] if later else None, again=again is not None)
     tools = [run for at, run in fine if at < until and _stands_alone(run)]
     fixer = next((run for run in tools if _is_fixer(own, run)), None)
-    nothing = outputs.NOTHING.search(failure.error)
-    named = [each for each in edits if not nothing and names_file(failure.files, each.file)]
+    named = (
+        []
+        if outputs.NOTHING.search(failure.error)
+        else [each for each in edits if names_file(failure.files, each.file)]
+    )
     own_edits = [each for each in edits if not each.file.startswith("/")]
     if again is not None and len({each.file for each in own_edits}) == 1:
         named = own_edits  # nothing else of the project changed until it passed
@@ -371,7 +397,7 @@ def _with_fix(failure: Failure, place: int, steps: Sequence[Action], runs: Mappi
         return replace(_with_edits(failure, named), worked=shown(fixer.line) if fixer else "", open=True)
     if not edits:
         if own.culprit.kind != "look":  # what is not there comes with other work
-            fixer = fixer or next((run for run in reversed(tools) if any(map(_fixes, run.commands))), None)
+            fixer = fixer or next((run for run in reversed(tools) if any(_fixes(each) for each in run.commands)), None)
         repeated = runs[again] if again is not None else other
         if repeated and (fix := _difference(failure, own, repeated)):
             return replace(failure, fix=fix, at_once=later[0][1] is repeated)
@@ -380,6 +406,19 @@ def _with_fix(failure: Failure, place: int, steps: Sequence[Action], runs: Mappi
             fixer = repeated
     worked = shown(fixer.line) if fixer else ""
     return replace(_with_edits(failure, named), worked=worked, at_once=bool(fixer and later[0][1] is fixer))
+
+
+def _with_steps(failure: Failure, near: Sequence[Run]) -> Failure:
+    """Return a skill or task that does not exist with how it was done instead: the commands up to one of its name."""
+    name = failure.shape.rpartition(" ")[2]
+    programs: dict[str, None] = {}
+    for run in near:
+        for command in run.commands:
+            if run.succeeded and command.kind in ("git", "look", *_CHECKS) and " " in command.program:
+                programs[command.program] = None
+            if run.succeeded and programs and name in command.words[1:3]:
+                return replace(failure, fix=f"worked with `{'`, `'.join(list(programs)[-5:])}`")
+    return failure
 
 
 def _with_alternative(failure: Failure, own: Run, near: Sequence[Run], *, next_run: Run | None, again: bool) -> Failure:
@@ -410,7 +449,7 @@ def _is_called_otherwise(failed: Run, later: Run) -> bool:
 
 
 def _difference(failure: Failure, failed: Run, later: Run) -> str:
-    """Return what made the later call work, where it is little: words left out or replaced."""
+    """Return what made the later call work, where it is little: words left out or replaced, a variable that is set."""
     one = failed.culprit
     before, blamed = _tokens(one), _parts_of_values(failure.error) | set(_culprits(failure.error, one))
     for command in later.commands:
@@ -431,7 +470,17 @@ def _difference(failure: Failure, failed: Run, later: Run) -> str:
             replaces = kind == "replace" and end - begin == to_end - to_begin
             if replaces and failure.cause == "usage" and blamed.intersection(before[begin:end]):
                 return f"worked with `{after[to_begin]}`"
+    for command in later.commands:
+        added = _variables(command) - _variables(one)
+        if command.words[0] == one.words[0] and 0 < len(added) <= FEW:
+            return f"worked with `{' '.join(sorted(added))}` before it"
     return ""
+
+
+def _variables(command: Command) -> set[str]:
+    """Return the variables that are set for a command alone: `CI=1 make test`."""
+    found = re.match(r"(?:env )?((?:[A-Z_][A-Z0-9_]*=[\w./:@,+-]{1,40}\s+)+)", command.text)
+    return set(found[1].split()) if found else set()
 
 
 def _tokens(command: Command) -> list[str]:
@@ -560,15 +609,9 @@ def _is_fixer(failed: Run, later: Run) -> bool:
 
 
 def _fixes(command: Command) -> bool:
-    """Whether a command sets something right: a fixer, or what installs, moves, starts or checks out something."""
-    alters = command.kind in ("install", "migrate") or _ALTERS.match(command.text)
-    return bool(alters) or any(FIXER.search(word) for word in command.words)
-
-
-_ALTERS = re.compile(
-    r"(?:sudo )?(?:mv|cp|rm|ln|mkdir|touch|chmod|kill|pkill|sed -i|(?:curl|wget)\b.* -[oO])\b"
-    r"|git (?:mv|rm|checkout|switch|restore|stash|pull|merge|rebase|reset|revert|submodule|config|lfs)\b"
-)
+    if any(FIXER.search(word) for word in command.words):
+        return True
+    return command.kind in ("install", "migrate", "look", "git") and alters(command)
 
 
 def names_file(files: Sequence[str], edited: str) -> bool:
@@ -590,7 +633,7 @@ def _edit_text(edit: Edit) -> str:
 
 
 def _again(known: Failure, fresh: Failure) -> Failure:
-    """Return one failure of two times it was seen in a session; what worked the last time is kept, unless nothing did."""
+    """Return one failure of two times it was seen in a session; what worked the last time stands, unless nothing did."""
     return replace(
         known,
         times=known.times + 1,

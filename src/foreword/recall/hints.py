@@ -27,7 +27,7 @@ from foreword.extract.failure_memory import (
     where,
 )
 from foreword.models import Memory
-from foreword.recall.notes import id_of
+from foreword.recall.notes import id_of, is_about_process
 from foreword.recall.relevance import memory_words
 from foreword.recall.sanitize import ago, neutral, shown_path
 
@@ -386,10 +386,7 @@ def _stands_alone(title: str) -> bool:
 
     Readers called a question with its chosen option noise at an edit: it settled how to go on then.
     """
-    return not _IS_ANSWER.search(title) and not _PROCESS.search(title)
+    return not _IS_ANSWER.search(title) and not is_about_process(title)
 
 
 _IS_ANSWER = re.compile(r"\?['\"”’)]*\s+\S|^Chosen: ")
-_PROCESS = re.compile(
-    r"\b(?:branch(?:es|ing)?|commit(?:s|ted)?|rebase|merged?|push(?:ed)?|pull request|PRs?)\b", re.IGNORECASE
-)

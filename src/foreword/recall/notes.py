@@ -345,3 +345,13 @@ def _section_on(lines: Sequence[str], weights: Mapping[str, float], *, room: int
 def _lines(text: str) -> list[str]:
     """Return the sentences of a text: extraction writes one a line, other texts hold several."""
     return [sentence for line in text.splitlines() for sentence in split_sentences(line)]
+
+
+def is_about_process(title: str) -> bool:
+    """Return whether a sentence is about branches and commits: it settled how to go on then, and soon expires."""
+    return bool(_PROCESS.search(title))
+
+
+_PROCESS = lazy_pattern(
+    r"\b(?:branch(?:es|ing)?|commit(?:s|ted)?|rebase|merged?|push(?:ed)?|pull request|PRs?)\b", re.IGNORECASE
+)

@@ -18,6 +18,7 @@ from foreword.recall.notes import (
     Note,
     day_of,
     facts_text,
+    is_about_process,
     is_torn,
     note_of,
     rule_note,
@@ -33,6 +34,7 @@ from foreword.terms import lazy_pattern
 DAY = 86_400.0
 OPEN_DAYS = 14.0  # after so many days what a session left open is old news
 STANDING_DAYS = 7.0  # the same for branch and uncommitted files
+PROCESS_DAYS = 2.0  # after so many days a word of the user about branches and commits is old
 OPEN_ITEMS = 5
 FOUND_OUT = "lea:"  # how the uids of learnings begin that nobody wrote down
 EXTRACTED = "han:"  # how the uids of handoffs begin that nobody wrote: open to-dos of a session
@@ -215,7 +217,7 @@ class SessionStart:
         by_hand = self._recent(("decision", "pattern", "learning", "note"), BY_HAND)
         found = [
             *(each for each in by_hand if each.pinned),
-            *(each for each in self._about(self._files, kinds) if _is_worth_knowing(each)),
+            *(each for each in self._about(self._files, kinds) if _is_worth_knowing(each) and not self._expired(each)),
             *(each for each in by_hand if each.source == each.trust == "user" and not each.files),
         ]
         found = list({each.id: each for each in found}.values())
@@ -235,6 +237,10 @@ class SessionStart:
         return [Entry(Note(text=", ".join(others), kind="change"))] if others else []
 
     # -- helpers ---------------------------------------------------------------------------------------------------
+    def _expired(self, memory: Memory) -> bool:
+        """Return whether the user's word on a branch or a commit is old: readers found it done or wrong by then."""
+        return memory.trust == "user" and self._age(memory) > PROCESS_DAYS * DAY and is_about_process(memory.title)
+
     def _age(self, memory: Memory) -> float:
         return self._now - memory.created
 

@@ -51,6 +51,8 @@ def list_agents(app: App) -> dict[str, Any]:
 
 def health_page(app: App) -> dict[str, Any]:
     """Return the state of every part; what a broken store cannot tell is left out, with the reason in the findings."""
+    if app.services.settings_changed():  # a command may have changed them a moment ago
+        app.reload()
     found: list[Finding] = []
 
     def attempt(question: Callable[[], dict[str, Any]], default: dict[str, Any]) -> dict[str, Any]:

@@ -111,7 +111,11 @@ class Hints:
         with self._lock:
             state = self._state(session)
             kept, state.waiting = state.waiting, None
-        return self._record(*kept) if kept else ""
+        try:
+            return self._record(*kept) if kept else ""
+        except Exception as exc:  # noqa: BLE001 - nor may one that waited break a prompt
+            self._services.report("hints", f"no hint could be given: {type(exc).__name__}: {exc}")
+            return ""
 
     def request_notes(self, event: CapturedEvent) -> str:
         """Return what asks the agent for its own notes at this stop; nothing for almost all of them."""

@@ -281,10 +281,15 @@ def _framed(about: str, lines: Sequence[str], *, more: str = "") -> str:
     return "\n".join((head, *lines, render.END))
 
 
+def _head(memory: Memory, *, now: float) -> str:
+    """Return a record's first line: what it is, when it was written, and by whom."""
+    when = f"{render.ago(now - memory.created)}, {_time(memory.created)}"
+    return f"{render.named(memory)} | {_title(memory)} | {when} | said by {render.said_by(memory)}"
+
+
 def _whole(app: App, caller: Caller, memory: Memory) -> str:
     """Return one record: its head at the margin, the rest set in, so that no text can pass for another record."""
-    when = f"{render.ago(app.now() - memory.created)}, {_time(memory.created)}"
-    rows = [f"{render.named(memory)} | {_title(memory)} | {when} | said by {render.said_by(memory)}"]
+    rows = [_head(memory, now=app.now())]
     for line in memory.body[:BODY].splitlines():
         bare = line.lstrip(" \t")
         rows.append(f"  | {' ' * min(len(line) - len(bare), INDENT)}{render.neutral(bare, width=LINE)}")
