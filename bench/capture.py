@@ -33,12 +33,12 @@ HOOKS = 300
 LINES = 64  # connections at a time: as many as the worker has threads
 IN_A_POST = 20  # events in a request of a plugin
 IN_A_SESSION = 200
-LOOKS = 10  # at the worker's memory, on the way
+SAMPLES = 10  # at the worker's memory, on the way
 GOAL = 1_000  # durable events a second
 
 
 def main() -> None:
-    given = arguments()
+    options = arguments()
     scratch = Path(tempfile.mkdtemp(prefix="fw-"))
     project = scratch / "project"
     project.mkdir()
@@ -49,16 +49,16 @@ def main() -> None:
     try:
         result = {
             "fsyncs": fsyncs(scratch),
-            "hooks": hooks(home, project, many=given.hooks),
-            "worker": worker(home, project, pid, many=given.events, seed=given.seed),
-            "transcript": transcript(home, scratch, pid, mb=given.mb),
+            "hooks": hooks(home, project, many=options.hooks),
+            "worker": worker(home, project, pid, many=options.events, seed=options.seed),
+            "transcript": transcript(home, scratch, pid, mb=options.mb),
         }
     finally:
         lifecycle.stop(home)
         shutil.rmtree(scratch)
     print(report(result))
-    if given.json:
-        Path(given.json).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    if options.json:
+        Path(options.json).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
 def arguments() -> argparse.Namespace:
@@ -79,18 +79,18 @@ def event(chance: random.Random, number: int, project: Path) -> dict[str, Any]:
     session, place = f"bench-{number // IN_A_SESSION}", number % IN_A_SESSION
     base = {"session_id": session, "cwd": str(project)}
     if place == 0:
-        return told("SessionStart", {**base, "source": "startup"}, number)
+        return hook_event("SessionStart", {**base, "source": "startup"}, number)
     if place == IN_A_SESSION - 1:
-        return told("SessionEnd", {**base, "reason": "other"}, number)
+        return hook_event("SessionEnd", {**base, "reason": "other"}, number)
     name = f"part_{chance.randrange(400)}"
     if place % 20 == 1:
-        return told(
+        return hook_event(
             "UserPromptSubmit",
             {**base, "prompt": f"change {name} so that it takes {number} rows", "prompt_id": f"p{number}"},
             number,
         )
     if place % 20 == 0:
-        return told(
+        return hook_event(
             "Stop",
             {**base, "last_assistant_message": f"{name} takes {number} rows now, because they are read in pages."},
             number,
@@ -99,7 +99,7 @@ def event(chance: random.Random, number: int, project: Path) -> dict[str, Any]:
     if place % 5 == 2:
         file = str(project / f"{name}.py")
         was, now = f"    return rows[:{place}]\n", f"    return rows[:{number}]\n"
-        return told(
+        return hook_event(
             "PostToolUse",
             {
                 **tool,
@@ -112,19 +112,19 @@ def event(chance: random.Random, number: int, project: Path) -> dict[str, Any]:
     output = "\n".join(f"{name} line {line}: {chance.random():.6f}" for line in range(40))
     if place % 7 == 3:
         failed = f"Exit code 1\n{output}\nE   ValueError: {name} takes no rows\nFAILED tests/test_{name}.py::test_rows"
-        return told(
+        return hook_event(
             "PostToolUseFailure",
             {**tool, "tool_name": "Bash", "tool_input": {"command": "pytest -q"}, "error": failed},
             number,
         )
-    return told(
+    return hook_event(
         "PostToolUse",
         {**tool, "tool_name": "Bash", "tool_input": {"command": "pytest -q"}, "tool_response": {"stdout": output}},
         number,
     )
 
 
-def told(name: str, payload: dict[str, Any], number: int) -> dict[str, Any]:
+def hook_event(name: str, payload: dict[str, Any], number: int) -> dict[str, Any]:
     at = 1_790_000_000.0 + number
     return {"host": "claude-code", "event": name, "at": at, "payload": {**payload, "hook_event_name": name}}
 
@@ -172,10 +172,10 @@ def worker(home: Home, project: Path, pid: int, *, many: int, seed: int) -> dict
     waits: list[float] = []
     weights: list[tuple[int, float]] = []
     began = time.perf_counter()
-    for part in range(LOOKS):
-        some = batches[part * len(batches) // LOOKS : (part + 1) * len(batches) // LOOKS]
+    for part in range(SAMPLES):
+        some = batches[part * len(batches) // SAMPLES : (part + 1) * len(batches) // SAMPLES]
         told_by_many(home, some, waits)
-        weights.append(((part + 1) * many // LOOKS, rss(pid)))
+        weights.append(((part + 1) * many // SAMPLES, rss(pid)))
     took = time.perf_counter() - began
     say("waiting until all sessions are distilled ...")
     distilled = awaited(home)

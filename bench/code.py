@@ -39,22 +39,22 @@ STATEMENT = re.compile(rb" {4,}(return [\w.]+|self\.\w+ = [\w.()]+|\w+ = [\w.]+)
 
 
 def main() -> None:
-    given = arguments()
+    options = arguments()
     library = sources()
     result: dict[str, Any] = {"speed": speed(library), "git": {}}
     scratch = Path(tempfile.mkdtemp(prefix="fw-"))
     try:
-        made = history(scratch / "made", library, commits=given.commits)
-        result["git"][f"{given.commits:,} made commits"] = against_git(made, limit=given.commits)
+        made = history(scratch / "made", library, commits=options.commits)
+        result["git"][f"{options.commits:,} made commits"] = against_git(made, limit=options.commits)
     finally:
         shutil.rmtree(scratch)
     if (ROOT / ".git").exists():
-        result["git"]["this repository"] = against_git(ROOT, limit=given.commits)
-    for folder in given.repositories:
-        result["git"][folder] = against_git(Path(folder).resolve(), limit=given.commits)
+        result["git"]["this repository"] = against_git(ROOT, limit=options.commits)
+    for folder in options.repositories:
+        result["git"][folder] = against_git(Path(folder).resolve(), limit=options.commits)
     print(report(result))
-    if given.json:
-        Path(given.json).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    if options.json:
+        Path(options.json).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
 def arguments() -> argparse.Namespace:
@@ -146,8 +146,8 @@ def edited(lines: list[bytes], number: int, chance: random.Random) -> list[bytes
 
 
 def _commit(number: int, texts: dict[str, list[bytes]]) -> bytes:
-    said = f"commit refs/heads/main\ncommitter A <a@example.org> {1_700_000_000 + number * 60} +0000\ndata 1\nc\n"
-    pieces = [said.encode()]
+    header = f"commit refs/heads/main\ncommitter A <a@example.org> {1_700_000_000 + number * 60} +0000\ndata 1\nc\n"
+    pieces = [header.encode()]
     for name, lines in texts.items():
         text = b"\n".join(lines)
         pieces.append(f"M 100644 inline {name}\ndata {len(text)}\n".encode() + text + b"\n")

@@ -60,25 +60,25 @@ WHYS = (
 
 
 def main() -> None:
-    given = arguments()
+    options = arguments()
     scratch = Path(tempfile.mkdtemp(prefix="fw-"))
-    told: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     try:
         made = scratch / "made"
         began = time.perf_counter()
-        make(made, commits=given.commits)
-        say(f"{given.commits:,} commits made in {time.perf_counter() - began:.1f} s")
+        make(made, commits=options.commits)
+        say(f"{options.commits:,} commits made in {time.perf_counter() - began:.1f} s")
         for name, folder, working in (
             ("this repository", ROOT, False),
             ("made up", made, False),
             ("made up, while somebody works", made, True),
         ):
-            told[name] = measured(scratch / f"h{len(told)}", folder, working=working)
-            show(name, told[name])
+            results[name] = measured(scratch / f"h{len(results)}", folder, working=working)
+            show(name, results[name])
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    if given.json:
-        Path(given.json).write_text(json.dumps(told, indent=2), encoding="utf-8")
+    if options.json:
+        Path(options.json).write_text(json.dumps(results, indent=2), encoding="utf-8")
 
 
 def arguments() -> argparse.Namespace:
@@ -134,7 +134,7 @@ def measured(scratch: Path, folder: Path, *, working: bool) -> dict[str, Any]:
     }
 
 
-def show(name: str, told: dict[str, Any]) -> None:
+def show(name: str, run: dict[str, Any]) -> None:
     def met(good: bool) -> str:
         return "met" if good else "MISSED"
 
@@ -144,17 +144,15 @@ def show(name: str, told: dict[str, Any]) -> None:
         ordered = sorted(times)
         return f"p50 {statistics.median(ordered):.1f}, p95 {ordered[int(len(ordered) * 0.95)]:.1f} ms of {len(ordered)}"
 
-    say(f"\n{name}: {told['kept']:,} memories")
-    first = told["first_s"]
+    say(f"\n{name}: {run['kept']:,} memories")
+    first = run["first_s"]
     say(f"  first context     {first:6.2f} s    goal {FIRST_GOAL:g} s: {met(first < FIRST_GOAL)}")
-    log = f"{told['ratio']:.1f} x `git log -p` ({told['git_log_p_s']:.2f} s)"
-    say(f"  all of it         {told['total_s']:6.2f} s    {log}")
-    say(
-        f"  worker's peak     {told['peak_mb']:6.0f} MB   goal {MEMORY_GOAL:g} MB: {met(told['peak_mb'] < MEMORY_GOAL)}"
-    )
-    say(f"  twice is once     {told['twice_the_same']}")
-    if told["during_ms"]:
-        say(f"  prompts meanwhile {spread(told['during_ms'])}; afterwards {spread(told['quiet_ms'])}")
+    log = f"{run['ratio']:.1f} x `git log -p` ({run['git_log_p_s']:.2f} s)"
+    say(f"  all of it         {run['total_s']:6.2f} s    {log}")
+    say(f"  worker's peak     {run['peak_mb']:6.0f} MB   goal {MEMORY_GOAL:g} MB: {met(run['peak_mb'] < MEMORY_GOAL)}")
+    say(f"  twice is once     {run['twice_the_same']}")
+    if run["during_ms"]:
+        say(f"  prompts meanwhile {spread(run['during_ms'])}; afterwards {spread(run['quiet_ms'])}")
 
 
 class _Prompts:

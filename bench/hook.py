@@ -53,26 +53,26 @@ while True:
 
 
 def main() -> None:
-    given = arguments()
+    options = arguments()
     scratch = Path(tempfile.mkdtemp(prefix="fw-"))
     load_before = os.getloadavg()
     try:
         with ExitStack() as running:
-            bench = Bench(scratch, running, given)
+            bench = Bench(scratch, running, options)
             bench.run()
             result = bench.result()
     finally:
         shutil.rmtree(scratch)
     result["load"] = [round(load_before[0], 1), round(os.getloadavg()[0], 1)]
     print(report(result))
-    if given.json:
-        Path(given.json).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    if options.json:
+        Path(options.json).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=60, help="of each variant")
-    parser.add_argument("--asked", type=int, default=BIGGEST + 1, help="which project asks, by size (1 is the biggest)")
+    parser.add_argument("--project", type=int, default=BIGGEST + 1, help="which project, by size (1 is the biggest)")
     parser.add_argument("--large", type=int, default=LARGE, help="memories in the large store")
     parser.add_argument("--only", default="", help="variants by their letters, such as `ade`")
     parser.add_argument("--seed", type=int, default=SEED)
@@ -83,12 +83,12 @@ def arguments() -> argparse.Namespace:
 class Bench:
     """The homes, the workers and the variants of one run."""
 
-    def __init__(self, scratch: Path, running: ExitStack, given: argparse.Namespace) -> None:
-        self.given = given
+    def __init__(self, scratch: Path, running: ExitStack, options: argparse.Namespace) -> None:
+        self.options = options
         self.scratch = scratch
         self.folder = _project(scratch / "project")
         self.key = resolve(str(self.folder)).key
-        self.chance = random.Random(given.seed)
+        self.chance = random.Random(options.seed)
         self.number = 0
         self.times: dict[str, list[float]] = {}
         self.cpu: dict[str, list[float]] = {}
@@ -97,7 +97,7 @@ class Bench:
         self.runs: dict[str, Callable[[], tuple[list[str], bytes]]] = {"bare": self._bare}
         self.workers: dict[str, Home] = {}
         self.away: dict[str, Home] = {}
-        wanted = given.only or "abcdef"
+        wanted = options.only or "abcdef"
         if "a" in wanted:
             self._with_pipe(running)
         if "b" in wanted or "c" in wanted:
@@ -105,7 +105,7 @@ class Bench:
             if "b" in wanted:
                 self.runs["b durable event"] = lambda: (self._hook(small, "PostToolUse"), self._tool())
             if "c" in wanted:
-                large = self._with_worker(running, "large", given.large)
+                large = self._with_worker(running, "large", options.large)
                 self.runs["c context, 5,000"] = lambda: (self._hook(small, "UserPromptSubmit"), self._prompt("small"))
                 self.runs["c context, large"] = lambda: (self._hook(large, "UserPromptSubmit"), self._prompt("large"))
         if "d" in wanted:
@@ -134,8 +134,8 @@ class Bench:
         for name in self.runs:
             self._once(name)  # files in the page cache, the worker's statements prepared
         self._begin(names)
-        say(f"{self.given.runs} runs of {len(names)} variants in mixed order ...")
-        for name, _ in mixed(names, self.given.runs, self.chance):
+        say(f"{self.options.runs} runs of {len(names)} variants in mixed order ...")
+        for name, _ in mixed(names, self.options.runs, self.chance):
             self._sync() if name == "fdatasync" else self._once(name)
 
     def _begin(self, names: list[str]) -> None:
@@ -144,10 +144,10 @@ class Bench:
 
     def _once(self, name: str) -> None:
         command, stdin = self.runs[name]()
-        given, got = self.scratch / "stdin", self.scratch / "stdout"
-        given.write_bytes(stdin)
+        stdin_file, got = self.scratch / "stdin", self.scratch / "stdout"
+        stdin_file.write_bytes(stdin)
         streams = [
-            (os.POSIX_SPAWN_OPEN, 0, str(given), os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 0, str(stdin_file), os.O_RDONLY, 0),
             (os.POSIX_SPAWN_OPEN, 1, str(got), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
         ]
         started = time.perf_counter()
@@ -194,14 +194,16 @@ class Bench:
         command = (
             f"make missing-{self.chance.randrange(FAILURES)}" if known else "uv run pytest -q tests/unit | tail -5"
         )
-        given = {"command": command, "description": "Run it"}
-        return self._payload("PreToolUse", tool_name="Bash", tool_input=given, tool_use_id=f"toolu_{self.number:08}")
+        tool_input = {"command": command, "description": "Run it"}
+        return self._payload(
+            "PreToolUse", tool_name="Bash", tool_input=tool_input, tool_use_id=f"toolu_{self.number:08}"
+        )
 
     def _prompt(self, home: str) -> bytes:
         """A prompt about something that is known, in a session of its own, so that nothing was shown before."""
         return self._payload("UserPromptSubmit", prompt=self.chance.choice(self.prompts[home]))
 
-    def _payload(self, event: str, **told: Any) -> bytes:
+    def _payload(self, event: str, **fields: Any) -> bytes:
         self.number += 1
         session = f"{self.number:08}-0000-4000-8000-000000000000"
         about = {
@@ -212,7 +214,7 @@ class Bench:
             "permission_mode": "default",
             "hook_event_name": event,
         }
-        return json.dumps({**about, **told}).encode()
+        return json.dumps({**about, **fields}).encode()
 
     # -- where --------------------------------------------------------------------------------------------------
     def _with_pipe(self, running: ExitStack) -> None:
@@ -270,7 +272,7 @@ class Bench:
         prompts = self.scratch / f"{size}.json"
         if not made.exists():
             say(f"{size:,} memories ...")
-            prompts.write_text(json.dumps(_fill(made, size, key=self.key, asked=self.given.asked - 1)))
+            prompts.write_text(json.dumps(_fill(made, size, key=self.key, target=self.options.project - 1)))
         shutil.copyfile(made, home.database)
         self.prompts[name] = json.loads(prompts.read_text())
         return home
@@ -292,11 +294,11 @@ class Bench:
             "e away, redact and spool": AWAY,
         }
         return {
-            "runs": self.given.runs,
+            "runs": self.options.runs,
             "hook_bytes": max(home.hook.stat().st_size for home in (*self.workers.values(), *self.away.values())),
             "interpreter": PY,
-            "memories": {"small": SMALL, "large": self.given.large},
-            "asked": {"small": self._asked(SMALL), "large": self._asked(self.given.large)},
+            "memories": {"small": SMALL, "large": self.options.large},
+            "asked": {"small": self._project_size(SMALL), "large": self._project_size(self.options.large)},
             "build_ms": builds,
             "away_though_worker_up": {name: _away(home) for name, home in self.workers.items()},
             "spooled_while_away": {name: _waiting(home) for name, home in self.away.items()},
@@ -316,12 +318,12 @@ class Bench:
             },
         }
 
-    def _asked(self, size: int) -> int:
-        return shares(size)[int(self.given.asked) - 1]
+    def _project_size(self, size: int) -> int:
+        return shares(size)[int(self.options.project) - 1]
 
     def _build_ms(self, home: Home) -> float:
         """The worker's own median time for a context, from its records."""
-        found = Client(home).get("/api/injections", limit=min(1000, self.given.runs))["injections"]
+        found = Client(home).get("/api/injections", limit=min(1000, self.options.runs))["injections"]
         return quantile([each["build_ms"] for each in found], 0.5) if found else 0.0
 
 
@@ -337,19 +339,19 @@ def _project(folder: Path) -> Path:
     return folder
 
 
-def _fill(path: Path, size: int, *, key: str, asked: int) -> list[str]:
+def _fill(path: Path, size: int, *, key: str, target: int) -> list[str]:
     """A closed store, written as the product writes it; and prompts that quote recent memories of the asked project."""
     words, chance = Words(SEED), random.Random(SEED)
     store = Store(path, backups=path.parent)
     prompts = []
     for project, count in enumerate(shares(size)):
-        ours = list(memories(words, project, count, key=key if project == asked else "", now=time.time()))
+        ours = list(memories(words, project, count, key=key if project == target else "", now=time.time()))
         for start in range(0, count, 500):
             store.memories.put(ours[start : start + 500])
-        if project == asked:
+        if project == target:
             for memory in sorted(ours, key=lambda memory: -memory.created)[:200]:
-                said = [word for word in f"{memory.title} {memory.body}".split() if len(word) > 3]
-                prompts.append(f"please have a look at {' '.join(chance.sample(said, 10))} and tell me what we did")
+                quoted = [word for word in f"{memory.title} {memory.body}".split() if len(word) > 3]
+                prompts.append(f"please have a look at {' '.join(chance.sample(quoted, 10))} and tell me what we did")
     store.close()
     return prompts
 
@@ -407,12 +409,12 @@ OUTPUT = "\n".join(
 
 
 def report(result: dict[str, Any]) -> str:
-    asked = result["asked"]
+    sizes = result["asked"]
     lines = [
         f"{result['interpreter']} -I -S hook.py, {result['runs']} runs each in mixed order;",
         f"ms, and multiples of the bare interpreter's p50 in this run. hook.py {result['hook_bytes']:,} bytes; "
         f"load average {result['load'][0]} -> {result['load'][1]}.",
-        f"The asked project has {asked['small']:,} of {SMALL:,} and {asked['large']:,} of "
+        f"The asked project has {sizes['small']:,} of {SMALL:,} and {sizes['large']:,} of "
         f"{result['memories']['large']:,} memories.",
         "",
         f"{'variant':<30} {'min':>7} {'p50':>7} {'p90':>7} {'max':>7} {'ratio':>7}  {'goal':<8} {'':<7} "

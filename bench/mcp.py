@@ -85,8 +85,8 @@ class Server:
 
     def ask(self, method: str, params: dict[str, Any]) -> Any:
         self._number += 1
-        told = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": params}
-        self._in.write(json.dumps(told).encode() + b"\n")
+        request = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": params}
+        self._in.write(json.dumps(request).encode() + b"\n")
         self._in.flush()
         while True:
             answer = json.loads(self._out.readline())
@@ -111,10 +111,10 @@ class Server:
 
 
 def main() -> None:
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("--rounds", type=int, default=15)
-    asked.add_argument("--calls", type=int, default=200)
-    given = asked.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--calls", type=int, default=200)
+    options = parser.parse_args()
     scratch = Path(tempfile.mkdtemp(prefix="fw-"))
     home, project = Home(scratch / "h"), scratch / "rooms"
     project.mkdir()
@@ -131,12 +131,12 @@ def main() -> None:
             "mcp SDK, MCPServer": [sys.executable, str(scratch / "sdk.py"), str(home.root), str(project)],
         }
         bare = [build.interpreter(), "-I", "-S", "-c", "pass"]
-        measured = measure(servers, bare, id, given, cwd=project, env=env)
+        measured = measure(servers, bare, id, options, cwd=project, env=env)
         inside = scratch / "inside.py"
         inside.write_text(IN_PROCESS)
         command = [sys.executable, str(inside), str(home.root), str(project), str(scratch / "sdk.py")]
         in_process = float(subprocess.run(command, check=True, capture_output=True, text=True, env=env).stdout)
-        report(measured, in_process=in_process, rounds=given.rounds)
+        report(measured, in_process=in_process, rounds=options.rounds)
     finally:
         lifecycle.stop(home)
         shutil.rmtree(scratch, ignore_errors=True)
@@ -144,22 +144,22 @@ def main() -> None:
 
 def kept(client: Client, project: str) -> str:
     """The id of a memory of ordinary size."""
-    told = {"kind": "decision", "title": "Slots are stored in UTC", "body": "two venues, one clock\n" * 20}
-    return str(client.post("/api/memories", {**told, "project_path": project})["memories"][0]["id"])
+    fields = {"kind": "decision", "title": "Slots are stored in UTC", "body": "two venues, one clock\n" * 20}
+    return str(client.post("/api/memories", {**fields, "project_path": project})["memories"][0]["id"])
 
 
 def measure(
     servers: dict[str, list[str]],
     bare: list[str],
     id: str,
-    given: argparse.Namespace,
+    options: argparse.Namespace,
     *,
     cwd: Path,
     env: dict[str, str],
 ) -> dict[str, dict[str, list[float]]]:
     """Milliseconds by server and by what was asked, taken in turn so that a busy moment hits all of them."""
     found: dict[str, dict[str, list[float]]] = {name: {} for name in (*servers, "bare")}
-    for number in range(given.rounds + 1):
+    for number in range(options.rounds + 1):
         began = time.perf_counter()
         subprocess.run(bare, check=True)
         if number:
@@ -174,11 +174,11 @@ def measure(
     for server in opened.values():
         server.ask("initialize", GREET)
         server.tell("notifications/initialized")
-    for number in range(given.calls + 10):
+    for number in range(options.calls + 10):
         for name, server in random.Random(number).sample(sorted(opened.items()), len(opened)):
             began = time.perf_counter()
-            told = server.ask("tools/call", {"name": "memory_get", "arguments": {"ids": [id]}})
-            assert id in told["content"][0]["text"], told
+            answer = server.ask("tools/call", {"name": "memory_get", "arguments": {"ids": [id]}})
+            assert id in answer["content"][0]["text"], answer
             if number >= 10:
                 found[name].setdefault("call", []).append((time.perf_counter() - began) * 1000)
     for name, server in opened.items():
@@ -194,17 +194,17 @@ def report(measured: dict[str, dict[str, list[float]]], *, in_process: float, ro
     )
     print(f"{'':26}{'initialize':>20}{'a call':>20}{'MB':>8}")
     ours = measured["ours (launcher, -I -S)"]
-    for name, told in measured.items():
+    for name, times in measured.items():
         if name == "bare":
             continue
-        columns = [statistics.median(told[what]) for what in ("initialize", "call")]
+        columns = [statistics.median(times[what]) for what in ("initialize", "call")]
         base = [statistics.median(ours[what]) for what in ("initialize", "call")]
         cells = "".join(f"{ms:>11.2f} ({ms / first:>5.1f}x)" for ms, first in zip(columns, base, strict=True))
-        print(f"{name:26}{cells}{told['MB'][0]:>8.0f}")
+        print(f"{name:26}{cells}{times['MB'][0]:>8.0f}")
     call = statistics.median(ours["call"])
     print(
         "the fastest calls: "
-        + ", ".join(f"{name} {min(told['call']):.2f} ms" for name, told in measured.items() if "call" in told)
+        + ", ".join(f"{name} {min(times['call']):.2f} ms" for name, times in measured.items() if "call" in times)
     )
     print(
         "\nthe SDK inside the worker, behind a bridge: a call costs at least ours and what the SDK adds in one process:"

@@ -158,11 +158,14 @@ def prompts(db: apsw.Connection, owner: int, count: int, chance: random.Random) 
         )
         length = chance.randint(5, 20)
         known = [term for term in terms(text) if term not in FUNCTION_WORDS]
-        said = [*chance.sample(known, min(len(known), length // 2 + 1)), *chance.choices(FUNCTION_WORDS, k=length // 2)]
-        chance.shuffle(said)
+        chosen = [
+            *chance.sample(known, min(len(known), length // 2 + 1)),
+            *chance.choices(FUNCTION_WORDS, k=length // 2),
+        ]
+        chance.shuffle(chosen)
         named = json.loads(files)[:1] if count % 3 == 0 else []
         count -= 1
-        yield " ".join((*said, *named))
+        yield " ".join((*chosen, *named))
 
 
 # ---- what is measured
@@ -191,42 +194,42 @@ class Asking:
         self.settings, (self.synonyms, _) = load(home, {}).settings, load_synonyms(home)
         self.number = 0
 
-    def prompt(self, said: str) -> Context | NoContext:
-        return self._recalled("prompt", said)
+    def prompt(self, prompt: str) -> Context | NoContext:
+        return self._recalled("prompt", prompt)
 
-    def start(self, _said: str) -> Context | NoContext:
+    def start(self, _prompt: str) -> Context | NoContext:
         return self._recalled("session_start", "")
 
-    def joined(self, said: str) -> list[Any]:
+    def joined(self, prompt: str) -> list[Any]:
         """The rows that a query finds which knows the project by its column."""
         return list(
             self.plain.execute(
                 """SELECT m.id, m.title, m.body FROM words JOIN memories m ON m.place = words.rowid
                 WHERE words MATCH ? AND m.owner = ? ORDER BY words.rank LIMIT 20""",
-                (any_of(plain_words(said)), self.owner),
+                (any_of(plain_words(prompt)), self.owner),
             )
         )
 
-    def ranged(self, said: str) -> list[Any]:
+    def ranged(self, prompt: str) -> list[Any]:
         """The same rows, by a query that knows the project by its range of rowids."""
         first, last = self.owner << SEQUENCE_BITS, ((self.owner + 1) << SEQUENCE_BITS) - 1
         return list(
             self.plain.execute(
                 """SELECT m.id, m.title, m.body FROM words JOIN memories m ON m.place = words.rowid
                 WHERE words MATCH ? AND words.rowid BETWEEN ? AND ? ORDER BY words.rank LIMIT 20""",
-                (any_of(plain_words(said)), first, last),
+                (any_of(plain_words(prompt)), first, last),
             )
         )
 
-    def _recalled(self, name: str, said: str) -> Context | NoContext:
+    def _recalled(self, name: str, prompt: str) -> Context | NoContext:
         """What the worker does between reading a request and answering it, but for the disk and git."""
         self.number += 1
         trigger = Trigger(
             name=name,
             project=self.project,
             session=f"asking-{self.number}",
-            prompt=said,
-            source="" if said else "startup",
+            prompt=prompt,
+            source="" if prompt else "startup",
             touched=self.touched,
             languages=(LANGUAGE,),
         )
@@ -242,16 +245,16 @@ class Asking:
         )
 
 
-def measured(folder: Path, size: int, given: argparse.Namespace) -> dict[str, Any]:
+def measured(folder: Path, size: int, options: argparse.Namespace) -> dict[str, Any]:
     path = folder / "memory.db"
     say(f"{size:,} memories: building ...")
     started = time.perf_counter()
-    store = grown(path, size, Words(given.seed))
+    store = grown(path, size, Words(options.seed))
     built = time.perf_counter() - started
     say(f"{size:,} memories: {path.stat().st_size / 1e6:,.0f} MB in {built:.0f} s; asking ...")
     result: dict[str, Any] = {"memories": size, "build_s": round(built, 1)}
     for label, project in (("biggest", BIGGEST), ("middle", MIDDLE)):
-        asking = Asking(store, path, project=project, count=given.prompts)
+        asking = Asking(store, path, project=project, count=options.prompts)
         result[label] = {"memories": shares(size)[project], **times(asking), "steps": steps(asking)}
         asking.plain.close()
     result["load"] = round(os.getloadavg()[0], 1)
@@ -283,10 +286,10 @@ def times(asking: Asking) -> dict[str, Any]:
 def steps(asking: Asking) -> dict[str, float]:
     """The median milliseconds of each step of a prompt; the watch itself takes a little of each."""
     spent: dict[str, list[float]] = {name: [] for name in (*(step for step, _, _ in STEPS), "rest")}
-    for said in asking.prompts[:100]:
+    for prompt in asking.prompts[:100]:
         with watched() as watch:
             started = time.perf_counter()
-            asking.prompt(said)
+            asking.prompt(prompt)
             watch["rest"] = time.perf_counter() - started - sum(watch.values())
         for name, each in spent.items():
             each.append(watch.get(name, 0.0) * 1000)
@@ -300,11 +303,11 @@ def watched() -> Iterator[dict[str, float]]:
     inside = [0.0]
 
     def timed(step: str, work: Callable[..., Any]) -> Callable[..., Any]:
-        def run(*args: Any, **given: Any) -> Any:
+        def run(*args: Any, **kwargs: Any) -> Any:
             inside.append(0.0)
             started = time.perf_counter()
             try:
-                return work(*args, **given)
+                return work(*args, **kwargs)
             finally:
                 took = time.perf_counter() - started
                 watch[step] = watch.get(step, 0.0) + took - inside.pop()
@@ -356,13 +359,13 @@ def _growth(results: Sequence[dict[str, Any]]) -> list[str]:
     first = results[0]
     lines = []
     for result in results[1:]:
-        said = [
+        ratios = [
             f"{label} {name} {result[label][name]['p50'] / first[label][name]['p50']:.1f}"
             for label in ("biggest", "middle")
             for name in ("prompt", "start")
         ]
         goal = f" (goal ≤ {GROWS:.0f})" if result["memories"] == 100 * first["memories"] else ""
-        lines.append(f"growth {first['memories']:,} -> {result['memories']:,}: {'; '.join(said)}{goal}")
+        lines.append(f"growth {first['memories']:,} -> {result['memories']:,}: {'; '.join(ratios)}{goal}")
     return lines
 
 

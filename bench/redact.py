@@ -33,13 +33,13 @@ PLAIN = re.compile(r"password|secret|token|api_key|BEGIN [A-Z ]*PRIVATE KEY")
 
 
 def main() -> None:
-    given = arguments()
-    texts = samples(given.mb * 1_000_000)
-    rows = {name: measured(text, given.runs) for name, text in texts.items()}
-    result = {"texts": rows, "hostile": hostile(int(given.mb * 500_000)), "hits": false_hits(given.all)}
+    options = arguments()
+    texts = samples(options.mb * 1_000_000)
+    rows = {name: measured(text, options.runs) for name, text in texts.items()}
+    result = {"texts": rows, "hostile": hostile(int(options.mb * 500_000)), "hits": false_hits(options.all)}
     print(report(result))
-    if given.json:
-        Path(given.json).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    if options.json:
+        Path(options.json).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
 def arguments() -> argparse.Namespace:

@@ -36,7 +36,7 @@ MB = 1e6
 
 
 def main() -> None:
-    given = arguments()
+    options = arguments()
     scratch = Path(tempfile.mkdtemp(prefix="fw-"))
     try:
         python = installed(scratch / "venv")
@@ -44,8 +44,8 @@ def main() -> None:
     finally:
         shutil.rmtree(scratch)
     print(report(result))
-    if given.json:
-        Path(given.json).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    if options.json:
+        Path(options.json).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
 def arguments() -> argparse.Namespace:
@@ -98,7 +98,7 @@ def memory(scratch: Path, python: str) -> dict[str, Any]:
     home.prepare()
     folder = _project(scratch / "project")
     say(f"{SMALL:,} memories ...")
-    prompts = _fill(home.database, SMALL, key=resolve(str(folder)).key, asked=0)
+    prompts = _fill(home.database, SMALL, key=resolve(str(folder)).key, target=0)
     environ = {"PATH": "/usr/bin:/bin", "HOME": str(scratch), "LANG": "C.UTF-8", "FOREWORD_HOME": str(home.root)}
     null = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1, 2)]
     started = time.perf_counter()
@@ -108,14 +108,14 @@ def memory(scratch: Path, python: str) -> dict[str, Any]:
         time.sleep(3)
         idle = resident(pid)
         say(f"{EVENTS:,} events and {CONTEXTS} contexts ...")
-        given = _work(home, folder, prompts)
+        contexts = _work(home, folder, prompts)
         busy = resident(pid)
         time.sleep(3)
         after = resident(pid)
     finally:
         lifecycle.stop(home)
         os.waitpid(pid, 0)
-    return {"ready_ms": ready, "idle": idle, "busy": busy, "after": after, "contexts_given": given}
+    return {"ready_ms": ready, "idle": idle, "busy": busy, "after": after, "contexts_given": contexts}
 
 
 def _ready(home: Home, started: float) -> float:
@@ -137,12 +137,16 @@ def _work(home: Home, folder: Path, prompts: list[str]) -> int:
     chance.shuffle(turns)
     answers = 0
     for number, event in enumerate(turns):
-        told: dict[str, Any] = {"session_id": f"session-{number // 40}", "cwd": str(folder), "hook_event_name": event}
+        payload: dict[str, Any] = {
+            "session_id": f"session-{number // 40}",
+            "cwd": str(folder),
+            "hook_event_name": event,
+        }
         if event == "PostToolUse":
-            told |= {"tool_name": "Bash", "tool_use_id": f"toolu_{number}", "tool_response": {"stdout": OUTPUT}}
+            payload |= {"tool_name": "Bash", "tool_use_id": f"toolu_{number}", "tool_response": {"stdout": OUTPUT}}
         else:
-            told |= {"prompt": chance.choice(prompts), "prompt_id": f"prompt-{number}"}
-        answers += b"additionalContext" in _posted(home, event, json.dumps(told).encode())
+            payload |= {"prompt": chance.choice(prompts), "prompt_id": f"prompt-{number}"}
+        answers += b"additionalContext" in _posted(home, event, json.dumps(payload).encode())
     return answers
 
 
@@ -192,12 +196,12 @@ def report(result: dict[str, Any]) -> str:
         f"worker, ready {worker['ready_ms']:.0f} ms after its start; MB:",
         f"  {'':<44} {'VmRSS':>7} {'PSS':>7} {'private':>8}   goal ≤ {MEMORY_GOAL:.0f}",
     ]
-    said = {
+    labels = {
         "idle": f"3 s after start, {SMALL:,} memories",
         "busy": f"after {EVENTS:,} events and {CONTEXTS} contexts",
         "after": "3 s later",
     }
-    for name, text in said.items():
+    for name, text in labels.items():
         found = worker[name]
         lines.append(
             f"  {text:<44} {found.get('VmRSS', 0):>7.1f} {found.get('Pss', 0):>7.1f} "

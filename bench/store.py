@@ -60,18 +60,18 @@ def main() -> None:
     run(arguments(), sizes=(1_000, 10_000, 100_000), measured=measured, report=report)
 
 
-def run(given, *, sizes, measured, report) -> None:
+def run(options, *, sizes, measured, report) -> None:
     """Measure in a fresh folder for each size, and print the report."""
     results = []
-    for size in given.sizes or [*sizes, *([1_000_000] if given.million else [])]:
+    for size in options.sizes or [*sizes, *([1_000_000] if options.million else [])]:
         folder = Path(tempfile.mkdtemp(prefix="fw-bench-"))
         try:
-            results.append(measured(folder, size, given))
+            results.append(measured(folder, size, options))
         finally:
             shutil.rmtree(folder)
     print(report(results))
-    if given.json:
-        Path(given.json).write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    if options.json:
+        Path(options.json).write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
 def arguments() -> argparse.Namespace:
@@ -174,9 +174,9 @@ def bulk(path: Path, parts: Iterable[tuple[str, Iterable[Memory]]]) -> Store:
     db.pragma("synchronous", "off")
     db.execute("BEGIN")
     marks = ",".join("?" * len(stored.COLUMNS.split(",")))
-    for owner, (scope, given) in enumerate(parts, 1):
+    for owner, (scope, memories) in enumerate(parts, 1):
         db.execute("INSERT INTO owners (number, scope) VALUES (?, ?)", (owner, scope))
-        rows = (_row(memory, owner=owner, sequence=sequence) for sequence, memory in enumerate(given, 1))
+        rows = (_row(memory, owner=owner, sequence=sequence) for sequence, memory in enumerate(memories, 1))
         db.executemany(f"INSERT INTO memories ({stored.COLUMNS}) VALUES ({marks})", rows)
         newest = f"max(0, ifnull((SELECT max(place) FROM memories), 0) - (number << {SEQUENCE_BITS}))"
         db.execute(f"UPDATE owners SET newest = {newest} WHERE number = ?", (owner,))
@@ -213,25 +213,25 @@ def sessions(size: int, words: Words, *, each: int = 500) -> list[list[Memory]]:
 # ---- what is measured
 
 
-def measured(folder: Path, size: int, given: argparse.Namespace) -> dict[str, Any]:
-    words = Words(given.seed)
+def measured(folder: Path, size: int, options: argparse.Namespace) -> dict[str, Any]:
+    words = Words(options.seed)
     path = folder / "memory.db"
-    say(f"{size:,} memories: building by {given.grow} ...")
+    say(f"{size:,} memories: building by {options.grow} ...")
     started = time.perf_counter()
-    store = grown(path, size, words, how=given.grow)
+    store = grown(path, size, words, how=options.grow)
     built = time.perf_counter() - started
     say(f"{size:,} memories: {path.stat().st_size / 1e6:,.0f} MB in {built:.0f} s; asking ...")
     result: dict[str, Any] = {
         "memories": size,
-        "grow": given.grow,
+        "grow": options.grow,
         "build_s": round(built, 1),
         "file_mb": round(path.stat().st_size / 1e6, 1),
     }
     for label, project in (("biggest", BIGGEST), ("middle", MIDDLE)):
-        result[label] = searches(store, path, project, count=given.queries)
+        result[label] = searches(store, path, project, count=options.queries)
     say(f"{size:,} memories: writing ...")
-    result["keep_rows_s"] = keeping(store, words, given.keep)
-    result["append"] = appending(store, given.events)
+    result["keep_rows_s"] = keeping(store, words, options.keep)
+    result["append"] = appending(store, options.events)
     result["fdatasync_ms"] = synced(folder)
     result["load"] = round(os.getloadavg()[0], 1)
     store.close()
@@ -246,27 +246,27 @@ def searches(store: Store, path: Path, project: int, *, count: int) -> dict[str,
     wanted = list(known_items(plain, owner, count, chance))
     first, last = owner << SEQUENCE_BITS, ((owner + 1) << SEQUENCE_BITS) - 1
 
-    def ours(asked: tuple[str, ...]) -> list[str]:
-        query = Query(scopes=(scope,), terms=asked, limit=20)
+    def ours(terms: tuple[str, ...]) -> list[str]:
+        query = Query(scopes=(scope,), terms=terms, limit=20)
         return [hit.memory.id for hit in store.search.by_words(query)]
 
-    def joined(asked: tuple[str, ...]) -> list[str]:
+    def joined(terms: tuple[str, ...]) -> list[str]:
         rows = plain.execute(
             """SELECT m.id, m.title, m.body FROM words JOIN memories m ON m.place = words.rowid
             WHERE words MATCH ? AND m.owner = ? ORDER BY words.rank LIMIT 20""",
-            (any_of(asked), owner),
+            (any_of(terms), owner),
         )
         return [row[0] for row in rows]
 
-    def ranged(asked: tuple[str, ...]) -> list[str]:
+    def ranged(terms: tuple[str, ...]) -> list[str]:
         rows = plain.execute(
             """SELECT m.id, m.title, m.body FROM words JOIN memories m ON m.place = words.rowid
             WHERE words MATCH ? AND words.rowid BETWEEN ? AND ? ORDER BY words.rank LIMIT 20""",
-            (any_of(asked), first, last),
+            (any_of(terms), first, last),
         )
         return [row[0] for row in rows]
 
-    def recent(_asked: tuple[str, ...]) -> list[str]:
+    def recent(_terms: tuple[str, ...]) -> list[str]:
         kinds = ("decision", "pattern", "failure", "observation", "note")
         return [hit.memory.id for hit in store.search.by_recency(Query(scopes=(scope,), kinds=kinds, limit=30))]
 
@@ -281,9 +281,9 @@ def searches(store: Store, path: Path, project: int, *, count: int) -> dict[str,
     for ask in asks.values():
         ask(wanted[0][1])  # every statement prepared, every connection open
     for name, at in mixed(list(asks), count, chance):
-        id, asked = wanted[at]
+        id, terms = wanted[at]
         started = time.perf_counter()
-        found = asks[name](asked)
+        found = asks[name](terms)
         times[name].append((time.perf_counter() - started) * 1000)
         hits[name] += id in found[:10]
     plain.close()
@@ -421,12 +421,12 @@ def _growth(results: Sequence[dict[str, Any]]) -> list[str]:
     for size in sorted(by_size):
         if size * 10 not in by_size:
             continue
-        said = []
+        ratios = []
         for label in ("biggest", "middle"):
             ratio = by_size[size * 10][label]["ours"]["p50"] / by_size[size][label]["ours"]["p50"]
-            said.append(f"{label} {ratio:.1f}")
+            ratios.append(f"{label} {ratio:.1f}")
         goal = " (goal ≤ 3)" if size == 100_000 else ""
-        lines.append(f"growth {size:,} -> {size * 10:,}: {'; '.join(said)}{goal}")
+        lines.append(f"growth {size:,} -> {size * 10:,}: {'; '.join(ratios)}{goal}")
     return lines
 
 

@@ -41,20 +41,20 @@ WORDS = (
 
 
 def main() -> None:
-    given = argparse.ArgumentParser(description=__doc__)
-    given.add_argument("--mb", type=int, default=100)
-    given.add_argument("--runs", type=int, default=RUNS)
-    asked = given.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mb", type=int, default=100)
+    parser.add_argument("--runs", type=int, default=RUNS)
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="fw-") as folder:
         for host, write in (("claude-code", claude_transcript), ("codex", _codex)):
             path = Path(folder) / f"{host}.jsonl"
             for line, text in (("", "ordinary lines"), ("long", "with lines of 20 MB")):
-                size = write(path, mb=asked.mb, long=bool(line))
-                _measure(path, host=host, size=size, runs=asked.runs, about=text)
+                size = write(path, mb=options.mb, long=bool(line))
+                _measure(path, host=host, size=size, runs=options.runs, about=text)
 
 
 def _measure(path: Path, *, host: str, size: float, runs: int, about: str) -> None:
-    ours, plain, looks = [], [], []
+    ours, plain, look_times = [], [], []
     for _ in range(runs):  # by turns, and in CPU time: a busy machine slows both alike
         started = time.process_time()
         count = sum(1 for _ in actions(str(path), host=host, root="/home/user/rooms"))
@@ -66,7 +66,7 @@ def _measure(path: Path, *, host: str, size: float, runs: int, about: str) -> No
         plain.append(time.process_time() - started)
         started = time.process_time()
         peek(str(path), host=host)
-        looks.append(time.process_time() - started)
+        look_times.append(time.process_time() - started)
     done = subprocess.run(
         [sys.executable, __file__, "--peak", str(path), host], capture_output=True, text=True, check=True
     )
@@ -74,7 +74,7 @@ def _measure(path: Path, *, host: str, size: float, runs: int, about: str) -> No
     say(
         f"{host}, {size:.0f} MB, {about}: {count:,} actions; {size / min(ours):.0f} MB/s, "
         f"json.loads {size / min(plain):.0f} MB/s ({min(ours) / min(plain):.2f} times); "
-        f"a look {min(looks) * 1000:.1f} ms; memory +{growth:.1f} MB over {base:.0f} (goal {MEMORY_GOAL:.0f})"
+        f"a look {min(look_times) * 1000:.1f} ms; memory +{growth:.1f} MB over {base:.0f} (goal {MEMORY_GOAL:.0f})"
     )
 
 
@@ -126,19 +126,19 @@ def claude_transcript(path: Path, *, mb: int, long: bool, cwd: str = "/home/user
             for _ in range(12):
                 id = f"toolu_{number}"
                 edit = rng.random() < 0.3
-                given = {"command": _text(rng, 8)}
+                tool_input = {"command": _text(rng, 8)}
                 if edit:
-                    given = {
+                    tool_input = {
                         "file_path": "/home/user/rooms/a.py",
                         "old_string": _text(rng, 40),
                         "new_string": _text(rng, 60),
                     }
-                block = {"type": "tool_use", "id": id, "name": "Edit" if edit else "Bash", "input": given}
+                block = {"type": "tool_use", "id": id, "name": "Edit" if edit else "Bash", "input": tool_input}
                 line("assistant", message={"role": "assistant", "content": [block], "usage": {"input_tokens": 1}})
                 output = _text(rng, rng.choice([5, 50, 400, 3000]))
                 result = {"originalFile": _text(rng, 2000), "structuredPatch": []} if edit else {"stdout": output}
-                told = {"type": "tool_result", "tool_use_id": id, "content": output, "is_error": False}
-                line("user", message={"role": "user", "content": [told]}, toolUseResult=result)
+                tool_result = {"type": "tool_result", "tool_use_id": id, "content": output, "is_error": False}
+                line("user", message={"role": "user", "content": [tool_result]}, toolUseResult=result)
             line("assistant", message={"role": "assistant", "content": [{"type": "text", "text": _text(rng, 200)}]})
             if long:
                 image = {"type": "image", "source": {"type": "base64", "data": "iVBORw0KGgo" * 1_800_000}}
@@ -165,8 +165,8 @@ def _codex(path: Path, *, mb: int, long: bool) -> float:
             for _ in range(12):
                 id = f"call_{number}"
                 line("response_item", type="reasoning", encrypted_content="g" * 2000)
-                given = json.dumps({"cmd": _text(rng, 8)})
-                line("response_item", type="function_call", name="exec_command", arguments=given, call_id=id)
+                arguments = json.dumps({"cmd": _text(rng, 8)})
+                line("response_item", type="function_call", name="exec_command", arguments=arguments, call_id=id)
                 output = f"Process exited with code 0\nOutput:\n{_text(rng, rng.choice([5, 50, 400, 3000]))}"
                 line("response_item", type="function_call_output", call_id=id, output=output)
                 line("event_msg", type="token_count", info={"total_token_usage": {"input_tokens": number}})

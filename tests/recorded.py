@@ -52,20 +52,20 @@ class Recorded:
     def trigger(self) -> str:
         """The moment that may be answered here, as the host's own page says; "" where nothing is."""
         host = find(self.host)
-        told = host.parse(self.payload)
-        silent = told.inner or told.prompt.startswith("<task-notification>")  # which nobody typed
+        parsed = host.parse(self.payload)
+        silent = parsed.inner or parsed.prompt.startswith("<task-notification>")  # which nobody typed
         return "" if silent else host.triggers.get(self.event, "")
 
     def placed(self, *, folder: str, session: str) -> Recorded:
         """The same in another folder and session, its prompt with a topic that memory knows something of."""
-        told = find(self.host).parse(self.payload)
+        parsed = find(self.host).parse(self.payload)
 
         def changed(text: str) -> str:
-            if told.prompt and text.endswith(told.prompt):
+            if parsed.prompt and text.endswith(parsed.prompt):
                 text += TOPIC
-            elif told.prompt and text == json.dumps(told.prompt):  # as `opencode run` sends it
-                text = json.dumps(told.prompt + TOPIC)
-            text = text.replace(told.session, session) if told.session else text
+            elif parsed.prompt and text == json.dumps(parsed.prompt):  # as `opencode run` sends it
+                text = json.dumps(parsed.prompt + TOPIC)
+            text = text.replace(parsed.session, session) if parsed.session else text
             return text.replace(FOLDER, folder)
 
         return replace(self, payload=_mapped(self.payload, changed))
@@ -95,9 +95,9 @@ def _shared() -> Iterator[Recorded]:
         elif "body" in kept:  # a hook of type http is sent the same
             yield Recorded(host, kept["body"]["hook_event_name"], kept["body"], path.stem)
         elif "hook" in kept:  # as the plugin passes on what OpenCode gave its hooks
-            given = {"directory": FOLDER, **{end: kept[end] for end in ("input", "output") if end in kept}}
+            payload = {"directory": FOLDER, **{end: kept[end] for end in ("input", "output") if end in kept}}
             event = kept["hook"].removeprefix("event:")
-            yield Recorded(host, SHORT.get(event, event), given, path.stem)
+            yield Recorded(host, SHORT.get(event, event), payload, path.stem)
 
 
 def _mapped(item: Any, changed: Callable[[str], str]) -> Any:

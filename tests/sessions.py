@@ -47,17 +47,17 @@ class Claude:
         }
         return self.line("assistant", {"message": message} | more)
 
-    def tool(self, name: str, given: dict[str, Any], output: Any = "", result: Any = None, **more: Any) -> Claude:
+    def tool(self, name: str, tool_input: dict[str, Any], output: Any = "", result: Any = None, **more: Any) -> Claude:
         id = f"toolu_{self.session[:4]}{len(self.lines):06}"
-        self.blocks([{"type": "tool_use", "id": id, "name": name, "input": given}])
+        self.blocks([{"type": "tool_use", "id": id, "name": name, "input": tool_input}])
         return self.result(id, output, result, **more)
 
     def result(self, id: str, output: Any, result: Any = None, *, is_error: bool | None = None) -> Claude:
         block = {"tool_use_id": id, "type": "tool_result", "content": output}
         if is_error is not None:
             block["is_error"] = is_error
-        told = {"message": {"role": "user", "content": [block]}, "promptId": f"prompt-{self.number}"}
-        return self.line("user", told | ({"toolUseResult": result} if result is not None else {}))
+        fields = {"message": {"role": "user", "content": [block]}, "promptId": f"prompt-{self.number}"}
+        return self.line("user", fields | ({"toolUseResult": result} if result is not None else {}))
 
     def compacted(self, summary: str = "This session is being continued from a previous conversation.") -> Claude:
         about = {"trigger": "auto", "preTokens": 155_000}
@@ -127,9 +127,9 @@ class Codex:
         self.message("assistant", text)
         return self.event("task_complete", last_agent_message=text)
 
-    def tool(self, name: str, given: dict[str, Any], output: Any) -> Codex:
+    def tool(self, name: str, tool_input: dict[str, Any], output: Any) -> Codex:
         id = f"call_{len(self.lines)}"
-        self.item("function_call", name=name, arguments=json.dumps(given), call_id=id)
+        self.item("function_call", name=name, arguments=json.dumps(tool_input), call_id=id)
         return self.item("function_call_output", call_id=id, output=output)
 
     def patch(self, text: str, output: str = '{"output":"Success","metadata":{"exit_code":0}}') -> Codex:

@@ -33,8 +33,8 @@ def answer_of(path: str, text: str, usage: Any) -> dict[str, Any]:
     return {"type": "message", "content": [{"type": "text", "text": text}], "usage": body}
 
 
-def data(given: object = FULL, *, usage: Any = (100, 50)) -> Answer:
-    return answers(json.dumps(given), usage=usage)
+def data(content: object = FULL, *, usage: Any = (100, 50)) -> Answer:
+    return answers(json.dumps(content), usage=usage)
 
 
 def endless(request: Request) -> None:

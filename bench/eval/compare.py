@@ -59,10 +59,10 @@ def replay_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[s
 
 def _texts(result: Mapping[str, Any]) -> dict[tuple[str, float], list[str]]:
     """Return the lines of everything that was told, by event and time, without ids."""
-    told = {(record["moment"], record["at"]): record["block"] for record in result["records"]}
+    blocks = {(record["moment"], record["at"]): record["block"] for record in result["records"]}
     for hint in result["hints"]:
-        told |= {(f"{part} {hint['tool']}", hint["at"]): hint[part] for part in ("before", "after")}
-    return {place: MEMORY_ID.sub("id", text).splitlines() for place, text in told.items()}
+        blocks |= {(f"{part} {hint['tool']}", hint["at"]): hint[part] for part in ("before", "after")}
+    return {place: MEMORY_ID.sub("id", text).splitlines() for place, text in blocks.items()}
 
 
 def _changed_lines(there: Sequence[str], here: Sequence[str]) -> list[str]:

@@ -146,23 +146,23 @@ def _worth_at(blocks: Blocks, budget: int) -> dict[str, Any]:
 
 def _worth(blocks: Sequence[Block]) -> dict[str, float | None]:
     """Return what the blocks of a set are worth on average."""
-    given = [block for block in blocks if block.text]
+    nonempty = [block for block in blocks if block.text]
     answerable = [block for block in blocks if block.question.relevant]
     with_files = [block for block in blocks if block.question.files]
     return {
         "useful": mean(len(block.useful()) for block in blocks),
         "relevant": mean(len(block.useful()) for block in answerable),
         "relevant_share": mean(len(block.useful()) / len(block.question.relevant) for block in answerable),
-        "precision": mean(len(block.useful()) / len(block.memories) for block in given if block.memories),
+        "precision": mean(len(block.useful()) / len(block.memories) for block in nonempty if block.memories),
         "files": mean(len(block.files()) for block in with_files),
         "files_share": mean(len(block.files()) / len(set(block.question.files)) for block in with_files),
         "files_shown_share": mean(
             sum(file in block.text for file in set(block.question.files)) / len(set(block.question.files))
             for block in with_files
         ),
-        "items": mean(len(block.memories) for block in given),
+        "items": mean(len(block.memories) for block in nonempty),
         "tokens": mean(block.tokens for block in blocks),
-        "tokens_of_a_block": mean(block.tokens for block in given),
+        "tokens_of_a_block": mean(block.tokens for block in nonempty),
         "tokens_per_useful": _divided(
             sum(block.tokens for block in blocks), sum(len(block.useful()) for block in blocks)
         ),

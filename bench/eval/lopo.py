@@ -72,16 +72,16 @@ def record(folder: Path) -> Recorded:
     """Replay one project and keep what notes and session starts were chosen from."""
     kept = Recorded()
     choose, candidate, begin = relevance.choose, pipeline._Recall._candidate, start.SessionStart.__init__
-    asked: dict[str, Any] = {}
+    position: dict[str, Any] = {}
 
     def keep_candidate(self: Any, entry: Any, **more: Any) -> Any:
-        asked.update(session=self.trigger.session, at=self.now)
+        position.update(session=self.trigger.session, at=self.now)
         kept.files[entry.ranked.memory.id] = entry.ranked.memory.files
         return candidate(self, entry, **more)
 
     def keep_choice(weights: Any, candidates: Any, *, kind: Any) -> Any:
         if candidates:
-            kept.choices.append({**asked, "weights": weights, "candidates": candidates, "kind": kind})
+            kept.choices.append({**position, "weights": weights, "candidates": candidates, "kind": kind})
         return choose(weights, candidates, kind=kind)
 
     def keep_start(self: Any, trigger: Any, *, now: float, history: Any, **more: Any) -> None:
@@ -105,15 +105,15 @@ WORTH = 0.4  # share of blocks that must help: a note that is right more often t
 
 def judge_notes(kept: Recorded) -> tuple[float, str]:
     """Return what the notes in front of turns that did some work are worth: touched, less WORTH of all."""
-    touched = told = 0
+    touched = shown = 0
     for each in kept.choices:
         chosen = relevance.choose(each["weights"], each["candidates"], kind=each["kind"]).notes
         record = kept.truth("UserPromptSubmit", each["session"], each["at"])
         work = {*record["truth"]["edited"], *record["truth"]["read"]} if record else set()
         if chosen and work:
-            told += 1
+            shown += 1
             touched += not work.isdisjoint(path for match in chosen for path in kept.files[match.id])
-    return touched - WORTH * told, f"{touched} of {told}"
+    return touched - WORTH * shown, f"{touched} of {shown}"
 
 
 def judge_starts(kept: Recorded) -> tuple[float, str]:

@@ -72,14 +72,16 @@ def _ask(target: Scratch, prompts: Sequence[Question]) -> list[Stray]:
     """Ask *target* strange prompts at times when its own questions are asked: only the topic is strange."""
     times = [question.at for question in target.dataset.questions]
     target.learn(inf)
-    asked = [(question.prompt, times[number * len(times) // len(prompts)]) for number, question in enumerate(prompts)]
+    questions = [
+        (question.prompt, times[number * len(times) // len(prompts)]) for number, question in enumerate(prompts)
+    ]
     return [
         Stray(
             group=target.dataset.group,
             score=best_score(target.search(prompt, at=at)),
             coverage=best_score(target.search_covered(prompt, at=at)),
         )
-        for prompt, at in asked
+        for prompt, at in questions
     ]
 
 

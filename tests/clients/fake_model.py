@@ -47,7 +47,7 @@ Step = Say | Use
 
 
 @dataclass(frozen=True)
-class Asked:
+class ModelRequest:
     """One request of a client."""
 
     path: str
@@ -62,13 +62,13 @@ class Asked:
 
 
 class FakeModel:
-    """A model that follows *steps*, for as long as it is open; `offered` and `asked` tell what clients sent."""
+    """A model that follows *steps*, for as long as it is open; `offered` and `requests` tell what clients sent."""
 
     def __init__(self, steps: Sequence[Step] = (), *, log: Path | None = None) -> None:
         self.steps = steps
         self.at = 0
         self.offered: set[str] = set()
-        self.asked: list[Asked] = []
+        self.requests: list[ModelRequest] = []
         self._log = log
         self._turn = threading.Lock()
         model = self
@@ -92,26 +92,26 @@ class FakeModel:
         """Follow these steps from now on; how many requests there were before."""
         with self._turn:
             self.steps, self.at = steps, 0
-            return len(self.asked)
+            return len(self.requests)
 
-    def next(self, asked: Asked) -> tuple[Step, int]:
+    def next(self, request: ModelRequest) -> tuple[Step, int]:
         """What to answer now, and its number, which no other answer has."""
         with self._turn:
-            self.offered |= asked.tools
-            self.asked.append(asked)
-            number = len(self.asked)
+            self.offered |= request.tools
+            self.requests.append(request)
+            number = len(self.requests)
             if self._log:
-                line = {"number": number, "path": asked.path, "compaction": asked.compaction, "body": asked.body}
+                line = {"number": number, "path": request.path, "compaction": request.compaction, "body": request.body}
                 with self._log.open("a") as file:
                     file.write(json.dumps(line) + "\n")
-            if asked.compaction:
+            if request.compaction:
                 return Say(f"<summary>{SUMMARY}</summary>"), number
-            if not asked.turn or self.at >= len(self.steps):
+            if not request.turn or self.at >= len(self.steps):
                 return Say(TITLE), number
             self.at += 1
             step = self.steps[self.at - 1]
-            if isinstance(step, Use) and step.tool not in asked.tools:
-                return Say(f"{step.tool} is not offered, only {', '.join(sorted(asked.tools))}"), number
+            if isinstance(step, Use) and step.tool not in request.tools:
+                return Say(f"{step.tool} is not offered, only {', '.join(sorted(request.tools))}"), number
             return step, number
 
 
@@ -162,7 +162,7 @@ class _Handler(BaseHTTPRequestHandler):
         return gzip.decompress(raw) if self.headers.get("content-encoding") == "gzip" else raw
 
     def _speak(self, body: dict[str, Any], path: str, *, parts: Any, whole: Any) -> None:
-        step, number = self.fake.next(Asked(path, body, frozenset(_names(body)), _is_compaction(body)))
+        step, number = self.fake.next(ModelRequest(path, body, frozenset(_names(body)), _is_compaction(body)))
         model = body.get("model", "fake-model")
         if not body.get("stream"):
             self._give(whole(step, number, model))
@@ -192,8 +192,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _names(body: Mapping[str, Any]) -> set[str]:
     """The tools that a request offers, in any dialect; Codex's newer models are offered theirs in the conversation."""
-    asked = body.get("input")
-    later = [each for item in asked if "tools" in item for each in item["tools"]] if isinstance(asked, list) else []
+    items = body.get("input")
+    later = [each for item in items if "tools" in item for each in item["tools"]] if isinstance(items, list) else []
     found = set()
     for tool in (*(body.get("tools") or ()), *later):
         inside = {each.get("name", "") for name in ("functionDeclarations", "tools") for each in tool.get(name, ())}
@@ -204,8 +204,8 @@ def _names(body: Mapping[str, Any]) -> set[str]:
 
 def _is_compaction(body: Mapping[str, Any]) -> bool:
     """Whether the last thing said in a request is the client's own wish for a summary."""
-    said = next((body[name] for name in ("messages", "input", "contents") if body.get(name)), [])
-    last = json.dumps(said[-1:] if isinstance(said, list) else said, ensure_ascii=False)
+    messages = next((body[name] for name in ("messages", "input", "contents") if body.get(name)), [])
+    last = json.dumps(messages[-1:] if isinstance(messages, list) else messages, ensure_ascii=False)
     return any(mark in last for mark in COMPACTIONS)
 
 
@@ -285,13 +285,13 @@ def _chat(step: Step, number: int, model: str) -> Iterator[tuple[str, Any]]:
 # -- OpenAI Responses ---------------------------------------------------------------------------------------------
 def _responses_item(step: Step, number: int) -> dict[str, Any]:
     if isinstance(step, Say):
-        said = [{"type": "output_text", "text": step.text, "annotations": []}]
+        content = [{"type": "output_text", "text": step.text, "annotations": []}]
         return {
             "type": "message",
             "id": f"msg_{number:04}",
             "role": "assistant",
             "status": "completed",
-            "content": said,
+            "content": content,
         }
     if step.tool == SEARCH:  # a kind of its own, whose answer offers what it found
         call = {"call_id": f"call_{number:04}", "execution": "client", "status": "completed"}

@@ -132,13 +132,13 @@ def _does_not_run(program: Path, pinned: Pinned) -> str:
     with tempfile.TemporaryDirectory(prefix="client-") as home:
         environ = {"PATH": os.environ.get("PATH", ""), "HOME": home, "LANG": "C.UTF-8"}
         try:
-            said = subprocess.run(
+            result = subprocess.run(
                 [program, "--version"], env=environ, cwd=home, capture_output=True, text=True, timeout=120, check=False
             )
         except (OSError, subprocess.TimeoutExpired) as exc:
             return f"it does not start: {exc}"
-    right = pinned.version in said.stdout
-    return "" if right else f"it says {(said.stdout + said.stderr)[:200]!r}, not {pinned.version}"
+    right = pinned.version in result.stdout
+    return "" if right else f"it says {(result.stdout + result.stderr)[:200]!r}, not {pinned.version}"
 
 
 def _is_served(pinned: Pinned, environ: Mapping[str, str]) -> bool:

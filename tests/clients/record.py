@@ -37,21 +37,21 @@ open(sys.argv[2], "a").write(line + "\\n")
 
 
 def main() -> None:
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("clients", type=Path)
-    asked.add_argument("hosts", nargs="*", default=[])
-    asked.add_argument("--only", choices=("pieces", "session"), default="")
-    asked.add_argument("--keep", action="store_true", help="leave the scratch folder, and say where it is")
-    given = asked.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("clients", type=Path)
+    parser.add_argument("hosts", nargs="*", default=[])
+    parser.add_argument("--only", choices=("pieces", "session"), default="")
+    parser.add_argument("--keep", action="store_true", help="leave the scratch folder, and say where it is")
+    options = parser.parse_args()
     be_alone("RECORD_ALONE")
-    for host in given.hosts or VERSIONS:
-        if given.only != "session":
+    for host in options.hosts or VERSIONS:
+        if options.only != "session":
             shutil.rmtree(PAYLOADS / host, ignore_errors=True)
             for script in scripts.PIECES[host]:
-                keep_pieces(host, record(host, given.clients, script, keep=given.keep), script)
-        if given.only != "pieces" and host in scripts.SESSIONS:
+                keep_pieces(host, record(host, options.clients, script, keep=options.keep), script)
+        if options.only != "pieces" and host in scripts.SESSIONS:
             script = scripts.SESSIONS[host]
-            keep_session(host, record(host, given.clients, script, keep=given.keep))
+            keep_session(host, record(host, options.clients, script, keep=options.keep))
 
 
 class Recorded:
@@ -66,14 +66,14 @@ def record(host: str, folder: Path, script: scripts.Script, *, keep: bool) -> Re
     scratch = Path(tempfile.mkdtemp(prefix=f"record-{host}-"))
     home, project = scratch / "home", scratch / "home" / "project"
     scripts.make_project(project)
-    told = scratch / "told.jsonl"
+    recording = scratch / "told.jsonl"
     (scratch / "hook.py").write_text(HOOK)
     steps = scripts.placed(script.steps, str(project))
     with FakeModel(steps) as model:
         client = CLIENTS[host](binary(VERSIONS[host], folder), home=home, project=project, url=model.url)
         if isinstance(client, Codex):
             client.model = script.model or client.model
-        client.settle(hooked(client, hook=f"{sys.executable} -I -S {scratch / 'hook.py'}", told=told))
+        client.settle(hooked(client, hook=f"{sys.executable} -I -S {scratch / 'hook.py'}", recording=recording))
         with client.talk() as conversation:
             for prompt in script.prompts:
                 conversation.say(prompt)
@@ -81,7 +81,7 @@ def record(host: str, folder: Path, script: scripts.Script, *, keep: bool) -> Re
             if answer.code:
                 print(f"{host} left with {answer.code}:\n{(answer.out + answer.err)[-2000:]}")
         print(f"{host}: {model.at} of {len(steps)} steps; offered: {', '.join(sorted(model.offered))}")
-    lines = [json.loads(line) for line in told.read_text().splitlines()] if told.exists() else []
+    lines = [json.loads(line) for line in recording.read_text().splitlines()] if recording.exists() else []
     scrub = Scrub(scratch=scratch, home=home, project=project, clients=folder)
     events = [scrub(line) for line in sorted(lines, key=lambda line: line["at"])]
     written = [scrub(line) for line in transcript(client)]
@@ -92,11 +92,11 @@ def record(host: str, folder: Path, script: scripts.Script, *, keep: bool) -> Re
     return Recorded(events, written)
 
 
-def keep_pieces(host: str, told: Recorded, script: scripts.Script) -> None:
+def keep_pieces(host: str, recorded: Recorded, script: scripts.Script) -> None:
     """One file for each tool use that its script names, and for each other event; Codex's with its rollout."""
     folder = PAYLOADS / host
     folder.mkdir(parents=True, exist_ok=True)
-    for line in told.events:
+    for line in recorded.events:
         name = scripts.shown(line["payload"], script.steps)
         pinned = VERSIONS[host]
         kept = {"client": f"{pinned.package} {pinned.version}", "event": line["event"], "payload": line["payload"]}
@@ -109,12 +109,12 @@ def keep_pieces(host: str, told: Recorded, script: scripts.Script) -> None:
             file.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
             print("  ", file.relative_to(PAYLOADS))
     if host == "codex":
-        lines = [line for line in told.transcript if "call_id" in line["payload"] or "item" in line["payload"]]
+        lines = [line for line in recorded.transcript if "call_id" in line["payload"] or "item" in line["payload"]]
         (folder / f"rollout.{script.model}.jsonl").write_text(jsonl(lines))
 
 
-def keep_session(host: str, told: Recorded) -> None:
-    for kind, lines in (("sessions", told.events), ("transcripts", told.transcript)):
+def keep_session(host: str, recorded: Recorded) -> None:
+    for kind, lines in (("sessions", recorded.events), ("transcripts", recorded.transcript)):
         if lines:
             file = PAYLOADS / kind / f"{host}.jsonl"
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -166,13 +166,13 @@ UID = re.compile(r"/tmp/claude-\d+/")
 SECRET = ("CLAUDE_CODE_MESSAGING_TOKEN", "CLAUDE_CODE_MESSAGING_SOCKET")
 
 
-def hooked(client: Client, *, hook: str, told: Path) -> dict[str, Any]:
+def hooked(client: Client, *, hook: str, recording: Path) -> dict[str, Any]:
     """What goes into a client's home beside its settings, so that it tells *hook* all that it can tell."""
 
     def claudes(events: str, **more: Any) -> dict[str, Any]:
         """Claude's shape, which Codex and Gemini take too."""
         return {
-            event: [{"matcher": "*", "hooks": [{"type": "command", "command": f"{hook} {event} {told}", **more}]}]
+            event: [{"matcher": "*", "hooks": [{"type": "command", "command": f"{hook} {event} {recording}", **more}]}]
             for event in events.split()
         }
 
@@ -185,11 +185,11 @@ def hooked(client: Client, *, hook: str, told: Path) -> dict[str, Any]:
         return {".gemini/settings.json": {"hooks": claudes(EVENTS[client.host], name="record", timeout=10_000)}}
     if client.host == "copilot":
         hooks = {
-            event: [{"type": "command", "bash": f"{hook} {event} {told}", "timeoutSec": 10}]
+            event: [{"type": "command", "bash": f"{hook} {event} {recording}", "timeoutSec": 10}]
             for event in EVENTS[client.host].split()
         }
         return {".copilot/hooks/record.json": {"version": 1, "hooks": hooks}}
-    return {".config/opencode/plugins/record.js": PLUGIN.replace("TOLD", json.dumps(str(told)))}
+    return {".config/opencode/plugins/record.js": PLUGIN.replace("TOLD", json.dumps(str(recording)))}
 
 
 EVENTS = {

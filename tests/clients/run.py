@@ -127,9 +127,9 @@ class PipedConversation(Conversation):
         assert self.process.stdin
         assert self.process.stdout
         began, lines = time.monotonic(), []
-        said = {"type": "user", "message": {"role": "user", "content": prompt}}
+        message = {"type": "user", "message": {"role": "user", "content": prompt}}
         try:
-            self.process.stdin.write(json.dumps(said) + "\n")
+            self.process.stdin.write(json.dumps(message) + "\n")
             self.process.stdin.flush()
         except BrokenPipeError:
             return self.close()
@@ -335,8 +335,8 @@ def _raise_loopback() -> None:
     """`ip link set lo up`, where there is no `ip`."""
     get_flags, set_flags, up = 0x8913, 0x8914, 0x1  # SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP of linux/sockios.h
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-        asked = struct.pack("16sH14s", b"lo", 0, b"")
-        _, flags, _ = struct.unpack("16sH14s", fcntl.ioctl(any_socket, get_flags, asked))
+        request = struct.pack("16sH14s", b"lo", 0, b"")
+        _, flags, _ = struct.unpack("16sH14s", fcntl.ioctl(any_socket, get_flags, request))
         fcntl.ioctl(any_socket, set_flags, struct.pack("16sH14s", b"lo", flags | up, b""))
 
 

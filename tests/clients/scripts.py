@@ -105,19 +105,19 @@ def placed(steps: Sequence[Step], project: str) -> list[Step]:
 
 def shown(payload: dict[str, Any], steps: Sequence[Step]) -> str:
     """The name of the step that a payload tells of: the one whose input stands in it."""
-    given = next((payload[name] for name in ("tool_input", "toolArgs") if name in payload), None)
+    tool_input = next((payload[name] for name in ("tool_input", "toolArgs") if name in payload), None)
     inside = payload.get("input", {})
-    if given is None:
+    if tool_input is None:
         part = inside.get("properties", {}).get("part", {})
-        given = inside.get("args", part.get("state", {}).get("input"))
-    if isinstance(given, str) and given.startswith("{"):
-        given = json.loads(given)
-    if given is None:
+        tool_input = inside.get("args", part.get("state", {}).get("input"))
+    if isinstance(tool_input, str) and tool_input.startswith("{"):
+        tool_input = json.loads(tool_input)
+    if tool_input is None:
         return ""
     found = [
         step
         for step in placed(steps, "/home/user/project")
-        if isinstance(step, Use) and step.name and _same(step.with_, given)
+        if isinstance(step, Use) and step.name and _same(step.with_, tool_input)
     ]
     if found:
         step = max(found, key=lambda step: len(json.dumps(step.with_)))  # a longer command holds the shorter one
@@ -125,24 +125,24 @@ def shown(payload: dict[str, Any], steps: Sequence[Step]) -> str:
     return str(payload.get("tool_name") or payload.get("toolName") or inside.get("tool") or "")
 
 
-def _same(with_: Any, given: Any) -> bool:
+def _same(with_: Any, tool_input: Any) -> bool:
     """Whether a tool was given this; hosts add fields of their own, and rename some."""
-    told = json.dumps(given, sort_keys=True)
-    if isinstance(with_, str) and isinstance(given, dict) and json.dumps(given.get("command")) in with_:
+    text = json.dumps(tool_input, sort_keys=True)
+    if isinstance(with_, str) and isinstance(tool_input, dict) and json.dumps(tool_input.get("command")) in with_:
         return True  # in a script that uses the tool
     values = [with_] if isinstance(with_, str) else list(with_.values())
-    return all(json.dumps(each, sort_keys=True)[1:-1] in told for each in values if isinstance(each, (str, list)))
+    return all(json.dumps(each, sort_keys=True)[1:-1] in text for each in values if isinstance(each, (str, list)))
 
 
-ASKED = "The booking tests are red since this morning, can you have a look?"
+PROMPT = "The booking tests are red since this morning, can you have a look?"
 FILE = f"{PROJECT}/rooms/bookings.py"
 DONE = "Back-to-back bookings no longer clash: overlaps() compares with < on both sides now. All three tests pass."
 LEFT = "tell the front desk about double bookings"
 
 
-def _code(tool: str, given: Any) -> str:
+def _code(tool: str, tool_input: Any) -> str:
     """JavaScript that uses a tool, which is how Codex's newer models use any."""
-    return f"const got = await tools.{tool}({json.dumps(given)});\ntext(got);"
+    return f"const got = await tools.{tool}({json.dumps(tool_input)});\ntext(got);"
 
 
 def _patch(old: str, new: str) -> str:
@@ -164,7 +164,7 @@ _PLAN = [
 PIECES: dict[str, tuple[Script, ...]] = {
     "claude-code": (
         Script(
-            (ASKED,),
+            (PROMPT,),
             (
                 Use("Bash", {"command": RUN_TESTS, "description": "Run the tests"}, "failing-test"),
                 Use("Bash", {"command": "cat rooms/prices.py"}, "missing-file"),
@@ -186,7 +186,7 @@ PIECES: dict[str, tuple[Script, ...]] = {
     ),
     "codex": (
         Script(
-            (ASKED,),
+            (PROMPT,),
             (
                 Use("exec_command", {"cmd": RUN_TESTS}, "failing-test"),
                 Use("exec_command", {"cmd": "cat rooms/prices.py"}, "missing-file"),
@@ -200,7 +200,7 @@ PIECES: dict[str, tuple[Script, ...]] = {
             model="gpt-5.5",
         ),
         Script(
-            (ASKED,),
+            (PROMPT,),
             (
                 Use("exec", _code("exec_command", {"cmd": f"{RUN_TESTS} -x"}), "failing-test"),
                 Use("exec", _code("apply_patch", _patch("nowhere", RIGHT)), "not-found"),
@@ -213,7 +213,7 @@ PIECES: dict[str, tuple[Script, ...]] = {
     ),
     "gemini": (
         Script(
-            (ASKED,),
+            (PROMPT,),
             (
                 Use("run_shell_command", {"command": RUN_TESTS}, "failing-test"),
                 Use("run_shell_command", {"command": "cat rooms/prices.py"}, "missing-file"),
@@ -243,7 +243,7 @@ PIECES: dict[str, tuple[Script, ...]] = {
     ),
     "copilot": (
         Script(
-            (ASKED,),
+            (PROMPT,),
             (
                 Use("bash", {"command": RUN_TESTS, "description": "Run the tests"}, "failing-test"),
                 Use("bash", {"command": "cat rooms/prices.py", "description": "Prices"}, "missing-file"),
@@ -264,7 +264,7 @@ PIECES: dict[str, tuple[Script, ...]] = {
     ),
     "opencode": (
         Script(
-            (ASKED,),
+            (PROMPT,),
             (
                 Use("bash", {"command": RUN_TESTS, "description": "Run the tests"}, "failing-test"),
                 Use("bash", {"command": "cat rooms/prices.py", "description": "Prices"}, "missing-file"),
@@ -420,9 +420,10 @@ SESSIONS: dict[str, Script] = {
 _INNER = "ls rooms/__init__.py"
 
 
-def _delegated(tool: str, given: dict[str, Any], inner: Use, *, ended: Step | None = None) -> Script:
+def _delegated(tool: str, tool_input: dict[str, Any], inner: Use, *, ended: Step | None = None) -> Script:
     return Script(
-        (ASKED,), (Use(tool, given, "delegated"), inner, ended or Say("It is there."), Say("Done by a sub-agent."))
+        (PROMPT,),
+        (Use(tool, tool_input, "delegated"), inner, ended or Say("It is there."), Say("Done by a sub-agent.")),
     )
 
 
@@ -448,7 +449,7 @@ PIECES["opencode"] += (
 # A window that is full, as the model claims: the client shortens its conversation.
 PIECES["opencode"] += (
     Script(
-        (ASKED, "Where were we?"),
+        (PROMPT, "Where were we?"),
         (
             Use("bash", {"command": "ls rooms", "description": "Look"}, "window-full", read=110_000),
             Say("Two."),

@@ -17,7 +17,7 @@ def event(key, *, kind="prompt", session="s1", at=1.0):
     return Event(key, "codex", kind, kind, session, "here", "/here", at, {"prompt": key})
 
 
-def given(id, *, session="s1", at=2.0):
+def injection(id, *, session="s1", at=2.0):
     return Injection(id, "prompt", session, "here", "codex", at, 60, 500, 1.0, {}, {}, (), text=f"text of {id}")
 
 
@@ -26,12 +26,12 @@ def test_whoever_waits_is_told_of_the_next_commit_alone(make_store):
     store = make_store()
     known = store.database.wait_for_commit(-1, seconds=LONG)
     assert store.database.wait_for_commit(known, seconds=0.01) == known
-    told = []
-    waiting = threading.Thread(target=lambda: told.append(store.database.wait_for_commit(known, seconds=LONG)))
+    commits = []
+    waiting = threading.Thread(target=lambda: commits.append(store.database.wait_for_commit(known, seconds=LONG)))
     waiting.start()
     store.events.append([event("one")])
     waiting.join(LONG / 2)
-    assert told == [known + 1]
+    assert commits == [known + 1]
     # Whoever missed one is told at once.
     store = make_store()
     known = store.database.wait_for_commit(-1, seconds=LONG)
@@ -41,7 +41,7 @@ def test_whoever_waits_is_told_of_the_next_commit_alone(make_store):
     # What was left for later is news too.
     store = make_store()
     known = store.database.wait_for_commit(-1, seconds=LONG)
-    store.injections.record(given("inj-1"))
+    store.injections.record(injection("inj-1"))
     assert store.database.wait_for_commit(known, seconds=LONG) != known
     assert [each.id for each in store.injections.list(session="s1")] == ["inj-1"]
     # Asking is no news.
@@ -61,8 +61,8 @@ def test_whoever_waits_is_told_of_the_next_commit_alone(make_store):
     assert store.database.wait_for_commit(known, seconds=0.05) == known
     # Prompts are told alone from either end.
     store = make_store()
-    told = [event("one"), event("edit", kind="tool"), event("two"), event("other", session="s2"), event("three")]
-    store.events.append(told)
+    events = [event("one"), event("edit", kind="tool"), event("two"), event("other", session="s2"), event("three")]
+    store.events.append(events)
     assert [each.key for each in store.events.prompts("s1")] == ["three", "two", "one"]
     assert [each.key for each in store.events.prompts("s1", limit=1, oldest=True)] == ["one"]
     assert store.events.prompts("s1", limit=1)[0].payload == {"prompt": "three"}
@@ -71,7 +71,7 @@ def test_whoever_waits_is_told_of_the_next_commit_alone(make_store):
 
 def test_what_is_left_for_later_while_somebody_waits_is_news(store):
     known = store.database.wait_for_commit(-1, seconds=LONG)
-    later = threading.Timer(0.05, lambda: store.injections.record(given("inj-1")))
+    later = threading.Timer(0.05, lambda: store.injections.record(injection("inj-1")))
     later.start()
     assert store.database.wait_for_commit(known, seconds=LONG) != known
 

@@ -21,9 +21,9 @@ def an_event(key, at=5.0, session="s", prompt="hello"):
     return Event(key, "claude-code", "UserPromptSubmit", "prompt", session, "here", "/", at, {"prompt": prompt})
 
 
-def forget(store, at=10.0, **asked):
+def forget(store, at=10.0, **criteria):
     live = store.forgetter
-    target = live.find(**asked)
+    target = live.find(**criteria)
     store.database.write(live.hide, target, at=at)
     store.database.flush()
     removed = store.database.write(live.remove, target)
@@ -61,8 +61,8 @@ def test_what_waited_for_a_full_disk_is_not_written_behind_a_forgetting(tmp_path
             "max_page_count", int(store.database.connection.pragma("page_count")) + 5
         )
     )
-    told = an_injection("late", items=(Item(one.id, "index", 0.5, 3, {}),), text=f"walrus {'x' * 100_000}")
-    store.injections.record(told)
+    injection = an_injection("late", items=(Item(one.id, "index", 0.5, 3, {}),), text=f"walrus {'x' * 100_000}")
+    store.injections.record(injection)
     assert store.injections.get("late") is None
     forget(store, ids=[one.id])
     store.database.write(lambda: store.database.connection.pragma("max_page_count", 10_000))
@@ -91,9 +91,9 @@ def test_a_forgotten_session_is_not_told_again_but_may_go_on(store):
     removed = forget(store, session="s", at=10.0)
     assert (removed["events"], removed["sessions"], removed["memories"], removed["changes"]) == (1, 1, 1, 1)
     assert store.events.append([an_event("a"), an_event("older, another key", at=9.0)]) == (False, False)
-    told = Session("s", "claude-code", "here", "/", 1.0, 9.0)
+    session = Session("s", "claude-code", "here", "/", 1.0, 9.0)
     change = Change("here", "a.py", "f", "NEW", session="s", at=5.0)
-    assert store.put_import([a_memory("other words", session="s")], session=told, changes=[change]) == ()
+    assert store.put_import([a_memory("other words", session="s")], session=session, changes=[change]) == ()
     assert (store.sessions.get("s"), store.sessions.changes("here", limit=9)) == (None, ())
     assert store.events.append([an_event("a", at=11.0)]) == (True,)
     assert store.sessions.get("s").events == 1
@@ -150,19 +150,19 @@ def test_an_injection_that_told_it_stays_without_the_item_the_text_and_the_terms
 
 
 def test_copies_in_other_memories_are_cut_or_go_with_it(store):
-    said = "The payroll database is at ten dot four"
+    fact = "The payroll database is at ten dot four"
     one, summary, same, other = store.memories.put(
         [
-            a_memory("Use Valkey", body=f"{said}.", session="s", detail={"why": "so be it"}),
-            a_memory("Done", session="s", detail={"decisions": ["Use Valkey", "Use Vite"], "learned": f"that {said}!"}),
-            a_memory(said.upper(), project="there", trust="agent"),
+            a_memory("Use Valkey", body=f"{fact}.", session="s", detail={"why": "so be it"}),
+            a_memory("Done", session="s", detail={"decisions": ["Use Valkey", "Use Vite"], "learned": f"that {fact}!"}),
+            a_memory(fact.upper(), project="there", trust="agent"),
             a_memory("Use Valkey for locks", body="So be it.", session="t"),
         ]
     )
     live = store.forgetter
     target = live.find(ids=[one.id])
-    told = list(live.texts(target))
-    cutter = forgetting.Cutter(target, told)
+    texts = list(live.texts(target))
+    cutter = forgetting.Cutter(target, texts)
     of_agent = replace(target, only="here")
     assert live.with_copies(of_agent, cutter.sentences) == of_agent
     assert live.with_copies(target, cutter.sentences).ids == (one.id, same.id)

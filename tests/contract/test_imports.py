@@ -24,8 +24,8 @@ def test_ids_and_uids_come_with_the_rows(make_store):
     # Others may be named by uid also those that were there before.
     store = make_store()
     (new,) = store.put_import([NEW])
-    told = replace(OLD, status="superseded", superseded_by="u-new")
-    (old,) = store.put_import([told], links=[Link("u-new", "supersedes", "u-old")])
+    memory = replace(OLD, status="superseded", superseded_by="u-new")
+    (old,) = store.put_import([memory], links=[Link("u-new", "supersedes", "u-old")])
     assert store.memories.get_by_uid(["u-old"])[0].superseded_by == new.id
     assert store.memories.links(old.id) == (Link(new.id, "supersedes", old.id),)
     # All rows come or none.
@@ -39,9 +39,9 @@ def test_sessions_and_changes_are_kept(make_store):
     # A session that was distilled elsewhere is so here.
     store = make_store()
     event = Event(key="k", host="h", name="n", kind="prompt", session="s", project="p", cwd="/", at=3.0, payload={})
-    told = Session(id="s", host="h", project="p", cwd="/", started=3.0, last=3.0, events=1, newest=77, distilled=77)
+    session = Session(id="s", host="h", project="p", cwd="/", started=3.0, last=3.0, events=1, newest=77, distilled=77)
     store.events.append([event])
-    store.put_import([], session=told)
+    store.put_import([], session=session)
     (kept,) = store.sessions.list("p")
     assert (kept.events, kept.distilled) == (1, kept.newest)
     assert store.sessions.pending() == ()

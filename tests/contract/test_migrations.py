@@ -80,9 +80,9 @@ def test_an_old_store_is_searched_and_read(old):
         ]
         assert store.search.by_meaning(Query(scopes=(SCOPE,), vector=Vector("remote:made-up", 0.02, b"\1" * 16)))
         assert store.projects.all()["dir:/home/user/rooms-copy"].alias_of == f"dir:{ROOMS}"
-        (given, begun) = store.injections.list(session="made-up-1", texts=True)
-        assert decision.title in f"{given.text}{begun.text}"
-        assert [item.memory for item in given.items if item.memory not in given.text] == []
+        (injection, begun) = store.injections.list(session="made-up-1", texts=True)
+        assert decision.title in f"{injection.text}{begun.text}"
+        assert [item.memory for item in injection.items if item.memory not in injection.text] == []
         assert {"forget", "supersede", "merge project"} <= {entry.what for entry in store.audit.list()}
         forgotten = Memory("note", "The spare key lies under the flowerpot", project=f"dir:{ROOMS}", scope=SCOPE)
         assert store.put_import([forgotten]) == ()

@@ -15,18 +15,18 @@ fresh = itertools.count()
 
 
 def a_silence(id, *, at=1000.0, session="s", **more):
-    told = {"trigger": "prompt", "source": "", "project": "here", "host": "claude-code", "why": "below"}
-    return NoContextRecord(id=id, at=at, session=session, **{**told, **more})
+    fields = {"trigger": "prompt", "source": "", "project": "here", "host": "claude-code", "why": "below"}
+    return NoContextRecord(id=id, at=at, session=session, **{**fields, **more})
 
 
 def an_injection(id, *, tokens=7, **more):
     return Injection(id, "prompt", "s", "here", "claude-code", 1000.0, tokens, 500, 1.5, {}, {}, (), **more)
 
 
-def forgotten(store, **asked):
+def forgotten(store, **criteria):
     """As a worker forgets: hidden and buried, then gone."""
     live = store.forgetter
-    target = live.find(**asked)
+    target = live.find(**criteria)
     store.database.write(live.hide, target, at=10.0)
     store.database.write(live.remove, target)
 
@@ -38,9 +38,9 @@ def test_any_silence_survives_exactly(shared_store, texts, numbers, away):
     project, host, trigger, source, why, nearest = texts
     about = {"project": project, "host": host, "trigger": trigger, "source": source, "why": why, "nearest": nearest}
     score, needed, build_ms = numbers
-    told = a_silence(id, session=id, **about, score=score, needed=needed, build_ms=build_ms, spent=3, allowed=4)
-    shared_store.injections.record_no_context([replace(told, away=away)])
-    assert shared_store.injections.list_no_context(session=id) == (replace(told, away=away),)
+    record = a_silence(id, session=id, **about, score=score, needed=needed, build_ms=build_ms, spent=3, allowed=4)
+    shared_store.injections.record_no_context([replace(record, away=away)])
+    assert shared_store.injections.list_no_context(session=id) == (replace(record, away=away),)
 
 
 def test_silences_are_kept_once_and_not_beside_what_was_given(make_store):

@@ -107,8 +107,8 @@ def test_a_merge_moves_everything_by_every_way_that_asks_for_it(store):
 def test_after_a_merge_the_same_memory_is_found_again_under_its_uid(store):
     _, theirs = filled(store)
     store.projects.merge(OLD, into=NEW, unite=newer, who="user", at=9.0)
-    said = agent_memory_uid(project=NEW, kind="decision", title="Walrus  said")
-    assert [each.id for each in store.memories.get_by_uid([f"sum:{NEW}:s1", said])] == [theirs[1].id, theirs[3].id]
+    uid = agent_memory_uid(project=NEW, kind="decision", title="Walrus  said")
+    assert [each.id for each in store.memories.get_by_uid([f"sum:{NEW}:s1", uid])] == [theirs[1].id, theirs[3].id]
 
 
 def test_of_two_that_are_the_same_the_evidence_is_put_together_and_nothing_is_lost(store):

@@ -34,9 +34,9 @@ def live(store, day: int, *, label: int | None = None, project: str = "here") ->
     label = day if label is None else label
     store.stats.start_day(name(label))
     now, session = at(label), f"s{day}"
-    told = {"prompt": NOISE}
+    payload = {"prompt": NOISE}
     events = [
-        Event(f"k{day}-{n}", "codex", "Prompt", "prompt", session, project, "/here", now + n, told) for n in range(3)
+        Event(f"k{day}-{n}", "codex", "Prompt", "prompt", session, project, "/here", now + n, payload) for n in range(3)
     ]
     store.events.append(events)
     about = {"project": project, "created": now, "confirmed": now, "session": session}

@@ -43,8 +43,10 @@ def test_words_and_pairs_are_counted_in_every_scope(make_store):
         ]
     )
     query = Query(scopes=HERE, terms=("walrus", "tusk", "old"), pairs=("walrus tusk", "old walrus"))
-    told = {hit.memory.title: {each for each in hit.held if " " in each} for hit in store.search.by_words(query)}
-    assert {title: pairs for title, pairs in told.items() if pairs} == {
+    pairs_by_title = {
+        hit.memory.title: {each for each in hit.held if " " in each} for hit in store.search.by_words(query)
+    }
+    assert {title: pairs for title, pairs in pairs_by_title.items() if pairs} == {
         "a walrus tusk": {"walrus tusk"},
         "the old walrus tusk": {"walrus tusk", "old walrus"},
     }

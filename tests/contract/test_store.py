@@ -44,8 +44,8 @@ def a_memory(title, *, kind="note", **more):
 
 
 def an_event(key, *, at=1000.0, kind="prompt", session="s", payload=None, **more):
-    told = {"host": "claude-code", "name": "X", "project": "here", "cwd": "/p", "payload": payload or {}, **more}
-    return Event(key=key, kind=kind, session=session, at=at, **told)
+    fields = {"host": "claude-code", "name": "X", "project": "here", "cwd": "/p", "payload": payload or {}, **more}
+    return Event(key=key, kind=kind, session=session, at=at, **fields)
 
 
 def found(store, text, *, project="here", **more):
@@ -75,11 +75,11 @@ def settled(store):
 def test_any_memory_survives_exactly(shared_store, texts, lists, detail):
     title, body, session, source = texts
     tags, files, functions = lists
-    given = a_memory(title, body=body, session=session, source=source, project=next(fresh))
-    given = replace(given, tags=tags, files=files, functions=functions, detail=detail)
-    (kept,) = shared_store.memories.put([given])
+    memory = a_memory(title, body=body, session=session, source=source, project=next(fresh))
+    memory = replace(memory, tags=tags, files=files, functions=functions, detail=detail)
+    (kept,) = shared_store.memories.put([memory])
     assert shared_store.memories.get([kept.id]) == (kept,)
-    assert replace(kept, id="", uid="", scope="") == given
+    assert replace(kept, id="", uid="", scope="") == memory
 
 
 @settings(deadline=None, max_examples=30)
@@ -202,8 +202,8 @@ def test_only_active_memories_are_found(store, status):
     for more in ({}, {"kinds": ("note",)}, {"since": 0.5}):
         assert found(store, "walrus", **more) == []
         assert recent(store, **more) == []
-    told = store.memories.get([kept.id])
-    assert [memory.status for memory in told] == ([status] if status != "forgotten" else [])
+    memories = store.memories.get([kept.id])
+    assert [memory.status for memory in memories] == ([status] if status != "forgotten" else [])
 
 
 # -- projects stay apart ----------------------------------------------------------------------------------------------
@@ -300,8 +300,8 @@ def test_filters_narrow_and_recency_gives_every_kind_its_share(make_store):
 def test_no_text_makes_a_query_fail(shared_store, text, raw):
     if shared_store.stats.row_counts()["memories"] == 0:
         shared_store.memories.put([a_memory("walrus 版本 NEAR title", project="queried")])
-    for asked in (terms(text), tuple(raw)):
-        shared_store.search.by_words(Query(scopes=("project:queried", text), terms=asked))
+    for words in (terms(text), tuple(raw)):
+        shared_store.search.by_words(Query(scopes=("project:queried", text), terms=words))
     shared_store.search.by_words(Query(scopes=("project:queried",), terms=terms(text), kinds=("note",), since=0.5))
 
 
@@ -340,7 +340,7 @@ def test_words_find_what_they_should_and_nothing_else(make_store):
 
 
 @table(
-    ("text", "asked"),
+    ("text", "queries"),
     [
         ("resource_for_action", ["resource", "action", "resource_for_action"]),
         ("HTTPTransport", ["http", "transport", "HTTPTransport", "httptransport"]),
@@ -352,15 +352,15 @@ def test_words_find_what_they_should_and_nothing_else(make_store):
         ("$HOME/.config", ["home", "config"]),
     ],
 )
-def test_identifiers_are_found_by_their_parts_wherever_they_stand(store, text, asked):
+def test_identifiers_are_found_by_their_parts_wherever_they_stand(store, text, queries):
     named = [a_memory(field, **{field: (text,)}) for field in ("tags", "files", "functions")]
     store.memories.put([a_memory(text), a_memory("body", body=text), *named])
-    for words in asked:
+    for words in queries:
         assert set(found(store, words)) == {text, "body", "tags", "files", "functions"}, words
 
 
 @table(
-    ("text", "asked"),
+    ("text", "queries"),
     [
         ("我们使用版本控制系统。", ["版本", "控制", "系统", "版", "统", "版本控制"]),
         ("設定ファイルを読み込む", ["設定", "ファイル", "読み", "む", "設"]),
@@ -380,20 +380,20 @@ def test_identifiers_are_found_by_their_parts_wherever_they_stand(store, text, a
         ("we were testing and caching", ["tests", "cached"]),
     ],
 )
-def test_words_are_found_by_their_stem_and_other_scripts_by_pieces(store, text, asked):
+def test_words_are_found_by_their_stem_and_other_scripts_by_pieces(store, text, queries):
     store.memories.put([a_memory(text)])
-    for words in asked:
+    for words in queries:
         assert found(store, words) == [text], words
 
 
 @table("text", ["naïve façade", "Войти: ёжик", "Việt Nam", "हिन्दी"])
 @table("stored", ["NFC", "NFD"])
-@table("asked", ["NFC", "NFD"])
-def test_accents_are_found_however_they_are_spelt(store, text, stored, asked):
+@table("form", ["NFC", "NFD"])
+def test_accents_are_found_however_they_are_spelt(store, text, stored, form):
     text = unicodedata.normalize(stored, text)
     store.memories.put([a_memory(text)])
     for word in text.replace(":", "").split():
-        assert found(store, unicodedata.normalize(asked, word)) == [text], word
+        assert found(store, unicodedata.normalize(form, word)) == [text], word
 
 
 def test_a_full_match_is_told_and_rare_words_say_more(make_store):
@@ -419,9 +419,9 @@ def test_a_full_match_is_told_and_rare_words_say_more(make_store):
 # ---- what stood around it
 
 
-def a_talk(store, *said, session="s", **more):
+def a_talk(store, *texts, session="s", **more):
     return store.memories.put(
-        [a_memory("", body=body, session=session, created=float(n), **more) for n, body in enumerate(said)]
+        [a_memory("", body=body, session=session, created=float(n), **more) for n, body in enumerate(texts)]
     )
 
 
@@ -435,11 +435,11 @@ def test_a_hit_comes_with_what_stood_around_it_in_its_session(make_store):
     # What stood before and after in the session comes with a hit.
     store = make_store()
     a_talk(store, "one", "two", "where is the walrus?", "by the pool", "thanks", "six", "seven")
-    told = around(store, "walrus")
-    assert told["where is the walrus?"].keys() == {-2, -1, 1, 2}
-    assert told["by the pool"][-1] == (("walrus",), True)  # found by what stood before it
-    assert told["thanks"][-2] == (("walrus",), True)
-    assert "seven" not in told
+    neighbours = around(store, "walrus")
+    assert neighbours["where is the walrus?"].keys() == {-2, -1, 1, 2}
+    assert neighbours["by the pool"][-1] == (("walrus",), True)  # found by what stood before it
+    assert neighbours["thanks"][-2] == (("walrus",), True)
+    assert "seven" not in neighbours
     # Another session in between does not part a session.
     store = make_store()
     for n in range(3):
@@ -588,13 +588,20 @@ def test_sessions_are_counted_and_end_when_they_end(make_store):
 
 
 def an_injection(id, *, at=1000.0, session="s", items=(), **more):
-    told = {"trigger": "prompt", "project": "here", "host": "claude-code", "tokens": 7, "budget": 500, "build_ms": 1.5}
+    fields = {
+        "trigger": "prompt",
+        "project": "here",
+        "host": "claude-code",
+        "tokens": 7,
+        "budget": 500,
+        "build_ms": 1.5,
+    }
     return Injection(
         id=id,
         at=at,
         session=session,
         items=items,
-        **{**told, "layers": {"index": 7}, "skipped": {"past": "empty"}, **more},
+        **{**fields, "layers": {"index": 7}, "skipped": {"past": "empty"}, **more},
     )
 
 
@@ -739,11 +746,13 @@ def test_a_window_holds_what_was_given_since_it_began(make_store):
 def test_any_injection_survives_exactly_and_lists_leave_its_text_out(shared_store, text, words, source, away):
     id = f"inj-{next(fresh)}"
     item = Item(f"not-{id}", "index", 0.5, 3, {"match": 0.25})
-    given = an_injection(id, items=(item,), text=text, terms=words, files=words, source=source, form="xml", away=away)
-    shared_store.injections.record(given, at_once=True)
-    assert shared_store.injections.get(id) == given
-    assert shared_store.injections.list(memory=item.memory) == (replace(given, text=""),)
-    assert shared_store.injections.list(memory=item.memory, texts=True) == (given,)
+    injection = an_injection(
+        id, items=(item,), text=text, terms=words, files=words, source=source, form="xml", away=away
+    )
+    shared_store.injections.record(injection, at_once=True)
+    assert shared_store.injections.get(id) == injection
+    assert shared_store.injections.list(memory=item.memory) == (replace(injection, text=""),)
+    assert shared_store.injections.list(memory=item.memory, texts=True) == (injection,)
 
 
 def test_a_window_knows_its_tokens_its_first_answer_and_its_prompts(make_store):
@@ -991,13 +1000,13 @@ def test_of_many_who_look_at_once_one_waits_for_a_store_that_takes_nothing(tmp_p
     )
     failed = []
     store.database.connection.set_rollback_hook(lambda: failed.append(1))
-    looks = [threading.Thread(target=store.injections.list) for _ in range(6)]
+    readers = [threading.Thread(target=store.injections.list) for _ in range(6)]
     with store.database.turn:
         store.injections.record(an_injection("late", text="x" * 100_000))
-        for each in looks:
+        for each in readers:
             each.start()
         time.sleep(0.1)  # so that they stand in line; the promise holds whether they do or not
-    for each in looks:
+    for each in readers:
         each.join()
     assert len(failed) == 1
     store.close()
@@ -1040,10 +1049,10 @@ def test_what_append_has_returned_from_survives_kill_9(tmp_path, lines):
         acknowledged = [child.stdout.readline() for _ in range(lines)]
         child.send_signal(signal.SIGKILL)
         acknowledged += child.stdout.readlines()
-    told = {line.strip() for line in acknowledged if line.endswith("\n")}
+    confirmed = {line.strip() for line in acknowledged if line.endswith("\n")}
     store = Store(tmp_path / "memory.db", backups=tmp_path / "backups")
     keys = [event.key for event in store.events.list("s", limit=1_000_000)]
-    assert told <= set(keys)
+    assert confirmed <= set(keys)
     assert len(keys) == len(set(keys)) == store.sessions.list()[0].events
     assert store.database.connection.pragma("integrity_check") == "ok"
     store.close()

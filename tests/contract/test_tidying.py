@@ -47,8 +47,8 @@ def new_project(root: str = "") -> Project:
 
 
 def kept(store, project: Project, kind: str, title: str, **more) -> Memory:
-    given = Memory(kind, title, scope=project.scope, project=project.key, created=1.0, confirmed=1.0)
-    (one,) = store.memories.put([replace(given, **more)])
+    memory = Memory(kind, title, scope=project.scope, project=project.key, created=1.0, confirmed=1.0)
+    (one,) = store.memories.put([replace(memory, **more)])
     return one
 
 
@@ -96,11 +96,11 @@ CONFIRMED_APART = [
 @given(st.lists(ANY, max_size=14))
 @example(CONFIRMED_APART)
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_memory_tidied_twice_loses_nothing_and_is_undone_to_the_last_field(shared_store, given):
+def test_any_memory_tidied_twice_loses_nothing_and_is_undone_to_the_last_field(shared_store, memories):
     store, project = shared_store, new_project()
     first = {}
-    for each in given:
-        one = kept(store, project, **{name: told for name, told in each.items() if name != "pinned"})
+    for each in memories:
+        one = kept(store, project, **{name: value for name, value in each.items() if name != "pinned"})
         if each["pinned"]:
             store.audit.apply([MemoryChange("pin", changed=((one, replace(one, pinned=True)),))], who="user", at=1.0)
         first[one.id] = store.memories.get([one.id])[0]
@@ -126,7 +126,7 @@ def test_any_memory_tidied_twice_loses_nothing_and_is_undone_to_the_last_field(s
             assert by.kind == one.kind or "same_as" not in one.detail
             assert TRUSTS.index(by.trust) <= TRUSTS.index(one.trust), "never to a lower trust"
             assert "same_as" not in one.detail or "same_as" not in by.detail, "no chain of merges"
-    for kind in {each["kind"] for each in given}:
+    for kind in {each["kind"] for each in memories}:
         of_kind = [id for id in first if first[id].kind == kind]
         saw = sum((Counter(evidence_of(first[id])) for id in of_kind), Counter())
         see = sum((Counter(evidence_of(after[id])) for id in of_kind if "same_as" not in after[id].detail), Counter())
@@ -176,8 +176,8 @@ def test_a_run_that_is_raced_ended_or_failing_loses_nothing(make_store, monkeypa
     amend = store.audit.apply
 
     def raced(memory_changes, **more):
-        aside = {after.id for _, after in memory_changes[0].changed if after.status == "superseded"}
-        (loser,) = [each for each in (one, two) if each.id in aside]
+        superseded = {after.id for _, after in memory_changes[0].changed if after.status == "superseded"}
+        (loser,) = [each for each in (one, two) if each.id in superseded]
         monkeypatch.setattr(store.audit, "apply", amend)
         amend([MemoryChange("revise", changed=((loser, replace(loser, status="stale")),))], who="user", at=1.0)
         return amend(memory_changes, **more)
@@ -311,9 +311,9 @@ def test_nothing_sinks_where_the_folder_is_not_the_whole_project(store, checkout
 
 def test_duplicates_of_a_generated_project_go_below_two_in_a_hundred(store):
     project = new_project()
-    said = [f"{verb} {thing} for the {part}" for verb in ("Use", "use", "Use the") for thing in ("Redis", "uv", "Kafka")
-            for part in ("cache", "queue", "build")]  # fmt: skip
-    for title in said:
+    titles = [f"{verb} {thing} for the {part}" for verb in ("Use", "use", "Use the")
+            for thing in ("Redis", "uv", "Kafka") for part in ("cache", "queue", "build")]  # fmt: skip
+    for title in titles:
         kept(store, project, "decision", title)
     assert duplicates(everything(store, project).values()) > 0.5
     tidying_of(store, project).run([project])

@@ -80,8 +80,8 @@ def test_a_session_tells_exactly_what_the_last_word_on_each_memory_says_it_saw(s
         shared_store.memories.put([seen_by(*named, of=named[-1], title=f"{title} {run}")])
         last[f"{title} {run}"] = named
     for each in (f"{run}{letter}" for letter in "abcd"):
-        told = [memory.title for memory in shared_store.memories.of_session(each)]
-        assert sorted(told) == sorted(title for title, named in last.items() if each in named)
+        titles = [memory.title for memory in shared_store.memories.of_session(each)]
+        assert sorted(titles) == sorted(title for title, named in last.items() if each in named)
 
 
 def test_of_two_that_became_one_a_session_tells_that_one(store):
@@ -89,8 +89,8 @@ def test_of_two_that_became_one_a_session_tells_that_one(store):
     united = replace(one, detail={"seen_in": {"a": 1, "b": 1}})
     store.memories.put([united, replace(two, status="superseded", superseded_by=one.id)])
     assert told_by(store, "a", "b") == {"a": [one.id], "b": [one.id]}
-    aside = replace(one, detail={"seen_in": {"a": 1}})
-    store.memories.put([aside])
+    changed = replace(one, detail={"seen_in": {"a": 1}})
+    store.memories.put([changed])
     assert told_by(store, "b") == {"b": [two.id]}
 
 

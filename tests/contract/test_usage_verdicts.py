@@ -40,8 +40,8 @@ def test_verdicts_are_counted_once_and_use_wins(make_store):
     store = make_store()
     one, two = kept(store, "one", "two")
     given_to(store, one, two)
-    said = [UsageVerdict("inj-1", one.id, used=True, how="file"), UsageVerdict("inj-1", two.id, used=False)]
-    assert [store.injections.record_usage(said), store.injections.record_usage(said)] == [2, 0]
+    verdicts = [UsageVerdict("inj-1", one.id, used=True, how="file"), UsageVerdict("inj-1", two.id, used=False)]
+    assert [store.injections.record_usage(verdicts), store.injections.record_usage(verdicts)] == [2, 0]
     assert (counts(store, one), counts(store, two)) == ((1, 0), (0, 1))
     assert [(item.used, item.how) for item in store.injections.get("inj-1").items] == [(True, "file"), (False, "")]
     # What was used stays used and what was for nothing may become used.
@@ -67,21 +67,21 @@ def test_verdicts_are_counted_once_and_use_wins(make_store):
     store = make_store()
     (one,) = kept(store, "one")
     given_to(store, one)
-    said = [
+    verdicts = [
         UsageVerdict("inj-9", one.id, used=True, how="file"),
         UsageVerdict("inj-1", "dec-99999999", used=True, how="file"),
     ]
-    assert store.injections.record_usage(said) == 0
+    assert store.injections.record_usage(verdicts) == 0
     assert counts(store, one) == (0, 0)
 
 
-@given(said=st.lists(st.tuples(st.sampled_from(["inj-a", "inj-b"]), VERDICTS), max_size=12))
+@given(verdicts=st.lists(st.tuples(st.sampled_from(["inj-a", "inj-b"]), VERDICTS), max_size=12))
 @settings(max_examples=15, deadline=None)
-def test_counts_are_always_those_of_the_items(shared_store, said):
+def test_counts_are_always_those_of_the_items(shared_store, verdicts):
     (one,) = kept(shared_store, "counted")
     for id in ("inj-a", "inj-b"):
         given_to(shared_store, one, id=f"{id}{one.id}")
-    for id, (used, how) in said:
+    for id, (used, how) in verdicts:
         shared_store.injections.record_usage([UsageVerdict(f"{id}{one.id}", one.id, used=used, how=how)])
     items = [item for each in shared_store.injections.list(memory=one.id) for item in each.items]
     assert counts(shared_store, one) == (sum(i.used is True for i in items), sum(i.used is False for i in items))

@@ -58,22 +58,22 @@ def test_the_nearest_of_the_scope_are_found_at_once(make_store):
     assert near(store, Vector("m", 0.0, b"")) == []
     # Projects stay apart and their scopes come together.
     store = make_store()
-    given = [
+    memories = [
         a_memory("mine"),
         a_memory("other", project="there"),
         a_memory("in go", scope="language:go"),
         a_memory("for all", scope="universal"),
     ]
-    keep(store, given, [pointing(1)] * 4)
+    keep(store, memories, [pointing(1)] * 4)
     assert near(store, pointing(1)) == ["mine"]
     assert set(near(store, pointing(1), scopes=("project:here", "universal"))) == {"mine", "for all"}
     assert near(store, pointing(1), scopes=("project:nowhere",)) == []
     assert near(store, pointing(1), scopes=()) == []
     # Only what the query wants is found.
     store = make_store()
-    given = [a_memory(f"t{n}", created=float(n)) for n in range(1, 6)]
-    given += [replace(a_memory("decided", created=3.0), kind="decision"), a_memory("gone", status="superseded")]
-    keep(store, given, [pointing(1)] * 7)
+    memories = [a_memory(f"t{n}", created=float(n)) for n in range(1, 6)]
+    memories += [replace(a_memory("decided", created=3.0), kind="decision"), a_memory("gone", status="superseded")]
+    keep(store, memories, [pointing(1)] * 7)
     assert set(near(store, pointing(1), since=2.0)) == {"t2", "t3", "t4", "t5", "decided"}
     assert near(store, pointing(1), kinds=("decision",)) == ["decided"]
     assert len(near(store, pointing(1), limit=3)) == 3
@@ -84,9 +84,9 @@ def test_the_nearest_of_the_scope_are_found_at_once(make_store):
     assert near(store, pointing(1), kinds=("decision",), limit=5) == ["decided"]
     # Vectors of different models or lengths are never compared.
     store = make_store()
-    given = [pointing(1, model="one"), pointing(1, model="two"), pointing(1, model="one", dim=DIM * 2)]
-    keep(store, [a_memory("one"), a_memory("two"), a_memory("long")], given)
-    for vector, title in zip(given, ("one", "two", "long"), strict=True):
+    vectors = [pointing(1, model="one"), pointing(1, model="two"), pointing(1, model="one", dim=DIM * 2)]
+    keep(store, [a_memory("one"), a_memory("two"), a_memory("long")], vectors)
+    for vector, title in zip(vectors, ("one", "two", "long"), strict=True):
         assert near(store, vector) == [title]
 
 

@@ -93,10 +93,10 @@ pickle.dump((many, reader.search.by_words(asked), reader.search.by_recency(asked
 def test_the_stdlib_reads_and_searches_the_file_while_the_store_is_open(open_store, database, tmp_path):
     store = a_lived_in_store(open_store)
     expected = {"penguin": 100, "walrus": 150, "ostrich": 50, "transport": 300, "版本": 300}
-    asked = words("walrus 版本", limit=30)
-    question = pickle.dumps((str(database), list(expected), asked))
+    query = words("walrus 版本", limit=30)
+    question = pickle.dumps((str(database), list(expected), query))
     answer = subprocess.run([sys.executable, "-c", BY_THE_STDLIB], input=question, capture_output=True, check=True)
-    assert pickle.loads(answer.stdout) == (expected, store.search.by_words(asked), store.search.by_recency(asked))
+    assert pickle.loads(answer.stdout) == (expected, store.search.by_words(query), store.search.by_recency(query))
     store.close()
 
     copy = tmp_path / "copy.db"

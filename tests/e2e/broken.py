@@ -98,8 +98,8 @@ def _session(
         hurt()
         time.sleep(pause)
         trial.say(prompt, Use("Bash", {"command": f"echo {word}"}), Say(f"Done: {prompt}"))
-        told = [json.loads(line) for line in conversation.answers[-1].out.splitlines()]
-        results = [line for line in told if line["type"] == "result"]
+        messages = [json.loads(line) for line in conversation.answers[-1].out.splitlines()]
+        results = [line for line in messages if line["type"] == "result"]
         assert [line["is_error"] for line in results] == [False], f"no answer, or an error: {results}"
     took = time.monotonic() - began
     session = conversation.session
@@ -112,7 +112,7 @@ def _session(
     before_end()
     missing, uses = prompts, 0
     for _ in until(30):  # hooks of tool uses may still run when their prompt is answered
-        kept = trial.told(session)
+        kept = trial.stored_payloads(session)
         missing = [prompt for prompt in prompts if prompt not in kept or f"Done: {prompt}" not in kept]
         uses = sum(f"echo {word}" in json.dumps(event) for event in json.loads(kept))
         if not missing and uses >= PROMPTS:

@@ -16,12 +16,12 @@ ANSWERS = {
 }
 
 for line in sys.stdin:
-    asked = json.loads(line)
-    if "id" not in asked:
+    request = json.loads(line)
+    if "id" not in request:
         continue
-    answer = {"jsonrpc": "2.0", "id": asked["id"]}
-    if asked["method"] in ANSWERS:
-        answer["result"] = ANSWERS[asked["method"]]
+    answer = {"jsonrpc": "2.0", "id": request["id"]}
+    if request["method"] in ANSWERS:
+        answer["result"] = ANSWERS[request["method"]]
     else:
         answer["error"] = {"code": -32601, "message": "no such method"}
     print(json.dumps(answer), flush=True)

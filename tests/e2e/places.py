@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tests.e2e.requests import Said, holding
+from tests.e2e.requests import Part, holding
 
 
-def at_start(host: str, parts: Sequence[Said], text: str, *, prompt: str) -> str:
+def at_start(host: str, parts: Sequence[Part], text: str, *, prompt: str) -> str:
     """Why what a session was given at its start is not in its place; nothing when it is."""
     return _wrong(STARTS[host], parts, text, prompt)
 
 
-def at_prompt(host: str, parts: Sequence[Said], text: str, *, prompt: str) -> str:
+def at_prompt(host: str, parts: Sequence[Part], text: str, *, prompt: str) -> str:
     """Why what came with a prompt is not in its place; nothing when it is."""
     return _wrong(PROMPTS[host], parts, text, prompt)
 
 
-def named(parts: Sequence[Said], text: str) -> str:
+def named(parts: Sequence[Part], text: str) -> str:
     """Where a text was found, for a person."""
     [found] = holding(parts, text.strip())
     tag = next((each for each in TAGS if each in found.text), "")
@@ -27,30 +27,30 @@ def named(parts: Sequence[Said], text: str) -> str:
 TAGS = ("<hook_context>", "<system-reminder>", "<system_reminder>")  # in which some hosts wrap what hooks say
 
 
-Place = Callable[[Said, Said, Sequence[Said]], bool]  # ours, the prompt's part, all of them
+Place = Callable[[Part, Part, Sequence[Part]], bool]  # ours, the prompt's part, all of them
 
 
-def _wrong(place: tuple[str, Place], parts: Sequence[Said], text: str, prompt: str) -> str:
+def _wrong(place: tuple[str, Place], parts: Sequence[Part], text: str, prompt: str) -> str:
     found = holding([part for part in parts if part.role != "tool"], text.strip())
     if len(found) != 1:
         return f"it is in the request {len(found)} times, not once"
-    asked = [part for part in parts if part.role == "user" and prompt in part.text]
-    if not asked:
+    prompt_parts = [part for part in parts if part.role == "user" and prompt in part.text]
+    if not prompt_parts:
         return "the prompt itself is not in the request"
     where, is_there = place
-    if is_there(found[0], asked[-1], parts):
+    if is_there(found[0], prompt_parts[-1], parts):
         return ""
     return f"it is not {where}, but in a {found[0].role} part of message {found[0].message}"
 
 
-def _claude(ours: Said, prompt: Said, parts: Sequence[Said]) -> bool:
+def _claude(ours: Part, prompt: Part, parts: Sequence[Part]) -> bool:
     """Newer models are given a system message behind the user's; older ones a reminder in the user's own."""
     if ours.role == "system":
         return ours.message > prompt.message
     return ours.role == "user" and ours.text.lstrip().startswith("<system-reminder>")
 
 
-def _second_system(ours: Said, prompt: Said, parts: Sequence[Said]) -> bool:
+def _second_system(ours: Part, prompt: Part, parts: Sequence[Part]) -> bool:
     return [part for part in parts if part.role == "system"][1:2] == [ours]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Said:
+class Part:
     """One part of a request: whose it is, in which message it stands, and its text."""
 
     role: str  # system, developer, user, assistant or tool
@@ -18,38 +18,38 @@ class Said:
     text: str
 
 
-def said(body: Mapping[str, Any]) -> list[Said]:
+def parts_of(body: Mapping[str, Any]) -> list[Part]:
     """Every text of a request, in its order."""
     head = body.get("system") or body.get("instructions") or body.get("systemInstruction") or ()
-    parts = [Said("system", -1, text) for text in _texts(head)]
+    parts = [Part("system", -1, text) for text in _texts(head)]
     messages = body.get("messages") or body.get("input") or body.get("contents") or ()
     for number, message in enumerate(messages if not isinstance(messages, str) else [{"content": messages}]):
         parts += _message(message, number)
     return parts
 
 
-def holding(parts: Sequence[Said], text: str) -> list[Said]:
+def holding(parts: Sequence[Part], text: str) -> list[Part]:
     """The parts that hold a text; one that holds it twice is there twice."""
     return [part for part in parts for _ in range(part.text.count(text))]
 
 
-def _message(message: Mapping[str, Any], number: int) -> Iterator[Said]:
+def _message(message: Mapping[str, Any], number: int) -> Iterator[Part]:
     role = {"model": "assistant"}.get(message.get("role", ""), message.get("role", "user"))
     if "output" in message:  # Responses: what a tool gave
-        yield Said("tool", number, _joined(message["output"]))
+        yield Part("tool", number, _joined(message["output"]))
         return
     if role == "tool":
-        yield Said("tool", number, _joined(message.get("content", "")))
+        yield Part("tool", number, _joined(message.get("content", "")))
         return
     content = message.get("content", message.get("parts", ()))
     for each in [content] if isinstance(content, str) else content or ():
-        given = each if isinstance(each, dict) else {"text": each}
-        if given.get("type") == "tool_result":
-            yield Said("tool", number, _joined(given.get("content", "")))
-        elif "functionResponse" in given:
-            yield Said("tool", number, _joined(given["functionResponse"].get("response", "")))
-        elif isinstance(given.get("text"), str):
-            yield Said(role, number, _unescaped(given["text"]))
+        block = each if isinstance(each, dict) else {"text": each}
+        if block.get("type") == "tool_result":
+            yield Part("tool", number, _joined(block.get("content", "")))
+        elif "functionResponse" in block:
+            yield Part("tool", number, _joined(block["functionResponse"].get("response", "")))
+        elif isinstance(block.get("text"), str):
+            yield Part(role, number, _unescaped(block["text"]))
 
 
 def _unescaped(text: str) -> str:

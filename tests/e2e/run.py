@@ -95,14 +95,14 @@ class Report:
 
 
 def main() -> int:
-    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("plans", nargs="*", metavar="NAME", help=f"some of: {', '.join(PLANS)}")
-    asked.add_argument("--keep", action="store_true", help="leave the scratch folders of what went well too")
-    asked.add_argument("--one", action="store_true", help="one client after the other")
-    given = asked.parse_args()
-    names = given.plans or list(PLANS)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("plans", nargs="*", metavar="NAME", help=f"some of: {', '.join(PLANS)}")
+    parser.add_argument("--keep", action="store_true", help="leave the scratch folders of what went well too")
+    parser.add_argument("--one", action="store_true", help="one client after the other")
+    options = parser.parse_args()
+    names = options.plans or list(PLANS)
     if unknown := [name for name in names if name not in PLANS]:
-        asked.error(f"no such plan: {unknown[0]}; there are {', '.join(PLANS)}")
+        parser.error(f"no such plan: {unknown[0]}; there are {', '.join(PLANS)}")
     hosts = list(dict.fromkeys(PLANS[name].host for name in names))
     found = install(hosts, folder=clients(os.environ), environ=os.environ)  # with a network, and then without
     if ALONE not in os.environ:
@@ -114,9 +114,9 @@ def main() -> int:
     ready = {each.host: each.binary for each in found if isinstance(each, Installed)}
     report = Report()
     began = time.monotonic()
-    with ThreadPoolExecutor(1 if given.one else AT_ONCE) as pool:
+    with ThreadPoolExecutor(1 if options.one else AT_ONCE) as pool:
         todo = [name for name in names if PLANS[name].host in ready]
-        list(pool.map(lambda name: _go(name, ready[PLANS[name].host], report, keep=given.keep), todo))
+        list(pool.map(lambda name: _go(name, ready[PLANS[name].host], report, keep=options.keep), todo))
     required = os.environ.get("FOREWORD_E2E") == "required"
     return ended(report, found, took=time.monotonic() - began, required=required)
 

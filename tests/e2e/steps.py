@@ -13,7 +13,7 @@ from tests.clients import scripts
 from tests.clients.fake_model import Say, Use
 from tests.clients.run import COMPACTS_AT, Codex, end
 from tests.e2e import homes, places
-from tests.e2e.requests import Said, holding, said
+from tests.e2e.requests import Part, holding, parts_of
 from tests.e2e.trial import Cannot, Trial, ours, turns, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,9 +47,9 @@ TOOLS = {
 def plain(trial: Trial) -> str:
     """Before Foreword: the client runs, its own first files are written, and the home is looked at."""
     trial.talk()
-    asked = trial.say(HELLO, Say("A plan of rehearsal rooms."))
+    requests = trial.say(HELLO, Say("A plan of rehearsal rooms."))
     trial.hang_up()
-    assert not any(ours(said(each.body)) for each in asked)
+    assert not any(ours(parts_of(each.body)) for each in requests)
     assert _rang(trial), "the user's own hook did not run"
     trial.before, trial.servers = homes.looked_at(trial.home), homes.servers(trial.client)
     return f"{len(trial.before)} files"
@@ -71,15 +71,15 @@ def first_session(trial: Trial) -> str:
     script = scripts.SESSIONS[trial.host]
     first = next(at for at, step in enumerate(script.steps) if isinstance(step, Say)) + 1
     trial.talk()
-    asked = trial.say(script.prompts[0], *script.steps[:first])
+    requests = trial.say(script.prompts[0], *script.steps[:first])
     run = scripts.RUNS[trial.host]
     tests, wrong = run(scripts.RUN_TESTS), run(scripts.WRONG_CALL)
     _spoil(trial)
-    asked += trial.say(RED, tests, *scripts.REPAIRS[trial.host], tests, Say("The import was wrong."))
-    asked += trial.say(QUICKLY, wrong, tests, Say("Three tests pass."))
-    asked += trial.say(script.prompts[1], *script.steps[first:])
+    requests += trial.say(RED, tests, *scripts.REPAIRS[trial.host], tests, Say("The import was wrong."))
+    requests += trial.say(QUICKLY, wrong, tests, Say("Three tests pass."))
+    requests += trial.say(script.prompts[1], *script.steps[first:])
     trial.hang_up()
-    parts = [part for each in asked for part in said(each.body)]
+    parts = [part for each in requests for part in parts_of(each.body)]
     too_soon = [part.text[:200] for part in (*ours(parts), *holding(parts, HINT))]
     assert not too_soon, f"something was said though nothing was known: {too_soon[0]!r}"
     wanted = {"failure", "decision", "preference", "summary"}
@@ -93,34 +93,34 @@ def second_session(trial: Trial) -> str:
     """The next session's first request holds what matters, in its place, once, and the same bytes in later ones."""
     _seen_long_ago(trial)
     trial.talk(more=trial.options)
-    asked = trial.say(HELLO, Say("Rooms, by the hour."))
-    given = trial.given("session_start")
-    text = given["text"]
+    requests = trial.say(HELLO, Say("Rooms, by the hour."))
+    injection = trial.injection("session_start")
+    text = injection["text"]
     _remembered(text)
-    (first, *later) = turns(asked)
+    (first, *later) = turns(requests)
     if wrong := places.at_start(trial.host, first, text, prompt=HELLO):
         raise AssertionError(f"{wrong}; ours: {_briefly(ours(first))}")
     assert len(ours(first)) == 1, f"more than one block: {_briefly(ours(first))}"
     assert all(len(holding(each, text)) == 1 for each in later)
     trial.start = text
-    return f"{given['tokens']} tokens in {places.named(first, text)}"
+    return f"{injection['tokens']} tokens in {places.named(first, text)}"
 
 
 def prompt(trial: Trial) -> str:
     """A later prompt brings a note on what it is about: here a failure too old for a session's start."""
     id = next(each["id"] for each in trial.known() if each["title"] == FAILURE)
     assert id not in trial.start
-    asked = trial.say(AGAIN, Say("Yes: it is Latin-1."))
-    given = trial.given("prompt")
+    requests = trial.say(AGAIN, Say("Yes: it is Latin-1."))
+    injection = trial.injection("prompt")
     line = f'<note id="{id}" kind="failure"' if trial.host == "opencode" else f" [{id}]"
-    assert line in given["text"], f"no line of the failure {id} in {given['text']!r}"
-    assert "encoding=" in given["text"], f"what fixed it is not told: {given['text']!r}"
-    request = turns(asked)[-1]
-    if wrong := places.at_prompt(trial.host, request, given["text"], prompt=AGAIN):
+    assert line in injection["text"], f"no line of the failure {id} in {injection['text']!r}"
+    assert "encoding=" in injection["text"], f"what fixed it is not told: {injection['text']!r}"
+    request = turns(requests)[-1]
+    if wrong := places.at_prompt(trial.host, request, injection["text"], prompt=AGAIN):
         raise AssertionError(f"{wrong}; ours: {_briefly(ours(request))}")
     if trial.host == "opencode":  # it sends its system messages again with every request
         assert len(holding(request, trial.start)) == 1, "the system message is not byte-identical any more"
-    return f"{given['tokens']} tokens in {places.named(request, given['text'])}"
+    return f"{injection['tokens']} tokens in {places.named(request, injection['text'])}"
 
 
 def memory_tools(trial: Trial) -> str:
@@ -135,14 +135,14 @@ def memory_tools(trial: Trial) -> str:
     ]
     if trial.host == "codex":  # offers the tools of servers only to a model that has looked for them
         uses.insert(0, Use("tool_search", {"query": "memory_search memory_get memory_remember clock_now", "limit": 12}))
-    asked = trial.say(ASK_MEMORY, *uses, Say("In integer cents."))
-    got = turns(asked)[-1]
+    requests = trial.say(ASK_MEMORY, *uses, Say("In integer cents."))
+    got = turns(requests)[-1]
     results = [part.text for part in got if part.role == "tool"][-3:]
     assert len(results) == 3, f"no results of all tools: {_briefly(got)}"
     assert decision["id"] in results[0], f"memory_search did not find {decision['id']}: {results[0]!r}"
     assert "17.50 / 3" in results[1], f"memory_get did not show why: {results[1]!r}"
     own = tool(trial, "clock_now", server="clock")
-    assert own in {name for each in asked for name in each.tools}, f"the user's own server is not offered: {own}"
+    assert own in {name for each in requests for name in each.tools}, f"the user's own server is not offered: {own}"
     [session] = [each["session"] for each in trial.known() if each["title"] == LEARNED]
     assert session == trial.sessions()[0]["id"], (
         f"the call counts for session {session!r}, not for the one that made it"
@@ -155,10 +155,10 @@ def compaction(trial: Trial) -> str:
     if trial.host not in LOOK:
         raise Cannot("no hook of this host can give context at a compaction, and none tells the end of one")
     if trial.host == "claude-code":
-        asked = trial.say("/compact")
+        requests = trial.say("/compact")
     else:
-        asked = trial.say(LOOK_AT, replace(LOOK[trial.host], read=COMPACTS_AT + 10_000), Say("Two files."))
-    shortened = [said(each.body) for each in asked if each.compaction]
+        requests = trial.say(LOOK_AT, replace(LOOK[trial.host], read=COMPACTS_AT + 10_000), Say("Two files."))
+    shortened = [parts_of(each.body) for each in requests if each.compaction]
     assert shortened, "the client did not ask for a summary"
     how = _prompted(trial, shortened[-1])
     later = trial.say(GO_ON, Say("At the prices."))
@@ -168,37 +168,37 @@ def compaction(trial: Trial) -> str:
     return how
 
 
-def _prompted(trial: Trial, request: Sequence[Said]) -> str:
+def _prompted(trial: Trial, request: Sequence[Part]) -> str:
     """What the request for a summary was given: OpenCode's plain text; to others nothing is said there."""
     last = max(part.message for part in request)
     there = [part for part in ours(request) if part.message == last]
     if trial.host != "opencode":
         assert not there, f"something was said in the request for a summary: {_briefly(there)}"
         return "a session start of source compact"
-    given = trial.given("compaction")
-    assert holding(there, given["text"].strip()), f"nothing in the request for a summary: {_briefly(request[-1:])}"
-    return f"{given['tokens']} tokens of plain text at the end of its prompt, and the system message again"
+    injection = trial.injection("compaction")
+    assert holding(there, injection["text"].strip()), f"nothing in the request for a summary: {_briefly(request[-1:])}"
+    return f"{injection['tokens']} tokens of plain text at the end of its prompt, and the system message again"
 
 
 def hints(trial: Trial) -> str:
     """A command that failed in the first session is warned of, once; a failure comes with what fixed it then."""
     run = scripts.RUNS[trial.host]
     trial.talk(more=trial.options)
-    asked = trial.say(QUICKLY, run(scripts.WRONG_CALL), Say("There is no such option."))
-    warned = trial.given("tool")
+    requests = trial.say(QUICKLY, run(scripts.WRONG_CALL), Say("There is no such option."))
+    warned = trial.injection("tool")
     assert f"`{scripts.WRONG_CALL}`" in warned["text"], f"another hint: {warned['text']!r}"
     assert trial.host != "claude-code" or warned["source"] == "before", "it was not given before the command"
-    seen = holding(turns(asked)[-1], warned["text"])
-    assert len(seen) == 1, f"it is in the request {len(seen)} times: {_briefly(turns(asked)[-1][-3:])}"
-    asked = trial.say(ONCE_MORE, run(scripts.WRONG_CALL), Say("Still none."))
-    again = {part.text for part in turns(asked)[-1] if HINT in part.text}
+    seen = holding(turns(requests)[-1], warned["text"])
+    assert len(seen) == 1, f"it is in the request {len(seen)} times: {_briefly(turns(requests)[-1][-3:])}"
+    requests = trial.say(ONCE_MORE, run(scripts.WRONG_CALL), Say("Still none."))
+    again = {part.text for part in turns(requests)[-1] if HINT in part.text}
     assert len(again) == 1, f"it was said again: {again}"
     _spoil(trial)
-    asked = trial.say(RED, run(scripts.RUN_TESTS), Say("The import again."))
-    fixed = trial.given("tool")
+    requests = trial.say(RED, run(scripts.RUN_TESTS), Say("The import again."))
+    fixed = trial.injection("tool")
     assert "fixed then: edited rooms/bookings.py" in fixed["text"], f"no fix: {fixed['text']!r}"
-    assert len(holding(turns(asked)[-1], fixed["text"])) == 1
-    return f"{warned['tokens']} and {fixed['tokens']} tokens in {places.named(turns(asked)[-1], fixed['text'])}"
+    assert len(holding(turns(requests)[-1], fixed["text"])) == 1
+    return f"{warned['tokens']} and {fixed['tokens']} tokens in {places.named(turns(requests)[-1], fixed['text'])}"
 
 
 def _spoil(trial: Trial) -> None:
@@ -209,8 +209,8 @@ def _spoil(trial: Trial) -> None:
 
 def slash(trial: Trial) -> str:
     """A command of ours expands in the client."""
-    asked = trial.say("/foreword:search the rounding of prices", Say("Integer cents."))
-    request = turns(asked)[-1]
+    requests = trial.say("/foreword:search the rounding of prices", Say("Integer cents."))
+    request = turns(requests)[-1]
     words = "Search the memory of this project for:\n\nthe rounding of prices"
     assert holding(request, words), f"it did not expand: {_briefly(request[-3:])}"
     return "/foreword:search"
@@ -229,12 +229,12 @@ def trust(trial: Trial) -> str:
         with (trial.home / ".codex/config.toml").open("a") as file:
             file.write(trial.trusted)
         trial.talk()
-        asked = trial.say(HELLO, Say("Rooms."))
+        requests = trial.say(HELLO, Say("Rooms."))
         trial.hang_up()
     finally:
         client.trusting = Codex.trusting
-    text = trial.given("session_start")["text"]
-    if wrong := places.at_start(trial.host, turns(asked)[0], text, prompt=HELLO):
+    text = trial.injection("session_start")["text"]
+    if wrong := places.at_start(trial.host, turns(requests)[0], text, prompt=HELLO):
         raise AssertionError(wrong)
     return "nothing without, everything with trust kept in config.toml as /hooks keeps it"
 
@@ -281,7 +281,7 @@ def uninstall(trial: Trial) -> str:
     assert not naming, f"what Claude Code wrote of us by itself is still there: {naming}"
     in_project = [name for name in after if name.startswith("project/") and "foreword" in name]
     assert not in_project, f"left in the project: {in_project}"
-    same = sum(after.get(name) == looks for name, looks in trial.before.items())
+    same = sum(after.get(name) == state for name, state in trial.before.items())
     return f"{same} of {len(trial.before)} files have the same bytes, the others are the client's own"
 
 
@@ -289,9 +289,9 @@ def plain_again(trial: Trial) -> str:
     """Without Foreword the client runs as before, and nothing of ours is said."""
     rang = _rang(trial)
     trial.talk()
-    asked = trial.say(HELLO, Say("A plan of rehearsal rooms."))
+    requests = trial.say(HELLO, Say("A plan of rehearsal rooms."))
     trial.hang_up()
-    assert not any(ours(said(each.body)) for each in asked), "something of ours is still said"
+    assert not any(ours(parts_of(each.body)) for each in requests), "something of ours is still said"
     assert _rang(trial) > rang, "the user's own hook does not run any more"
     return ""
 
@@ -339,8 +339,8 @@ def _remembered(text: str) -> None:
 
 def _seen_long_ago(trial: Trial) -> None:
     """Let the project have a failure from years ago, with its fix."""
-    told = {"kind": "failure", "title": FAILURE, "detail": {"fixed_by": FIX}, "project_path": str(trial.project)}
-    trial.tell("/api/memories", {**told, "created": time.time() - 3 * YEAR, "confirmed": time.time() - 3 * YEAR})
+    fields = {"kind": "failure", "title": FAILURE, "detail": {"fixed_by": FIX}, "project_path": str(trial.project)}
+    trial.tell("/api/memories", {**fields, "created": time.time() - 3 * YEAR, "confirmed": time.time() - 3 * YEAR})
 
 
 def is_extracted(trial: Trial) -> bool:
@@ -368,5 +368,5 @@ def _rang(trial: Trial) -> int:
     return len(log.read_text().splitlines()) if log.exists() else 0
 
 
-def _briefly(parts: Sequence[Said]) -> str:
+def _briefly(parts: Sequence[Part]) -> str:
     return "; ".join(f"{part.role} {part.message}: {part.text[:160]!r}" for part in parts) or "nothing"

@@ -14,7 +14,7 @@ from tests.clients.install import Installed, Missing, binary, clients, install
 from tests.clients.run import CLIENTS, Answer
 from tests.clients.versions import VERSIONS
 from tests.e2e import homes, places, steps
-from tests.e2e.requests import Said, said
+from tests.e2e.requests import Part, parts_of
 from tests.e2e.run import PLANS, Report, Result, ended
 from tests.e2e.trial import hooks_that_failed, ours
 
@@ -82,7 +82,7 @@ def test_the_model_follows_its_steps_in_every_dialect(dialect: str) -> None:
     assert "I saw it." in second
     assert "99000" in second
     assert "I saw it." not in beyond
-    assert [each.turn for each in model.asked] == [True] * 3
+    assert [each.turn for each in model.requests] == [True] * 3
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -94,7 +94,7 @@ def test_a_wish_for_a_summary_takes_no_step(dialect: str) -> None:
     with FakeModel([Say("I saw it.")]) as model:
         assert "<summary>" in json.dumps(_post(model.url + path, import_request))
         assert "I saw it." in json.dumps(_post(model.url + path, body))
-    assert [each.compaction for each in model.asked] == [True, False]
+    assert [each.compaction for each in model.requests] == [True, False]
 
 
 def test_a_tool_that_is_not_offered_is_said_so() -> None:
@@ -105,18 +105,18 @@ def test_a_tool_that_is_not_offered_is_said_so() -> None:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_what_was_said_is_read_from_every_dialect(dialect: str) -> None:
-    parts = said(DIALECTS[dialect][1])
+    parts = parts_of(DIALECTS[dialect][1])
     assert [part.text for part in parts if part.role == "tool"] == ["seen"]
-    assert parts[0] == Said("system", 0 if dialect == "chat" else -1, "be good")
+    assert parts[0] == Part("system", 0 if dialect == "chat" else -1, "be good")
     assert any("hello" in part.text and part.role == "user" for part in parts)
     assert any("noted" in part.text for part in parts)
 
 
 def test_a_text_that_is_not_in_its_place_or_there_twice_is_told() -> None:
-    prompt = Said("user", 1, "hello")
-    right = [Said("developer", 0, "noted"), prompt]
+    prompt = Part("user", 1, "hello")
+    right = [Part("developer", 0, "noted"), prompt]
     assert places.at_start("codex", right, "noted", prompt="hello") == ""
-    late = [prompt, Said("developer", 2, "noted")]
+    late = [prompt, Part("developer", 2, "noted")]
     assert "not a developer message before the prompt" in places.at_start("codex", late, "noted", prompt="hello")
     assert places.at_prompt("codex", late, "noted", prompt="hello") == ""
     assert "2 times" in places.at_start("codex", [*right, *late], "noted", prompt="hello")
@@ -131,8 +131,8 @@ def test_every_client_has_its_places_settings_state_and_tools() -> None:
 
 
 def test_a_block_is_told_from_a_word_about_blocks() -> None:
-    about = Said("system", 0, "if no block that begins with `--- foreword:` or `<foreword_context` is there")
-    block = Said("system", 1, "--- foreword: notes from earlier sessions ---")
+    about = Part("system", 0, "if no block that begins with `--- foreword:` or `<foreword_context` is there")
+    block = Part("system", 1, "--- foreword: notes from earlier sessions ---")
     assert ours([about, block]) == [block]
 
 
@@ -148,8 +148,8 @@ def test_a_changed_byte_a_right_and_a_lost_file_are_seen_and_the_clients_own_are
     (tmp_path / ".codex/left").mkdir()
     (tmp_path / ".codex/sessions/1.jsonl").write_text("b")
     (tmp_path / "project/x").write_text("b")
-    told = ["changed: .codex/config.toml", "gone: .codex/gone", "changed: .codex/hooks.json", "new: .codex/left/"]
-    assert homes.differences(before, homes.looked_at(tmp_path), host="codex") == told
+    expected = ["changed: .codex/config.toml", "gone: .codex/gone", "changed: .codex/hooks.json", "new: .codex/left/"]
+    assert homes.differences(before, homes.looked_at(tmp_path), host="codex") == expected
 
 
 def test_a_hook_that_failed_is_seen_in_what_a_client_prints() -> None:
@@ -213,6 +213,6 @@ def test_the_page_names_every_client_and_every_step() -> None:
 
 
 def _post(url: str, body: dict[str, Any]) -> Any:
-    asked = urllib.request.Request(url, json.dumps(body).encode(), {"content-type": "application/json"})
-    with urllib.request.urlopen(asked, timeout=10) as answer:
+    request = urllib.request.Request(url, json.dumps(body).encode(), {"content-type": "application/json"})
+    with urllib.request.urlopen(request, timeout=10) as answer:
         return json.load(answer)

@@ -19,10 +19,10 @@ from foreword.paths import Home
 from foreword.worker import lifecycle
 from foreword.worker.client import Client as Worker
 from tests.clients import scripts
-from tests.clients.fake_model import Asked, FakeModel, Step
+from tests.clients.fake_model import FakeModel, ModelRequest, Step
 from tests.clients.run import CLIENTS, Answer, Conversation
 from tests.e2e import homes
-from tests.e2e.requests import Said, said
+from tests.e2e.requests import Part, parts_of
 
 # How a block of ours begins, in each form; the MCP server's instructions only name these, without the space.
 MARKS = ("--- foreword: ", "<foreword_context ", "[foreword] ")
@@ -88,7 +88,7 @@ class Trial:
             self.conversation.close()
         self.conversation = None
 
-    def say(self, prompt: str, *steps: Step) -> list[Asked]:
+    def say(self, prompt: str, *steps: Step) -> list[ModelRequest]:
         """Tell the client a prompt while the model follows all of *steps*; what was asked of the model."""
         assert self.conversation
         mark = self.model.play(scripts.placed(steps, str(self.project)))
@@ -98,7 +98,7 @@ class Trial:
         assert not (wrong := hooks_that_failed(answer)), f"a hook failed, and it is shown: {wrong[0]}"
         missed = len(steps) - self.model.at
         assert not missed, f"the model was not asked for {missed} of its {len(steps)} steps: {answer.out[-300:]!r}"
-        return self.model.asked[mark:]
+        return self.model.requests[mark:]
 
     def log(self, prompt: str, answer: Answer) -> None:
         with (self.scratch / "said.txt").open("a") as file:
@@ -136,7 +136,7 @@ class Trial:
         """The newest first."""
         return list(self.ask("/api/sessions", project_path=str(self.project))["sessions"])
 
-    def given(self, trigger: str, *, session: str = "") -> dict[str, Any]:
+    def injection(self, trigger: str, *, session: str = "") -> dict[str, Any]:
         """The last injection at a moment of this host's newest session, with its exact text."""
         session = session or self.sessions()[0]["id"]
         found = self.ask("/api/injections", session_id=session, text=1)["injections"]
@@ -154,7 +154,7 @@ class Trial:
             if not after:
                 return rows
 
-    def told(self, session: str) -> str:
+    def stored_payloads(self, session: str) -> str:
         """All that is kept of what a session's hooks told, as one text."""
         with closing(sqlite3.connect(f"{self.memory.database.as_uri()}?mode=ro", uri=True)) as db:
             rows = db.execute("SELECT payload FROM events WHERE session = ? ORDER BY number", (session,)).fetchall()
@@ -179,8 +179,8 @@ def hooks_that_failed(answer: Answer) -> list[str]:
     """What a client shows of hooks that did not end well; Claude Code tells how each of them ended."""
     lines = [json.loads(line) for line in answer.out.splitlines() if '"hook_response"' in line]
     bad = [line for line in lines if line.get("exit_code") != 0 or line.get("stderr") or line["outcome"] != "success"]
-    said = [line for line in (answer.out + answer.err).splitlines() if HOOK_ERROR.search(line)]
-    return [json.dumps(line) for line in bad] + said
+    errors = [line for line in (answer.out + answer.err).splitlines() if HOOK_ERROR.search(line)]
+    return [json.dumps(line) for line in bad] + errors
 
 
 # As Claude Code, Codex, Gemini CLI and Copilot CLI tell that a hook failed.
@@ -204,11 +204,11 @@ def wait_for(what: Callable[[], Any], *, seconds: float = CHANNEL) -> Any:
     return found
 
 
-def ours(parts: Sequence[Said]) -> list[Said]:
+def ours(parts: Sequence[Part]) -> list[Part]:
     """The parts of a request in which a block of ours begins, not counting what tools gave."""
     return [part for part in parts if part.role != "tool" and any(mark in part.text for mark in MARKS)]
 
 
-def turns(asked: Sequence[Asked]) -> list[list[Said]]:
+def turns(requests: Sequence[ModelRequest]) -> list[list[Part]]:
     """The requests of the agent's own turns, part by part."""
-    return [said(each.body) for each in asked if each.turn]
+    return [parts_of(each.body) for each in requests if each.turn]

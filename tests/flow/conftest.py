@@ -95,7 +95,7 @@ class HookRunner:
             connection.close()
 
     def spooled(self) -> int:
-        """Bytes that wait, counted until two counts agree: a listing may miss a file that a worker renames meanwhile."""
+        """Bytes that wait, counted until two counts agree: a listing may miss a file that a worker renames."""
         before = -1
         for _ in range(100):
             with suppress(FileNotFoundError):

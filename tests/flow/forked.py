@@ -58,18 +58,18 @@ def start_worker(home: Home, env: Mapping[str, str]) -> None:
         lifecycle.start(home)
         return
     home.prepare()
-    with open(os.devnull, "r+b") as nothing, open(home.start_log, "wb") as said:
-        streams = [nothing.fileno(), nothing.fileno(), said.fileno()]
-        told = {"cwd": str(home.root), "env": {**env, "FOREWORD_HOME": str(home.root)}}
-        assert _fork(told, streams, seconds=SECONDS) == 0, home.start_log.read_text()
+    with open(os.devnull, "r+b") as nothing, open(home.start_log, "wb") as log:
+        streams = [nothing.fileno(), nothing.fileno(), log.fileno()]
+        request = {"cwd": str(home.root), "env": {**env, "FOREWORD_HOME": str(home.root)}}
+        assert _fork(request, streams, seconds=SECONDS) == 0, home.start_log.read_text()
 
 
-def _fork(asked: Mapping[str, Any], streams: Sequence[int], *, seconds: float) -> int:
+def _fork(request: Mapping[str, Any], streams: Sequence[int], *, seconds: float) -> int:
     """Have a process forked; the exit code of a command, or 0 when a worker has taken its seat."""
     with socket.socket(socket.AF_UNIX) as line:
         line.settimeout(seconds)
         line.connect(_forker())
-        raw = json.dumps(asked).encode()
+        raw = json.dumps(request).encode()
         socket.send_fds(line, [len(raw).to_bytes(4, "big")], streams)
         line.sendall(raw)
         return int(line.recv(16) or b"-1")
@@ -170,24 +170,24 @@ def _answer(line: socket.socket) -> NoReturn:
     raw = b""
     while len(raw) < int.from_bytes(size, "big"):
         raw += line.recv(1 << 16)
-    asked = json.loads(raw)
+    request = json.loads(raw)
     pid = os.fork()
     if pid:
-        line.sendall(str(_seated(pid, asked) if "words" not in asked else _ended(pid)).encode())
+        line.sendall(str(_seated(pid, request) if "words" not in request else _ended(pid)).encode())
         os._exit(0)
     line.close()
     for number, fd in enumerate(fds):
         os.dup2(fd, number)
         os.close(fd)
-    os.chdir(asked["cwd"])
+    os.chdir(request["cwd"])
     os.environ.clear()
-    os.environ.update(asked["env"])
-    if "words" not in asked:
+    os.environ.update(request["env"])
+    if "words" not in request:
         os.setsid()
         from foreword.worker.__main__ import main as work
 
         sys.exit(work())
-    sys.argv = ["foreword", *asked["words"]]
+    sys.argv = ["foreword", *request["words"]]
     from foreword.cli.main import main as run
 
     run()
@@ -198,9 +198,9 @@ def _ended(pid: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def _seated(pid: int, asked: Mapping[str, Any]) -> int:
+def _seated(pid: int, request: Mapping[str, Any]) -> int:
     """Wait until a worker answers in its home, or this one has ended because another was quicker."""
-    client = Client(Home(Path(asked["env"]["FOREWORD_HOME"])), seconds=SECONDS)
+    client = Client(Home(Path(request["env"]["FOREWORD_HOME"])), seconds=SECONDS)
     while True:
         with suppress(WorkerError):  # nobody listens yet
             client.get("/api/health")

@@ -186,8 +186,8 @@ def test_a_database_of_an_unknown_version_is_left_alone_and_told(
     assert way_out in caught.value.hint
     health = client.get("/api/health")
     assert not health["ok"]
-    given = host.context(EVENT, {"session_id": "s", "cwd": project, "prompt": "canary again?"})
-    assert given == "" or version < SCHEMA  # a hook reads what it can of an older one
+    context = host.context(EVENT, {"session_id": "s", "cwd": project, "prompt": "canary again?"})
+    assert context == "" or version < SCHEMA  # a hook reads what it can of an older one
     assert home.database.read_bytes() == before
     assert host.spooled() > 0
     _sql(home, f"PRAGMA user_version = {SCHEMA}")
@@ -270,12 +270,12 @@ def test_broken_settings_mean_built_in_values_told_once(home: Home, host: HookRu
     assert "the canary sings" in host.context(EVENT, {"session_id": "s", "cwd": project, "prompt": asking("canary")})
     home.synonyms.write_text("deploy = 3")  # both files are read again, and of config.toml nothing new is to be told
 
-    def told() -> list[str]:
+    def reported() -> list[str]:
         return [trouble.what for trouble in noted(str(home.trouble)) if "settings" in trouble.where]
 
-    wait_for(lambda: sum("synonyms.toml" in what for what in told()) == 2)
-    assert sum("config.toml" in what and "line" in what for what in told()) == 1
-    assert len(told()) == 3
+    wait_for(lambda: sum("synonyms.toml" in what for what in reported()) == 2)
+    assert sum("config.toml" in what and "line" in what for what in reported()) == 1
+    assert len(reported()) == 3
 
 
 def _fill(home: Home, project: str) -> None:

@@ -51,39 +51,39 @@ def run(home: Home, *words: str, code: int = 0, **environ: str) -> str:
 
 
 def forget(home: Home, *words: str) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(run(home, "forget", *words, "--yes", "--json"))
-    return told
+    answer: dict[str, Any] = json.loads(run(home, "forget", *words, "--yes", "--json"))
+    return answer
 
 
 def prompts(client: Client, project: str, session: str, texts: Iterable[str]) -> None:
     """A session in which somebody says these things, and which ends."""
     base = {"session_id": session, "cwd": project, "transcript_path": f"/somewhere/{session}.jsonl"}
-    told = [("SessionStart", {"source": "startup"})]
+    calls = [("SessionStart", {"source": "startup"})]
     for text in texts:
-        told += [("UserPromptSubmit", {"prompt": text}), ("Stop", {"last_assistant_message": f"Done: {text}"})]
-    told.append(("SessionEnd", {"reason": "exit"}))
-    events = [{"host": "claude-code", "event": name, "payload": {**base, **more}} for name, more in told]
+        calls += [("UserPromptSubmit", {"prompt": text}), ("Stop", {"last_assistant_message": f"Done: {text}"})]
+    calls.append(("SessionEnd", {"reason": "exit"}))
+    events = [{"host": "claude-code", "event": name, "payload": {**base, **more}} for name, more in calls]
     client.post("/api/events", {"events": events})
 
 
-def transcript(folder: Path, project: str, session: str, said: str) -> None:
+def transcript(folder: Path, project: str, session: str, text: str) -> None:
     """What Claude Code leaves of a session."""
     path = folder / "projects" / project.replace("/", "-") / f"{session}.jsonl"
     path.parent.mkdir(parents=True)
     base = {"sessionId": session, "cwd": project, "version": "2.0", "gitBranch": "main", "isSidechain": False}
     lines = [
         {**base, "type": "user", "uuid": "u1", "parentUuid": None, "timestamp": "2026-01-01T10:00:00.000Z",
-         "message": {"role": "user", "content": said}},
+         "message": {"role": "user", "content": text}},
         {**base, "type": "assistant", "uuid": "u2", "parentUuid": "u1", "timestamp": "2026-01-01T10:01:00.000Z",
-         "message": {"role": "assistant", "content": [{"type": "text", "text": f"Noted: {said}"}]}},
+         "message": {"role": "assistant", "content": [{"type": "text", "text": f"Noted: {text}"}]}},
     ]  # fmt: skip
     path.write_text("\n".join(map(json.dumps, lines)) + "\n")
     os.utime(path, (1e9, 1e9))
 
 
 def a_note(project: str) -> dict[str, Any]:
-    told = {"kind": "note", "title": noise(), "body": f"{noise()} {noise()}", "tags": [noise(12)]}
-    return {**told, "detail": {"why": noise(40)}, "project_path": project}
+    fields = {"kind": "note", "title": noise(), "body": f"{noise()} {noise()}", "tags": [noise(12)]}
+    return {**fields, "detail": {"why": noise(40)}, "project_path": project}
 
 
 def an_export(path: Path, project: str, titles: Iterable[str]) -> Path:
@@ -103,14 +103,14 @@ def test_all_of_a_project_leaves_no_canary_in_any_file_and_nothing_brings_it_bac
     client = start()
     notes = [a_note(project) for _ in range(60)]
     kept = client.post("/api/memories", {"memories": notes})["memories"]
-    said = [f"let's use {noise(20)} because {noise(30)} {noise(12)}" for _ in range(20)]
+    decisions = [f"let's use {noise(20)} because {noise(30)} {noise(12)}" for _ in range(20)]
     for number in range(2):
-        prompts(client, project, f"live-{number}", said[number * 10 : number * 10 + 10])
+        prompts(client, project, f"live-{number}", decisions[number * 10 : number * 10 + 10])
     texts = [text for each in notes for text in (each["title"], each["body"], *each["tags"], each["detail"]["why"])]
 
     # Imports: an export of another home, and a transcript.
-    told, spoken = [noise() for _ in range(10)], noise(40)
-    other = an_export(tmp_path / "other.jsonl", project, told)
+    titles, spoken = [noise() for _ in range(10)], noise(40)
+    other = an_export(tmp_path / "other.jsonl", project, titles)
     run(home, "import", "jsonl", str(other), "--project", project)
     transcript(tmp_path / "claude", project, "told-1", f"we decided to use {spoken} because {noise(12)}")
     claude = {"CLAUDE_CONFIG_DIR": str(tmp_path / "claude")}
@@ -118,7 +118,7 @@ def test_all_of_a_project_leaves_no_canary_in_any_file_and_nothing_brings_it_bac
 
     # What an agent was given, what was changed on purpose, a backup, logs, and what was set aside or waits.
     host.context("UserPromptSubmit", {"session_id": "asks", "cwd": project, "prompt": f"what about {texts[0]}?"})
-    wait_for(lambda: len(client.get("/api/search", q=said[3], project_path=project)["results"]) > 0)
+    wait_for(lambda: len(client.get("/api/search", q=decisions[3], project_path=project)["results"]) > 0)
     older = noise()
     client.post(f"/api/memories/{kept[0]['id']}", {"title": older, "why": noise()})
     end_worker(home, how=signal.SIGTERM)
@@ -131,7 +131,7 @@ def test_all_of_a_project_leaves_no_canary_in_any_file_and_nothing_brings_it_bac
     host.tell("UserPromptSubmit", {"session_id": "live-0", "cwd": project, "prompt": f"and again: {texts[5]}"})
     assert host.spooled() > 0
     client = start()
-    everything = [*texts, *said, *told, spoken, older]
+    everything = [*texts, *decisions, *titles, spoken, older]
     assert standing(home.root, everything).keys() >= {
         "memory.db", "backups/by-hand.db", "logs/worker.log", "logs/worker.log.1", "logs/trouble.jsonl",
         "spool/aside/current",
@@ -153,7 +153,7 @@ def test_all_of_a_project_leaves_no_canary_in_any_file_and_nothing_brings_it_bac
     assert "you had forgotten" in run(home, "import", "jsonl", str(other), "--project", project)
     run(home, "import", "claude-code", "--project", project, **claude)
     run(home, "init", project, "--yes", **claude)
-    assert client.get("/api/search", q=f"{spoken} {told[0]} {texts[0]}", project_path=project)["results"] == []
+    assert client.get("/api/search", q=f"{spoken} {titles[0]} {texts[0]}", project_path=project)["results"] == []
     end_worker(home, how=signal.SIGTERM)
     assert standing(home.root, everything) == {}
 
@@ -221,9 +221,9 @@ def test_without_a_yes_nothing_goes_and_what_is_unknown_is_told(
     assert "say what to forget" in run(home, "forget", code=1)
     assert "there is no memory not-00000000" in run(home, "forget", "not-00000000", "--yes", code=1)
     assert "there is no session" in run(home, "forget", "--session", "ostrich", code=1)
-    told = run(home, "forget", kept["id"], "--dry-run")
-    assert kept["id"] in told
-    assert "cannot be undone" in told
+    output = run(home, "forget", kept["id"], "--dry-run")
+    assert kept["id"] in output
+    assert "cannot be undone" in output
     assert client.get(f"/api/memories/{kept['id']}")["memory"]["status"] == "active"
     assert forget(home, kept["id"])["ids"] == [kept["id"]]
 
@@ -258,8 +258,8 @@ def test_killed_at_every_step_it_is_finished_by_the_next_worker(
     text = noise(60)
     store = Store(home.database, backups=home.backups)
     key = resolve(project).key
-    told = Memory("decision", text, f"{text[::-1]}", project=key, created=5.0, session="s")
-    (kept, other) = store.memories.put([told, Memory("note", "walrus stays", project=key, created=5.0)])
+    memory = Memory("decision", text, f"{text[::-1]}", project=key, created=5.0, session="s")
+    (kept, other) = store.memories.put([memory, Memory("note", "walrus stays", project=key, created=5.0)])
     payload = {"prompt": f"use {text}"}
     store.events.append([Event("k", "claude-code", "UserPromptSubmit", "prompt", "s", key, "/", 5.0, payload)])
     store.close()
@@ -313,8 +313,8 @@ def test_an_agent_forgets_what_agents_wrote_and_only_puts_aside_what_the_user_sa
         )
     )
     ids = [each["id"] for each in (users, agents, others)]
-    asked = {"tool": "memory_forget", "arguments": {"ids": ids, "why": "wrong"}, "caller": {"cwd": project}}
-    answer = client.post("/api/mcp", asked)
+    call = {"tool": "memory_forget", "arguments": {"ids": ids, "why": "wrong"}, "caller": {"cwd": project}}
+    answer = client.post("/api/mcp", call)
     assert not answer["failed"], answer
     assert answer["text"].splitlines()[0] == f"{agents['id']} forgotten for good; no copy is left"
     assert f"foreword forget {users['id']}" in answer["text"]
@@ -322,8 +322,8 @@ def test_an_agent_forgets_what_agents_wrote_and_only_puts_aside_what_the_user_sa
     assert client.get(f"/api/memories/{users['id']}")["memory"]["status"] == "discarded"
     assert client.get(f"/api/memories/{others['id']}")["memory"]["status"] == "active"
     assert standing(home.root, [texts[1]]) == {}
-    asked["arguments"] = {"ids": [f"not-{number:08d}" for number in range(11)], "why": "all"}
-    assert client.post("/api/mcp", asked)["failed"]
+    call["arguments"] = {"ids": [f"not-{number:08d}" for number in range(11)], "why": "all"}
+    assert client.post("/api/mcp", call)["failed"]
 
 
 def test_what_is_never_changed_is_named_in_the_receipt(home: Home, start: Callable[[], Client], project: str) -> None:

@@ -54,8 +54,8 @@ def app(home: Home) -> Iterator[App]:
     made.close()
 
 
-def forget(app: App, **asked: Any) -> dict[str, Any]:
-    return forgetting.forget(app, asked)
+def forget(app: App, **criteria: Any) -> dict[str, Any]:
+    return forgetting.forget(app, criteria)
 
 
 def kept(app: App, *memories: Memory) -> list[Memory]:
@@ -179,11 +179,11 @@ def test_a_project_is_forgotten_by_the_folder_of_its_alias_and_others_stay(app: 
 def test_what_was_learned_of_it_goes_and_is_not_learned_again(home: Home, app: App) -> None:
     fixed = "Fixed `export_rows()`: all tests pass, and the nightly export holds the last row again. The root cause"
     fixed += " was that `export_rows()` in payroll.py left out the row behind the last line end."
-    said = "The loader in ledger.py only works when lines have a trailing newline, because it counts line ends."
+    sentence = "The loader in ledger.py only works when lines have a trailing newline, because it counts line ends."
     base = ("s1", "a", "/", 5.0)
     app.store.events.append([
         prompt("k1", "the export loses a row, find out why", session="s1"),
-        Event("k2", "claude-code", "Stop", "stop", *base, {"last_assistant_message": f"{fixed} {said}"}),
+        Event("k2", "claude-code", "Stop", "stop", *base, {"last_assistant_message": f"{fixed} {sentence}"}),
     ])  # fmt: skip
     settled_session(app, "s1")
     (one,) = app.store.memories.list(("learning",))
@@ -197,13 +197,13 @@ def test_what_was_learned_of_it_goes_and_is_not_learned_again(home: Home, app: A
 
 def test_undo_neither_brings_it_back_nor_leads_to_it(app: App) -> None:
     old, new = kept(app, Memory("decision", "Use Redis for it"), Memory("decision", "Use Valkey for it"))
-    aside = replace(old, status="superseded", superseded_by=new.id)
+    superseded = replace(old, status="superseded", superseded_by=new.id)
     link = Link(new.id, "supersedes", old.id)
-    app.store.audit.apply([MemoryChange("supersede", changed=((old, aside),), links=(link,))], who="user", at=6.0)
-    (aside,) = app.store.memories.get([old.id])
-    back = replace(aside, status="active", superseded_by="")
+    app.store.audit.apply([MemoryChange("supersede", changed=((old, superseded),), links=(link,))], who="user", at=6.0)
+    (superseded,) = app.store.memories.get([old.id])
+    back = replace(superseded, status="active", superseded_by="")
     (entry,) = app.store.audit.apply(
-        [MemoryChange("restore", changed=((aside, back),), unlinked=(link,))], who="user", at=7
+        [MemoryChange("restore", changed=((superseded, back),), unlinked=(link,))], who="user", at=7
     )
     forget(app, ids=[new.id])
     app.store.audit.undo(app.store.audit.list(numbers=[entry.number]), who="user", at=app.now())
@@ -212,10 +212,10 @@ def test_undo_neither_brings_it_back_nor_leads_to_it(app: App) -> None:
 
 
 def test_imports_bring_no_cut_sentence_back_into_memories_and_events(app: App) -> None:
-    said = "The payroll database is at ten dot four"
-    event = prompt("k", f"you know: {said}", session="t")
+    sentence = "The payroll database is at ten dot four"
+    event = prompt("k", f"you know: {sentence}", session="t")
     app.store.events.append([event])
-    one, other = kept(app, Memory("decision", said, uid="u1"), Memory("note", f"As told: {said}", uid="u2"))
+    one, other = kept(app, Memory("decision", sentence, uid="u1"), Memory("note", f"As told: {sentence}", uid="u2"))
     assert forget(app, ids=[one.id])["cut_memories"] == [other.id]
     app.store.events.append([event, replace(event, at=6.0)])
     app.store.put_import([other])

@@ -96,17 +96,17 @@ def test_a_plugin_that_tells_no_time_loses_nothing_and_keeps_nobody_waiting(
     words = build.command(filled, host="opencode", event="chat.message")
     odd = ["nan why", "inf why", "-1e308 why", "1" * 400, "then why", "² why", ""]
     payloads = [{"directory": project, "input": {"sessionID": f"s{n}"}, "prompt": PROMPT} for n in range(len(odd))]
-    for asked, payload in zip(odd, payloads, strict=True):
+    for stamp, payload in zip(odd, payloads, strict=True):
         ended = subprocess.run(
-            [*words[:-1], "--asked", asked, words[-1]],
+            [*words[:-1], "--asked", stamp, words[-1]],
             check=False,
             input=json.dumps(payload).encode(),
             capture_output=True,
             timeout=30,
             env=CLEAN,
         )
-        assert (ended.returncode, ended.stderr) == (0, b""), asked
-        assert b"HTTPTransport" in ended.stdout, asked
+        assert (ended.returncode, ended.stderr) == (0, b""), stamp
+        assert b"HTTPTransport" in ended.stdout, stamp
     start()
     wait_for(lambda: host.spooled() == 0)
     assert host.stored() == payloads

@@ -15,7 +15,7 @@ from foreword.paths import Home
 from foreword.problems import noted
 from foreword.worker.client import Client
 from tests.flow.conftest import HookRunner, end_worker, until
-from tests.flow.test_host_bytes import SHAPES, told
+from tests.flow.test_host_bytes import SHAPES, parse_answer
 from tests.tables import table
 
 NO_RULE = "make: *** No rule to make target 'unit'.  Stop."
@@ -223,7 +223,7 @@ def test_every_agent_is_told_behind_its_tool_in_its_own_shape(session, told_by, 
         event, payload = _payloads(project, f"{host}-{next(ids)}", "make unit", NO_RULE)[host]
         ended = told_by.tell(event, payload, host=host)
         assert (ended.returncode, ended.stderr) == (0, b""), host
-        found, text = told(host, ended.stdout)
+        found, text = parse_answer(host, ended.stdout)
         assert found == SHAPES[host](event, text)
         assert text.startswith("[foreword, history] just now the same with `make unit` in the project's root: "), host
         assert "`make test` worked in 2" in text

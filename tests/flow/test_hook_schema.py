@@ -26,7 +26,7 @@ def test_a_hook_answers_from_the_store_of_an_earlier_version(home: Home, host: H
     start = host.context("SessionStart", {"session_id": "s", "cwd": ROOMS, "source": "startup"})
     assert "- Open: show the price in the booking form" in start
     assert "- Write prices as integer cents (you, " in start
-    asked = {"session_id": "another", "cwd": ROOMS, "prompt": "why keep bookings in SQLite?"}
-    assert "Keep bookings in SQLite" in host.context("UserPromptSubmit", asked)
+    payload = {"session_id": "another", "cwd": ROOMS, "prompt": "why keep bookings in SQLite?"}
+    assert "Keep bookings in SQLite" in host.context("UserPromptSubmit", payload)
     assert noted(str(home.trouble)) == ()
     assert host.spooled() > 0

@@ -132,7 +132,7 @@ def placed(project: str, *, tag: str) -> list[Recorded]:
     return [each.placed(folder=project, session=f"{tag}-{at}") for at, each in enumerate(RECORDED)]
 
 
-def told(host: str, answer: bytes) -> tuple[dict[str, Any], str]:
+def parse_answer(host: str, answer: bytes) -> tuple[dict[str, Any], str]:
     """The one object on stdout, no key of it twice, and the text in it."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -156,7 +156,7 @@ def assert_accepted(call: Recorded, answered: Answered, *, expected: bool | None
     if expected is not None:
         assert bool(answer) is expected, (call.name, answer)
     if answer:
-        found, text = told(call.host, answer)
+        found, text = parse_answer(call.host, answer)
         assert found == SHAPES[call.host](call.event, text), call.name
         assert "foreword" in text.partition("\n")[0]
         assert call.trigger, call.name
@@ -252,7 +252,7 @@ def test_no_host_is_given_more_than_it_takes_however_high_the_budgets(home, host
     starts = [each for each in placed(project, tag="c") if each.trigger == "session_start"]
     sizes = {}
     for call, (_, answer, _) in zip(starts, processes(home, [(each, each.raw) for each in starts]), strict=True):
-        _, text = told(call.host, answer)
+        _, text = parse_answer(call.host, answer)
         sizes[call.host] = len(text)
         cap = CAPS[call.host]
         assert text.startswith(("--- foreword", "<foreword_context")), call.name

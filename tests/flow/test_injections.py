@@ -52,20 +52,20 @@ def payload(shared: Path, project: str):
     """A recorded payload, of this project and a session of ours."""
 
     def read(name: str, *, session: str = "s1", **more: Any) -> dict[str, Any]:
-        told = json.loads((shared / "payloads" / f"{name}.json").read_text(encoding="utf-8"))["stdin"]
-        own = {field: session for field in ("session_id", "sessionId") if field in told}
-        return {**told, **own, "cwd": project, **more}
+        stdin = json.loads((shared / "payloads" / f"{name}.json").read_text(encoding="utf-8"))["stdin"]
+        own = {field: session for field in ("session_id", "sessionId") if field in stdin}
+        return {**stdin, **own, "cwd": project, **more}
 
     return read
 
 
 def remember(client: Client, project: str, title: str, **more: Any) -> str:
-    told = {"kind": "decision", "title": title, "project_path": project, **more}
-    return str(client.post("/api/memories", told)["memories"][0]["id"])
+    fields = {"kind": "decision", "title": title, "project_path": project, **more}
+    return str(client.post("/api/memories", fields)["memories"][0]["id"])
 
 
-def given(client: Client, **asked: Any) -> list[dict[str, Any]]:
-    return list(client.get("/api/injections", text=1, **asked)["injections"])
+def list_injections(client: Client, **query: Any) -> list[dict[str, Any]]:
+    return list(client.get("/api/injections", text=1, **query)["injections"])
 
 
 # -- every injection is recorded --------------------------------------------------------------------------------------
@@ -78,18 +78,23 @@ def test_everything_about_an_injection_is_kept_and_its_text_word_for_word(
     seen = host.context("UserPromptSubmit", {"session_id": "s1", "cwd": project, "prompt": PROMPT})
     (listed,) = client.get("/api/injections", session_id="s1")["injections"]
     assert "text" not in listed
-    told = client.get(f"/api/injections/{listed['id']}")["injection"]
-    assert told["text"] == seen != ""
-    assert (told["trigger"], told["form"], told["host"], told["session"]) == ("prompt", "markdown", "claude-code", "s1")
-    assert told["project"] == resolve(project).key
-    assert 0 < told["tokens"] <= told["budget"] == 500
-    assert {"checkout", "transport"} <= set(told["terms"])
-    assert PROMPT not in json.dumps(told)
-    (item,) = told["items"]
+    injection = client.get(f"/api/injections/{listed['id']}")["injection"]
+    assert injection["text"] == seen != ""
+    assert (injection["trigger"], injection["form"], injection["host"], injection["session"]) == (
+        "prompt",
+        "markdown",
+        "claude-code",
+        "s1",
+    )
+    assert injection["project"] == resolve(project).key
+    assert 0 < injection["tokens"] <= injection["budget"] == 500
+    assert {"checkout", "transport"} <= set(injection["terms"])
+    assert PROMPT not in json.dumps(injection)
+    (item,) = injection["items"]
     assert set(item["why"]) == FACTORS
     assert item["title"] == FACT
-    assert told["build_ms"] > 0
-    assert told["away"] is False
+    assert injection["build_ms"] > 0
+    assert injection["away"] is False
     with pytest.raises(NotFound) as unknown:
         client.get("/api/injections/inj-0000000000")
     assert "foreword explain" in unknown.value.hint
@@ -101,21 +106,21 @@ def test_lists_are_of_a_session_a_project_or_a_memory_and_have_texts_only_when_a
     for session in ("a", "b"):
         client.get("/api/context", project_path=project, session_id=session, prompt=asking("wombat"))
     client.get("/api/context", project_path=project, session_id="b", trigger="session_start")
-    assert len(given(client)) == len(given(client, project_path=project)) == 3
-    assert [each["session"] for each in given(client, session_id="a")] == ["a"]
-    assert {each["session"] for each in given(client, memory=id)} == {"a", "b"}
-    assert given(client, project_path="/") == []
-    assert len(given(client, limit=1)) == 1
-    assert all("wombat sings" in each["text"] for each in given(client, memory=id))
+    assert len(list_injections(client)) == len(list_injections(client, project_path=project)) == 3
+    assert [each["session"] for each in list_injections(client, session_id="a")] == ["a"]
+    assert {each["session"] for each in list_injections(client, memory=id)} == {"a", "b"}
+    assert list_injections(client, project_path="/") == []
+    assert len(list_injections(client, limit=1)) == 1
+    assert all("wombat sings" in each["text"] for each in list_injections(client, memory=id))
 
 
 def test_a_secret_in_a_prompt_is_not_among_its_terms(filled: Home, start, project):
     client = start()
     secret = "ghp_" + "Zq7" * 12
     client.get("/api/context", project_path=project, session_id="a", prompt=f"{PROMPT} {secret}")
-    (told,) = given(client)
-    assert "transport" in told["terms"]
-    assert not any("zq7" in term.lower() for term in told["terms"])
+    (injection,) = list_injections(client)
+    assert "transport" in injection["terms"]
+    assert not any("zq7" in term.lower() for term in injection["terms"])
 
 
 @pytest.mark.parametrize("capture", ["true", "false"])
@@ -130,7 +135,7 @@ def test_what_the_hook_gives_without_a_worker_is_recorded_when_one_is_there(
     assert "make test" in opened
     client = start()
     wait_for(lambda: host.spooled() == 0)
-    newest, oldest = given(client)
+    newest, oldest = list_injections(client)
     assert (newest["text"], oldest["text"]) == (opened, seen)
     assert (newest["source"], newest["session"]) == ("startup", "s2")
     assert (oldest["away"], oldest["host"], oldest["trigger"]) == (True, "claude-code", "prompt")
@@ -149,7 +154,7 @@ def test_a_spool_that_is_read_twice_records_once(filled: Home, host: HookRunner,
     wait_for(lambda: host.spooled() == 0)
     shutil.copy(copy, filled.spool / "taken-1")  # as after a crash between the commit and the end of the file
     wait_for(lambda: host.spooled() == 0)
-    assert len(given(client)) == 1
+    assert len(list_injections(client)) == 1
     assert len(host.stored()) == 1
 
 
@@ -158,8 +163,8 @@ def test_what_waits_in_the_spool_holds_no_secret_and_a_torn_record_costs_only_it
 ):
     secret = "ghp_" + "Zq7" * 12
     host.write_hook()
-    told = {"session_id": "s1", "cwd": project, "prompt": f"{PROMPT} {secret} <private>the salary</private>"}
-    assert host.context("UserPromptSubmit", told)
+    payload = {"session_id": "s1", "cwd": project, "prompt": f"{PROMPT} {secret} <private>the salary</private>"}
+    assert host.context("UserPromptSubmit", payload)
     waiting = (filled.spool / "current").read_bytes()
     assert b"HTTPTransport" in waiting
     assert b"Zq7" not in waiting
@@ -169,7 +174,7 @@ def test_what_waits_in_the_spool_holds_no_secret_and_a_torn_record_costs_only_it
     client = start()
     wait_for(lambda: host.spooled() == 0)
     assert len(host.stored()) == 1
-    assert given(client) == []
+    assert list_injections(client) == []
 
 
 def test_a_record_that_makes_no_sense_is_set_aside_and_the_rest_goes_on(filled: Home, host: HookRunner, start, project):
@@ -190,15 +195,15 @@ def test_of_a_worker_that_was_late_only_what_the_agent_saw_is_recorded(filled: H
     suspend(pid)
     try:
         seen = host.context("UserPromptSubmit", {"session_id": "s1", "cwd": project, "prompt": PROMPT})
-        asked = {"session_id": "s2", "cwd": project, "prompt": "an unheard thing"}
-        assert host.context("UserPromptSubmit", asked) == ""
+        payload = {"session_id": "s2", "cwd": project, "prompt": "an unheard thing"}
+        assert host.context("UserPromptSubmit", payload) == ""
     finally:
         os.kill(pid, signal.SIGCONT)
     assert "HTTPTransport" in seen
     wait_for(lambda: host.spooled() == 0 and len(host.stored()) == 2)
     client.get("/api/health")
-    (told,) = given(client)
-    assert (told["text"], told["away"]) == (seen, True)
+    (injection,) = list_injections(client)
+    assert (injection["text"], injection["away"]) == (seen, True)
 
 
 # -- once in a window -------------------------------------------------------------------------------------------------
@@ -240,7 +245,7 @@ def test_a_window_of_claude_from_start_to_clear(filled: Home, host: HookRunner, 
     assert host.context("UserPromptSubmit", {**prompt, "prompt_id": "4"}) == ""
     client = start()
     wait_for(lambda: host.spooled() == 0)
-    assert [each["source"] for each in given(client)] == ["clear", "compact", "startup"]
+    assert [each["source"] for each in list_injections(client)] == ["clear", "compact", "startup"]
     assert noted(str(filled.trouble)) == ()
 
 
@@ -270,14 +275,19 @@ def test_a_compaction_without_a_start_behind_it_empties_the_window(
     host.write_hook()
     if worker == "up":
         start()
-    told = payload("copilot.userPromptSubmitted", prompt=PROMPT)
+    prompt_payload = payload("copilot.userPromptSubmitted", prompt=PROMPT)
 
     def prompted(stamp: int) -> bytes:
-        return host.tell("userPromptSubmitted", {**told, "timestamp": stamp}, host="copilot").stdout
+        return host.tell("userPromptSubmitted", {**prompt_payload, "timestamp": stamp}, host="copilot").stdout
 
     assert b"HTTPTransport" in prompted(1)
     assert prompted(2) == b""
-    compacted = {"sessionId": told["sessionId"], "timestamp": 3, "cwd": told["cwd"], "trigger": "auto"}
+    compacted = {
+        "sessionId": prompt_payload["sessionId"],
+        "timestamp": 3,
+        "cwd": prompt_payload["cwd"],
+        "trigger": "auto",
+    }
     host.tell("preCompact", compacted, host="copilot")
     assert b"HTTPTransport" in prompted(4)
     assert prompted(5) == b""
@@ -290,21 +300,21 @@ def test_questions_have_a_thousand_tokens_in_a_window_and_searching_is_free(fill
     client = start()
     for number in range(60):
         remember(client, project, f"wombat {number} digs {'deep ' * 9}", body="a burrow " * 30)
-    asked = {"project_path": project, "session_id": "s1", "trigger": "question", "prompt": "wombat"}
+    query = {"project_path": project, "session_id": "s1", "trigger": "question", "prompt": "wombat"}
     costs = []
-    while answer := client.get("/api/context", **asked):
+    while answer := client.get("/api/context", **query):
         if not answer["context"]:
             break
         costs.append(answer["tokens"])
     assert sum(costs) <= 1000
     assert "budget for questions is used up" in answer["why"]
     assert len(client.get("/api/search", q="wombat", project_path=project)["results"]) == 20
-    assert client.get("/api/context", **{**asked, "session_id": ""})["context"], "without a session there is no ledger"
-    told = {**asked, "trigger": "prompt", "prompt": PROMPT}
-    assert client.get("/api/context", **told)["context"], "prompts have their own allowance"
+    assert client.get("/api/context", **{**query, "session_id": ""})["context"], "without a session there is no ledger"
+    prompt_query = {**query, "trigger": "prompt", "prompt": PROMPT}
+    assert client.get("/api/context", **prompt_query)["context"], "prompts have their own allowance"
     event = {"host": "opencode", "event": "session.compacted", "payload": {"sessionID": "s1", "directory": project}}
     client.post("/api/events", event)
-    assert client.get("/api/context", **asked)["context"], "a compaction begins a new window"
+    assert client.get("/api/context", **query)["context"], "a compaction begins a new window"
 
 
 def test_questions_asked_at_once_share_one_ledger_and_repeat_nothing(filled: Home, start, project):
@@ -313,15 +323,15 @@ def test_questions_asked_at_once_share_one_ledger_and_repeat_nothing(filled: Hom
         remember(client, project, f"wombat {number} digs {'deep ' * 9}", body="a burrow " * 30)
 
     def ask() -> None:
-        asked = {"project_path": project, "session_id": "s1", "trigger": "question", "prompt": "wombat"}
-        Client(filled).get("/api/context", **asked)
+        query = {"project_path": project, "session_id": "s1", "trigger": "question", "prompt": "wombat"}
+        Client(filled).get("/api/context", **query)
 
     threads = [threading.Thread(target=ask) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    injections = given(client, session_id="s1")
+    injections = list_injections(client, session_id="s1")
     shown = [item["memory"] for each in injections for item in each["items"]]
     assert injections
     assert sum(each["tokens"] for each in injections) <= 1000
@@ -331,9 +341,9 @@ def test_questions_asked_at_once_share_one_ledger_and_repeat_nothing(filled: Hom
 def test_the_totals_of_the_ledger_are_settings(filled: Home, start, project):
     filled.config.write_text("[layout.window]\nquestion = 0\n")
     client = start()
-    asked = {"project_path": project, "session_id": "s1", "prompt": PROMPT}
-    assert "budget for questions is used up" in client.get("/api/context", trigger="question", **asked)["why"]
-    assert client.get("/api/context", trigger="prompt", **asked)["context"]
+    query = {"project_path": project, "session_id": "s1", "prompt": PROMPT}
+    assert "budget for questions is used up" in client.get("/api/context", trigger="question", **query)["why"]
+    assert client.get("/api/context", trigger="prompt", **query)["context"]
 
 
 def test_a_question_without_words_gives_the_start_once_where_no_hook_gave_it(
@@ -341,14 +351,14 @@ def test_a_question_without_words_gives_the_start_once_where_no_hook_gave_it(
 ):
     client = start()
     project = payload("claude.SessionStart.startup")["cwd"]
-    asked = {"project_path": project, "trigger": "question"}
-    assert "HTTPTransport" in client.get("/api/context", session_id="bare", **asked)["context"]
-    again = client.get("/api/context", session_id="bare", **asked)
+    query = {"project_path": project, "trigger": "question"}
+    assert "HTTPTransport" in client.get("/api/context", session_id="bare", **query)["context"]
+    again = client.get("/api/context", session_id="bare", **query)
     assert again["context"] == ""
     assert "given already" in again["why"]
     host.context("SessionStart", payload("claude.SessionStart.startup"))
-    assert "given already" in client.get("/api/context", session_id="s1", **asked)["why"]
-    assert [each["source"] for each in given(client)] == ["startup", "question"]
+    assert "given already" in client.get("/api/context", session_id="s1", **query)["why"]
+    assert [each["source"] for each in list_injections(client)] == ["startup", "question"]
 
 
 # -- what cannot be asked ---------------------------------------------------------------------------------------------
@@ -356,6 +366,6 @@ def test_a_question_without_words_gives_the_start_once_where_no_hook_gave_it(
 
 @pytest.mark.parametrize("wrong", [{"form": "html"}, {"host": "emacs"}, {"budget": 0.5}])
 def test_a_wrong_form_host_or_budget_is_told(filled: Home, start, project, wrong):
-    with pytest.raises(BadRequest) as told:
+    with pytest.raises(BadRequest) as refused:
         start().get("/api/context", project_path=project, prompt="x", **wrong)
-    assert told.value.hint
+    assert refused.value.hint

@@ -25,7 +25,7 @@ from foreword.worker.routes import routes_of
 from tests.flow.conftest import CLEAN, HookRunner, end_worker, wait_for
 from tests.flow.forked import foreword
 
-Said = Iterator[tuple[str, str]]  # where, and what was told there
+Answers = Iterator[tuple[str, str]]  # where, and what was told there
 
 PROJECTS = [12, pytest.param(100, marks=pytest.mark.long)]
 WORDS = 52
@@ -173,24 +173,24 @@ def hostile(store: Store, places: Sequence[Place]) -> tuple[list[Memory], list[L
     return memories, links
 
 
-def told(client: Client, place: Place, other: Place, *, folder: str = "", all: bool = False) -> Said:
+def read_everything(client: Client, place: Place, other: Place, *, folder: str = "", all: bool = False) -> Answers:
     """Everything that one project can be told, asked with the words and ids of another."""
     here = folder or place.folder
     foreign = f"{EVERYWHERE} goal milestone contract {' '.join(other.words[:8])} src/shared.py shared()"
 
-    def get(path: str, **asked: Any) -> tuple[str, str]:
-        answer = client.get(path, **asked)
+    def get(path: str, **query: Any) -> tuple[str, str]:
+        answer = client.get(path, **query)
         for each in answer.get("injections", ()) if path == "/api/injections" else ():
             each.pop("terms")  # what was asked for, which is the other's words here
-        return f"{path} {asked}"[:160], json.dumps(answer)
+        return f"{path} {query}"[:160], json.dumps(answer)
 
     forms = FORMS if all else (FORMS[len(place.mark + here) % len(FORMS)],)
     for trigger in TRIGGERS:
         for form in forms:
             usual = SHARED if trigger == "compaction" else ""
             for session in ("", place.session, SHARED, other.session) if all else (usual,):
-                asked = {"trigger": trigger, "form": form, "session_id": session, "project_path": here, "preview": 1}
-                yield get("/api/context", prompt=foreign, **asked)
+                request = {"trigger": trigger, "form": form, "session_id": session, "project_path": here, "preview": 1}
+                yield get("/api/context", prompt=foreign, **request)
     yield get("/api/search", q=foreign, project_path=here, limit=200, explain=1)
     yield get("/api/search", q=EVERYWHERE, project_path=here, limit=200, compact=1)
     for path in ("/api/sessions", "/api/injections", "/api/line", "/api/resume", "/api/imports", "/api/project"):
@@ -208,8 +208,8 @@ def told(client: Client, place: Place, other: Place, *, folder: str = "", all: b
     linked = client.get(f"/api/memories/{place.ids[2]}", full=1)["links"]
     yield f"/api/memories {place.ids[2]}", json.dumps(linked)
     for name, arguments in calls(place, other, foreign, all=all):
-        asked = {"tool": name, "arguments": arguments, "caller": {"cwd": here, "client": {"name": "somebody"}}}
-        yield f"{name} {arguments}"[:160], json.dumps(client.post("/api/mcp", asked))
+        request = {"tool": name, "arguments": arguments, "caller": {"cwd": here, "client": {"name": "somebody"}}}
+        yield f"{name} {arguments}"[:160], json.dumps(client.post("/api/mcp", request))
 
 
 def calls(place: Place, other: Place, foreign: str, *, all: bool) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -229,19 +229,19 @@ def calls(place: Place, other: Place, foreign: str, *, all: bool) -> Iterator[tu
     yield "memory_context", {"query": foreign}
 
 
-def leaks(said: Said, *allowed: Place, places: Sequence[Place]) -> list[str]:
+def leaks(answers: Answers, *allowed: Place, places: Sequence[Place]) -> list[str]:
     """Where a word of a project was told that may not be told here."""
     ours = {place.mark for place in allowed}
     every = {place.mark for place in places}
     return [
         f"{where}: {mark}"
-        for where, text in said
+        for where, text in answers
         for mark in sorted(set(re.findall(r"zq([a-z]{4})", text)) & every - ours)
     ]
 
 
-def heard(said: Said, place: Place) -> int:
-    return sum(f"zq{place.mark}" in text for _, text in said)
+def count_own(answers: Answers, place: Place) -> int:
+    return sum(f"zq{place.mark}" in text for _, text in answers)
 
 
 @pytest.fixture
@@ -276,10 +276,10 @@ def test_no_word_of_a_project_is_told_in_another_by_anything_that_reads(
     found: list[str] = []
     for number, place in enumerate(places):
         other = places[(number + 1) % len(places)]
-        said = list(told(client, place, other, all=number % 25 == 0))
-        assert heard(iter(said), place) > 10, "its own words are told"
-        found += leaks(iter(said), place, places=places)
-        found += [where for where, text in said if _tells_no_id(where) and any(id in text for id in other.ids)]
+        answers = list(read_everything(client, place, other, all=number % 25 == 0))
+        assert count_own(iter(answers), place) > 10, "its own words are told"
+        found += leaks(iter(answers), place, places=places)
+        found += [where for where, text in answers if _tells_no_id(where) and any(id in text for id in other.ids)]
     assert found == []
     for path in sorted(each.removeprefix("GET ") for each in NO_WORDS):
         assert leaks(iter([(path, json.dumps(client.get(path)))]), places=places) == []
@@ -288,31 +288,31 @@ def test_no_word_of_a_project_is_told_in_another_by_anything_that_reads(
     alias = tmp_path / "alias"
     alias.mkdir()
     client.post("/api/project/merge", {"project_path": places[0].folder, "other": str(alias)})
-    said = list(told(client, places[0], places[1], folder=str(alias)))
-    assert heard(iter(said), places[0]) > 10
-    assert leaks(iter(said), places[0], places=places) == []
+    answers = list(read_everything(client, places[0], places[1], folder=str(alias)))
+    assert count_own(iter(answers), places[0]) > 10
+    assert leaks(iter(answers), places[0], places=places) == []
 
     # Two that became one.
     entry = client.post("/api/project/merge", {"project_path": places[3].folder, "other": places[2].key})["entry"]
     assert entry
     for folder in (places[2].folder, places[3].folder):
-        said = list(told(client, places[3], places[4], folder=folder))
-        assert heard(iter(said), places[2]) > 10
-        assert leaks(iter(said), places[2], places[3], places=places) == []
-    assert leaks(told(client, places[4], places[2]), places[4], places=places) == []
+        answers = list(read_everything(client, places[3], places[4], folder=folder))
+        assert count_own(iter(answers), places[2]) > 10
+        assert leaks(iter(answers), places[2], places[3], places=places) == []
+    assert leaks(read_everything(client, places[4], places[2]), places[4], places=places) == []
 
     # A folder that became a repository, and one whose remote changed: it is another project, until they are merged.
     for remote in ("a/five", "b/five"):
         git(Path(places[5].folder), remote=remote)
         wait_for(lambda remote=remote: _key(client, places[5].folder) == f"git:example.com/{remote}")
-        assert leaks(_without_graph(told(client, places[5], places[6])), places=places) == []
+        assert leaks(_without_graph(read_everything(client, places[5], places[6])), places=places) == []
     client.post("/api/project/merge", {"project_path": places[5].folder, "other": places[5].key})
     second = worktree(Path(places[5].folder), tmp_path / "second")
     for folder in (places[5].folder, second):
-        said = list(told(client, places[5], places[6], folder=folder))
-        assert heard(iter(said), places[5]) > 10
-        assert leaks(iter(said), places[5], places=places) == []
-    assert leaks(told(client, places[6], places[5]), places[6], places=places) == []
+        answers = list(read_everything(client, places[5], places[6], folder=folder))
+        assert count_own(iter(answers), places[5]) > 10
+        assert leaks(iter(answers), places[5], places=places) == []
+    assert leaks(read_everything(client, places[6], places[5]), places[6], places=places) == []
 
     # What the command line tells in a folder, and hooks with a worker and without.
     assert leaks(_typed(home, places[7]), places[7], places=places) == []
@@ -326,10 +326,10 @@ def test_no_word_of_a_project_is_told_in_another_by_anything_that_reads(
             (places[3], places[4], places[2].folder),
             (places[5], places[6], second),
         ):
-            said = list(_hooked(host, other, folder=folder, session=f"{place.mark}{away}"))
+            answers = list(_hooked(host, other, folder=folder, session=f"{place.mark}{away}"))
             own = (places[2], places[3]) if place is places[3] else (place,)
-            assert any(f"zq{each.mark}" in text for each in own for _, text in said), (folder, away)
-            assert leaks(iter(said), *own, places=places) == []
+            assert any(f"zq{each.mark}" in text for each in own for _, text in answers), (folder, away)
+            assert leaks(iter(answers), *own, places=places) == []
 
 
 def _tells_no_id(where: str) -> bool:
@@ -342,14 +342,16 @@ def _key(client: Client, folder: str) -> str:
     return str(client.get("/api/project", project_path=folder)["key"])
 
 
-def _without_graph(said: Said) -> Said:
+def _without_graph(answers: Answers) -> Answers:
     """Without what was asked by an id that is the old project's."""
     return (
-        (where, text) for where, text in said if not where.startswith(("/api/memories", "/api/export {'part': 'event'"))
+        (where, text)
+        for where, text in answers
+        if not where.startswith(("/api/memories", "/api/export {'part': 'event'"))
     )
 
 
-def _typed(home: Home, place: Place) -> Said:
+def _typed(home: Home, place: Place) -> Answers:
     for words in (
         ["status"],
         ["export", "-"],
@@ -367,10 +369,10 @@ def _typed(home: Home, place: Place) -> Said:
         yield " ".join(words), ended.stdout + ended.stderr
 
 
-def _hooked(host: HookRunner, other: Place, *, folder: str, session: str) -> Said:
-    told = {"session_id": session, "cwd": folder}
-    start = {**told, "hook_event_name": "SessionStart", "source": "startup"}
+def _hooked(host: HookRunner, other: Place, *, folder: str, session: str) -> Answers:
+    fields = {"session_id": session, "cwd": folder}
+    start = {**fields, "hook_event_name": "SessionStart", "source": "startup"}
     yield "SessionStart", host.context("SessionStart", start)
     prompt = f"{EVERYWHERE} milestone contract {' '.join(other.words[:5])}"
-    asked = {**told, "hook_event_name": "UserPromptSubmit", "prompt": prompt}
-    yield "UserPromptSubmit", host.context("UserPromptSubmit", asked)
+    payload = {**fields, "hook_event_name": "UserPromptSubmit", "prompt": prompt}
+    yield "UserPromptSubmit", host.context("UserPromptSubmit", payload)

@@ -43,8 +43,8 @@ def prompted(host: HookRunner, project: str, prompt: str, *, session: str = "s1"
     return host.context("UserPromptSubmit", {"session_id": session, "cwd": project, "prompt": prompt})
 
 
-def silences(client: Client, **asked: Any) -> list[dict[str, Any]]:
-    return list(client.get("/api/no-context", **asked)["no_context"])
+def silences(client: Client, **query: Any) -> list[dict[str, Any]]:
+    return list(client.get("/api/no-context", **query)["no_context"])
 
 
 def test_each_silence_of_a_hook_is_kept_with_its_reason_and_none_of_its_words(
@@ -86,14 +86,14 @@ def test_a_budget_that_is_used_up_and_a_start_that_was_given_are_told(filled: Ho
     filled.config.write_text("[layout.window]\nprompt = 80\n")
     client = start()
     client.post("/api/memories", {"kind": "decision", "title": fact("otter"), "project_path": project})
-    asked = {"project_path": project, "session_id": "s1"}
-    assert client.get("/api/context", prompt=asking("otter"), **asked)["context"]
-    assert not client.get("/api/context", prompt=PROMPT, **asked)["context"]
+    query = {"project_path": project, "session_id": "s1"}
+    assert client.get("/api/context", prompt=asking("otter"), **query)["context"]
+    assert not client.get("/api/context", prompt=PROMPT, **query)["context"]
     (used,) = silences(client, session_id="s1")
     assert used["why"] == "used"
     assert 0 < used["spent"] <= used["allowed"] == 80
     assert f"({used['spent']} of 80 tokens)" in used["says"]
-    start_of = {**asked, "trigger": "question", "prompt": ""}
+    start_of = {**query, "trigger": "question", "prompt": ""}
     assert client.get("/api/context", **start_of)["context"]
     assert not client.get("/api/context", **start_of)["context"]
     assert [each["why"] for each in silences(client, session_id="s1")] == ["given", "used"]
@@ -101,10 +101,10 @@ def test_a_budget_that_is_used_up_and_a_start_that_was_given_are_told(filled: Ho
 
 def test_what_nobody_asked_for_is_not_kept(filled: Home, start, project):
     client = start()
-    asked = {"project_path": project, "session_id": "s1", "prompt": UNHEARD}
-    client.get("/api/context", **asked, preview=1)
+    query = {"project_path": project, "session_id": "s1", "prompt": UNHEARD}
+    client.get("/api/context", **query, preview=1)
     assert silences(client) == []
-    client.get("/api/context", **asked)
+    client.get("/api/context", **query)
     assert len(silences(client)) == 1
 
 
@@ -139,24 +139,24 @@ def test_the_command_line_tells_a_silence_that_is_newer_than_what_was_given(
     client = start()
     monkeypatch.chdir(project)
 
-    def said(*words: str) -> str:
+    def output_of(*words: str) -> str:
         ended = CliRunner().invoke(app, list(words))
         assert ended.exit_code == 0, ended.output
         return ended.output
 
     assert prompted(host, project, UNHEARD) == ""
-    assert "nothing was injected: nothing that is remembered here has to do with it" in said("explain")
-    assert json.loads(said("explain", "--json"))["injection"] is None
+    assert "nothing was injected: nothing that is remembered here has to do with it" in output_of("explain")
+    assert json.loads(output_of("explain", "--json"))["injection"] is None
     assert prompted(host, project, PROMPT)
-    assert "nothing was injected" not in said("explain")
-    assert json.loads(said("explain", "--json"))["silence"] is None
+    assert "nothing was injected" not in output_of("explain")
+    assert json.loads(output_of("explain", "--json"))["silence"] is None
     assert prompted(host, project, NEAR) == ""
-    told = said("explain")
-    assert "nothing was injected: nothing that is remembered here is close enough to it" in told
-    assert f"left out: {silences(client, session_id='s1', limit=1)[0]['nearest']}  [decision] {FACT}" in told
-    answer = json.loads(said("explain", "--json"))
+    output = output_of("explain")
+    assert "nothing was injected: nothing that is remembered here is close enough to it" in output
+    assert f"left out: {silences(client, session_id='s1', limit=1)[0]['nearest']}  [decision] {FACT}" in output
+    answer = json.loads(output_of("explain", "--json"))
     assert answer["silence"]["why"] == "below"
     assert answer["silence"]["rejected"]
     assert answer["injection"]["text"]
-    assert "left out" in said("explain", answer["silence"]["id"])
-    assert said("sessions", "s1").count("1 × nothing") == 2
+    assert "left out" in output_of("explain", answer["silence"]["id"])
+    assert output_of("sessions", "s1").count("1 × nothing") == 2

@@ -50,10 +50,10 @@ class OpenCode:
         self._process = process
         self.last: dict[str, Any] = {}
 
-    def call(self, hook: str, given: Any, output: Any = None, **more: Any) -> Any:
+    def call(self, hook: str, hook_input: Any, output: Any = None, **more: Any) -> Any:
         assert self._process.stdin
         assert self._process.stdout
-        self._process.stdin.write(json.dumps({"hook": hook, "input": given, "output": output, **more}) + "\n")
+        self._process.stdin.write(json.dumps({"hook": hook, "input": hook_input, "output": output, **more}) + "\n")
         self._process.stdin.flush()
         self.last = json.loads(self._process.stdout.readline())
         return self.last.get("output")
@@ -65,14 +65,14 @@ class OpenCode:
         self.event("session.created", sessionID=session, info={"id": session, **more})
 
     def prompt(self, text: str, session: str = "s1", *, id: str = "msg_1") -> list[dict[str, Any]]:
-        said = {"type": "text", "text": text, "id": f"{PART}ROy7qkHrNJNMTe", "messageID": id, "sessionID": session}
+        part = {"type": "text", "text": text, "id": f"{PART}ROy7qkHrNJNMTe", "messageID": id, "sessionID": session}
         message = {"id": id, "role": "user", "sessionID": session, "model": {"providerID": "f", "modelID": "gpt-5"}}
-        output = self.call("chat.message", {"sessionID": session}, {"message": message, "parts": [said]})
+        output = self.call("chat.message", {"sessionID": session}, {"message": message, "parts": [part]})
         return list(output["parts"])
 
     def system(self, session: str | None = "s1", text: str = MAIN, *more: str) -> list[str]:
-        given = {"model": {"id": "gpt-5"}, **({"sessionID": session} if session else {})}
-        return list(self.call("experimental.chat.system.transform", given, {"system": [text, *more]})["system"])
+        hook_input = {"model": {"id": "gpt-5"}, **({"sessionID": session} if session else {})}
+        return list(self.call("experimental.chat.system.transform", hook_input, {"system": [text, *more]})["system"])
 
     def compacting(self, session: str = "s1") -> list[str]:
         output = self.call("experimental.session.compacting", {"sessionID": session}, {"context": []})
@@ -89,8 +89,8 @@ class OpenCode:
         exit: int = 0,
     ) -> str:
         """Use a tool; return what the model is shown of its result."""
-        given = {"tool": tool, "sessionID": session, "callID": call, "args": {"command": command}}
-        left = self.call("tool.execute.after", given, {"title": "", "metadata": {"exit": exit}, "output": output})
+        hook_input = {"tool": tool, "sessionID": session, "callID": call, "args": {"command": command}}
+        left = self.call("tool.execute.after", hook_input, {"title": "", "metadata": {"exit": exit}, "output": output})
         return str(left["output"])
 
     def leave(self, *, hook: str = "leave") -> None:
@@ -156,11 +156,13 @@ def away(filled: Home, host: HookRunner) -> Home:
 def kinds(client: Client, host: HookRunner, many: int) -> list[str]:
     """What was captured, once there is that much."""
     wait_for(lambda: client.get("/api/health")["counts"]["events"] >= many)
-    return [("properties" in told.get("input", {}) and told["input"]["type"]) or "hook" for told in host.stored()]
+    return [
+        ("properties" in payload.get("input", {}) and payload["input"]["type"]) or "hook" for payload in host.stored()
+    ]
 
 
-def given(client: Client, **asked: Any) -> list[dict[str, Any]]:
-    return list(client.get("/api/injections", text=1, **asked)["injections"])
+def list_injections(client: Client, **query: Any) -> list[dict[str, Any]]:
+    return list(client.get("/api/injections", text=1, **query)["injections"])
 
 
 def remember(client: Client, project: str, title: str) -> None:
@@ -185,14 +187,14 @@ def test_a_session_begins_with_one_block_that_is_the_same_in_every_request(fille
     agent.leave()
     again = opencode()  # restarted: the worker still knows
     assert again.system() == first
-    (told,) = given(client, session_id="s1")
-    assert (told["form"], told["host"], told["trigger"], told["source"]) == (
+    (injection,) = list_injections(client, session_id="s1")
+    assert (injection["form"], injection["host"], injection["trigger"], injection["source"]) == (
         "xml",
         "opencode",
         "session_start",
         "startup",
     )
-    assert told["text"] == first[1]
+    assert injection["text"] == first[1]
     assert agent.last["exports"] == ["Foreword"]  # every export would be taken for a plugin
 
 
@@ -200,9 +202,9 @@ def test_a_session_that_nobody_saw_begin_is_resumed(filled: Home, start, opencod
     client = start()
     agent = opencode()
     assert "make test" in agent.system()[1]
-    assert [each["source"] for each in given(client)] == ["resume"]
+    assert [each["source"] for each in list_injections(client)] == ["resume"]
     wait_for(host.stored)
-    assert [told["source"] for told in host.stored()] == ["resume"]
+    assert [payload["source"] for payload in host.stored()] == ["resume"]
 
 
 @pytest.mark.parametrize(
@@ -236,7 +238,7 @@ def test_sub_agents_are_told_nothing_and_nothing_of_theirs_is_kept(filled: Home,
         agent.event("session.idle", sessionID=session)
     agent.created("s1")
     agent.call("dispose", None)
-    assert given(client, session_id="child") == given(client, session_id="older") == []
+    assert list_injections(client, session_id="child") == list_injections(client, session_id="older") == []
     assert kinds(client, host, 1) == ["session.created"]
 
 
@@ -248,15 +250,15 @@ def test_a_prompt_gets_a_part_of_its_own_behind_what_the_user_wrote(
     agent.created()
     agent.system()
     remember(client, project, DIGS)
-    said, ours = agent.prompt("why does the wombat dig?")
-    assert said["text"] == "why does the wombat dig?"
+    typed, ours = agent.prompt("why does the wombat dig?")
+    assert typed["text"] == "why does the wombat dig?"
     assert (ours["type"], ours["synthetic"], ours["messageID"], ours["sessionID"]) == ("text", True, "msg_1", "s1")
-    assert ours["id"] > said["id"]
-    assert len(ours["id"]) == len(said["id"])
+    assert ours["id"] > typed["id"]
+    assert len(ours["id"]) == len(typed["id"])
     assert ours["text"].startswith("<foreword_context ")
     assert DIGS in ours["text"]
     assert "make test" not in ours["text"]  # the session began with it
-    prompt = next(told for told in host.stored() if "output" in told)
+    prompt = next(payload for payload in host.stored() if "output" in payload)
     assert "foreword_context" not in json.dumps(prompt)
     assert len(agent.prompt("why does the wombat dig?", id="msg_2")) == 1  # once in a window
     agent.event("session.compacted", sessionID="s1")
@@ -284,8 +286,8 @@ def test_a_command_that_failed_before_is_told_of_behind_its_output(home, start, 
     # Another copy of the plugin finds it there, and tells nothing that was not a tool's.
     assert agent.used("s9", call="call_1", command="make unit", output=shown, exit=2) == shown
     agent.call("dispose", None)
-    kept = [told for told in host.stored() if told.get("input", {}).get("sessionID") == "s9"]
-    assert [told["input"]["callID"] for told in kept] == ["call_0", "call_1", "call_2"]
+    kept = [payload for payload in host.stored() if payload.get("input", {}).get("sessionID") == "s9"]
+    assert [payload["input"]["callID"] for payload in kept] == ["call_0", "call_1", "call_2"]
     assert "[foreword, history]" not in json.dumps(kept)
 
 
@@ -305,8 +307,8 @@ def test_a_compaction_is_told_in_plain_text_within_half_the_budget(filled: Home,
     assert text.startswith("[foreword] ")
     assert text.endswith("[end foreword]")
     assert "HTTPTransport" in text
-    told = given(client)[0]
-    assert (told["trigger"], told["form"], told["budget"]) == ("compaction", "plain", 1000)
+    injection = list_injections(client)[0]
+    assert (injection["trigger"], injection["form"], injection["budget"]) == ("compaction", "plain", 1000)
 
 
 def test_two_copies_of_the_plugin_say_it_once(filled: Home, start, opencode):
@@ -452,10 +454,10 @@ def test_the_plugin_and_the_hook_hold_the_same_values_secret(tmp_path, monkeypat
     text = PLUGIN.read_text().replace("__SOCKET__", '""').replace("__HOOK__", '""')
     each = f"for (const each of {json.dumps(ENVIRONMENTS)}) {{ process.env = each; found.push(secrets()) }}"
     (tmp_path / "p.mjs").write_text(f"{text}\nconst found = []; {each} console.log(JSON.stringify(found))")
-    said = subprocess.run([str(NODE), str(tmp_path / "p.mjs")], capture_output=True, check=True)
-    for environ, found in zip(ENVIRONMENTS, json.loads(said.stdout), strict=True):
-        told = {os.fsencode(name): os.fsencode(value) for name, value in environ.items()}
-        monkeypatch.setattr(client.posix, "environ", told)
+    result = subprocess.run([str(NODE), str(tmp_path / "p.mjs")], capture_output=True, check=True)
+    for environ, found in zip(ENVIRONMENTS, json.loads(result.stdout), strict=True):
+        encoded = {os.fsencode(name): os.fsencode(value) for name, value in environ.items()}
+        monkeypatch.setattr(client.posix, "environ", encoded)
         assert found == [each.decode() for each in client.secret_values()], environ
 
 
@@ -490,8 +492,8 @@ def test_without_a_worker_the_hook_stands_in(away: Home, opencode, start, projec
     again = opencode()
     assert again.system() == first  # from the spool
     client = start()
-    wait_for(lambda: given(client))
-    assert [each["text"] for each in given(client)] == [first[1]]
+    wait_for(lambda: list_injections(client))
+    assert [each["text"] for each in list_injections(client)] == [first[1]]
     end_worker(away)
     later = opencode()
     remembered = later.system()
@@ -575,9 +577,9 @@ def test_what_the_hook_gave_for_a_late_worker_is_the_same_call(away: Home, host:
         agent.call("dispose", None)
     finally:
         os.kill(pid, signal.SIGCONT)
-    wait_for(lambda: given(client))
-    (told,) = given(client)
-    assert told["text"] == block
+    wait_for(lambda: list_injections(client))
+    (injection,) = list_injections(client)
+    assert injection["text"] == block
 
 
 def test_the_end_of_opencode_loses_nothing_that_waited(away: Home, opencode):
@@ -607,9 +609,9 @@ def listening_silently(home: Home) -> Iterator[None]:
 def test_whatever_it_is_given_it_never_throws(away: Home, opencode):
     agent = opencode()
     for hook in ("chat.message", "experimental.chat.system.transform", "tool.execute.after", "event"):
-        for given in ({}, {"sessionID": 7}, {"sessionID": "s1", "event": None}, None):
+        for hook_input in ({}, {"sessionID": 7}, {"sessionID": "s1", "event": None}, None):
             for output in ({}, {"parts": [], "message": {}}, {"system": []}, {"system": [7]}, None):
-                agent.call(hook, given, output)
+                agent.call(hook, hook_input, output)
 
 
 def test_without_hook_and_worker_opencode_goes_on(filled: Home, opencode):

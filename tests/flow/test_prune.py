@@ -53,9 +53,9 @@ def test_it_is_shown_asked_done_and_told(filled, start):
     preview = client.post("/api/prune", {"dry_run": True})
     (events,) = [each for each in preview["classes"] if each["name"] == "events"]
     assert (events["rows"], preview["rows"]) == (99, 99)
-    said = run(filled, "prune", "--dry-run")
-    assert said.returncode == 0, said.stderr
-    assert "events  99" in said.stdout
+    result = run(filled, "prune", "--dry-run")
+    assert result.returncode == 0, result.stderr
+    assert "events  99" in result.stdout
     refused = run(filled, "prune")
     assert refused.returncode == 1
     assert "not a terminal" in refused.stderr

@@ -32,7 +32,7 @@ def tell(client: Client, project: str, session: str, *prompts: str, ago: float =
         ("Stop", {"last_assistant_message": "Done as you said."}),
         ("SessionEnd", {"reason": "other"}),
     ]
-    told = [
+    hook_events = [
         {
             "host": "claude-code",
             "event": name,
@@ -41,7 +41,7 @@ def tell(client: Client, project: str, session: str, *prompts: str, ago: float =
         }
         for name, payload in events
     ]
-    client.post("/api/events", {"events": told})
+    client.post("/api/events", {"events": hook_events})
 
 
 def proposed(client: Client, **more: str) -> list[dict[str, Any]]:
@@ -168,5 +168,5 @@ def test_what_makes_no_sense_is_told_and_changes_nothing(client, project):
 def test_what_the_user_writes_there_is_redacted(client, project):
     [note] = client.post("/api/memories", {"kind": "note", "title": "milk", "project_path": project})["memories"]
     secret = "ghp_" + "a1B2" * 9
-    told = {"do": "promote", "id": note["id"], "as": "goal", "title": f"Rotate {secret}"}
-    assert secret not in json.dumps(client.post("/api/review", told))
+    change = {"do": "promote", "id": note["id"], "as": "goal", "title": f"Rotate {secret}"}
+    assert secret not in json.dumps(client.post("/api/review", change))

@@ -28,8 +28,8 @@ def payload(shared: Path, project: str):
     """A recorded payload, of this project and a session of ours."""
 
     def read(name: str, **more: Any) -> dict[str, Any]:
-        told = json.loads((shared / "payloads" / f"{name}.json").read_text(encoding="utf-8"))["stdin"]
-        return {**told, "session_id": "s1", "cwd": project, **more}
+        stdin = json.loads((shared / "payloads" / f"{name}.json").read_text(encoding="utf-8"))["stdin"]
+        return {**stdin, "session_id": "s1", "cwd": project, **more}
 
     return read
 
@@ -45,9 +45,13 @@ def filled(home: Home, folder: str, *memories: Memory) -> None:
 def last(client: Client, *, limit: int = 0, model: str = "") -> tuple[list[str], dict[str, Any]]:
     """The titles of the last injection in their order, and all of it; what it says to cost is what it costs."""
     newest = client.get("/api/injections", limit=1)["injections"][0]["id"]
-    told = client.get(f"/api/injections/{newest}")["injection"]
-    assert count(told["text"], family=family_of(model)) == told["tokens"] <= (limit or told["budget"]) * 95 // 100
-    return [item["title"] for item in told["items"]], told
+    injection = client.get(f"/api/injections/{newest}")["injection"]
+    assert (
+        count(injection["text"], family=family_of(model))
+        == injection["tokens"]
+        <= (limit or injection["budget"]) * 95 // 100
+    )
+    return [item["title"] for item in injection["items"]], injection
 
 
 @pytest.mark.parametrize("worker", ["up", "away"])
@@ -55,9 +59,9 @@ def test_over_an_empty_store_no_hook_prints_anything(home: Home, host: HookRunne
     filled(home, project)
     host.write_hook()
     client = start() if worker == "up" else None
-    told = {"session_id": "s1", "cwd": project, "prompt": "why does the checkout time out?", "source": "startup"}
+    payload = {"session_id": "s1", "cwd": project, "prompt": "why does the checkout time out?", "source": "startup"}
     for event in ("SessionStart", "UserPromptSubmit", "PreCompact"):
-        ended = host.tell(event, told)
+        ended = host.tell(event, payload)
         assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b""), event
     if client:
         for trigger in ("session_start", "prompt", "compaction", "question"):
@@ -85,10 +89,10 @@ def test_a_go_project_gets_project_go_and_universal_rules_in_this_order(
             "/api/memories", {"kind": "preference", "title": title, "scope": scope, "project_path": str(folder)}
         )
     seen = host.context("SessionStart", {"session_id": "s1", "cwd": str(folder), "source": "startup"})
-    titles, told = last(client)
+    titles, injection = last(client)
     assert titles == ["Handlers stay thin", "Wrap errors with what was tried", "Say what you do before you do it"]
-    assert told["text"] == seen
-    assert list(told["layers"]) == ["rules"]
+    assert injection["text"] == seen
+    assert list(injection["layers"]) == ["rules"]
     assert "type hints" not in seen
 
 
@@ -109,12 +113,12 @@ def test_a_layer_that_cannot_be_read_costs_only_itself_and_the_user_is_told(
     connection.close()
     client = start()
     seen = host.context("SessionStart", {"session_id": "s1", "cwd": project, "source": "startup"})
-    titles, told = last(client)
+    titles, injection = last(client)
     assert titles == ["Half done", "Retries added", "Answer in German"]
-    assert told["text"] == seen
-    assert told["skipped"]["failures"] != "empty"
+    assert injection["text"] == seen
+    assert injection["skipped"]["failures"] != "empty"
     (trouble,) = [each.what for each in noted(str(home.trouble)) if "failures" in each.what]
-    assert told["skipped"]["failures"] in trouble
+    assert injection["skipped"]["failures"] in trouble
 
 
 def test_a_window_of_claude_gets_each_memory_once_and_a_new_window_all_of_them(
@@ -136,9 +140,9 @@ def test_a_window_of_claude_gets_each_memory_once_and_a_new_window_all_of_them(
     client.post("/api/memories", {"kind": "learning", "title": scanner, "project_path": project, "files": ["belt.py"]})
     prompt["prompt"] = "why does the belt scanner drop digits at dawn?"
     host.context("UserPromptSubmit", {**prompt, "prompt_id": "2"})
-    titles, given = last(client)
+    titles, injection = last(client)
     assert titles == [scanner]
-    assert given["tokens"] <= 475
+    assert injection["tokens"] <= 475
     client.post("/api/memories", {"kind": "preference", "title": "Answer in German", "project_path": project})
     host.context("SessionStart", payload("claude.SessionStart.resume", context_tokens=1))
     assert last(client)[0] == ["Answer in German"]
@@ -146,9 +150,9 @@ def test_a_window_of_claude_gets_each_memory_once_and_a_new_window_all_of_them(
 
     for source in ("compact", "clear"):
         host.context("SessionStart", payload(f"claude.SessionStart.{source}"))
-        titles, given = last(client, limit=2000)
+        titles, injection = last(client, limit=2000)
         assert titles == ["Half done", "Answer in German", printer], source
-        assert given["source"] == source
+        assert injection["source"] == source
         host.context("UserPromptSubmit", {**prompt, "prompt_id": source})
         assert last(client)[0] == [scanner], "a new window has not seen it"
 
@@ -165,9 +169,9 @@ def test_claudes_own_compaction_is_told_nothing_and_opencodes_what_this_session_
     client = start()
     assert host.context("PreCompact", payload("claude.PreCompact.auto")) == ""
     got = client.get("/api/context", project_path=project, session_id="s1", trigger="compaction", host="opencode")
-    titles, told = last(client, limit=1000)
+    titles, injection = last(client, limit=1000)
     assert titles == ["Cents are integers", "Refund dialog for support"]
-    assert (got["context"], got["budget"]) == (told["text"], 1000)
+    assert (got["context"], got["budget"]) == (injection["text"], 1000)
     assert got["context"].splitlines()[1] == "- you, 1h ago: Cents are integers, because floats lost one"
     assert "##" not in got["context"]
 
@@ -182,8 +186,8 @@ def test_two_projects_with_the_same_prompt_each_get_their_own(home: Home, host: 
     client = start()
     for event in ("UserPromptSubmit", "SessionStart"):
         for name, folder in folders.items():
-            told = {"session_id": f"{event} {name}", "cwd": str(folder), "source": "startup"}
-            seen = host.context(event, {**told, "prompt": "does the label printer in the warehouse speak ZPL?"})
+            fields = {"session_id": f"{event} {name}", "cwd": str(folder), "source": "startup"}
+            seen = host.context(event, {**fields, "prompt": "does the label printer in the warehouse speak ZPL?"})
             assert f"of {name} speaks" in seen
             assert "of two" not in seen or name == "two"
             assert len(last(client)[0]) == 1

@@ -55,13 +55,13 @@ def leaky(home: Home, project: str) -> Home:
         [Event("k2", "claude-code", "Stop", "stop", "s2", f"/p/{TOKEN}", "/x", now, {"x": f"with {VALUE}!"})]
     )
     store.sessions.put_changes([Change(key, "a.py", "f", "NEW", f"f(token='{TOKEN}')", 1, 2, "s", now)])
-    given = Injection(
+    injection = Injection(
         "inj-1",
         *("prompt", TOKEN, key, "claude-code", now, 1, 2, 0.1, {}, {}, ()),
         terms=(TOKEN.lower(), "refused"),
         text=f"- {TOKEN}",
     )
-    store.injections.record(given, at_once=True)
+    store.injections.record(injection, at_once=True)
     store.close()
     copy = apsw.Connection(str(home.backups / "memory-schema-3.db"))
     db = apsw.Connection(str(home.database))

@@ -40,17 +40,17 @@ def filled(home: Home, project: str) -> Home:
 def tell(host: HookRunner, project: str):
     """An event of Cursor; the whole answer, as it stands on stdout."""
 
-    def told(event: str, *, session: str = "c1", **more: Any) -> dict[str, Any]:
+    def send(event: str, *, session: str = "c1", **more: Any) -> dict[str, Any]:
         payload = json.loads((PAYLOADS / f"{event}.json").read_text(encoding="utf-8"))["payload"]
         own = {"conversation_id": session, "generation_id": str(time.time_ns()), "workspace_roots": [project]}
         ended = host.tell(event, {**payload, **own, **more}, host="cursor")
         assert (ended.returncode, ended.stderr) == (0, b"")
         return dict(json.loads(ended.stdout)) if ended.stdout else {}
 
-    return told
+    return send
 
 
-def given(client: Client) -> list[str]:
+def triggers(client: Client) -> list[str]:
     return sorted(each["trigger"] for each in client.get("/api/injections")["injections"])
 
 
@@ -63,7 +63,7 @@ def test_the_first_prompt_brings_the_start_again_and_its_own_block_behind_it(fil
     again, end, own = answer["additional_context"].partition("--- end foreword ---\n\n")
     assert again + end.rstrip() == began
     assert "HTTPTransport" in own
-    assert given(client) == ["prompt", "session_start"]  # the ledger counts it once
+    assert triggers(client) == ["prompt", "session_start"]  # the ledger counts it once
     assert "additional_context" not in tell("beforeSubmitPrompt", prompt=PROMPT)
 
 
@@ -72,7 +72,7 @@ def test_a_start_that_was_never_told_is_built_at_the_first_prompt(filled: Home, 
     text = tell("beforeSubmitPrompt", prompt=PROMPT)["additional_context"]
     assert text.index("make test") < text.index("HTTPTransport")
     assert text.count("--- end foreword ---") == 2
-    assert given(client) == ["prompt", "session_start"]
+    assert triggers(client) == ["prompt", "session_start"]
     late = tell("sessionStart")["additional_context"]  # it was under way, and arrives behind the prompt
     assert "make test" in late
     assert tell("beforeSubmitPrompt", session="c2", prompt="hello there")["additional_context"].count("make test") == 1
@@ -89,7 +89,7 @@ def test_a_transcript_that_shows_the_block_is_believed(filled: Home, start, tell
     tell("preCompact")
     text = tell("beforeSubmitPrompt", prompt=PROMPT, transcript_path=str(transcript))["additional_context"]
     assert "make test" in text  # a new window: what the transcript tells was before it
-    assert given(client) == ["prompt", "prompt", "session_start", "session_start"]
+    assert triggers(client) == ["prompt", "prompt", "session_start", "session_start"]
 
 
 def test_without_capture_a_start_that_was_given_is_not_given_again(filled: Home, start, tell):
@@ -112,19 +112,19 @@ budget = 3000
     client = start()
     rules = [("preference", f"Rule {number}: " + "aa bb " * 24) for number in range(60)]
     seen = [("observation", f"checkout transport {number} " + "x" * 30) for number in range(30)]
-    told = [{"kind": kind, "title": title, "project_path": project} for kind, title in (*rules, *seen)]
-    client.post("/api/memories", {"memories": told})
+    memories = [{"kind": kind, "title": title, "project_path": project} for kind, title in (*rules, *seen)]
+    client.post("/api/memories", {"memories": memories})
     text = tell("beforeSubmitPrompt", prompt=PROMPT)["additional_context"]
     assert 8_000 < len(text) <= 10_000
     beside = "[observation] " in text.partition("--- end foreword")[2]
-    assert given(client) == ["prompt"] * beside + ["session_start"]  # what does not fit counts as not given
+    assert triggers(client) == ["prompt"] * beside + ["session_start"]  # what does not fit counts as not given
 
 
 def test_other_hosts_start_once(filled: Home, start, host: HookRunner, project):
     start()
-    told = {"session_id": "s1", "cwd": project}
-    assert "make test" in host.context("SessionStart", {**told, "source": "startup"})
-    assert "make test" not in host.context("UserPromptSubmit", {**told, "prompt": PROMPT})
+    fields = {"session_id": "s1", "cwd": project}
+    assert "make test" in host.context("SessionStart", {**fields, "source": "startup"})
+    assert "make test" not in host.context("UserPromptSubmit", {**fields, "prompt": PROMPT})
 
 
 # -- what a fork and a resumed session are given ----------------------------------------------------------------------
@@ -136,8 +136,8 @@ def claude(host: HookRunner, shared: Path, project: str):
 
     def started(source: str, session: str) -> str:
         name = f"claude.SessionStart.{source}.json"
-        told = json.loads((shared / "payloads" / name).read_text(encoding="utf-8"))["stdin"]
-        return host.context("SessionStart", {**told, "session_id": session, "cwd": project})
+        stdin = json.loads((shared / "payloads" / name).read_text(encoding="utf-8"))["stdin"]
+        return host.context("SessionStart", {**stdin, "session_id": session, "cwd": project})
 
     return started
 

@@ -33,10 +33,10 @@ def known(home: Home, project: str, tmp_path: Path) -> tuple[str, str]:
         (kept,) = store.memories.put(
             [Memory(kind="decision", title=title, project=owner.key, scope=owner.scope, created=now, confirmed=now)]
         )
-        given = Item(kept.id, "index", 0.5, 20, {})
+        item = Item(kept.id, "index", 0.5, 20, {})
         for number in range(3):
             one = Injection(
-                f"inj-{title[0]}{number}", "prompt", "s", owner.key, "codex", now, 40, 500, 3.0, {}, {}, (given,)
+                f"inj-{title[0]}{number}", "prompt", "s", owner.key, "codex", now, 40, 500, 3.0, {}, {}, (item,)
             )
             store.injections.record(one)
     store.close()
@@ -76,16 +76,16 @@ def test_why_nothing_was_given_outlives_the_worker_and_a_preview_counts_nothing(
 def test_the_command_prints_and_gives_json(home, start, known):
     start()
     project, _ = known
-    said = run(home, cwd=project)
-    assert said.returncode == 0, said.stderr
-    assert "injections     3" in said.stdout
-    assert "local days" in said.stdout
-    assert SECRET not in said.stdout
+    result = run(home, cwd=project)
+    assert result.returncode == 0, result.stderr
+    assert "injections     3" in result.stdout
+    assert "local days" in result.stdout
+    assert SECRET not in result.stdout
     assert json.loads(run(home, "--all", "--json", "--days", "2", cwd=project).stdout)["injections"]["total"] == 6
 
 
 def test_an_empty_memory_has_figures_too(home, start, project):
     start()
-    said = run(home, cwd=project)
-    assert said.returncode == 0, said.stderr
-    assert "injections     0" in said.stdout
+    result = run(home, cwd=project)
+    assert result.returncode == 0, result.stderr
+    assert "injections     0" in result.stdout

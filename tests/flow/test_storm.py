@@ -39,8 +39,8 @@ def test_every_event_whose_hook_returned_is_stored_once_while_workers_are_killed
     killing = ThreadPoolExecutor(1)
     killed = killing.submit(_kill_now_and_then, home, hooks, times=many * events // KILL_EVERY)
     with ThreadPoolExecutor(many) as sessions:
-        told = list(sessions.map(lambda number: _session(host, number, project, events, hooks), range(many)))
-    assert all(outcome == (0, b"", b"") for session in told for outcome in session)
+        outcomes = list(sessions.map(lambda number: _session(host, number, project, events, hooks), range(many)))
+    assert all(outcome == (0, b"", b"") for session in outcomes for outcome in session)
     start()
     wait_for(lambda: host.spooled() == 0)
     times = Counter(payload["tool_use_id"] for payload in host.stored())

@@ -84,11 +84,11 @@ def prompt(project: str, text: str = "why does the checkout transport retry a ti
 
 def test_a_hook_obeys_with_a_worker(home: Home, host: HookRunner, start, switched):
     client = start()
-    for what, (kept, told) in SWITCHES.items():
+    for what, (kept, injects) in SWITCHES.items():
         project, before = switched[what], len(host.stored())
         inner = str(Path(project, "inner"))
         Path(inner).mkdir()
-        assert bool(host.context("UserPromptSubmit", prompt(inner))) is told, what
+        assert bool(host.context("UserPromptSubmit", prompt(inner))) is injects, what
         assert (len(host.stored()) > before) is kept, what
         event = {"host": "claude-code", "event": "Stop", "payload": {"session_id": what, "cwd": project}}
         assert client.post("/api/events", event)["stored"] == int(kept), what
@@ -98,14 +98,14 @@ def test_a_hook_obeys_with_a_worker(home: Home, host: HookRunner, start, switche
             prompt="why does the checkout transport retry a timeout twice?",
             preview=1,
         )
-        assert bool(got["context"]) is told, what
-        assert told or "switched off" in got["why"], what
+        assert bool(got["context"]) is injects, what
+        assert injects or "switched off" in got["why"], what
 
 
 def test_a_hook_obeys_without_a_worker(home: Home, host: HookRunner, switched):
     host.write_hook()
-    for what, (kept, told) in SWITCHES.items():
-        assert bool(host.context("UserPromptSubmit", prompt(switched[what]))) is told, what
+    for what, (kept, injects) in SWITCHES.items():
+        assert bool(host.context("UserPromptSubmit", prompt(switched[what]))) is injects, what
         spool = home.spool / "current"
         waiting = list(hook_calls(spool.read_bytes())) if spool.exists() else []
         assert any(isinstance(each, HookCall) and not each.injection for each in waiting) is kept, what
@@ -138,24 +138,24 @@ def test_tools_and_callers_of_the_worker_obey(home: Home, start, switched):
     async def work(agent: McpClient) -> list[Any]:
         return [await agent.call_tool(tool, arguments) for tool, arguments in calls]
 
-    for what, (kept, told) in SWITCHES.items():
+    for what, (kept, injects) in SWITCHES.items():
         answers = Agent(home, switched[what]).run(work)
-        remembered, handed, asked, found = (answer.content[0].text for answer in answers)
+        remembered, handed, context, found = (answer.content[0].text for answer in answers)
         assert [answer.is_error for answer in answers[:2]] == [not kept, not kept], (what, remembered, handed)
         if not kept:
-            assert "switched off" in remembered if not told else "read-only" in remembered, what
+            assert "switched off" in remembered if not injects else "read-only" in remembered, what
             with pytest.raises(BadRequest, match=r"switched off|read-only"):
                 client.post("/api/memories", {"kind": "note", "title": "a wombat", "project_path": switched[what]})
-        assert ("HTTPTransport" in asked) is told, what
-        assert ("HTTPTransport" in found) is (kept or told), what  # who asks is answered, unless all is off
+        assert ("HTTPTransport" in context) is injects, what
+        assert ("HTTPTransport" in found) is (kept or injects), what  # who asks is answered, unless all is off
 
 
 def test_a_status_line_says_so(home: Home, host: HookRunner, start, switched):
     client = start()
     lines = {"off_projects": "off", "": "off", "silent_projects": "silent", "read_only_projects": "quiet"}
     for what, line in lines.items():
-        told = host.tell("statusLine", {"session_id": what, "cwd": switched[what]})
-        assert told.stdout == f"foreword: {line}".encode(), what
+        result = host.tell("statusLine", {"session_id": what, "cwd": switched[what]})
+        assert result.stdout == f"foreword: {line}".encode(), what
         assert client.get("/api/line", project_path=switched[what])["line"] == f"foreword: {line}", what
 
 
@@ -182,9 +182,9 @@ def test_the_command_line_keeps_nothing_and_tells_the_way_out(home: Home, start,
     for what in ("off_projects", "read_only_projects", ""):
         project, way = switched[what], what if what.endswith("_projects") else FILE
         for words in KEEPING:
-            told = run(home, project, *words, code=1).stderr
-            assert "nothing is kept here" in told, (what, words)
-            assert way in told, (what, words)
+            errors = run(home, project, *words, code=1).stderr
+            assert "nothing is kept here" in errors, (what, words)
+            assert way in errors, (what, words)
         assert way in run(home, project, "status").stdout
         assert json.loads(run(home, project, "status", "--json").stdout)["switched_off"]
         doctor = run(home, project, "doctor").stdout

@@ -36,9 +36,9 @@ def filled(home: Home, project: str, *, things: int = 60) -> None:
     memories = []
     for thing in range(things):
         name = "".join("bcdfghkl"[int(digit)] for digit in f"{thing:04o}")
-        said = (f"Use {name} for the {name}work", f"use {name} for {name}work.", f"Use the {name} for {name}work",
+        titles = (f"Use {name} for the {name}work", f"use {name} for {name}work.", f"Use the {name} for {name}work",
                 f"Use {name}x instead of {name}")  # fmt: skip
-        for turn, title in enumerate(said):
+        for turn, title in enumerate(titles):
             id = f"dec-{thing:04}000{turn}"
             seen = {"session": f"s{turn}", "seen": 1 + turn, "detail": {"seen_in": {f"s{turn}": 1 + turn}}}
             of = {"project": found.key, "scope": found.scope, "created": float(turn), "confirmed": float(turn)}
@@ -77,9 +77,9 @@ def test_the_plan_is_shown_first_and_nothing_is_done_without_a_yes(home, project
     assert "foreword undo tidy-" in done.stdout
     again = cli(home, project, "--yes")
     assert again.stdout == "Nothing to tidy.\n"
-    told = json.loads(cli(home, project, "--dry-run", "--json", "--all").stdout)
-    assert told["by"] == {}
-    assert [each["project"] for each in told["projects"]] == [resolve(project).key]
+    plan = json.loads(cli(home, project, "--dry-run", "--json", "--all").stdout)
+    assert plan["by"] == {}
+    assert [each["project"] for each in plan["projects"]] == [resolve(project).key]
 
 
 @pytest.mark.timeout(600)
@@ -92,7 +92,7 @@ def test_killed_at_any_point_it_ends_as_if_it_had_not_been(home, project, start,
     killed, longest = 0, 0.15
     for _ in range(5 * kills):
         _up(start)
-        asking = threading.Thread(target=_asked, args=(home, project), daemon=True)
+        asking = threading.Thread(target=_request_tidy, args=(home, project), daemon=True)
         asking.start()
         time.sleep(rng.uniform(0.0, longest))
         in_time = asking.is_alive()
@@ -121,7 +121,7 @@ def _up(start) -> Client:
     raise AssertionError("no worker answers")
 
 
-def _asked(home: Home, project: str) -> None:
+def _request_tidy(home: Home, project: str) -> None:
     with suppress(ForewordError, OSError):
         Client(home, seconds=20).post("/api/tidy", {"project_path": project, "dry_run": False})
 
@@ -169,8 +169,8 @@ def test_what_was_taken_back_is_not_told_at_the_next_start(project, start, trigg
             client, project, "two", "Let's use Valkey for the cache instead of Redis because of the licence", at=200.0
         )
     else:
-        told = {"kind": "decision", "title": "Use Valkey for the cache instead of Redis", "project_path": project}
-        client.post("/api/memories", told)
+        fields = {"kind": "decision", "title": "Use Valkey for the cache instead of Redis", "project_path": project}
+        client.post("/api/memories", fields)
     shown = _begins(client, project)
     assert "use Valkey for the cache instead of Redis" in shown.replace("Use", "use")
     assert "use Redis for the cache" not in shown
@@ -203,12 +203,12 @@ def _says(client: Client, project: str, session: str, prompt: str, *, at: float)
     client.post("/api/events", {"events": [{"host": "claude-code", **each} for each in events]})
 
     def distilled() -> bool:
-        told = client.get(f"/api/sessions/{session}")["session"]
-        return told["distilled"] == told["newest"]
+        row = client.get(f"/api/sessions/{session}")["session"]
+        return row["distilled"] == row["newest"]
 
     wait_for(distilled)
 
 
 def _begins(client: Client, project: str) -> str:
-    asked = {"project_path": project, "session_id": f"next{os.urandom(3).hex()}", "source": "startup"}
-    return client.get("/api/context", **asked)["context"]
+    query = {"project_path": project, "session_id": f"next{os.urandom(3).hex()}", "source": "startup"}
+    return client.get("/api/context", **query)["context"]

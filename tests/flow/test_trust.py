@@ -21,14 +21,14 @@ from tests.sessions import Claude
 from tests.unit.test_imports_foreign import OPEN_MEM, Other
 
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
-SAID = (
+PROMPTS = (
     "Always run the tests with make check.",
     "Don't use requests in new code, ever.",
     "Let's use SQLite because one file is enough.",
 )
 
 
-def told(way: str) -> dict[str, str]:
+def documented(way: str) -> dict[str, str]:
     """What the page says of a way, by kind."""
     found: dict[str, str] = {}
     for line in PAGE.read_text(encoding="utf-8").splitlines():
@@ -55,7 +55,7 @@ def kept(person: Person, *, source: str) -> dict[str, set[str]]:
 
 
 def agree(found: dict[str, set[str]], way: str, *, least: int) -> None:
-    page = told(way)
+    page = documented(way)
     assert len(found) >= least, found
     for kind, trusts in found.items():
         assert trusts == {page[kind]}, (way, kind)
@@ -66,11 +66,11 @@ def test_hooks(person: Person):
     host, client = HookRunner(person.home), Client(person.home, seconds=20)
     about = {"session_id": "s1", "cwd": str(person.folder)}
 
-    def tool(name: str, given: dict[str, Any], response: Any, *, event: str = "PostToolUse", **more: Any) -> None:
-        host.tell(event, {**about, "tool_name": name, "tool_input": given, "tool_response": response, **more})
+    def tool(name: str, tool_input: dict[str, Any], response: Any, *, event: str = "PostToolUse", **more: Any) -> None:
+        host.tell(event, {**about, "tool_name": name, "tool_input": tool_input, "tool_response": response, **more})
 
     host.tell("SessionStart", {**about, "source": "startup"})
-    for number, text in enumerate(SAID):
+    for number, text in enumerate(PROMPTS):
         host.tell("UserPromptSubmit", {**about, "prompt": text, "prompt_id": str(number)})
     (person.folder / "a.py").write_text("def opened(x):\n    return x\n")
     error = "E   AssertionError: assert 1 == 2\nFAILED tests/test_a.py::test_opened - AssertionError"
@@ -93,11 +93,11 @@ def test_hooks(person: Person):
 
 
 def test_transcripts(person: Person):
-    said = Claude(str(person.folder), at=time.time() - 86_400)
-    for text in SAID:
-        said.prompt(text).answer("Done.")
-    said.tool("Bash", {"command": "make check"}, "E   AssertionError: assert 1 == 2", is_error=True)
-    said.answer("It fails.").into(Path(person.environ["HOME"]) / ".claude")
+    session = Claude(str(person.folder), at=time.time() - 86_400)
+    for text in PROMPTS:
+        session.prompt(text).answer("Done.")
+    session.tool("Bash", {"command": "make check"}, "E   AssertionError: assert 1 == 2", is_error=True)
+    session.answer("It fails.").into(Path(person.environ["HOME"]) / ".claude")
     person.run("import", "claude-code")
     found = kept(person, source="claude-code")
     assert {"preference", "decision", "summary"} <= found.keys()
@@ -147,13 +147,15 @@ def test_exports(person: Person, tmp_path: Path):
     person.home.database.unlink()
     person.run("import", "jsonl", str(file))
     assert person.rows("SELECT DISTINCT trust FROM memories") == [("user",)]
-    assert told("an export of ours (`import jsonl`)")["note"] == "as it was"
+    assert documented("an export of ours (`import jsonl`)")["note"] == "as it was"
     end_worker(person.home)
     person.home.database.unlink()
     bare = tmp_path / "bare.jsonl"
     bare.write_text("\n".join(lines[1:]))
     person.run("import", "jsonl", str(bare))
-    assert person.rows("SELECT DISTINCT trust FROM memories") == [(told("lines without an export's header")["note"],)]
+    assert person.rows("SELECT DISTINCT trust FROM memories") == [
+        (documented("lines without an export's header")["note"],)
+    ]
     # Imported again with more trust than it has, it has no more.
     row = {**json.loads(lines[1])["memory"], "confirmed": time.time() + 60}
     file.write_text("\n".join([lines[0], json.dumps({"memory": row}), *lines[2:]]))
@@ -167,7 +169,7 @@ def test_tools_commands_and_callers(person: Person):
     person.run("handoff", "half done")
     person.run("add", "preference", "tabs")
     assert kept(person, source="user") == {kind: {"user"} for kind in ("note", "handoff", "preference")}
-    assert set(told("`foreword add`, `note`, `handoff`").values()) == {"user"}
+    assert set(documented("`foreword add`, `note`, `handoff`").values()) == {"user"}
     person.run("add", "preference", "spaces", CLAUDECODE="1")
     person.run("handoff", "theirs", CLAUDECODE="1")
     agree(kept(person, source="claude-code"), "the same in an agent's shell", least=2)
@@ -191,7 +193,7 @@ def test_a_client_that_calls_itself_the_user_is_not_believed(person: Person):
 
 
 def test_a_model_never_has_the_trust_of_the_user():
-    assert "never `user" in told("a model (`foreword model`)")["summary"]
+    assert "never `user" in documented("a model (`foreword model`)")["summary"]
 
 
 def test_every_row_of_the_page_is_tried():

@@ -57,8 +57,8 @@ class Agent:
 
     def tell(self, event: str, **more: Any) -> str:
         self.turn += 1
-        told = {"session_id": self.session, "cwd": self.project, "hook_event_name": event, **more}
-        return self.host.context(event, told)
+        payload = {"session_id": self.session, "cwd": self.project, "hook_event_name": event, **more}
+        return self.host.context(event, payload)
 
     def asks(self, prompt: str = PROMPT) -> str:
         return self.tell("UserPromptSubmit", prompt=prompt, prompt_id=f"p{self.turn}")

@@ -36,7 +36,7 @@ EVERY = [(path, method) for path, methods in ROUTES.items() for method in method
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """A request, byte for byte."""
 
     method: str
@@ -45,13 +45,13 @@ class Asked:
     body: bytes = b""
     version: str = "HTTP/1.1"
 
-    def but(self, **fields: str | None) -> Asked:
+    def but(self, **fields: str | None) -> Request:
         """The same with other fields (an underscore is a hyphen); None leaves one out."""
         wanted = {name.replace("_", "-").lower(): text for name, text in fields.items()}
         kept = tuple(pair for pair in self.fields if pair[0].lower() not in wanted)
         return replace(self, fields=kept + tuple((name, text) for name, text in wanted.items() if text is not None))
 
-    def also(self, name: str, text: str) -> Asked:
+    def also(self, name: str, text: str) -> Request:
         return replace(self, fields=(*self.fields, (name, text)))
 
     @property
@@ -84,7 +84,7 @@ class Open:
     def port(self) -> int:
         return self.server.port
 
-    def asks(self, path: str, method: str = "GET") -> Asked:
+    def asks(self, path: str, method: str = "GET") -> Request:
         """What the viewer's own page sends, and is answered."""
         names = {"/static/": "app.js", "/api/sessions/": self.session, "/api/injections/": self.injection}
         names |= {"/api/memories/": self.id, "/now/": self.session, "/timeline/": self.session, "/memories/": self.id}
@@ -99,7 +99,7 @@ class Open:
             "Sec-Fetch-Mode": "navigate" if page else "cors",
             "Sec-Fetch-Dest": "document" if page else "empty",
         }
-        request = Asked(method, target, tuple(fields.items()))
+        request = Request(method, target, tuple(fields.items()))
         if method != "POST":
             return request
         body = json.dumps(self.answer(path)).encode()
@@ -224,7 +224,7 @@ def redeemed(url: str, port: int) -> str:
 
 # -- the shapes ------------------------------------------------------------------------------------------------------
 
-Shape = Callable[[Asked, Open], Asked]
+Shape = Callable[[Request, Open], Request]
 SHAPES: dict[str, Shape] = {
     "another host": lambda request, _: request.but(host="evil.example"),
     "a rebound name with our port": lambda request, here: request.but(host=f"evil.example:{here.port}"),

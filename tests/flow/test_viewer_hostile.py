@@ -121,7 +121,7 @@ def request(here: Open, target: str) -> dict[str, Any]:
 
 # -- a store in trouble ----------------------------------------------------------------------------------------------
 
-SAID = "zqxjkwvb whispers"
+PHRASE = "zqxjkwvb whispers"
 
 
 def test_a_locked_store_is_looked_at_and_refuses_changes_in_words(opened: Open) -> None:
@@ -210,12 +210,12 @@ def test_a_trial_leaves_no_byte_of_its_prompt_anywhere_also_when_it_fails(opened
         {"project": key},
         {"project": "nowhere"},
         {"project": key, "budget": -1},
-        {"project": key, "trigger": SAID},
+        {"project": key, "trigger": PHRASE},
     ):
-        body = json.dumps({"prompt": f"{SAID} of checkout.py and {SAID}", **answer}).encode()
+        body = json.dumps({"prompt": f"{PHRASE} of checkout.py and {PHRASE}", **answer}).encode()
         tried = replace(opened.asks("/api/preview", "POST").but(content_length=str(len(body))), body=body)
         assert opened.send(tried.raw).status in (200, 400, 404)
     searched = opened.asks("/api/projects")
-    opened.send(replace(searched, target="/api/memories?q=" + quote(SAID)).raw)
-    held = [path for path in opened.home.root.rglob("*") if path.is_file() and SAID[:8].encode() in path.read_bytes()]
+    opened.send(replace(searched, target="/api/memories?q=" + quote(PHRASE)).raw)
+    held = [path for path in opened.home.root.rglob("*") if path.is_file() and PHRASE[:8].encode() in path.read_bytes()]
     assert held == []

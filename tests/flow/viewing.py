@@ -27,9 +27,9 @@ def is_gone(pid: int) -> bool:
 class Refused(Exception):
     """What a page is told instead of an answer."""
 
-    def __init__(self, status: int, told: dict[str, Any]) -> None:
-        super().__init__(told["error"])
-        self.status, self.told = status, told
+    def __init__(self, status: int, body: dict[str, Any]) -> None:
+        super().__init__(body["error"])
+        self.status, self.body = status, body
 
 
 class Page:
@@ -45,27 +45,27 @@ class Page:
 
     def get(self, path: str, **query: object) -> dict[str, Any]:
         """The answer; whatever else it is told raises Refused."""
-        return self._asked("GET", f"{path}?{urlencode(query)}" if query else path, {})
+        return self._request("GET", f"{path}?{urlencode(query)}" if query else path, {})
 
-    def post(self, path: str, told: dict[str, Any]) -> dict[str, Any]:
+    def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         own = {"Origin": f"http://{self.at.netloc}", "Content-Type": "application/json"}
-        return self._asked("POST", path, own, json.dumps(told).encode())
+        return self._request("POST", path, own, json.dumps(body).encode())
 
     def ask(self, path: str, *, status: int = 200, **query: object) -> dict[str, Any]:
         """The answer, which must have this status."""
         try:
-            got, told = 200, self.get(path, **query)
+            got, answer = 200, self.get(path, **query)
         except Refused as exc:
-            got, told = exc.status, exc.told
-        assert got == status, told
-        return told
+            got, answer = exc.status, exc.body
+        assert got == status, answer
+        return answer
 
-    def _asked(self, method: str, path: str, fields: dict[str, str], body: bytes | None = None) -> dict[str, Any]:
+    def _request(self, method: str, path: str, fields: dict[str, str], body: bytes | None = None) -> dict[str, Any]:
         status, _, raw = self._sent(method, path, {**self.fields, **fields}, body)
-        told: dict[str, Any] = json.loads(raw)
+        answer: dict[str, Any] = json.loads(raw)
         if status != 200:
-            raise Refused(status, told)
-        return told
+            raise Refused(status, answer)
+        return answer
 
     def _sent(
         self, method: str, path: str, fields: dict[str, str], body: bytes | None = None

@@ -35,8 +35,13 @@ class Claude:
         return self._tell("UserPromptSubmit", prompt=text, permission_mode="default")
 
     def stop(self, text: str) -> None:
-        told = {"stop_hook_active": False, "last_assistant_message": text, "background_tasks": [], "session_crons": []}
-        self._tell("Stop", permission_mode="default", **told)
+        fields = {
+            "stop_hook_active": False,
+            "last_assistant_message": text,
+            "background_tasks": [],
+            "session_crons": [],
+        }
+        self._tell("Stop", permission_mode="default", **fields)
 
     def compaction(self) -> None:
         self._tell("PreCompact", trigger="auto", custom_instructions="")
@@ -49,8 +54,8 @@ class Claude:
         text = self._product.read(file)
         lines = text.count("\n") + 1
         about = {"filePath": self._product.path(file), "content": text, "numLines": lines, "startLine": 1}
-        given = {"file_path": self._product.path(file)}
-        self.tool("Read", given, {"type": "text", "file": {**about, "totalLines": lines}})
+        tool_input = {"file_path": self._product.path(file)}
+        self.tool("Read", tool_input, {"type": "text", "file": {**about, "totalLines": lines}})
 
     def edit(self, file: str, old: str, new: str) -> None:
         before = self._product.read(file)
@@ -58,25 +63,25 @@ class Claude:
         self._product.write(file, before.replace(old, new))
         path = self._product.path(file)
         everywhere = before.count(old) > 1
-        given = {"file_path": path, "old_string": old, "new_string": new, "replace_all": everywhere}
+        tool_input = {"file_path": path, "old_string": old, "new_string": new, "replace_all": everywhere}
         gave = {"filePath": path, "oldString": old, "newString": new, "originalFile": before}
-        self.tool("Edit", given, {**gave, "structuredPatch": [], "userModified": False, "replaceAll": everywhere})
+        self.tool("Edit", tool_input, {**gave, "structuredPatch": [], "userModified": False, "replaceAll": everywhere})
 
     def write(self, file: str, text: str) -> None:
         before = self._product.read(file) if self._product.has(file) else None
         self._product.write(file, text)
         path = self._product.path(file)
         gave = {"type": "update" if before else "create", "filePath": path, "content": text, "structuredPatch": []}
-        given = {"file_path": path, "content": text}
-        self.tool("Write", given, {**gave, "originalFile": before, "userModified": False})
+        tool_input = {"file_path": path, "content": text}
+        self.tool("Write", tool_input, {**gave, "originalFile": before, "userModified": False})
 
     def run(self, command: str, output: str = "", *, fails: bool = False) -> None:
-        given = {"command": command, "description": "Run it"}
+        tool_input = {"command": command, "description": "Run it"}
         if fails:
-            self._use("PostToolUseFailure", "Bash", given, error=f"Exit code 1\n{output}", is_interrupt=False)
+            self._use("PostToolUseFailure", "Bash", tool_input, error=f"Exit code 1\n{output}", is_interrupt=False)
             return
         gave = {"stdout": output, "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": False}
-        self.tool("Bash", given, gave)
+        self.tool("Bash", tool_input, gave)
 
     def task(self, number: int, subject: str) -> None:
         about = {"id": str(number), "subject": subject, "description": subject}
@@ -84,8 +89,8 @@ class Claude:
 
     def task_done(self, number: int) -> None:
         change = {"updatedFields": ["status"], "statusChange": {"from": "pending", "to": "completed"}}
-        given = {"taskId": str(number), "status": "completed"}
-        self.tool("TaskUpdate", given, {"success": True, "taskId": str(number), **change})
+        tool_input = {"taskId": str(number), "status": "completed"}
+        self.tool("TaskUpdate", tool_input, {"success": True, "taskId": str(number), **change})
 
     def memory(self, tool: str, arguments: dict[str, Any], *, call: Callable[..., dict[str, Any]]) -> dict[str, Any]:
         """A call of a memory tool: the hook tells of it first, the MCP server asks, the hook tells what came back."""
@@ -99,13 +104,18 @@ class Claude:
         self._tell("PostToolUse", tool_name=name, tool_input=arguments, tool_response=gave, tool_use_id=id)
         return got
 
-    def tool(self, name: str, given: dict[str, Any], gave: Any) -> None:
-        self._use("PostToolUse", name, given, tool_response=gave)
+    def tool(self, name: str, tool_input: dict[str, Any], gave: Any) -> None:
+        self._use("PostToolUse", name, tool_input, tool_response=gave)
 
-    def _use(self, event: str, name: str, given: dict[str, Any], **more: Any) -> None:
+    def _use(self, event: str, name: str, tool_input: dict[str, Any], **more: Any) -> None:
         self._uses += 1
-        told = {"permission_mode": "default", "effort": {"level": "medium"}, "tool_name": name, "tool_input": given}
-        self._tell(event, **told, **more, tool_use_id=self._id(), duration_ms=40)
+        fields = {
+            "permission_mode": "default",
+            "effort": {"level": "medium"},
+            "tool_name": name,
+            "tool_input": tool_input,
+        }
+        self._tell(event, **fields, **more, tool_use_id=self._id(), duration_ms=40)
 
     def _tell(self, event: str, **more: Any) -> str:
         self._clock.on(20.0)

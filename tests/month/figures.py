@@ -11,21 +11,21 @@ from tests.month.play import Month, is_useful
 
 def figures(month: Month, *, ignoring: Month | None = None) -> Iterator[str]:
     """The figures; *ignoring* is the same month with an agent that makes no use of anything."""
-    blocks = len(month.given)
-    yield f"blocks injected          {blocks}, {sum(each.injection.tokens for each in month.given):,} tokens"
+    blocks = len(month.contexts)
+    yield f"blocks injected          {blocks}, {sum(each.injection.tokens for each in month.contexts):,} tokens"
     statuses = [memory.status for memory in month.memories]
-    told = ", ".join(f"{statuses.count(each)} {each}" for each in sorted(set(statuses)))
-    yield f"memories at the end      {len(statuses)}: {told}"
+    counts = ", ".join(f"{statuses.count(each)} {each}" for each in sorted(set(statuses)))
+    yield f"memories at the end      {len(statuses)}: {counts}"
     yield f"duplicates among active  {measures.share_of_duplicates(month.active):.1%} (at most 2 %)"
-    stale = [told for each in month.given for told in measures.said_as_current(each)]
+    stale = [line for each in month.contexts for line in measures.said_as_current(each)]
     yield f"replaced choices told    {len(stale)} (0)"
-    past = [told for each in month.given for told in measures.remembered_as_current(each)]
+    past = [line for each in month.contexts for line in measures.remembered_as_current(each)]
     yield f"... as a session's title {len(past)}"
-    gone = [told for each in month.given for told in measures.gone_as_current(each)]
+    gone = [line for each in month.contexts for line in measures.gone_as_current(each)]
     yield f"code that is gone, told  {len(gone)} (0)"
     judged = [item.used for each in month.judged.values() for item in each.items]
-    told = f"{judged.count(True)} used, {judged.count(False)} ignored, {judged.count(None)} open"
-    yield f"items judged             {told}"
+    judgements = f"{judged.count(True)} used, {judged.count(False)} ignored, {judged.count(None)} open"
+    yield f"items judged             {judgements}"
     for name, late in (("first half", False), ("second half", True)):
         found = measures.by_judgement(month, late=late)
         yield f"place, {name:<17} {_places(found, 'used', 'ignored')}"
@@ -47,8 +47,8 @@ def _growth(month: Month) -> Iterator[str]:
         ("bytes", lambda night: night.bytes),
     ):
         three = [measures.growth(nights, of, first=first, last=last) for first, last in ((1, 10), (10, 20), (20, 29))]
-        told = ", ".join(f"{each:,.1f}" for each in three)
-        yield f"{name + ' a day':<24} in thirds {told} (the last to the second {three[2] / (three[1] or 1):.2f})"
+        text = ", ".join(f"{each:,.1f}" for each in three)
+        yield f"{name + ' a day':<24} in thirds {text} (the last to the second {three[2] / (three[1] or 1):.2f})"
     early, late = (
         statistics.median(night.build_ms for night in nights if night.build_ms and low <= night.day <= high)
         for low, high in ((5, 12), (22, 29))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from foreword.models import Memory
-from tests.month.play import Given, Month, Night
+from tests.month.play import InjectedContext, Month, Night
 from tests.month.story import GONE, LINES, Choice
 
 ALIKE = 0.9  # share of the words that two memories have in common, from which on they count as one said twice
@@ -41,21 +41,21 @@ def share_of_duplicates(memories: list[Memory]) -> float:
 
 
 # -- what no longer holds -----------------------------------------------------------------------------------------
-def said_as_current(given: Given) -> Iterator[str]:
+def said_as_current(context: InjectedContext) -> Iterator[str]:
     """What a block tells of choices that had been replaced on a day before, other than as what once happened."""
     for subject, choices in LINES.items():
         for choice, following in pairwise(choices):
-            if given.day > following.day:
-                yield from (f"day {given.day}, {subject}: {told}" for told in _telling(given, choice))
+            if context.day > following.day:
+                yield from (f"day {context.day}, {subject}: {line}" for line in _telling(context, choice))
 
 
-def _telling(given: Given, choice: Choice) -> Iterator[str]:
-    for item in given.injection.items:
-        memory = given.memories.get(item.memory)
+def _telling(context: InjectedContext, choice: Choice) -> Iterator[str]:
+    for item in context.injection.items:
+        memory = context.memories.get(item.memory)
         if memory is not None and memory.kind not in HISTORY and says(f"{memory.title} {memory.body}", choice):
             yield f"{memory.id} {memory.title}"
     section = ""
-    for line in given.injection.text.splitlines():
+    for line in context.injection.text.splitlines():
         section = line if line.startswith("## ") else section
         if section in ("## Rules", "## For the files in play") and says(line, choice):
             yield line
@@ -66,21 +66,21 @@ def says(text: str, choice: Choice) -> bool:
     return words.issuperset(choice.words) and words.isdisjoint(choice.not_words)
 
 
-def remembered_as_current(given: Given) -> Iterator[str]:
+def remembered_as_current(context: InjectedContext) -> Iterator[str]:
     """Summaries of a block whose title is a choice that was replaced since, and that do not say so."""
     for subject, choices in LINES.items():
         for choice, following in pairwise(choices):
-            for memory in given.memories.values() if given.day > following.day else ():
-                told = memory.title.lower()
-                if memory.kind == "summary" and says(told, choice) and not told.startswith("replaced"):
-                    yield f"day {given.day}, {subject}: {memory.title}"
+            for memory in context.memories.values() if context.day > following.day else ():
+                title = memory.title.lower()
+                if memory.kind == "summary" and says(title, choice) and not title.startswith("replaced"):
+                    yield f"day {context.day}, {subject}: {memory.title}"
 
 
-def gone_as_current(given: Given) -> Iterator[str]:
+def gone_as_current(context: InjectedContext) -> Iterator[str]:
     """Names that were taken out of the code on a day before, and that a block tells as if they were there."""
     for name, day in GONE.items():
-        if given.day > day:
-            yield from (f"day {given.day}, {name}: {line}" for line in _naming(given.injection.text, name))
+        if context.day > day:
+            yield from (f"day {context.day}, {name}: {line}" for line in _naming(context.injection.text, name))
 
 
 def _naming(text: str, name: str) -> Iterator[str]:
@@ -121,13 +121,13 @@ def by_judgement(month: Month, *, late: bool = True) -> Places:
     difference in the first half tells how much of it there is. `by_fate` has none.
     """
     used: dict[str, set[bool]] = {}
-    for each in month.given:
+    for each in month.contexts:
         if each.day <= HALF:
             for item in month.judged[each.injection.id].items:
                 if item.used is not None:
                     used.setdefault(item.memory, set()).add(item.used)
-    better = {id for id, told in used.items() if True in told}
-    worse = {id for id, told in used.items() if told == {False}}
+    better = {id for id, outcomes in used.items() if True in outcomes}
+    worse = {id for id, outcomes in used.items() if outcomes == {False}}
     return _places(month, better=better, worse=worse, late=late)
 
 
@@ -137,14 +137,14 @@ def by_fate(month: Month, *, useful: Callable[[Memory], bool], late: bool = True
     Who belongs to which group was settled by a hash of the words before the month began: whatever else makes a memory
     rank well is spread over both groups by chance. Only what the first half showed is counted.
     """
-    known = {memory.id: memory for each in month.given if each.day <= HALF for memory in each.memories.values()}
+    known = {memory.id: memory for each in month.contexts if each.day <= HALF for memory in each.memories.values()}
     better = {id for id, memory in known.items() if useful(memory)}
     return _places(month, better=better, worse=set(known) - better, late=late)
 
 
 def _places(month: Month, *, better: set[str], worse: set[str], late: bool) -> Places:
     places: dict[str, list[float]] = {}
-    for each in month.given:
+    for each in month.contexts:
         if (each.day > HALF) is not late:
             continue
         layers: dict[str, list[str]] = {}
@@ -155,7 +155,7 @@ def _places(month: Month, *, better: set[str], worse: set[str], late: bool) -> P
                 for place, id in enumerate(ids):
                     places.setdefault(id, []).append(place / (len(ids) - 1))
     means = {id: statistics.mean(found) for id, found in places.items()}
-    kinds = {id: memory.kind for each in month.given for id, memory in each.memories.items()}
+    kinds = {id: memory.kind for each in month.contexts for id, memory in each.memories.items()}
     of_kind: dict[str, list[float]] = {}
     for id, place in means.items():
         of_kind.setdefault(kinds[id], []).append(place)

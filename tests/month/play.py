@@ -41,7 +41,7 @@ SCENE = (
 
 
 @dataclass(frozen=True)
-class Given:
+class InjectedContext:
     """One block that was injected, with the day it was on and the memories it showed, as they were then."""
 
     day: int
@@ -65,7 +65,7 @@ class Night:
 class Month:
     """All that a play has seen."""
 
-    given: list[Given] = field(default_factory=list)
+    contexts: list[InjectedContext] = field(default_factory=list)
     nights: list[Night] = field(default_factory=list)
     memories: list[Memory] = field(default_factory=list)  # at the end, whatever their status
     judged: dict[str, Injection] = field(default_factory=dict)  # by id, as it stands at the end
@@ -116,10 +116,10 @@ class _Player:
 
     def day(self, day: int) -> None:
         self._today = day
-        for number, told in enumerate(SESSIONS):
-            if told.day == day:
-                self.clock.to(told.at)
-                self._session(f"session {number + 1}", told)
+        for number, session in enumerate(SESSIONS):
+            if session.day == day:
+                self.clock.to(session.at)
+                self._session(f"session {number + 1}", session)
         if day in REVIEWS:
             self.clock.to(max(self.clock(), FIRST + (day - 1) * DAY + 20 * 3600))
             refused = self.user.review(REVIEWS[day])
@@ -130,7 +130,7 @@ class _Player:
         tidied = self.user.tidies()
         if day == DAYS - 1:
             self.month.again = self.user.tidies()
-        times = [each.injection.build_ms for each in self.month.given if each.day == day]
+        times = [each.injection.build_ms for each in self.month.contexts if each.day == day]
         active = [memory for memory in seams.everything(self.app) if memory.status == "active"]
         self.month.nights.append(
             Night(
@@ -161,49 +161,49 @@ class _Player:
         return scene | self.user.reads()
 
     # -- sessions -----------------------------------------------------------------------------------------------
-    def _session(self, name: str, told: HookInput) -> None:
+    def _session(self, name: str, session: HookInput) -> None:
         agent = Claude(name, self.product, deliver=self._deliver, clock=self.clock)
         attentive = self.attentive and _number(name) % 3 != 0
         agent.start()
         tasks = 0
-        for step in told.steps:
+        for step in session.steps:
             if step.verb == "answer":
-                said = self._react(agent) if attentive else ()
-                agent.stop(" ".join((*step.given, *said)))
+                remarks = self._react(agent) if attentive else ()
+                agent.stop(" ".join((*step.arguments, *remarks)))
             elif step.verb == "todo":
-                for subject in step.given:
+                for subject in step.arguments:
                     tasks += 1
                     agent.task(tasks, subject)
             else:
                 self._do(agent, step)
         agent.end()
-        self.product.commit(f"{told.who}: {name}", at=self.clock(), who=told.who)
+        self.product.commit(f"{session.who}: {name}", at=self.clock(), who=session.who)
 
     def _do(self, agent: Claude, step: Step) -> None:
-        verb, given = step.verb, step.given
+        verb, arguments = step.verb, step.arguments
         if verb in ("read", "edit", "write", "run"):
-            getattr(agent, verb)(*given)
+            getattr(agent, verb)(*arguments)
         elif verb == "say":
-            agent.prompt(*given)
+            agent.prompt(*arguments)
         elif verb == "fail":
-            agent.run(*given, fails=True)
+            agent.run(*arguments, fails=True)
         elif verb == "done":
-            agent.task_done(*given)
+            agent.task_done(*arguments)
         elif verb in ("move", "remove"):
-            getattr(self.product, verb)(*given)
+            getattr(self.product, verb)(*arguments)
         elif verb == "compaction":
             agent.compaction()
             agent.start("compact")
         elif verb == "remember":
-            kind, title, body = given
+            kind, title, body = arguments
             agent.memory("memory_remember", {"kind": kind, "title": title, "body": body}, call=self._ask)
         elif verb == "handoff":
-            agent.memory("memory_handoff", {"message": given[0], "next": list(given[1:])}, call=self._ask)
+            agent.memory("memory_handoff", {"message": arguments[0], "next": list(arguments[1:])}, call=self._ask)
         else:
-            getattr(self.user, verb)(*given)
+            getattr(self.user, verb)(*arguments)
 
-    def _ask(self, told: dict[str, Any]) -> dict[str, Any]:
-        return mcp_tools.answer(self.app, told)
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        return mcp_tools.answer(self.app, request)
 
     def _deliver(self, hook_call: HookCall) -> bytes:
         answer = self.app.hooks.answer(hook_call)
@@ -218,15 +218,15 @@ class _Player:
             if each.id not in self._seen:
                 self._seen.add(each.id)
                 found = self.app.store.memories.get([item.memory for item in each.items])
-                self.month.given.append(Given(self._today, each, {memory.id: memory for memory in found}))
+                self.month.contexts.append(InjectedContext(self._today, each, {memory.id: memory for memory in found}))
 
     # -- what the agent makes of what it was given --------------------------------------------------------------
     def _react(self, agent: Claude) -> list[str]:
         """Take up some of the useful memories that this session was shown; what it would say of them."""
-        shown = [each for each in self.month.given if each.injection.session == agent.session]
+        shown = [each for each in self.month.contexts if each.injection.session == agent.session]
         useful = {memory.id: memory for each in shown for memory in each.memories.values() if is_useful(memory)}
         chosen = sorted(useful.values(), key=lambda memory: _number(f"{agent.session} {memory.title}"))[:MOST_USED]
-        return [said for memory in chosen if (said := self._take_up(agent, memory))]
+        return [remark for memory in chosen if (remark := self._take_up(agent, memory))]
 
     def _take_up(self, agent: Claude, memory: Memory) -> str:
         files = [file for file in memory.files if self.product.has(file)]

@@ -45,8 +45,8 @@ class User:
         self.says("note", text, "--project", str(self.root))
 
     def goal(self, title: str) -> None:
-        told = self.asks("goal", "add", title, "--project", str(self.root))
-        self._goals[title] = told["id"]
+        answer = self.asks("goal", "add", title, "--project", str(self.root))
+        self._goals[title] = answer["id"]
 
     def reached(self, title: str) -> None:
         self.says("goal", "done", self._goals[title])
@@ -57,23 +57,23 @@ class User:
         refused = []
         for what, yes, no in (("proposals", "accept", "refuse"), ("notes", "promote", "discard")):
             for memory in waiting[what]:
-                said = [answer for words, answer in answers.items() if words in memory["title"].lower()]
-                if said and said[0]:
+                decisions = [answer for words, answer in answers.items() if words in memory["title"].lower()]
+                if decisions and decisions[0]:
                     self.says("review", yes, memory["id"], *(["learning"] if what == "notes" else []))
-                elif said:
+                elif decisions:
                     self.says("review", no, memory["id"])
                     refused.append(memory["id"])
         return refused
 
     def tidies(self) -> int:
         """What an idle worker does at night; how many changes it made."""
-        told = self.asks("tidy", "--yes", "--project", str(self.root))
-        return sum(told["by"].values())
+        answer = self.asks("tidy", "--yes", "--project", str(self.root))
+        return sum(answer["by"].values())
 
     def reads(self) -> dict[str, str]:
         """What `foreword review`, `goal list` and `stats` tell."""
-        asked = (("review",), ("goal", "list", "--all"), ("stats",))
-        return {f"foreword {' '.join(words)}": self.says(*words, "--project", str(self.root)) for words in asked}
+        commands = (("review",), ("goal", "list", "--all"), ("stats",))
+        return {f"foreword {' '.join(words)}": self.says(*words, "--project", str(self.root)) for words in commands}
 
 
 @contextmanager

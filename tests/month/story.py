@@ -19,7 +19,7 @@ class Step:
     """One thing that somebody does in a session; what it means is told by play.py."""
 
     verb: str
-    given: tuple
+    arguments: tuple
 
 
 @dataclass(frozen=True)
@@ -359,10 +359,10 @@ CHORES = {
 
 
 def chore(name: str, *, many: int, module: str = "messages") -> tuple[Step, ...]:
-    asked, file, old, new, told = CHORES[name]
+    prompt, file, old, new, summary = CHORES[name]
     file = file.replace("{messages}", module)
     check = run("npx tsc --noEmit", "no issues found") if file.endswith(".ts") else green(many)
-    return say(asked), read(file), edit(file, old, new), check, answer(f"{told} All checks pass.")
+    return say(prompt), read(file), edit(file, old, new), check, answer(f"{summary} All checks pass.")
 
 
 def session(day: int, hour: float, who: str, *steps: Step | tuple[Step, ...]) -> HookInput:

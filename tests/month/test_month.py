@@ -26,9 +26,9 @@ def month():
 
 def test_the_story_is_a_month_of_sixty_sessions_by_three_people():
     assert len(SESSIONS) == 60
-    assert {told.who for told in SESSIONS} == {"mia", "jonas", "priya"}
+    assert {session.who for session in SESSIONS} == {"mia", "jonas", "priya"}
     assert sum(len(choices) - 1 for choices in LINES.values()) >= 5
-    assert [told.at for told in SESSIONS] == sorted(told.at for told in SESSIONS)
+    assert [session.at for session in SESSIONS] == sorted(session.at for session in SESSIONS)
 
 
 def test_what_is_injected_on_day_30_is_what_a_person_has_judged(month: Month):
@@ -40,20 +40,20 @@ def test_what_is_injected_on_day_30_is_what_a_person_has_judged(month: Month):
 
 def test_the_same_month_is_the_same_to_the_byte(month: Month, tmp_path: Path):
     again = play(tmp_path / "month", days=9)
-    told = [(each.day, each.injection.text) for each in month.given if each.day <= 9]
-    assert [(each.day, each.injection.text) for each in again.given] == told
+    expected = [(each.day, each.injection.text) for each in month.contexts if each.day <= 9]
+    assert [(each.day, each.injection.text) for each in again.contexts] == expected
 
 
 def test_a_choice_that_was_replaced_is_never_told_as_what_holds(month: Month):
-    assert [told for each in month.given for told in measures.said_as_current(each)] == []
+    assert [line for each in month.contexts for line in measures.said_as_current(each)] == []
 
 
 def test_a_session_that_chose_what_was_replaced_is_told_as_such(month: Month):
-    assert [told for each in month.given for told in measures.remembered_as_current(each)] == []
+    assert [line for each in month.contexts for line in measures.remembered_as_current(each)] == []
 
 
 def test_code_that_is_gone_is_never_told_as_if_it_were_there(month: Month):
-    assert [told for each in month.given for told in measures.gone_as_current(each)] == []
+    assert [line for each in month.contexts for line in measures.gone_as_current(each)] == []
 
 
 def test_the_choice_that_holds_is_among_what_is_remembered(month: Month):
@@ -76,10 +76,10 @@ def test_what_is_merged_keeps_all_of_its_evidence(month: Month):
 def test_what_was_refused_or_thrown_away_is_never_injected_again(month: Month):
     assert {memory.title for _, memory in month.refused}, "the users said no to something"
     for day, memory in month.refused:
-        for each in month.given:
+        for each in month.contexts:
             if each.day > day:
                 assert memory.id not in each.memories, (each.day, memory.title)
-    for each in month.given:
+    for each in month.contexts:
         text = each.injection.text.lower()
         assert not any(word in text for word in REFUSED) or each.day <= max(REVIEWS), each.day
 

@@ -51,7 +51,7 @@ def test_hosts_say_what_they_take():
     }
 
 
-def told(memories, *, trigger, form, budget, cap, style="notes"):
+def recalled(memories, *, trigger, form, budget, cap, style="notes"):
     wanted = Trigger(trigger, HERE, prompt="walrus pool opening hours", budget=budget, form=form, languages=())
     chosen_options = options(trigger, layout=GENEROUS[trigger], cap=cap, style=style, threshold=0.0)
     return recall(InMemory(memories), wanted, options=chosen_options, now=NOW)
@@ -81,8 +81,8 @@ def assert_whole(got, *, trigger, form, budget, cap):
 def test_no_store_and_no_budget_ever_passes_the_cap(seed, many, trigger, form, budget, counts, most):
     rand, cap = random.Random(seed), Cap(most, counts)
     memories = [any_memory(rand) for _ in range(many)]
-    got = told(memories, trigger=trigger, form=form, budget=budget, cap=cap)
-    free = told(memories, trigger=trigger, form=form, budget=budget, cap=None)
+    got = recalled(memories, trigger=trigger, form=form, budget=budget, cap=cap)
+    free = recalled(memories, trigger=trigger, form=form, budget=budget, cap=None)
     if not isinstance(free, Context):
         assert not isinstance(got, Context)
     elif cap.size(free.text) <= most:
@@ -103,7 +103,7 @@ def test_a_host_that_takes_ten_thousand_gets_nearly_as_much_whatever_the_script(
         replace(any_memory(rand), kind=kinds[at % len(kinds)], title=SCRIPTS[script](rand), confidence=1.0, detail={})
         for at in range(400)
     ]
-    got = told(memories, trigger="question", form="markdown", budget=100_000, cap=cap)
+    got = recalled(memories, trigger="question", form="markdown", budget=100_000, cap=cap)
     assert_whole(got, trigger="question", form="markdown", budget=100_000, cap=cap)
     assert cap.size(got.text) > 0.9 * cap.most
 
@@ -169,5 +169,5 @@ def test_lines_share_a_cap_whole_or_shorter():
         Memory("decision", "walrus " * 200_000, id=f"dec-{at:08}", scope=HERE.scope, created=NOW) for at in range(9)
     ]
     cap = Cap(900, "utf-16")
-    got = told(memories, trigger="session_start", form="markdown", budget=100_000, cap=cap)
+    got = recalled(memories, trigger="session_start", form="markdown", budget=100_000, cap=cap)
     assert_whole(got, trigger="session_start", form="markdown", budget=100_000, cap=cap)

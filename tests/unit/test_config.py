@@ -86,7 +86,7 @@ class TestTable:
         assert re.fullmatch(r"[A-Z][^.|]*\.", setting.what)
 
     @table(
-        ("name", "given"),
+        ("name", "value"),
         [
             ("model_key_env", "sk-abcdefghijklmnop"),
             ("model_key_env", "ghp_abcdefghijklmnop"),
@@ -95,11 +95,11 @@ class TestTable:
             ("model_url", "file:///etc/passwd"),
         ],
     )
-    def test_a_key_in_the_place_of_its_name_is_refused_and_not_repeated(self, home, name, given):
+    def test_a_key_in_the_place_of_its_name_is_refused_and_not_repeated(self, home, name, value):
         with pytest.raises(BadConfig) as refused:
-            change(home, name, given)
-        assert given not in f"{refused.value} {refused.value.hint}"
-        assert getattr(written(home, f'{name} = "{given}"').settings, name) == ""
+            change(home, name, value)
+        assert value not in f"{refused.value} {refused.value.hint}"
+        assert getattr(written(home, f'{name} = "{value}"').settings, name) == ""
 
 
 class TestLoad:

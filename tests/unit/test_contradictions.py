@@ -87,8 +87,8 @@ BOTH_HOLD = [
 
 
 def memory(title: str, id: str, at: float, kind: str = "decision", **more: object) -> Memory:
-    given = Memory(kind, title, id=id, uid=id, scope=HERE.scope, project=HERE.key, created=at, confirmed=at)
-    return replace(given, **more)
+    base = Memory(kind, title, id=id, uid=id, scope=HERE.scope, project=HERE.key, created=at, confirmed=at)
+    return replace(base, **more)
 
 
 def superseded(earlier: Memory, later: Memory, about: PlanContext = ABOUT) -> bool:
@@ -124,9 +124,9 @@ def test_what_was_taken_back_is_superseded_by_whom_it_may_be():
     assert superseded(earlier, memory("Use Valkey", "cor-2", 2.0, "correction", detail={"instead_of": "Redis"}))
     # A correction in whatever words takes back what it names.
     earlier = memory("Use Redis for the cache", "dec-1", 1.0)
-    said = "That should be Valkey, not Redis"
-    assert superseded(earlier, memory(said, "cor-2", 2.0, "correction", detail={"instead_of": "Redis"}))
-    elsewhere = f"{said}, in the queue"
+    sentence = "That should be Valkey, not Redis"
+    assert superseded(earlier, memory(sentence, "cor-2", 2.0, "correction", detail={"instead_of": "Redis"}))
+    elsewhere = f"{sentence}, in the queue"
     assert not superseded(earlier, memory(elsewhere, "cor-2", 2.0, "correction", detail={"instead_of": "Redis"}))
     # An agent never supersedes what the user said.
     earlier, later = pair("Use Redis", "Use Valkey instead of Redis")

@@ -83,8 +83,8 @@ def test_the_page_on_recall_has_kinds_scopes_tasks_and_thresholds_as_they_are() 
     scopes = table_after(RECALL, after="| scope at session start |", width=2)
     assert {scope: float(factor) for scope, factor in scopes} == rank.SCOPE_AT_START
     tasks = {
-        task: {kind: float(factor) for kind, factor in (each.split() for each in told.split(", "))}
-        for task, told in table_after(RECALL, after="| task | what is worth", width=2)
+        task: {kind: float(factor) for kind, factor in (each.split() for each in factors.split(", "))}
+        for task, factors in table_after(RECALL, after="| task | what is worth", width=2)
     }
     assert tasks == rank.TASKS
     for setting, default, _ in table_after(RECALL, after="| setting | default |", width=3):
@@ -94,12 +94,12 @@ def test_the_page_on_recall_has_kinds_scopes_tasks_and_thresholds_as_they_are() 
 def test_the_page_on_recall_explains_every_reason_for_silence() -> None:
     """But those that only say that something went wrong, or that belong to other triggers."""
     documented = {reason for reason, _ in table_after(RECALL, after="| it says | meaning |", width=2)}
-    said = {
+    reasons = {
         key: text.format(of="prompts", so_far="", budget=500)
         for key, text in REASONS.items()
         if key not in ("given", "old", "failed", "unclear")
     }
-    assert documented == set(said.values())
+    assert documented == set(reasons.values())
 
 
 @table("prompt", ["", "What did we decide about time zones?"])
@@ -165,12 +165,12 @@ def test_the_page_on_architecture_follows_functions_that_exist() -> None:
 
 def told_routes(page: str) -> set[str]:
     """`GET /api/pin` of every table row that begins with a route; one method holds for all that the row names."""
-    told = set()
+    routes = set()
     for first, *_ in rows(page, width=2):
         method = re.match(r"`([A-Z]+) /", first)
         for path in re.findall(r"`(?:[A-Z]+ )?(/[^`?{]*)", first) if method else ():
-            told.add(f"{method[1]} {path}")
-    return told
+            routes.add(f"{method[1]} {path}")
+    return routes
 
 
 @table(
@@ -200,10 +200,10 @@ def test_the_script_that_makes_a_set_makes_one(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
     )
-    (given,) = read_sets([tmp_path / "set"])
+    (dataset,) = read_sets([tmp_path / "set"])
     assert made.stdout == "4 memories, 2 questions\n"
-    assert [question.prompt for question in given.questions] == ["Change 2", "Change 3"]
-    assert all(question.at < 1_700_000_000 + 180 and len(question.relevant) == 1 for question in given.questions)
+    assert [question.prompt for question in dataset.questions] == ["Change 2", "Change 3"]
+    assert all(question.at < 1_700_000_000 + 180 and len(question.relevant) == 1 for question in dataset.questions)
 
 
 def git(folder: Path, *words: str, at: int = 0) -> None:

@@ -50,8 +50,8 @@ def write(tmp_path: Path) -> Write:
     def written(name: str, memories: Sequence[Any] = SHOP, queries: Sequence[Any] = ()) -> Path:
         folder = tmp_path / name
         folder.mkdir(parents=True)
-        asked = queries or [query("q", "which cents?", {"a": 1})]
-        for file, rows in (("memories.jsonl", memories), ("queries.jsonl", asked)):
+        questions = queries or [query("q", "which cents?", {"a": 1})]
+        for file, rows in (("memories.jsonl", memories), ("queries.jsonl", questions)):
             lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
             (folder / file).write_text("\n".join(lines), encoding="utf-8")
         return folder

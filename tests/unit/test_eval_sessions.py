@@ -27,7 +27,7 @@ def events_of(number: int, prompt: str) -> Iterator[dict[str, Any]]:
     """One session: a prompt, a command that fails, one that works, an edit, a commit, an answer."""
     at = NOON + number * DAY
     edit = {"file_path": "@PROJECT@/rooms/mail.py", "old_string": "slot.hour", "new_string": "format_slot(slot, venue)"}
-    told: list[tuple[str, dict[str, Any]]] = [
+    calls: list[tuple[str, dict[str, Any]]] = [
         ("SessionStart", {"source": "startup"}),
         ("UserPromptSubmit", {"prompt": prompt}),
         ("PostToolUseFailure", {**bash("make unit"), "error": "make: *** No rule to make target 'unit'.  Stop."}),
@@ -40,7 +40,7 @@ def events_of(number: int, prompt: str) -> Iterator[dict[str, Any]]:
         ),
         ("SessionEnd", {"reason": "exit"}),
     ]
-    for place, (event, payload) in enumerate(told):
+    for place, (event, payload) in enumerate(calls):
         where = {"session_id": f"session-{number}", "cwd": "@PROJECT@", "hook_event_name": event}
         yield {"event": event, "at": at + 60 * place, "payload": {**where, **payload}}
 

@@ -24,7 +24,7 @@ PATCHED = ("src/shop/views.py", "src/shop/rounding.py", "old.py", "a b.py", "b c
 
 
 @table(
-    ("given", "files"),
+    ("tool_input", "files"),
     [
         ({"file_path": "/p/a.py", "content": "x"}, ("/p/a.py",)),
         ({"notebook_path": "/p/a.ipynb"}, ("/p/a.ipynb",)),
@@ -45,8 +45,8 @@ PATCHED = ("src/shop/views.py", "src/shop/rounding.py", "old.py", "a b.py", "b c
         (None, ()),
     ],
 )
-def test_a_tools_input_names_its_files(given, files):
-    assert files_of(given) == files
+def test_a_tools_input_names_its_files(tool_input, files):
+    assert files_of(tool_input) == files
 
 
 @table(
@@ -92,11 +92,11 @@ ANY = st.recursive(
 
 
 @given(ANY)
-def test_any_input_names_some_texts(given):
-    assert all(isinstance(each, str) and each for each in files_of(given))
+def test_any_input_names_some_texts(value):
+    assert all(isinstance(each, str) and each for each in files_of(value))
     for host in FILES:
         for field in ("tool_input", "toolArgs", "args"):
-            assert isinstance(find(host).parse({field: given}).files, tuple)
+            assert isinstance(find(host).parse({field: value}).files, tuple)
 
 
 @table("host", sorted(FILES))

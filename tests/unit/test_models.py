@@ -175,9 +175,9 @@ def test_an_endpoint_that_wants_the_other_limit_gets_it_from_then_on(server):
 # ---- the settings
 
 
-def choosing(home: Home, **given: str):
-    environ = {f"FOREWORD_{name.upper()}": text for name, text in given.items() if name.islower()}
-    return choose_model(load(home, environ).settings, {**environ, **given})
+def choosing(home: Home, **variables: str):
+    environ = {f"FOREWORD_{name.upper()}": text for name, text in variables.items() if name.islower()}
+    return choose_model(load(home, environ).settings, {**environ, **variables})
 
 
 @table(

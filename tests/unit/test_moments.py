@@ -14,8 +14,8 @@ HERE = Project(key="here", name="here", root="/p")
 
 
 def trigger(host: str, event: str, **payload: object) -> Trigger | None:
-    told = {"session_id": "s", "sessionID": "s", "conversation_id": "s", "cwd": "/p", "directory": "/p", **payload}
-    hook_call = HookCall(host=host, event=event, at=1.0, raw=json.dumps(told).encode())
+    fields = {"session_id": "s", "sessionID": "s", "conversation_id": "s", "cwd": "/p", "directory": "/p", **payload}
+    hook_call = HookCall(host=host, event=event, at=1.0, raw=json.dumps(fields).encode())
     return trigger_for(hook_call, parse_hook(hook_call, find_project=lambda _: HERE))
 
 
@@ -37,8 +37,8 @@ def test_sub_agents_unknown_hosts_and_resumed_sessions_are_known():
     assert trigger("emacs", "SessionStart") is None
     # A session that a plugin did not see begin is resumed.
     new, old = trigger("opencode", "session.created"), trigger("opencode", "experimental.chat.system.transform")
-    told = trigger("opencode", "experimental.chat.system.transform", source="resume")
-    assert [each.source for each in (new, old, told) if each] == ["startup", "startup", "resume"]
+    resumed = trigger("opencode", "experimental.chat.system.transform", source="resume")
+    assert [each.source for each in (new, old, resumed) if each] == ["startup", "startup", "resume"]
     # Without a session nothing is the same again.
     found = trigger("opencode", "session.created", sessionID="", session_id="")
     assert found is not None

@@ -41,7 +41,7 @@ def weights(text: str) -> dict[str, float]:
     return dict.fromkeys(content_words(text), 1.0)
 
 
-def told(memory: Memory, prompt: str = "", *, layer: str = "notes") -> str:
+def note_line(memory: Memory, prompt: str = "", *, layer: str = "notes") -> str:
     return line(note_of(memory, now=NOW, weights=weights(prompt)), layer=layer)
 
 
@@ -104,7 +104,7 @@ def told(memory: Memory, prompt: str = "", *, layer: str = "notes") -> str:
     ],
 )  # fmt: skip
 def test_each_kind_says_what_it_knows_when_and_from_whom(memory: Memory, prompt: str, text: str) -> None:
-    assert told(memory, prompt).rstrip(".") == text
+    assert note_line(memory, prompt).rstrip(".") == text
 
 
 def test_sessions_and_rules_are_one_line_each() -> None:
@@ -126,13 +126,13 @@ def test_the_users_words_are_quoted_only_where_a_person_typed_them_here() -> Non
     detail = {"user": "the mail must show the venue's hour", "outcome": "Changed confirm.txt."}
     turn = a_memory("x", kind="turn", detail=detail, trust="agent")
     quoted = 'you, yesterday: "the mail must show the venue\'s hour": Changed confirm.txt.'
-    assert quoted in told(turn, "the hour of the venue in the mail")
-    assert "you" not in told(turn, "confirm.txt was changed")
+    assert quoted in note_line(turn, "the hour of the venue in the mail")
+    assert "you" not in note_line(turn, "confirm.txt was changed")
     # Who imports a turn could put words into the user's mouth.
     for trust in ("imported", "tool"):
-        assert "you" not in told(replace(turn, trust=trust), "the hour of the venue in the mail")
+        assert "you" not in note_line(replace(turn, trust=trust), "the hour of the venue in the mail")
     long = {**detail, "user": "the hour of the venue " * 20}
-    assert "you" not in told(replace(turn, detail=long), "the hour of the venue in the mail")
+    assert "you" not in note_line(replace(turn, detail=long), "the hour of the venue in the mail")
     assert len(long["user"]) > QUOTE
 
 
@@ -228,8 +228,8 @@ def test_of_a_list_of_issues_the_part_on_the_one_that_is_asked_for_is_told() -> 
 
 
 def test_what_came_of_an_issue_is_told_where_the_turn_was_asked_for_it() -> None:
-    asked = {"user": "fix https://example.com/band/rooms/issues/41", "outcome": "The sender's domain is verified now."}
-    turn = a_memory("x", kind="turn", trust="agent", body="Issue #41 asks for mails to waiting guests.", detail=asked)
+    detail = {"user": "fix https://example.com/band/rooms/issues/41", "outcome": "The sender's domain is verified now."}
+    turn = a_memory("x", kind="turn", trust="agent", body="Issue #41 asks for mails to waiting guests.", detail=detail)
     assert note_of(turn, now=NOW, weights={"#41": 1.3}).text == "The sender's domain is verified now."
 
 
@@ -274,8 +274,8 @@ def test_before_an_edit_the_newest_that_the_user_laid_down_is_quoted() -> None:
     ],
 )
 def test_an_answer_a_task_and_a_guess_are_not_told_at_an_edit(title: str, confidence: float, files) -> None:
-    said = a_memory(title, kind="decision", confidence=confidence, files=files)
-    assert hint_for_edit("web/cards.py", [said], now=NOW) is None
+    memory = a_memory(title, kind="decision", confidence=confidence, files=files)
+    assert hint_for_edit("web/cards.py", [memory], now=NOW) is None
 
 
 @table("trap", TRAPS)

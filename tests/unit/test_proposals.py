@@ -117,10 +117,10 @@ def test_what_was_said_once_or_taken_back_or_by_another_is_not_proposed(store, c
 
 def test_what_somebody_took_back_is_not_proposed_again(make_store):
     store = make_store()
-    said = rule("correction", "Use pnpm instead of npm", {"s1": 1, "s2": 1}, instead_of="npm")
-    proposed(store, said)
+    correction = rule("correction", "Use pnpm instead of npm", {"s1": 1, "s2": 1}, instead_of="npm")
+    proposed(store, correction)
     store.audit.undo(store.audit.list(), who="user", at=100 * DAY)
-    (got,) = proposed(store, replace(said, seen=3))
+    (got,) = proposed(store, replace(correction, seen=3))
     assert got.status == "discarded"
 
 
@@ -181,9 +181,9 @@ def carried_out(memories, memory_changes):
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine
 def test_whatever_was_said_is_proposed_once_and_nothing_becomes_a_rule_by_itself(memories):
     about = PlanContext(now=99 * DAY)
-    given = [replace(each, id=f"id-{number}") for number, each in enumerate(memories)]
-    known = {each.uid: each for each in given}
-    got = carried_out(given, plan(given, about=about))
+    numbered = [replace(each, id=f"id-{number}") for number, each in enumerate(memories)]
+    known = {each.uid: each for each in numbered}
+    got = carried_out(numbered, plan(numbered, about=about))
     assert plan(got, about=about) == ()
     assert {each.uid: each for each in got if each.uid in known} == known
     fresh = [each for each in got if each.uid not in known]

@@ -37,8 +37,8 @@ def test_a_query_holds_words_files_functions_and_task(tmp_path):
     query = query_of(Trigger(name="session_start", project=HERE, touched=("a.py",)))
     assert (query.terms, query.files, query.functions, query.task, query.touched) == ((), (), (), "", ("a.py",))
     # Who searches for a slash command finds it.
-    asked = Trigger(name="question", project=HERE, prompt="/compact")
-    assert query_of(asked).terms == ("compact",)
+    trigger = Trigger(name="question", project=HERE, prompt="/compact")
+    assert query_of(trigger).terms == ("compact",)
     # Languages that are known are not looked for again.
     (tmp_path / "go.mod").touch()
     project = Project(key="here", name="here", root=str(tmp_path))

@@ -26,7 +26,7 @@ from tests.tables import table
 
 NOW = 1_000_000_000.0
 FACTORS = ["match", "recency", "importance", "reinforcement", "scope", "task"]
-ASKED = Query(scopes=("project:p",), terms=("walrus", "pool"))
+QUERY = Query(scopes=("project:p",), terms=("walrus", "pool"))
 
 
 def a_hit(id="not-1", *, kind="note", source="words", score=1.0, held=None, near=(), age=0.0, **more):
@@ -35,17 +35,17 @@ def a_hit(id="not-1", *, kind="note", source="words", score=1.0, held=None, near
     return Hit(memory=memory, source=source, score=score, strength=score, held=held, full=10.0, size=100, near=near)
 
 
-def ranked(*hits, trigger="prompt", now=NOW, query=ASKED):
+def ranked(*hits, trigger="prompt", now=NOW, query=QUERY):
     found = {}
     for hit in hits:
         found.setdefault(hit.source, []).append(hit)
     return rank(found, query=query, now=now, trigger=trigger)
 
 
-def titled(*hits, query=ASKED):
+def titled(*hits, query=QUERY):
     """The titles of hits of words, best first, as they are weighed."""
-    told = weighed(hits, query)
-    return [hit.memory.title for hit in sorted(told, key=lambda hit: -hit.score)]
+    scored = weighed(hits, query)
+    return [hit.memory.title for hit in sorted(scored, key=lambda hit: -hit.score)]
 
 
 HITS = st.builds(
@@ -90,10 +90,10 @@ def test_the_order_is_the_same_whatever_the_order_of_the_lists(hits, random):
 
 @given(st.lists(HITS, max_size=8), QUERIES)
 def test_weighing_and_voting_take_any_hits(hits, query):
-    told = weighed(hits, query)
-    assert [hit.memory for hit in told] == [hit.memory for hit in hits]
-    assert all(hit.score >= 0 for hit in told)
-    given_votes = votes(told, query, now=NOW)
+    scored = weighed(hits, query)
+    assert [hit.memory for hit in scored] == [hit.memory for hit in hits]
+    assert all(hit.score >= 0 for hit in scored)
+    given_votes = votes(scored, query, now=NOW)
     assert len(given_votes) <= UNITS
     assert all(vote > 0 for name, vote in given_votes.items() if name in (*query.files, *query.touched))
 
@@ -104,7 +104,7 @@ def test_what_a_memory_says_decides_its_weight():
     same = a_hit("not-c", kind="decision", created=NOW + 2)
     assert [each.memory.id for each in ranked(same, old, new)] == ["not-b", "not-c", "not-a"]
     # Saying it often counts but not as often as it is said.
-    once, twice, often = (weighed([a_hit(body="walrus " * times)], ASKED)[0].strength for times in (1, 2, 40))
+    once, twice, often = (weighed([a_hit(body="walrus " * times)], QUERY)[0].strength for times in (1, 2, 40))
     assert once < twice < often < 4 * once
     # A title says more than a body and a long body less than a short one.
     assert titled(
@@ -132,13 +132,13 @@ def test_what_a_memory_says_decides_its_weight():
     answer = a_hit("y", title="answers", session="s", body="by the pool", held={}, near=(Near(-1, ("walrus",), True),))
     later = a_hit("z", title="later", session="s", body="so", held={}, near=(Near(-2, ("walrus",), True),))
     before = a_hit("w", title="before", session="s", body="hm", held={}, near=(Near(1, ("walrus",), True),))
-    told = titled(later, before, answer, asks)
-    assert told.index("answers") < told.index("later")
-    assert told.index("answers") < told.index("before")
+    titles = titled(later, before, answer, asks)
+    assert titles.index("answers") < titles.index("later")
+    assert titles.index("answers") < titles.index("before")
     # A neighbour counts less than the memory itself.
-    said = a_hit("x", title="said", session="s", held={"walrus": 5.0})
+    own_hit = a_hit("x", title="said", session="s", held={"walrus": 5.0})
     beside = a_hit("y", title="beside", session="s", held={}, near=(Near(-1, ("walrus",), False),))
-    assert titled(beside, said) == ["said", "beside"]
+    assert titled(beside, own_hit) == ["said", "beside"]
 
 
 # ---- what a memory says
@@ -151,37 +151,39 @@ def test_the_code_it_is_about_votes():
     # The files and functions of the best hits vote.
     best = a_hit("x", score=10.0, files=("app.py",), functions=("run",))
     worst = a_hit("y", score=1.0, files=("README.md",))
-    told = votes([worst, best], ASKED, now=NOW)
-    assert told["app.py"] > told["run"] > told["README.md"]
+    counted = votes([worst, best], QUERY, now=NOW)
+    assert counted["app.py"] > counted["run"] > counted["README.md"]
     # One who names everything has no more voices than one who names one.
-    told = votes([a_hit("x", files=tuple(f"{n}.py" for n in range(20))), a_hit("y", files=("one.py",))], ASKED, now=NOW)
-    assert told["one.py"] == pytest.approx(20 * told["3.py"])
+    counted = votes(
+        [a_hit("x", files=tuple(f"{n}.py" for n in range(20))), a_hit("y", files=("one.py",))], QUERY, now=NOW
+    )
+    assert counted["one.py"] == pytest.approx(20 * counted["3.py"])
     # A file that the prompt names outvotes the hits.
     query = Query(scopes=("project:p",), terms=("walrus",), files=("named.py",), touched=("touched.py",))
-    told = votes([a_hit("x", files=("a.py", "b.py"))], query, now=NOW)
-    assert told["named.py"] > told["a.py"] > told["touched.py"] > 0
+    counted = votes([a_hit("x", files=("a.py", "b.py"))], query, now=NOW)
+    assert counted["named.py"] > counted["a.py"] > counted["touched.py"] > 0
     # What shares its code with the best comes without words.
-    said = a_hit("x", files=("app.py",))
+    direct = a_hit("x", files=("app.py",))
     same = a_hit("y", source="structure", score=3.0, held={"app.py": 4.0}, files=("app.py",))
-    first, second = ranked(said, same, a_hit("x", source="structure", score=3.0, files=("app.py",)))
+    first, second = ranked(direct, same, a_hit("x", source="structure", score=3.0, files=("app.py",)))
     assert (first.memory.id, second.memory.id) == ("x", "y")
     assert second.why["match"] > 0.3 * first.why["match"]
     # Votes say nothing where all are about the same code.
-    said = [
+    by_words = [
         a_hit("x", kind="decision", score=9.0, files=("a.py",)),
         a_hit("y", kind="decision", score=3.0, files=("a.py",)),
     ]
     same = [a_hit(id, kind="decision", source="structure", score=5.0, files=("a.py",)) for id in "xy"]
-    few, many = (ranked(*said, *(hit._replace(size=size) for hit in same)) for size in (2, 200))
+    few, many = (ranked(*by_words, *(hit._replace(size=size) for hit in same)) for size in (2, 200))
     assert few[1].score == pytest.approx(few[0].score / 3, rel=0.01)
     assert many[1].score > 0.7 * many[0].score
     # What names no code is judged by its words alone.
-    told = ranked(
+    order = ranked(
         a_hit("x", kind="decision", score=9.0),
         a_hit("y", kind="decision", score=9.0, files=("a.py",)),
         a_hit("z", kind="decision", source="structure", score=5.0, files=("b.py",)),
     )
-    by_id = {each.memory.id: each.why["match"] for each in told}
+    by_id = {each.memory.id: each.why["match"] for each in order}
     assert by_id["x"] > by_id["z"] > by_id["y"]
     # A prompt that names code is about this project.
     query = Query(scopes=("project:p",), terms=("app",), files=("app.py",))
@@ -203,7 +205,7 @@ def test_meaning_moves_what_words_have_found():
 
 
 def sureness(**more):
-    (only,) = ranked(*weighed([a_hit(**{"held": {"walrus": 5.0, "pool": 5.0}, **more})], ASKED))
+    (only,) = ranked(*weighed([a_hit(**{"held": {"walrus": 5.0, "pool": 5.0}, **more})], QUERY))
     return only.why["match"]
 
 
@@ -262,7 +264,7 @@ def test_age_scope_and_task_are_factors():
     debugging = Query(scopes=("project:p",), terms=("walrus",), task="debugging")
     assert ranked(a_hit(kind="failure"), query=debugging)[0].why["task"] > 1
     # Nothing found is nothing ranked.
-    assert ranked() == rank({"words": []}, query=ASKED, now=NOW, trigger="prompt") == ()
+    assert ranked() == rank({"words": []}, query=QUERY, now=NOW, trigger="prompt") == ()
 
 
 @given(st.integers(0, 10**6), st.integers(0, 10**6))

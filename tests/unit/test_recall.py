@@ -46,7 +46,7 @@ STORY = (
 
 
 def a_turn(title="Walrus pool opening hours are read from hours.toml", **more):
-    asked = "where do the opening hours of the walrus pool come from?"
+    question = "where do the opening hours of the walrus pool come from?"
     about = {
         "session": "earlier",
         "trust": "agent",
@@ -54,7 +54,7 @@ def a_turn(title="Walrus pool opening hours are read from hours.toml", **more):
         "files": ("pool/hours.py",),
         "body": STORY.replace(". ", ".\n"),
     }
-    detail = {"user": asked, "outcome": STORY, **more.pop("detail", {})}
+    detail = {"user": question, "outcome": STORY, **more.pop("detail", {})}
     return a_memory(title, kind="turn", detail=detail, **{**about, **more})
 
 
@@ -107,7 +107,7 @@ def test_no_stored_text_leaves_the_budget_or_the_frame(seed, many, trigger, form
 
 def test_random_stores_are_told_at_every_trigger_and_in_every_form():
     """The property above is worth something only where something is told."""
-    told = {
+    answered = {
         (trigger, form, style): isinstance(
             ask(
                 InMemory([any_memory(random.Random(seed)) for seed in range(60)]),
@@ -121,7 +121,7 @@ def test_random_stores_are_told_at_every_trigger_and_in_every_form():
         )
         for trigger, form, style in itertools.product(TRIGGERS, FORMS, ("notes", "index"))
     }
-    assert all(told.values()), told
+    assert all(answered.values()), answered
 
 
 # -- prompts -----------------------------------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ def test_every_reason_for_nothing_is_told(make_store):
     store = make_store()
     turn, *_ = store.memories.put([a_turn(), *noise()])
     about = "the walrus pool shows the wrong opening hours"
-    told = {
+    outcomes = {
         "nothing": ask(make_store(), "session_start"),
         "reply": ask(store, "prompt", "yes"),
         "topic": ask(
@@ -184,10 +184,10 @@ def test_every_reason_for_nothing_is_told(make_store):
         "wordless": ask(store, "question", "and the of it"),
         "below": ask(store, "prompt", "the narwhal swims to the login of the aquarium"),
     }
-    assert {name: got.reason for name, got in told.items() if isinstance(got, NoContext)} == {
-        name: name for name in told
+    assert {name: got.reason for name, got in outcomes.items() if isinstance(got, NoContext)} == {
+        name: name for name in outcomes
     }
-    assert (told["used"].spent, told["used"].allowed) == (3000, 3000)
+    assert (outcomes["used"].spent, outcomes["used"].allowed) == (3000, 3000)
     for reason, trigger in itertools.product(REASONS, TRIGGERS):
         sentence = explain_nothing(trigger, reason, budget=500, spent=10, allowed=20)
         assert sentence
@@ -304,20 +304,20 @@ def test_a_pull_request_that_is_meant_and_not_named_is_named(store):
     work = {"branch": "waiting-list", "pull_request": "#41", "repository": "band/rooms"}
     about = {"kind": "summary", "trust": "agent", "session": "earlier", "files": ("rooms/waiting.py",)}
     store.memories.put([*noise(), a_memory("Offer waiting slots", age=HOUR, detail=work, **about)])
-    asked = "there are some valid comments from the reviewer on that pr"
-    got = ask(store, prompt=asked, session="s", first=True)
+    prompt = "there are some valid comments from the reviewer on that pr"
+    got = ask(store, prompt=prompt, session="s", first=True)
     line = "last worked on 1h ago: Pull request #41, branch waiting-list, repository band/rooms: Offer waiting slots"
     assert f"- {line}. rooms/waiting.py [" in got.text
     # A later session on the same branch did not ask for its number.
     later = a_memory("Round prices", age=60.0, detail={"branch": "waiting-list"}, **{**about, "session": "later"})
     store.memories.put([later])
-    assert "ago: Pull request #41, branch waiting-list" in ask(store, prompt=asked, session="s", first=True).text
+    assert "ago: Pull request #41, branch waiting-list" in ask(store, prompt=prompt, session="s", first=True).text
     # The running conversation has one, or it is over.
-    assert isinstance(ask(store, prompt=asked, session="s", session_words=frozenset(("#44",))), NoContext)
-    assert isinstance(ask(store, prompt=asked, session="s", first=True, now=NOW + 9 * DAY), NoContext)
+    assert isinstance(ask(store, prompt=prompt, session="s", session_words=frozenset(("#44",))), NoContext)
+    assert isinstance(ask(store, prompt=prompt, session="s", first=True, now=NOW + 9 * DAY), NoContext)
     merged = a_memory("Offer more slots", age=30.0, detail={**work, "fate": "merged"}, **{**about, "session": "last"})
     store.memories.put([merged])
-    assert isinstance(ask(store, prompt=asked, session="s", first=True), NoContext)
+    assert isinstance(ask(store, prompt=prompt, session="s", first=True), NoContext)
 
 
 def test_a_question_about_what_was_never_spoken_of_is_not_answered(store):
@@ -327,12 +327,12 @@ def test_a_question_about_what_was_never_spoken_of_is_not_answered(store):
 
 
 def test_what_is_not_sure_does_not_push_out_what_is(make_store):
-    told = make_store()
+    other_store = make_store()
     unsure = a_memory(
         f"{TOPIC} walrus pool opening hours", kind="learning", trust="agent", confidence=0.6, session="earlier"
     )
-    told.memories.put([*noise(), a_turn(), unsure])
-    got = ask(told, prompt="the opening hours of the walrus pool are wrong", first=True)
+    other_store.memories.put([*noise(), a_turn(), unsure])
+    got = ask(other_store, prompt="the opening hours of the walrus pool are wrong", first=True)
     assert "hours.toml" in got.text
 
 

@@ -38,12 +38,12 @@ def choose(home, server, services):
     """Make a RefineJob with these settings, on the test's server."""
     made: list[RefineJob] = []
 
-    def chosen(refining: RefineJob | None = None, **given: str) -> RefineJob:
+    def chosen(refining: RefineJob | None = None, **variables: str) -> RefineJob:
         if refining is None:
             refining = RefineJob(services, JobRunner(services))
             made.append(refining)
         usual = {"model_provider": "openai", "model_name": "m", "model_url": server.url, "model_seconds": "20"}
-        environ = {f"FOREWORD_{name.upper()}": text for name, text in {**usual, **given}.items()}
+        environ = {f"FOREWORD_{name.upper()}": text for name, text in {**usual, **variables}.items()}
         services.loaded = load(home, environ)
         return refining
 

@@ -179,10 +179,10 @@ def test_a_running_conversation_needs_a_better_match() -> None:
 
 def test_what_was_only_said_gives_way_to_what_was_done() -> None:
     weights, kind = asks()
-    said = GOOD._replace(id="said", only_said=True, at=9.0)
+    mentioned = GOOD._replace(id="said", only_said=True, at=9.0)
     done = note("done", TOPIC, "set the hour of each confirmation mail for Lisbon")
-    assert [each.id for each in choose(weights, [said], kind=kind).notes] == ["said"]
-    assert [each.id for each in choose(weights, [said, done], kind=kind).notes] == ["done"]
+    assert [each.id for each in choose(weights, [mentioned], kind=kind).notes] == ["said"]
+    assert [each.id for each in choose(weights, [mentioned, done], kind=kind).notes] == ["done"]
 
 
 def test_parts_of_a_word_do_not_count_beside_it() -> None:

@@ -118,11 +118,11 @@ def hostile():
         yield from path.read_text("utf-8", "replace").splitlines()[::10]
 
 
-def texts_of(given):
-    if isinstance(given, str):
-        yield given
-    elif isinstance(given, (dict, list)):
-        for each in given.values() if isinstance(given, dict) else given:
+def texts_of(value):
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (dict, list)):
+        for each in value.values() if isinstance(value, dict) else value:
             yield from texts_of(each)
 
 
@@ -142,8 +142,8 @@ def test_hostile_texts_stay_in_their_place_in_every_form():
         ]
         for form in FORMS:
             layers = [a_layer(name, each, form=form) for name, each in zip(LAYERS[:7], memories, strict=False)]
-            told = block(layers, trigger="session_start", project=text, form=form)
-            assert_whole(told, trigger="session_start", form=form)
+            rendered = block(layers, trigger="session_start", project=text, form=form)
+            assert_whole(rendered, trigger="session_start", form=form)
 
 
 # ---- characters

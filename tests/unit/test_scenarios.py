@@ -168,12 +168,12 @@ def test_rules_come_by_scope_and_a_language_that_is_not_spoken_brings_none(insta
         for scope, many in (("universal", 9), ("language:go", 9), ("", 9), ("language:rust", 3))
     }
     got = installed.ask("session_start", languages=("go",))
-    told = [item.memory for item in got.items if item.layer == "rules"]
-    assert not set(told) & set(kept["language:rust"])
+    rules = [item.memory for item in got.items if item.layer == "rules"]
+    assert not set(rules) & set(kept["language:rust"])
     for scope in ("", "language:go", "universal"):
-        assert set(told) & set(kept[scope]), scope
+        assert set(rules) & set(kept[scope]), scope
     assert got.layers["rules"] <= 350
-    assert len(told) <= SETTINGS.layout["session_start"].layers[4].limit
+    assert len(rules) <= SETTINGS.layout["session_start"].layers[4].limit
 
 
 def test_an_empty_store_says_nothing_at_any_trigger(installed):

@@ -24,7 +24,7 @@ REPLAYED = ("aider", "datasette", "httpx", "litestream")
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory):
+def ask_store(tmp_path_factory):
     """Asks a store as an installation without any file of the user's would."""
     home = Home(root=tmp_path_factory.mktemp("home"))
     settings = load(home, {}).settings
@@ -66,16 +66,16 @@ def replayed(request, shared: Path, tmp_path_factory):
     folder = shared / "bench" / "replay" / request.param
     if not folder.is_dir():
         pytest.skip(f"no replay of {request.param} beside this checkout")
-    (given,) = read_sets([folder])
-    now = given.memories[-1].created + DAY
-    made = opened(tmp_path_factory.mktemp(request.param), given.memories, now=now)
+    (dataset,) = read_sets([folder])
+    now = dataset.memories[-1].created + DAY
+    made = opened(tmp_path_factory.mktemp(request.param), dataset.memories, now=now)
     yield made
     made.store.close()
 
 
-def spoken(there, asked):
+def spoken(there, ask_store):
     """What a store says to prompts that have no topic: the prompt, the best score and title, and the words."""
-    answers = {prompt: asked(there, prompt) for prompt in EVERYDAY}
+    answers = {prompt: ask_store(there, prompt) for prompt in EVERYDAY}
     return [
         f"{prompt!r} -> {got.items[0].score:.3f} {there.titles[got.items[0].memory]!r} for {got.terms}"
         for prompt, got in answers.items()
@@ -88,21 +88,21 @@ def test_the_everyday_prompts_are_a_hundred_different_ones():
     assert len(TOPICAL) == 30
 
 
-def test_made_up_memories_stay_silent_at_everyday_prompts(shop, asked):
-    said = spoken(shop, asked)
-    assert len(said) <= len(EVERYDAY) - SILENT, "\n".join(said)
+def test_made_up_memories_stay_silent_at_everyday_prompts(shop, ask_store):
+    answered = spoken(shop, ask_store)
+    assert len(answered) <= len(EVERYDAY) - SILENT, "\n".join(answered)
 
 
-def test_replayed_projects_stay_silent_at_everyday_prompts(replayed, asked):
-    said = spoken(replayed, asked)
-    assert len(said) <= len(EVERYDAY) - SILENT, "\n".join(said)
+def test_replayed_projects_stay_silent_at_everyday_prompts(replayed, ask_store):
+    answered = spoken(replayed, ask_store)
+    assert len(answered) <= len(EVERYDAY) - SILENT, "\n".join(answered)
 
 
 @table("style", ANSWERED)
-def test_prompts_with_a_topic_are_answered_with_its_memory(shop, asked, style):
+def test_prompts_with_a_topic_are_answered_with_its_memory(shop, ask_store, style):
     missed = []
     for prompt, title in TOPICAL.items():
-        got = asked(shop, prompt, style)
+        got = ask_store(shop, prompt, style)
         titles = [shop.titles[item.memory] for item in got.items] if isinstance(got, Context) else []
         if not any(each.startswith(title) for each in titles):
             missed.append(f"{prompt!r} should bring {title!r}; it brought {titles or got.reason}")

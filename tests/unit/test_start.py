@@ -32,7 +32,7 @@ def a_failure(command: str, *sessions: str, worked: str = "", last: float = NOW 
     return a_memory(command, kind="failure", trust="tool", uid=command, confirmed=last, **{"detail": detail, **more})
 
 
-def told(store, **more) -> str:
+def start_text(store, **more) -> str:
     got = ask(store, "session_start", **more)
     return got.text if isinstance(got, Context) else ""
 
@@ -50,14 +50,16 @@ def part(text: str, heading: str) -> list[str]:
 def test_the_branch_what_is_not_committed_and_parallel_sessions_come_first(store):
     about = {"branch": "wait", "pull_request": "#41", "uncommitted": ["a.py", "b.py", "c.py", "d.py"]}
     store.memories.put([a_session(detail=about)])
-    text = told(store, parallel=((NOW - 600, ("prices.py",)),))
+    text = start_text(store, parallel=((NOW - 600, ("prices.py",)),))
     assert part(text, "Where things stand") == [
         "- Branch wait, pull request #41; 4 files edited yesterday and not committed: a.py, b.py, c.py and 1 more",
         "- Another session works in this folder since 10m: prices.py",
     ]
     # What git does not call changed was committed since, and files that are gone are not named.
-    assert "not committed" not in told(store, changed=frozenset())
-    assert "2 files edited yesterday and not committed: b.py, d.py" in told(store, changed=frozenset(("b.py", "d.py")))
+    assert "not committed" not in start_text(store, changed=frozenset())
+    assert "2 files edited yesterday and not committed: b.py, d.py" in start_text(
+        store, changed=frozenset(("b.py", "d.py"))
+    )
 
 
 @table(
@@ -79,7 +81,7 @@ def test_files_that_are_gone_are_not_named(store, tmp_path):
     (tmp_path / "here.py").touch()
     project = Project(key=HERE.key, name="rooms", root=str(tmp_path))
     store.memories.put([a_session(detail={"uncommitted": ["here.py", "gone.py"]}, files=("gone.py", "here.py"))])
-    text = told(store, project=project)
+    text = start_text(store, project=project)
     assert "here.py" in text
     assert "gone.py" not in text
 
@@ -99,7 +101,7 @@ def test_open_items_are_told_once_with_who_left_them_and_when(store):
             a_session(40, detail={"next": ["something of last month"]}),
         ]
     )
-    assert part(told(store), "Where things stand") == [
+    assert part(start_text(store), "Where things stand") == [
         "- Open: send the offer by mail (left open 2 days ago)",
         "- Open: write the docs of the pool (left open 4 days ago)",
     ]
@@ -112,7 +114,7 @@ def test_what_a_person_hands_over_is_told_however_old_it_is(store):
     store.memories.put(
         [handoff, *(a_session(n, detail={"next": [f"do thing number{n} of the list"]}) for n in range(50, 60))]
     )
-    lines = part(told(store), "Where things stand")
+    lines = part(start_text(store), "Where things stand")
     assert lines == [
         "- Open: The mail works, limits are missing (handed over 5 weeks ago)",
         "- Open: limit it (handed over 5 weeks ago)",
@@ -123,7 +125,7 @@ def test_of_many_open_items_few_are_told(store):
     store.memories.put(
         [a_session(n, detail={"next": [f"write chapter number{n}{m} of it" for m in range(5)]}) for n in range(9)]
     )
-    assert len(part(told(store), "Where things stand")) <= OPEN_ITEMS
+    assert len(part(start_text(store), "Where things stand")) <= OPEN_ITEMS
 
 
 # -- sessions, failures, commands --------------------------------------------------------------------------------------
@@ -131,7 +133,7 @@ def test_recent_sessions_are_told_newest_first_and_its_own_is_not(store):
     kept = store.memories.put([a_session(n) for n in (3, 1, 5, 2, 4)])
     own, empty = a_session(0, title="Now"), a_session(6, title="Said hello", body="")
     store.memories.put([own, empty])
-    lines = part(told(store, session="s0"), "Recent sessions")
+    lines = part(start_text(store, session="s0"), "Recent sessions")
     assert [line.split(": ")[1] for line in lines] == ["Walrus1", "Walrus2", "Walrus3", "Walrus4"]
     assert all(line.startswith("- ") and line.endswith("]") for line in lines)
     assert f"[{kept[1].id}]" in lines[0]
@@ -147,7 +149,7 @@ def test_only_what_comes_back_and_lately_is_told_with_what_works(store):
             a_failure("make old", "a", "b", worked="make test", last=NOW - 90 * DAY),
         ]
     )
-    lines = part(told(store), "Comes back")
+    lines = part(start_text(store), "Comes back")
     assert [line.split("`")[1] for line in lines] == ["make often", "make unit"]
     assert (
         lines[1]
@@ -164,7 +166,7 @@ def test_how_things_are_run_is_what_most_sessions_ran(store):
             a_session(3, detail={"checks": [7, None], "repository": {"a": 1}}),
         ]
     )
-    assert part(told(store), "How things are run here") == [
+    assert part(start_text(store), "How things are run here") == [
         "- `uv run pytest` · `make lint` · repository band/rooms · default branch main"
     ]
 
@@ -197,13 +199,13 @@ def test_only_the_users_words_become_rules_and_only_sure_ones(store):
             a_memory("Waiting rule", kind="preference", status="proposed"),
         ]
     )
-    assert {line.split(" (")[0] for line in part(told(store), "Rules")} == {
+    assert {line.split(" (")[0] for line in part(start_text(store), "Rules")} == {
         "- Prices are whole cents",
         "- Names end in _at",
     }
     for form in ("xml", "plain", "codes"):
         assert not any(
-            text in told(store, form=form) for text in ("Use tabs", "Use spaces", "shorter", "Old", "Waiting")
+            text in start_text(store, form=form) for text in ("Use tabs", "Use spaces", "shorter", "Old", "Waiting")
         )
 
 
@@ -211,7 +213,7 @@ def test_a_rule_for_all_projects_is_not_hidden_by_a_project_that_is_corrected_al
     rules = [a_memory(f"Rule {n}: so it is", kind="correction", uid=f"c{n}", age=HOUR) for n in range(90)]
     store.memories.put([a_memory("Answer in German", kind="preference", scope="universal", age=300 * DAY), *rules])
     for budget in (0, 300):
-        assert "- Answer in German (you, 9 months ago)" in told(store, budget=budget)
+        assert "- Answer in German (you, 9 months ago)" in start_text(store, budget=budget)
 
 
 def test_decisions_and_facts_come_for_the_files_in_play_only(store):
@@ -233,7 +235,7 @@ def test_decisions_and_facts_come_for_the_files_in_play_only(store):
             a_memory("Charts are drawn in SVG", files=("rooms/charts.py",)),
         ]
     )
-    text = told(store)
+    text = start_text(store)
     lines = part(text, "For the files in play")
     assert len(lines) == 2
     assert "Mails go out at night" in lines[0]
@@ -242,7 +244,7 @@ def test_decisions_and_facts_come_for_the_files_in_play_only(store):
     assert "Unsure" not in text
     assert "writes a row" not in text  # what was built, not what to know about it
     store.memories.put([a_memory("`send()` reads two rows", **{**found_out, "seen": 2, "uid": "lea:2"})])
-    assert "reads two rows" in told(store)  # found out twice
+    assert "reads two rows" in start_text(store)  # found out twice
 
 
 def test_recent_files_are_those_of_most_and_newest_turns() -> None:
@@ -279,7 +281,7 @@ def test_of_recent_files_few_are_named_and_none_twice(store):
         for n in range(30)
     ]
     store.memories.put([a_session(0, files=("rooms/f1.py",)), *turns])
-    (line,) = part(told(store), "Recently changed code")
+    (line,) = part(start_text(store), "Recently changed code")
     named = line.removeprefix("- ").split(", ")
     assert len(named) == len(set(named)) <= FILES
     assert "rooms/f0.py" in named
@@ -297,4 +299,4 @@ def test_resume_tells_a_person_what_a_session_begins_with(store):
 
 
 def test_an_empty_store_begins_with_nothing(store):
-    assert told(store) == ""
+    assert start_text(store) == ""

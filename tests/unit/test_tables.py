@@ -18,8 +18,8 @@ def test_every_row_runs_and_each_failing_one_is_named():
     with pytest.raises(ExceptionGroup, match="2 of 3 rows fail") as failed:
         equal()
     assert ran == [1, 2, 4]
-    told = [" ".join(each.__notes__) for each in failed.value.exceptions]
-    assert told == ["in row 1: {'number': 2, 'wanted': 3}", "in row 2: {'number': 4, 'wanted': 5}"]
+    notes = [" ".join(each.__notes__) for each in failed.value.exceptions]
+    assert notes == ["in row 1: {'number': 2, 'wanted': 3}", "in row 2: {'number': 4, 'wanted': 5}"]
 
 
 @table("number", range(3))

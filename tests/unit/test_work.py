@@ -123,28 +123,28 @@ def test_what_a_session_touched_is_told_of_it_alone(folder, works, tmp_path):
 def test_after_a_restart_the_session_is_read_from_the_store_once(folder, works, store):
     events = [an_event(folder, file=folder / f"{n}.py", at=NOW - 60 + n) for n in range(3)]
     store_events(store, [*events, an_event(folder, name="PostToolUseFailure", at=NOW - 50)])
-    asked = []
+    looked_up = []
 
     def earlier(session):
-        asked.append(session)
+        looked_up.append(session)
         return store.events.list(session, limit=3, newest=True)
 
     work = works(earlier=earlier)
     work.add(an_event(folder, file=folder / "now.py", at=NOW))
     wait_for(lambda: work.enrich(a_moment(folder)).touched, ("now.py", "2.py", "1.py"))
     assert work.enrich(a_moment(folder)).recent[:2] == ("tool", "tool_failure")
-    assert asked == ["s"]
+    assert looked_up == ["s"]
 
 
 def test_a_session_that_begins_is_not_looked_for_in_the_store(folder, works):
-    asked = []
-    work = works(earlier=lambda session: asked.append(session) or ())
+    looked_up = []
+    work = works(earlier=lambda session: looked_up.append(session) or ())
     work.add(an_event(folder, name="SessionStart", source="startup"))
     work.enrich(a_moment(folder))
-    assert asked == []
+    assert looked_up == []
     work.add(an_event(folder, name="SessionStart", source="resume", session="r"))
     work.enrich(a_moment(folder, session="r"))
-    wait_for(lambda: asked, ["r"])
+    wait_for(lambda: looked_up, ["r"])
 
 
 def git(folder, *words):
@@ -217,8 +217,8 @@ def test_the_words_of_a_conversation_are_known_without_the_newest_prompt(folder,
         work.add(a_prompt(folder, "the walrus again"))
         work.add(an_event(folder, **begins))
         work.add(a_prompt(folder, "hello there"))
-        anew = work.enrich(a_moment(folder))
-        assert (anew.first, anew.session_words) == (True, frozenset()), begins
+        enriched = work.enrich(a_moment(folder))
+        assert (enriched.first, enriched.session_words) == (True, frozenset()), begins
     # One that is resumed goes on.
     work.add(an_answer(folder, "The gate is open."))
     work.add(an_event(folder, name="SessionStart", source="resume"))

@@ -77,10 +77,10 @@ class Look:
 
 
 DESKTOP, PHONE = ("desktop", 1280, 800), ("phone", 390, 844)
-LOOKS = [
+ALL_LOOKS = [
     Look(place, scheme, width, height) for place, width, height in (DESKTOP, PHONE) for scheme in ("light", "dark")
 ]
-every_look = pytest.mark.parametrize("look", LOOKS, indirect=True, ids=str)
+every_look = pytest.mark.parametrize("look", ALL_LOOKS, indirect=True, ids=str)
 
 
 class Viewer:
@@ -107,10 +107,10 @@ class Viewer:
         line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
         try:
             line.request("GET", url.removeprefix(self.origin))
-            told = line.getresponse().headers["Set-Cookie"]
+            cookie = line.getresponse().headers["Set-Cookie"]
         finally:
             line.close()
-        name, _, text = told.partition(";")[0].partition("=")
+        name, _, text = cookie.partition(";")[0].partition("=")
         return name, text
 
 
@@ -126,7 +126,7 @@ class Watch:
     """What the browser said and asked for that no page of ours may."""
 
     origin: str = ""
-    said: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
     excused: list[str] = field(default_factory=list)
     answered: set[tuple[str, str]] = field(default_factory=set)  # method and path of every good answer
 
@@ -140,7 +140,7 @@ class Watch:
 
     @property
     def troubles(self) -> list[str]:
-        return [each for each in self.said if not any(re.search(pattern, each) for pattern in self.excused)]
+        return [each for each in self.messages if not any(re.search(pattern, each) for pattern in self.excused)]
 
 
 def settled(page: Any) -> None:
@@ -228,12 +228,12 @@ def watched(context: Any, viewer: Viewer, watch: Watch) -> Iterator[Any]:
     context.clear_cookies()
     context.add_cookies([{"name": name, "value": text, "url": viewer.origin, "httpOnly": True, "sameSite": "Strict"}])
     hears = {
-        "console": lambda told: _heard(told, watch),
-        "weberror": lambda told: watch.said.append(f"exception: {told.error}"),
-        "request": lambda asked: _asked(asked, watch),
+        "console": lambda message: _note_console(message, watch),
+        "weberror": lambda error: watch.messages.append(f"exception: {error.error}"),
+        "request": lambda request: _note_request(request, watch),
         "response": lambda got: _answered(got, watch),
-        "dialog": lambda told: (watch.said.append(f"dialog: {told.message}"), told.dismiss()),
-        "page": lambda new: new.on("crash", lambda: watch.said.append("the page crashed")),
+        "dialog": lambda dialog: (watch.messages.append(f"dialog: {dialog.message}"), dialog.dismiss()),
+        "page": lambda new: new.on("crash", lambda: watch.messages.append("the page crashed")),
     }
     for event, hear in hears.items():
         context.on(event, hear)
@@ -248,15 +248,15 @@ def watched(context: Any, viewer: Viewer, watch: Watch) -> Iterator[Any]:
     assert watch.troubles == []
 
 
-def _heard(told: Any, watch: Watch) -> None:
-    if told.type == "error":
-        watch.said.append(f"console: {told.text} at {told.location.get('url', '')}")
+def _note_console(message: Any, watch: Watch) -> None:
+    if message.type == "error":
+        watch.messages.append(f"console: {message.text} at {message.location.get('url', '')}")
 
 
-def _asked(asked: Any, watch: Watch) -> None:
-    there = urlsplit(asked.url)
-    if f"{there.scheme}://{there.netloc}" != watch.origin and asked.url != "about:blank":
-        watch.said.append(f"a request leaves: {asked.method} {asked.url[:200]}")
+def _note_request(request: Any, watch: Watch) -> None:
+    there = urlsplit(request.url)
+    if f"{there.scheme}://{there.netloc}" != watch.origin and request.url != "about:blank":
+        watch.messages.append(f"a request leaves: {request.method} {request.url[:200]}")
 
 
 def _answered(got: Any, watch: Watch) -> None:
@@ -377,7 +377,7 @@ def fresh(template: tuple[Path, Filled]) -> Iterator[Viewer]:
 @pytest.fixture
 def look(request: pytest.FixtureRequest) -> Look:
     """Desktop and light, where a test does not say otherwise."""
-    return getattr(request, "param", LOOKS[0])
+    return getattr(request, "param", ALL_LOOKS[0])
 
 
 @pytest.fixture

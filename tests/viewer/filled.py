@@ -59,7 +59,7 @@ def worker(home: Home, user: Path) -> Iterator[Client]:
     user.mkdir(parents=True, exist_ok=True)
     own = {"FOREWORD_HOME": str(home.root), "HOME": str(user), **PATIENT}
     agents = ("CLAUDECODE", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
-    environ = {name: told for name, told in os.environ.items() if name not in agents}
+    environ = {name: value for name, value in os.environ.items() if name not in agents}
     with patch.dict(os.environ, environ | own, clear=True):
         lifecycle.start(home)
     client = Client(home, seconds=60)
@@ -86,7 +86,7 @@ def fill(home: Home, folder: Path) -> Filled:
     ids = _kept(home, projects, now=now)
     with worker(home, folder / "user") as client:
         sessions = {"ended": _story(client, product, now=now)}
-        ids |= _said(client, projects, now=now)
+        ids |= _add_by_hand(client, projects, now=now)
         sessions["codex"] = _codex(client, shop, now=now)
         sessions["live"] = _today(client, product, HookRunner(home), now=now)
         ids |= _governed(client, projects, ids)
@@ -100,21 +100,21 @@ def fill(home: Home, folder: Path) -> Filled:
 def _story(client: Client, product: Product, *, now: float) -> str:
     """The first days of Havn; the last of its sessions."""
     later = now - (now % DAY) - DAYS * DAY - FIRST  # day 10 of the story was yesterday
-    told = [each for each in SESSIONS if each.day <= DAYS]
-    for number, each in enumerate(told, 1):
+    sessions = [each for each in SESSIONS if each.day <= DAYS]
+    for number, each in enumerate(sessions, 1):
         clock = Clock(each.at + later)
         last = _session(f"session {number}", each, product, clock, client)
-        product.commit(f"{each.who}: {each.steps[0].given[0][:60]}", at=clock(), who=each.who)
+        product.commit(f"{each.who}: {each.steps[0].arguments[0][:60]}", at=clock(), who=each.who)
     return last
 
 
-def _session(name: str, told: HookInput, product: Product, clock: Clock, client: Client) -> str:
+def _session(name: str, session: HookInput, product: Product, clock: Clock, client: Client) -> str:
     def deliver(hook_call: HookCall) -> bytes:
         return hooked(client, hook_call)
 
     agent = Claude(name, product, deliver=deliver, clock=clock)
     agent.start()
-    for step in told.steps:
+    for step in session.steps:
         _do(agent, step, product, client)
     agent.end()
     wait_for(lambda: client.get("/api/sessions", limit=1)["sessions"][0]["events"] > 0)
@@ -123,28 +123,28 @@ def _session(name: str, told: HookInput, product: Product, clock: Clock, client:
 
 
 def _do(agent: Claude, step: Step, product: Product, client: Client) -> None:
-    verb, given = step.verb, step.given
+    verb, arguments = step.verb, step.arguments
     if verb in ("read", "edit", "write", "run"):
-        getattr(agent, verb)(*given)
+        getattr(agent, verb)(*arguments)
     elif verb == "say":
-        agent.prompt(*given)
+        agent.prompt(*arguments)
     elif verb == "answer":
-        agent.stop(*given)
+        agent.stop(*arguments)
     elif verb == "fail":
-        agent.run(*given, fails=True)
+        agent.run(*arguments, fails=True)
     elif verb == "todo":
-        for number, subject in enumerate(given, 1):
+        for number, subject in enumerate(arguments, 1):
             agent.task(number, subject)
     elif verb == "done":
-        agent.task_done(*given)
+        agent.task_done(*arguments)
     elif verb == "note":
-        told = {"kind": "note", "title": given[0], "project_path": str(product.root)}
-        client.post("/api/memories", told)
+        fields = {"kind": "note", "title": arguments[0], "project_path": str(product.root)}
+        client.post("/api/memories", fields)
     elif verb == "goal":
-        client.post("/api/memories", {"kind": "goal", "title": given[0], "project_path": str(product.root)})
+        client.post("/api/memories", {"kind": "goal", "title": arguments[0], "project_path": str(product.root)})
     elif verb == "remember":
-        kind, title, *_ = given
-        agent.memory("memory_remember", {"kind": kind, "title": title}, call=lambda told: client.post("/api/mcp", told))
+        kind, title, *_ = arguments
+        agent.memory("memory_remember", {"kind": kind, "title": title}, call=lambda body: client.post("/api/mcp", body))
 
 
 def _codex(client: Client, shop: str, *, now: float) -> str:
@@ -155,7 +155,7 @@ def _codex(client: Client, shop: str, *, now: float) -> str:
         "*** Begin Patch\n*** Update File: shop/stock.py\n@@\n-    for line in cart:\n+    for line in sorted(cart):\n"
     )
     use: dict[str, Any] = {"tool_name": "Bash", "tool_input": {"command": "python -m pytest -q tests/test_stock.py"}}
-    told: tuple[tuple[str, dict[str, Any]], ...] = (
+    calls: tuple[tuple[str, dict[str, Any]], ...] = (
         ("SessionStart", {"source": "startup"}),
         ("UserPromptSubmit", {"turn_id": "t1", "prompt": SHOP_PROMPT}),
         ("PostToolUse", {**use, "tool_use_id": "call_1", "tool_response": failing}),
@@ -171,7 +171,7 @@ def _codex(client: Client, shop: str, *, now: float) -> str:
         ("PostToolUse", {**use, "tool_use_id": "call_3", "tool_response": "... [100%]\n3 passed in 2.10s\n"}),
         ("Stop", {"turn_id": "t1", "last_assistant_message": "reserve_stock() locks rows in one order now."}),
     )
-    for place, (event, more) in enumerate(told):
+    for place, (event, more) in enumerate(calls):
         raw = json.dumps({**known, "hook_event_name": event, **more}).encode()
         hooked(client, HookCall("codex", event, now - 2 * HOUR + 20 * place, raw))
     return CODEX
@@ -202,8 +202,8 @@ def _today(client: Client, product: Product, host: HookRunner, *, now: float) ->
 def hooked(client: Client, hook_call: HookCall) -> bytes:
     """What a hook is answered when it tells the worker this, at the time it says."""
     assert find(hook_call.host)
-    asked = urlencode({"host": hook_call.host, "event": hook_call.event, "at": hook_call.at})
-    status, answer = client.send("POST", f"/api/hook?{asked}", hook_call.raw)
+    query = urlencode({"host": hook_call.host, "event": hook_call.event, "at": hook_call.at})
+    status, answer = client.send("POST", f"/api/hook?{query}", hook_call.raw)
     assert status == 200, answer
     return answer
 
@@ -235,7 +235,7 @@ def _kept(home: Home, projects: Mapping[str, str], *, now: float) -> dict[str, s
     return {"stale": stale.id, "discarded": discarded.id}
 
 
-def _said(client: Client, projects: Mapping[str, str], *, now: float) -> dict[str, str]:
+def _add_by_hand(client: Client, projects: Mapping[str, str], *, now: float) -> dict[str, str]:
     """What was added by hand: the shop's months, and rules of every scope."""
     names = ("kind", "title", "body", "files", "created")
     shop = [

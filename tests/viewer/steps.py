@@ -57,5 +57,5 @@ def memory(viewer: Viewer, id: str) -> dict[str, Any]:
 
 def asks(viewer: Viewer, prompt: str, *, session: str = "", project: str = "havn") -> str:
     """Tell a prompt by a real hook, of the live session or of another; what the agent is given."""
-    told = {"session_id": session or viewer.sessions["live"], "cwd": viewer.projects[project], "prompt": prompt}
-    return HookRunner(viewer.home).context("UserPromptSubmit", told)
+    payload = {"session_id": session or viewer.sessions["live"], "cwd": viewer.projects[project], "prompt": prompt}
+    return HookRunner(viewer.home).context("UserPromptSubmit", payload)

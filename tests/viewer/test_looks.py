@@ -10,12 +10,12 @@ import pytest
 
 from foreword.problems import Problem, note
 from foreword.viewer import app
-from tests.viewer.conftest import ARTEFACTS, LOOKS, Viewer, every_look, go, settled, still, visit
+from tests.viewer.conftest import ALL_LOOKS, ARTEFACTS, Viewer, every_look, go, settled, still, visit
 from tests.viewer.steps import ROW, keep, memory, open_list, shows, toast, until, until_rows
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 
-DESKTOP, PHONE = LOOKS[0], LOOKS[-1]
+DESKTOP, PHONE = ALL_LOOKS[0], ALL_LOOKS[-1]
 both_widths = pytest.mark.parametrize("look", [DESKTOP, PHONE], indirect=True, ids=str)
 # What stands behind a page's path: a thing of the filled memory.
 THINGS = {

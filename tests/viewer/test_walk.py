@@ -65,16 +65,16 @@ def now(page: Any, viewer: Viewer) -> None:
     page.wait_for_selector(CARDS)
     prompts = page.locator(f"{CARDS} q")
     assert prompts.all_text_contents() == [SECOND, FIRST]
-    given = viewer.client.get("/api/injections", session_id=viewer.sessions["live"], limit=1, text=1)["injections"][0]
-    assert page.locator(CARDS).first.locator("details.text pre").text_content() == given["text"]
-    assert page.locator(CARDS).first.locator(".item").count() == len(given["items"])
+    newest = viewer.client.get("/api/injections", session_id=viewer.sessions["live"], limit=1, text=1)["injections"][0]
+    assert page.locator(CARDS).first.locator("details.text pre").text_content() == newest["text"]
+    assert page.locator(CARDS).first.locator(".item").count() == len(newest["items"])
     asks(viewer, NEXT)
     page.wait_for_function("text => document.querySelector('.trigger q')?.textContent === text", arg=NEXT)
     assert page.locator(CARDS).first.locator(".chip.good").text_content() == "new"
-    asked = {"project_path": viewer.projects["havn"], "session_id": "long", "trigger": "compaction"}
+    query = {"project_path": viewer.projects["havn"], "session_id": "long", "trigger": "compaction"}
     asks(viewer, FIRST, session="long")
     for number in range(TEXTS + 2):
-        viewer.client.get("/api/context", **asked, prompt="bookings", budget=900 + number)
+        viewer.client.get("/api/context", **query, prompt="bookings", budget=900 + number)
     visit(page, f"{viewer.origin}/now/long")
     page.get_by_role("button", name="Show older ones").click()
     until(page, f"document.querySelectorAll('{CARDS}').length === {TEXTS + 3}")
@@ -97,9 +97,9 @@ def timeline(page: Any, viewer: Viewer) -> None:
     for words in ("Changed", "~ MODIFIED", "+ NEW", "Failed", "Decided", "claude-code", "codex", "havn", "shop"):
         assert words in text
     visit(page, f"{viewer.origin}/timeline/{viewer.sessions['live']}")
-    told = page.locator(".steps").inner_text()
+    shown_text = page.locator(".steps").inner_text()
     for words in ("Started", "Given", "Asked", "✗ Failed", "Changed", "Answered", "havn/prices.py"):
-        assert words in told
+        assert words in shown_text
     page.locator(".step.injected a").first.click()
     page.wait_for_url(f"{viewer.origin}/now/*")
     page.locator(".trigger").first.wait_for()

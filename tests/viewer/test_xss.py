@@ -32,7 +32,7 @@ from tests.viewer.filled import Filled, hooked, worker
 MANY = 300  # payloads in one project
 AT_ONCE = 45  # troubles: the page shows the last fifty
 WHAT = 1_900  # characters of a trouble, of which two thousand are kept
-ASKED, RAN, ANSWERED = 590, 280, 1_190  # characters of a prompt, a command and an answer that pages show whole
+PROMPT_LENGTH, RAN, ANSWERED = 590, 280, 1_190  # characters of a prompt, a command and an answer that pages show whole
 NOTES = ("session_start", "prompt", "question", "compaction")
 # Whatever comes into the page and was not made by createElement came from a text; whatever acts comes from nowhere.
 GUARD = """(() => {
@@ -206,7 +206,7 @@ def happened(number: int, texts: Sequence[str], *, project: str, now: float) -> 
     about = {"session_id": f"told {number}", "cwd": "/"}
     ran = {"tool_name": "Bash", "is_interrupt": False}
     short: list[tuple[str, str, dict[str, Any]]] = [
-        *(("UserPromptSubmit", "prompt", {"prompt": each}) for each in pieces(texts, ASKED)),
+        *(("UserPromptSubmit", "prompt", {"prompt": each}) for each in pieces(texts, PROMPT_LENGTH)),
         *(
             (
                 "PostToolUseFailure",
@@ -282,7 +282,7 @@ def test_the_guard_tells_of_what_comes_to_life(wary, hostile, watch):
         wary.evaluate(f"() => {{ const main = document.querySelector('main'); {what} }}")
     wary.evaluate("() => alert(1)")
     wary.evaluate("() => new Promise((next) => setTimeout(next))")  # what watches the page is told of all that came in
-    output = "\n".join(watch.said)
+    output = "\n".join(watch.messages)
     for what in ("action=x", "<i> came from a text", "'TrustedHTML'", "href=javascript", "alert() ran"):
         assert what in output, output
 
