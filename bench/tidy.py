@@ -12,7 +12,7 @@ import time
 
 from foreword.audit import MemoryChange, PlanContext
 from foreword.maintenance import contradictions, dedupe, stale
-from foreword.maintenance.dedupe import ALIKE, alike
+from foreword.maintenance.dedupe import MIN_SIMILARITY, alike
 from foreword.models import Memory, Project
 
 HERE = Project(key="here", name="here", root="/here")
@@ -58,7 +58,7 @@ def left(memories: list[Memory], *, seed: int = 7) -> float:
     lasting = [memory for memory in active if memory.kind in dedupe.LASTING]
     sample = random.Random(seed).sample(lasting, min(SAMPLE, len(lasting)))
     twice = [
-        one for one in sample if any(two.id != one.id and two.kind == one.kind and alike(one, two) >= ALIKE
+        one for one in sample if any(two.id != one.id and two.kind == one.kind and alike(one, two) >= MIN_SIMILARITY
                                      for two in lasting if abs(len(two.title) - len(one.title)) < 12)
     ]  # fmt: skip
     return len(twice) / max(1, len(sample))

@@ -141,7 +141,7 @@ def is_the_users(memory: Memory) -> bool:
     return memory.trust == "user" or memory.detail.get(REVISED) == "user"
 
 
-def said_again(known: Memory, fresh: Memory) -> Memory:
+def merge_repeated(known: Memory, fresh: Memory) -> Memory:
     """Return *fresh*, a repetition of *known*; where that was revised, its words with the counts and times of both.
 
     Nothing gains trust by being repeated.

@@ -36,7 +36,7 @@ UNIVERSAL = "universal"
 EVENTS = ("session_start", "prompt", "tool", "tool_failure", "stop", "compaction", "session_end", "other")
 TOOL_BEGIN = "tool_begin"  # shows in whose session one of our tools is about to be called; it is not kept
 TRIGGERS = ("session_start", "prompt", "compaction", "question")
-GOING_ON = ("resume", "fork")  # sources of a session's start that continue a context window
+CONTINUING_SOURCES = ("resume", "fork")  # sources of a session's start that continue a context window
 FORMS = ("markdown", "xml", "plain", "codes")
 TOKENIZERS = ("claude-4.7", "claude-3", "o200k")  # Claude 3 to 4.6 share one
 
@@ -413,7 +413,7 @@ class NoContextRecord:
     away: bool = False  # decided by the hook itself, without the worker
 
 
-UNTOLD = "untold"  # `how` of an item of which nobody can tell: its window is closed, and nothing shows its use
+UNDECIDABLE = "untold"  # `how` of an item of which nobody can tell: its window is closed, and nothing shows its use
 
 
 class UsageVerdict(NamedTuple):
@@ -422,7 +422,7 @@ class UsageVerdict(NamedTuple):
     injection: str
     memory: str
     used: bool | None
-    how: str = ""  # fetched, file, command or words; or UNTOLD
+    how: str = ""  # fetched, file, command or words; or UNDECIDABLE
     layer: str = ""  # in which the memory was shown; empty: in any
 
 

@@ -52,7 +52,7 @@ def keep(store, *titles):
 
 
 def near(store, vector):
-    return [hit.memory.title for hit in store.search.by_meaning(Query(scopes=("project:here",), vector=vector))]
+    return [hit.memory.title for hit in store.search.by_vector(Query(scopes=("project:here",), vector=vector))]
 
 
 def test_off_means_that_nothing_happens(choose, store, services):

@@ -78,7 +78,7 @@ def test_an_old_store_is_searched_and_read(old):
         assert [(link.relation, link.source) for link in store.memories.links(decision.id)] == [
             ("relates-to", decision.id)
         ]
-        assert store.search.by_meaning(Query(scopes=(SCOPE,), vector=Vector("remote:made-up", 0.02, b"\1" * 16)))
+        assert store.search.by_vector(Query(scopes=(SCOPE,), vector=Vector("remote:made-up", 0.02, b"\1" * 16)))
         assert store.projects.all()["dir:/home/user/rooms-copy"].alias_of == f"dir:{ROOMS}"
         (injection, begun) = store.injections.list(session="made-up-1", texts=True)
         assert decision.title in f"{injection.text}{begun.text}"

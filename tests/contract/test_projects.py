@@ -75,7 +75,7 @@ def everything(store, key):
         "code": sorted(hit.memory.id for hit in store.search.by_code(Query(scopes=scopes), {"a.py": 1.0, "b.py": 1.0})),
         "near": sorted(
             hit.memory.id
-            for hit in store.search.by_meaning(Query(scopes=scopes, vector=Vector("m", 1.0, bytes([1, 1]))))
+            for hit in store.search.by_vector(Query(scopes=scopes, vector=Vector("m", 1.0, bytes([1, 1]))))
         ),
         "sessions": [each.id for each in store.sessions.list(key)],
         "changes": sorted(each.function for each in store.sessions.changes(key, limit=9)),

@@ -738,7 +738,7 @@ def test_a_window_holds_what_was_given_since_it_began(make_store):
     assert store.injections.find_same(replace(first, id="", at=0.0, text="")) == first
     assert store.injections.shown("s") == {"not-a"}
     assert store.injections.window_tokens("s") == {"session_start": 7}
-    assert store.injections.start_given("s") == 10.0
+    assert store.injections.last_start_at("s") == 10.0
 
 
 @settings(deadline=None, max_examples=25)

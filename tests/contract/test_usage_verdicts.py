@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.tables import table
 
-from foreword.models import UNTOLD, Event, Injection, Item, Memory, Usage, UsageVerdict
+from foreword.models import UNDECIDABLE, Event, Injection, Item, Memory, Usage, UsageVerdict
 
-VERDICTS = st.sampled_from([(True, "file"), (True, "words"), (False, ""), (None, UNTOLD)])
+VERDICTS = st.sampled_from([(True, "file"), (True, "words"), (False, ""), (None, UNDECIDABLE)])
 
 
 def kept(store, *titles):
@@ -52,7 +52,7 @@ def test_verdicts_are_counted_once_and_use_wins(make_store):
         (False, "", (0, 1)),
         (True, "command", (1, 0)),
         (False, "", (1, 0)),
-        (None, UNTOLD, (1, 0)),
+        (None, UNDECIDABLE, (1, 0)),
     ):
         store.injections.record_usage([UsageVerdict("inj-1", one.id, used=used, how=how)])
         assert counts(store, one) == expected
@@ -116,7 +116,7 @@ def test_what_waits_for_a_verdict_is_told_until_it_has_one(make_store):
     assert [each.id for each in store.injections.undecided_sessions(**overdue)] == ["s1"]
     store.injections.record_usage([UsageVerdict("inj-1", one.id, used=False)])
     assert [each.id for each in store.injections.undecided_sessions(**overdue)] == ["s1"]
-    store.injections.record_usage([UsageVerdict("inj-1", two.id, used=None, how=UNTOLD)])
+    store.injections.record_usage([UsageVerdict("inj-1", two.id, used=None, how=UNDECIDABLE)])
     assert store.injections.undecided_sessions(**overdue) == ()
     assert store.injections.undecided_sessions(since=60.0, before=100.0) == ()
     # What a session fetched is told with its time.
@@ -131,7 +131,7 @@ def test_what_waits_for_a_verdict_is_told_until_it_has_one(make_store):
     assert store.memories.accessed("") == ()
 
 
-@table("judged", [(False, ""), (None, UNTOLD)])
+@table("judged", [(False, ""), (None, UNDECIDABLE)])
 def test_what_is_still_in_the_window_may_yet_be_used_and_what_is_not_is_done_with(store, judged):
     (one,) = kept(store, "one")
     happened(store, "session_start", at=5.0)

@@ -33,7 +33,7 @@ def keep(store, memories, vectors):
 
 
 def near(store, vector, *, scopes=("project:here",), **more):
-    return [hit.memory.title for hit in store.search.by_meaning(Query(scopes=scopes, vector=vector, **more))]
+    return [hit.memory.title for hit in store.search.by_vector(Query(scopes=scopes, vector=vector, **more))]
 
 
 # -- found ------------------------------------------------------------------------------------------------------------
@@ -43,7 +43,7 @@ def test_the_nearest_of_the_scope_are_found_at_once(make_store):
     # The nearest comes first with its cosine.
     store = make_store()
     keep(store, [a_memory("half"), a_memory("all"), a_memory("none")], [pointing(1, 2), pointing(1), pointing(3)])
-    hits = store.search.by_meaning(Query(scopes=("project:here",), vector=pointing(1)))
+    hits = store.search.by_vector(Query(scopes=("project:here",), vector=pointing(1)))
     assert [(hit.memory.title, hit.source) for hit in hits] == [("all", "meaning"), ("half", "meaning")]
     assert [hit.score for hit in hits] == pytest.approx([1.0, 0.5**0.5], abs=0.01)
     # A fresh memory is found at once.

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from foreword.errors import StoreError, WorkerError
+from foreword.errors import ForewordError, StoreError, WorkerError
 from foreword.hook import build
 from foreword.models import Memory
 from foreword.paths import Home
@@ -211,12 +211,16 @@ def test_a_broken_words_index_costs_words_alone_and_index_mends_it(
     client = start()
     assert "the canary sings" in host.context("SessionStart", opening)
     host.context(EVENT, prompted)
-    client.post("/api/memories", {"kind": "note", "title": "kept while broken: wombat", "project_path": project})
+    memory = {"kind": "note", "title": "kept after it was mended: wombat", "project_path": project}
+    with pytest.raises(ForewordError) as refused:
+        client.post("/api/memories", memory)
+    assert "foreword index" in refused.value.hint
     if damage != "DELETE FROM words_data":  # an empty index looks like one that finds nothing
         wait_for(lambda: any("index" in trouble.what for trouble in noted(str(home.trouble))))
-    assert client.post("/api/index", {})["indexed"] == 2
+    assert client.post("/api/index", {})["indexed"] == 1
+    client.post("/api/memories", memory)
     found = client.get("/api/search", q="wombat canary", project_path=project)["results"]
-    assert {result["title"] for result in found} == {fact("canary"), "kept while broken: wombat"}
+    assert {result["title"] for result in found} == {fact("canary"), "kept after it was mended: wombat"}
     assert client.get("/api/health")["ok"]
     assert "the canary sings" in host.context(EVENT, {**prompted, "session_id": "fresh"})
 

@@ -95,7 +95,7 @@ class InMemory:
         newest = sorted(self._found(query, "recency"), key=lambda hit: -hit.memory.created)
         return [hit for hit in newest if hit.memory.created == hit.memory.created]
 
-    def by_meaning(self, query: Query) -> Sequence[Hit]:
+    def by_vector(self, query: Query) -> Sequence[Hit]:
         return ()
 
 

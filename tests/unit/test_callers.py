@@ -14,7 +14,7 @@ from foreword.errors import BadRequest
 from foreword.models import Event
 from foreword.store import Store
 from foreword.worker.projects import ProjectRegistry
-from foreword.worker.sessions import MOST_USES, TURN, Callers
+from foreword.worker.sessions import MOST_USES, TURN_SECONDS, Callers
 from tests.services import Reports
 from tests.tables import table
 
@@ -112,7 +112,7 @@ def test_a_variable_of_a_session_that_has_ended_is_out_of_date(callers: Callers,
         (("session_start", "prompt", "tool"), 1, True),
         (("session_start", "prompt", "tool", "stop"), 1, False),
         (("session_start", "prompt", "session_end"), 1, False),
-        (("session_start", "prompt"), TURN + 60, False),
+        (("session_start", "prompt"), TURN_SECONDS + 60, False),
         (("session_start", "prompt"), -3600, False),  # a clock that jumped
     ],
 )

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from bench.eval.datasets import read_sets
 from foreword.cli.demo import load_story
 from foreword.config import SETTINGS, load
@@ -147,6 +149,15 @@ def _anchor(line: str) -> str:
     """The name by which a heading is linked, as GitHub makes it."""
     text = re.sub(r"[^\w\- ]", "", line.lstrip("#").strip().lower()) if line.startswith("#") else ""
     return text.replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", ["AGENTS.md", "CONTRIBUTING.md", "docs/architecture.md"])
+def test_files_that_a_map_of_the_code_names_exist(page: str) -> None:
+    text = re.sub(r"```.*?```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.S)
+    named = {each for each in re.findall(r"`([\w./]+\.(?:py|sql))`", text) if "NAME" not in each and each != "hook.py"}
+    places = (ROOT, ROOT / "src" / "foreword", *(ROOT / "src" / "foreword" / name for name in ("extract", "recall")))
+    assert len(named) > 10
+    assert [each for each in named if not any((place / each).exists() for place in places)] == []
 
 
 def test_the_page_on_architecture_follows_functions_that_exist() -> None:

@@ -179,7 +179,7 @@ def test_a_running_conversation_needs_a_better_match() -> None:
 
 def test_what_was_only_said_gives_way_to_what_was_done() -> None:
     weights, kind = asks()
-    mentioned = GOOD._replace(id="said", only_said=True, at=9.0)
+    mentioned = GOOD._replace(id="said", without_changes=True, at=9.0)
     done = note("done", TOPIC, "set the hour of each confirmation mail for Lisbon")
     assert [each.id for each in choose(weights, [mentioned], kind=kind).notes] == ["said"]
     assert [each.id for each in choose(weights, [mentioned, done], kind=kind).notes] == ["done"]

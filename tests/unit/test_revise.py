@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.audit import AuditEntry, describe, differing, is_the_users, revised, said_again
+from foreword.audit import AuditEntry, describe, differing, is_the_users, merge_repeated, revised
 from foreword.cli.connection import AGENT_VARIABLES, calling_agent
 from foreword.extract.merge import merge
 from foreword.llm.refine import Refined, apply
@@ -66,7 +66,7 @@ def test_revised_words_are_the_users_and_sessions_leave_them():
 @given(st.sampled_from(TRUSTS), TEXT, st.sampled_from(["user", "agent"]))
 def test_other_words_never_give_more_trust(trust, title, who):
     assert revised(replace(DECISION, trust=trust), {"title": title}, who=who).trust == trust
-    again = said_again(replace(DECISION, trust=trust), replace(DECISION, trust="user", title=title))
+    again = merge_repeated(replace(DECISION, trust=trust), replace(DECISION, trust="user", title=title))
     assert TRUSTS.index(again.trust) >= TRUSTS.index(trust)
 
 
@@ -74,7 +74,7 @@ def test_other_words_never_give_more_trust(trust, title, who):
 def test_nobody_but_who_revises_changes_revised_words(kind, title, body, why):
     mine = revised(replace(DECISION, kind=kind), {"title": "mine", "body": "my body"}, who="user")
     fresh = Memory(kind, title, body, uid="u", scope="project:here", project="here", detail={"why": why}, confirmed=5.0)
-    for after in (merge(mine, fresh), said_again(mine, fresh)):
+    for after in (merge(mine, fresh), merge_repeated(mine, fresh)):
         assert (after.title, after.body, after.detail["why"], after.id) == ("mine", "my body", "speed", "dec-1")
         assert after.confirmed == 5.0
 

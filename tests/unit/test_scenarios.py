@@ -38,7 +38,7 @@ class Installed:
         window = Window(
             shown=lambda: self.store.injections.shown(session),
             spent=lambda: self.store.injections.window_tokens(session),
-            began=lambda: self.store.injections.start_given(session),
+            began=lambda: self.store.injections.last_start_at(session),
         )
         got = recall(
             self.store.search,

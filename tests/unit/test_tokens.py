@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.recall.tokens import CLAUDE_3, CLAUDE_4_7, DEAREST, FAMILIES, O200K, count, family_of
+from foreword.recall.tokens import CLAUDE_3, CLAUDE_4_7, FAMILIES, MOST_EXPENSIVE, O200K, count, family_of
 from tests.tables import table
 
 SAMPLES = Path(__file__).parents[3] / "shared" / "tokens" / "samples.jsonl"
@@ -87,11 +87,11 @@ def test_nothing_unknown_and_nameless_have_a_count_and_a_family():
     assert [count("", family=family) for family in FAMILIES] == [0, 0, 0]
     # An unknown family is the dearest.
     text = "apply the allow block to create-token, seen 3x in datasette/app.py"
-    assert count(text, family="unheard of") == count(text) == count(text, family=DEAREST)
+    assert count(text, family="unheard of") == count(text) == count(text, family=MOST_EXPENSIVE)
     assert count(text) >= max(count(text, family=family) for family in FAMILIES)
     # Names for people and no name find their family.
     assert family_of("Claude Sonnet 4.5") == CLAUDE_3
-    assert family_of("") == family_of("  ") == DEAREST
+    assert family_of("") == family_of("  ") == MOST_EXPENSIVE
 
 
 @given(ANY_TEXT, st.sampled_from(FAMILIES))

@@ -30,9 +30,9 @@ def a_note(kind: str, **more: object) -> Memory:
 @given(kind=st.sampled_from(sorted(KINDS)), trust=OTHERS, source=SOURCES, form=st.sampled_from(FORMS))
 def test_nobody_passes_for_the_user(kind, trust, source, form):
     memory = a_note(kind, trust=trust, source=source, detail={"user": "as it is", "outcome": "done as it is"})
-    said_by = render.said_by(memory)
-    assert said_by in (trust, source)
-    assert said_by.strip("-_").lower() != "user"
+    author_label = render.author_label(memory)
+    assert author_label in (trust, source)
+    assert author_label.strip("-_").lower() != "user"
     notes = {
         "notes": note_of(memory, now=NOW),
         "knowledge": note_of(memory, now=NOW),
@@ -42,11 +42,11 @@ def test_nobody_passes_for_the_user(kind, trust, source, form):
     for layer, note in notes.items():
         text = render.line(note, form=form, layer=layer)
         assert "user" not in text.lower().replace("as it is", ""), (layer, text)
-        assert not re.search(r"\byou\b", text) or said_by == "you", (layer, text)
+        assert not re.search(r"\byou\b", text) or author_label == "you", (layer, text)
         if kind in STATED and layer in ("notes", "knowledge") and kind != "project":
-            assert re.search(rf"\b{re.escape(said_by)}\b", text), (layer, text)
+            assert re.search(rf"\b{re.escape(author_label)}\b", text), (layer, text)
         if form == "xml":
-            assert f'by="{said_by}"' in text
+            assert f'by="{author_label}"' in text
 
 
 @given(kind=st.sampled_from(sorted(KINDS)), form=st.sampled_from(FORMS))
@@ -60,7 +60,7 @@ def test_the_users_own_words_are_nobody_elses(kind, form):
 def test_an_index_tells_who_said_what_reads_like_a_rule(kind, trust, source):
     memory = a_note(kind, trust=trust, source=source)
     text = render.compact(Ranked(memory, 0.5, EMPTY), now=NOW)
-    assert text.endswith(f"| 3d, {render.said_by(memory)}")
+    assert text.endswith(f"| 3d, {render.author_label(memory)}")
     mine = render.compact(Ranked(replace(memory, trust="user"), 0.5, EMPTY), now=NOW)
     assert mine == f"[{kind}] dec-0a1b2c3d | as it is | 3d"
 
@@ -69,7 +69,7 @@ def test_an_index_tells_who_said_what_reads_like_a_rule(kind, trust, source):
 def test_what_a_tool_shows_in_full_says_who_said_it(kind, trust, source):
     memory = a_note(kind, trust=trust, source=source)
     head = _head(memory, now=NOW)
-    assert head.endswith(f"said by {render.said_by(memory)}")
+    assert head.endswith(f"said by {render.author_label(memory)}")
     assert head.endswith("said by user") is (trust == "user")
 
 

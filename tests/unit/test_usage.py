@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from foreword.extract.actions import Action
 from foreword.extract.usage import MOST_NOTED, Activity, base_rates_of, shown_text, usage_of
-from foreword.models import UNTOLD, Edit, Injection, Item, Memory
+from foreword.models import UNDECIDABLE, Edit, Injection, Item, Memory
 from tests.growth import assert_linear
 from tests.tables import table
 
@@ -81,7 +81,7 @@ def turn(session: str, *files: str, at=50.0, read=(), commands=(), body="") -> M
 
 QUESTION = prompt("why are offers not going out?")
 OTHER = reads("shop/cart.py", at=119.0)  # work that has nothing to do with any of them
-USED_BY_FILE, IGNORED, UNKNOWN = (True, "file"), (False, ""), (None, UNTOLD)
+USED_BY_FILE, IGNORED, UNKNOWN = (True, "file"), (False, ""), (None, UNDECIDABLE)
 
 
 def usage(*actions: Action, injections=(), over=True, memories=MEMORIES, history=(), **more):
@@ -319,7 +319,7 @@ def test_a_memory_in_two_layers_is_judged_where_it_is_a_note():
 
 
 def test_what_is_known_is_not_said_again_and_use_can_come_late():
-    for known, how, actions in ((True, "file", ()), (False, "", (OTHER,)), (None, UNTOLD, ())):
+    for known, how, actions in ((True, "file", ()), (False, "", (OTHER,)), (None, UNDECIDABLE, ())):
         item = Item(LEARNING.id, "notes", 0.5, 10, {}, used=known, how=how)
         assert usage(QUESTION, *actions, injections=[replace(injection(LEARNING), items=(item,))]) == {}
     item = Item(LEARNING.id, "notes", 0.5, 10, {}, used=False)

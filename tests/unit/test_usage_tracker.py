@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from foreword.extract.usage import Activity
-from foreword.models import UNTOLD, Event, Injection, Item, Memory, Project
+from foreword.models import UNDECIDABLE, Event, Injection, Item, Memory, Project
 from foreword.store import Store
 from foreword.worker.jobs import JobRunner, extract
-from foreword.worker.jobs.extract import OVER, ExtractionJob, UsageTracker
+from foreword.worker.jobs.extract import SESSION_TIMEOUT, ExtractionJob, UsageTracker
 from foreword.worker.jobs.refine import RefineJob
 from tests.services import OneProject, Reports
 from tests.tables import table
@@ -92,7 +92,7 @@ def test_a_session_without_an_end_is_settled_after_an_hour(stand, monkeypatch):
     stand.answers()
     extraction = stand.extraction()
     runs(extraction)
-    stand.now += OVER - 10
+    stand.now += SESSION_TIMEOUT - 10
     runs(extraction)
     assert (stand.verdict(), stand.counts()) == ((None, ""), (0, 0))
     stand.now += 20
@@ -104,7 +104,7 @@ def test_a_worker_that_was_away_for_that_hour_settles_it_when_it_comes_back(stan
     stand.works()
     stand.answers()
     runs(stand.extraction())
-    stand.now += OVER + 10
+    stand.now += SESSION_TIMEOUT + 10
     runs(stand.extraction())
     assert (stand.verdict(), stand.counts()) == ((False, ""), (0, 1))
 
@@ -138,7 +138,7 @@ def test_what_cannot_be_told_is_looked_at_once(stand):
     stand.happens("UserPromptSubmit", "prompt", prompt="leave the ledger alone")
     stand.happens("SessionEnd", "session_end", reason="exit")
     runs(stand.extraction())
-    assert stand.verdict() == (None, UNTOLD)
+    assert stand.verdict() == (None, UNDECIDABLE)
     assert stand.store.injections.undecided_sessions(since=0.0, before=stand.now + 1) == ()
 
 

@@ -61,7 +61,7 @@ def status(
         answer = _line(home)
         output.write_json(answer) if json else output.write(answer["line"])
         return
-    about, seen, reported = _about(home), home.logs / "trouble.seen", 0.0
+    about, seen, reported = _collect_status(home), home.logs / "trouble.seen", 0.0
     with suppress(OSError, ValueError):
         reported = float(seen.read_text(encoding="utf-8"))
     problems = grouped([each for each in noted(str(home.trouble)) if each.at > reported])
@@ -242,7 +242,7 @@ def _line(home: Home) -> dict[str, Any]:
         return {"line": "", "items": 0, "tokens": 0, "session": session}
 
 
-def _about(home: Home) -> dict[str, Any]:
+def _collect_status(home: Home) -> dict[str, Any]:
     """Return what the worker's health page says; where the worker cannot be reached, why."""
     from foreword.config import load
     from foreword.worker.lifecycle import pid_of

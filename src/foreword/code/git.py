@@ -36,8 +36,25 @@ LOG = (
 )  # fmt: skip
 NO_COMMITS = ("does not have any commits yet", "bad revision 'HEAD'", "ambiguous argument 'HEAD'")
 # Folders of that name may well be our own in a repository of ours: only what is downloaded or made is passed over.
-OWN = frozenset("public static assets data datasets env deps output tmp temp logs external extern out".split())  # noqa: SIM905
-ELSEWHERE = VENDORED - OWN
+AMBIGUOUS_FOLDERS = frozenset(
+    [
+        "public",
+        "static",
+        "assets",
+        "data",
+        "datasets",
+        "env",
+        "deps",
+        "output",
+        "tmp",
+        "temp",
+        "logs",
+        "external",
+        "extern",
+        "out",
+    ]
+)
+ELSEWHERE = VENDORED - AMBIGUOUS_FOLDERS
 _MADE_NAMES = re.compile(
     r"\.min\.(js|mjs|css)$|[-.](bundle|chunk)\.js$|_pb2(_grpc)?\.pyi?$|\.pb\.(go|cc|h)$|\.g\.dart$|\.freezed\.dart$"
     r"|\.designer\.cs$|\.generated\.\w+$|_generated\.\w+$|(^|/)zz_generated",

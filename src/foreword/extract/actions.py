@@ -305,7 +305,7 @@ _OURS = {
 _OURS_BEGIN = re.compile("|".join(f"({begin})" for begin in _OURS), re.MULTILINE)
 _OURS_END = tuple(_OURS.values())
 LEFT_OUT = "[…]\n"
-UNSAID = ("system", "loop_wakeup", "schedule_wakeup", "poll_event")  # sources of prompts that no user wrote
+NON_USER_SOURCES = ("system", "loop_wakeup", "schedule_wakeup", "poll_event")  # sources of prompts that no user wrote
 OUR_TOOL = re.compile(
     r"(?:^|[^a-z])(?:foreword|memory_(?:search|get|timeline|context|remember|revise|forget|handoff)$)", re.IGNORECASE
 )

@@ -26,9 +26,9 @@ from foreword.extract.commands import (
 from foreword.extract.text import sentences
 from foreword.models import Edit
 
-NEAR = 10  # commands after a failure among which the one that worked is looked for
-LIKE = 0.3  # share of words that a similar command has in common
-MOSTLY = 0.6  # of two calls that differ in a word or two
+MAX_FOLLOWING = 10  # commands after a failure among which the one that worked is looked for
+MIN_SIMILAR = 0.3  # share of words that a similar command has in common
+MIN_SAME_CALL = 0.6  # of two calls that differ in a word or two
 FEW = 3  # words or variables in which two calls differ
 
 
@@ -373,16 +373,20 @@ def _with_fix(failure: Failure, place: int, steps: Sequence[Action], runs: Mappi
     """Return the failure with what worked afterwards: a similar command, else the edit of a file that the error names."""
     later = [(at, runs[at]) for at in range(place + 1, len(steps)) if at in runs]
     if place not in runs:
-        return _with_steps(failure, [run for _, run in later[:NEAR]])
+        return _with_steps(failure, [run for _, run in later[:MAX_FOLLOWING]])
     own = runs[place]
     fine = [(at, run) for at, run in later if run.succeeded]
     again = next((at for at, run in fine if _is_hit(failure, run)), None)
-    until = again if again is not None else later[:NEAR][-1][0] if later else place
-    near = [run for _, run in later[:NEAR] if run.succeeded and (run.words != own.words or failure.cause == "folder")]
+    until = again if again is not None else later[:MAX_FOLLOWING][-1][0] if later else place
+    near = [
+        run
+        for _, run in later[:MAX_FOLLOWING]
+        if run.succeeded and (run.words != own.words or failure.cause == "folder")
+    ]
     edits = [each for at in range(place + 1, until + 1) if not steps[at].failed for each in steps[at].edits]
     if failure.cause != "content":
         return _with_alternative(failure, own, near, next_run=later[0][1] if later else None, again=again is not None)
-    tools = [run for at, run in fine if at < until and _stands_alone(run)]
+    tools = [run for at, run in fine if at < until and _is_simple_command(run)]
     fixer = next((run for run in tools if _is_fixer(own, run)), None)
     named = (
         []
@@ -402,7 +406,7 @@ def _with_fix(failure: Failure, place: int, steps: Sequence[Action], runs: Mappi
         if repeated and (fix := _difference(failure, own, repeated)):
             return replace(failure, fix=fix, at_once=later[0][1] is repeated)
         failure = replace(failure, passed=again is not None)
-        if fixer is None and repeated and not repeated.words <= own.words and _stands_alone(repeated):
+        if fixer is None and repeated and not repeated.words <= own.words and _is_simple_command(repeated):
             fixer = repeated
     worked = shown(fixer.line) if fixer else ""
     return replace(_with_edits(failure, named), worked=worked, at_once=bool(fixer and later[0][1] is fixer))
@@ -430,7 +434,7 @@ def _with_alternative(failure: Failure, own: Run, near: Sequence[Run], *, next_r
     found = [
         run
         for run, difference in zip(alike, differences, strict=True)
-        if _stands_alone(run) and (difference or not _is_hit(failure, run))
+        if _is_simple_command(run) and (difference or not _is_hit(failure, run))
     ]
     if not found:
         return replace(failure, fix=fix, at_once=at_once, open=not again and not fix)
@@ -455,7 +459,7 @@ def _difference(failure: Failure, failed: Run, later: Run) -> str:
     for command in later.commands:
         after = _tokens(command)
         compared = SequenceMatcher(None, before, after, autojunk=False)
-        if before == after or compared.ratio() < MOSTLY:
+        if before == after or compared.ratio() < MIN_SAME_CALL:
             continue
         changes = compared.get_opcodes()
         gone = [word for kind, begin, end, _, _ in changes if kind == "delete" for word in before[begin:end]]
@@ -569,13 +573,13 @@ def _is_alike(failed: Run, later: Run) -> bool:
     """Whether a later line does what the failed one was to do: much the same words, or the same program."""
     one = failed.culprit
     same = any((each.words[0], each.kind) == (one.words[0], one.kind) for each in later.commands)
-    return likeness(failed.words, later.words) >= LIKE or (same and one.kind != "look")
+    return likeness(failed.words, later.words) >= MIN_SIMILAR or (same and one.kind != "look")
 
 
 _TOKEN = re.compile(r"[^\s(){},;|&\"']+")
 
 
-def _stands_alone(run: Run) -> bool:
+def _is_simple_command(run: Run) -> bool:
     """Whether a line says something in another session: no script, no variable, nothing that lies in a scratch folder."""
     return len(run.line) <= MOST_LINE and "\n" not in run.line and not _OWN.search(run.line)
 

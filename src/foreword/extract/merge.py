@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from foreword.audit import REVISED, said_again
+from foreword.audit import REVISED, merge_repeated
 from foreword.extract.text import holds, stems
 from foreword.models import Memory, named, texts
 
@@ -25,7 +25,7 @@ def merge(known: Memory, fresh: Memory) -> Memory:
     if known.status not in ("active", "stale"):  # what somebody decided stays; what was stale is confirmed again
         fresh = replace(fresh, status=known.status, superseded_by=known.superseded_by)
     if known.detail.get(REVISED):
-        again = said_again(known, fresh)
+        again = merge_repeated(known, fresh)
         seen_in = _evidence(known.detail, fresh.detail)
         counted: dict[str, Any] = {"seen": sum(seen_in.values()), "detail": {**again.detail, "seen_in": seen_in}}
         return replace(again, **counted) if seen_in else again

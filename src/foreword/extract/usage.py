@@ -16,7 +16,17 @@ from functools import lru_cache
 
 from foreword.extract.actions import Action, relative
 from foreword.extract.commands import Command, commands_of
-from foreword.models import BASE32, GOING_ON, KINDS, UNTOLD, Injection, Memory, UsageVerdict, is_resent, named
+from foreword.models import (
+    BASE32,
+    CONTINUING_SOURCES,
+    KINDS,
+    UNDECIDABLE,
+    Injection,
+    Memory,
+    UsageVerdict,
+    is_resent,
+    named,
+)
 from foreword.models import text as text_in
 from foreword.models import texts as texts_in
 from foreword.terms import GENERIC, STOP_WORDS, root
@@ -82,7 +92,7 @@ class Activity:
             self._write(action.text, at)
         elif action.kind == "tool":
             self._add_tool(action, project=project, root=root)
-        elif action.kind == "compaction" or (action.kind == "start" and action.source not in GOING_ON):
+        elif action.kind == "compaction" or (action.kind == "start" and action.source not in CONTINUING_SOURCES):
             self._ends.append(at)
 
     def window_of(self, injection: Injection) -> Window:
@@ -225,7 +235,7 @@ def usage_of(
         rates = (base_rates or {}).get(injection.project, BaseRates())
         for item in injection.items:
             memory = memories.get(item.memory)
-            used, how = None, UNTOLD
+            used, how = None, UNDECIDABLE
             if any(id == item.memory and at in window for id, at in (*activity.fetched, *fetched)):
                 used, how = True, "fetched"
             elif memory and memory.kind not in NOT_JUDGED_KINDS and item.layer not in NOT_JUDGED_LAYERS:

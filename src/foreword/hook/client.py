@@ -247,7 +247,7 @@ def exit_late(call: Call, until: float) -> None:
     sleep(max(0.0, max(until, STARTED + seconds) - monotonic()))  # who was slow to write still gets an answer
     start_new_thread(exit_after, (1.5,))  # because what follows may hang as well
     if again:
-        hand_on(call)
+        spawn_late_process(call)
     else:
         log_problem(TimeoutError(f"ended after {seconds} s; its event may be lost"))
     posix._exit(0)
@@ -258,7 +258,7 @@ def exit_after(seconds: float) -> None:
     posix._exit(0)
 
 
-def hand_on(call: Call) -> None:
+def spawn_late_process(call: Call) -> None:
     """Start a process that keeps the event while the agent goes on; it gets the event in memory, without a file."""
     try:
         agent, event, at, raw, head, total = call

@@ -20,7 +20,7 @@ from foreword.encoding import dumps, loads
 from foreword.errors import ForewordError
 from foreword.hook import spool
 from foreword.hook.offline import Offline
-from foreword.models import GOING_ON, Context, NoContext, Trigger, is_resent
+from foreword.models import CONTINUING_SOURCES, Context, NoContext, Trigger, is_resent
 from foreword.recall.pipeline import Window, injection_of, options_of, recall
 from foreword.store import SCHEMA, StoreReader
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def context_for(
-    here: Offline, hook_call: HookCall, trigger: Trigger, *, until: float, worker_asked: bool
+    here: Offline, hook_call: HookCall, trigger: Trigger, *, until: float, worker_tried: bool
 ) -> tuple[bytes, HookCall | None]:
     """Return the agent's answer, built from the database as it lies on the disk, and its record for the spool."""
     found = recalled(here, trigger, now=time.time(), until=until)
@@ -38,7 +38,7 @@ def context_for(
     if isinstance(found, str):  # it is in every request, and recorded already
         return find(hook_call.host).encode_answer(hook_call.event, found), None
     text = found.text if isinstance(found, Context) else ""
-    if not (text or worker_asked):  # a worker that was asked may have recorded what nobody saw: then say so
+    if not (text or worker_tried):  # a worker that was asked may have recorded what nobody saw: then say so
         return b"", None
     injection = injection_of(trigger, found, id=injection_id(hook_call), at=hook_call.at, away=True)
     fields = {**vars(injection), "items": [vars(item) for item in injection.items]}
@@ -92,7 +92,7 @@ def _recall(
         window=Window(
             shown=lambda: window()[0],
             spent=lambda: window()[1],
-            began=lambda: reader.injections.start_given(trigger.session),
+            began=lambda: reader.injections.last_start_at(trigger.session),
         ),
         expired=lambda: time.monotonic() > until,
     )
@@ -116,7 +116,7 @@ def _window(here: Offline, trigger: Trigger, reader: StoreReader) -> tuple[froze
         if kind == "injection" and payload["session"] == trigger.session:
             shown.update(item["memory"] for item in payload["items"])
             spent[payload["trigger"]] = spent.get(payload["trigger"], 0) + payload["tokens"]
-        elif kind != "injection" and read.session == trigger.session and read.source not in GOING_ON:
+        elif kind != "injection" and read.session == trigger.session and read.source not in CONTINUING_SOURCES:
             shown, spent = set(), {}
             if adapter.form == "xml" and (first := _resent_block(here, trigger, reader)):
                 shown.update(item["memory"] for item in first["items"])

@@ -97,7 +97,7 @@ def answer(
         if trigger is not None and not hinted and not off.inject and time.monotonic() < until:
             from foreword.hook.context import context_for
 
-            reply, record = context_for(here, hook_call, trigger, until=until, worker_asked=bool(why))
+            reply, record = context_for(here, hook_call, trigger, until=until, worker_tried=bool(why))
             if record is not None:
                 writer = writer or here.open_spool()
                 writer.write(record)

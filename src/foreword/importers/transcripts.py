@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from foreword.agents import text_of
 from foreword.code.diff import changes
 from foreword.encoding import storable
-from foreword.extract.actions import UNSAID, Action, ToolUse, own_words, tool_action
+from foreword.extract.actions import NON_USER_SOURCES, Action, ToolUse, own_words, tool_action
 from foreword.extract.session import extract_session
 from foreword.importers import Batch, Offer, Source, plural, timestamp
 from foreword.models import Project, Session
@@ -244,7 +244,7 @@ class _Claude(_Reader):
             if kind == "assistant":
                 yield from self._assistant(clean["content"], uuid)
             else:
-                is_typed = line.get("promptSource") not in UNSAID
+                is_typed = line.get("promptSource") not in NON_USER_SOURCES
                 yield from self._user(clean, uuid, prompt=text_of(line, "promptId"), is_typed=is_typed)
 
     def _assistant(self, blocks: list[dict[str, Any]], uuid: str) -> Iterator[Action]:

@@ -15,22 +15,22 @@ from foreword.extract.text import stem, stems
 from foreword.models import Link, Memory, trust_rank
 from foreword.terms import GENERIC, MOST_TEXT, STOP_WORDS, broken, split, text_in
 
-ALIKE = 0.9  # share of the words of two memories that both hold, from which on they say the same
+MIN_SIMILARITY = 0.9  # share of the words of two memories that both hold, from which on they say the same
 # What holds for longer is repeated in other words. All other kinds are events (change, observation, summary, handoff)
 # or somebody's own lines (goal, note, project): they stay as they are.
 LASTING = ("decision", "pattern", "failure", "learning", "preference", "correction")
 # Where both have one of these, and not the same, they mean different things in the same words.
-DECIDING = ("choice", "solution", "fix", "fixed_by", "instead_of", "symptom", "problem", "category")
+DISTINGUISHING_FIELDS = ("choice", "solution", "fix", "fixed_by", "instead_of", "symptom", "problem", "category")
 MOST_NAMES = 40  # files, functions and tags of a merged memory
 SAME_AS = "same_as"  # in the detail of a merged memory: into which
 OWN = ("seen_in", ALSO, SAME_AS)  # of a detail: about this memory and no other
 # Without these words a sentence says the same.
-LITTLE = frozenset(
+FILLER_WORDS = frozenset(
     """a an and are be been i is it its just let ll my our please re s so that the then these this those ve was we were
     you your""".split()  # noqa: SIM905 - lists of so many strings are unreadable
 )
 # ... and with one of these more it says something else, however many other words are shared.
-TURNING = frozenset(
+NEGATING_WORDS = frozenset(
     """after all always before different down except first if in instead last less more never new no none not nothing
     off old on only out over same under unless until up with without""".split()  # noqa: SIM905
 )
@@ -67,14 +67,14 @@ def _alike(one: Sequence[str], other: Sequence[str]) -> float:
 
 def _tells_apart(one: frozenset[str], other: frozenset[str]) -> bool:
     """Return whether the words of only one make them different: a number, a turn, or a name for another name."""
-    if any(word in TURNING or not word.isalpha() for word in (*one, *other)):
+    if any(word in NEGATING_WORDS or not word.isalpha() for word in (*one, *other)):
         return True
     return all(any(word not in GENERIC and word not in STOP_WORDS for word in words) for words in (one, other))
 
 
 def _words(text: str) -> Iterator[str]:
     plain = text[:MOST_TEXT].replace("n\u2019t", " not").replace("n't", " not").lower()
-    tokens = [token for token in broken(plain).split() if token not in LITTLE]
+    tokens = [token for token in broken(plain).split() if token not in FILLER_WORDS]
     for token in tokens:
         yield from (stem(token),) if token.isascii() else split(token).split() or (token,)
     if not tokens and text.strip():
@@ -95,13 +95,13 @@ def _merges(memories: Sequence[Memory], apart: frozenset[str]) -> Iterator[Memor
     ):
         # Two memories that share nine tenths of their words share one of the rarest tenth.
         rarest = sorted(frozenset(words[memory.id]), key=lambda word: (count[word], word))
-        keys = rarest[: len(rarest) - ceil(ALIKE * len(rarest)) + 1]
+        keys = rarest[: len(rarest) - ceil(MIN_SIMILARITY * len(rarest)) + 1]
         near = [kept[id] for id in dict.fromkeys(id for key in keys for id in by_word.get(key, ()))]
         scores = {
             each.id: _alike(words[each.id], words[memory.id]) for each in near if _may_merge(each, memory, apart=apart)
         }
         best = max(scores, key=scores.__getitem__, default="")
-        if not best or scores[best] < ALIKE:
+        if not best or scores[best] < MIN_SIMILARITY:
             kept[memory.id] = memory
             for key in keys:
                 by_word.setdefault(key, []).append(memory.id)
@@ -120,7 +120,7 @@ def _merges(memories: Sequence[Memory], apart: frozenset[str]) -> Iterator[Memor
 def _may_merge(winner: Memory, loser: Memory, *, apart: frozenset[str]) -> bool:
     if loser.pinned or loser.id in apart or trust_rank(loser.trust) < trust_rank(winner.trust):
         return False
-    pairs = [(winner.detail.get(name), loser.detail.get(name)) for name in DECIDING]
+    pairs = [(winner.detail.get(name), loser.detail.get(name)) for name in DISTINGUISHING_FIELDS]
     return all(
         one == other or tuple(_words(text_in(one))) == tuple(_words(text_in(other)))
         for one, other in pairs

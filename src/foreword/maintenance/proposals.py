@@ -11,8 +11,8 @@ from foreword.extract.text import capitalised
 from foreword.maintenance.dedupe import differ, same_statement, words_of
 from foreword.models import Link, Memory, named, text, texts
 
-AGAIN = 2  # sessions, or times that lie apart
-APART = 86_400.0  # seconds; said twice in one sitting is said once
+MIN_REPEATS = 2  # sessions, or times that lie apart
+MIN_GAP = 86_400.0  # seconds; said twice in one sitting is said once
 MOST = 1_000  # corrections, the newest, which are compared with each other
 CONFIDENCE = 0.9  # the user wrote it, but not as a rule
 WHO = "learning"  # in the audit log
@@ -29,8 +29,8 @@ def plan(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChang
     planned = []
     for group in _groups([each for each in memories if _is_rule(each, "correction")]):
         first, last = min(each.created for each in group), max(each.confirmed for each in group)
-        apart = sum(each.seen for each in group) >= AGAIN and last - first >= APART
-        if (len(_sessions(group)) >= AGAIN or apart) and not _is_reversed(group, memories):
+        apart = sum(each.seen for each in group) >= MIN_REPEATS and last - first >= MIN_GAP
+        if (len(_sessions(group)) >= MIN_REPEATS or apart) and not _is_reversed(group, memories):
             uids = {each.uid for each in group}
             made = any(not uids.isdisjoint(texts(each.detail, "from")) for each in preferences)
             if not made and not any(same(each, other) for each in preferences for other in group):

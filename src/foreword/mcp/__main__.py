@@ -40,7 +40,7 @@ LISTED: dict[str, Message] = {
 }
 
 MOST_LINE = 32 * 1024 * 1024  # bytes; the worker takes half of that
-AT_ONCE = 16  # calls; one more waits, and so does every message after it
+MAX_CONCURRENT = 16  # calls; one more waits, and so does every message after it
 ANSWER_SECONDS = 8.0  # for a call, with a worker that must be started: long before any client gives up
 START_SECONDS = 6.0  # of these, for a worker to come
 CLOSED_SECONDS = ANSWER_SECONDS + 1  # that a running call has after the client has closed stdin
@@ -152,12 +152,12 @@ class Server:
         self._out = out
         self._client: Message = EMPTY
         self._writing = threading.Lock()
-        self._slots = threading.Semaphore(AT_ONCE)
+        self._slots = threading.Semaphore(MAX_CONCURRENT)
 
     def serve(self, fd: int) -> None:
         for line in _lines(fd):
             self._receive(line)
-        for _ in range(AT_ONCE):  # until the running calls have ended
+        for _ in range(MAX_CONCURRENT):  # until the running calls have ended
             self._slots.acquire(timeout=CLOSED_SECONDS)
 
     def _receive(self, line: bytes | None) -> None:

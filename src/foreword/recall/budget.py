@@ -107,7 +107,7 @@ class _Fitting:
         if not crowded and self._sum(picked) <= self.budget:
             text, tokens = self._measure(picked)  # most sessions know little, and one rendering is enough
         if tokens > self.budget or not text:
-            picked, text, tokens = self._flow(self._within_caps())
+            picked, text, tokens = self._fill_remaining(self._within_caps())
         if not text:
             picked, tokens = [], 0
         shown = {place for place, _ in picked}
@@ -137,7 +137,7 @@ class _Fitting:
             found += self._take([place], taken=mine, room=room - self._sum(mine) - heading * bool(mine))
         return found
 
-    def _flow(self, picked: _Picked) -> tuple[_Picked, str, int]:
+    def _fill_remaining(self, picked: _Picked) -> tuple[_Picked, str, int]:
         """Return *picked* and, in the order of the layers, what the unused tokens can pay: whole, then shorter."""
         picked, text, tokens = self._verified(picked)
         for shorter in (False, True):

@@ -31,7 +31,7 @@ def record_of(memory: Memory) -> TurnRecord:
     )
 
 
-HALF = 8  # turns after which a file counts half; between 4 and 16 the figures hardly change
+HALF_LIFE_TURNS = 8  # turns after which a file counts half; between 4 and 16 the figures hardly change
 
 
 def recent_files(records: Sequence[TurnRecord]) -> list[str]:
@@ -42,7 +42,7 @@ def recent_files(records: Sequence[TurnRecord]) -> list[str]:
         acts = dict.fromkeys(turn.read, READ) | dict.fromkeys(turn.edited, 1.0)
         for path in filter(is_source, acts):
             # By the root of their number: a turn of fifty files must not outvote one of two.
-            scores[path] += acts[path] / math.sqrt(len(acts)) * 0.5 ** (number / HALF)
+            scores[path] += acts[path] / math.sqrt(len(acts)) * 0.5 ** (number / HALF_LIFE_TURNS)
         for path in turn.edited:
             sessions[path].add(turn.session)
     for path in scores:

@@ -97,11 +97,13 @@ def _turn(memory: Memory, now: float, weights: Mapping[str, float], width: int) 
     user, outcome = text_in(memory.detail, "user"), text_in(memory.detail, "outcome")
     subject = next(iter(texts_in(memory.detail, "commits")), "").rstrip(".")
     room = max(80, width - len(subject) - 2)
-    asked_for = any(each in weights for each in references(user))  # then all that came of it is about this issue
-    answer = (passage(memory.body, weights, room=room) if weights and not asked_for else "") or outcome or memory.title
+    searched_for = any(each in weights for each in references(user))  # then all that came of it is about this issue
+    answer = (
+        (passage(memory.body, weights, room=room) if weights and not searched_for else "") or outcome or memory.title
+    )
     text = f"{subject}: {answer}" if subject and not _repeats(subject, answer) else answer
     ours = memory.trust in ("user", "agent")  # extracted here: who imports a turn could put words into the user's mouth
-    if ours and user and not asked_for and len(user) <= QUOTE and _held(user, weights) > _held(answer, weights):
+    if ours and user and not searched_for and len(user) <= QUOTE and _held(user, weights) > _held(answer, weights):
         quoted = neutral(user, width=QUOTE).replace('"', "'")
         rest = neutral(outcome or answer, width=max(60, width - len(quoted) - 2))
         return Note(f'"{quoted}": {rest}', f"you, {_when(memory, now)}")

@@ -12,8 +12,8 @@ from foreword.errors import ForewordError
 from foreword.extract.authorship import Authorship, authorship_of
 from foreword.layout import LayerRule, TriggerLayout
 from foreword.models import (
+    CONTINUING_SOURCES,
     EMPTY,
-    GOING_ON,
     KINDS,
     POSTINGS,
     Cap,
@@ -162,7 +162,7 @@ class _Recall:
         trigger, layout = self.trigger, self.options.layout
         # A start, a clear and a compaction empty the window; without a source somebody asks in the middle of one.
         starts = trigger.name == "session_start"
-        goes_on = trigger.name in WORDED or (starts and trigger.source in ("", QUESTION, *GOING_ON))
+        goes_on = trigger.name in WORDED or (starts and trigger.source in ("", QUESTION, *CONTINUING_SOURCES))
         used = self._safely(self.window.spent, EMPTY) if goes_on and trigger.session else EMPTY
         if trigger.source == QUESTION and used.get("session_start"):
             return self._nothing("given")
@@ -176,7 +176,7 @@ class _Recall:
             return self._nothing("used", spent=spent, allowed=allowed)
         known: frozenset[str] = self._safely(self.window.shown, frozenset()) if goes_on else frozenset()
         # What did not fit the beginning is not new when the session is resumed.
-        going_on = trigger.session and trigger.source in GOING_ON
+        going_on = trigger.session and trigger.source in CONTINUING_SOURCES
         since = self._safely(self.window.began, 0.0) if going_on else 0.0
         layers = self._layers(known, since)
         fitted = self._fit(layers, limit=budget)
@@ -457,7 +457,7 @@ class _Recall:
             same_thing=bool(subject),
             substance=_has_substance(memory, shown, prompt)
             and (memory.trust == "user" or not is_torn(entry.note.text)),
-            only_said=memory.kind == "turn" and not (memory.files or memory.detail.get("commits")),
+            without_changes=memory.kind == "turn" and not (memory.files or memory.detail.get("commits")),
             in_context=bool(memory.session) and memory.session == self.trigger.session,
         )
 

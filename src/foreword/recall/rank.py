@@ -66,11 +66,11 @@ ENOUGH = 1.5  # occurrences; twice as many do not count twice
 LONG, LONGER = 240, 0.1  # in a text of so many times these characters, so much more is enough
 WHOLE_TITLE, SHORT = 1.2, 4  # the question names the whole of a title of so many words
 PAIR = 0.3  # two words side by side, beside what each of them counts
-SYNONYM, STANDS_IN = 0.1, 0.8  # a synonym; and where nothing holds the word itself
+SYNONYM, SYNONYM_ALONE = 0.1, 0.8  # a synonym; and where nothing holds the word itself
 # ... what stood around it in its session
 BESIDE, NEARBY = 0.25, 0.2  # a term of the memory next to it, and of one further
-ASKED_BEFORE = 0.64  # the one before asked a question: this is the answer
-ASKING, AFTER_ASKING = 0.91, 0.7  # a question is no answer, and what follows it does not ask the same
+AFTER_QUESTION = 0.64  # the one before asked a question: this is the answer
+QUESTION_FACTOR, FOLLOWS_QUESTION = 0.91, 0.7  # a question is no answer, and what follows it does not ask the same
 NEIGHBOURS = 3.0  # how slowly its own and its neighbours' words add up
 SESSION = 0.15  # of the best match, to the session that holds most of the query; LoCoMo answers 0.02 more
 MEANING = 0.15  # share of the vectors, where there are any: by themselves they never make anything sure
@@ -94,7 +94,7 @@ class Searchable(Protocol):
     def by_code(self, query: Query, votes: Mapping[str, float]) -> Sequence[Hit]: ...
     def holders(self, terms: Sequence[str], scopes: Sequence[str]) -> tuple[Mapping[str, int], int]: ...
     def by_recency(self, query: Query) -> Sequence[Hit]: ...
-    def by_meaning(self, query: Query) -> Sequence[Hit]: ...
+    def by_vector(self, query: Query) -> Sequence[Hit]: ...
 
 
 def ranked_search(
@@ -117,7 +117,7 @@ def ranked_search(
     if query.terms:
         ask("words", lambda: weighed(store.by_words(query), query))
         if query.vector is not None:
-            ask("meaning", lambda: store.by_meaning(query))
+            ask("meaning", lambda: store.by_vector(query))
         late = query.plain or expired()  # then the words alone are an answer
         if not late and (weights := votes(found.get("words", ()), query, now=now)):
             ask("structure", lambda: store.by_code(query, weights))
@@ -146,7 +146,7 @@ def weighed(hits: Sequence[Hit], query: Query) -> tuple[Hit, ...]:
     """Return the hits of words with what each is worth, from what it says, what stood around it, and its session."""
     roots = {term: root(term) for hit in hits for term in hit.held if " " not in term}
     rarities = {term: rarity for hit in hits for term, rarity in hit.held.items()}
-    meant = {other: SYNONYM if term in rarities else STANDS_IN for other, term in query.synonyms.items()}
+    meant = {other: SYNONYM if term in rarities else SYNONYM_ALONE for other, term in query.synonyms.items()}
     per_hit = [_term_strengths(hit, roots, meant) for hit in hits]
     scores = _with_sessions(hits, _with_neighbours(hits, per_hit, rarities))
     return tuple(
@@ -177,7 +177,7 @@ def _matches(found: Mapping[str, Sequence[Hit]], query: Query) -> dict[str, floa
     meant = _spread(found.get("meaning", ()))
     structure = {hit.memory.id: hit.score for hit in found.get("structure", ())}
     most, most_votes = max(words.values(), default=0.0), max(structure.values(), default=0.0)
-    surely = _surely(found["words"], query) if most > 0 else 0.0
+    surely = _confidence(found["words"], query) if most > 0 else 0.0
     named = frozenset((*query.files, *query.functions))
     if any(not named.isdisjoint(hit.held) for hit in found.get("structure", ())):
         surely = max(surely, SURELY_NAMED)
@@ -185,8 +185,8 @@ def _matches(found: Mapping[str, Sequence[Hit]], query: Query) -> dict[str, floa
     alike = sum(1 for votes in structure.values() if votes > most_votes / 2)
     weight = STRUCTURE * (1 - alike / max([alike, 1, *(hit.size for hit in found.get("structure", ()))]))
     matches = {}
-    asked_for = (hit for source, hits in found.items() if source != "recency" for hit in hits)
-    for memory in {hit.memory.id: hit.memory for hit in asked_for}.values():
+    searched_for = (hit for source, hits in found.items() if source != "recency" for hit in hits)
+    for memory in {hit.memory.id: hit.memory for hit in searched_for}.values():
         match = words.get(memory.id, 0.0) / most if most > 0 else 0.0
         if meant:
             match = (1 - MEANING) * match + MEANING * meant.get(memory.id, 0.0)
@@ -202,7 +202,7 @@ def _spread(hits: Sequence[Hit]) -> dict[str, float]:
     return {hit.memory.id: (hit.score - low) / (high - low) if high > low else 1.0 for hit in hits}
 
 
-def _surely(hits: Sequence[Hit], query: Query) -> float:
+def _confidence(hits: Sequence[Hit], query: Query) -> float:
     """Return how surely the question is about what is remembered here, from 0 to 1, by the best hits."""
     best = max(hits, key=lambda hit: (hit.score, hit.memory.id))
     topics = sum(EVERYDAY if query.synonyms.get(term, term) in GENERIC else 1 for term in best.held if " " not in term)
@@ -274,7 +274,7 @@ def _with_neighbours(
             if term in strengths or term in around:
                 share = strengths.get(term, 0.0) / rarity + around.get(term, 0.0)
                 total += rarity * share * (1 + NEIGHBOURS) / (share + NEIGHBOURS)
-        scores.append(total * (ASKING if asks else 1))
+        scores.append(total * (QUESTION_FACTOR if asks else 1))
     return scores
 
 
@@ -283,9 +283,9 @@ def _around(near: Sequence[Near], *, asks: bool) -> dict[str, float]:
     around: dict[str, float] = {}
     for each in near:
         if each.gap == -1 and each.asks:
-            weight = ASKED_BEFORE
+            weight = AFTER_QUESTION
         elif each.gap == 1 and asks:
-            weight = AFTER_ASKING * BESIDE
+            weight = FOLLOWS_QUESTION * BESIDE
         else:
             weight = BESIDE if abs(each.gap) == 1 else NEARBY
         for term in each.held:

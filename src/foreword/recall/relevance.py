@@ -36,7 +36,7 @@ class Candidate(NamedTuple):
     titled: bool = False  # a word of the prompt is in it and in the name of one of its files
     same_thing: bool = False  # about the very issue, pull request or advisory that the prompt names
     substance: bool = True  # whether that passage says what came of it: an outcome, a cause, a decision
-    only_said: bool = False  # an answer after which nothing was changed: shown where nothing else fits
+    without_changes: bool = False  # an answer after which nothing was changed: shown where nothing else fits
     in_context: bool = False  # the agent has it: its own session since the last compaction, or shown in full before
 
 
@@ -264,11 +264,11 @@ def choose(weights: Mapping[str, float], candidates: Sequence[Candidate], *, kin
             rejected[each.id] = why_not
     fitting = [each for each in candidates if each.id not in rejected]
     taken: list[Candidate] = []
-    for each in sorted(fitting, key=lambda one: (one.only_said, -scores[one.id], -one.at)):
+    for each in sorted(fitting, key=lambda one: (one.without_changes, -scores[one.id], -one.at)):
         alike = next((at for at, other in enumerate(taken) if _are_alike(each, other)), None)
         if taken and scores[each.id] < NEXT_NOTE * scores[taken[0].id]:
             rejected[each.id] = "much weaker than the best note"
-        elif taken and each.only_said and not taken[0].only_said:
+        elif taken and each.without_changes and not taken[0].without_changes:
             rejected[each.id] = "nothing was changed after it, other than after the best note"
         elif alike is not None:
             older, newer = sorted((taken[alike], each), key=lambda one: one.at)

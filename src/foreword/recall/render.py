@@ -82,7 +82,7 @@ def named(memory: Memory) -> str:
     return f"[{kind_of(memory)}] {id_of(memory)}"
 
 
-def said_by(memory: Memory) -> str:
+def author_label(memory: Memory) -> str:
     """Return the author, and never the user where it was somebody else."""
     return source_of(memory) or "user"
 

@@ -36,22 +36,22 @@ OPEN_DAYS = 14.0  # after so many days what a session left open is old news
 STANDING_DAYS = 7.0  # the same for branch and uncommitted files
 PROCESS_DAYS = 2.0  # after so many days a word of the user about branches and commits is old
 OPEN_ITEMS = 5
-FOUND_OUT = "lea:"  # how the uids of learnings begin that nobody wrote down
-EXTRACTED = "han:"  # how the uids of handoffs begin that nobody wrote: open to-dos of a session
+EXTRACTED_LEARNING = "lea:"  # how the uids of learnings begin that nobody wrote down
+EXTRACTED_HANDOFF = "han:"  # how the uids of handoffs begin that nobody wrote: open to-dos of a session
 OPEN_SESSIONS = 5  # of which open items are listed
 TITLE = 160
 SESSIONS = 40  # summaries that tell how things are run here
 TURNS = 60  # that tell which files are worked on
 FILES = 11  # that a session start names: 3 of 4 sessions find a file of theirs; each further one is seldom right
-COMES_BACK = 2  # sessions in which something failed
-UNSOLVED = 4  # the same where nothing is known to work instead
+MIN_FAILED_SESSIONS = 2  # sessions in which something failed
+MIN_UNSOLVED_SESSIONS = 4  # the same where nothing is known to work instead
 FAILURE_DAYS = 45.0
 RULES = 240  # that are looked through: a project that is corrected all day must not hide what holds everywhere
 SURE_RULE = 0.7  # confidence of a rule that is shown after it was stated once
-LEARNED = 2  # notes among them that an agent wrote
+MAX_AGENT_NOTES = 2  # notes among them that an agent wrote
 SHOWN_SESSIONS = 4  # of which the files stand in the list of sessions
-KNOWN = 5  # notes on the files in play
-BY_HAND = 60  # memories, the newest, that are looked through for what the user pinned or wrote by hand
+MAX_KNOWLEDGE = 5  # notes on the files in play
+HAND_WRITTEN_POOL = 60  # memories, the newest, that are looked through for what the user pinned or wrote by hand
 PROJECTS = 5  # memories about projects that are looked through for the user's facts
 CERTAIN = 0.5  # learnings below this confidence never come by themselves
 _GOTCHA = lazy_pattern(
@@ -124,9 +124,11 @@ class SessionStart:
         seen: list[Note] = []
         recent = self._summaries[:OPEN_SESSIONS]
         since = min((each.created for each in recent), default=0.0)
-        handoffs = [each for each in self._handoffs if each.created >= since or not each.uid.startswith(EXTRACTED)]
+        handoffs = [
+            each for each in self._handoffs if each.created >= since or not each.uid.startswith(EXTRACTED_HANDOFF)
+        ]
         sources = sorted((*handoffs, *recent), key=lambda each: -each.created)
-        written = (each.created for each in self._handoffs if not each.uid.startswith(EXTRACTED))
+        written = (each.created for each in self._handoffs if not each.uid.startswith(EXTRACTED_HANDOFF))
         closed = max(written, default=0.0)  # whoever writes a handoff says what is open
         for memory in sources:
             if memory.created < closed:
@@ -167,7 +169,11 @@ class SessionStart:
             solved = each.detail.get("worked") or each.detail.get("cause") == "folder"
             recent = self._now - each.confirmed < FAILURE_DAYS * DAY
             # An import may claim that anything worked.
-            if recent and each.trust != "imported" and many >= (COMES_BACK if solved else UNSOLVED):
+            if (
+                recent
+                and each.trust != "imported"
+                and many >= (MIN_FAILED_SESSIONS if solved else MIN_UNSOLVED_SESSIONS)
+            ):
                 failing.append((many, each))
         failing.sort(key=lambda pair: (-pair[0], -pair[1].confirmed))
         found: dict[str, Entry] = {}
@@ -214,7 +220,7 @@ class SessionStart:
         What the user wrote down by hand, and about no file, is about the whole project.
         """
         kinds = ("decision", "pattern", "learning", "correction", "preference", "note")
-        by_hand = self._recent(("decision", "pattern", "learning", "note"), BY_HAND)
+        by_hand = self._recent(("decision", "pattern", "learning", "note"), HAND_WRITTEN_POOL)
         found = [
             *(each for each in by_hand if each.pinned),
             *(each for each in self._about(self._files, kinds) if _is_worth_knowing(each) and not self._expired(each)),
@@ -222,12 +228,12 @@ class SessionStart:
         ]
         found = list({each.id: each for each in found}.values())
         learned = [each for each in found if each.trust != "user"]
-        found = [each for each in found if each.trust == "user" or each in learned[:LEARNED]]
+        found = [each for each in found if each.trust == "user" or each in learned[:MAX_AGENT_NOTES]]
         notes = []
-        for each in found[: 2 * KNOWN]:
+        for each in found[: 2 * MAX_KNOWLEDGE]:
             in_play = tuple(shown_path(file) for file in each.files if file in self._files)[:1]
             notes.append((note_of(each, now=self._now)._replace(files=in_play), each))
-        kept = unique_notes([note for note, _ in notes])[:KNOWN]
+        kept = unique_notes([note for note, _ in notes])[:MAX_KNOWLEDGE]
         return [Entry(note, Ranked(memory, 1.0, {})) for note, memory in notes if note in kept]
 
     def _changes(self) -> list[Entry]:
@@ -257,7 +263,7 @@ def _is_worth_knowing(memory: Memory) -> bool:
         return True
     if memory.confidence < CERTAIN:
         return False
-    noted = not memory.uid.startswith(FOUND_OUT)
+    noted = not memory.uid.startswith(EXTRACTED_LEARNING)
     return noted or memory.seen > 1 or bool(_GOTCHA.search(f"{memory.title} {memory.body}"))
 
 

@@ -24,12 +24,12 @@ _Weights = tuple[_Rows, _Rows, _Rows, int, int]
 
 FAMILIES = TOKENIZERS
 CLAUDE_4_7, CLAUDE_3, O200K = FAMILIES
-DEAREST = CLAUDE_4_7  # what we do not know is counted with the family that needs most tokens
+MOST_EXPENSIVE = CLAUDE_4_7  # what we do not know is counted with the family that needs most tokens
 
 
-def count(text: str, *, family: str = DEAREST) -> int:
+def count(text: str, *, family: str = MOST_EXPENSIVE) -> int:
     """Return the tokens of *text*, rounded up; an unknown family counts as the dearest."""
-    shapes, in_words, in_scripts, foreign, total = _WEIGHTS.get(family) or _WEIGHTS[DEAREST]
+    shapes, in_words, in_scripts, foreign, total = _WEIGHTS.get(family) or _WEIGHTS[MOST_EXPENSIVE]
     # Lone surrogates come from broken JSON escapes; they must cost something and raise nothing.
     shape = b"\n" + text.encode("utf-8", "surrogatepass").translate(_CLASS, _CONTINUATION)
     seen = shape.count
@@ -46,7 +46,7 @@ def count(text: str, *, family: str = DEAREST) -> int:
             if character >= FIRST_RARE and bisect(_RARE, character) % 2:
                 total += 1000 * len(character.encode("utf-8", "surrogatepass")) * times
     if _RUN in shape.translate(_IN_RUNS):
-        total += sum(map(len, filter(_is_random, _RUNS.findall(text)))) * _RANDOM.get(family, _RANDOM[DEAREST])
+        total += sum(map(len, filter(_is_random, _RUNS.findall(text)))) * _RANDOM.get(family, _RANDOM[MOST_EXPENSIVE])
     return -(-total // 1000)
 
 
@@ -67,7 +67,7 @@ def family_of(model: str) -> str:
         return CLAUDE_3 if (0,) < _version(parts) < (4, 7) else CLAUDE_4_7
     if "gpt" in name or "codex" in name or any(part[0] == "o" and part[1:2].isdigit() for part in parts):
         return O200K
-    return DEAREST
+    return MOST_EXPENSIVE
 
 
 def _version(parts: list[str]) -> tuple[int, ...]:

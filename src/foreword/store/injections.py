@@ -50,7 +50,7 @@ class Injections(Repository):
             rows += self._all(f"SELECT id FROM memories WHERE {of_these} AND created >= {WINDOW}", (session, again))
         return frozenset(memory for (memory,) in rows)
 
-    def start_given(self, session: str) -> float:
+    def last_start_at(self, session: str) -> float:
         """Return when the session's present context window was last given a start block; 0 for never."""
         where = f"j.session = ?1 AND j.trigger = 'session_start' AND j.tokens > 0 AND {IN_WINDOW}"
         rows = self._all(f"SELECT max(j.at) FROM injections j WHERE {where}", (session,))

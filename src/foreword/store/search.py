@@ -32,12 +32,12 @@ COMMON = 500
 FULL_MATCH = 5
 MOST_AT_ONCE = 500  # rows looked at by their place
 # Failures that say nothing about the index: another moment may be better.
-_PASSING = ("lock", "busy", "disk I/O", "unable to open", "interrupted")
+_TRANSIENT_ERRORS = ("lock", "busy", "disk I/O", "unable to open", "interrupted")
 MOST_PAIRS = 8  # of words side by side; each is one more look into the index
-AROUND = 60  # of the best hits have their sessions looked at
-BESIDE = 15  # of the best hits bring in what stood next to them, whatever it holds
-WINDOW = 3  # places to either side; sessions at the same time are interleaved
-MOST_SHARED = 200  # of the memories that name a file or a function, the newest
+NEIGHBOUR_HITS = 60  # of the best hits have their sessions looked at
+ADDED_NEIGHBOURS = 15  # of the best hits bring in what stood next to them, whatever it holds
+NEIGHBOUR_DISTANCE = 3  # places to either side; sessions at the same time are interleaved
+MAX_MEMORIES_PER_NAME = 200  # of the memories that name a file or a function, the newest
 # Where lies what session ?1 saw: its own, where the second condition lets the partial index be used, and what ?2 names.
 _SEEN = """SELECT place FROM memories WHERE session = ?1 AND session <> ''
  UNION SELECT place FROM memories WHERE id IN (SELECT value FROM json_each(?2))"""
@@ -50,7 +50,7 @@ class Search(Repository):
         super().__init__(store)
         self._nearest: Nearest | None = None
 
-    def by_meaning(self, query: Query) -> tuple[Hit, ...]:
+    def by_vector(self, query: Query) -> tuple[Hit, ...]:
         """Return what is nearest to the query's vector, among vectors of the same model; the score is the cosine."""
         if query.vector is None or not query.vector.data:
             return ()
@@ -76,7 +76,7 @@ class Search(Repository):
             try:
                 return self._by_words(query)
             except self._db.failures as exc:
-                if any(sign in str(exc) for sign in _PASSING):
+                if any(sign in str(exc) for sign in _TRANSIENT_ERRORS):
                     raise StoreError(f"the database cannot be read now: {exc}") from exc
                 self._db.trouble["index"] = f"the words index cannot be read: {exc}"
                 raise DamagedIndex(self._db.trouble["index"], hint="run `foreword index`") from exc
@@ -93,18 +93,18 @@ class Search(Repository):
             return ()
         size = sum(newest for _, newest in owners)
         spans = [range_of(owner) for owner, _ in owners]
-        first = {term: self._holding(term, spans, most=COMMON) for term in terms}
+        first = {term: self._places_with(term, spans, most=COMMON) for term in terms}
         holders = self._rarest(first, spans, query)
         weight = {term: rarity(len(holders.get(term, places)), size) for term, places in first.items()}
         full = sum(sorted((weight[term] for term in query.terms), reverse=True)[:FULL_MATCH])
-        holders.update(self._side_by_side(query.pairs, first, owners))
+        holders.update(self._adjacent_pairs(query.pairs, first, owners))
         weight.update({pair: rarity(len(places), size) for pair, places in holders.items() if pair not in weight})
         score = _sums(holders, weight)
         found = self._best(score, query)
-        around = {} if query.plain else self._around(found)
-        held = _held(holders, {*found, *around})
+        around = {} if query.plain else self._session_neighbours(found)
+        held = _terms_by_place(holders, {*found, *around})
         near = _near(found, around, held)
-        beside = [place for place in near if place not in found][: 2 * BESIDE]
+        beside = [place for place in near if place not in found][: 2 * ADDED_NEIGHBOURS]
         found.update({place: memory for memory, place in self.at_places(beside, query)} if beside else {})
         hits = []
         for place, memory in found.items():
@@ -118,7 +118,7 @@ class Search(Repository):
         self.check_index()
         owners = self.owners(scopes)
         spans = [range_of(owner) for owner, _ in owners]
-        counts = {term: len(self._holding(term, spans, most=COMMON)) for term in terms}
+        counts = {term: len(self._places_with(term, spans, most=COMMON)) for term in terms}
         return counts, sum(newest for _, newest in owners)
 
     def _rarest(
@@ -132,13 +132,13 @@ class Search(Repository):
             if not places or len(chosen) >= query.most_terms or (chosen and len(places) > left):
                 continue
             if len(places) >= COMMON:
-                places = self._holding(term, spans, most=max(COMMON, left) + 1)
+                places = self._places_with(term, spans, most=max(COMMON, left) + 1)
             if not chosen or len(places) <= left:
                 chosen[term] = places
                 left -= len(places)
         return chosen
 
-    def _side_by_side(
+    def _adjacent_pairs(
         self, pairs: Sequence[str], first: Mapping[str, Sequence[int]], owners: Sequence[Any]
     ) -> dict[str, list[int]]:
         """Return who holds two words side by side; a pair of common words takes long to read and says little."""
@@ -155,11 +155,11 @@ class Search(Repository):
                 both = set(one).intersection(other)
             of_owner = ([place for place in both if place >> SEQUENCE_BITS == owner] for owner, _ in owners)
             spans = [(min(places), max(places)) for places in of_owner if places]
-            if places := self._holding(pair, spans, most=COMMON):
+            if places := self._places_with(pair, spans, most=COMMON):
                 found[pair] = places
         return found
 
-    def _holding(self, term: str, spans: Iterable[tuple[int, int]], *, most: int) -> list[int]:
+    def _places_with(self, term: str, spans: Iterable[tuple[int, int]], *, most: int) -> list[int]:
         """Return the places in each of *spans* that hold a word or a pair, at most so many, from the newest on."""
         expression = storable(any_of((term,)))
         return [
@@ -172,12 +172,12 @@ class Search(Repository):
             )
         ]
 
-    def _around(self, found: Mapping[int, Memory]) -> dict[int, Any]:
+    def _session_neighbours(self, found: Mapping[int, Memory]) -> dict[int, Any]:
         """Return session, title and end of what is near the best that are of a session, by place."""
-        best = [place for place, memory in found.items() if memory.session][:AROUND]
+        best = [place for place, memory in found.items() if memory.session][:NEIGHBOUR_HITS]
         if not best:
             return {}
-        places = {place + gap for place in best for gap in range(-WINDOW - 2, WINDOW + 3)}
+        places = {place + gap for place in best for gap in range(-NEIGHBOUR_DISTANCE - 2, NEIGHBOUR_DISTANCE + 3)}
         rows = self._all(
             f"""SELECT place, session, title, substr(body, -{TAIL}) FROM memories
             WHERE place IN {EACH} AND session <> ''""",
@@ -190,17 +190,17 @@ class Search(Repository):
         """Return what names these files and functions, best first: the sum of the *votes*, each by its rarity."""
         owners = self.owners(query.scopes)
         size = sum(newest for _, newest in owners)
-        holders = self._naming(votes, owners)
+        holders = self._places_naming(votes, owners)
         weight = {name: rarity(len(places), size) for name, places in holders.items()}
         score = _sums(holders, {name: votes[name] * rare for name, rare in weight.items()})
         found = self._best(score, query)
-        held = _held(holders, set(found))
+        held = _terms_by_place(holders, set(found))
         return tuple(
             Hit(memory, "structure", score[place], held={name: weight[name] for name in held[place]}, size=size)
             for place, memory in found.items()
         )
 
-    def _naming(self, names: Iterable[str], owners: Sequence[Any]) -> dict[str, list[int]]:
+    def _places_naming(self, names: Iterable[str], owners: Sequence[Any]) -> dict[str, list[int]]:
         """Return the newest places of each name that occurs in each owner's range, from the newest on."""
         stored = {storable(name): name for name in names}
         holders: dict[str, list[int]] = {name: [] for name in stored.values()}
@@ -208,7 +208,7 @@ class Search(Repository):
             for name, places in self._all(
                 f"""SELECT u.name, (SELECT group_concat(place) FROM (
                   SELECT place FROM code WHERE unit = u.number AND place BETWEEN ?2 AND ?3
-                  ORDER BY place DESC LIMIT {MOST_SHARED})) FROM units u WHERE u.name IN {EACH}""",
+                  ORDER BY place DESC LIMIT {MAX_MEMORIES_PER_NAME})) FROM units u WHERE u.name IN {EACH}""",
                 (dumps([*stored]), *range_of(owner)),
             ):
                 holders[stored[name]] += sorted(map(int, places.split(",")), reverse=True) if places else ()
@@ -289,7 +289,7 @@ def _sums(holders: Mapping[str, Sequence[int]], gains: Mapping[str, float]) -> d
     return sums
 
 
-def _held(holders: Mapping[str, Sequence[int]], places: set[int]) -> dict[int, list[str]]:
+def _terms_by_place(holders: Mapping[str, Sequence[int]], places: set[int]) -> dict[int, list[str]]:
     """Return what each place holds, in the order of the holders."""
     held: dict[int, list[str]] = {place: [] for place in places}
     for name, holding in holders.items():
@@ -311,15 +311,15 @@ def _near(
     near: dict[int, tuple[Near, ...]] = {}
     described: dict[int, tuple[tuple[str, ...], bool]] = {}
     roots: dict[str, str] = {}
-    for rank, place in enumerate([place for place in found if place in around][:AROUND]):
+    for rank, place in enumerate([place for place in found if place in around][:NEIGHBOUR_HITS]):
         line = lines[around[place][0]]
-        for other in line[max(0, at[place] - 1) : at[place] + 3] if rank < BESIDE else (place,):
-            if abs(other - place) > WINDOW or other in near:
+        for other in line[max(0, at[place] - 1) : at[place] + 3] if rank < ADDED_NEIGHBOURS else (place,):
+            if abs(other - place) > NEIGHBOUR_DISTANCE or other in near:
                 continue
             neighbours = []
             for gap in (-2, -1, 1, 2):
                 index = at[other] + gap
-                if 0 <= index < len(line) and abs(line[index] - other) <= WINDOW:
+                if 0 <= index < len(line) and abs(line[index] - other) <= NEIGHBOUR_DISTANCE:
                     if line[index] not in described:
                         described[line[index]] = _description(around[line[index]], held[line[index]], roots)
                     neighbours.append(Near(gap, *described[line[index]]))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from foreword.encoding import dumps, loads
-from foreword.models import GOING_ON, Change, Event, Link, Memory, Session
+from foreword.models import CONTINUING_SOURCES, Change, Event, Link, Memory, Session
 from foreword.store.sql import FOREVER, SESSION, WINDOW, Repository, as_json, marks, transaction, where
 
 # Two hooks registered for one event send it within seconds; a person repeating it takes longer.
@@ -66,7 +66,7 @@ class Events(Repository):
     def _note_session(self, event: Event, *, number: int) -> None:
         # A context window begins with a start, a clear and a compaction; a resumed one goes on.
         # Most agents send an event of its own for a compaction and start nothing afterwards.
-        starts = event.kind == "session_start" and event.payload.get("source") not in GOING_ON
+        starts = event.kind == "session_start" and event.payload.get("source") not in CONTINUING_SOURCES
         self._db.execute(
             """INSERT INTO sessions (id, host, project, cwd, started, last, ended, window, events, newest)
             VALUES (:id, :host, :project, :cwd, :at, :at, :ended, CASE WHEN :begins THEN :at ELSE 0 END, 1, :number)

@@ -10,7 +10,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from foreword.encoding import dumps, loads, storable
-from foreword.models import GOING_ON, Memory
+from foreword.models import CONTINUING_SOURCES, Memory
 
 if TYPE_CHECKING:
     from foreword.store import Store
@@ -31,9 +31,9 @@ FROM = "FROM memories m JOIN owners o ON o.number = m.owner"
 SESSION = "id, host, project, cwd, started, last, ended, events, newest, distilled"
 
 # When the present context window of session ?1 began; an answered start tells it too, for capture may be off.
-_GOING_ON = ",".join(f"'{source}'" for source in GOING_ON)
+_CONTINUING = ",".join(f"'{source}'" for source in CONTINUING_SOURCES)
 WINDOW = f"""max(coalesce((SELECT window FROM sessions WHERE id = ?1), 0), coalesce((SELECT max(at) FROM injections
- WHERE session = ?1 AND trigger = 'session_start' AND source NOT IN ('', 'question', {_GOING_ON})), 0))"""
+ WHERE session = ?1 AND trigger = 'session_start' AND source NOT IN ('', 'question', {_CONTINUING})), 0))"""
 # Injections that are in that window: those since it began, and a block that is sent again with every request.
 IN_WINDOW = f"(j.at >= {WINDOW} OR (j.trigger = 'session_start' AND j.form = 'xml'))"
 

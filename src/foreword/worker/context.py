@@ -80,7 +80,7 @@ class ContextBuilder:
         """Return the start context at the first prompt of a window, unless the transcript shows that it arrived."""
         if not trigger.session or self._services.store.events.has_prompt(trigger.session, before=at):
             return ""
-        began = self._services.store.injections.start_given(trigger.session)
+        began = self._services.store.injections.last_start_at(trigger.session)
         if began and (not self._services.settings.capture or holds_context(text_of(parsed.payload, "transcript_path"))):
             return ""  # without capture nobody knows which prompt is the first
         start = trigger._replace(name="session_start", prompt="", source="")
@@ -159,7 +159,7 @@ class ContextBuilder:
             window=Window(
                 shown=lambda: self._in_context(trigger),
                 spent=lambda: store.injections.window_tokens(session),
-                began=lambda: store.injections.start_given(session),
+                began=lambda: store.injections.last_start_at(session),
                 history=lambda: self._turns_of(trigger.project),
             ),
             vector=self._embeddings.embed_prompt(trigger.prompt),

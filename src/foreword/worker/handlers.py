@@ -12,7 +12,7 @@ from datetime import datetime, time, timedelta
 from typing import Any
 
 from foreword.agents import FILES
-from foreword.audit import MemoryChange, said_again
+from foreword.audit import MemoryChange, merge_repeated
 from foreword.encoding import storable
 from foreword.errors import BadRequest, NotFound
 from foreword.extract.session import session_uid
@@ -96,7 +96,7 @@ def add_memories(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
             app.projects.refuse_to_write(app.projects.at(path))
     uids = [each.uid for each in memories if each.uid]
     known = {memory.uid: memory for memory in app.store.memories.get_by_uid(uids)}
-    memories = [said_again(known.get(each.uid, each), each) for each in memories]
+    memories = [merge_repeated(known.get(each.uid, each), each) for each in memories]
     kept = app.store.memories.put(memories)
     superseded = settle_choices(app.store, kept, at=app.now())
     return {"memories": [serialize.memory(memory) for memory in kept], "superseded": superseded}

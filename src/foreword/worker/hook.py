@@ -19,7 +19,7 @@ from foreword.capture.payload import HookCall
 from foreword.encoding import dumps
 from foreword.errors import BadRequest, ForewordError, StoreError
 from foreword.hook import spool
-from foreword.models import GOING_ON, TOOL_BEGIN, Event, Injection, NoContextRecord, Project
+from foreword.models import CONTINUING_SOURCES, TOOL_BEGIN, Event, Injection, NoContextRecord, Project
 from foreword.worker import serialize
 from foreword.worker.context import BETWEEN, ContextBuilder
 from foreword.worker.hints import Hints
@@ -190,7 +190,7 @@ class HookHandler:
             if failed and project is not None and not self._projects.policy(project).inject:
                 self._hints.answer(event, hook_call, later=True)
             return self._ask_for_notes(event, hook_call)
-        if not trigger.stable and trigger.source not in GOING_ON and self._is_echo(event.event):
+        if not trigger.stable and trigger.source not in CONTINUING_SOURCES and self._is_echo(event.event):
             self._capture.store([event])
             return b""
         if trigger.name == "session_start":

@@ -284,7 +284,7 @@ def _framed(about: str, lines: Sequence[str], *, more: str = "") -> str:
 def _head(memory: Memory, *, now: float) -> str:
     """Return a record's first line: what it is, when it was written, and by whom."""
     when = f"{render.ago(now - memory.created)}, {_time(memory.created)}"
-    return f"{render.named(memory)} | {_title(memory)} | {when} | said by {render.said_by(memory)}"
+    return f"{render.named(memory)} | {_title(memory)} | {when} | said by {render.author_label(memory)}"
 
 
 def _whole(app: App, caller: Caller, memory: Memory) -> str:

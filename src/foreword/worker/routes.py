@@ -38,9 +38,9 @@ THREADS = 64  # each waits for its commit; many waiting together share one
 TICK_EVERY = 1.0  # seconds
 UPGRADE_CHECK_EVERY = 5.0  # seconds
 # An agent waits for these: background jobs give way.
-AWAITED = ("/api/hook", "/api/events", "/api/context", "/api/search", "/api/mcp")
-YIELDING = ("/api/live", "/api/timeline", "/api/memories", "/api/facets")  # a reader can wait for a hook's answer
-UNCOUNTED = ("/api/changes",)  # a viewer that nobody uses keeps no worker from leaving
+LATENCY_CRITICAL = ("/api/hook", "/api/events", "/api/context", "/api/search", "/api/mcp")
+LOW_PRIORITY = ("/api/live", "/api/timeline", "/api/memories", "/api/facets")  # a reader can wait for a hook's answer
+NOT_ACTIVITY = ("/api/changes",)  # a viewer that nobody uses keeps no worker from leaving
 CHANGE_SECONDS = 1.0  # that a request for changes is held; a worker that leaves waits for it
 STATUS = {BadRequest: 400, BadPayload: 400, NotFound: 404, Conflict: 409, StoreError: 503}
 MOST = {"limit": 1000, "budget": 100_000, "days": 36_500}  # of whole numbers in a query
@@ -166,11 +166,11 @@ def handler(app: App) -> Callable[[Request], Response]:
     routes = routes_of(app)
 
     def answer(request: Request) -> Response:
-        if request.path not in UNCOUNTED:
+        if request.path not in NOT_ACTIVITY:
             app.services.last_request = time.monotonic()
-        if request.method == "GET" and request.path in YIELDING:
+        if request.method == "GET" and request.path in LOW_PRIORITY:
             app.runner.give_way()
-        with app.runner if request.path in AWAITED else nullcontext():
+        with app.runner if request.path in LATENCY_CRITICAL else nullcontext():
             return respond(routes, request, services=app.services)
 
     return answer

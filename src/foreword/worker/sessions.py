@@ -25,7 +25,7 @@ from foreword.worker.services import Services
 MOST_USES = 2000  # ids of tool uses that are kept in mind; a call follows its hook within the second
 # Seconds since its last event for which a session may be in the middle of a turn: the longest command that an agent
 # runs by default takes ten minutes, tells of itself when it ends, and the model has some time to think.
-TURN = 15 * 60.0
+TURN_SECONDS = 15 * 60.0
 MOST_LIVE = 20  # sessions of a project that are looked at
 ENDS = ("stop", "session_end")  # kinds of events after which nobody calls a tool
 
@@ -99,7 +99,7 @@ class Callers:
         return (live[0].id, live[0].cwd) if len(live) == 1 else ("", "")
 
     def _in_a_turn(self, session: Session) -> bool:
-        if session.ended or not 0 <= self._services.now() - session.last < TURN:
+        if session.ended or not 0 <= self._services.now() - session.last < TURN_SECONDS:
             return False
         last = self._services.store.events.list(session.id, limit=1, newest=True)
         return not last or last[0].kind not in ENDS

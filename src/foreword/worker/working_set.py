@@ -13,7 +13,7 @@ from functools import lru_cache
 from foreword.agents import find
 from foreword.capture.parse import CapturedEvent
 from foreword.errors import BadPayload, BadRequest, StoreError
-from foreword.models import GOING_ON, Event, Trigger
+from foreword.models import CONTINUING_SOURCES, Event, Trigger
 from foreword.projects import languages
 from foreword.recall.query import MOST_TOUCHED
 from foreword.recall.relevance import content_words
@@ -262,7 +262,7 @@ class _Session:
 
     def _converse(self, event: Event, text: str) -> None:
         """Note the words of the conversation, which tell a new topic from one that goes on."""
-        if event.kind == "session_start" and event.payload.get("source") in GOING_ON:
+        if event.kind == "session_start" and event.payload.get("source") in CONTINUING_SOURCES:
             return
         if event.kind in ("session_start", "compaction"):
             self.words, self.prompts, self._prompt = set(), 0, ""

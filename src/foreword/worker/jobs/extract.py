@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from foreword.agents.transcript_tail import LATER
-from foreword.audit import REVISED, said_again
+from foreword.audit import REVISED, merge_repeated
 from foreword.errors import ForewordError
 from foreword.extract.actions import action_of
 from foreword.extract.failure_memory import confirm_failure_detail, failure_body, failure_title
@@ -51,10 +51,12 @@ MOST_WAITING = 1000  # sessions considered: those that go on, or failed, must no
 AT_ONCE = 50  # sessions extracted in one run
 REPLACED = ("learning", "preference", "correction", "decision")  # kinds that a later extraction may drop
 FAILURES = 300  # known failures of a project whose evidence a session may add to
-OTHERS = 20  # summaries and handoffs of a project whose open items may have been done since
+MAX_OPEN_SUMMARIES = 20  # summaries and handoffs of a project whose open items may have been done since
 START_SECONDS = 0.2  # that a session's start waits for the extraction of the last one
-OVER = 3600.0  # seconds without an event, after which a session counts as over; should it go on, usage still counts
-LONG_AGO = 30 * 86_400.0  # sessions that fell silent before that are left alone
+SESSION_TIMEOUT = (
+    3600.0  # seconds without an event, after which a session counts as over; should it go on, usage still counts
+)
+MAX_AGE = 30 * 86_400.0  # sessions that fell silent before that are left alone
 MOST_OVERDUE = 100  # sessions at a time
 OVERDUE_EVERY = 60.0  # seconds between two searches for sessions that fell silent
 TURNS = 240  # newest turns of a project, which hold its last thirty sessions and say what these did
@@ -213,7 +215,7 @@ class ExtractionJob:
             if refined is not None:
                 store = self._services.store
                 (known,) = store.memories.get_by_uid([summary.uid]) or (summary,)
-                store.memories.put([said_again(known, apply(known, refined))])
+                store.memories.put([merge_repeated(known, apply(known, refined))])
 
         trusts = (*(each.trust for each in got.memories), "agent")
         draft = draft_of(got.memories)
@@ -257,7 +259,7 @@ class ExtractionJob:
             if each.status == "active" and not each.detail.get(REVISED)
         ]
         carried = [item for each in written for item in texts(each.detail, "next")]
-        query = Query(scopes=(project.scope,), kinds=("handoff", "summary"), limit=OTHERS)
+        query = Query(scopes=(project.scope,), kinds=("handoff", "summary"), limit=MAX_OPEN_SUMMARIES)
         for hit in store.search.by_recency(query):
             if hit.memory.session != session.id and hit.memory.created <= session.last:
                 closed = close_items(hit.memory, done=got.done, open=(*got.open, *carried))
@@ -352,7 +354,7 @@ class UsageTracker:
                 base_rates=opened.rates,
                 fetched=store.memories.accessed(session.id, since=injections[0].at),
                 used_before=store.injections.sessions_using(ids),
-                over=session.ended > 0 or self._services.now() - session.last > OVER,
+                over=session.ended > 0 or self._services.now() - session.last > SESSION_TIMEOUT,
             )
             if verdicts:
                 store.injections.record_usage(verdicts)
@@ -364,7 +366,7 @@ class UsageTracker:
         self._last_search = time.monotonic()
         now = self._services.now()
         return self._services.store.injections.undecided_sessions(
-            since=now - LONG_AGO, before=now - OVER, limit=MOST_OVERDUE
+            since=now - MAX_AGE, before=now - SESSION_TIMEOUT, limit=MOST_OVERDUE
         )
 
     @contextmanager

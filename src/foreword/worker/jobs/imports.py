@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from foreword.audit import said_again
+from foreword.audit import merge_repeated
 from foreword.errors import ForewordError
 from foreword.extract.merge import merge
 from foreword.importers import Batch, Source, find, refuse_where_off, safe
@@ -213,7 +213,7 @@ def _merged(new: Memory, old: Memory | None, *, gentle: bool) -> Memory | None:
     elif new.confirmed < old.confirmed or (gentle and new.confirmed == old.confirmed):
         return None
     else:
-        new = said_again(old, new)
+        new = merge_repeated(old, new)
         if old.status != "active":  # by its uid it may be called otherwise, and be the same
             new = replace(new, status=old.status, superseded_by=old.superseded_by)
     return None if replace(new, id=old.id) == old else new

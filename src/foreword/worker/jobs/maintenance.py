@@ -49,16 +49,16 @@ PAGE = 500  # memories read at a time
 MOST_MEMORIES = 50_000  # of a project, the newest: 100 MB; older ones have been tidied before
 MOST_CHOICES = 3_000  # decisions, preferences and corrections that a new one is compared with
 MOST_RULES = 2_000  # of a project, the newest
-TEACHING = ("correction", "preference")  # what a session must hold before rules are proposed
-UNTIL = "Until "  # before the title of a summary that was replaced: where titles are cut, the end is not read
+RULE_KINDS = ("correction", "preference")  # what a session must hold before rules are proposed
+REPLACED_PREFIX = "Until "  # before the title of a summary that was replaced: where titles are cut, the end is not read
 LESS_SURE = 0.5  # times the confidence of such a summary: it comes after what holds
 TIDIED = "tidied: "  # checkpoints in the store: when a project was tidied,
 MISSING = "code gone: "  # since when its files are missing,
 PRUNED = "pruned"  # and the last day on which it was pruned
 
-BREATH = 0.01  # seconds between two commits while hooks come in
+COMMIT_PAUSE = 0.01  # seconds between two commits while hooks come in
 QUIET = 120.0  # seconds without a request, after which the daily prune begins
-WORTH = 1 << 20  # bytes of free pages, and ...
+MIN_FREE_BYTES = 1 << 20  # bytes of free pages, and ...
 WORTH_SHARE = 0.05  # ... their share of the file, from which on it is written again without them
 
 
@@ -69,7 +69,7 @@ def propose_rules(services: Services, extracted: Sequence[tuple[Project, Extract
     """Propose rules from what a session taught; a failure is reported and waits for the next session."""
     store, now = services.store, services.now()
     for project, got in extracted:
-        if {memory.kind for memory in got.memories}.isdisjoint(TEACHING):
+        if {memory.kind for memory in got.memories}.isdisjoint(RULE_KINDS):
             continue
         try:
             about = PlanContext(now, taken_back=store.audit.undone())
@@ -111,9 +111,9 @@ def _correct_summaries(store: Store, old: Memory, *, now: str, at: float) -> Non
         decisions = texts(summary.detail, "decisions")
         kept = [each for each in decisions if not _is_title(each, old.title)]
         after = replace(summary, detail={**summary.detail, "decisions": kept}) if kept != list(decisions) else summary
-        if stems(old.title) <= stems(summary.title) and not summary.title.startswith(UNTIL):
+        if stems(old.title) <= stems(summary.title) and not summary.title.startswith(REPLACED_PREFIX):
             day = time.strftime("%Y-%m-%d", time.gmtime(at))
-            title = "; now: ".join(filter(None, (f"{UNTIL}{day}: {summary.title.rstrip('.')}", now)))
+            title = "; now: ".join(filter(None, (f"{REPLACED_PREFIX}{day}: {summary.title.rstrip('.')}", now)))
             after = replace(after, title=title, confidence=summary.confidence * LESS_SURE)
         if not summary.pinned:
             corrected.append((summary, after))
@@ -283,7 +283,7 @@ class PruneJob:
                 for name, count in store.maintenance.prune(self._keep_days(), most_bytes=most, now=now):
                     rows[name] += count
                     if self._runner.give_way():
-                        time.sleep(BREATH)
+                        time.sleep(COMMIT_PAUSE)
             finally:
                 if rows:
                     log.info("pruned: %s", ", ".join(f"{count} {name}" for name, count in rows.items()))
@@ -291,7 +291,7 @@ class PruneJob:
             self._day = self._today()
             store.set_checkpoint(PRUNED, self._day, at=now)
             before = self._size()
-            if before["bytes"] - before["used"] >= max(WORTH, before["bytes"] * WORTH_SHARE):
+            if before["bytes"] - before["used"] >= max(MIN_FREE_BYTES, before["bytes"] * WORTH_SHARE):
                 self._runner.give_way()
                 store.maintenance.vacuum()
         size = self._size()
