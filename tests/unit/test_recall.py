@@ -155,6 +155,8 @@ def test_the_users_words_are_quoted_where_they_hold_more_of_the_topic(store):
         ("unheard of things about the narwhal", "nothing"),
         ("the login module of the narwhal looks hungry", "below"),
         ("<task-notification>walrus pool opening hours</task-notification>", "machine"),
+        ("Background task b12 completed: walrus pool opening hours", "machine"),
+        ("You are an expert review agent for the walrus pool opening hours", "machine"),
         ("Implement the following plan:\n\n# Plan: walrus pool\n\n## Steps\n" + "- change hours.py\n" * 40, "plan"),
     ],
 )

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from foreword.config import Settings
 from foreword.errors import ForewordError
-from foreword.extract.authorship import Authorship, authorship_of
+from foreword.extract.authorship import MACHINE_START, Authorship, authorship_of
 from foreword.layout import LayerRule, TriggerLayout
 from foreword.models import (
     CONTINUING_SOURCES,
@@ -292,7 +292,8 @@ class _Recall:
     def _prompt(self) -> dict[str, list[Entry]]:
         """Return the notes and files for a prompt; nothing where the running conversation explains it."""
         prompt = self.trigger.prompt
-        author = Authorship("typed", prompt, "plain words") if PLAIN.fullmatch(prompt) else authorship_of(prompt)
+        plain = PLAIN.fullmatch(prompt) and not MACHINE_START.match(prompt.lstrip())
+        author = Authorship("typed", prompt, "plain words") if plain else authorship_of(prompt)
         typed = relevance.subject_of(prompt, author.typed) if author.author == "mixed" else author.typed
         kind = relevance.classify(
             prompt,
