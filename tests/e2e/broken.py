@@ -110,6 +110,7 @@ def _session(
     assert not last.err.strip(), f"it wrote to stderr: {last.err[-300:]!r}"
     spooled = _spooled(trial.memory.spool)
     before_end()
+    trial.foreword("worker", "start")  # which stores what waits
     missing, uses = prompts, 0
     for _ in until(30):  # hooks of tool uses may still run when their prompt is answered
         kept = trial.stored_payloads(session)
