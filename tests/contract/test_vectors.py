@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 
 import apsw
@@ -171,3 +172,23 @@ def test_vectors_go_with_their_memory(tmp_path_factory):
     other.close()
     assert near(store, pointing(1)) == ["penguin"]
     store.close()
+
+
+def test_a_memory_that_is_being_written_while_somebody_looks_is_not_missed_later(store):
+    counted, go_on = threading.Event(), threading.Event()
+
+    def write() -> None:
+        store.memories.put([Memory("note", "walrus", scope="universal", created=1.0)])
+        counted.set()
+        go_on.wait(20)
+
+    writer = threading.Thread(target=store.database.write, args=(write,))
+    writer.start()
+    assert counted.wait(20)
+    looker = threading.Thread(target=store.memories.without_vectors, args=("m",))
+    looker.start()
+    looker.join(0.3)  # it waits for the commit
+    go_on.set()
+    writer.join()
+    looker.join()
+    assert [memory.title for memory in store.memories.without_vectors("m")] == ["walrus"]

@@ -189,6 +189,7 @@ class Memories(Repository):
         state = (model, self._without_vector)
         if self._all_have_vectors == state:
             return ()
+        self._db.flush()  # a memory that was counted may not be committed yet, and would be missed for good
         found = self._memories(
             """m.status = 'active' AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.place = m.place AND v.model = ?)
             ORDER BY m.place DESC LIMIT ?""",
