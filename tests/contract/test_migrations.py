@@ -67,6 +67,7 @@ def test_an_old_store_keeps_every_row(old):
 
 
 def test_an_old_store_is_searched_and_read(old):
+    [(version,)] = rows(old, "PRAGMA user_version")
     with closing(opened(old)) as store:
         by_words = store.search.by_words(Query(scopes=(SCOPE,), terms=("sqlite",)))
         assert "Keep bookings in SQLite" in {hit.memory.title for hit in by_words}
@@ -75,9 +76,8 @@ def test_an_old_store_is_searched_and_read(old):
         assert store.memories.get([decision.id]) == (decision,)
         by_code = store.search.by_code(Query(scopes=(SCOPE,)), {"rooms/store.py": 1.0})
         assert decision in [hit.memory for hit in by_code]
-        assert [(link.relation, link.source) for link in store.memories.links(decision.id)] == [
-            ("relates-to", decision.id)
-        ]
+        links = [(link.relation, link.source) for link in store.memories.links(decision.id)]
+        assert links == ([("relates-to", decision.id)] if version <= 9 else [])  # later versions write none
         assert store.search.by_vector(Query(scopes=(SCOPE,), vector=Vector("remote:made-up", 0.02, b"\1" * 16)))
         assert store.projects.all()["dir:/home/user/rooms-copy"].alias_of == f"dir:{ROOMS}"
         (injection, begun) = store.injections.list(session="made-up-1", texts=True)

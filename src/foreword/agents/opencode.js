@@ -2,7 +2,7 @@
 //
 // `foreword install opencode` wrote this file, and `foreword uninstall opencode` takes it away.
 // Memory must never break the agent: nothing here throws, writes to the terminal, or waits beyond its deadline.
-// A worker that is away, late or talks nonsense is stood in for by the hook: it spools, answers and starts a worker.
+// Where the worker is away, late or talks nonsense, the hook takes over: it spools, answers and starts a worker.
 
 import { spawn, spawnSync } from "node:child_process";
 import { request } from "node:http";
@@ -35,7 +35,7 @@ export const Foreword = async ({ client, directory }) => {
   if (!["", "0", undefined].includes(process.env.FOREWORD_OFF)) return {};
   const sessions = new Map(); // id -> {parent, start}; what is known of each
   const summaries = new Map(); // ids of messages that a compaction writes
-  const failed = new Map(); // ids of calls whose failure was told
+  const failed = new Map(); // ids of calls whose failure was reported
   const queue = captures();
   let hidden; // OpenCode's agents, some of which the user never sees
 
@@ -45,7 +45,7 @@ export const Foreword = async ({ client, directory }) => {
   const isInner = async (id) => {
     const session = known(id);
     session.parent ??= awaited(
-      asked(() => client.session.get({ path: { id } })).then((got) => got?.parentID ?? ""),
+      dataOf(() => client.session.get({ path: { id } })).then((got) => got?.parentID ?? ""),
       PROMPT,
     );
     return Boolean(await session.parent.got());
@@ -63,7 +63,7 @@ export const Foreword = async ({ client, directory }) => {
   // Titles and summaries are written by agents of OpenCode's own, which are told nothing of the folder.
   const isHidden = async (system) => {
     if (system.includes("<env>")) return false;
-    hidden ??= asked(() => client.app.agents());
+    hidden ??= dataOf(() => client.app.agents());
     const agents = (await within(hidden, PROMPT)) ?? [];
     const prompts = agents.filter((agent) => agent.hidden && agent.prompt).map((agent) => agent.prompt.trim());
     return HIDDEN.test(system) || prompts.some((prompt) => system.trimStart().startsWith(prompt));
@@ -71,9 +71,9 @@ export const Foreword = async ({ client, directory }) => {
 
   const capture = (event, id, payload) => queue.add(entry(event, payload), () => isInner(id));
   const saw = async ({ event }) => {
-    const told = event.properties ?? {};
-    const { info = {}, part = {} } = told;
-    const id = told.sessionID ?? info.id ?? part.sessionID;
+    const properties = event.properties ?? {};
+    const { info = {}, part = {} } = properties;
+    const id = properties.sessionID ?? info.id ?? part.sessionID;
     if (event.type === "session.created") {
       known(info.id).parent = awaited(Promise.resolve(info.parentID ?? ""), PROMPT);
       if (!info.parentID) begin(info.id, "session.created", { directory, input: event });
@@ -134,7 +134,7 @@ export const Foreword = async ({ client, directory }) => {
 // -- what is awaited, and for how long --------------------------------------------------------------------------------
 
 // What OpenCode itself tells; undefined where it does not.
-const asked = async (question) => {
+const dataOf = async (question) => {
   try {
     return (await question())?.data;
   } catch {
@@ -172,9 +172,9 @@ const quietly = (hooks) =>
   Object.fromEntries(
     Object.entries(hooks).map(([name, hook]) => [
       name,
-      async (...given) => {
+      async (...args) => {
         try {
-          await hook(...given);
+          await hook(...args);
         } catch (error) {
           trace(`${name}: ${error}`);
         }
@@ -249,20 +249,20 @@ const entry = (event, payload) => ({ event, at: moment(), body: Buffer.from(with
 
 // The context that comes back; nothing where there is none. It never rejects, and may take longer than *ms*; *away* is
 // called where no worker answers.
-const send = async (told, ms, away = () => {}) => {
+const send = async (call, ms, away = () => {}) => {
   try {
     let why;
-    if (told.body.length <= BIG)
+    if (call.body.length <= BIG)
       try {
-        return contextOf(await post(told, ms * SHARE));
+        return contextOf(await post(call, ms * SHARE));
       } catch (error) {
         const nobody = ["ENOENT", "ECONNREFUSED", "FailedToOpenSocket"].includes(error.code); // as Bun calls it, too
         why = nobody ? undefined : `${error.message}`;
       }
     away();
-    return contextOf(await launch(told, why));
+    return contextOf(await launch(call, why));
   } catch (error) {
-    trace(`${told.event}: ${error.message}`);
+    trace(`${call.event}: ${error.message}`);
     return "";
   }
 };
@@ -276,7 +276,7 @@ const post = ({ event, at, body }, ms) =>
   new Promise((resolve, reject) => {
     const path = `/api/hook?host=opencode&event=${event}&at=${at}&head=-1&total=${body.length}`;
     const headers = { Host: "foreword", "Content-Length": body.length, Connection: "close" };
-    const asked = request({ socketPath: SOCKET, path, method: "POST", headers, agent: false }, (answer) => {
+    const req = request({ socketPath: SOCKET, path, method: "POST", headers, agent: false }, (answer) => {
       const parts = [];
       answer.on("data", (part) => parts.push(part));
       answer.on("error", end);
@@ -291,16 +291,16 @@ const post = ({ event, at, body }, ms) =>
     const end = (error, text) => {
       clearTimeout(timer);
       error ? reject(error) : resolve(text);
-      asked.destroy();
+      req.destroy();
     };
-    asked.on("error", end);
-    asked.end(body);
+    req.on("error", end);
+    req.end(body);
   });
 
 // The hook, with the payload on its stdin; *why* tells it that the worker was asked already, and what came of it.
-const launch = (told, why) =>
+const launch = (call, why) =>
   new Promise((resolve, reject) => {
-    const child = spawn(HOOK, words(told, why), { env: environ(), stdio: ["pipe", "pipe", "ignore"] });
+    const child = spawn(HOOK, words(call, why), { env: environ(), stdio: ["pipe", "pipe", "ignore"] });
     const parts = [];
     const timer = setTimeout(() => child.kill("SIGKILL"), LONGEST);
     child.on("error", (error) => {
@@ -313,8 +313,8 @@ const launch = (told, why) =>
       clearTimeout(timer);
       resolve(Buffer.concat(parts).toString());
     });
-    child.stdin.end(told.body, () => {
-      told.handed = true; // the hook has all of it, and outlives the host
+    child.stdin.end(call.body, (error) => {
+      call.handed = !error; // then the hook has all of it, and outlives the host
     });
   });
 
@@ -357,15 +357,15 @@ const beside = ({ message, parts }, sessionID, text) => {
   return { id: `prt_${next}${rest}`, sessionID, messageID: message.id, type: "text", text, synthetic: true };
 };
 
-// -- what must not be told --------------------------------------------------------------------------------------------
+// -- redaction --------------------------------------------------------------------------------------------------------
 
 // What the environment holds under a name that tells; the rule is the hook's, `secret_values` in hook/client.py.
 const secrets = () => {
   const { PWD = "", HOME = "", PATH = "" } = process.env;
   const usual = `${PWD}\n${HOME}\n${PATH}`;
   const found = [];
-  for (const [name, given] of Object.entries(process.env)) {
-    let value = given ?? "";
+  for (const [name, raw] of Object.entries(process.env)) {
+    let value = raw ?? "";
     const size = Buffer.byteLength(value);
     if (size < 8 || size > 4096) continue;
     let sure = name.includes("PASS");

@@ -48,14 +48,14 @@ def main() -> None:
         answer_offline((agent, event, float(late[0]), raw, int(late[1]), int(late[2])), until=0.0, why="")
         return
     # A plugin that asked the worker itself says when, and why that failed: the worker is not asked again.
-    asked_at, _, why = option("--asked").partition(" ")
-    if len(asked_at) >= 20 or not asked_at.replace(".", "", 1).isdecimal():
-        asked_at = ""
-    call = agent, event, float(asked_at or at), raw, head, total
+    called_at, _, why = option("--asked").partition(" ")
+    if len(called_at) >= 20 or not called_at.replace(".", "", 1).isdecimal():
+        called_at = ""
+    call = agent, event, float(called_at or at), raw, head, total
     limit = deadline_for(event, total)
     until, worker_until = began + limit, began + limit * WORKER_SHARE
     try:
-        answer = answer_offline(call, until=until, why=why) if asked_at else ask_worker(call, until=worker_until)
+        answer = answer_offline(call, until=until, why=why) if called_at else ask_worker(call, until=worker_until)
     except (FileNotFoundError, ConnectionRefusedError, ConnectionResetError):
         # No worker yet, or one that leaves and resets whoever still waits in its queue: both are ordinary.
         answer = answer_offline(call, until=until, why="")

@@ -358,7 +358,7 @@ def hint_for_edit(file: str, memories: Sequence[Memory], *, now: float) -> Hint 
     A turn may edit ten files: a statement counts for a file that it names, or where its turn edited hardly any other.
     """
     rules = [each for each in memories if each.trust == "user" and each.kind in LAID_DOWN and each.confidence >= SURE]
-    about = [each for each in rules if _stands_alone(each.title) and _is_about(each, file)]
+    about = [each for each in rules if _is_self_contained(each.title) and _is_about(each, file)]
     chosen = max(about, key=lambda each: each.created, default=None)
     if chosen is None:
         return None
@@ -381,7 +381,7 @@ def _stem(file: str) -> str:
     return _TEST_NAME.sub("", file.rpartition("/")[2].partition(".")[0])
 
 
-def _stands_alone(title: str) -> bool:
+def _is_self_contained(title: str) -> bool:
     """Return whether a sentence is about a file: no answer to a question, nothing about branches and commits.
 
     Readers called a question with its chosen option noise at an edit: it settled how to go on then.

@@ -13,15 +13,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from foreword.errors import StoreError
 from foreword.models import Change, Link, Memory, Session
-from foreword.store.audit import Audit
-from foreword.store.browsing import Browsing
 from foreword.store.injections import Injections
 from foreword.store.memories import Memories
 from foreword.store.projects import Projects
 from foreword.store.search import Search
-from foreword.store.sessions import Events, Sessions
 from foreword.store.sql import FIELDS, SCHEMA, ReadOnly, encoded, transaction
-from foreword.store.stats import Stats
 
 if TYPE_CHECKING:
     from foreword.store.forget import Forgetter
@@ -35,9 +31,14 @@ class Store:
     def __init__(
         self, path: Path, *, backups: Path, backups_keep: int = 5, choose: Callable[[str], str] = secrets.choice
     ) -> None:
-        from foreword.store.database import Database  # with apsw, which a hook does not have
+        # A hook without a worker has no apsw, and no time for what it never reads.
+        from foreword.store.audit import Audit
+        from foreword.store.browsing import Browsing
+        from foreword.store.database import Database
         from foreword.store.forget import Tombstones
         from foreword.store.maintenance import Maintenance
+        from foreword.store.sessions import Events, Sessions
+        from foreword.store.stats import Stats
 
         self.database = self._db = Database(path, backups=backups, backups_keep=backups_keep)
         self.tombstones = Tombstones(self.database.query)
