@@ -22,6 +22,12 @@ def grown(root: Path, *names: str) -> str:
     return str(root)
 
 
+@pytest.fixture(autouse=True)
+def no_hurry(monkeypatch):
+    """Give the reading of a folder time: on a busy machine 20 ms pass before the second one is read."""
+    monkeypatch.setattr(module, "SECONDS", 60.0)
+
+
 @pytest.fixture
 def reads(monkeypatch):
     """Every folder that is read, in order."""
