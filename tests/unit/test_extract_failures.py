@@ -325,6 +325,13 @@ def test_the_same_tool_through_another_program_is_what_worked():
         ("npm run tests", 'npm error Missing script: "tests"', "npm run tests", "npm run test:unit"),
         ("go test ./...", 'cgo: C compiler "gcc" not found: exec: "gcc": executable file not found in $PATH', "go test", "CGO_ENABLED=0 go test ./..."),
         ("git checkout master", "error: pathspec 'master' did not match any file(s) known to git", "git checkout master", "git checkout main"),
+        ("docker-compose up -d", "bash: docker-compose: command not found", "docker-compose", "docker compose up -d"),
+        ("./gradlew unitTest", "FAILURE: Build failed with an exception.\n\n* What went wrong:\nTask 'unitTest' not found in root project 'shop'.", "./gradlew unitTest", "./gradlew test"),
+        ("npx jest --testPathPattern cart", '● Unrecognized CLI Parameter:\n\n  Option "testPathPattern" was replaced by "testPathPatterns".', "npx jest --testPathPattern", "npx jest --testPathPatterns cart"),
+        ("gh pr view 12 --json checks", 'Unknown JSON field: "checks"\nAvailable fields:\n  additions', "gh pr view --json checks", "gh pr view 12 --json statusCheckRollup"),
+        ("terraform validate", "╷\n│ Error: No configuration files\n│ \n╵", "terraform validate", "terraform -chdir=infra validate"),
+        ("kubectl get pods", "The connection to the server localhost:8080 was refused", "kubectl get", "kubectl --context staging get pods"),
+        ("./scripts/deploy.sh staging", "bash: ./scripts/deploy.sh: Permission denied", "deploy.sh", "bash scripts/deploy.sh staging"),
     ],
 )  # fmt: skip
 def test_what_works_in_the_place_of_a_usual_mistake_is_kept(command, output, shape, worked):
@@ -332,6 +339,47 @@ def test_what_works_in_the_place_of_a_usual_mistake_is_kept(command, output, sha
     assert (failure.shape, failure.worked) == (shape, worked)
     detail = failure_detail(failure, "s1")
     assert confirm_failure_detail(detail, runs_of(session(run(worked))), "s2")["used_in"] == {worked: ["s2"]}
+
+
+@table(
+    ("command", "output", "shape", "error", "repair"),
+    [
+        ("poetry install", "pyproject.toml changed since poetry.lock was generated. This is an error.", "poetry install", "pyproject.toml changed since poetry.lock was generated. This is an error.", "poetry lock"),
+        ("bin/rails test", "ActiveRecord::PendingMigrationError:\n\nMigrations are pending.", "rails test", "PendingMigrationError", "bin/rails db:migrate"),
+        ("php artisan test", "\n  SQLSTATE[HY000] [2002] Connection refused", "php artisan test", "SQLSTATE[HY000] [2002] Connection refused", "docker compose up -d db"),
+        ("vendor/bin/phpunit", 'PHP Fatal error:  Uncaught Error: Class "Cart" not found in /srv/x.php:9', "phpunit", 'Error: Class "Cart" not found', "composer dump-autoload"),
+        ("mix test", "** (Mix) Can't continue due to errors on dependencies", "mix test", "Mix: Can't continue due to errors on dependencies", "mix deps.get"),
+        ("terraform plan", "╷\n│ Error: Inconsistent dependency lock file\n╵", "terraform plan", "Error: Inconsistent dependency lock file", "terraform init"),
+        ("make build", "main.c:3:10: fatal error: zlib.h: No such file or directory", "make build", "fatal error: zlib.h: No such file or directory", "apt-get install zlib1g-dev"),
+        ('git commit -am "Add fee"', "trim whitespace....Failed\n- hook id: trailing-whitespace\n- exit code: 1\n- files were modified by this hook", "git commit", "trailing-whitespace: files were modified by this hook", "git add -u && git commit -m 'Add fee'"),
+    ],
+)  # fmt: skip
+def test_what_was_set_right_before_the_same_call_passed_is_kept(command, output, shape, error, repair):
+    again = () if repair.endswith("'Add fee'") else (run(command),)
+    (failure,) = found(run(command, output, failed=True), run(repair), *again)
+    assert (failure.shape, failure.error, failure.cause) == (shape, error, "content")
+    assert (failure.worked, failure.passed, failure.open) == (repair, True, False)
+
+
+@table(
+    ("command", "output", "shape"),
+    [
+        ("npm test", "npm error code ENOENT\nnpm error syscall open\nnpm error enoent Could not read package.json: Error: ENOENT", "npm test"),
+        ("python manage.py test", "python: can't open file '/srv/shop/manage.py': [Errno 2] No such file or directory", "python manage.py test"),
+        ("mix test", "** (Mix) Could not find a Mix.Project, please ensure you are running Mix in a directory with a mix.exs file", "mix test"),
+    ],
+)  # fmt: skip
+def test_a_call_in_the_wrong_folder_is_known_by_the_folder_where_it_works(command, output, shape):
+    (failure,) = found(run(command, output, failed=True), run(f"cd web && {command}", cwd=f"{ROOT}/web"))
+    assert (failure.shape, failure.cause, failure.folder) == (shape, "folder", "")
+    assert (failure.worked, failure.worked_in) == (command, "web")
+
+
+def test_a_call_with_other_values_does_not_confirm_one_that_failed():
+    query = "shopctl api -f query='{ order(id: 7) { note(cut:80) } }'"
+    (failure,) = found(run(query, "Field 'note' doesn't accept argument 'cut'", failed=True))
+    fine = runs_of(session(run(query.replace("(cut:80)", ""))))
+    assert confirm_failure_detail(failure_detail(failure, "s1"), fine, "s2")["succeeded_in"] == {}
 
 
 def test_an_edit_after_which_the_same_error_came_again_did_not_fix_it():
@@ -359,6 +407,9 @@ def test_a_refused_commit_is_known_by_the_script_that_failed():
         run('git commit -m "Add x"', hook, failed=True), run("yarn lint:fix"), run('git commit -m "Add x"')
     )
     assert (failure.shape, failure.error, failure.worked) == ("git commit", "script 'lint' failed", "yarn lint:fix")
+    (failure,) = found(run('git commit -m "Add x"', f"ValueError: no cart\n{hook}", failed=True))
+    assert failure.error == "ValueError: no cart"
+    assert "The script `lint` failed." in failure_body(failure_detail(failure, "s1"))
 
 
 def test_paths_of_the_project_are_relative_to_its_root():

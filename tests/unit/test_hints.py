@@ -224,6 +224,28 @@ def test_stored_text_cannot_leave_its_quotation():
     assert "---" not in quoted
 
 
+@table(
+    ("failed", "worked", "command", "named"),
+    [
+        ("docker-compose", "docker compose up -d", "docker-compose up -d", "`docker compose up -d`"),
+        ("turbo", "pnpm turbo run build", "turbo run build", "`pnpm turbo run build`"),
+        ("dotnet test", "dotnet test Shop.sln", "dotnet test", "`dotnet test Shop.sln`"),  # of two sessions
+        ("python -m shop", ".venv/bin/python -m shop", "python -m shop", "`.venv/bin/python -m shop`"),
+        ("pytest", "uv run pytest tests/a.py", "pytest tests/b.py", "`uv run pytest …`"),  # what it worked on
+    ],
+)
+def test_the_same_program_called_otherwise_is_named_whole(failed, worked, command, named):
+    hint = hint_before(command, known(failed, "error: it cannot run", worked={worked: ["s1", "s2"]}), now=NOW)
+    assert hint is not None
+    assert named in hint.text
+
+
+def test_a_call_that_has_what_worked_is_not_warned_of():
+    failing = known("npm run dev", "Error: SHOP_DB is not set", fix="worked with `SHOP_DB=a` before it", fixes={"worked with `SHOP_DB=a` before it": ["s1", "s2"]})  # fmt: skip
+    assert hint_before("npm run dev", failing, now=NOW) is not None
+    assert hint_before("SHOP_DB=a npm run dev", failing, now=NOW) is None
+
+
 def test_what_comes_back_is_one_line_with_what_works():
     assert failure_line(YARN[0].detail, now=NOW) == (
         "`yarn unit` fails (12 sessions, last yesterday): \"Couldn't find a script named 'unit'\"; `yarn test:unit` worked in 9"

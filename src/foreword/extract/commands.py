@@ -38,15 +38,15 @@ _PREFIXES = (*_LIMITS, *_FETCHERS)
 _RUNNERS = {("uv", "run"), ("poetry", "run"), ("pipenv", "run"), ("hatch", "run"), ("bundle", "exec"), ("pnpm", "exec"),
             ("yarn", "exec"), ("npm", "exec"), ("docker", "compose"), ("rye", "run"), ("pdm", "run")}  # fmt: skip
 _WITH_VERB = {
-    "cargo", "go", "npm", "yarn", "pnpm", "bun", "make", "just", "mvn", "gradle", "./gradlew", "gradlew", "dotnet", "git", "docker",
-    "kubectl", "terraform", "pip", "pip3", "poetry", "uv", "bundle", "rails", "rake", "composer", "php", "mix", "deno", "alembic",
+    "cargo", "go", "npm", "yarn", "pnpm", "bun", "make", "just", "mvn", "./mvnw", "gradle", "./gradlew", "dotnet", "git", "docker",
+    "kubectl", "terraform", "pip", "pip3", "poetry", "uv", "bundle", "rails", "rake", "composer", "artisan", "mix", "deno", "alembic",
     "aerich", "django-admin", "manage.py", "helm", "swift", "apt", "apt-get", "brew", "gem", "conda", "tox", "nox", "gh", "prisma",
 }  # fmt: skip
 _WITH_TWO_VERBS = {("gh", each) for each in ("pr", "api", "issue", "repo", "run", "release")} | {
     ("git", each) for each in ("remote", "stash", "worktree", "submodule", "bisect")
 } | {(each, "run") for each in ("npm", "yarn", "pnpm", "bun", "deno")} | _RUNNERS | {("uv", "pip")}  # fmt: skip
 _KINDS = {
-    "test": r"^(?:py\.?test|unittest|tox|nox|jest|vitest|mocha|ava|rspec|phpunit|ctest|go test|cargo (?:test|nextest)|\S+ (?:run )?test\S*|make (?:test|check)\S*|(?:mvn|gradle|gradlew|\./gradlew) (?:test|verify|check)|dotnet test|playwright|cypress|behave|manage\.py test|bats)\b",
+    "test": r"^(?:py\.?test|unittest|tox|nox|jest|vitest|mocha|ava|rspec|phpunit|ctest|go test|cargo (?:test|nextest)|\S+ (?:run )?test\S*|make (?:test|check)\S*|(?:mvn|gradle|\./mvnw|\./gradlew) (?:test|verify|check)|dotnet test|playwright|cypress|behave|manage\.py test|bats)\b",
     "lint": r"^(?:ruff|flake8|pylint|mypy|pyright|eslint|prettier|black|isort|golangci-lint|clippy|cargo (?:clippy|fmt|check)|tsc|rubocop|shellcheck|biome|\S*markdownlint\S*|vale|\S+ (?:run )?(?:lint|typecheck|fmt|format)\S*|go vet|gofmt)\b",
     "build": r"^(?:make|gcc|g\+\+|clang|cmake|ninja|cargo (?:build|run)|go (?:build|run|generate)|npm run build|\S+ (?:run )?build|javac|mvn \S+|gradle \S+|docker (?:build|compose)|webpack|vite|rustc|dotnet build)\b",
     "install": r"^(?:(?:pip3?|uv|poetry|npm|yarn|pnpm|bun|cargo|gem|bundle|composer|brew|apt(?:-get)?|conda|go|mix|dotnet) (?:install|add|i|ci|sync|get|remove|uninstall|rm|update|upgrade)|uv pip)\b",
@@ -58,7 +58,7 @@ _KINDS = {
 _KIND_OF = {kind: re.compile(pattern, re.I) for kind, pattern in _KINDS.items()}
 _ORDER = ("look", "test", "lint", "install", "migrate", "deploy", "build", "git")
 _VALUE_FLAGS = {"-k", "-m", "-p", "-n", "-o", "-c", "--filter", "--grep", "-t", "-run", "--test", "--package", "--project",
-                "-f", "-C", "--config", "--cwd", "--dir", "--prefix", "--repo", "-R"}  # fmt: skip
+                "-f", "-C", "--config", "--cwd", "--dir", "--prefix", "--repo", "-R", "--context", "--profile", "-am"}  # fmt: skip
 
 
 @lru_cache(512)
@@ -100,7 +100,7 @@ def shape_of(command: Command, *, narrow: bool = False) -> str:
     words = command.words
     if not words:
         return ""
-    head = [_name(words[0])]
+    head = [program_name(words[0])]
     rest = list(words[1:])
     while rest and head[-1] in _FETCHERS and rest[0].startswith("-"):
         rest.pop(0)
@@ -109,6 +109,9 @@ def shape_of(command: Command, *, narrow: bool = False) -> str:
             head.append(rest.pop(0))
     if head[-1] == "python" and rest[:1] == ["-m"]:
         head, rest = [*head, *rest[:2]], rest[2:]
+    elif len(head) == 1 and rest and _INTERPRETER.fullmatch(words[0]) and _is_script(rest[0]):
+        head.append(rest.pop(0))
+        head += rest[: _verbs(words[1:])]
     flags: list[str] = []
     skips = False
     for word in rest:
@@ -134,7 +137,7 @@ def has_shape(command: Command, shape: str) -> bool:
         return False
     if len(wanted) == 1:  # a program by its exact name: where `python` is not found, `python3` may be
         return wanted[0] in (command.words[0].rpartition("/")[2], command.text.split()[0])
-    if _name(command.words[0]) != wanted[0]:
+    if program_name(command.words[0]) != wanted[0]:
         return False
     if _VERB.fullmatch(wanted[1]) and _first_bare(command.words[1:]) != wanted[1]:
         return False  # `run x test` is not `run test`
@@ -148,14 +151,19 @@ def has_shape(command: Command, shape: str) -> bool:
 
 def starts_same(command: Command, others: Sequence[Command]) -> bool:
     """Whether a command starts a program of *others*: for `pytest`, `.venv/bin/pytest` and `uv run pytest` do as well."""
-    if _own_name(command.words[0]) in {_own_name(word) for each in others for word in each.words}:
+    words = command.words
+    if _own_name(words[0]) in {_own_name(word) for each in others for word in each.words}:
         return True
-    return command.words[:2] in _RUNNERS and command.program in {each.program for each in others}
+    if "-".join(words[:2]) in {each.words[0] for each in others}:  # `docker compose` for `docker-compose`
+        return True
+    if words[0] in ("pnpm", "yarn") and words[1:2] in {each.words[:1] for each in others}:
+        return True
+    return words[:2] in _RUNNERS and command.program in {each.program for each in others}
 
 
 def _own_name(word: str) -> str:
     """Return the name of a program; one that lies elsewhere than in the project or on the path is another program."""
-    return word if word.startswith(("/", "~", "..")) else _name(word.removeprefix("./"))
+    return word if word.startswith(("/", "~", "..")) else program_name(word.removeprefix("./"))
 
 
 def _first_bare(words: tuple[str, ...]) -> str:
@@ -241,7 +249,7 @@ _KEYWORD = re.compile(
 _VERB = re.compile(r"[A-Za-z@][\w:@-]*")
 _FLAG = re.compile(r"--?[A-Za-z][\w.-]{0,30}")
 _NARROWING = ("-k", "--tests", "--filter", "--grep", "-t", "-run", "--run", "--test", "-p", "--package", "--durations", "--maxfail",
-              "-j", "-m", "-count", "-n", "-F", "--testPathPattern")  # fmt: skip
+              "-j", "-m", "-am", "-count", "-n", "-F", "--testPathPattern")  # fmt: skip
 _LOUD = re.compile(
     r"-[qvxsl]+$|-r\w*$|--(?:tb|lf|ff|last-failed|failed-first|maxfail|durations|no-header|no-summary|color|verbose|quiet|pdb|sw|nocapture|show-output|capture|watch)\b"
 )
@@ -249,7 +257,7 @@ _LOUD = re.compile(
 
 def _verbs(words: tuple[str, ...]) -> int:
     """Return how many words after the first say what is done, and not what it is done to."""
-    first = _name(words[0])
+    first = program_name(words[0])
     if len(words) < 2:
         return 0
     if (first, words[1]) in _WITH_TWO_VERBS:
@@ -264,7 +272,8 @@ def _verbs(words: tuple[str, ...]) -> int:
     return 1 if _VERB.fullmatch(words[1]) and len(words[1]) <= 20 else 0
 
 
-def _name(word: str) -> str:
+def program_name(word: str) -> str:
+    """Return the name of a program without the folder where it lies; what is run from the project's folder keeps `./`."""
     name = word.rpartition("/")[2] if "/" in word and not word.startswith("./") else word
     return {"python3": "python", "pip3": "pip"}.get(name, name)
 
@@ -330,16 +339,16 @@ def _meaning(words: list[str]) -> tuple[str, tuple[str, ...], str]:
     if len(words) > 1 and _INTERPRETER.fullmatch(words[0]):
         if words[1] == "-m" and len(words) > 2:
             words = words[2:]
-        elif words[1].endswith((".py", ".js", ".rb", ".php", ".sh", ".ts", ".mjs")):
+        elif _is_script(words[1]):
             words = words[1:]
     if not words:
         return "", (), "other"
     if len(words) > 2 and words[1] in _WITH_VERB and _is_wrapper(words[0]):
         words = words[1:]
-    name, rest = _name(words[0]), words[1:]
+    name, rest = program_name(words[0]), words[1:]
     if name in _WITH_VERB:
-        while len(rest) > 2 and rest[0] in _VALUE_FLAGS:  # `git -C x add`, `pnpm --filter web test`
-            rest = rest[2:]
+        while len(rest) > 1 and rest[0].startswith("-"):  # `git -C x add`, `pnpm --filter web test`, `mvn -q test`
+            rest = rest[2 if rest[0] in _VALUE_FLAGS else 1 :]
         if rest and not rest[0].startswith("-"):
             verbs = rest[:2] if (name, rest[0]) in _WITH_TWO_VERBS and len(rest) > 1 else rest[:1]
             name, rest = " ".join((name, *verbs)), rest[len(verbs) :]
@@ -350,9 +359,14 @@ def _meaning(words: list[str]) -> tuple[str, tuple[str, ...], str]:
 _INTERPRETER = re.compile(r"(?:.*/)?(?:python[\d.]*|node|ruby|php|bash|sh)")
 
 
+def _is_script(word: str) -> bool:
+    """Whether an interpreter is given a file to run."""
+    return word.endswith((".py", ".js", ".rb", ".php", ".sh", ".ts", ".mjs", "artisan"))
+
+
 def _is_wrapper(word: str) -> bool:
     """Whether a program is none that is known, so that the tool after it does the work: `direnv git commit`."""
-    name = _name(word)
+    name = program_name(word)
     return name not in _WITH_VERB and not any(pattern.match(name) for pattern in _KIND_OF.values())
 
 

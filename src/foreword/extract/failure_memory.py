@@ -34,6 +34,7 @@ def failure_detail(failure: Failure, session: str) -> dict[str, Any]:
         "fix": failure.fix,
         "fixes": {failure.fix: [session]} if failure.fix else {},
         "files": list(failure.files)[:MOST_FILES],
+        "script": failure.script,
         "fixed_files": list(failure.fixed_files),
         "explained": {failure.explained: [session]} if failure.explained else {},
         "at_once": [session] if failure.at_once else [],  # sessions whose very next command worked
@@ -44,7 +45,7 @@ def failure_detail(failure: Failure, session: str) -> dict[str, Any]:
     }
 
 
-_TEXTS = ("command", "text", "error", "key", "error_key", "cause", "fix")
+_TEXTS = ("command", "text", "error", "key", "error_key", "cause", "fix", "script")
 _LISTS = ("files", "fixed_files", "at_once", "blamed")
 _BY_TEXT = ("worked", "used_in", "fixes", "explained")  # each text with the sessions that saw it
 _COUNTS = ("seen_in", "succeeded_in")  # how often each session saw it
@@ -93,7 +94,8 @@ def confirm_failure_detail(known: Mapping[str, Any], runs: Sequence[Run], sessio
         return dict(known)  # written by hand: no command to compare with
     detail = checked_detail(known)
     fine = [run for run in runs if run.succeeded]
-    hits = sum(calls(detail["command"], detail["folder"], run.commands, run.folders) for run in fine)
+    alike = [run for run in fine if all(word in run.line for word in detail["blamed"])]
+    hits = sum(calls(detail["command"], detail["folder"], run.commands, run.folders) for run in alike)
     if hits:
         detail["succeeded_in"] = _capped({**detail["succeeded_in"], session: hits})
     for command, sessions in detail["worked"].items():
@@ -139,6 +141,8 @@ def failure_body(detail: Mapping[str, Any]) -> str:
     """Return the body of a failure's memory: as it was run, and what worked or fixed it."""
     detail = checked_detail(detail)
     lines = [f"Run as `{detail['text']}`."] if detail["text"] else []
+    if detail["script"] and not detail["error"].startswith("script '"):
+        lines.append(f"The script `{detail['script']}` failed.")
     lines += [f"The output names {', '.join(detail['files'])}."] if detail["files"] else []
     for command in list(detail["worked"])[:2]:
         place = where(detail["worked_in"].get(command))

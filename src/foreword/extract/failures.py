@@ -19,6 +19,7 @@ from foreword.extract.commands import (
     folders_of,
     has_shape,
     likeness,
+    program_name,
     shape_of,
     shown,
     word_set,
@@ -44,6 +45,7 @@ class Failure:
     blamed: tuple[str, ...] = ()  # values of the call that the error names and its shape does not
     folder: str | None = None  # where it ran, relative to the project's root; None where that does not matter
     files: tuple[str, ...] = ()  # that the error names
+    script: str = ""  # that a runner or a commit's hook says failed
     times: int = 1
     last: float = 0.0
     worked: str = ""  # the similar command that succeeded next
@@ -186,17 +188,17 @@ _CLIENT = re.compile(
     re.IGNORECASE,
 )
 _USAGE = re.compile(
-    r"(?:unrecogni[sz]ed|unknown|unexpected|illegal|invalid|unsupported|bad|no such) (?:sub-?)?(?:command|option|argument|flag|switch|script|task|target|skill|field)"
-    r"|command not found|(?:script|task) not found|missing script|couldn't find a script|no such (?:command|service)|not recognized as"
+    r"(?:unrecogni[sz]ed|unknown|unexpected|illegal|invalid|unsupported|bad|no such)(?: json)? (?:sub-?)?(?:command|option|argument|flag|switch|script|task|target|skill|field)"
+    r"|command not found|(?:script|task)(?: \'\S+\')? not found|missing script|couldn't find a script|no such (?:command|service)|not recognized as"
     r"|is not a \w+ command|executable file not found|has an? \S+ script|no rule to make target|doesn't accept argument"
-    r"|doesn't exist on type|could not resolve to a|unrecognized|unexpected argument|flag provided but not defined|requires an argument",
+    r"|doesn't exist on type|could not resolve to a|was replaced by|unrecognized|unexpected argument|flag provided but not defined|requires an argument",
     re.IGNORECASE,
 )
 # A call that works in another folder.
 _FOLDER = re.compile(
-    r"no such file or directory|can't read|can't cd|script not found|missing script|couldn't find a script|main module|go\.mod file not found"
+    r"(?<!\.h: )(?<!\.hpp: )no such file or directory|can't open|can't read|can't cd|script not found|missing script|couldn't find a script|main module|go\.mod file not found"
     r"|could not find `?cargo\.toml|did not match any file|not a git repository|no rule to make target|no makefile|could not read package\.json"
-    r"|no package\.json|no such file|cannot find path|enoent|no configuration file",
+    r"|no package\.json|no such file(?! or)|cannot find path|enoent|no configuration file|find a mix\.project",
     re.IGNORECASE,
 )
 _MISSING = re.compile(r"command not found: (\S+)|([^\s:]+): (?:command )?not found$")
@@ -246,6 +248,7 @@ def failure_of(run: Run) -> Failure | None:
         blamed=_blamed_words(run, shape) if cause == "usage" else (),
         folder=folder if cause == "folder" else None,
         files=tuple(dict.fromkeys(outputs.FILE.findall(run.text.replace("\\", "/"))))[:20],
+        script=outputs.failed_script(run.text),
         last=run.action.at,
     )
 
@@ -299,7 +302,7 @@ _FINDING = re.compile(r"^(?:vet: )?[\w./\\-]+\.\w+:\d+:\d+: \S", re.MULTILINE)
 _REFUSED = re.compile(
     r"(?P<name>[\w.-]{1,40}): (?:(?:illegal|invalid|unrecognized|unknown) option\b|.{0,200}: No such file or directory$)"
     r"|(?:error|fatal|usage error): (?:unrecognized|unexpected|unknown|invalid) (?:argument|option|flag):? ['\"`]?(?P<flag>-[\w-]+)"
-    r"|(?:error|fatal|usage error): (?:unrecognized|unexpected|unknown|invalid|script not found|could not find .cargo\.toml)"
+    r"|(?:npm )?(?:error|fatal|usage error):? (?:unrecognized|unexpected|unknown|invalid|missing script|script not found|could not find .cargo\.toml)"
     r"|pattern \S+: directory prefix |go: cannot find main module",
     re.IGNORECASE,
 )
@@ -340,6 +343,7 @@ def _culprits(error: str, command: Command) -> tuple[str, ...]:
     named |= {word.strip("'\"`,.:;()") for word in named}
     named |= {f"-{letter}" for letter in re.findall(r"option -- '?(\w)\b", error)}
     words = command.words[1:]
+    named |= {f"--{word}" for word in named}
     found = [word for word in words if word in named and len(word) > 1 and not re.search(r"\w/|/\w", word)]
     return tuple(dict.fromkeys(found))
 
@@ -352,7 +356,7 @@ def _shape_up_to(command: Command, culprits: tuple[str, ...]) -> str:
     if ends and any(re.search(r"\w", each) for each in culprits):  # not `go build ./...`: whatever it does to it
         plain = re.compile(r"-?-?[A-Za-z@][\w:@-]*")
         kept = [word for word in words[1 : ends[-1] + 1] if word in culprits or plain.fullmatch(word)][-6:]
-    return " ".join((words[0].rpartition("/")[2], *kept))
+    return " ".join((program_name(words[0]), *kept))
 
 
 def _doubled_folder(error: str, folder: str | None) -> str:
@@ -365,7 +369,7 @@ def _doubled_folder(error: str, folder: str | None) -> str:
 
 # -- what worked ---------------------------------------------------------------------------------------------------
 FIXER = re.compile(
-    r"(?:^|[:_-])(?:fix|format|fmt|write|generate|codegen|install|sync|tidy|clean|start|up|login|setup)(?:$|[:_-])"
+    r"(?:^|[:_-])(?:fix|format|fmt|write|generate|codegen|install|sync|tidy|clean|start|up|login|setup|lock|init|restore|deps|autoload)(?:$|[.:_-])"
 )
 
 
@@ -396,6 +400,7 @@ def _with_fix(failure: Failure, place: int, steps: Sequence[Action], runs: Mappi
     own_edits = [each for each in edits if not each.file.startswith("/")]
     if again is not None and len({each.file for each in own_edits}) == 1:
         named = own_edits  # nothing else of the project changed until it passed
+    failure = replace(failure, passed=again is not None)
     other = next((run for run in near if not edits and _is_called_otherwise(own, run)), None)
     if again is None and other is None:
         return replace(_with_edits(failure, named), worked=shown(fixer.line) if fixer else "", open=True)
@@ -404,8 +409,7 @@ def _with_fix(failure: Failure, place: int, steps: Sequence[Action], runs: Mappi
             fixer = fixer or next((run for run in reversed(tools) if any(_fixes(each) for each in run.commands)), None)
         repeated = runs[again] if again is not None else other
         if repeated and (fix := _difference(failure, own, repeated)):
-            return replace(failure, fix=fix, at_once=later[0][1] is repeated)
-        failure = replace(failure, passed=again is not None)
+            return replace(failure, fix=fix, at_once=later[0][1] is repeated, passed=False)
         if fixer is None and repeated and not repeated.words <= own.words and _is_simple_command(repeated):
             fixer = repeated
     worked = shown(fixer.line) if fixer else ""
@@ -447,7 +451,9 @@ def _is_called_otherwise(failed: Run, later: Run) -> bool:
     """Whether a later line runs the same tool on no less, through another program: `pytest`, then `uv run pytest`."""
     one = failed.culprit
     return any(
-        each.program == one.program and each.words[0] != one.words[0] and set(each.targets) <= set(one.targets)
+        each.program == one.program.rpartition("/")[2]
+        and each.words[0] != one.words[0]
+        and set(each.targets) <= set(one.targets)
         for each in later.commands
     )
 
@@ -468,6 +474,8 @@ def _difference(failure: Failure, failed: Run, later: Run) -> str:
         if failure.cause == "usage" and named and not any(word.startswith("-") for word in new):
             return f"worked without `{named[-1]}`"
         target = failure.cause == "content" and one.kind in _CHECKS  # to check less is no fix
+        if failure.cause == "folder" and not gone and 0 < len(new) < FEW and new[0].startswith("-"):
+            return f"worked with `{' '.join(new)}`"
         if not new and not target and len(gone) <= FEW and FEW * len(gone) < len(before):
             return f"worked without `{' '.join(gone)}`"
         for kind, begin, end, to_begin, to_end in changes:
@@ -494,7 +502,7 @@ def _tokens(command: Command) -> list[str]:
 
 def _blamed_words(run: Run, shape: str) -> tuple[str, ...]:
     """Return the words of a line that its error puts in quotation marks, without those that its shape has."""
-    own = set(_tokens(run.culprit)) - set(shape.split())
+    own = {part for word in _tokens(run.culprit) for part in (word, word.partition(":")[0])} - set(shape.split())
     return tuple(sorted(_parts_of_values(run.error) & own))[:4]
 
 
@@ -566,7 +574,8 @@ def calls(shape: str, folder: str | None, commands: Sequence[Command], folders: 
 
 
 def _is_hit(failure: Failure, run: Run) -> bool:
-    return calls(failure.shape, failure.folder, run.commands, run.folders)
+    called = calls(failure.shape, failure.folder, run.commands, run.folders)
+    return called and all(word in run.line for word in failure.blamed)
 
 
 def _is_alike(failed: Run, later: Run) -> bool:

@@ -26,7 +26,13 @@ def error_line(output: str) -> str:
 
 def ends_with_failed_script(text: str) -> bool:
     """Whether the last lines say that a script failed: a wrapper around it may have ended well all the same."""
-    return bool(_SCRIPT.search("\n".join(text.rstrip().split("\n")[-LAST_LINES:])))
+    return bool(failed_script("\n".join(text.rstrip().split("\n")[-LAST_LINES:])))
+
+
+def failed_script(text: str) -> str:
+    """Return the script that a runner says failed, the innermost: it says so first; empty where none does."""
+    found = _SCRIPT.search(text)
+    return next(filter(None, found.groups())) if found else ""
 
 
 _SCRIPT = re.compile(
@@ -88,7 +94,7 @@ def plain_output(output: str) -> str:
     if len(output) > MOST_OUTPUT:
         half = MOST_OUTPUT // 2
         output = f"{output[:half]}\n{output[-half:]}"
-    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", output)
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r|^│ ?", "", output, flags=re.MULTILINE)
 
 
 def _only_counts(line: str) -> bool:
@@ -99,8 +105,8 @@ def _only_counts(line: str) -> bool:
 
 def _error(text: str) -> tuple[str, str]:
     for pattern in (*_ERRORS, _VAGUE):
-        if pattern is _VAGUE and (script := _SCRIPT.search(text)):  # the innermost: a runner says so first
-            return "", f"script '{next(filter(None, script.groups()))}' failed"
+        if pattern is _VAGUE and (script := failed_script(text)):
+            return "", f"script '{script}' failed"
         found = [each for each in pattern.finditer(text) if not NO_CAUSE.search(each[0].strip())]
         if found:
             one = found[-1 if pattern.pattern in _LAST_WINS else 0].groupdict()
@@ -122,7 +128,7 @@ _MESSAGE = r"(?::[ \t]*(?P<message>[^\n]*))?"
 _TRACEBACK = (
     rf"^Traceback \(most recent call last\):\n(?:[ \t][^\n]*\n|\n)*(?:[\w.<>]+\.)?(?P<type>[A-Za-z_]\w*){_MESSAGE}$"
 )
-_PYTHON = rf"^(?:[\w.]+\.)?(?P<type>[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning)){_MESSAGE}$"
+_PYTHON = rf"^(?:[\w.:]+[.:])?(?P<type>[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning)){_MESSAGE}$"
 _LAST_WINS = (_TRACEBACK, _PYTHON)
 # In this order: what is more telling first. Each names the type, the message, or both. A name that only looks like a class
 # (`Note: ...`) counts where a runner puts an error, or with the stack below it.
@@ -146,7 +152,7 @@ _ERRORS = tuple(
         r"^[ \t]+\w+_test\.go:\d+:[ \t]*\n(?:[ \t]+[^\n]*\n){0,6}?[ \t]+Error:[ \t]+(?P<message>[^\n]+(?:\n[ \t]+expected: [^\n]+\n[ \t]+actual *: [^\n]+)?)",  # testify
         r"^[ \t]+(?P<message>(?:\w+_test|testing)\.go:\d+: [^\n]+)",
         r"^[ \t]*●[ \t]+[^\n]+\n[ \t]*\n[ \t]+(?P<type>[A-Z][\w$]*(?:\.\w+)*): (?P<message>[^\n]+)",  # jest
-        r"^[ \t]*●[ \t]+Test suite failed to run\n[ \t]*\n[ \t]+(?P<message>[^\n]+)",
+        r"^[ \t]*●[ \t]+(?:Test suite failed to run|[^\n›]+:)\n[ \t]*\n[ \t]+(?P<message>[^\n]+)",
         r"^[ \t]+Failure/Error:(?:[^\n]*\n){1,8}?[ \t]+(?P<type>(?:[A-Z]\w*::)*[A-Z]\w*):\n[ \t]+(?P<message>\S[^\n]*)",  # rspec
         r"^[ \t]+Failure/Error:\s+(?P<message>\S[^\n]*)",
         r"^[^\s:][^:\n]*:\d+:in [`'][^'\n]*': (?P<message>[^\n]+) \((?P<type>(?:[A-Z]\w*::)*[A-Z]\w*)\)$",  # Ruby
@@ -169,9 +175,11 @@ _ERRORS = tuple(
         r"^\S+:\d+: Failure\n(?P<message>[^\n]+)",  # GoogleTest
         r"^FAILED (?P<message>[^\n]+)",
         r"^[ \t]*●[ \t]+(?!Console$)(?P<message>[^\n]+)",  # jest
-        r"^(?P<type>npm ERR!|npm error) (?P<message>(?!code|errno|A complete|path|command)[^\n]+)",
+        r"^(?P<type>npm ERR!|npm error) (?P<message>(?!code|errno|syscall|A complete|path|command)[^\n]+)",
         r"^\(fail\) (?P<message>[^\n]+?)(?: \[[\d.]+ ?m?s\])?$",  # bun
         r"^(?P<message>[^\s:][^:\n]*:\d+(?::\d+)? (?:error )?MD\d{3}/\S+ [^\n]+)",  # markdownlint
+        r"^- hook id: (?P<type>\S+)\n(?:- [^\n]+\n)*?- (?P<message>files were modified by this hook)",  # pre-commit
+        r"^\* What went wrong:\n(?!Execution failed)(?P<message>[^\n]+)",  # Gradle
         r"^[ \t]*[×✖!✗❌⚠]\ufe0f?[ \t]{1,3}(?P<message>\S[^\n]*)",  # biome, hooks
         r"^(?P<message>[\w.-]{1,40}: (?:illegal|invalid|unrecognized|unknown) option[^\n]*)",
         r"^(?P<message>The following paths are ignored by [^\n]*)",

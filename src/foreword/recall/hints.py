@@ -78,6 +78,7 @@ def hint_before(
         and (each.detail["cause"] != "content" or each.detail["command"] not in succeeding)
         and failures.calls(each.detail["command"], each.detail["folder"], commands, folders)
         and _has_what_failed(each, command)
+        and not _has_what_worked(each.detail, command)
     ]
     for each in sorted(hits, key=lambda each: (sessions_in(each.detail["seen_in"]), each.detail["last"]), reverse=True):
         detail, instead = each.detail, _instead(each.detail, command)
@@ -170,6 +171,13 @@ def _has_what_failed(known: KnownFailure, command: str) -> bool:
     return known.kinds != {"look"} and all(word in command for word in words)
 
 
+def _has_what_worked(detail: Mapping[str, Any], command: str) -> bool:
+    """Whether a command already has the word or the variable with which the call worked."""
+    return any(
+        all(word in command for word in found[1].split()) for found in map(_WITH.match, detail["fixes"]) if found
+    )
+
+
 def _is_found_at_once(detail: Mapping[str, Any], output: str) -> bool:
     """Whether agents find what works by themselves: the error says it, or their next command was it in most sessions.
 
@@ -192,6 +200,7 @@ def _has_own_fixer(detail: Mapping[str, Any]) -> bool:
     return any(map(failures.FIXER.search, fixers)) or any(map(_FIX_FLAG.fullmatch, words))
 
 
+_WITH = re.compile(r"worked with `([^`]+)`")
 _LEFT_OUT = re.compile(r"worked without `(.+)`")
 _FIX_FLAG = re.compile(r"--(?:fix|write|apply)\b.*|-w")
 
@@ -211,14 +220,14 @@ def _explained(
 ) -> Hint | None:
     """Return how an agent explained such a failure, where this output names the files of that sentence."""
     output = run.text.lower().replace("\\", "/")
+    tests = run.commands[run.place].kind == "test"  # the key holds the test's name
     kinds = {run.commands[run.place].kind, "test", "lint", "build", "git"}  # a commit fails as its hook's checks do
     found = []
     for each in known:
         same = failures.failure_key(failure) == each.detail["key"]
         for sentence in each.detail["explained"] if same or each.kinds & kinds else ():
-            if any("/" in name and name in output for name in failures.code_names(sentence)) and (
-                text := _finding(sentence)
-            ):
+            named = any("/" in name and name in output for name in failures.code_names(sentence))
+            if ((same and tests) or named) and (text := _finding(sentence)):
                 found.append((same, "…" not in text, each.detail["last"], text, each))
     if not found:
         return None
@@ -242,15 +251,21 @@ def _instead(detail: Mapping[str, Any], command: str) -> list[str]:
         if not parts or count < ENOUGH or not is_safe(each) or len(each) > ALTERNATIVE or each.endswith("…"):
             continue
         if starts_same(parts[0], commands_of(command)) or _SCRIPT.match(each):
-            # Without the paths that another session worked on.
-            text = _PATH.sub(lambda path: path[0] if path[0] in command else "…", each)
-            text = f"`{re.sub('…(?: …)+', '…', text)}`{where(detail['worked_in'].get(each))}"
+            other = len(detail["worked"][each]) < ENOUGH or _PATH.search(command)  # what another session worked on
+            text = _without_paths(each, kept=f"{command} {parts[0].words[0]}") if other else each
+            text = f"`{text}`{where(detail['worked_in'].get(each))}"
             found.append((likeness(word_set(command), word_set(each)), count, text))
     form = next(iter(_fix(detail)), "") if detail["fix"].startswith(("worked with ", "worked without ")) else ""
     if found:
         _, count, text = max(found)
         return [f"{form}, as in {text} ({counted(count)})" if form else f"{text} worked in {count}"]
     return [form] if form else []
+
+
+def _without_paths(line: str, *, kept: str) -> str:
+    """Return a command line with dots in the place of the paths that *kept* does not hold."""
+    text = _PATH.sub(lambda path: path[0] if path[0] in kept else "…", line)
+    return re.sub("…(?: …)+", "…", text)
 
 
 def _fix(detail: Mapping[str, Any], named: Sequence[str] = ()) -> list[str]:
