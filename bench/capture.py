@@ -177,15 +177,15 @@ def worker(home: Home, project: Path, pid: int, *, many: int, seed: int) -> dict
         told_by_many(home, some, waits)
         weights.append(((part + 1) * many // SAMPLES, rss(pid)))
     took = time.perf_counter() - began
-    say("waiting until all sessions are distilled ...")
-    distilled = awaited(home)
+    say("waiting until all sessions are extracted ...")
+    extracted = awaited(home)
     return {
         "events": many,
         "events_a_second": many / took,
         "p50_ms": quantile(waits, 0.5) * 1000,
         "p99_ms": quantile(waits, 0.99) * 1000,
         "rss_mb": [*weights, ("at the end", rss(pid))],
-        "distilled_after_s": distilled,
+        "extracted_after_s": extracted,
         "memories": Client(home).get("/api/health")["counts"]["memories"],
         "database_mb": home.database.stat().st_size / 1e6,
     }
@@ -217,7 +217,7 @@ def awaited(home: Home, *, most: float = 600.0) -> float:
     began = time.perf_counter()
     while time.perf_counter() - began < most:
         sessions = Client(home).get("/api/sessions", limit=1000)["sessions"]
-        if all(each["distilled"] == each["newest"] for each in sessions):
+        if all(each["extracted"] == each["newest"] for each in sessions):
             break
         time.sleep(0.2)
     return time.perf_counter() - began
@@ -267,7 +267,7 @@ def report(result: dict[str, Any]) -> str:
         f"        a request of {IN_A_POST}: p50 {worker['p50_ms']:.1f} ms, p99 {worker['p99_ms']:.1f} ms over {LINES} lines",
         f"hooks:  {hooks['hook_a_second']:.0f} a second one after another, {hooks['ratio']:.2f} times a bare interpreter ({hooks['bare_a_second']:.0f} a second)",
         "memory: " + ", ".join(f"{when}: {mb:.0f} MB" for when, mb in worker["rss_mb"]),
-        f"distilled {worker['distilled_after_s']:.1f} s after the last event: {worker['memories']} memories; database {worker['database_mb']:.0f} MB",
+        f"extracted {worker['extracted_after_s']:.1f} s after the last event: {worker['memories']} memories; database {worker['database_mb']:.0f} MB",
         f"a transcript of {result['transcript']['mb']} MB: imported in {result['transcript']['seconds']:.1f} s, {result['transcript']['most_mb']:.0f} MB at most ({result['transcript']['before_mb']:.0f} before): {result['transcript']['kinds']}",
     ]
     return "\n".join(lines)

@@ -161,7 +161,7 @@ class InProcessWorker:
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             found = self.get(f"/api/sessions?project_path={quote(str(self.project))}&limit=12")["sessions"]
-            waiting = [row["id"] for row in found if row["ended"] >= ended and row["newest"] > row["distilled"]]
+            waiting = [row["id"] for row in found if row["ended"] >= ended and row["newest"] > row["extracted"]]
             if not waiting:
                 return True
             settled_session(self._app, waiting[0])

@@ -92,7 +92,7 @@ class Session:
     ended: float = 0.0
     events: int = 0
     newest: int = 0  # the number of its last event
-    distilled: int = 0  # the number of the last event that its memories cover
+    extracted: int = 0  # the number of the last event that its memories cover
 
 
 @dataclass(frozen=True)
@@ -326,7 +326,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Injection:
-    """One context that was injected: what was searched for, the text and its cost, its memories, what was left out."""
+    """The answer to one trigger: the text that was injected with its cost and memories, or why there was none."""
 
     id: str
     trigger: str
@@ -346,6 +346,12 @@ class Injection:
     files: tuple[str, ...] = ()
     away: bool = False  # by the hook itself, without the worker
     text: str = ""  # exactly what was injected; left out of lists
+    why: str = ""  # nothing was injected: one of `recall.pipeline.REASONS`, and then ...
+    nearest: str = ""  # ... the id of the best memory that was considered
+    score: float = 0.0
+    needed: float = 0.0  # the score that it would have needed
+    spent: int = 0  # where the window budget is used up: tokens ...
+    allowed: int = 0  # ... of so many
 
 
 class Rejected(NamedTuple):
@@ -389,28 +395,6 @@ class NoContext(NamedTuple):
     spent: int = 0  # tokens of the window budget that are used, where that is the reason ...
     allowed: int = 0  # ... of so many
     rejected: tuple[Rejected, ...] = ()
-
-
-@dataclass(frozen=True)
-class NoContextRecord:
-    """A trigger at which nothing was injected, and why; its id is that of the injection which it would have been."""
-
-    id: str
-    trigger: str
-    source: str
-    session: str
-    project: str
-    host: str  # the agent
-    at: float
-    why: str  # one of `recall.pipeline.REASONS`
-    budget: int = 0
-    build_ms: float = 0.0
-    nearest: str = ""  # the id of the best memory that was considered
-    score: float = 0.0
-    needed: float = 0.0
-    spent: int = 0  # where the window budget is used up: tokens ...
-    allowed: int = 0  # ... of so many
-    away: bool = False  # decided by the hook itself, without the worker
 
 
 UNDECIDABLE = "untold"  # `how` of an item of which nobody can tell: its window is closed, and nothing shows its use

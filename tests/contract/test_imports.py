@@ -39,11 +39,11 @@ def test_sessions_and_changes_are_kept(make_store):
     # A session that was distilled elsewhere is so here.
     store = make_store()
     event = Event(key="k", host="h", name="n", kind="prompt", session="s", project="p", cwd="/", at=3.0, payload={})
-    session = Session(id="s", host="h", project="p", cwd="/", started=3.0, last=3.0, events=1, newest=77, distilled=77)
+    session = Session(id="s", host="h", project="p", cwd="/", started=3.0, last=3.0, events=1, newest=77, extracted=77)
     store.events.append([event])
     store.put_import([], session=session)
     (kept,) = store.sessions.list("p")
-    assert (kept.events, kept.distilled) == (1, kept.newest)
+    assert (kept.events, kept.extracted) == (1, kept.newest)
     assert store.sessions.pending() == ()
     # An older change does not hide a newer one.
     store = make_store()

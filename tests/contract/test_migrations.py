@@ -78,7 +78,10 @@ def test_an_old_store_is_searched_and_read(old):
         assert decision in [hit.memory for hit in by_code]
         links = [(link.relation, link.source) for link in store.memories.links(decision.id)]
         assert links == ([("relates-to", decision.id)] if version <= 9 else [])  # later versions write none
-        assert store.search.by_vector(Query(scopes=(SCOPE,), vector=Vector("remote:made-up", 0.02, b"\1" * 16)))
+        vector = Vector(
+            *rows(old, f"SELECT model, scale, blob FROM vectors WHERE place = {place_of(old, decision)}")[0]
+        )
+        assert store.search.by_vector(Query(scopes=(SCOPE,), vector=vector))[0].memory == decision
         assert store.projects.all()["dir:/home/user/rooms-copy"].alias_of == f"dir:{ROOMS}"
         (injection, begun) = store.injections.list(session="made-up-1", texts=True)
         assert decision.title in f"{injection.text}{begun.text}"
@@ -86,6 +89,10 @@ def test_an_old_store_is_searched_and_read(old):
         assert {"forget", "supersede", "merge project"} <= {entry.what for entry in store.audit.list()}
         forgotten = Memory("note", "The spare key lies under the flowerpot", project=f"dir:{ROOMS}", scope=SCOPE)
         assert store.put_import([forgotten]) == ()
+
+
+def place_of(path, memory):
+    return rows(path, f"SELECT place FROM memories WHERE id = '{memory.id}'")[0][0]
 
 
 def test_what_is_derived_is_rebuilt_as_it_was(old):

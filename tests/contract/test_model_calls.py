@@ -10,6 +10,7 @@ import time
 from dataclasses import replace
 
 import pytest
+from tests.services import model_calls
 from tests.tables import table
 
 from foreword.errors import ModelError, StoreError
@@ -45,7 +46,7 @@ def ask(model, store, *, daily=1_000_000):
 
 
 def outcomes(store):
-    return [(each.outcome, each.tokens_in, each.tokens_out) for each in store.stats.model_calls()][::-1]
+    return [(each.outcome, each.tokens_in, each.tokens_out) for each in model_calls(store)][::-1]
 
 
 def test_calls_are_listed_newest_first_and_changed_by_their_number(store):
@@ -54,7 +55,7 @@ def test_calls_are_listed_newest_first_and_changed_by_their_number(store):
         for n in range(5)
     ]
     assert [each.number for each in kept] == [1, 2, 3, 4, 5]
-    assert store.stats.model_calls()[:3] == tuple(kept[:1:-1])
+    assert model_calls(store)[:3] == tuple(kept[:1:-1])
     assert store.stats.model_tokens(3.0) == 3 * (3 + 4)
     store.stats.record_model_call(replace(kept[4], tokens_in=1, tokens_out=2, outcome="failed:late"))
     assert outcomes(store)[-1] == ("failed:late", 1, 2)

@@ -13,7 +13,6 @@ from foreword.models import (
     Item,
     Link,
     Memory,
-    NoContextRecord,
     Project,
     Query,
     Vector,
@@ -59,9 +58,8 @@ def filled(store):
     )
     item = Item(theirs[1].id, "past", 1.0, 3, {})
     store.injections.record(Injection("inj-1", "prompt", "s1", OLD, "h", 1.0, 3, 500, 0.1, {}, {}, (item,), text="x"))
-    store.injections.record_no_context(
-        [NoContextRecord("inj-2", "prompt", "", "s1", OLD, "h", 2.0, "below", nearest=theirs[1].id)]
-    )
+    nothing = {"why": "below", "nearest": theirs[1].id}
+    store.injections.record(Injection("inj-2", "prompt", "s1", OLD, "h", 2.0, 0, 0, 0.0, {}, {}, (), **nothing))
     return ours, theirs
 
 
@@ -80,7 +78,7 @@ def everything(store, key):
         "sessions": [each.id for each in store.sessions.list(key)],
         "changes": sorted(each.function for each in store.sessions.changes(key, limit=9)),
         "injections": [each.id for each in store.injections.list(project=key)],
-        "silences": [each.id for each in store.injections.list_no_context(project=key)],
+        "silences": [each.id for each in store.injections.list(project=key, empty=True)],
         "page": {memory.id: memory for _, memory in store.memories.page(scopes=scopes)},
     }
 

@@ -10,7 +10,7 @@ import pytest
 from tests.tables import table
 
 from foreword.audit import MemoryChange
-from foreword.models import KINDS, Change, Event, Injection, Item, Link, Memory, NoContextRecord, Query
+from foreword.models import KINDS, Change, Event, Injection, Item, Link, Memory, Query
 from foreword.store.maintenance import PRUNABLE
 
 DAY = 86_400
@@ -60,8 +60,8 @@ def live(store, day: int, *, label: int | None = None, project: str = "here") ->
         at_once=True,
     )
     store.memories.record_access([kept[0].id], how="get", at=now)
-    store.injections.record_no_context(
-        [NoContextRecord(f"hush-{day}", "prompt", "", session, project, "codex", now, "told")]
+    store.injections.record(
+        Injection(f"hush-{day}", "prompt", session, project, "codex", now, 0, 0, 0.0, {}, {}, (), why="given")
     )
     store.audit.apply(
         [MemoryChange("revise", changed=((kept[2], replace(kept[2], body="revised")),))], who="user", at=now

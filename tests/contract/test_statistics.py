@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.tables import table
 
-from foreword.models import KINDS, TRIGGERS, Injection, Item, Memory, NoContextRecord
+from foreword.models import KINDS, TRIGGERS, Injection, Item, Memory
 
 NOW = datetime(2026, 11, 16, 12).timestamp()
 DAY = 86_400
@@ -79,7 +79,7 @@ def test_counts_are_of_their_project_and_an_empty_store_has_figures(make_store):
     store.memories.put([Memory("decision", "of there", project="there", created=NOW)])
     item = Item("fai-0abcdefg", "past", 1.0, 5, {})  # the kind of a memory that is gone is known by its id
     store.injections.record(Injection("inj-1", "prompt", "s", "there", "codex", NOW, 50, 500, 2.0, {}, {}, (item,)))
-    store.injections.record_no_context([NoContextRecord("q", "prompt", "", "s", "there", "codex", NOW, "below")])
+    store.injections.record(Injection("q", "prompt", "s", "there", "codex", NOW, 0, 0, 0.0, {}, {}, (), why="below"))
     here, there = figures(store, project="here", days=3), figures(store, project="there", days=3)
     assert (here["injections"]["total"], here["memories"]["total"], here["no_context"]) == (0, 0, {})
     assert (there["injections"]["total"], there["memories"]["total"]) == (1, 1)

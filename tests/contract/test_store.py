@@ -735,7 +735,7 @@ def test_a_window_holds_what_was_given_since_it_began(make_store):
     store.injections.record(first)
     store.injections.record(an_injection("j", at=12.0, form="xml", items=lost))
     store.events.append([an_event("compacted", at=20.0, kind="compaction")])
-    assert store.injections.find_same(replace(first, id="", at=0.0, text="")) == first
+    assert store.injections.first_start("s", project=first.project, form="xml") == first
     assert store.injections.shown("s") == {"not-a"}
     assert store.injections.window_tokens("s") == {"session_start": 7}
     assert store.injections.last_start_at("s") == 10.0
@@ -774,18 +774,18 @@ def test_a_window_knows_its_tokens_its_first_answer_and_its_prompts(make_store):
     ):
         store.events.append([an_event(f"e{number}", at=20.0 + number, kind=kind, payload={"source": source})])
         assert len(store.injections.window_tokens("s")) == left, source
-    # The first answer of a window is found by what was asked.
+    # The first start of a window is found by its form and project.
     store = make_store()
     store.events.append([an_event("start", at=10.0, kind="session_start")])
-    first = an_injection("i", at=11.0, trigger="session_start", text="first", terms=("a", "版"))
+    first = an_injection("i", at=11.0, trigger="session_start", text="first")
     store.injections.record(first)
     store.injections.record(replace(first, id="j", at=12.0, text="second"))
-    assert store.injections.find_same(replace(first, id="", at=0.0, text="")) == first
-    for other in ({"trigger": "prompt"}, {"form": "plain"}, {"project": "there"}, {"terms": ()}, {"session": "t"}):
-        assert store.injections.find_same(replace(first, **other)) is None, other
-    assert store.injections.find_same(replace(first, files=("a.py",))) is None
+    about = {"session": "s", "project": first.project, "form": first.form}
+    assert store.injections.first_start(**about) == first
+    for other in ({"form": "plain"}, {"project": "there"}, {"session": "t"}):
+        assert store.injections.first_start(**{**about, **other}) is None, other
     store.events.append([an_event("end", at=20.0, kind="compaction")])
-    assert store.injections.find_same(first) is None
+    assert store.injections.first_start(**about) is None
     # A window knows whether it saw a prompt.
     store = make_store()
     assert not store.events.has_prompt("s", before=99.0)

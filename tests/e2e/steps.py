@@ -346,7 +346,7 @@ def _seen_long_ago(trial: Trial) -> None:
 def is_extracted(trial: Trial) -> bool:
     """Whether the newest session has become memory to its last event."""
     session = trial.ask(f"/api/sessions/{trial.sessions()[0]['id']}")["session"]
-    return bool(session["distilled"] == session["newest"])
+    return bool(session["extracted"] == session["newest"])
 
 
 def kinds_of(trial: Trial) -> dict[str, int]:

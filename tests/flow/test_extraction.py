@@ -48,7 +48,7 @@ def worked(client: Client, session: str) -> dict:
     """The session's story once it is distilled to its last event."""
     for _ in until(20):
         story = client.get(f"/api/sessions/{session}")
-        if story["session"]["distilled"] == story["session"]["newest"]:
+        if story["session"]["extracted"] == story["session"]["newest"]:
             return story
     raise AssertionError("it was not distilled")
 

@@ -280,9 +280,9 @@ def test_killed_at_every_step_it_is_finished_by_the_next_worker(
     assert rows(home, "SELECT status FROM memories ORDER BY place") == [("forgotten",), ("active",)]
     for step in ("bury_cut", "rewrite_files", "forget", "remove", "scan", "note"):
         assert killed(step)
-        assert rows(home, "SELECT count(*) FROM marks WHERE name = 'forgetting'") == [(1,)]
+        assert rows(home, "SELECT count(*) FROM checkpoints WHERE name = 'forgetting'") == [(1,)]
     client = start()
-    wait_for(lambda: rows(home, "SELECT count(*) FROM marks WHERE name = 'forgetting'") == [(0,)])
+    wait_for(lambda: rows(home, "SELECT count(*) FROM checkpoints WHERE name = 'forgetting'") == [(0,)])
     assert standing(home.root, [text, text[::-1]]) == {}
     assert client.get(f"/api/memories/{other.id}")["memory"]["title"] == "walrus stays"
     with pytest.raises(NotFound):

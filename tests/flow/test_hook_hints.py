@@ -60,7 +60,7 @@ class Session:
         self.tell("SessionEnd", reason="other")
         for _ in until(20):
             known = self.client.get(f"/api/sessions/{self.id}")["session"]
-            if known["distilled"] == known["newest"]:
+            if known["extracted"] == known["newest"]:
                 return
         raise AssertionError("it was not extracted")
 

@@ -204,7 +204,7 @@ def _says(client: Client, project: str, session: str, prompt: str, *, at: float)
 
     def distilled() -> bool:
         row = client.get(f"/api/sessions/{session}")["session"]
-        return row["distilled"] == row["newest"]
+        return row["extracted"] == row["newest"]
 
     wait_for(distilled)
 

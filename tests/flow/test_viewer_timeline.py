@@ -75,7 +75,7 @@ def work(project: str) -> tuple[tuple[str, dict[str, Any]], ...]:
 def distilled(client: Client, session: str) -> None:
     def done() -> bool:
         answer = client.get(f"/api/sessions/{session}")["session"]
-        return bool(answer["events"]) and answer["distilled"] == answer["newest"]
+        return bool(answer["events"]) and answer["extracted"] == answer["newest"]
 
     wait_for(done)
 

@@ -99,7 +99,7 @@ def test_the_page_on_recall_explains_every_reason_for_silence() -> None:
     reasons = {
         key: text.format(of="prompts", so_far="", budget=500)
         for key, text in REASONS.items()
-        if key not in ("given", "old", "failed", "unclear")
+        if key not in ("given", "old", "failed")
     }
     assert documented == set(reasons.values())
 

@@ -116,7 +116,7 @@ def everything(store: Store) -> dict[str, Any]:
         "memories": {memory.uid: memory for memory in memories},
         "links": {link for memory in memories for link in store.memories.links(memory.id)},
         "changes": {key: store.sessions.changes(key, limit=99) for key in (HERE.key, THERE.key)},
-        "sessions": {replace(each, newest=0, distilled=0) for each in sessions},
+        "sessions": {replace(each, newest=0, extracted=0) for each in sessions},
     }
 
 

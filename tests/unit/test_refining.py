@@ -13,7 +13,7 @@ from foreword.worker.jobs import JobRunner
 from foreword.worker.jobs.refine import RefineJob
 from tests import endpoint
 from tests.endpoint import says, silent, status
-from tests.services import Reports
+from tests.services import Reports, model_calls
 from tests.tables import table
 from tests.talking import FULL, data, sent_texts
 
@@ -88,7 +88,7 @@ def submit(refining, session="s", results=None, **more):
 def test_a_draft_is_refined_and_told(choose, server, store):
     ((session, got),) = submit(choose(), excerpts=["we kept one writer in SQLite", "October, mail"]).wait(1)
     assert (session, got.title, got.trust, got.source) == ("s", FULL["title"], "tool", "model:m")
-    (entry,) = store.stats.model_calls()
+    (entry,) = model_calls(store)
     assert (entry.session, entry.purpose, entry.outcome) == ("s", "refine", "ok")
     assert (entry.tokens_out, len(server.requests)) == (50, 1)
     assert "one writer in SQLite" in sent_texts(server)
@@ -98,7 +98,7 @@ def test_while_it_is_off_nothing_is_taken_or_sent(choose, server, store):
     refining = choose(model_provider="off")
     assert not refining.submit("s", DRAFT, then=lambda _: None)
     leave(refining)
-    assert (server.requests, store.stats.model_calls()) == ([], ())
+    assert (server.requests, model_calls(store)) == ([], ())
 
 
 @table("wrong", [status(500), status(400), says(b"garbage"), data("no")])
@@ -113,7 +113,7 @@ def test_whatever_fails_the_draft_stays_and_is_reported_once(choose, server, ser
     assert results == [("one", None), ("two", None)]
     assert len(services.reports) == 1
     assert "without a model" in services.problems[0]
-    assert {each.outcome.partition(":")[0] for each in services.store.stats.model_calls()} == {"failed"}
+    assert {each.outcome.partition(":")[0] for each in model_calls(services.store)} == {"failed"}
 
 
 def test_a_cap_that_is_reached_is_told_once_and_nothing_is_sent(choose, server, store, services):
@@ -122,7 +122,7 @@ def test_a_cap_that_is_reached_is_told_once_and_nothing_is_sent(choose, server, 
         submit(refining, f"s{number}", results)
     assert [refined for _, refined in results.wait(3)] == [None] * 3
     assert (server.requests, len(services.reports)) == ([], 1)
-    assert {each.outcome for each in store.stats.model_calls()} == {"refused:cap"}
+    assert {each.outcome for each in model_calls(store)} == {"refused:cap"}
     assert "model_daily_tokens" in services.problems[0]
 
 
@@ -156,7 +156,7 @@ def test_closing_does_not_wait_for_a_model(choose, server, store, services):
     leave(refining)
     assert (results, services.reports) == ([], [])
     assert not refining.submit("late", DRAFT, then=lambda _: None)
-    assert store.stats.model_calls()[0].tokens_in > 0  # it may have been worked on
+    assert model_calls(store)[0].tokens_in > 0  # it may have been worked on
 
 
 def test_a_wrong_setting_is_told_and_seen_to_be_right_again(choose, tmp_path, services):
@@ -176,7 +176,7 @@ def test_a_try_tells_what_it_took_and_counts(choose, server, store):
     refining = choose()
     got = refining.attempt()
     assert (got["ok"], got["tokens_in"], got["tokens_out"], got["model"]) == (True, 31, 9, "m")
-    (entry,) = store.stats.model_calls()
+    (entry,) = model_calls(store)
     assert (entry.purpose, entry.tokens_in) == ("try", 31)
     assert refining.status()["spent_tokens"] == 40
     server.answer = status(401)

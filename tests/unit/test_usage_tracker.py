@@ -156,7 +156,7 @@ def test_what_goes_wrong_with_usage_breaks_no_extraction(stand, monkeypatch, bro
     runs(stand.extraction())
     session = stand.store.sessions.get("s")
     assert session is not None
-    assert session.distilled == session.newest
+    assert session.extracted == session.newest
     assert {where for where, _ in stand.services.reports} == {"use"}
 
 

@@ -47,7 +47,7 @@ def context_for(
 
 
 def recalled(here: Offline, trigger: Trigger, *, now: float, until: float) -> Context | NoContext | str | None:
-    """Run the recall pipeline over a read-only connection; None where there is no database yet."""
+    """Run the recall pipeline over a read-only connection; None where there is no database of today yet."""
     import sqlite3  # not every interpreter has it, and the event must be spooled all the same
 
     database = here.home.database
@@ -66,21 +66,19 @@ def recalled(here: Offline, trigger: Trigger, *, now: float, until: float) -> Co
 
 def _recall(
     here: Offline, trigger: Trigger, reader: StoreReader, *, now: float, until: float
-) -> Context | NoContext | str:
+) -> Context | NoContext | str | None:
     schema = reader.schema()
     if schema > SCHEMA:
         raise ForewordError(f"the database has schema {schema}, newer than this hook's {SCHEMA}")
     if schema < SCHEMA:
-        reader.supply_columns()
-    if schema == SCHEMA:  # an older one knows no aliases
-        trigger = trigger._replace(project=reader.projects.resolve(trigger.project))
-    if trigger.stable and schema == SCHEMA and (first := _resent_block(here, trigger, reader)):
+        return None  # the worker that was just started brings it up to date
+    trigger = trigger._replace(project=reader.projects.resolve(trigger.project))
+    if trigger.stable and (first := _resent_block(here, trigger, reader)):
         return str(first["text"])
 
     @cache
     def window() -> tuple[frozenset[str], Mapping[str, int]]:
-        counted = trigger.session and schema == SCHEMA  # an older one has no injections of this form
-        return _window(here, trigger, reader) if counted else (frozenset(), {})
+        return _window(here, trigger, reader) if trigger.session else (frozenset(), {})
 
     settings = here.settings
     cap = find(trigger.host).cap if trigger.host else None
@@ -126,8 +124,7 @@ def _window(here: Offline, trigger: Trigger, reader: StoreReader) -> tuple[froze
 
 def _resent_block(here: Offline, trigger: Trigger, reader: StoreReader) -> Mapping[str, Any] | None:
     """Return the block that the agent sends again with every request of this session; None where there is none."""
-    start = trigger._replace(name="session_start", form="xml")
-    first = reader.injections.find_same(injection_of(start, NoContext("nothing"), id="", at=0.0))
+    first = reader.injections.first_start(trigger.session, project=trigger.project.key, form="xml")
     if first is not None and first.text:
         return {**vars(first), "items": [vars(item) for item in first.items]}
     for record in spool.naming(here.config["spool"], trigger.session):

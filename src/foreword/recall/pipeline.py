@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from time import perf_counter
 from typing import Any, NamedTuple, TypeVar
@@ -87,7 +88,6 @@ REASONS = {
     "late": "there was no time left to look",
     "wordless": "it names no topic: a thing, a file, a function",
     "failed": "something went wrong on the way; `foreword doctor` says what",
-    "unclear": "nothing fits well enough, or all of it was shown already in this context window",
     "off": "injection is switched off",
 }
 FIRST_START = "nothing is remembered here yet that a session begins with"
@@ -633,28 +633,32 @@ def requested_trigger(trigger: Trigger) -> Trigger:
 
 
 def injection_of(trigger: Trigger, got: Context | NoContext, *, id: str, at: float, away: bool = False) -> Injection:
-    """Return the record of an answer; one without context cost nothing."""
-    found = got if isinstance(got, Context) else None
-    return Injection(
+    """Return the record of an answer; one without context holds the reason, and none of the prompt's words."""
+    record = Injection(
         id=id,
         trigger=trigger.name,
         session=trigger.session,
         project=trigger.project.key,
         host=trigger.host,
         at=at,
-        tokens=found.tokens if found else 0,
+        tokens=0,
         budget=got.budget,
         build_ms=round(got.build_ms, 3),
-        layers=found.layers if found else EMPTY,
-        skipped=got.skipped,
-        items=found.items if found else (),
+        layers=EMPTY,
+        skipped=EMPTY,
+        items=(),
         source=trigger.source,
         form=trigger.form,
-        terms=got.terms,
-        files=got.files,
         away=away,
-        text=found.text if found else "",
     )
+    if isinstance(got, Context):
+        given = {
+            name: getattr(got, name) for name in ("tokens", "layers", "skipped", "items", "terms", "files", "text")
+        }
+        return replace(record, **given)
+    nearest, score = (got.nearest.memory.id, got.nearest.score) if got.nearest else ("", 0.0)
+    numbers = {name: getattr(got, name) for name in ("needed", "spent", "allowed")}
+    return replace(record, why=got.reason, nearest=nearest, score=score, **numbers)
 
 
 def options_of(

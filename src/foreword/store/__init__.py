@@ -17,7 +17,7 @@ from foreword.store.injections import Injections
 from foreword.store.memories import Memories
 from foreword.store.projects import Projects
 from foreword.store.search import Search
-from foreword.store.sql import FIELDS, SCHEMA, ReadOnly, encoded, transaction
+from foreword.store.sql import SCHEMA, ReadOnly, transaction
 
 if TYPE_CHECKING:
     from foreword.store.forget import Forgetter
@@ -71,22 +71,22 @@ class Store:
         self.sessions.put_changes(changes)
         if session:
             self.sessions.save_extraction(session)
-            if 0 < session.newest <= session.distilled:  # numbers are each store's own
-                sql = "UPDATE sessions SET distilled = newest WHERE id = ? AND events <= ?"
+            if 0 < session.newest <= session.extracted:  # numbers are each store's own
+                sql = "UPDATE sessions SET extracted = newest WHERE id = ? AND events <= ?"
                 self.database.execute(sql, (session.id, session.events))
         return kept
 
     def checkpoint(self, name: str) -> str:
         """Return how far something had come that may be interrupted; empty for never."""
-        rows = self.database.query("SELECT text FROM marks WHERE name = ?", (name,))
+        rows = self.database.query("SELECT text FROM checkpoints WHERE name = ?", (name,))
         return str(rows[0][0]) if rows else ""
 
     @transaction
     def set_checkpoint(self, name: str, text: str, *, at: float) -> None:
         """Note how far something has come that may be interrupted; nothing where it is done."""
-        self.database.execute("DELETE FROM marks WHERE name = ?", (name,))
+        self.database.execute("DELETE FROM checkpoints WHERE name = ?", (name,))
         if text:
-            self.database.execute("INSERT INTO marks VALUES (?, ?, ?)", (name, text, at))
+            self.database.execute("INSERT INTO checkpoints VALUES (?, ?, ?)", (name, text, at))
 
     @property
     def forgetter(self) -> Forgetter:
@@ -115,23 +115,9 @@ class StoreReader:
         self.memories, self.search = Memories(reading), Search(reading)
         self.injections, self.projects = Injections(reading), Projects(reading)
 
-    def supply_columns(self) -> None:
-        """Let this connection see every column of memories in an older database, those that it lacks as defaults."""
-        columns = {row[1] for row in self.database.query("PRAGMA main.table_info(memories)")}
-        plain = Memory(kind="", title="")
-        missing = {name: encoded(getattr(plain, name)) for name in FIELDS if name not in columns and name != "scope"}
-        if missing:
-            added = ", ".join(f"{_literal(value)} AS {name}" for name, value in missing.items())
-            self.database.query(f"CREATE TEMP VIEW memories AS SELECT *, {added} FROM main.memories")
-
     def schema(self) -> int:
         """Return the version of the database, which may be older or newer than SCHEMA."""
         try:
             return int(self.database.query("PRAGMA user_version")[0][0])
         except IndexError as exc:
             raise StoreError("the database has no version") from exc
-
-
-def _literal(value: Any) -> str:
-    """Return a default as SQL; none of them has a quote in it."""
-    return f"'{value}'" if isinstance(value, str) else str(value)

@@ -42,8 +42,8 @@ CUT: Mapping[str, tuple[str, ...]] = {
     "injection_texts": ("text",),
     "injections": ("terms", "files", "skipped", "layers"),
     "log": ("why", "patch"),
-    "marks": ("text",),
-    "ledger": ("outcome", "purpose"),
+    "checkpoints": ("text",),
+    "model_calls": ("outcome", "purpose"),
 }
 
 
@@ -429,9 +429,9 @@ class Forgetter:
         named = f"number IN (SELECT number FROM log_memories WHERE memory IN {LIST}) OR project IN {LIST}"
         execute(f"UPDATE log SET why = '', patch = '{{}}' WHERE {named}", (ids, projects))
         execute(f"UPDATE log SET project = '' WHERE project IN {LIST}", (projects,))
-        execute(f"UPDATE no_context SET nearest = '', score = 0 WHERE nearest IN {LIST}", (ids,))
+        execute(f"UPDATE injections SET nearest = '', score = 0 WHERE nearest IN {LIST}", (ids,))
         execute(f"UPDATE memories SET superseded_by = '' WHERE superseded_by IN {LIST}", (ids,))
-        execute("UPDATE marks SET text = '{}' WHERE name = ?", (UNFINISHED,))
+        execute("UPDATE checkpoints SET text = '{}' WHERE name = ?", (UNFINISHED,))
         return +removed
 
     def _count(self, table: str, where: str, parameters: Sequence[Any]) -> int:
@@ -466,7 +466,7 @@ class Backup(Forgetter):
             changed = rewrite(db.execute, cutter.cell, partial(run, db.execute)).changed.total()
             self.bury_cut(cutter.cut, at=at)
             changed += self.remove(cutter.target).total()
-            db.execute("DELETE FROM marks WHERE name = ?", (UNFINISHED,))
+            db.execute("DELETE FROM checkpoints WHERE name = ?", (UNFINISHED,))
         sweep(db)
         return changed
 
@@ -488,16 +488,15 @@ def _conditions(target: Target) -> dict[str, tuple[str, tuple[Any, ...]]]:
         "injection_texts": (telling, (ids, *both)),
         "injection_items": (f"memory IN {LIST} OR {theirs}", (ids, *both)),
         "injections": (here, both),
-        "no_context": (here, both),
         "events": (here, both),
         "changes": (here, both),
-        "ledger": (f"session IN {LIST}", (sessions,)),
+        "model_calls": (f"session IN {LIST}", (sessions,)),
         "sessions": (f"id IN {LIST} OR project IN {LIST}", both),
         "memories": (f"id IN {LIST}", (ids,)),
         "owners": (f"scope IN {LIST} AND number NOT IN (SELECT owner FROM memories)", (scopes,)),
         "projects": (f"key IN {LIST}", (projects,)),
         "tallies": (f"project IN {LIST}", (projects,)),
-        "marks": (naming, (_list([*target.sessions, *target.projects]),)),
+        "checkpoints": (naming, (_list([*target.sessions, *target.projects]),)),
     }
 
 

@@ -1,4 +1,4 @@
-"""The context blocks that agents were given, whether they were used, and why an agent was given none."""
+"""The answers to triggers: what was injected and whether it was used, or why nothing was."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import fields
 from typing import Any
 
 from foreword.encoding import dumps, loads
-from foreword.models import Injection, Item, NoContextRecord, Session, Usage, UsageVerdict
-from foreword.store.sql import EACH, IN_WINDOW, SESSION, WINDOW, Repository, marks, transaction, where
+from foreword.models import Injection, Item, Session, Usage, UsageVerdict
+from foreword.store.sql import EACH, IN_WINDOW, SESSION, WINDOW, Repository, transaction, where
 
 # Layers that mention a memory in a line: it was not shown in full there.
 _MENTIONS = "'standing', 'sessions', 'failures', 'commands', 'changes', 'files'"
@@ -16,24 +16,20 @@ _MENTIONS = "'standing', 'sessions', 'failures', 'commands', 'changes', 'files'"
 _FIELDS = tuple(each.name for each in fields(Injection) if each.name not in ("items", "text"))
 _JSON = ("layers", "skipped", "terms", "files")
 _INJECTION = ", ".join(f"j.{name}" for name in _FIELDS)
-_NO_CONTEXT = ", ".join(each.name for each in fields(NoContextRecord))
 
 
 class Injections(Repository):
-    """All injections with the usage of their items, and the records of no context."""
+    """All injections with the usage of their items; those without tokens say why nothing was injected."""
 
     def _all(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
         self._db.flush()  # injections are written a moment after they were given
         return super()._all(sql, parameters)
 
-    def find_same(self, like: Injection) -> Injection | None:
-        """Return the first injection of the present context window for the same question, with its text."""
-        found = self._injections(
-            f"""WHERE j.session = ?1 AND {IN_WINDOW} AND j.trigger = ?2 AND j.project = ?3 AND j.form = ?4
-            AND j.terms = ?5 AND j.files = ?6 ORDER BY j.at, j.id LIMIT 1""",
-            (like.session, like.trigger, like.project, like.form, dumps(like.terms), dumps(like.files)),
-        )
-        return found[0] if found else None
+    def first_start(self, session: str, *, project: str, form: str) -> Injection | None:
+        """Return what the session's present context window began with, as far as the agent was told, with its text."""
+        where = f"j.session = ?1 AND {IN_WINDOW} AND j.trigger = 'session_start' AND (j.tokens > 0 OR j.away)"
+        rest = f"WHERE {where} AND j.project = ?2 AND j.form = ?3 ORDER BY j.at, j.id LIMIT 1"
+        return next(iter(self._injections(rest, (session, project, form))), None)
 
     def shown(self, session: str) -> frozenset[str]:
         """Return the ids of the memories in the session's present context window, shown in full or made there."""
@@ -84,16 +80,23 @@ class Injections(Repository):
         return Injection(**values, items=tuple(Item(**each) for each in items))
 
     def list(
-        self, *, session: str = "", project: str = "", memory: str = "", limit: int = 20, texts: bool = False
+        self,
+        *,
+        session: str = "",
+        project: str = "",
+        memory: str = "",
+        limit: int = 20,
+        texts: bool = False,
+        empty: bool = False,
     ) -> tuple[Injection, ...]:
-        """Return injections, newest first, without their texts unless asked; empty ones are left out."""
+        """Return injections, newest first, without their texts unless asked; or the *empty* ones."""
         of_memory = "j.id IN (SELECT injection FROM injection_items WHERE memory = ?)"
         conditions = {"j.session = ?": session, "j.project = ?": project, of_memory: memory}
-        clause, parameters = where(conditions, "j.tokens > 0")
+        clause, parameters = where(conditions, "j.why <> ''" if empty else "j.tokens > 0")
         return self._injections(f"{clause} ORDER BY j.at DESC, j.id LIMIT ?", (*parameters, limit), with_texts=texts)
 
     def get(self, id: str) -> Injection | None:
-        """Return one injection with its text."""
+        """Return one injection with its text, also one that says why there is none."""
         return next(iter(self._injections("WHERE j.id = ?", (id,))), None)
 
     def ids_with_prefix(self, prefix: str, *, limit: int) -> tuple[str, ...]:
@@ -101,7 +104,7 @@ class Injections(Repository):
         return self._ids_with_prefix("injections", prefix, limit=limit)
 
     def record(self, injection: Injection, *, at_once: bool = False) -> None:
-        """Store an injection, a moment later unless *at_once*; of one id, what a hook built itself is kept."""
+        """Store an injection, a moment later unless *at_once*; of one id, what a hook said itself is kept."""
         if at_once:
             self._db.write(self._record, injection)
         else:
@@ -171,34 +174,21 @@ class Injections(Repository):
         )
         return Usage(*rows[0])
 
-    # -- no context ---------------------------------------------------------------------------------------------
-    def record_no_context(self, records: Sequence[NoContextRecord]) -> None:
-        """Store why nothing was injected, a moment later, unless something was injected after all."""
-        self._db.write_later(self._record_no_context, records)
-
-    def list_no_context(
-        self, *, id: str = "", session: str = "", project: str = "", limit: int = 20
-    ) -> tuple[NoContextRecord, ...]:
-        """Return the records of no context, newest first."""
-        clause, parameters = where({"id = ?": id, "session = ?": session, "project = ?": project})
-        sql = f"SELECT {_NO_CONTEXT} FROM no_context {clause} ORDER BY at DESC, id LIMIT ?"
-        rows: Iterable[Any] = ((*row[:-1], bool(row[-1])) for row in self._all(sql, (*parameters, limit)))
-        return tuple(NoContextRecord(*row) for row in rows)
-
     # -- inside a change ----------------------------------------------------------------------------------------
     def _record(self, injection: Injection) -> None:
-        # A worker that was late may answer a hook which has long answered by itself: what the hook says was seen.
-        known = self._db.execute("SELECT away FROM injections WHERE id = ?", (injection.id,)).get
-        if known and not injection.away:
+        if self._store.tombstones.refuses_part(injection.session, at=injection.at):
             return
-        if injection.away:  # then a late worker may have recorded that there was none
-            self._db.execute("DELETE FROM no_context WHERE id = ?", (injection.id,))
+        # A worker that was late may answer a hook which has long answered by itself: what the hook says was seen.
+        known = self._db.execute("SELECT away FROM injections WHERE id = ?", (injection.id,)).fetchone()
+        if known and not injection.away and (known[0] or not injection.tokens):
+            return
         self._db.execute("DELETE FROM injection_items WHERE injection = ?", (injection.id,))
         row = {name: getattr(injection, name) for name in _FIELDS}
         row |= {name: dumps(row[name]) for name in _JSON}
         sql = f"INSERT OR REPLACE INTO injections ({', '.join(row)}) VALUES (:{', :'.join(row)})"
         self._db.execute(sql, row)
-        self._db.execute("INSERT OR REPLACE INTO injection_texts VALUES (?, ?)", (injection.id, injection.text))
+        if injection.text:
+            self._db.execute("INSERT OR REPLACE INTO injection_texts VALUES (?, ?)", (injection.id, injection.text))
         self._db.execute_many(
             """INSERT OR REPLACE INTO injection_items (injection, number, memory, layer, score, tokens, why)
             VALUES (?, ?, ?, ?, ?, ?, ?)""",
@@ -223,19 +213,3 @@ class Injections(Repository):
             sql = "UPDATE memories SET used = max(0, used + ?), ignored = max(0, ignored + ?) WHERE id = ?"
             self._db.execute(sql, (used, ignored, verdict.memory))
         return len(changed)
-
-    def _record_no_context(self, records: Sequence[NoContextRecord]) -> None:
-        for each in records:
-            if self._store.tombstones.refuses_part(each.session, at=each.at):
-                continue
-            row = tuple(vars(each).values())
-            # What was given after all is recorded as such; and what a hook says of itself counts more than what a
-            # late worker thought.
-            self._db.execute(
-                f"""INSERT INTO no_context ({_NO_CONTEXT}) SELECT {marks(row)}
-                WHERE NOT EXISTS (SELECT 1 FROM injections WHERE id = ? AND tokens > 0) ON CONFLICT (id) DO UPDATE SET
-                why = excluded.why, budget = excluded.budget, build_ms = excluded.build_ms, nearest = excluded.nearest,
-                score = excluded.score, needed = excluded.needed, spent = excluded.spent, allowed = excluded.allowed,
-                away = excluded.away WHERE excluded.away""",
-                (*row, each.id),
-            )

@@ -68,7 +68,7 @@ PRUNABLE = (
         *("events e LEFT JOIN sessions s ON s.id = e.session", "e.number", "e.at"),
         # The highest number stays, so that it is not given again: a session would take its next event for a known one.
         """e.number < (SELECT max(number) FROM events)
-        AND (e.session = '' OR (s.newest <= s.distilled AND s.last < :rest))""",
+        AND (e.session = '' OR (s.newest <= s.extracted AND s.last < :rest))""",
         "(e.session = '' OR s.last < :before)",
     ),
     Prunable(
@@ -94,7 +94,8 @@ PRUNABLE = (
         by_size=False,
     ),
     Prunable(
-        *("no_context", "traces_keep_days", "reasons why no context was given", "no_context q", "q.id", "q.at"),
+        *("no_context", "traces_keep_days", "reasons why no context was given", "injections q", "q.id", "q.at"),
+        may="q.tokens = 0",
         by_size=False,
     ),
     Prunable(

@@ -39,6 +39,26 @@ MIGRATIONS: tuple[Migration, ...] = (
         DROP TABLE IF EXISTS moved;""",
         may_change=("injections", "silences", "moved"),
     ),
+    Migration(
+        10,
+        """ALTER TABLE sessions RENAME COLUMN distilled TO extracted;
+        ALTER TABLE marks RENAME TO checkpoints;
+        ALTER TABLE ledger RENAME TO model_calls;
+        DROP INDEX ledger_at;
+        CREATE INDEX model_calls_at ON model_calls (at);
+        ALTER TABLE injections ADD COLUMN why TEXT NOT NULL DEFAULT '';
+        ALTER TABLE injections ADD COLUMN nearest TEXT NOT NULL DEFAULT '';
+        ALTER TABLE injections ADD COLUMN score REAL NOT NULL DEFAULT 0;
+        ALTER TABLE injections ADD COLUMN needed REAL NOT NULL DEFAULT 0;
+        ALTER TABLE injections ADD COLUMN spent INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE injections ADD COLUMN allowed INTEGER NOT NULL DEFAULT 0;
+        INSERT OR REPLACE INTO injections (id, trigger, source, session, project, host, at, why, budget, build_ms,
+          nearest, score, needed, spent, allowed, away, tokens, layers, skipped)
+        SELECT id, trigger, source, session, project, host, at, why, budget, build_ms,
+          nearest, score, needed, spent, allowed, away, 0, '{}', '{}' FROM no_context;
+        DROP TABLE no_context;""",
+        may_change=("sessions", "marks", "ledger", "injections", "no_context"),
+    ),
 )
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from foreword.store import Store
 
 MOST_ROOTS = 20  # folders of one project; whoever has more clones has forgotten the first
-TABLES = ("sessions", "events", "changes", "injections", "no_context", "log")  # that name a project, besides memories
+TABLES = ("sessions", "events", "changes", "injections", "log")  # that name a project, besides memories
 
 
 class Merged(NamedTuple):

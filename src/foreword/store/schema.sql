@@ -104,7 +104,7 @@ CREATE TABLE IF NOT EXISTS sightings (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS sightings_memory ON sightings (memory);
 
--- The sessions of agents. One whose newest event is beyond `distilled` waits to be turned into memories.
+-- The sessions of agents. One whose newest event is beyond `extracted` waits to be turned into memories.
 CREATE TABLE IF NOT EXISTS sessions (
   id        TEXT PRIMARY KEY,
   host      TEXT NOT NULL,
@@ -116,10 +116,10 @@ CREATE TABLE IF NOT EXISTS sessions (
   window    REAL NOT NULL DEFAULT 0,     -- when its present context window began (start, clear, compaction)
   events    INTEGER NOT NULL DEFAULT 0,
   newest    INTEGER NOT NULL DEFAULT 0,  -- the number of its last event
-  distilled INTEGER NOT NULL DEFAULT 0   -- the last event that its memories tell of
+  extracted INTEGER NOT NULL DEFAULT 0   -- the last event that its memories tell of
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS sessions_recent ON sessions (project, last DESC);
-CREATE INDEX IF NOT EXISTS sessions_waiting ON sessions (last) WHERE newest > distilled;
+CREATE INDEX IF NOT EXISTS sessions_waiting ON sessions (last) WHERE newest > extracted;
 -- Of all projects by time: else a page of the timeline sorts every session there is.
 CREATE INDEX IF NOT EXISTS sessions_last ON sessions (last DESC, id);
 
@@ -139,7 +139,7 @@ CREATE TABLE IF NOT EXISTS events (
 CREATE INDEX IF NOT EXISTS events_key ON events (key);
 CREATE INDEX IF NOT EXISTS events_session ON events (session, number);
 
--- The functions that sessions changed. A session is distilled again while it goes on: of one function it has one row.
+-- The functions that sessions changed. A session is extracted again while it goes on: of one function it has one row.
 CREATE TABLE IF NOT EXISTS changes (
   number    INTEGER PRIMARY KEY,
   project   TEXT NOT NULL,
@@ -155,7 +155,8 @@ CREATE TABLE IF NOT EXISTS changes (
 CREATE INDEX IF NOT EXISTS changes_recent ON changes (project, at DESC);
 CREATE UNIQUE INDEX IF NOT EXISTS changes_once ON changes (project, session, file, function);
 
--- The context blocks that agents were given, with what was looked for.
+-- The answers to triggers: the context that was injected and what was looked for; or, without tokens, why there was none,
+-- in numbers and names.
 CREATE TABLE IF NOT EXISTS injections (
   id       TEXT PRIMARY KEY,
   trigger  TEXT NOT NULL,
@@ -172,7 +173,13 @@ CREATE TABLE IF NOT EXISTS injections (
   form     TEXT NOT NULL DEFAULT 'markdown',
   terms    TEXT NOT NULL DEFAULT '[]',
   files    TEXT NOT NULL DEFAULT '[]',
-  away     INTEGER NOT NULL DEFAULT 0  -- given by the hook itself, without the worker
+  away     INTEGER NOT NULL DEFAULT 0, -- given by the hook itself, without the worker
+  why      TEXT NOT NULL DEFAULT '',   -- nothing was injected: one of `recall.pipeline.REASONS`
+  nearest  TEXT NOT NULL DEFAULT '',   -- then the best memory that was considered
+  score    REAL NOT NULL DEFAULT 0,
+  needed   REAL NOT NULL DEFAULT 0,    -- the score from which on it would have been injected
+  spent    INTEGER NOT NULL DEFAULT 0, -- tokens of a context window whose budget is used up ...
+  allowed  INTEGER NOT NULL DEFAULT 0  -- ... of so many
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS injections_session ON injections (session, at);
 CREATE INDEX IF NOT EXISTS injections_recent ON injections (project, at DESC);
@@ -199,28 +206,6 @@ CREATE TABLE IF NOT EXISTS injection_texts (
   injection TEXT PRIMARY KEY REFERENCES injections (id),
   text      TEXT NOT NULL
 );
-
--- Why an agent was given nothing: numbers and names, none of the words.
-CREATE TABLE IF NOT EXISTS no_context (
-  id       TEXT PRIMARY KEY,           -- that of the injection which it would have been
-  trigger  TEXT NOT NULL,
-  source   TEXT NOT NULL DEFAULT '',
-  session  TEXT NOT NULL,
-  project  TEXT NOT NULL,
-  host     TEXT NOT NULL,
-  at       REAL NOT NULL,
-  why      TEXT NOT NULL,              -- one of `recall.pipeline.REASONS`
-  budget   INTEGER NOT NULL DEFAULT 0, -- what the answer might have cost
-  build_ms REAL NOT NULL DEFAULT 0,
-  nearest  TEXT NOT NULL DEFAULT '',   -- the best memory that was weighed
-  score    REAL NOT NULL DEFAULT 0,
-  needed   REAL NOT NULL DEFAULT 0,    -- the score from which on it would have been injected
-  spent    INTEGER NOT NULL DEFAULT 0, -- tokens of a context window whose budget is used up ...
-  allowed  INTEGER NOT NULL DEFAULT 0, -- ... of so many
-  away     INTEGER NOT NULL DEFAULT 0  -- decided by the hook itself, without the worker
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS no_context_session ON no_context (session, at);
-CREATE INDEX IF NOT EXISTS no_context_recent ON no_context (project, at DESC);
 
 -- Who fetched a memory, and how: to be injected alone is not access.
 CREATE TABLE IF NOT EXISTS access (
@@ -281,14 +266,14 @@ CREATE TABLE IF NOT EXISTS tallies (
 ) WITHOUT ROWID;
 
 -- How far something has come that may be interrupted: an import, a backfill, a forget.
-CREATE TABLE IF NOT EXISTS marks (
+CREATE TABLE IF NOT EXISTS checkpoints (
   name TEXT PRIMARY KEY,
   text TEXT NOT NULL,
   at   REAL NOT NULL
 ) WITHOUT ROWID;
 
 -- What each request to a model cost.
-CREATE TABLE IF NOT EXISTS ledger (
+CREATE TABLE IF NOT EXISTS model_calls (
   number     INTEGER PRIMARY KEY,
   at         REAL NOT NULL,
   provider   TEXT NOT NULL,
@@ -300,4 +285,4 @@ CREATE TABLE IF NOT EXISTS ledger (
   ms         REAL NOT NULL,
   outcome    TEXT NOT NULL
 );
-CREATE INDEX IF NOT EXISTS ledger_at ON ledger (at);
+CREATE INDEX IF NOT EXISTS model_calls_at ON model_calls (at);

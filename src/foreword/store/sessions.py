@@ -115,7 +115,7 @@ class Sessions(Repository):
 
     def pending(self, *, project: str = "", limit: int = 100) -> tuple[Session, ...]:
         """Return sessions with events that are not part of their memories yet, newest first."""
-        clause, parameters = where({"project = ?": project}, "newest > distilled")
+        clause, parameters = where({"project = ?": project}, "newest > extracted")
         return self._sessions(f"{clause} ORDER BY last DESC, id LIMIT ?", (*parameters, limit))
 
     def changes(self, project: str, *, session: str = "", limit: int) -> tuple[Change, ...]:
@@ -159,10 +159,10 @@ class Sessions(Repository):
             return kept
         who = (session.id, session.host, session.project, session.cwd)
         self._db.execute(
-            """INSERT INTO sessions (id, host, project, cwd, started, last, ended, events, newest, distilled)
+            """INSERT INTO sessions (id, host, project, cwd, started, last, ended, events, newest, extracted)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?)
             ON CONFLICT (id) DO UPDATE SET started = min(started, excluded.started), last = max(last, excluded.last),
-              events = max(events, excluded.events), distilled = max(distilled, excluded.distilled)""",
+              events = max(events, excluded.events), extracted = max(extracted, excluded.extracted)""",
             (*who, session.started, session.last, session.ended, session.events, upto),
         )
         return kept

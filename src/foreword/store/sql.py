@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 P = ParamSpec("P")
 
-SCHEMA = 9  # the version of store/schema.sql, and the newest that this code can read
+SCHEMA = 10  # the version of store/schema.sql, and the newest that this code can read
 FOREVER = float("inf")
 SEQUENCE_BITS = 32  # place = owner << 32 | sequence
 EACH = "(SELECT value FROM json_each(?1))"  # any number of values as one parameter: the statement is prepared once
@@ -28,7 +28,7 @@ EACH = "(SELECT value FROM json_each(?1))"  # any number of values as one parame
 FIELDS = tuple(field.name for field in fields(Memory))
 MEMORY = ", ".join("o.scope" if name == "scope" else f"m.{name}" for name in FIELDS)
 FROM = "FROM memories m JOIN owners o ON o.number = m.owner"
-SESSION = "id, host, project, cwd, started, last, ended, events, newest, distilled"
+SESSION = "id, host, project, cwd, started, last, ended, events, newest, extracted"
 
 # When the present context window of session ?1 began; an answered start tells it too, for capture may be off.
 _CONTINUING = ",".join(f"'{source}'" for source in CONTINUING_SOURCES)

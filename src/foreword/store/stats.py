@@ -45,17 +45,13 @@ class Stats(Repository):
     @transaction
     def record_model_call(self, call: ModelCall) -> ModelCall:
         """Store a call of a model, new or changed (by number), and return it with its number."""
-        sql = f"INSERT OR REPLACE INTO ledger ({_CALL}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0))"
+        sql = f"INSERT OR REPLACE INTO model_calls ({_CALL}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0))"
         self._db.execute(sql, tuple(vars(call).values()))
         return call if call.number else replace(call, number=self._db.connection.last_insert_rowid())
 
-    def model_calls(self) -> tuple[ModelCall, ...]:
-        """Return the calls of models, newest first."""
-        return tuple(ModelCall(*row) for row in self._all(f"SELECT {_CALL} FROM ledger ORDER BY at DESC, number DESC"))
-
     def model_tokens(self, since: float) -> int:
         """Return the tokens that models read and wrote from then on."""
-        rows = self._all("SELECT ifnull(sum(tokens_in + tokens_out), 0) FROM ledger WHERE at >= ?", (since,))
+        rows = self._all("SELECT ifnull(sum(tokens_in + tokens_out), 0) FROM model_calls WHERE at >= ?", (since,))
         return int(rows[0][0])
 
     # -- days ---------------------------------------------------------------------------------------------------
@@ -102,7 +98,6 @@ class Stats(Repository):
         self._db.flush()
         span = f"at >= ? AND at < ? {'AND project = ?' if project else ''}"
         values = (since, until, *[project] * bool(project))
-        # An injection without tokens records that nothing was given, so that a later one stays the same.
         rows = self._all(f"SELECT trigger, tokens, build_ms, away FROM injections WHERE tokens > 0 AND {span}", values)
         tokens = sum(row[1] for row in rows)
         times: dict[str, list[float]] = {}
@@ -117,8 +112,8 @@ class Stats(Repository):
         by_kind = {KIND_OF.get(prefix, "unknown"): numbers for prefix, *numbers in items}
         every = [sum(column) for column in zip(*by_kind.values(), strict=True)] or [0, 0, 0]
         no_context: dict[str, dict[str, int]] = {}
-        reasons = f"SELECT trigger, why, count(*) FROM no_context WHERE {span} GROUP BY 1, 2 ORDER BY 3 DESC, 2"
-        for trigger, why, number in self._all(reasons, values):
+        reasons = f"SELECT trigger, why, count(*) FROM injections WHERE why <> '' AND {span}"
+        for trigger, why, number in self._all(f"{reasons} GROUP BY 1, 2 ORDER BY 3 DESC, 2", values):
             no_context.setdefault(trigger, {})[why] = number
         memories = self._active_by_kind(project)
         return {

@@ -19,14 +19,13 @@ from foreword.models import (
     KINDS,
     Context,
     NoContext,
-    NoContextRecord,
     Project,
     Query,
     Ranked,
     Trigger,
 )
 from foreword.recall.files import TurnRecord, record_of
-from foreword.recall.pipeline import MOST_RECORDED, POOL, Window, injection_of, options_of, recall
+from foreword.recall.pipeline import POOL, Window, injection_of, options_of, recall
 from foreword.recall.query import query_of
 from foreword.recall.rank import ranked_search
 from foreword.worker.embeddings import Embeddings
@@ -90,11 +89,10 @@ class ContextBuilder:
     def stable(
         self, trigger: Trigger, *, id: str = "", at: float = 0.0, seconds: float = 0.0, again: bool = False
     ) -> str:
-        """Return the same context to the same question in a window; the first time it is built and recorded."""
-        query = query_of(trigger, synonyms=self._services.synonyms)
-        nothing = NoContext("nothing", terms=query.terms[:MOST_RECORDED], files=query.files[:MOST_RECORDED])
+        """Return the same start context throughout a window; the first time it is built and recorded."""
+        injections = self._services.store.injections
         with self._session_lock(trigger):
-            first = self._services.store.injections.find_same(injection_of(trigger, nothing, id="", at=0.0))
+            first = injections.first_start(trigger.session, project=trigger.project.key, form=trigger.form)
             if first is not None and (first.text or not first.tokens):  # else it was pruned, and is built again
                 return first.text
             got, _ = self.recall(trigger, id=id, at=at, seconds=seconds, again=again)
@@ -128,13 +126,10 @@ class ContextBuilder:
             while len(self._rejected) >= MOST_EXPLAINED:
                 self._rejected.pop(next(iter(self._rejected)), None)
             self._rejected[id] = {each.ranked.memory.id: each.text for each in got.rejected[:MOST_REJECTED]}
-            if isinstance(got, NoContext):
-                if not again and not self._projects.policy(trigger.project).capture:
-                    record = no_context_record(trigger, got, id=id, at=at)
-                    self._services.store.injections.record_no_context([record])
-                return got, ""
-            self._services.store.injections.record(injection_of(trigger, got, id=id, at=at))
-            return got, id
+            given = isinstance(got, Context)
+            if given or not (again or self._projects.policy(trigger.project).capture):
+                self._services.store.injections.record(injection_of(trigger, got, id=id, at=at))
+            return got, id if given else ""
 
     def rejected(self, id: str) -> Mapping[str, str]:
         """Return the memories that an answer left out, best first, each with the reason; while the worker knows it."""
@@ -223,27 +218,6 @@ class ContextBuilder:
         for problem in wrong:
             self._services.report("search", problem)
         return SearchResult(ranked[:most], wrong)
-
-
-def no_context_record(trigger: Trigger, got: NoContext, *, id: str, at: float) -> NoContextRecord:
-    """Return the record of a trigger at which nothing was injected."""
-    return NoContextRecord(
-        id=id,
-        trigger=trigger.name,
-        source=trigger.source,
-        session=trigger.session,
-        project=trigger.project.key,
-        host=trigger.host,
-        at=at,
-        why=got.reason,
-        budget=got.budget,
-        build_ms=round(got.build_ms, 3),
-        nearest=got.nearest.memory.id if got.nearest else "",
-        score=got.nearest.score if got.nearest else 0.0,
-        needed=got.needed,
-        spent=got.spent,
-        allowed=got.allowed,
-    )
 
 
 def holds_context(transcript: str) -> bool:

@@ -19,7 +19,7 @@ from foreword.extract.session import session_uid
 from foreword.hook.client import without_values
 from foreword.importers.jsonl import export_rows as rows_of
 from foreword.maintenance.rescan import Cleaner, scrub
-from foreword.models import FORMS, TRIGGERS, NoContext, NoContextRecord, Project, Query, Session, Trigger
+from foreword.models import FORMS, TRIGGERS, Injection, NoContext, Project, Query, Session, Trigger
 from foreword.recall.pipeline import requested_trigger
 from foreword.recall.start import resume
 from foreword.redact import redact
@@ -204,9 +204,9 @@ def show_injection(app: App, id: str) -> dict[str, Any]:
     app.capture.catch_up()
     found = app.store.injections.get(id)
     if found is None:
-        if silent := _no_context_rows(app, app.store.injections.list_no_context(id=id)):
-            return {"silence": silent[0]}
         raise NotFound(f"there is no injection {id!r}", hint="`foreword explain` shows the last one")
+    if not found.tokens:
+        return {"silence": _no_context_rows(app, [found])[0]}
     titles = {memory.id: memory.title for memory in app.store.memories.get([item.memory for item in found.items])}
     injection = serialize.injection(found, text=True)
     injection["items"] = [{**item, "title": titles.get(item["memory"], "")} for item in injection["items"]]
@@ -217,11 +217,11 @@ def list_no_context(app: App, *, session_id: str = "", project_path: str = "", l
     """Return the triggers at which nothing was injected, newest first, each with the reason."""
     app.capture.catch_up()
     session, project = redact(storable(session_id)), project_key(app, project_path)
-    found = app.store.injections.list_no_context(session=session, project=project, limit=limit)
+    found = app.store.injections.list(session=session, project=project, limit=limit, empty=True)
     return {"no_context": _no_context_rows(app, found)}
 
 
-def _no_context_rows(app: App, records: Sequence[NoContextRecord]) -> list[dict[str, Any]]:
+def _no_context_rows(app: App, records: Sequence[Injection]) -> list[dict[str, Any]]:
     nearest = [each.nearest for each in records if each.nearest]
     known = {memory.id: memory for memory in app.store.memories.get(nearest)}
     return [

@@ -19,7 +19,7 @@ from foreword.capture.payload import HookCall
 from foreword.encoding import dumps
 from foreword.errors import BadRequest, ForewordError, StoreError
 from foreword.hook import spool
-from foreword.models import CONTINUING_SOURCES, TOOL_BEGIN, Event, Injection, NoContextRecord, Project
+from foreword.models import CONTINUING_SOURCES, TOOL_BEGIN, Event, Project
 from foreword.worker import serialize
 from foreword.worker.context import BETWEEN, ContextBuilder
 from foreword.worker.hints import Hints
@@ -131,9 +131,8 @@ class Capture:
                 self._projects.resolve(serialize.read_injection(each)) for each in batch if each.injection
             ]:
                 at_once = not any(each.wanted for each in events)  # else with the events
-                self._services.store.injections.record(injection, at_once=at_once)
-                if not injection.tokens and not self._projects.policy(Project(injection.project, "", "")).capture:
-                    self._services.store.injections.record_no_context([_no_context_of_hook(injection)])
+                if injection.tokens or not self._projects.policy(Project(injection.project, "", "")).capture:
+                    self._services.store.injections.record(injection, at_once=at_once)
             self.store(events)
         except StoreError:
             raise  # the store's problem, not theirs: they wait
@@ -233,10 +232,3 @@ class HookHandler:
             while len(self._answered) > MOST_ECHOES:
                 del self._answered[next(iter(self._answered))]
         return abs(event.at - before) < ECHO_SECONDS
-
-
-def _no_context_of_hook(record: Injection) -> NoContextRecord:
-    """Return the record of a hook that injected nothing while no worker ran."""
-    why = "wordless" if record.trigger in ("prompt", "question") and not record.terms else "unclear"
-    names = ("id", "trigger", "source", "session", "project", "host", "at", "budget", "build_ms", "away")
-    return NoContextRecord(why=why, **{name: getattr(record, name) for name in names})

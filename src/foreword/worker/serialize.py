@@ -21,7 +21,7 @@ from foreword.recall.rank import CERTAIN
 from foreword.redact import redact, redact_all
 
 if TYPE_CHECKING:
-    from foreword.models import AgentActivity, NoContextRecord, Trust
+    from foreword.models import AgentActivity, Trust
     from foreword.store import Store
 
 
@@ -250,22 +250,24 @@ def context(got: Context | NoContext, id: str, *, trigger: str = "prompt") -> di
     }
 
 
+# What an injection and a trigger without context both have, and what only the latter has.
+_ABOUT = ("id", "trigger", "source", "session", "project", "host", "at", "budget", "build_ms", "away")
+_NOTHING = ("why", "nearest", "score", "needed", "spent", "allowed")
+
+
 def injection(record: Injection, *, text: bool) -> dict[str, Any]:
     """Return an injection as JSON, with or without its text."""
-    row = {
-        **vars(record),
-        "items": [{**vars(item), "why": dict(item.why)} for item in record.items],
-        "terms": list(record.terms),
-        "files": list(record.files),
-    }
-    return row if text else {name: each for name, each in row.items() if name != "text"}
+    row = {name: each for name, each in vars(record).items() if name not in _NOTHING and (text or name != "text")}
+    lists = {"terms": list(record.terms), "files": list(record.files)}
+    return {**row, **lists, "items": [{**vars(item), "why": dict(item.why)} for item in record.items]}
 
 
-def no_context(record: NoContextRecord, nearest: Memory | None) -> dict[str, Any]:
+def no_context(record: Injection, nearest: Memory | None) -> dict[str, Any]:
     """Return a trigger without context as JSON, with its reason in words and the title of the nearest memory."""
     numbers = {"budget": record.budget, "spent": record.spent, "allowed": record.allowed}
     says = explain_nothing(record.trigger, record.why, **numbers)
-    return {**vars(record), "says": says, "title": nearest.title if nearest else ""}
+    row = {name: getattr(record, name) for name in (*_ABOUT, *_NOTHING)}
+    return {**row, "says": says, "title": nearest.title if nearest else ""}
 
 
 def host(seen: AgentActivity) -> dict[str, Any]:
