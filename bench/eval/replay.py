@@ -33,9 +33,10 @@ from bench.eval.compare import replay_differences
 from bench.eval.sessions import SESSIONS, projects
 from foreword.paths import Home
 from foreword.worker.app import App
-from foreword.worker.handlers import export_rows, settled_session
 from foreword.worker.http import Request
+from foreword.worker.memories import export_rows
 from foreword.worker.routes import TICK_EVERY, handler
+from foreword.worker.sessions import settled_session
 
 TOOLS = SESSIONS.parents[1] / "tools"
 Result = dict[str, Any]  # of one project, as session_replay.py writes it; and `notes`, the report of score_notes.py

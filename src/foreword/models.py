@@ -462,18 +462,3 @@ class ProjectContents(NamedTuple):
     @property
     def memories(self) -> int:
         return sum(self.kinds.values())
-
-
-class AgentActivity(NamedTuple):
-    """What was seen of one agent; times are 0 where there was nothing."""
-
-    host: str  # the agent
-    sessions: int
-    events: int
-    at: float = 0.0  # of its last event
-    name: str = ""
-    session: str = ""
-    project: str = ""
-    injected: float = 0.0  # when it got context last, in its latest sessions
-    trigger: str = ""
-    tokens: int = 0

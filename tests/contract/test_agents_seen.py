@@ -39,28 +39,25 @@ def injection(session: str, *, host: str = "codex", at: float = 100.0, tokens: i
 def test_each_host_has_its_sessions_and_what_it_was_given_last(make_store):
     # Nothing was seen in an empty store.
     store = make_store()
-    assert store.stats.agents() == ()
+    assert store.stats.agents() == {}
     # Each host has its sessions its last event and what it was given last.
     store = make_store()
     store.events.append([event("a", at=100), event("b", at=300, name="SessionEnd"), event("a", at=200)])
     store.events.append([event("c", host="gemini", at=50)])
     store.injections.record(injection("a", at=150))
     store.injections.record(injection("b", at=250, tokens=0))  # a silence gave nothing
-    codex, gemini = store.stats.agents()
-    assert (codex.host, codex.sessions, codex.events) == ("codex", 2, 3)
-    assert (codex.at, codex.name, codex.session, codex.project) == (300.0, "SessionEnd", "b", "p")
-    assert (codex.injected, codex.trigger, codex.tokens) == (150.0, "prompt", 7)
-    assert (gemini.host, gemini.at, gemini.injected, gemini.trigger) == ("gemini", 50.0, 0.0, "")
+    seen = store.stats.agents()
+    assert seen["codex"] == {
+        "last_event": {"at": 300.0, "name": "SessionEnd", "session": "b", "project": "p"},
+        "last_injection": {"at": 150.0, "trigger": "prompt", "tokens": 7},
+        "sessions": 2,
+        "events": 3,
+    }
+    assert (seen["gemini"]["last_event"]["at"], seen["gemini"]["last_injection"]) == (50.0, None)
     # What an import told of a session is no event of its host.
     store = make_store()
     store.sessions.save_extraction(Session(id="old", host="codex", project="p", cwd="/p", started=1.0, last=9_000.0))
-    assert store.stats.agents() == ()
+    assert store.stats.agents() == {}
     store.events.append([event("a", at=100)])
-    (codex,) = store.stats.agents()
-    assert (codex.sessions, codex.at) == (1, 100.0)
-    assert [each.id for each in store.sessions.list(host="codex", limit=5)] == ["a"]
-    # The sessions of a host come newest first and no more than asked for.
-    store = make_store()
-    store.events.append([event(f"s{number}", at=float(number)) for number in range(1, 6)])
-    store.events.append([event("other", host="gemini", at=99.0)])
-    assert [each.id for each in store.sessions.list(host="codex", limit=3)] == ["s5", "s4", "s3"]
+    codex = store.stats.agents()["codex"]
+    assert (codex["sessions"], codex["last_event"]["at"]) == (1, 100.0)

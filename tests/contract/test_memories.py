@@ -46,13 +46,3 @@ def test_all_of_a_kind_are_told_by_scope_status_and_limit(make_store):
     store = make_store()
     assert store.memories.list(("note",)) == ()
     assert store.memories.list((), scopes=("project:here",)) == ()
-    # How many are active is counted.
-    store = make_store()
-    every = filled(store)
-    for kind, scopes in itertools.product(("note", "preference"), ((), ("project:here",), ("project:nowhere",))):
-        wanted = [
-            each
-            for each in every
-            if each.kind == kind and each.status == "active" and (not scopes or each.scope in scopes)
-        ]
-        assert store.memories.count(kind, scopes=scopes) == len(wanted)

@@ -42,8 +42,8 @@ def test_page_by_page_every_session_comes_once_newest_first_also_those_of_one_mo
     for number, last in enumerate(times):
         shared_store.sessions.save_extraction(session(f"{project}-{number}", last=last, project=project))
     found: list[Session] = []
-    while page := shared_store.sessions.before(
-        found[-1].last if found else 0.0, found[-1].id if found else "", projects=projects, limit=limit
+    while page := shared_store.sessions.list(
+        *projects, limit=limit, before=(found[-1].last, found[-1].id) if found else (float("inf"), "")
     ):
         assert len(page) <= limit
         found += page
@@ -53,11 +53,8 @@ def test_page_by_page_every_session_comes_once_newest_first_also_those_of_one_mo
 def test_the_beginning_of_an_id_finds_the_newest_session_that_begins_so(store):
     for id, last in (("abc1", 1.0), ("abc2", 2.0), ("abd", 3.0), ("ab%", 4.0)):
         store.sessions.save_extraction(session(id, last=last))
-    assert store.sessions.find("abc").id == "abc2"
-    assert store.sessions.find("abc1").id == "abc1"
-    assert store.sessions.find("ab%").id == "ab%"
-    assert store.sessions.find("%") is None
-    assert store.sessions.find("") is None
+    for prefix, ids in (("abc", ["abc2", "abc1"]), ("abc1", ["abc1"]), ("ab%", ["ab%"]), ("%", []), ("", [])):
+        assert [each.id for each in store.sessions.find(prefix, limit=5)] == ids
 
 
 def seen_by(*sessions: str, of: str, title: str = "it broke", **more: object) -> Memory:

@@ -19,8 +19,9 @@ from foreword.models import Event, Link, Memory
 from foreword.paths import Home
 from foreword.worker import forget as forgetting
 from foreword.worker.app import App
-from foreword.worker.handlers import settled_session, show_memory
+from foreword.worker.memories import show_memory
 from foreword.worker.projects import unite
+from foreword.worker.sessions import settled_session
 from tests.canaries import noise, standing
 
 SCRIPTS = (

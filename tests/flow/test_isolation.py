@@ -21,7 +21,7 @@ from foreword.paths import Home
 from foreword.store import Store
 from foreword.worker import mcp_tools
 from foreword.worker.client import Client
-from foreword.worker.routes import routes_of
+from foreword.worker.routes import ROUTES
 from tests.flow.conftest import CLEAN, HookRunner, end_worker, wait_for
 from tests.flow.forked import foreword
 
@@ -80,9 +80,8 @@ class Place:
 
 
 def test_every_route_and_tool_is_one_that_somebody_thought_about() -> None:
-    routes = routes_of(None)  # type: ignore[arg-type]
     known = [OF_A_PROJECT, BY_HAND, NO_WORDS, WRITING]
-    assert {f"{method} {path}" for path, methods in routes.items() for method in methods} == set().union(*known)
+    assert {f"{method} {path}" for path, methods in ROUTES.items() for method in methods} == set().union(*known)
     assert sum(map(len, known)) == len(set().union(*known))
     assert set(mcp_tools.TOOLS) == ASKING | SAYING
 

@@ -14,7 +14,7 @@ from foreword.projects import resolve
 from foreword.recall.pipeline import REASONS
 from foreword.worker import lifecycle
 from foreword.worker.client import Client
-from foreword.worker.injection_pages import LEAST_BUDGET
+from foreword.worker.preview import LEAST_BUDGET
 from tests.flow.viewing import Page, Refused
 from tests.scratch import asking, fact
 

@@ -21,7 +21,7 @@ from foreword.capture.parse import project_at
 from foreword.capture.payload import HookCall
 from foreword.models import Injection, Memory
 from foreword.paths import Home
-from foreword.worker import handlers, mcp_tools, working_set
+from foreword.worker import injections, mcp_tools, working_set
 from foreword.worker.app import App
 from tests.month import seams
 from tests.month.claude import Claude, Clock
@@ -155,7 +155,7 @@ class _Player:
                 agent.run("uv run pytest -q", "14 passed in 1.40s")
             agent.stop("save_booking() passes a list now, because pymysql wants one. All tests pass.")
         agent.compaction()
-        scene["compaction"] = handlers.show_context(
+        scene["compaction"] = injections.show_context(
             self.app, project_path=str(self.product.root), session_id=agent.session, trigger="compaction", preview=True
         )["context"]
         return scene | self.user.reads()

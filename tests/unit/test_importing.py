@@ -20,7 +20,7 @@ from foreword.store import Store
 from foreword.worker import jobs
 from foreword.worker.jobs import JobRunner
 from foreword.worker.jobs import imports as module
-from foreword.worker.jobs.imports import ImportJob, ImportRequest
+from foreword.worker.jobs.imports import ImportJob
 from foreword.worker.projects import ProjectRegistry
 from tests.services import Reports
 from tests.tables import table
@@ -87,7 +87,7 @@ class Bench:
         self.sources[name] = Made(name, list(batches), gate=gate)
 
     def start(self, *names: str, **environ: str) -> dict[str, Any]:
-        return self.importing.start(ImportRequest(self.folder, names, {}, environ))
+        return self.importing.start({"project_path": self.folder, "sources": [*names], "environ": environ})
 
     def run(self, *names: str) -> dict[str, Any]:
         self.start(*names)

@@ -19,7 +19,7 @@ from foreword.importers.jsonl import PARTS, export_rows
 from foreword.models import KINDS, UNIVERSAL, Change, Link, Memory, Project, Session
 from foreword.store import Store
 from foreword.worker.jobs import JobRunner
-from foreword.worker.jobs.imports import ImportJob, ImportRequest
+from foreword.worker.jobs.imports import ImportJob
 from foreword.worker.projects import ProjectRegistry
 from tests.services import Reports
 from tests.tables import table
@@ -101,7 +101,7 @@ def taken(store: Store, path: Path, *, project: Project = HERE, **options: bool)
     runner = JobRunner(services)
     importing = ImportJob(services, runner, ProjectRegistry(services))
     importing._allowed = lambda _: project  # type: ignore[method-assign]
-    importing.start(ImportRequest(project.root, ("jsonl",), {"file": str(path), **options}, {}))
+    importing.start({"project_path": project.root, "sources": ["jsonl"], "options": {"file": str(path), **options}})
     reported = wait(importing)
     runner.close()
     assert reported["state"] == "done", reported

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from foreword.viewer.app import ROUTES
-from foreword.worker.injection_pages import TEXTS
 from foreword.worker.routes import route_of
+from foreword.worker.sessions import TRIGGERS
 from tests.viewer.conftest import Viewer, Watch, settled, still, visit
 from tests.viewer.filled import LIVE_PROMPTS
 from tests.viewer.steps import CARDS, ROW, asks, keep, memory, open_list, rows, shows, toast, until, until_rows
@@ -73,11 +73,11 @@ def now(page: Any, viewer: Viewer) -> None:
     assert page.locator(CARDS).first.locator(".chip.good").text_content() == "new"
     query = {"project_path": viewer.projects["havn"], "session_id": "long", "trigger": "compaction"}
     asks(viewer, FIRST, session="long")
-    for number in range(TEXTS + 2):
+    for number in range(TRIGGERS + 2):
         viewer.client.get("/api/context", **query, prompt="bookings", budget=900 + number)
     visit(page, f"{viewer.origin}/now/long")
     page.get_by_role("button", name="Show older ones").click()
-    until(page, f"document.querySelectorAll('{CARDS}').length === {TEXTS + 3}")
+    until(page, f"document.querySelectorAll('{CARDS}').length === {TRIGGERS + 3}")
     page.locator(CARDS).last.locator("details.text summary").click()
     until(page, f"[...document.querySelectorAll('{CARDS}')].at(-1).querySelector('pre').textContent")
     asks(viewer, LONG, session="long")  # a card shows its beginning, and all of it can be tried

@@ -76,6 +76,13 @@ class Store:
                 self.database.execute(sql, (session.id, session.events))
         return kept
 
+    def ids_with_prefix(self, prefix: str, *, limit: int) -> tuple[str, ...]:
+        """Return the ids of memories, or of injections, that begin with *prefix*."""
+        self.database.flush()
+        table = "injections" if prefix.startswith("inj-") else "memories"
+        sql = f"SELECT id FROM {table} WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
+        return tuple(id for (id,) in self.database.query(sql, (prefix, prefix + chr(0x10FFFF), limit)))
+
     def checkpoint(self, name: str) -> str:
         """Return how far something had come that may be interrupted; empty for never."""
         rows = self.database.query("SELECT text FROM checkpoints WHERE name = ?", (name,))

@@ -99,10 +99,6 @@ class Injections(Repository):
         """Return one injection with its text, also one that says why there is none."""
         return next(iter(self._injections("WHERE j.id = ?", (id,))), None)
 
-    def ids_with_prefix(self, prefix: str, *, limit: int) -> tuple[str, ...]:
-        """Return ids that begin with *prefix*."""
-        return self._ids_with_prefix("injections", prefix, limit=limit)
-
     def record(self, injection: Injection, *, at_once: bool = False) -> None:
         """Store an injection, a moment later unless *at_once*; of one id, what a hook said itself is kept."""
         if at_once:

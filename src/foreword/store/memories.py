@@ -69,10 +69,6 @@ class Memories(Repository):
         """Return the memories with these ids, in this order, without those that do not exist or are being forgotten."""
         return tuple(memory for memory in self.by_id(ids) if memory.status != "forgotten")
 
-    def ids_with_prefix(self, prefix: str, *, limit: int) -> tuple[str, ...]:
-        """Return ids that begin with *prefix*."""
-        return self._ids_with_prefix("memories", prefix, limit=limit)
-
     def get_by_uid(self, uids: Sequence[str]) -> tuple[Memory, ...]:
         """Return the memories with these uids, in this order, without those that do not exist."""
         found = {memory.uid: memory for memory in self._named("uid", uids)}
@@ -110,12 +106,6 @@ class Memories(Repository):
             ORDER BY m.created DESC, m.id DESC LIMIT ?""",
             (*statuses, *scopes, *kinds, limit),
         )
-
-    def count(self, kind: str, *, scopes: Sequence[str] = ()) -> int:
-        """Return how many active memories there are of a kind; of all scopes if none."""
-        of_scopes = f"AND o.scope IN ({marks(scopes)})" if scopes else ""
-        sql = f"SELECT count(*) {FROM} WHERE m.status = 'active' AND m.kind = ? {of_scopes}"
-        return int(self._all(sql, (kind, *scopes))[0][0])
 
     def of_session(self, session: str, *, limit: int = 500) -> tuple[Memory, ...]:
         """Return what a session has come to or seen, of any status, oldest first; also what later ones saw again."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from foreword.encoding import dumps, loads
+from foreword.encoding import loads
 from foreword.models import CONTINUING_SOURCES, Change, Event, Link, Memory, Session
 from foreword.store.sql import FOREVER, SESSION, WINDOW, Repository, as_json, marks, transaction, where
 
@@ -86,32 +86,23 @@ class Events(Repository):
 class Sessions(Repository):
     """The sessions and their changes."""
 
-    def list(self, project: str = "", *, host: str = "", limit: int = 20) -> tuple[Session, ...]:
-        """Return sessions, newest first: all, those of a project, or those that a host's hooks sent events of."""
-        clause, parameters = where({"project = ?": project, "newest > 0 AND host = ?": host})
-        return self._sessions(f"{clause} ORDER BY last DESC, id LIMIT ?", (*parameters, limit))
+    def list(self, *projects: str, before: tuple[float, str] = (FOREVER, ""), limit: int = 20) -> tuple[Session, ...]:
+        """Return sessions of these projects, or of all, newest first, behind the one of this last time and id."""
+        keys, (last, id) = tuple(filter(None, projects)), before
+        of_projects = f"project IN ({marks(keys)}) AND" if keys else ""
+        return self._sessions(
+            f"WHERE {of_projects} last <= ? AND (last < ? OR id > ?) ORDER BY last DESC, id LIMIT ?",
+            (*keys, last, last, id, limit),
+        )
 
     def get(self, id: str) -> Session | None:
         """Return one session."""
-        return next(iter(self.get_many([id])), None)
+        return next(iter(self._sessions("WHERE id = ?", (id,))), None)
 
-    def get_many(self, ids: Sequence[str]) -> tuple[Session, ...]:
-        """Return the sessions of these ids, as far as they are known."""
-        return self._sessions("WHERE id IN (SELECT value FROM json_each(?))", (dumps(ids),))
-
-    def before(self, last: float, id: str = "", *, projects: Sequence[str] = (), limit: int) -> tuple[Session, ...]:
-        """Return the sessions behind one in the list of all, newest first; with 0 for its time, the first ones."""
-        of_projects = f"project IN ({marks(projects)}) AND" if projects else ""
-        return self._sessions(
-            f"WHERE {of_projects} last <= ? AND (last < ? OR id > ?) ORDER BY last DESC, id LIMIT ?",
-            (*projects, last or FOREVER, last or FOREVER, id, limit),
-        )
-
-    def find(self, prefix: str) -> Session | None:
-        """Return the newest session whose id begins so."""
-        rest = "WHERE id >= ? AND id < ? ORDER BY last DESC, id LIMIT 1"
-        found = self._sessions(rest, (prefix, prefix + chr(0x10FFFF))) if prefix else ()
-        return next(iter(found), None)
+    def find(self, prefix: str, *, limit: int) -> tuple[Session, ...]:
+        """Return the sessions whose ids begin so, newest first."""
+        rest = "WHERE id >= ? AND id < ? ORDER BY last DESC, id LIMIT ?"
+        return self._sessions(rest, (prefix, prefix + chr(0x10FFFF), limit)) if prefix else ()
 
     def pending(self, *, project: str = "", limit: int = 100) -> tuple[Session, ...]:
         """Return sessions with events that are not part of their memories yet, newest first."""

@@ -77,10 +77,6 @@ class Repository:
         listed = json_list(places)
         return {row[-1]: memory_of(row) for row in self._all(sql, (listed,))} if listed != "[]" else {}
 
-    def _ids_with_prefix(self, table: str, prefix: str, *, limit: int) -> tuple[str, ...]:
-        sql = f"SELECT id FROM {table} WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
-        return tuple(id for (id,) in self._all(sql, (prefix, prefix + chr(0x10FFFF), limit)))
-
     def _seen_again(self, session: str) -> str:
         """Return the ids, as JSON, of what later sessions saw again."""
         return dumps([id for (id,) in self._all("SELECT memory FROM sightings WHERE session = ?", (session,))])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from foreword.models import KINDS, TRIGGERS, AgentActivity, ModelCall
+from foreword.models import KINDS, TRIGGERS, ModelCall
 from foreword.store.sql import Repository, transaction
 
 KIND_OF = {prefix: kind for kind, prefix in KINDS.items()}
@@ -67,27 +67,35 @@ class Stats(Repository):
             self._db.execute(sql, (day,))
 
     # -- agents -------------------------------------------------------------------------------------------------
-    def agents(self) -> tuple[AgentActivity, ...]:
-        """Return what was seen of each agent that ever sent an event."""
+    def agents(self) -> dict[str, dict[str, Any]]:
+        """Return what was seen of each agent that ever sent an event, by its name."""
         self._db.flush()
         # A session of an import has no event of an agent: no number.
         rows = self._all(
             """SELECT host, count(*), sum(events) FROM sessions WHERE newest > 0 AND host <> ''
             GROUP BY host ORDER BY host"""
         )
-        return tuple(self._agent(*row) for row in rows)
+        return {
+            host: {
+                "last_event": self._last(
+                    host, ("at", "name", "session", "project"), "events WHERE session = ? ORDER BY number"
+                ),
+                "last_injection": self._last(
+                    host, ("at", "trigger", "tokens"), "injections WHERE session = ? AND tokens > 0 ORDER BY at"
+                ),
+                "sessions": sessions,
+                "events": events,
+            }
+            for host, sessions, events in rows
+        }
 
-    def _agent(self, host: str, sessions: int, events: int) -> AgentActivity:
+    def _last(self, host: str, columns: Sequence[str], table: str) -> dict[str, Any] | None:
+        """Return the last row of an agent's latest sessions; None where they have none."""
         sql = "SELECT id FROM sessions WHERE host = ? AND newest > 0 ORDER BY last DESC, id LIMIT ?"
         latest = [id for (id,) in self._all(sql, (host, LATELY))]
-        newest: list[Any] = []
-        for sql, nothing in (
-            ("at, name, session, project FROM events WHERE session = ? ORDER BY number", (0.0, "", "", "")),
-            ("at, trigger, tokens FROM injections WHERE session = ? AND tokens > 0 ORDER BY at", (0.0, "", 0)),
-        ):
-            rows = [tuple(row) for id in latest for row in self._all(f"SELECT {sql} DESC LIMIT 1", (id,))]
-            newest += max(rows, key=lambda row: row[0], default=nothing)
-        return AgentActivity(host, sessions, events, *newest)
+        sql = f"SELECT {', '.join(columns)} FROM {table} DESC LIMIT 1"
+        rows = [tuple(row) for id in latest for row in self._all(sql, (id,))]
+        return dict(zip(columns, max(rows), strict=True)) if rows else None
 
     # -- what was given, and what became of it ------------------------------------------------------------------
     def figures(self, *, project: str, since: float, until: float) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from foreword.hook.build import fingerprint
 from foreword.paths import Home
 from foreword.store import Store
 from foreword.worker import forget
+from foreword.worker.callers import Callers
 from foreword.worker.context import ContextBuilder
 from foreword.worker.embeddings import Embeddings
 from foreword.worker.hints import Hints
@@ -25,7 +26,6 @@ from foreword.worker.jobs.maintenance import PruneJob, TidyJob
 from foreword.worker.jobs.refine import RefineJob
 from foreword.worker.projects import ProjectRegistry
 from foreword.worker.services import Services
-from foreword.worker.sessions import Callers
 from foreword.worker.working_set import WorkingSet
 
 

@@ -84,12 +84,11 @@ def _apply(app: App, change: MemoryChange, *, who: str = "user") -> dict[str, An
 
 def list_review(app: App, *, project_path: str = "", project: str = "", limit: int = 1000) -> dict[str, Any]:
     """Return the proposals and notes that wait for the user in a project, or in all; at most so many of each."""
-    key = project or (app.projects.at(project_path).key if project_path else "")
+    key = project or app.projects.key_at(project_path)
     scopes = (f"project:{key}",) if key else ()
     store = app.store
     proposals = store.memories.list(tuple(KINDS), scopes=scopes, statuses=("proposed",))
-    # A badge shows only a number, and there may be thousands of notes.
-    notes = store.memories.list(("note",), scopes=scopes, statuses=("active",), limit=limit) if limit else ()
+    notes = store.memories.list(("note",), scopes=scopes, statuses=("active",))
     name = names(store.projects.all())
 
     def row(memory: Memory) -> dict[str, Any]:
@@ -97,8 +96,8 @@ def list_review(app: App, *, project_path: str = "", project: str = "", limit: i
 
     return {
         "proposals": [row(each) for each in proposals[:limit]],
-        "notes": [row(each) for each in notes],
-        "waiting": len(proposals) + store.memories.count("note", scopes=scopes),
+        "notes": [row(each) for each in notes[:limit]],
+        "waiting": len(proposals) + len(notes),
         "becomes": list(BECOMES),
     }
 
@@ -159,7 +158,7 @@ def show_log(
     app: App, *, memory: str = "", project_path: str = "", project: str = "", since: float = 0.0, limit: int = 50
 ) -> dict[str, Any]:
     """Return who changed and forgot what, newest first; of one project, or of all."""
-    key = project or (app.projects.at(project_path).key if project_path else "")
+    key = project or app.projects.key_at(project_path)
     entries = app.store.audit.list(project=key, memory=memory, since=since, limit=limit)
     return {"project": key, "log": [serialize.entry(each) for each in entries]}
 

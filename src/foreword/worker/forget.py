@@ -51,17 +51,17 @@ NOT_OURS = (
 )
 
 
-def forget(app: App, request: Mapping[str, Any], *, who: str = "user") -> dict[str, Any]:
+def forget(app: App, body: Mapping[str, Any], who: str = "user") -> dict[str, Any]:
     """Forget what a caller names, or only tell what would go; what was left unfinished comes first."""
-    target = _target(request, app.store)
-    if request.get("dry_run"):
+    target = _target(body, app.store)
+    if body.get("dry_run"):
         return _preview(app, target)  # it only reads, and a session's start would wait in line behind it
     if who == "agent":
         target = replace(target, only=app.store.memories.by_id(target.ids[:1])[0].project)
     if app.imports.is_busy():
         raise BadRequest("an import is running", hint="wait until it is done: it may bring what is forgotten here")
     app.capture.drain()
-    why = redact(str(request.get("why") or ""))[:MOST_WHY]
+    why = redact(str(body.get("why") or ""))[:MOST_WHY]
 
     def in_turn() -> dict[str, Any]:
         _finish(app)
@@ -202,11 +202,11 @@ def _session(prefix: str, store: Store) -> str:
     """Find a session by its id, or by how that begins where it is the only one."""
     if store.sessions.get(prefix):
         return prefix
-    found = [each.id for each in store.sessions.list(limit=100_000) if each.id.startswith(prefix)]
+    found = store.sessions.find(prefix, limit=2)
     if len(found) != 1:
-        many = f"{len(found)} sessions begin with" if found else "there is no session"
+        many = "several sessions begin with" if found else "there is no session"
         raise NotFound(f"{many} {prefix!r}", hint="`foreword sessions` lists them")
-    return found[0]
+    return found[0].id
 
 
 def _with_copies(sources: Iterable[Forgetter], target: Target) -> tuple[Target, list[str]]:

@@ -16,7 +16,6 @@ from foreword.models import Project
 from foreword.policy import chosen, findings, off
 from foreword.problems import BACKLOG, NEVER_SEEN, NOTE, SETTLE, WRONG, Finding, Spooled, grouped, noted, spooled
 from foreword.recall.render import ago
-from foreword.worker import serialize
 
 if TYPE_CHECKING:
     from foreword.worker.app import App
@@ -26,8 +25,10 @@ SILENT_SECONDS = 86_400.0  # agents append to transcripts for hours after a sess
 SWITCHES = {"capture": "capture is off: sessions are not kept", "inject": "inject is off: agents are given nothing"}
 
 
-def health(app: App) -> dict[str, Any]:
-    """Return whether the worker is well, and what its store holds; a store that cannot be opened is a problem."""
+def health(app: App, *, full: bool = False) -> dict[str, Any]:
+    """Return whether the worker is well, and what its store holds; with *full* the state of every part."""
+    if full:
+        return _health_page(app)
     problems = app.services.store_problems()
     opened = app.services.has_store
     return {
@@ -43,13 +44,7 @@ def health(app: App) -> dict[str, Any]:
     }
 
 
-def list_agents(app: App) -> dict[str, Any]:
-    """Return what was seen of each agent that ever sent an event."""
-    app.capture.catch_up()
-    return {"hosts": {each.host: serialize.host(each) for each in app.store.stats.agents()}}
-
-
-def health_page(app: App) -> dict[str, Any]:
+def _health_page(app: App) -> dict[str, Any]:
     """Return the state of every part; what a broken store cannot tell is left out, with the reason in the findings."""
     if app.services.settings_changed():  # a command may have changed them a moment ago
         app.reload()
@@ -73,7 +68,12 @@ def health_page(app: App) -> dict[str, Any]:
     if spool.bytes and app.now() - spool.oldest > BACKLOG and worker["uptime_s"] > SETTLE:
         says = f"{sized(spool.bytes)} of hook payloads wait in the spool, though a worker runs"
         found.append(Finding("spool", WRONG, says, "see logs/worker.log, and run `foreword doctor`"))
-    seen = attempt(lambda: list_agents(app), {"hosts": {}})["hosts"]
+
+    def agents_seen() -> dict[str, Any]:
+        app.capture.catch_up()
+        return app.store.stats.agents()
+
+    seen = attempt(agents_seen, {})
     agents = []
     for name, status in install_status(app.home, os.environ).items():
         activity = {**NEVER_SEEN, **seen.get(name, {})}

@@ -21,12 +21,12 @@ from foreword.errors import BadRequest, ForewordError, StoreError
 from foreword.hook import spool
 from foreword.models import CONTINUING_SOURCES, TOOL_BEGIN, Event, Project
 from foreword.worker import serialize
+from foreword.worker.callers import Callers
 from foreword.worker.context import BETWEEN, ContextBuilder
 from foreword.worker.hints import Hints
 from foreword.worker.jobs.extract import ExtractionJob
 from foreword.worker.projects import ProjectRegistry
 from foreword.worker.services import Services
-from foreword.worker.sessions import Callers
 from foreword.worker.working_set import WorkingSet
 
 log = logging.getLogger("foreword")

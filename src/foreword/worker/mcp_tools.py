@@ -17,11 +17,11 @@ from foreword.recall.notes import note_of
 from foreword.recall.query import scopes_of
 from foreword.recall.relevance import content_words
 from foreword.redact import mark, redact
-from foreword.worker import edits, handlers, serialize
+from foreword.worker import edits, injections, memories, serialize
 from foreword.worker.app import App
+from foreword.worker.callers import Caller
 from foreword.worker.forget import forget as forget_for_good
 from foreword.worker.mcp_schema import BY_NAME, unknown
-from foreword.worker.sessions import Caller
 
 TITLE = 300  # characters of a title that is shown in full
 LINE = 500  # of a line of a body, a reason, a list of files
@@ -108,7 +108,7 @@ def timeline(app: App, caller: Caller, *, id: str = "", query: str = "", limit: 
 
 def context(app: App, caller: Caller, *, query: str = "") -> str:
     """Return the context that matters now, within the window's budget; an empty one says why."""
-    result = handlers.answer_question(app, query, project=caller.project, session=caller.window, host=caller.host)
+    result = injections.answer_question(app, query, project=caller.project, session=caller.window, host=caller.host)
     more = "; memory_search is free" if result["reason"] == "used" else ""
     return result["context"] or f"Nothing to tell: {result['why']}{more}."
 
@@ -155,7 +155,7 @@ def forget(app: App, caller: Caller, *, ids: Sequence[str], why: str) -> str:
     app.store.audit.apply(discarded, who="agent", at=app.now())
     lines = []
     if theirs := [id for id, each in known.items() if each.trust != "user"]:
-        left = forget_for_good(app, {"ids": theirs, "why": why}, who="agent")["left"]
+        left = forget_for_good(app, {"ids": theirs, "why": why}, "agent")["left"]
         state = f"forgotten, but copies are left: {left}" if left else "forgotten for good; no copy is left"
         lines.append(f"{', '.join(theirs)} {state}")
     lines += [
@@ -268,7 +268,7 @@ def _keep(app: App, caller: Caller, values: Mapping[str, Any]) -> str:
         "source": caller.host or caller.client or "agent",
         "trust": "agent",
     }
-    [kept] = handlers.add_memories(app, memory)["memories"]
+    [kept] = memories.add_memories(app, memory)["memories"]
     redacted = MARK in dumps([kept[name] for name in (*values, "detail")])  # also what was hidden before it came here
     return f"{kept['id']} is kept{' (seen before)' if 'created' in again else ''}{TAKEN_OUT if redacted else ''}."
 

@@ -57,6 +57,10 @@ class ProjectRegistry:
             self._raw[known[1].root] = known[1].key
         return self.counted(known[1])
 
+    def key_at(self, folder: str) -> str:
+        """Return the key of a folder's project; empty without a folder."""
+        return self.at(folder).key if folder else ""
+
     def seen_at(self, folder: str) -> Project:
         """Return the project of a folder where something is about to be kept."""
         project = self.at(folder)

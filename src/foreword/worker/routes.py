@@ -15,19 +15,10 @@ from typing import Any
 
 from foreword.capture.payload import HookCall
 from foreword.errors import BadPayload, BadRequest, Conflict, ForewordError, NotFound, StoreError
-from foreword.worker import (
-    edits,
-    handlers,
-    health,
-    injection_pages,
-    mcp_tools,
-    memory_pages,
-    projects,
-    serialize,
-    session_pages,
-)
+from foreword.worker import edits, injections, mcp_tools, memories, preview, projects, sessions, upkeep
 from foreword.worker.app import App
 from foreword.worker.forget import forget
+from foreword.worker.health import health
 from foreword.worker.http import Request, Response, Server
 from foreword.worker.lifecycle import WorkerLock
 from foreword.worker.services import Services
@@ -46,7 +37,6 @@ STATUS = {BadRequest: 400, BadPayload: 400, NotFound: 404, Conflict: 409, StoreE
 MOST = {"limit": 1000, "budget": 100_000, "days": 36_500}  # of whole numbers in a query
 
 Handler = Callable[[Request], Any]
-# Path -> method -> handler. A path that ends in a slash is a prefix: an id follows it.
 Routes = Mapping[str, Mapping[str, Handler]]
 
 
@@ -83,87 +73,83 @@ def _tick_until_left(app: App, worker_lock: WorkerLock, leaving: threading.Event
             return False
 
 
-def routes_of(app: App) -> Routes:
-    """Return every route with its handler.
+def prune(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
+    return app.prune.preview() if body.get("dry_run") else app.prune.run(who="user")
 
-    A handler of GET gets the query's values as the parameters that it declares; one of POST gets the JSON body.
+
+def import_status(app: App, *, project_path: str) -> dict[str, Any]:
+    return app.imports.status(app.projects.key_at(project_path))
+
+
+def changes(app: App, *, after: int = -1) -> dict[str, Any]:
+    """Return the number of the last commit, as soon as it differs from *after*, or after a second."""
+    return {"number": app.store.database.wait_for_commit(after, seconds=CHANGE_SECONDS)}
+
+
+# Path -> method -> handler. A path that ends in a slash is a prefix: an id follows it.
+ROUTES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
+    "/api/hook": {"POST": lambda app, call: app.hooks.answer(call)},
+    "/api/events": {"POST": lambda app, body: app.capture.add_events(body)},
+    "/api/context": {"GET": injections.show_context},
+    "/api/mcp": {"POST": mcp_tools.answer},
+    "/api/memories": {"GET": memories.browse, "POST": memories.add_memories},
+    "/api/memories/": {"GET": memories.show_memory, "POST": edits.revise},
+    "/api/search": {"GET": memories.search_memories},
+    "/api/export": {"GET": memories.export_rows},
+    "/api/ids": {"GET": memories.ids_with_prefix},
+    "/api/facets": {"GET": memories.facets},
+    "/api/pin": {"POST": edits.pin},
+    "/api/supersede": {"POST": edits.supersede},
+    "/api/review": {"GET": edits.list_review, "POST": edits.decide_review},
+    "/api/undo": {"POST": edits.undo},
+    "/api/log": {"GET": edits.show_log},
+    "/api/sessions": {"GET": sessions.list_sessions},
+    "/api/sessions/": {"GET": sessions.story},
+    "/api/timeline": {"GET": sessions.timeline},
+    "/api/live": {"GET": sessions.live},
+    "/api/changes": {"GET": changes},
+    "/api/preview": {"GET": preview.choices, "POST": preview.preview},
+    "/api/resume": {"GET": sessions.show_resume},
+    "/api/injections": {"GET": injections.list_injections},
+    "/api/injections/": {"GET": injections.show_injection},
+    "/api/no-context": {"GET": injections.list_no_context},
+    "/api/line": {"GET": injections.status_line},
+    "/api/stats": {"GET": upkeep.show_stats},
+    "/api/goals": {"GET": memories.list_goals},
+    "/api/goals/": {"POST": memories.finish_goal},
+    "/api/projects": {"GET": projects.list_projects},
+    "/api/project": {"GET": projects.show_project},
+    "/api/project/merge": {"POST": projects.merge_project},
+    "/api/imports": {"GET": import_status, "POST": lambda app, body: {"import": app.imports.start(body)}},
+    "/api/tidy": {"POST": upkeep.tidy},
+    "/api/prune": {"POST": prune},
+    "/api/scrub": {"POST": upkeep.scrub_store},
+    "/api/forget": {"POST": forget},
+    "/api/index": {"POST": lambda app: {"indexed": app.store.maintenance.reindex()}},
+    "/api/model": {"GET": lambda app: app.refine.status(), "POST": lambda app: app.refine.attempt()},
+    "/api/health": {"GET": health},
+}
+
+
+def bound(handle: Callable[..., Any], app: App) -> Handler:
+    """Return what answers a request by *handle*, with those parts of the request that its parameters name.
+
+    Its keyword-only parameters are values of the query, each of the type of its default.
     """
+    parameters = signature(handle).parameters.values()
+    parts = {each.name: PARTS[each.name] for each in parameters if each.name in PARTS}
+    query = {each.name: each.default for each in parameters if each.kind is Parameter.KEYWORD_ONLY}
 
-    def get(handle: Callable[..., Any]) -> Handler:
-        return lambda request: handle(app, **_arguments(handle, request))
+    def answer(request: Request) -> Any:
+        values = {name: read(request) for name, read in parts.items()}
+        return handle(app, **values, **{name: _value(request, name, default) for name, default in query.items()})
 
-    def get_one(handle: Callable[..., Any]) -> Handler:
-        return lambda request: handle(app, _id(request), **_arguments(handle, request))
-
-    def post(handle: Callable[[App, Mapping[str, Any]], Any]) -> Handler:
-        return lambda request: handle(app, _body(request))
-
-    def post_one(handle: Callable[[App, str, Mapping[str, Any]], Any]) -> Handler:
-        return lambda request: handle(app, _id(request), _body(request))
-
-    def filtered(handle: Callable[..., Any]) -> Handler:
-        wanted = memory_pages.filter_of
-        return lambda request: handle(app, wanted(**_arguments(wanted, request)), **_arguments(handle, request))
-
-    def full(page: Handler, handle: Handler) -> Handler:
-        return lambda request: page(request) if _value(request, "full", False) else handle(request)
-
-    def prune(request: Request) -> Any:
-        return app.prune.preview() if _body(request).get("dry_run") else app.prune.run(who="user")
-
-    return {
-        "/api/hook": {"POST": lambda r: app.hooks.answer(_hook_call(r))},
-        "/api/events": {"POST": lambda r: app.capture.add_events(_body(r))},
-        "/api/context": {"GET": get(handlers.show_context)},
-        "/api/mcp": {"POST": post(mcp_tools.answer)},
-        "/api/memories": {"GET": filtered(memory_pages.browse), "POST": post(handlers.add_memories)},
-        "/api/memories/": {
-            "GET": full(get_one(memory_pages.details), get_one(handlers.show_memory)),
-            "POST": post_one(edits.revise),
-        },
-        "/api/search": {"GET": get(handlers.search_memories)},
-        "/api/export": {"GET": get(handlers.export_rows)},
-        "/api/ids": {"GET": get(handlers.ids_with_prefix)},
-        "/api/facets": {"GET": filtered(memory_pages.facets)},
-        "/api/pin": {"POST": post(edits.pin)},
-        "/api/supersede": {"POST": post(edits.supersede)},
-        "/api/review": {"GET": get(edits.list_review), "POST": post(edits.decide_review)},
-        "/api/undo": {"POST": post(edits.undo)},
-        "/api/log": {"GET": get(edits.show_log)},
-        "/api/sessions": {"GET": get(handlers.list_sessions)},
-        "/api/sessions/": {"GET": get_one(session_pages.story)},
-        "/api/timeline": {"GET": get(session_pages.timeline)},
-        "/api/live": {"GET": get(injection_pages.live)},
-        "/api/changes": {"GET": get(_changes)},
-        "/api/preview": {"GET": get(injection_pages.choices), "POST": post(injection_pages.preview)},
-        "/api/resume": {"GET": get(handlers.show_resume)},
-        "/api/injections": {"GET": get(handlers.list_injections)},
-        "/api/injections/": {"GET": get_one(handlers.show_injection)},
-        "/api/no-context": {"GET": get(handlers.list_no_context)},
-        "/api/line": {"GET": get(handlers.status_line)},
-        "/api/stats": {"GET": get(handlers.show_stats)},
-        "/api/goals": {"GET": get(handlers.list_goals)},
-        "/api/goals/": {"POST": post_one(handlers.finish_goal)},
-        "/api/projects": {"GET": get(projects.list_projects)},
-        "/api/project": {"GET": get(projects.show_project)},
-        "/api/project/merge": {"POST": post(projects.merge_project)},
-        "/api/imports": {
-            "GET": lambda r: app.imports.status(handlers.project_key(app, r.query.get("project_path", ""))),
-            "POST": lambda r: {"import": app.imports.start(serialize.read_import(_body(r)))},
-        },
-        "/api/tidy": {"POST": post(handlers.tidy)},
-        "/api/prune": {"POST": prune},
-        "/api/scrub": {"POST": post(handlers.scrub_store)},
-        "/api/forget": {"POST": lambda r: forget(app, _body(r), who="user")},
-        "/api/index": {"POST": lambda _: {"indexed": app.store.maintenance.reindex()}},
-        "/api/model": {"GET": lambda _: app.refine.status(), "POST": lambda _: app.refine.attempt()},
-        "/api/health": {"GET": full(get(health.health_page), get(health.health))},
-    }
+    return answer
 
 
 def handler(app: App) -> Callable[[Request], Response]:
     """Return what answers any request on the socket."""
-    routes = routes_of(app)
+    routes = {path: {name: bound(each, app) for name, each in methods.items()} for path, methods in ROUTES.items()}
 
     def answer(request: Request) -> Response:
         if request.path not in NOT_ACTIVITY:
@@ -215,11 +201,6 @@ def _json(values: Mapping[str, Any], status: int) -> Response:
     return Response(status=status, body=text.encode())
 
 
-def _changes(app: App, *, after: int = -1) -> dict[str, Any]:
-    """Return the number of the last commit, as soon as it differs from *after*, or after a second."""
-    return {"number": app.store.database.wait_for_commit(after, seconds=CHANGE_SECONDS)}
-
-
 # ---- what a request holds
 
 
@@ -251,11 +232,13 @@ def _id(request: Request) -> str:
     return "/".join(request.path.split("/")[3:])
 
 
-def _arguments(handle: Callable[..., object], request: Request) -> dict[str, Any]:
-    """Return the query's values for the keyword parameters of *handle*, each of the type of its default."""
-    parameters = signature(handle).parameters.items()
-    wanted = {name: each.default for name, each in parameters if each.kind is Parameter.KEYWORD_ONLY}
-    return {name: _value(request, name, default) for name, default in wanted.items()}
+# What a handler's parameter of this name gets.
+PARTS: Mapping[str, Callable[[Request], Any]] = {
+    "call": _hook_call,
+    "body": _body,
+    "id": _id,
+    "query": lambda request: request.query,
+}
 
 
 def _value(request: Request, name: str, default: Any) -> Any:

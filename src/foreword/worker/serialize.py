@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from foreword.audit import REVISABLE, AuditEntry, describe, past_tense
 from foreword.capture.payload import HookCall
 from foreword.encoding import storable
 from foreword.errors import BadRequest, NotFound
-from foreword.importers import ENVIRON
 from foreword.models import KINDS, TRUSTS, UNIVERSAL, Context, Injection, Item, Memory, NoContext, Project, Ranked
 from foreword.recall import render
 from foreword.recall.pipeline import explain_nothing
@@ -21,18 +18,8 @@ from foreword.recall.rank import CERTAIN
 from foreword.redact import redact, redact_all
 
 if TYPE_CHECKING:
-    from foreword.models import AgentActivity, Trust
+    from foreword.models import Trust
     from foreword.store import Store
-
-
-@dataclass(frozen=True)
-class ImportRequest:
-    """The sources to import into the project of a folder."""
-
-    folder: str
-    sources: tuple[str, ...]
-    options: Mapping[str, Any]
-    environ: Mapping[str, str]
 
 
 # ---- from JSON
@@ -53,17 +40,6 @@ def read_injection(hook_call: HookCall) -> Injection:
     lists = {name: tuple(body[name]) for name in ("terms", "files")}
     items = tuple(Item(**item) for item in body["items"])
     return Injection(**{**body, **lists, "items": items, "at": _when(body, "at")})
-
-
-def read_import(body: Mapping[str, Any]) -> ImportRequest:
-    """Return what to import, and where; the folders in `environ` are the caller's, not the worker's."""
-    sources, options, environ = texts(body, "sources"), body.get("options") or {}, body.get("environ") or {}
-    if not sources:
-        raise BadRequest("`sources` must be a list of names", hint='send {"sources": ["git"], "project_path": …}')
-    if not isinstance(options, dict) or not isinstance(environ, dict):
-        raise BadRequest("`options` and `environ` must be objects", hint="send {…}, or leave them out")
-    folders = {name: str(each) for name, each in {**os.environ, **environ}.items() if name in ENVIRON}
-    return ImportRequest(text(body, "project_path"), tuple(dict.fromkeys(sources)), options, folders)
 
 
 def read_memory(body: Any, *, find_project: Callable[[str], Project], now: float) -> Memory:
@@ -268,15 +244,3 @@ def no_context(record: Injection, nearest: Memory | None) -> dict[str, Any]:
     says = explain_nothing(record.trigger, record.why, **numbers)
     row = {name: getattr(record, name) for name in (*_ABOUT, *_NOTHING)}
     return {**row, "says": says, "title": nearest.title if nearest else ""}
-
-
-def host(seen: AgentActivity) -> dict[str, Any]:
-    """Return what was seen of an agent; null for what never was."""
-    event = {"at": seen.at, "name": seen.name, "session": seen.session, "project": seen.project}
-    injected = {"at": seen.injected, "trigger": seen.trigger, "tokens": seen.tokens}
-    return {
-        "last_event": event if seen.at else None,
-        "last_injection": injected if seen.injected else None,
-        "sessions": seen.sessions,
-        "events": seen.events,
-    }

@@ -1,124 +1,333 @@
-"""Find the session and the project behind a call of an MCP tool.
+"""Answer requests about sessions: list them, with what came of each, and tell one of them step by step.
 
-Claude Code's hook sends the id of a tool use before the tool is called: whoever calls with that id is that session.
-Codex sends its session with every call. Else the agent's own variable names it, else it is the one session of that
-agent and project that is in the middle of a turn. A guess would charge one window for what another was shown, so two
-candidates count as none.
+A step is a prompt, an answer, a command, an edit, an injection, or a memory that came of it.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from foreword.agents import agent_of_client
-from foreword.capture.parse import ParsedHook
-from foreword.encoding import storable
-from foreword.errors import BadRequest
-from foreword.models import Project, Session
-from foreword.redact import redact
-from foreword.worker.projects import ProjectRegistry
-from foreword.worker.services import Services
+from foreword.errors import BadRequest, NotFound
+from foreword.extract.actions import Action, action_of
+from foreword.extract.commands import command_of
+from foreword.extract.failures import failure_of, run_of
+from foreword.extract.merge import open_items
+from foreword.extract.session import is_test, session_uid
+from foreword.extract.text import cut
+from foreword.layout import window_budget
+from foreword.models import Change, Event, Memory, Session, text, texts
+from foreword.recall.start import resume
+from foreword.store.projects import counts_as, names
+from foreword.worker import serialize
+from foreword.worker.app import App
+from foreword.worker.injections import list_no_context
 
-MOST_USES = 2000  # ids of tool uses that are kept in mind; a call follows its hook within the second
-# Seconds since its last event for which a session may be in the middle of a turn: the longest command that an agent
-# runs by default takes ten minutes, tells of itself when it ends, and the model has some time to think.
-TURN_SECONDS = 15 * 60.0
-MOST_LIVE = 20  # sessions of a project that are looked at
-ENDS = ("stop", "session_end")  # kinds of events after which nobody calls a tool
+TRIGGERS = 20  # that are sent with their text: at most 160 KB
+SESSIONS = 20  # to switch to
+NEAR = 5.0  # seconds between a prompt and what a plugin asks for it
+PROMPT = 20_000  # characters that are sent of a prompt; recall reads no more of one
+FEW = 5  # of one sort, in a row of the timeline; the story has all
+MOST_CHANGES, MOST_MEMORIES, MOST_NO_CONTEXT = 300, 1_000, 50  # of a session, that are read
+MOST_STEPS = 500  # of a longer session the last ones are shown
+EVENTS = 1_000  # the newest, which are read for them: reading files makes no step
+TITLE, SUMMARY, FIX, TEXT, OUTPUT, COMMAND = 160, 600, 150, 1_200, 700, 300  # characters
+QUIET = 30 * 60.0  # seconds: an agent that works tells something within minutes
+# The order of steps at the same time: causes before what came of them.
+ORDER = {name: at for at, name in enumerate(("start", "prompt", "injected", "edit", "run", "failure", "kept"))}
+
+Step = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Caller:
-    """Who calls: the project, and the session and its window where they are known."""
-
-    project: Project
-    session: str = ""
-    window: str = ""  # the session whose context window the answer lands in; none for a sub-agent, which has its own
-    host: str = ""  # one of our adapters
-    client: str = ""  # as it calls itself
+def list_sessions(app: App, *, project_path: str = "", limit: int = 20) -> dict[str, Any]:
+    """Return the newest sessions of a project, or of all."""
+    return {"sessions": describe_sessions(app, app.store.sessions.list(app.projects.key_at(project_path), limit=limit))}
 
 
-class Callers:
-    """Knows which session used which tool, for as long as the worker runs."""
-
-    def __init__(self, services: Services, projects: ProjectRegistry) -> None:
-        self._services, self._projects = services, projects
-        self._lock = threading.Lock()
-        self._uses: dict[str, tuple[str, str, str, bool]] = {}  # session, folder, agent, whether by a sub-agent
-
-    def note_tool_use(self, parsed: ParsedHook, *, host: str) -> None:
-        """Remember the session of a tool use that a hook announced."""
-        hook = parsed.input
-        if hook.id and hook.session:
-            with self._lock:
-                self._uses[hook.id] = (hook.session, hook.cwd, host, hook.inner)
-                while len(self._uses) > MOST_USES:
-                    del self._uses[next(iter(self._uses))]
-
-    def resolve(self, sent: Mapping[str, Any]) -> Caller:
-        """Return who calls, by what its process sent about itself."""
-        client, cwd = _text(_dict(sent.get("client")), "name"), _text(sent, "cwd")
-        host, inner = agent_of_client(client), False
-        if use := self._uses.get(_text(sent, "tool_use")):
-            session, where, host, inner = use
-        elif host and (session := redact(storable(_text(sent, "session")))):
-            known = self._services.store.sessions.get(session)
-            where, inner = known.cwd if known else "", sent.get("inner") is True
-        else:
-            session, where = self._by_variable(sent, host) or self._by_newest(cwd, host)
-        return Caller(self._project(where, cwd), session, window="" if inner else session, host=host, client=client)
-
-    def _by_variable(self, sent: Mapping[str, Any], host: str) -> tuple[str, str] | None:
-        """Return the session that the agent's variable names; one inherited from another agent does not count."""
-        named = sent.get("sessions")
-        ids = {
-            redact(storable(_text(each, "id")))
-            for each in map(_dict, named if isinstance(named, list) else ())
-            if host and _text(each, "host") == host and _text(each, "id")
-        }
-        known = {id: self._services.store.sessions.get(id) for id in ids}
-        # A process outlives a `/clear`, and with it the session that it was started for.
-        open_ones = [(id, session) for id, session in known.items() if session is None or not session.ended]
-        if len(open_ones) != 1:
-            return None
-        [(id, session)] = open_ones
-        return id, session.cwd if session else ""
-
-    def _by_newest(self, cwd: str, host: str) -> tuple[str, str]:
-        """Return the one session of this agent and project that is in the middle of a turn."""
-        try:
-            project = self._projects.at(cwd).key
-        except BadRequest:
-            return "", ""
-        # A client that is no agent of ours has no session that a hook could have named.
-        found = self._services.store.sessions.list(project, limit=MOST_LIVE) if host else ()
-        live = [each for each in found if each.host == host and self._in_a_turn(each)]
-        return (live[0].id, live[0].cwd) if len(live) == 1 else ("", "")
-
-    def _in_a_turn(self, session: Session) -> bool:
-        if session.ended or not 0 <= self._services.now() - session.last < TURN_SECONDS:
-            return False
-        last = self._services.store.events.list(session.id, limit=1, newest=True)
-        return not last or last[0].kind not in ENDS
-
-    def _project(self, *folders: str) -> Project:
-        for folder in folders:
-            try:
-                return self._projects.at(folder)
-            except BadRequest:
-                continue
-        raise BadRequest(
-            "the project of this call is not known", hint="set FOREWORD_PROJECT to its folder for the MCP server"
+def describe_sessions(app: App, sessions: Sequence[Session]) -> list[dict[str, Any]]:
+    """Return sessions with the titles and ids of their summaries, where there are some."""
+    uids = [session_uid("sum", project=each.project, session=each.id) for each in sessions]
+    known = {(memory.uid, memory.scope): memory for memory in app.store.memories.get_by_uid(uids)}
+    rows = []
+    for session, uid in zip(sessions, uids, strict=True):
+        summary = known.get((uid, f"project:{session.project}"))
+        rows.append(
+            {**vars(session), "title": summary.title if summary else "", "summary": summary.id if summary else ""}
         )
+    return rows
 
 
-def _dict(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
+def settled_session(app: App, id: str) -> Session:
+    """Return a session, by its id or the beginning of it, after its extraction was waited for a moment."""
+    sessions = app.store.sessions
+    found = sessions.get(id) or next(iter(sessions.find(id, limit=1)), None)
+    if found is None:
+        raise NotFound(f"there is no session {id!r}", hint="`foreword sessions` lists them")
+    app.extraction.settle(found.project)
+    return sessions.get(found.id) or found  # as it is now
 
 
-def _text(values: Mapping[str, Any], name: str) -> str:
-    value = values.get(name)
-    return value if isinstance(value, str) else ""
+def show_resume(app: App, *, project_path: str, limit: int = 10) -> dict[str, Any]:
+    """Return the state of a project for a person who comes back; nothing is recorded."""
+    project = app.projects.at(project_path)
+    points = resume(app.store.search, project, now=app.now(), limit=limit)
+    return {"project": project.key, "name": project.name, **points}
+
+
+# ---- what is going on
+
+
+def live(app: App, *, session: str = "", limit: int = TRIGGERS) -> dict[str, Any]:
+    """Return a session, by default the active one, with its totals and triggers, newest first, and other sessions."""
+    app.capture.catch_up()  # with what hooks spooled
+    recent = heads(app, app.store.sessions.list(limit=SESSIONS))
+    active = recent[0]["id"] if recent else ""
+    if not session and not active:
+        return {"session": None, "sessions": [], "triggers": [], "more": False, "live": ""}
+    about = next((each for each in recent if each["id"] == (session or active)), None)
+    about = about or heads(app, [settled_session(app, session)])[0]
+    triggers = _triggers(app, about["id"], limit=limit + 1)
+    return {
+        "session": {**about, **_totals(app, about)},
+        "sessions": recent,
+        "triggers": triggers[:limit],
+        "more": len(triggers) > limit,
+        "live": active,
+    }
+
+
+def _totals(app: App, about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was injected into a session in all and in its context window, and what switches injection off."""
+    injections = app.store.injections
+    totals, use = injections.totals(about["id"]), injections.usage(session=about["id"])
+    spent, allowed = injections.window_tokens(about["id"]), window_budget(app.settings.layout)
+    unjudged = use.shown - use.used - use.ignored
+    return {
+        "totals": {"memories": totals["items"], "tokens": totals["tokens"], **vars(use), "unjudged": unjudged},
+        "window": [
+            {"trigger": trigger, "spent": spent.get(trigger, 0), "of": allowed[trigger]}
+            for trigger in ("session_start", "prompt", "question", "tool")
+        ],
+        "off": app.projects.policy(app.projects.named(about["project"])).inject,
+    }
+
+
+def _triggers(app: App, session: str, *, limit: int) -> list[dict[str, Any]]:
+    """Return the injections and the triggers without context, newest first, each with its prompt."""
+    injections = app.store.injections.list(session=session, limit=limit, texts=True)
+    ids = [item.memory for each in injections for item in each.items]
+    known = {
+        each.id: {"title": each.title, "kind": each.kind, "status": each.status} for each in app.store.memories.get(ids)
+    }
+    forgotten = {"title": "", "kind": "", "status": "forgotten"}
+    rows = [
+        {
+            **serialize.injection(each, text=True),
+            "silent": False,
+            "layers": [{"name": name, "tokens": tokens} for name, tokens in each.layers.items()],
+            "skipped": [{"name": name, "why": why} for name, why in each.skipped.items()],
+            "items": [{**vars(item), **known.get(item.memory, forgotten)} for item in each.items],
+        }
+        for each in injections
+    ]
+    for each in list_no_context(app, session_id=session, limit=limit)["no_context"]:
+        nearest = {"memory": each["nearest"], **{name: each[name] for name in ("title", "score", "needed")}}
+        rows.append({**each, "silent": True, "nearest": nearest if each["nearest"] else None, "items": []})
+    # A session start that was lost comes with the first prompt, before the prompt's own context.
+    rows.sort(key=lambda each: (-each["at"], each["trigger"] == "session_start"))
+    _add_prompts(rows, {event.key: event for event in app.store.events.prompts(session, limit=limit)})
+    return rows
+
+
+def _add_prompts(rows: list[dict[str, Any]], unanswered: dict[str, Event]) -> None:
+    """Add to each trigger the prompt that it answered: at its own time by a hook, a little later by a plugin."""
+    for row in rows:
+        before = [event for event in unanswered.values() if row["at"] - NEAR <= event.at <= row["at"]]
+        found = max(before, key=lambda event: event.at, default=None) if row["trigger"] == "prompt" else None
+        action = action_of(unanswered.pop(found.key), root="") if found else None
+        row["prompt"] = action.text[:PROMPT] if action else ""  # empty where no person wrote it
+
+
+# ---- the timeline
+
+
+def timeline(app: App, *, project: str = "", before: str = "", limit: int = 30) -> dict[str, Any]:
+    """Return sessions of a project and its aliases, or of all, older than *before*; `next` leads to older ones."""
+    registry, limit = app.store.projects.all(), max(1, limit)
+    keys: tuple[str, ...] = ()
+    if project:  # older sessions of an alias are stored under their own key
+        key = counts_as(project, registry)
+        keys = (key, *(each for each, about in registry.items() if about.alias_of == key))
+    last, _, id = before.partition("/")
+    try:
+        at = float(last or "inf")
+    except ValueError:
+        at = -1.0
+    if not at >= 0:
+        raise BadRequest(f"invalid `before`: {before[:40]!r}", hint="send the `next` of an earlier answer")
+    found = app.store.sessions.list(*keys, before=(at, id), limit=limit + 1)
+    rows = [
+        {**row, **_came_of(app, session, _memories(app, session), most=FEW)}
+        for row, session in zip(heads(app, found[:limit]), found[:limit], strict=True)
+    ]
+    return {"sessions": rows, "next": f"{found[limit - 1].last!r}/{found[limit - 1].id}" if len(found) > limit else ""}
+
+
+def heads(app: App, sessions: Sequence[Session]) -> list[dict[str, Any]]:
+    """Return what identifies sessions; the title is that of the summary, or until there is one the first prompt."""
+    name, rows = names(app.projects.known()), describe_sessions(app, sessions)
+    for row in rows:
+        first = () if row["title"] else app.store.events.prompts(row["id"], limit=1, oldest=True)
+        prompts = [action.text for event in first if (action := action_of(event, root=""))]
+        row["title"] = cut(row["title"] or "".join(prompts), TITLE)
+        row["project_name"] = name(row["project"])
+        row["running"] = not row["ended"] and abs(app.now() - row["last"]) < QUIET  # a clock may be set back
+    return rows
+
+
+def _memories(app: App, session: Session) -> list[Memory]:
+    """Return what a session came to or saw, but for its changes of code."""
+    return [
+        each
+        for each in app.store.memories.of_session(session.id, limit=MOST_MEMORIES)
+        if each.kind != "change" and each.status not in ("proposed", "discarded")
+    ]
+
+
+def _came_of(app: App, session: Session, memories: Sequence[Memory], *, most: int) -> dict[str, Any]:
+    """Return what came of a session: at most so many of each sort, and how many more there are."""
+    of: dict[str, list[Memory]] = {}
+    for each in memories:
+        of.setdefault(each.kind, []).append(each)
+    # Where it was in several projects, the summary of its own.
+    summary = next(iter(sorted(of.get("summary", ()), key=lambda each: each.project != session.project)), None)
+    detail: Mapping[str, Any] = summary.detail if summary else {}
+    branch, pull, fate = (text(detail, name) for name in ("branch", "pull_request", "fate"))
+    left = [*of.get("handoff", ()), *([summary] if summary else [])]
+    rules = [*of.get("preference", ()), *of.get("correction", ())]
+    lists: dict[str, list[Any]] = {
+        # A function says more than the name of its test.
+        "changed": [
+            {name: getattr(each, name) for name in ("file", "function", "what", "signature")}
+            for each in sorted(_changes(app, session, memories), key=lambda change: is_test(change.file))
+        ],
+        "failures": [_failure(each) for each in of.get("failure", ())],
+        "decisions": [_named(each) for each in of.get("decision", ())],
+        "rules": [_named(each) for each in rules],
+        "learned": [_named(each) for each in of.get("learning", ())],
+        "next": list(dict.fromkeys(item for each in left for item in open_items(each))),
+    }
+    return {
+        "summary": cut(summary.body, SUMMARY) if summary else "",
+        "summary_id": summary.id if summary else "",
+        "work": ", ".join(filter(None, (branch and f"branch {branch}", pull and f"pull request {pull}", fate))),
+        **{sort: items[:most] for sort, items in lists.items()},
+        "more": {sort: len(items) - most for sort, items in lists.items() if len(items) > most},
+        "injected": app.store.injections.totals(session.id),
+    }
+
+
+def _changes(app: App, session: Session, memories: Iterable[Memory]) -> list[Change]:
+    """Return the functions that a session changed in every project that it was in, newest first."""
+    projects = dict.fromkeys((session.project, *(each.project for each in memories)))
+    found = [app.store.sessions.changes(key, session=session.id, limit=MOST_CHANGES) for key in projects]
+    return sorted((each for some in found for each in some), key=lambda each: -each.at)[:MOST_CHANGES]
+
+
+def _named(memory: Memory) -> dict[str, Any]:
+    """Return what identifies a memory in a list."""
+    return {"id": memory.id, "kind": memory.kind, "title": cut(memory.title, TITLE), "status": memory.status}
+
+
+def _failure(memory: Memory) -> dict[str, Any]:
+    """Return what broke, how often it was seen, what fixed it, and whether it still fails."""
+    fix, still = text(memory.detail, "fix"), memory.detail.get("open")
+    fails = memory.status == "active" and (still if isinstance(still, bool) else not fix)
+    return {**_named(memory), "fix": cut(fix, FIX), "open": fails, "seen": memory.seen}
+
+
+# ---- one session
+
+
+def story(app: App, id: str) -> dict[str, Any]:
+    """Return what came of a session, and its steps, oldest first; of a very long one the last steps."""
+    session, store = settled_session(app, id), app.store
+    memories = _memories(app, session)
+    events = store.events.list(session.id, limit=EVENTS, newest=True)
+    roots = {key: known.root for key, known in store.projects.all().items()}
+    actions = [
+        action
+        for event in sorted(events, key=lambda event: (event.at, event.number))
+        if (action := action_of(event, root=roots.get(event.project, session.cwd)))
+    ]
+    turns = {each.uid: each for each in memories if each.kind == "turn"}
+    steps = [step for action in actions if (step := _step(action, session, turns))]
+    prompted = {step["turn"] for step in steps if "turn" in step}
+    steps += [
+        {
+            **{name: getattr(each, name) for name in ("at", "trigger", "tokens")},
+            "what": "injected",
+            "memories": len({item.memory for item in each.items}),
+            "used": len({item.memory for item in each.items if item.used}),
+        }
+        for each in store.injections.list(session=session.id, limit=MOST_STEPS)
+    ]
+    steps += [_kept(each, session) for each in memories if each.kind != "summary" and each.id not in prompted]
+    steps.sort(key=lambda step: (step["at"], ORDER.get(step["what"], len(ORDER))))
+    unread = max(0, session.events - len(events)) if len(events) == EVENTS else 0
+    return {
+        "session": {**heads(app, [session])[0], **_came_of(app, session, memories, most=MOST_STEPS)},
+        "steps": steps[-MOST_STEPS:],
+        "left_out": max(0, len(steps) - MOST_STEPS) + unread,
+        "without_events": not events,  # it was imported, or its events were pruned
+        "memories": [serialize.memory(each) for each in store.memories.of_session(session.id, limit=MOST_MEMORIES)],
+        "no_context": list_no_context(app, session_id=session.id, limit=MOST_NO_CONTEXT)["no_context"],
+    }
+
+
+def _step(action: Action, session: Session, turns: Mapping[str, Memory]) -> Step | None:
+    """Return the step of an action: a prompt, an answer, an edit, a command; none for one that only reads."""
+    step: Step = {"at": action.at, "what": action.kind}
+    if action.kind in ("prompt", "answer"):
+        turn = turns.get(f"trn:{session.project}:{session.id}:{action.id}")
+        return {**step, **_short(action.text), **(_turn(turn) if turn else {})}
+    if action.kind != "tool":
+        return {**step, "source": action.source}
+    if action.act == "edit" and action.files and not action.failed:
+        return {**step, "what": "edit", "files": list(action.files)}
+    command = command_of(action.command) if action.act == "run" else None
+    if not command or not command.program or command.kind == "look":
+        return None
+    run = run_of(action)
+    failure = failure_of(run) if run.failed else None
+    return {
+        **step,
+        "what": "run",
+        "command": action.command.strip()[:COMMAND],
+        "failed": run.failed,
+        "error": failure.error if failure else "",
+        "output": action.output.strip()[-OUTPUT:] if run.failed else "",
+    }
+
+
+def _kept(memory: Memory, session: Session) -> Step:
+    """Return the step of a memory: at the time when this session first saw it."""
+    at = next((at for at in (memory.created, memory.confirmed) if session.started <= at <= session.last), session.last)
+    if memory.kind == "turn":  # whose prompt is no longer there
+        return {"at": at, "what": "prompt", **_short(text(memory.detail, "user")), **_turn(memory)}
+    if memory.kind == "failure":
+        return {"at": at, "what": "failure", "memory": _failure(memory)}
+    return {"at": at, "what": "kept", "memory": _named(memory), **_short(memory.body or text(memory.detail, "why"))}
+
+
+def _turn(memory: Memory) -> dict[str, Any]:
+    """Return who wrote the prompt of a turn and why we think so, and what came of it."""
+    author, _, why = text(memory.detail, "author").partition(": ")
+    outcome = text(memory.detail, "outcome") or next(iter(texts(memory.detail, "commits")), "")
+    return {"turn": memory.id, "author": author, "author_why": why, "outcome": outcome.strip()[:TEXT]}
+
+
+def _short(value: str) -> dict[str, Any]:
+    """Return the beginning of a text, and how many characters follow it."""
+    value = value.strip()
+    return {"text": value[:TEXT], "more": max(0, len(value) - TEXT)}

@@ -6,23 +6,24 @@ An import begins at the beginning, and leaves alone what is known already: after
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from foreword.audit import merge_repeated
-from foreword.errors import ForewordError
+from foreword.errors import BadRequest, ForewordError
 from foreword.extract.merge import merge
-from foreword.importers import Batch, Source, find, refuse_where_off, safe
+from foreword.importers import ENVIRON, Batch, Source, find, refuse_where_off, safe
 from foreword.models import Change, Link, Memory, Project, Session
 from foreword.policy import chosen, off
 from foreword.redact.files import denied
 from foreword.worker.jobs import Job, JobRunner, Leaving
 from foreword.worker.projects import ProjectRegistry
-from foreword.worker.serialize import ImportRequest
+from foreword.worker.serialize import text, texts
 from foreword.worker.services import Services
 
 log = logging.getLogger("foreword")
@@ -32,6 +33,16 @@ Row = TypeVar("Row", Memory, Change, Session)
 ROWS = 25  # memories in one commit: some 10 ms in which nobody else can write
 MOST_PROBLEMS = 50  # sentences kept of one source
 UNSENT_SECONDS = 60.0  # that a transcript may go on after the last event of its session: clocks differ a little
+
+
+@dataclass(frozen=True)
+class ImportRequest:
+    """The sources to import into the project of a folder."""
+
+    folder: str
+    sources: tuple[str, ...]
+    options: Mapping[str, Any]
+    environ: Mapping[str, str]
 
 
 @dataclass
@@ -90,8 +101,9 @@ class ImportJob:
         self._imports: dict[str, Import] = {}  # by project
         runner.add(Job("import", self._run, due=self.is_busy))
 
-    def start(self, request: ImportRequest) -> dict[str, Any]:
+    def start(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Begin, or join the import of that project which runs already; what is refused is raised at once."""
+        request = read_import(body)
         project = self._allowed(request)
         sources = [find(name, request.options, project_of=self._projects.at) for name in request.sources]
         with self._lock:
@@ -200,6 +212,17 @@ class ImportJob:
         others = [each for each in known if each.scope.startswith("project:") and each.scope != project.scope]
         away = {end for each in others for end in (each.uid, each.id)}
         return [link for link in links if away.isdisjoint((link.source, link.target))]
+
+
+def read_import(body: Mapping[str, Any]) -> ImportRequest:
+    """Return what to import, and where; the folders in `environ` are the caller's, not the worker's."""
+    sources, options, environ = texts(body, "sources"), body.get("options") or {}, body.get("environ") or {}
+    if not sources:
+        raise BadRequest("`sources` must be a list of names", hint='send {"sources": ["git"], "project_path": …}')
+    if not isinstance(options, dict) or not isinstance(environ, dict):
+        raise BadRequest("`options` and `environ` must be objects", hint="send {…}, or leave them out")
+    folders = {name: str(each) for name, each in {**os.environ, **environ}.items() if name in ENVIRON}
+    return ImportRequest(text(body, "project_path"), tuple(dict.fromkeys(sources)), options, folders)
 
 
 def _merged(new: Memory, old: Memory | None, *, gentle: bool) -> Memory | None:
