@@ -410,15 +410,6 @@ class UsageVerdict(NamedTuple):
     layer: str = ""  # in which the memory was shown; empty: in any
 
 
-@dataclass(frozen=True)
-class Usage:
-    """How many items were injected, and what became of them; of the rest it is not known, or not yet."""
-
-    shown: int = 0
-    used: int = 0
-    ignored: int = 0
-
-
 # ---- what the store counts
 
 PENDING_CALL = "asked"  # the outcome of a call that has not ended, or that a crash ended: its estimate counts

@@ -101,7 +101,6 @@ class Store:
         from foreword.store.forget import Forgetter
 
         self.database.flush()
-        self.search.drop_vectors()
         return Forgetter(self.database.query, self.tombstones)
 
     def was_forgotten(self, memories: Sequence[Memory]) -> bool:

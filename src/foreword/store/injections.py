@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from foreword.encoding import dumps, loads
-from foreword.models import Injection, Item, Session, Usage, UsageVerdict
+from foreword.models import Injection, Item, Session, UsageVerdict
 from foreword.store.sql import EACH, IN_WINDOW, SESSION, WINDOW, Repository, transaction, where
 
 # Layers that mention a memory in a line: it was not shown in full there.
@@ -160,7 +160,7 @@ class Injections(Repository):
             found[memory] = found.get(memory, frozenset()) | {session}
         return found
 
-    def usage(self, *, memory: str = "", session: str = "") -> Usage:
+    def usage(self, *, memory: str = "", session: str = "") -> dict[str, int]:
         """Return how many items were injected, and how many of them were used or were for nothing."""
         clause, parameters = where({"i.memory = ?": memory, "j.session = ?": session})
         rows = self._all(
@@ -168,7 +168,7 @@ class Injections(Repository):
             FROM injections j JOIN injection_items i ON i.injection = j.id {clause}""",
             parameters,
         )
-        return Usage(*rows[0])
+        return dict(zip(("shown", "used", "ignored"), rows[0], strict=True))
 
     # -- inside a change ----------------------------------------------------------------------------------------
     def _record(self, injection: Injection) -> None:

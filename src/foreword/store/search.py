@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.encoding import dumps, storable
 from foreword.errors import DamagedIndex, EmbedError, StoreError
-from foreword.models import Hit, Memory, Near, Query, Vector
+from foreword.models import Hit, Memory, Near, Query
 from foreword.store.sql import (
     EACH,
     FOREVER,
@@ -24,7 +24,7 @@ from foreword.store.sql import (
 from foreword.terms import TAIL, any_of, plain, rarity, root
 
 if TYPE_CHECKING:
-    from foreword.store import Store
+    pass
 
 # A word in so many rows is common: all who hold it are read only if the budget of postings has room.
 COMMON = 500
@@ -46,22 +46,24 @@ _SEEN = """SELECT place FROM memories WHERE session = ?1 AND session <> ''
 class Search(Repository):
     """Find memories; without the worker there are no vectors."""
 
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
-        self._nearest: Nearest | None = None
-
     def by_vector(self, query: Query) -> tuple[Hit, ...]:
-        """Return what is nearest to the query's vector, among vectors of the same model; the score is the cosine."""
+        """Return what is nearest to the query's vector, among the newest of the same model; the score is the cosine."""
         if query.vector is None or not query.vector.data:
             return ()
-        nearest = self._nearest
-        if nearest is None or nearest.like != (query.vector.model, len(query.vector.data)):
-            nearest = self._nearest = Nearest(query.vector, self)
-        return nearest.hits(query)
-
-    def drop_vectors(self) -> None:
-        """Let go of the vectors in memory: some of them are being forgotten."""
-        self._nearest = None
+        np, (model, scale, data) = numpy(), query.vector
+        vector = np.frombuffer(data, dtype=np.int8).astype(np.float32) * scale
+        cosines: dict[int, float] = {}
+        for owner, _ in self.owners(query.scopes):
+            rows = self._all(
+                """SELECT place, scale, blob FROM vectors WHERE place BETWEEN ? AND ? AND model = ?
+                AND length(blob) = ? ORDER BY place DESC LIMIT ?""",
+                (*range_of(owner), model, len(data), MOST_VECTORS),
+            )
+            table = np.frombuffer(b"".join(row[2] for row in rows), dtype=np.int8).reshape(len(rows), len(data))
+            scores = (table.astype(np.float32) @ vector) * np.array([row[1] for row in rows], dtype=np.float32)
+            # What points the other way is near to nothing.
+            cosines |= {row[0]: score for row, score in zip(rows, scores.tolist(), strict=True) if score > 0}
+        return tuple(Hit(memory, "meaning", cosines[at]) for at, memory in self._best(cosines, query).items())
 
     def check_index(self) -> None:
         """Raise DamagedIndex where the words index is known to be damaged."""
@@ -105,7 +107,7 @@ class Search(Repository):
         held = _terms_by_place(holders, {*found, *around})
         near = _near(found, around, held)
         beside = [place for place in near if place not in found][: 2 * ADDED_NEIGHBOURS]
-        found.update({place: memory for memory, place in self.at_places(beside, query)} if beside else {})
+        found.update({place: memory for memory, place in self._at_places(beside, query)} if beside else {})
         hits = []
         for place, memory in found.items():
             own = {term: weight[term] for term in held[place]}
@@ -258,12 +260,12 @@ class Search(Repository):
         # A few more than wanted, because some may be filtered out; where many are, the rest follows.
         at, step = 0, query.limit + query.limit // 4 + 1
         while at < len(best) and len(found) < query.limit:
-            found += self.at_places(best[at : at + step], query)
+            found += self._at_places(best[at : at + step], query)
             at, step = at + step, MOST_AT_ONCE
         found.sort(key=lambda each: (-score[each[1]], -each[0].created, each[0].id))
         return {place: memory for memory, place in found[: query.limit]}
 
-    def at_places(self, places: Sequence[int], query: Query) -> list[tuple[Memory, int]]:
+    def _at_places(self, places: Sequence[int], query: Query) -> list[tuple[Memory, int]]:
         """Return the memories at these places that pass the query's filters, each with its place."""
         of_kinds = f"AND m.kind IN ({marks(query.kinds)})" if query.kinds else ""
         rows = self._all(
@@ -339,11 +341,7 @@ def _description(row: Sequence[Any], held: Sequence[str], roots: dict[str, str])
 
 # ---- vectors
 
-MOST_VECTORS = 50_000  # of an owner that are compared, the newest: 13 MB at 256 numbers, 6 ms a search
-MOST_OWNERS = 5  # whose vectors are kept in memory
-ROWS_AT_ONCE = 1024  # cast to float32: 1 MB at 256 numbers, which a core keeps near
-
-
+MOST_VECTORS = 20_000  # of a scope that are compared, the newest: 5 MB at 256 numbers
 INSTALL = "pip install 'foreword[embeddings]'"
 
 
@@ -356,61 +354,3 @@ def numpy() -> Any:
     except ImportError as exc:
         raise EmbedError("`embeddings` needs numpy, which is not installed", hint=INSTALL) from exc
     return numpy
-
-
-class Nearest:
-    """The vectors of one model in memory, by owner; read again where the table has changed."""
-
-    def __init__(self, like: Vector, search: Search) -> None:
-        self._search, self._np = search, numpy()
-        self.like = (like.model, len(like.data))
-        self._loaded: dict[int, tuple[Any, Any, Any, Any]] = {}  # of an owner: state, places, scales, numbers
-
-    def hits(self, query: Query) -> tuple[Hit, ...]:
-        """Return what is near to the query's vector in its scopes, nearest first."""
-        np = self._np
-        assert query.vector is not None
-        parts = [self._load(owner) for owner, _ in self._search.owners(query.scopes)]
-        if not parts:
-            return ()
-        vector = np.frombuffer(query.vector.data, dtype=np.int8).astype(np.float32) * query.vector.scale
-        places = np.concatenate([places for _, places, _, _ in parts])
-        cosines = np.concatenate([self._cosines(data, vector) * scales for _, _, scales, data in parts])
-        # Of equals the newest first; what points the other way is near to nothing.
-        order = [at for at in np.lexsort((-places, -cosines)).tolist() if cosines[at] > 0]
-        found: list[Hit] = []
-        for start in range(0, len(order), query.limit):
-            some = {int(places[at]): float(cosines[at]) for at in order[start : start + query.limit]}
-            memories = {place: memory for memory, place in self._search.at_places(list(some), query)}
-            found += [Hit(memories[place], "meaning", some[place]) for place in some if place in memories]
-            if len(found) >= query.limit:
-                break
-        return tuple(found[: query.limit])
-
-    def _load(self, owner: int) -> tuple[Any, Any, Any, Any]:
-        np, span = self._np, range_of(owner)
-        # Their numbers only grow: a vector that came, changed or went makes another count or maximum.
-        [state] = self._search._all("SELECT count(*), max(number) FROM vectors WHERE place BETWEEN ? AND ?", span)
-        known = self._loaded.get(owner)
-        if known and known[0] == state:
-            return known
-        model, dim = self.like
-        rows = self._search._all(
-            """SELECT place, scale, blob FROM vectors WHERE place BETWEEN ? AND ? AND model = ? AND length(blob) = ?
-            ORDER BY place DESC LIMIT ?""",
-            (*span, model, dim, MOST_VECTORS),
-        )
-        numbers = np.frombuffer(b"".join(row[2] for row in rows), dtype=np.int8).reshape(len(rows), dim)
-        places = np.array([row[0] for row in rows], dtype=np.int64)
-        scales = np.array([row[1] for row in rows], dtype=np.float32)
-        if len(self._loaded) >= MOST_OWNERS:
-            self._loaded = {}
-        self._loaded[owner] = (state, places, scales, numbers)
-        return self._loaded[owner]
-
-    def _cosines(self, data: Any, vector: Any) -> Any:
-        found = self._np.empty(len(data), dtype=self._np.float32)
-        for start in range(0, len(data), ROWS_AT_ONCE):
-            part = slice(start, start + ROWS_AT_ONCE)
-            found[part] = data[part].astype(self._np.float32) @ vector
-        return found

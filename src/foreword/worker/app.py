@@ -7,12 +7,10 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 
-from foreword.config import Settings
 from foreword.errors import ForewordError
 from foreword.hook import spool
 from foreword.hook.build import fingerprint
 from foreword.paths import Home
-from foreword.store import Store
 from foreword.worker import forget
 from foreword.worker.callers import Callers
 from foreword.worker.context import ContextBuilder
@@ -29,8 +27,8 @@ from foreword.worker.services import Services
 from foreword.worker.working_set import WorkingSet
 
 
-class App:
-    """Owns everything that one home's worker has in memory; handlers get it as their first argument."""
+class App(Services):
+    """The services of one home's worker with all parts that use them; handlers get it as their first argument."""
 
     def __init__(
         self,
@@ -40,81 +38,54 @@ class App:
         choose: Callable[[str], str] = secrets.choice,
     ) -> None:
         self.build = fingerprint()
-        self.services = services = Services(home, now=now, choose=choose)
+        super().__init__(home, now=now, choose=choose)
         self.started = now()
         self._day = ""  # the last local day that was noted
-        self.runner = runner = JobRunner(services)
-        self.projects = projects = ProjectRegistry(services)
-        self.callers = Callers(services, projects)
-        self.working_set = WorkingSet(services)
-        self.embeddings = Embeddings(services, runner)
-        self.context = ContextBuilder(services, projects, self.working_set, self.embeddings)
-        self.hints = Hints(services, self.working_set)
-        self.refine = RefineJob(services, runner)
+        self.runner = runner = JobRunner(self)
+        self.projects = projects = ProjectRegistry(self)
+        self.callers = Callers(self, projects)
+        self.working_set = WorkingSet(self)
+        self.embeddings = Embeddings(self, runner)
+        self.context = ContextBuilder(self, projects, self.working_set, self.embeddings)
+        self.hints = Hints(self, self.working_set)
+        self.refine = RefineJob(self, runner)
         caches = (self.context, self.hints)
-        self.extraction = ExtractionJob(services, runner, projects, self.refine, caches=caches)
-        self.imports = ImportJob(services, runner, projects)
-        self.tidy = TidyJob(services, runner, projects)
-        self.prune = PruneJob(services, runner)
-        self.capture = Capture(
-            services,
-            projects,
-            callers=self.callers,
-            working_set=self.working_set,
-            extraction=self.extraction,
-        )
+        self.extraction = ExtractionJob(self, runner, projects, self.refine, caches=caches)
+        self.imports = ImportJob(self, runner, projects)
+        self.tidy = TidyJob(self, runner, projects)
+        self.prune = PruneJob(self, runner)
+        self.capture = Capture(self, projects, self.callers, self.working_set, self.extraction)
         self.hooks = HookHandler(
-            services,
-            projects,
-            capture=self.capture,
-            context=self.context,
-            extraction=self.extraction,
-            hints=self.hints,
+            self, projects, self.capture, self.context, extraction=self.extraction, hints=self.hints
         )
         self.reload()
-        services.open_store()
+        self.open_store()
         forget.resume(self)
-
-    @property
-    def home(self) -> Home:
-        return self.services.home
-
-    @property
-    def settings(self) -> Settings:
-        return self.services.settings
-
-    @property
-    def store(self) -> Store:
-        return self.services.store
-
-    def now(self) -> float:
-        return self.services.now()
 
     def reload(self) -> None:
         """Read the settings again, and let everything follow them."""
-        self.services.reload()
+        super().reload()
         self.embeddings.configure(self.settings)
 
     def tick(self) -> None:
         """Follow changed settings, reopen the store, store what hooks spooled, begin due jobs; called every second."""
-        services = self.services
-        if services.settings_changed():
+        if self.settings_changed():
             self.reload()
-        services.report_unwritten()
-        services.open_store()
-        if not services.has_store:
+        self.report_unwritten()
+        self.open_store()
+        if not self.has_store:
             return
         try:
             self.capture.drain()
             spool.reserve(str(self.home.spool))
             self.projects.store_seen()
         except (ForewordError, OSError) as exc:
-            services.report("spool", f"what hooks spooled waits: {exc}")
-        for problem in services.store_problems():
-            services.report("store", problem)
+            self.report("spool", f"what hooks spooled waits: {exc}")
+        for problem in self.store_problems():
+            self.report("store", problem)
         today = datetime.fromtimestamp(self.now()).date().isoformat()
         if today != self._day:
-            services.store.stats.start_day(today)
+            self.store.stats.start_day(today)
             self._day = today
         self.runner.tick()
 
@@ -127,7 +98,7 @@ class App:
 
     def is_idle(self) -> bool:
         """Return whether no request came for long, and no job keeps the worker."""
-        return self.services.idle_seconds > self.settings.worker_idle_minutes * 60 and not self.runner.is_busy()
+        return self.idle_seconds > self.settings.worker_idle_minutes * 60 and not self.runner.is_busy()
 
     def close(self) -> None:
         """Let jobs finish the commits at hand, then close what is open; the rest waits for the next worker."""
@@ -136,4 +107,4 @@ class App:
         self.runner.close()
         self.working_set.close()
         self.hooks.close()
-        self.services.close()
+        super().close()

@@ -77,7 +77,7 @@ def resume(app: App) -> None:
         try:
             _finish(app)
         except Exception as exc:  # noqa: BLE001 - nobody waits for this, so it must say what went wrong
-            app.services.report("forget", f"an unfinished forget failed, and is tried again: {exc}")
+            app.report("forget", f"an unfinished forget failed, and is tried again: {exc}")
 
     with suppress(ForewordError):
         if app.store.checkpoint(UNFINISHED):

@@ -29,8 +29,8 @@ def health(app: App, *, full: bool = False) -> dict[str, Any]:
     """Return whether the worker is well, and what its store holds; with *full* the state of every part."""
     if full:
         return _health_page(app)
-    problems = app.services.store_problems()
-    opened = app.services.has_store
+    problems = app.store_problems()
+    opened = app.has_store
     return {
         "version": __version__,
         "build": app.build,
@@ -46,7 +46,7 @@ def health(app: App, *, full: bool = False) -> dict[str, Any]:
 
 def _health_page(app: App) -> dict[str, Any]:
     """Return the state of every part; what a broken store cannot tell is left out, with the reason in the findings."""
-    if app.services.settings_changed():  # a command may have changed them a moment ago
+    if app.settings_changed():  # a command may have changed them a moment ago
         app.reload()
     found: list[Finding] = []
 
@@ -134,7 +134,7 @@ def _switched(app: App) -> Iterator[Finding]:
         if not getattr(app.settings, name):
             yield Finding("settings", NOTE, sentence, f"foreword config set {name} on")
     home, way_out = app.home, "correct it; until then the default applies"
-    for path, problems in ((home.config, app.services.loaded.problems), (home.synonyms, load_synonyms(home)[1])):
+    for path, problems in ((home.config, app.loaded.problems), (home.synonyms, load_synonyms(home)[1])):
         for problem in problems:
             yield Finding(path.name, WRONG, problem, way_out)
     choices = {**chosen(app.settings), "capture": True, "inject": True}

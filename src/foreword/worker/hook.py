@@ -45,7 +45,6 @@ class Capture:
         self,
         services: Services,
         projects: ProjectRegistry,
-        *,
         callers: Callers,
         working_set: WorkingSet,
         extraction: ExtractionJob,
@@ -155,9 +154,9 @@ class HookHandler:
         self,
         services: Services,
         projects: ProjectRegistry,
-        *,
         capture: Capture,
         context: ContextBuilder,
+        *,
         extraction: ExtractionJob,
         hints: Hints,
     ) -> None:

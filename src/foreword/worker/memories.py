@@ -187,7 +187,7 @@ def _details(app: App, id: str) -> dict[str, Any]:
         "memory": {**serialize.memory(memory), "project_name": names(store.projects.all())(memory.project)},
         "score": ranked.score,
         "why": dict(ranked.why),
-        "use": vars(store.injections.usage(memory=id)),
+        "use": store.injections.usage(memory=id),
         "shown": shown,
         "session": sessions.get(memory.session),
         "links": _links(store, memory),

@@ -153,11 +153,11 @@ def handler(app: App) -> Callable[[Request], Response]:
 
     def answer(request: Request) -> Response:
         if request.path not in NOT_ACTIVITY:
-            app.services.last_request = time.monotonic()
+            app.last_request = time.monotonic()
         if request.method == "GET" and request.path in LOW_PRIORITY:
             app.runner.give_way()
         with app.runner if request.path in LATENCY_CRITICAL else nullcontext():
-            return respond(routes, request, services=app.services)
+            return respond(routes, request, services=app)
 
     return answer
 

@@ -101,9 +101,9 @@ def _totals(app: App, about: Mapping[str, Any]) -> dict[str, Any]:
     injections = app.store.injections
     totals, use = injections.totals(about["id"]), injections.usage(session=about["id"])
     spent, allowed = injections.window_tokens(about["id"]), window_budget(app.settings.layout)
-    unjudged = use.shown - use.used - use.ignored
+    unjudged = use["shown"] - use["used"] - use["ignored"]
     return {
-        "totals": {"memories": totals["items"], "tokens": totals["tokens"], **vars(use), "unjudged": unjudged},
+        "totals": {"memories": totals["items"], "tokens": totals["tokens"], **use, "unjudged": unjudged},
         "window": [
             {"trigger": trigger, "spent": spent.get(trigger, 0), "of": allowed[trigger]}
             for trigger in ("session_start", "prompt", "question", "tool")

@@ -35,16 +35,6 @@ MOST_PROBLEMS = 50  # sentences kept of one source
 UNSENT_SECONDS = 60.0  # that a transcript may go on after the last event of its session: clocks differ a little
 
 
-@dataclass(frozen=True)
-class ImportRequest:
-    """The sources to import into the project of a folder."""
-
-    folder: str
-    sources: tuple[str, ...]
-    options: Mapping[str, Any]
-    environ: Mapping[str, str]
-
-
 @dataclass
 class SourceRun:
     """One source of an import, and how far it is."""
@@ -76,7 +66,8 @@ class Import:
     """The import of one project, and its sources."""
 
     project: Project
-    request: ImportRequest
+    folder: str
+    environ: Mapping[str, str]  # where the caller's folders are
     runs: list[SourceRun] = field(default_factory=list)
     since: float = field(default_factory=time.time)
 
@@ -86,7 +77,7 @@ class Import:
     def status(self) -> dict[str, Any]:
         states = {run.state for run in self.runs}
         state = next((each for each in ("running", "failed") if each in states), "done")
-        about = {"project": self.project.key, "name": self.project.name, "project_path": self.request.folder}
+        about = {"project": self.project.key, "name": self.project.name, "project_path": self.folder}
         ended = 0.0 if state == "running" else max((run.ended for run in self.runs), default=0.0)
         sources = [run.status() for run in self.runs]
         return {**about, "state": state, "since": self.since, "ended": ended, "sources": sources}
@@ -103,15 +94,20 @@ class ImportJob:
 
     def start(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Begin, or join the import of that project which runs already; what is refused is raised at once."""
-        request = read_import(body)
-        project = self._allowed(request)
-        sources = [find(name, request.options, project_of=self._projects.at) for name in request.sources]
+        names, options, given = texts(body, "sources"), body.get("options") or {}, body.get("environ") or {}
+        if not names:
+            raise BadRequest("`sources` must be a list of names", hint='send {"sources": ["git"], "project_path": …}')
+        if not isinstance(options, dict) or not isinstance(given, dict):
+            raise BadRequest("`options` and `environ` must be objects", hint="send {…}, or leave them out")
+        environ = {name: str(each) for name, each in {**os.environ, **given}.items() if name in ENVIRON}
+        project = self._allowed(folder := text(body, "project_path"), environ)
+        sources = [find(name, options, project_of=self._projects.at) for name in dict.fromkeys(names)]
         with self._lock:
             if self._runner.closing:
                 raise Leaving
             one = self._imports.get(project.key)
             if one is None or not one.unfinished():
-                one = self._imports[project.key] = Import(project, request)
+                one = self._imports[project.key] = Import(project, folder, environ)
             running = [run.source.name for run in one.unfinished()]
             one.runs += [SourceRun(source) for source in sources if source.name not in running]
         self._runner.wake("import")
@@ -135,8 +131,8 @@ class ImportJob:
     def _import(self, one: Import, run: SourceRun) -> None:
         """Import one source to its end."""
         try:
-            for batch in run.source.read(one.project, environ=one.request.environ):
-                self._allowed(one.request)  # the user may have switched it off meanwhile
+            for batch in run.source.read(one.project, environ=one.environ):
+                self._allowed(one.folder, one.environ)  # the user may have switched it off meanwhile
                 self._keep(batch, one.project, run)
                 run.done, run.total = batch.done, batch.total
                 run.complain(*batch.problems)
@@ -189,10 +185,10 @@ class ImportJob:
             run.kinds.update(memory.kind for memory in kept)
 
     # -- what may be imported -----------------------------------------------------------------------------------
-    def _allowed(self, request: ImportRequest) -> Project:
+    def _allowed(self, folder: str, environ: Mapping[str, str]) -> Project:
         """Return the project, or raise BadRequest where its user lets nothing be kept."""
-        project = self._projects.seen_at(request.folder)
-        refuse_where_off(project, choices=chosen(self._services.settings), environ=request.environ)
+        project = self._projects.seen_at(folder)
+        refuse_where_off(project, choices=chosen(self._services.settings), environ=environ)
         return project
 
     def _own(self, row: Row, project: Project, *, wide: bool) -> list[Row]:
@@ -212,17 +208,6 @@ class ImportJob:
         others = [each for each in known if each.scope.startswith("project:") and each.scope != project.scope]
         away = {end for each in others for end in (each.uid, each.id)}
         return [link for link in links if away.isdisjoint((link.source, link.target))]
-
-
-def read_import(body: Mapping[str, Any]) -> ImportRequest:
-    """Return what to import, and where; the folders in `environ` are the caller's, not the worker's."""
-    sources, options, environ = texts(body, "sources"), body.get("options") or {}, body.get("environ") or {}
-    if not sources:
-        raise BadRequest("`sources` must be a list of names", hint='send {"sources": ["git"], "project_path": …}')
-    if not isinstance(options, dict) or not isinstance(environ, dict):
-        raise BadRequest("`options` and `environ` must be objects", hint="send {…}, or leave them out")
-    folders = {name: str(each) for name, each in {**os.environ, **environ}.items() if name in ENVIRON}
-    return ImportRequest(text(body, "project_path"), tuple(dict.fromkeys(sources)), options, folders)
 
 
 def _merged(new: Memory, old: Memory | None, *, gentle: bool) -> Memory | None:
