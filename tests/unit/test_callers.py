@@ -13,8 +13,8 @@ from foreword.capture.parse import ParsedHook, project_at
 from foreword.errors import BadRequest
 from foreword.models import Event
 from foreword.store import Store
+from foreword.worker.callers import MOST_USES, TURN_SECONDS, Callers
 from foreword.worker.projects import ProjectRegistry
-from foreword.worker.sessions import MOST_USES, TURN_SECONDS, Callers
 from tests.services import Reports
 from tests.tables import table
 

@@ -25,7 +25,7 @@ def decide(store, body: dict[str, Any]) -> tuple[Memory, Any]:
 
 
 def waiting(store) -> dict[str, Any]:
-    return list_review(SimpleNamespace(store=store))
+    return list_review(SimpleNamespace(store=store, projects=SimpleNamespace(key_at=str)))
 
 
 def everything(store) -> dict[str, Memory]:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.store.forget import FEW, MARK, SHORTEST, Sentences
+from foreword.maintenance.copies import FEW, SHORTEST, Sentences
+from foreword.store.forget import MARK
 
 WORDS = st.lists(st.text("abcdefghijklmnopqrstuvwxyzäßéλσ決済", min_size=3, max_size=9), min_size=10, max_size=20)
 AROUND = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=30)

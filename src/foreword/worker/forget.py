@@ -20,13 +20,14 @@ from foreword.capture.parse import project_at
 from foreword.encoding import storable
 from foreword.errors import BadRequest, ForewordError, NotFound, StoreError
 from foreword.extract.summary import without_opening
+from foreword.maintenance.copies import Cutter, Sentences
 from foreword.maintenance.dedupe import same_statement
 from foreword.maintenance.rescan import rewrite_files
 from foreword.models import Memory, Query
 from foreword.paths import Home
 from foreword.redact import redact
 from foreword.store import Store
-from foreword.store.forget import UNFINISHED, Backup, Cutter, Forgetter, Sentences, Target
+from foreword.store.forget import UNFINISHED, Backup, Forgetter, Target
 from foreword.store.projects import counts_as
 from foreword.terms import terms
 
@@ -129,7 +130,9 @@ def _carry_out(app: App, target: Target, *, who: str, why: str, at: float) -> di
         cut_memories = [memory.id for memory in store.memories.get_by_uid(sorted(cutter.cut))]
         files = rewrite_files(home, cutter.sentences.cut_json).changed
         for backup in backups:
-            files[f"backups/{backup.path.name}"] = backup.forget(cutter, store.database.query, at=at)
+            files[f"backups/{backup.path.name}"] = backup.forget(
+                target, cutter.cell, cutter.cut, live=store.database.query, at=at
+            )
         removed = write(live.remove, target)
     store.maintenance.sweep()
     found = scan(home, store, cutter.sentences)
