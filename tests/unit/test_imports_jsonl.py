@@ -100,7 +100,7 @@ def taken(store: Store, path: Path, *, project: Project = HERE, **options: bool)
     services = Reports(store)
     runner = JobRunner(services)
     importing = ImportJob(services, runner, ProjectRegistry(services))
-    importing._allowed = lambda _: project  # type: ignore[method-assign]
+    importing._allowed = lambda *_: project  # type: ignore[method-assign]
     importing.start({"project_path": project.root, "sources": ["jsonl"], "options": {"file": str(path), **options}})
     reported = wait(importing)
     runner.close()
