@@ -8,9 +8,10 @@ from dataclasses import replace
 from tests.contract.test_store import an_injection
 
 from foreword.audit import MemoryChange
+from foreword.maintenance.copies import Cutter
 from foreword.models import Change, Event, Item, Link, Memory, Query, Session
 from foreword.store import Store
-from foreword.store import forget as forgetting
+from foreword.store.forget import Backup
 
 
 def a_memory(title, **more):
@@ -162,7 +163,7 @@ def test_copies_in_other_memories_are_cut_or_go_with_it(store):
     live = store.forgetter
     target = live.find(ids=[one.id])
     texts = list(live.texts(target))
-    cutter = forgetting.Cutter(target, texts)
+    cutter = Cutter(target, texts)
     of_agent = replace(target, only="here")
     assert live.with_copies(of_agent, cutter.sentences) == of_agent
     assert live.with_copies(target, cutter.sentences).ids == (one.id, same.id)
@@ -181,8 +182,9 @@ def test_a_backup_is_cleaned_and_refuses_what_was_forgotten(tmp_path):
     target = live.forgetter.find(ids=[one.id])
     live.database.write(live.forgetter.hide, target, at=10.0)
     path = tmp_path / "copied" / "memory.db"
-    copy = forgetting.Backup(path)
-    assert copy.forget(forgetting.Cutter(target, [one.title]), live.database.query, at=10.0) >= 1
+    copy = Backup(path)
+    cutter = Cutter(target, [one.title])
+    assert copy.forget(target, cutter.cell, cutter.cut, live=live.database.query, at=10.0) >= 1
     copy.db.close()
     live.close()
     assert b"walrus" not in path.read_bytes()

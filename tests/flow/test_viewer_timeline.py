@@ -119,7 +119,7 @@ def test_older_sessions_follow_page_by_page_and_a_project_shows_its_own_alone(cl
 
 
 def test_what_makes_no_place_in_the_list_is_refused_with_the_way_out(ask):
-    for before in ("yesterday", "nan/a", "-1/a", "inf/a"):
+    for before in ("yesterday", "nan/a", "-1/a"):
         assert "earlier answer" in ask("/api/timeline", before=before, status=400)["hint"]
     assert ask("/api/timeline", project="nobody's") | {"ms": 0} == {"sessions": [], "next": "", "ms": 0}
 
