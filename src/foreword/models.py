@@ -62,8 +62,7 @@ class Project:
         return f"project:{self.key}"
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(NamedTuple):
     """One thing that an agent's hook reported, redacted; `key` is the same for an event that arrives twice."""
 
     key: str
@@ -95,8 +94,7 @@ class Session:
     distilled: int = 0  # the number of the last event that its memories cover
 
 
-@dataclass(frozen=True)
-class Edit:
+class Edit(NamedTuple):
     """One edit of a file: whole texts before and after it (None: no file), or only the piece that was replaced."""
 
     file: str
@@ -391,8 +389,7 @@ class NoContext(NamedTuple):
     rejected: tuple[Rejected, ...] = ()
 
 
-@dataclass(frozen=True)
-class NoContextRecord:
+class NoContextRecord(NamedTuple):
     """A trigger at which nothing was injected, and why; its id is that of the injection which it would have been."""
 
     id: str
@@ -426,8 +423,7 @@ class UsageVerdict(NamedTuple):
     layer: str = ""  # in which the memory was shown; empty: in any
 
 
-@dataclass(frozen=True)
-class Usage:
+class Usage(NamedTuple):
     """How many items were injected, and what became of them; of the rest it is not known, or not yet."""
 
     shown: int = 0
@@ -440,8 +436,7 @@ class Usage:
 PENDING_CALL = "asked"  # the outcome of a call that has not ended, or that a crash ended: its estimate counts
 
 
-@dataclass(frozen=True)
-class ModelCall:
+class ModelCall(NamedTuple):
     """One call of a model, made or refused; its number is set by the store."""
 
     at: float

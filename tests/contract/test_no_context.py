@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -39,8 +38,8 @@ def test_any_silence_survives_exactly(shared_store, texts, numbers, away):
     about = {"project": project, "host": host, "trigger": trigger, "source": source, "why": why, "nearest": nearest}
     score, needed, build_ms = numbers
     record = a_silence(id, session=id, **about, score=score, needed=needed, build_ms=build_ms, spent=3, allowed=4)
-    shared_store.injections.record_no_context([replace(record, away=away)])
-    assert shared_store.injections.list_no_context(session=id) == (replace(record, away=away),)
+    shared_store.injections.record_no_context([record._replace(away=away)])
+    assert shared_store.injections.list_no_context(session=id) == (record._replace(away=away),)
 
 
 def test_silences_are_kept_once_and_not_beside_what_was_given(make_store):
@@ -58,7 +57,7 @@ def test_silences_are_kept_once_and_not_beside_what_was_given(make_store):
     # A silence told twice is one and the hook knows better than a late worker.
     store = make_store()
     first, own = a_silence("i", why="below"), a_silence("i", why="late", away=True)
-    store.injections.record_no_context([first, replace(first, why="told")])
+    store.injections.record_no_context([first, first._replace(why="told")])
     assert store.injections.list_no_context() == (first,)
     store.injections.record_no_context([own])
     store.injections.record_no_context([first])
@@ -77,7 +76,7 @@ def test_silences_are_kept_once_and_not_beside_what_was_given(make_store):
 def test_silences_go_with_their_session_and_their_project_and_name_no_memory_that_went(store):
     (memory,) = store.memories.put([Memory("note", "an otter of noise", project="here", scope="project:here")])
     event = Event("k", "h", "n", "prompt", "gone", "here", "/", 1.0, {})
-    store.events.append([event, replace(event, key="l", session="stays", project="there")])
+    store.events.append([event, event._replace(key="l", session="stays", project="there")])
     store.injections.record_no_context(
         [
             a_silence("a", session="gone", project="there"),

@@ -90,7 +90,7 @@ def test_any_event_survives_exactly(shared_store, payload, text):
     event = an_event(next(fresh), payload=payload, session=next(fresh), cwd=text, name=text)
     assert shared_store.events.append([event]) == (True,)
     (kept,) = shared_store.events.list(event.session)
-    assert replace(kept, number=0) == event
+    assert kept._replace(number=0) == event
 
 
 def test_naughty_strings_survive_in_every_field(store, shared):

@@ -16,7 +16,7 @@ _MENTIONS = "'standing', 'sessions', 'failures', 'commands', 'changes', 'files'"
 _FIELDS = tuple(each.name for each in fields(Injection) if each.name not in ("items", "text"))
 _JSON = ("layers", "skipped", "terms", "files")
 _INJECTION = ", ".join(f"j.{name}" for name in _FIELDS)
-_NO_CONTEXT = ", ".join(each.name for each in fields(NoContextRecord))
+_NO_CONTEXT = ", ".join(NoContextRecord._fields)
 
 
 class Injections(Repository):
@@ -228,14 +228,13 @@ class Injections(Repository):
         for each in records:
             if self._store.tombstones.refuses_part(each.session, at=each.at):
                 continue
-            row = tuple(vars(each).values())
             # What was given after all is recorded as such; and what a hook says of itself counts more than what a
             # late worker thought.
             self._db.execute(
-                f"""INSERT INTO no_context ({_NO_CONTEXT}) SELECT {marks(row)}
+                f"""INSERT INTO no_context ({_NO_CONTEXT}) SELECT {marks(each)}
                 WHERE NOT EXISTS (SELECT 1 FROM injections WHERE id = ? AND tokens > 0) ON CONFLICT (id) DO UPDATE SET
                 why = excluded.why, budget = excluded.budget, build_ms = excluded.build_ms, nearest = excluded.nearest,
                 score = excluded.score, needed = excluded.needed, spent = excluded.spent, allowed = excluded.allowed,
                 away = excluded.away WHERE excluded.away""",
-                (*row, each.id),
+                (*each, each.id),
             )

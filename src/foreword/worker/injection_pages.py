@@ -53,7 +53,7 @@ def _totals(app: App, about: Mapping[str, Any]) -> dict[str, Any]:
     spent, allowed = injections.window_tokens(about["id"]), window_budget(app.settings.layout)
     unjudged = use.shown - use.used - use.ignored
     return {
-        "totals": {"memories": totals["items"], "tokens": totals["tokens"], **vars(use), "unjudged": unjudged},
+        "totals": {"memories": totals["items"], "tokens": totals["tokens"], **use._asdict(), "unjudged": unjudged},
         "window": [
             {"trigger": trigger, "spent": spent.get(trigger, 0), "of": allowed[trigger]}
             for trigger in ("session_start", "prompt", "question", "tool")

@@ -123,7 +123,7 @@ def details(app: App, id: str) -> dict[str, Any]:
         "memory": {**serialize.memory(memory), "project_name": names(store.projects.all())(memory.project)},
         "score": ranked.score,
         "why": dict(ranked.why),
-        "use": vars(store.injections.usage(memory=id)),
+        "use": store.injections.usage(memory=id)._asdict(),
         "shown": shown,
         "session": sessions.get(memory.session),
         "links": _links(store, memory),

@@ -265,7 +265,7 @@ def no_context(record: NoContextRecord, nearest: Memory | None) -> dict[str, Any
     """Return a trigger without context as JSON, with its reason in words and the title of the nearest memory."""
     numbers = {"budget": record.budget, "spent": record.spent, "allowed": record.allowed}
     says = explain_nothing(record.trigger, record.why, **numbers)
-    return {**vars(record), "says": says, "title": nearest.title if nearest else ""}
+    return {**record._asdict(), "says": says, "title": nearest.title if nearest else ""}
 
 
 def host(seen: AgentActivity) -> dict[str, Any]:
