@@ -189,11 +189,11 @@ def _first(home: Home, folder: Path, began: float) -> float:
     """Seconds until a question about the newest commit is given something."""
     command = ["git", "-C", str(folder), "log", "-1", "--no-merges", "--format=%s"]
     newest = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    asked = {"trigger": "question", "prompt": newest, "preview": 1}
+    question = {"trigger": "question", "prompt": newest, "preview": 1}
     client = Client(home, seconds=5)
     while time.perf_counter() - began < 120:
         try:
-            if client.get("/api/context", project_path=str(folder), **asked)["context"]:
+            if client.get("/api/context", project_path=str(folder), **question)["context"]:
                 return time.perf_counter() - began
         except ForewordError:
             pass

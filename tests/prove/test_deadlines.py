@@ -106,10 +106,10 @@ def _payloads(text: str, project: str) -> list[tuple[str, bytes]]:
 def _timed(home: Home, event: str, payload: bytes) -> tuple[float, float]:
     """Run a hook, which must end well -> the seconds of processor time, and by the clock."""
     command = build.command(home, host="claude-code", event=event)
-    given, got = Path(home.root, "given"), Path(home.root, "got")
-    given.write_bytes(payload.replace(b'"session_id": "s"', b'"session_id": "s%d"' % time.monotonic_ns(), 1))
+    sent, got = Path(home.root, "sent"), Path(home.root, "got")
+    sent.write_bytes(payload.replace(b'"session_id": "s"', b'"session_id": "s%d"' % time.monotonic_ns(), 1))
     files = [
-        (os.POSIX_SPAWN_OPEN, 0, str(given), os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 0, str(sent), os.O_RDONLY, 0),
         (os.POSIX_SPAWN_OPEN, 1, str(got), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
     ]
     began = time.monotonic()

@@ -40,7 +40,7 @@ def tool_use(project: str, name: str) -> dict[str, Any]:
     return {**payload, "tool_use_id": name, "tool_input": {"command": "make"}, "tool_response": {"stdout": name}}
 
 
-def told(host: HookRunner, project: str, names: list[str]) -> None:
+def tell_hook(host: HookRunner, project: str, names: list[str]) -> None:
     for name in names:
         ended = host.tell("PostToolUse", tool_use(project, name))
         assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
@@ -78,7 +78,7 @@ def test_what_is_acknowledged_while_the_disk_fails_is_kept_and_the_rest_waits(
                     client.post("/api/events", event)
                     acknowledged.add(name)
             mine = [f"hook-{point}-{number}" for number in range(4)]
-            told(host, project, mine)
+            tell_hook(host, project, mine)
         began = time.monotonic()
         if chance.random() < 0.5:
             end_worker(home, how=signal.SIGKILL)
@@ -107,7 +107,7 @@ def test_a_locked_database_holds_up_no_hook(
         while not names or time.monotonic() < until:
             names.append(f"l{len(names)}")
             began = time.monotonic()
-            told(host, project, names[-1:])
+            tell_hook(host, project, names[-1:])
             spent.append(time.monotonic() - began)
         db.execute("ROLLBACK")
     wait_for(lambda: host.spooled() == 0)
@@ -134,7 +134,7 @@ def test_a_clock_that_jumps_purges_nothing(
     client = start()
     client.post("/api/memories", {"kind": "note", "title": fact("canary"), "project_path": project})
     host.write_hook()
-    told(host, project, ["t0"])
+    tell_hook(host, project, ["t0"])
     before = client.get("/api/health")["counts"]
     for number, jump in enumerate(jumps, 1):
         end_worker(home, how=signal.SIGTERM)
@@ -142,7 +142,7 @@ def test_a_clock_that_jumps_purges_nothing(
         jumped = subprocess.Popen([sys.executable, "-c", CLOCK, str(jump)], env=environ)
         try:
             wait_for(lambda pid=jumped.pid: lifecycle.pid_of(home) == pid and home.socket.exists())
-            told(host, project, [f"t{number}"])
+            tell_hook(host, project, [f"t{number}"])
             client.post("/api/prune", {})
             seen = host.context(
                 "UserPromptSubmit", {"session_id": f"n{number}", "cwd": project, "prompt": asking("canary")}
@@ -192,8 +192,8 @@ def test_a_home_behind_a_link_is_one_home(
     link.symlink_to(home.root)
     linked = HookRunner(Home(link))
     host.write_hook()
-    told(linked, project, ["linked"])
-    told(host, project, ["straight"])
+    tell_hook(linked, project, ["linked"])
+    tell_hook(host, project, ["straight"])
     assert lifecycle.pid_of(Home(link)) == lifecycle.pid_of(home)
     wait_for(lambda: kept(host) == {"linked": 1, "straight": 1})
 
@@ -221,7 +221,7 @@ def test_a_small_disk_that_fills_up_under_a_storm_loses_nothing_that_was_acknowl
             except ForewordError:
                 break  # it is full
             acknowledged += 1
-        told(host, project, [f"hook-{number}" for number in range(5)])
+        tell_hook(host, project, [f"hook-{number}" for number in range(5)])
         subprocess.run(["mount", "-o", "remount,size=60m", str(disk)], check=True)
         began = time.monotonic()
         wait_for(lambda: host.spooled() == 0 and client.get("/api/health")["counts"]["events"] >= acknowledged + 5)

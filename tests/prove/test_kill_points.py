@@ -45,7 +45,7 @@ pytestmark = [needs_strace, pytest.mark.timeout(1800)]
 def test_a_worker_killed_at_any_call_keeps_what_it_acknowledged(
     home: Home, start: Callable[[], Client], project: str, chance: random.Random, figure: Any, count: int
 ) -> None:
-    told: list[tuple[str, bool]] = []
+    calls: list[tuple[str, bool]] = []
     notes: dict[str, str] = {}
     killed = 0
     for point in range(count):
@@ -53,7 +53,7 @@ def test_a_worker_killed_at_any_call_keeps_what_it_acknowledged(
         call, when = _point(chance, OF_WORKER)
         with fault(lifecycle.pid_of(home), call, f"signal=SIGKILL:when={when}"), ThreadPoolExecutor(LINES) as pool:
             telling = [pool.submit(_tell, client, project, f"{point}-{line}") for line in range(LINES)]
-            told += [each for line in telling for each in line.result()]
+            calls += [each for line in telling for each in line.result()]
             with suppress(ForewordError):
                 title = f"walrus {point}"
                 kept = client.post("/api/memories", {"kind": "note", "title": title, "project_path": project})
@@ -64,15 +64,15 @@ def test_a_worker_killed_at_any_call_keeps_what_it_acknowledged(
     with closing(sqlite3.connect(home.database)) as db:
         stored = Counter(key for (key,) in db.execute("SELECT json_extract(payload, '$.tool_use_id') FROM events"))
         titles = dict(db.execute("SELECT id, title FROM memories WHERE kind = 'note'"))
-    acknowledged = {name for name, ended in told if ended}
+    acknowledged = {name for name, ended in calls if ended}
     assert not acknowledged - stored.keys(), "lost"
     assert not [name for name, times in stored.items() if times > 1], "doubled"
     assert notes.items() <= titles.items()
     client = start()  # those that were not acknowledged are told again, as hooks do from the spool
-    for name, _ in told:
+    for name, _ in calls:
         if name not in acknowledged:
             client.post("/api/events", _event(project, name))
-    assert client.get("/api/health")["counts"]["events"] == len(told)
+    assert client.get("/api/health")["counts"]["events"] == len(calls)
     figure(
         "workers killed at a system call",
         f"{killed} of {count}; {len(acknowledged):,} events acknowledged, 0 lost, 0 doubled",
