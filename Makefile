@@ -1,5 +1,5 @@
 # One verb per job; CI runs the same verbs. `make run` and `make test` set up everything they need.
-.PHONY: run test test-all test-viewer soak lint style types clients e2e fuzz-private bench-hook bench-store bench-recall bench-capture bench-code bench-size bench-init bench-transcripts bench-redact bench-mcp bench-tidy bench-viewer eval eval-sessions month clean help
+.PHONY: run test test-all test-viewer prove soak lint style types clients e2e fuzz-private bench bench-hook bench-compare eval eval-sessions month clean help
 SHELL := /bin/bash
 # Tests start hundreds of workers: without bytecode each compiles the package, 2.5 s of a core instead of 0.7.
 unexport PYTHONDONTWRITEBYTECODE
@@ -21,11 +21,14 @@ run: .venv/ready  ## fill a scratch memory with a made-up project, and print wha
 
 test: .venv/ready-to-test style  ## everything that must be true of a commit, in a few minutes (ARGS="-k forget -x")
 	@$(BIN)/python tests/viewer/install.py
-	@$(PYTEST) -m "not long" $(ARGS)
+	@$(PYTEST) -m "not long and not prove" $(ARGS)
 
 test-all: .venv/ready-to-test style  ## that, what takes long, and the real agents
 	@$(BIN)/python tests/viewer/install.py
-	@failed=0; $(BIN)/python tests/e2e/run.py || failed=1; $(PYTEST) --hypothesis-profile=fuzz $(ARGS) || failed=1; exit $$failed
+	@failed=0; $(BIN)/python tests/e2e/run.py || failed=1; $(PYTEST) -m "not prove" --hypothesis-profile=fuzz $(ARGS) || failed=1; exit $$failed
+
+prove: .venv/ready-to-test style  ## every promise of docs/guarantees.md, without a network, in under an hour (ARGS="-m prove")
+	@$(BIN)/python tests/prove/offline.py $(PYTEST) --hypothesis-profile=fuzz $(ARGS)
 
 test-viewer: .venv/ready-to-test  ## the viewer alone, in a real browser; pictures of its pages in artefacts/viewer
 	@$(BIN)/python tests/viewer/install.py
@@ -58,44 +61,17 @@ eval: .venv/ready-to-test  ## how well it finds, keeps silent and spends tokens,
 eval-sessions: .venv/ready-to-test  ## what agents are told in real sessions, and whether it helped (ARGS="--blocks 20 --worst")
 	@$(BIN)/python -m bench.eval.replay $(ARGS)
 
+bench: .venv/ready-to-test  ## every figure a user would feel, beside its baseline (ARGS="--full --json FILE", ARGS="store --sizes 1000")
+	@$(BIN)/python bench/table.py $(ARGS)
+
+bench-compare: .venv/ready-to-test  ## the same for another revision beside this one (REV=main~20)
+	@$(BIN)/python bench/table.py --compare $(REV) $(ARGS)
+
 bench-hook: .venv/ready-to-test  ## what a hook costs, as multiples of a bare interpreter
 	@$(BIN)/python bench/hook.py $(ARGS)
 
-bench-store: .venv/ready-to-test  ## search against plain FTS5, 1k to 1M memories
-	@$(BIN)/python bench/store.py --million $(ARGS)
-
-bench-recall: .venv/ready-to-test  ## a prompt's context inside the worker against plain FTS5, 10k to 1M memories
-	@$(BIN)/python bench/recall.py --million $(ARGS)
-
-bench-capture: .venv/ready-to-test  ## events a second through hook and worker, and what the worker weighs after 100,000
-	@$(BIN)/python bench/capture.py $(ARGS)
-
-bench-code: .venv/ready-to-test  ## reading code against ast.parse, and commits' functions against git log -p
-	@$(BIN)/python bench/code.py $(ARGS)
-
-bench-size: .venv/ready-to-test  ## installed size and the idle worker's memory
-	@$(BIN)/python bench/size.py $(ARGS)
-
-bench-init: .venv/ready-to-test  ## a first day: how soon an agent is given something, and what 20,000 commits cost
-	@$(BIN)/python bench/day_one.py $(ARGS)
-
-bench-transcripts: .venv/ready-to-test  ## reading 100 MB of transcripts against json.loads, and its memory
-	@$(BIN)/python bench/transcripts.py $(ARGS)
-
-bench-redact: .venv/ready-to-test  ## how fast secrets are looked for, and how often something else is hit
-	@$(BIN)/python bench/redact.py $(ARGS)
-
-bench-mcp: .venv/ready-to-test  ## our MCP server next to the official SDK's own: to the first answer, and for a call
-	@$(BIN)/python bench/mcp.py $(ARGS)
-
 month: .venv/ready-to-test  ## a simulated month with one project: its figures (ARGS=--page shows day 30)
 	@$(BIN)/python -m tests.month $(ARGS)
-
-bench-tidy: .venv/ready-to-test  ## planning a tidy of 20,000 memories, and the duplicates before and after
-	@$(BIN)/python bench/tidy.py $(ARGS)
-
-bench-viewer: .venv/ready-to-test  ## the viewer over 100,000 memories: answer times of its pages, and how long a hook waits meanwhile
-	@$(BIN)/python bench/viewer.py $(ARGS)
 
 clean:  ## what the verbs above have made
 	rm -rf .venv artefacts .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,6 +1,6 @@
 """Events of made-up sessions -> how many a second are kept, by hooks and by the worker, and what the worker weighs then.
 
-`make bench-capture`, or `python bench/capture.py --events 20000`. Each rate stands beside a baseline of the same run: hooks
+`make bench ARGS=capture`, or `python bench/capture.py --events 20000`. Each rate stands beside a baseline of the same run: hooks
 beside bare interpreters, the worker beside one `fsync` after another. Nothing is asserted.
 """
 
@@ -12,10 +12,12 @@ import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from hook import ENVIRON, PY
 from store import SEED, quantile, say
 from transcripts import claude_transcript
 
+from foreword.errors import StoreError, WorkerError
 from foreword.hook import build
 from foreword.paths import Home
 from foreword.worker import lifecycle
@@ -47,6 +50,9 @@ def main() -> None:
     lifecycle.start(home)
     pid = lifecycle.pid_of(home)
     try:
+        if options.soak:
+            say_soak(soak(home, project, many=options.soak, seed=options.seed))
+            return
         result = {
             "fsyncs": fsyncs(scratch),
             "hooks": hooks(home, project, many=options.hooks),
@@ -66,6 +72,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--events", type=int, default=EVENTS, help="that the worker is told")
     parser.add_argument("--hooks", type=int, default=HOOKS, help="processes that are started, of each kind")
     parser.add_argument("--mb", type=int, default=100, help="of a transcript that is imported at the end")
+    parser.add_argument("--soak", type=int, default=0, metavar="N", help="N events instead, with restarts on the way")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--json", metavar="FILE", help="write every number there too")
     return parser.parse_args()
@@ -203,7 +210,12 @@ def told_by_many(home: Home, batches: list[list[dict[str, Any]]], waits: list[fl
             if batch is None:
                 return
             began = time.perf_counter()
-            client.post("/api/events", {"events": batch})
+            while True:
+                try:
+                    client.post("/api/events", {"events": batch})
+                    break
+                except (WorkerError, StoreError):  # killed meanwhile: told again, as hooks do
+                    time.sleep(0.05)
             waits.append(time.perf_counter() - began)
 
     threads = [threading.Thread(target=line) for _ in range(LINES)]
@@ -211,6 +223,83 @@ def told_by_many(home: Home, batches: list[list[dict[str, Any]]], waits: list[fl
         thread.start()
     for thread in threads:
         thread.join()
+
+
+def soak(home: Home, project: Path, *, many: int, seed: int) -> dict[str, Any]:
+    """Send *many* events as fast as they go: half of them to workers that are killed or stopped, half to one worker."""
+    chance, waits, seen = random.Random(seed), [], Seen(home)
+    parts = 20
+    for part in range(parts):
+        numbers = range(part * many // parts, (part + 1) * many // parts)
+        made = [event(chance, number, project) for number in numbers]
+        batches = [made[at : at + IN_A_POST] for at in range(0, len(made), IN_A_POST)]
+        sending = threading.Thread(target=told_by_many, args=(home, batches, waits))
+        sending.start()
+        if part < parts // 2:
+            sending.join(chance.random() * 2)
+            pid = lifecycle.pid_of(home)
+            os.kill(pid, signal.SIGKILL if part % 2 else signal.SIGTERM)
+            os.waitpid(pid, 0)
+            lifecycle.start(home)
+        sending.join()
+        seen.look(numbers.stop)
+        say(f"{numbers.stop:>9,} events: {seen.rss[-1][1]:.0f} MB, WAL at most {seen.wal:.1f} MB")
+    seen.over.set()
+    distilled = awaited(home)
+    seen.look(many)
+    counts = Client(home).get("/api/health")["counts"]
+    warm = seen.rss[parts // 2 + 1][1]  # one part after the last restart
+    return {
+        "sent": many,
+        "stored": counts["events"],
+        "memories": counts["memories"],
+        "growth": seen.rss[-1][1] / warm - 1,
+        "most": max(mb for _, mb in seen.rss[parts // 2 + 1 :]) / warm - 1,
+        "rss_mb": seen.rss,
+        "wal_mb": seen.wal,
+        "workers": seen.workers,
+        "zombies": seen.zombies,
+        "distilled_after_s": distilled,
+        "p99_ms": quantile(waits, 0.99) * 1000,
+    }
+
+
+class Seen:
+    """What the home and its processes look like meanwhile."""
+
+    def __init__(self, home: Home) -> None:
+        self.home, self.over = home, threading.Event()
+        self.rss: list[tuple[int, float]] = []
+        self.wal, self.workers, self.zombies = 0.0, 0, 0
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self) -> None:
+        wal = Path(f"{self.home.database}-wal")
+        while not self.over.wait(0.1):
+            with suppress(FileNotFoundError):
+                self.wal = max(self.wal, wal.stat().st_size / 1e6)
+
+    def look(self, events: int) -> None:
+        """Note the worker's memory, and how many workers and zombies there are."""
+        self.rss.append((events, rss(lifecycle.pid_of(self.home))))
+        running, dead = 0, 0
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with suppress(OSError):
+                ours = f"FOREWORD_HOME={self.home.root}\0".encode() in Path(f"/proc/{pid}/environ").read_bytes()
+                running += ours and b"foreword.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+                state, parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:2]
+                dead += state == "Z" and int(parent) in (os.getpid(), lifecycle.pid_of(self.home))
+        self.workers, self.zombies = max(self.workers, running), max(self.zombies, dead)
+
+
+def say_soak(result: dict[str, Any]) -> None:
+    print(
+        f"soak: {result['stored']:,} of {result['sent']:,} events stored, {result['memories']:,} memories; "
+        f"p99 of a request {result['p99_ms']:.0f} ms; all distilled {result['distilled_after_s']:.0f} s later\n"
+        f"memory after warm-up {result['growth']:+.1%} at the end, {result['most']:+.1%} at most (goal +10 %): "
+        + ", ".join(f"{events // 1000}k {mb:.0f}" for events, mb in result["rss_mb"])
+        + f" MB\nWAL at most {result['wal_mb']:.1f} MB; workers at most {result['workers']}; zombies {result['zombies']}"
+    )
 
 
 def awaited(home: Home, *, most: float = 600.0) -> float:

@@ -1,6 +1,6 @@
 """The standard library's sources, and a history made of them -> what parsing costs beside `ast.parse` and `git log -p`.
 
-`make bench-code`. Ratios of the fastest of three runs, interleaved. Nothing is asserted: goals stand beside numbers.
+`make bench ARGS=code`. Ratios of the fastest of three runs, interleaved. Nothing is asserted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A repository and an empty home -> how soon an agent is given something, and what the rest costs.
 
-`make bench-init`. This repository, and a made-up one of 20,000 commits, alone and while somebody works. Nothing is
-asserted: goals stand beside the numbers.
+`make bench ARGS=day_one`. This repository, and a made-up one of 20,000 commits, alone and while somebody
+works. Nothing is asserted: goals stand beside the numbers.
 """
 
 from __future__ import annotations
@@ -186,11 +186,14 @@ class _Prompts:
 
 
 def _first(home: Home, folder: Path, began: float) -> float:
-    """Seconds until a session's start is given something."""
+    """Seconds until a question about the newest commit is given something."""
+    command = ["git", "-C", str(folder), "log", "-1", "--no-merges", "--format=%s"]
+    newest = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    question = {"trigger": "question", "prompt": newest, "preview": 1}
     client = Client(home, seconds=5)
     while time.perf_counter() - began < 120:
         try:
-            if client.get("/api/context", project_path=str(folder), preview=1)["context"]:
+            if client.get("/api/context", project_path=str(folder), **question)["context"]:
                 return time.perf_counter() - began
         except ForewordError:
             pass

@@ -108,6 +108,7 @@ class Bench:
                 large = self._with_worker(running, "large", options.large)
                 self.runs["c context, 5,000"] = lambda: (self._hook(small, "UserPromptSubmit"), self._prompt("small"))
                 self.runs["c context, large"] = lambda: (self._hook(large, "UserPromptSubmit"), self._prompt("large"))
+                self.runs["c session start, 5,000"] = lambda: (self._hook(small, "SessionStart"), self._start())
         if "d" in wanted:
             alone, both = self._away("alone", memories=SMALL), self._away("both", memories=SMALL)
             alone.config.write_text("capture = false\n", encoding="utf-8")
@@ -202,6 +203,9 @@ class Bench:
     def _prompt(self, home: str) -> bytes:
         """A prompt about something that is known, in a session of its own, so that nothing was shown before."""
         return self._payload("UserPromptSubmit", prompt=self.chance.choice(self.prompts[home]))
+
+    def _start(self) -> bytes:
+        return self._payload("SessionStart", source="startup")
 
     def _payload(self, event: str, **fields: Any) -> bytes:
         self.number += 1

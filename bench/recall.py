@@ -1,6 +1,6 @@
-"""Synthetic sessions in a real Store -> what a context costs inside the worker, beside plain FTS5, and where.
+"""Synthetic sessions in a real Store -> what a context costs inside the worker, beside plain FTS5.
 
-`make bench-recall`, or `python bench/recall.py --sizes 10000`. No time is asserted: goals stand beside the numbers.
+`make bench ARGS=recall`, or `python bench/recall.py --sizes 10000`. Nothing is asserted.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,27 +39,13 @@ from foreword.config import load, load_synonyms
 from foreword.models import UNIVERSAL, Context, Memory, NoContext, Project, Trigger
 from foreword.paths import Home
 from foreword.recall import pipeline as recall
-from foreword.recall import render
-from foreword.store import Store, search
+from foreword.store import Store
 from foreword.store.sql import SEQUENCE_BITS
 from foreword.terms import any_of, terms
 
 TIMES, GROWS = 3.0, 5.0  # the goals: at most so many plain queries; and from 10,000 to a million memories
 LANGUAGE = "python"
 EVERYWHERE = 200  # one memory in so many belongs to the language, and one to all projects
-# What is told apart of a prompt's time, each without the others that it calls.
-STEPS: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
-    ("query", recall, ("query_of",)),
-    ("words", search.Search, ("by_words",)),
-    ("near", search, ("_near",)),
-    ("weigh", recall, ("weighed",)),
-    ("votes", recall, ("votes",)),
-    ("code", search.Search, ("by_code",)),
-    ("rank", recall, ("rank",)),
-    ("fit", recall, ("fit",)),
-    ("render", render, ("line", "shorter_lines", "compact", "block")),
-    ("count", recall, ("count",)),
-)
 
 
 def main() -> None:
@@ -200,6 +185,12 @@ class Asking:
     def start(self, _prompt: str) -> Context | NoContext:
         return self._recalled("session_start", "")
 
+    def compaction(self, _prompt: str) -> Context | NoContext:
+        return self._recalled("compaction", "")
+
+    def question(self, prompt: str) -> Context | NoContext:
+        return self._recalled("question", prompt)
+
     def joined(self, prompt: str) -> list[Any]:
         """The rows that a query finds which knows the project by its column."""
         return list(
@@ -255,7 +246,7 @@ def measured(folder: Path, size: int, options: argparse.Namespace) -> dict[str, 
     result: dict[str, Any] = {"memories": size, "build_s": round(built, 1)}
     for label, project in (("biggest", BIGGEST), ("middle", MIDDLE)):
         asking = Asking(store, path, project=project, count=options.prompts)
-        result[label] = {"memories": shares(size)[project], **times(asking), "steps": steps(asking)}
+        result[label] = {"memories": shares(size)[project], **times(asking)}
         asking.plain.close()
     result["load"] = round(os.getloadavg()[0], 1)
     store.close()
@@ -267,6 +258,8 @@ def times(asking: Asking) -> dict[str, Any]:
     asks: dict[str, Callable[[str], Any]] = {
         "prompt": asking.prompt,
         "start": asking.start,
+        "compaction": asking.compaction,
+        "question": asking.question,
         "P1 join": asking.joined,
         "P2 range": asking.ranged,
     }
@@ -283,47 +276,6 @@ def times(asking: Asking) -> dict[str, Any]:
     return {**found, "answered": answered / len(asking.prompts)}
 
 
-def steps(asking: Asking) -> dict[str, float]:
-    """The median milliseconds of each step of a prompt; the watch itself takes a little of each."""
-    spent: dict[str, list[float]] = {name: [] for name in (*(step for step, _, _ in STEPS), "rest")}
-    for prompt in asking.prompts[:100]:
-        with watched() as watch:
-            started = time.perf_counter()
-            asking.prompt(prompt)
-            watch["rest"] = time.perf_counter() - started - sum(watch.values())
-        for name, each in spent.items():
-            each.append(watch.get(name, 0.0) * 1000)
-    return {name: quantile(each, 0.5) for name, each in spent.items()}
-
-
-@contextmanager
-def watched() -> Iterator[dict[str, float]]:
-    """The seconds of every step that is done meanwhile, each without the steps inside it."""
-    watch: dict[str, float] = {}
-    inside = [0.0]
-
-    def timed(step: str, work: Callable[..., Any]) -> Callable[..., Any]:
-        def run(*args: Any, **kwargs: Any) -> Any:
-            inside.append(0.0)
-            started = time.perf_counter()
-            try:
-                return work(*args, **kwargs)
-            finally:
-                took = time.perf_counter() - started
-                watch[step] = watch.get(step, 0.0) + took - inside.pop()
-                inside[-1] += took
-
-        return run
-
-    with ExitStack() as put_back:
-        for step, owner, names in STEPS:
-            for name in names:
-                work = getattr(owner, name)
-                put_back.callback(setattr, owner, name, work)
-                setattr(owner, name, timed(step, work))
-        yield watch
-
-
 # ---- the report
 
 
@@ -334,11 +286,11 @@ def report(results: Sequence[dict[str, Any]]) -> str:
         "",
         f"{'memories':>9} {'project':>8} {'of them':>8} | {'prompt p50':>10} {'p99':>7} | {'start p50':>9} {'p99':>7} "
         f"| {'P1 p50':>8} {'p99':>7} | {'P2 p50':>8} {'p99':>7} | {'prompt/P1':>9} {'/P2':>5} "
-        f"| {'start/P1':>8} {'/P2':>5} | answered",
+        f"| {'start/P1':>8} {'/P2':>5} | {'compaction':>10} {'question':>8} | answered",
     ]
     for result in results:
         lines += [_line(result, label) for label in ("biggest", "middle")]
-    lines += [f"goal at 100,000: ≤ {TIMES:.0f} × the plain query", *_growth(results), "", *_steps(results)]
+    lines += [f"goal at 100,000: ≤ {TIMES:.0f} × the plain query", *_growth(results)]
     return "\n".join(lines)
 
 
@@ -350,7 +302,8 @@ def _line(result: dict[str, Any], label: str) -> str:
         f"{start['p50']:>9.2f} {start['p99']:>7.2f} | {joined['p50']:>8.2f} {joined['p99']:>7.2f} | "
         f"{ranged['p50']:>8.2f} {ranged['p99']:>7.2f} | {prompt['p50'] / joined['p50']:>9.2f} "
         f"{prompt['p50'] / ranged['p50']:>5.2f} | {start['p50'] / joined['p50']:>8.2f} "
-        f"{start['p50'] / ranged['p50']:>5.2f} | {found['answered']:>8.0%}"
+        f"{start['p50'] / ranged['p50']:>5.2f} | {found['compaction']['p50']:>10.2f} {found['question']['p50']:>8.2f} "
+        f"| {found['answered']:>8.0%}"
     )
 
 
@@ -366,19 +319,6 @@ def _growth(results: Sequence[dict[str, Any]]) -> list[str]:
         ]
         goal = f" (goal ≤ {GROWS:.0f})" if result["memories"] == 100 * first["memories"] else ""
         lines.append(f"growth {first['memories']:,} -> {result['memories']:,}: {'; '.join(ratios)}{goal}")
-    return lines
-
-
-def _steps(results: Sequence[dict[str, Any]]) -> list[str]:
-    names = (*(step for step, _, _ in STEPS), "rest")
-    lines = [
-        "Where the time of a prompt goes, each step without those inside it; median ms:",
-        f"{'memories':>9} {'project':>8} | {' '.join(f'{name:>6}' for name in names)} | load",
-    ]
-    for result in results:
-        for label in ("biggest", "middle"):
-            spent = " ".join(f"{result[label]['steps'][name]:>6.2f}" for name in names)
-            lines.append(f"{result['memories']:>9,} {label:>8} | {spent} | {result['load']}")
     return lines
 
 

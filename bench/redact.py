@@ -1,6 +1,6 @@
 """Measure redact on ordinary and hostile text: MB a second, the growth from n to 2n, and false hits.
 
-`make bench-redact`, or `python bench/redact.py --mb 4`. No time is asserted: goals stand beside the numbers.
+`make bench ARGS=redact`, or `python bench/redact.py --mb 4`. No time is asserted: goals stand beside the numbers.
 """
 
 from __future__ import annotations

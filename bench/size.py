@@ -1,6 +1,6 @@
 """A fresh environment with the project alone -> what it weighs on the disk, and in memory while the worker idles.
 
-`make bench-size`. Needs an index that pip can reach. Nothing is asserted: goals stand beside the numbers.
+`make bench ARGS=size`. Needs an index that pip can reach. Nothing is asserted: goals stand beside the numbers.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Synthetic memories in a real Store -> what a search, a write and an acknowledged event cost, beside plain FTS5.
 
-`make bench-store`, or `python bench/store.py --sizes 1000,10000`. No time is asserted: goals stand beside the numbers.
+`make bench ARGS=store`, or `python bench/store.py --sizes 1000,10000`. Nothing is asserted.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ import apsw
 
 from foreword.models import KINDS, POSTINGS, Event, Memory, Query
 from foreword.store import Store
-from foreword.store import memories as stored
-from foreword.store.sql import SEQUENCE_BITS
+from foreword.store.memories import indexed_texts
+from foreword.store.sql import FIELDS, SEQUENCE_BITS, encoded
 from foreword.terms import any_of, terms
 
 PROJECTS = 50
@@ -173,11 +173,12 @@ def bulk(path: Path, parts: Iterable[tuple[str, Iterable[Memory]]]) -> Store:
     db = apsw.Connection(str(path))
     db.pragma("synchronous", "off")
     db.execute("BEGIN")
-    marks = ",".join("?" * len(stored.COLUMNS.split(",")))
+    columns = [*(name for name in FIELDS if name != "scope"), "place", "owner", "split"]
+    sql = f"INSERT INTO memories ({', '.join(columns)}) VALUES (:{', :'.join(columns)})"
     for owner, (scope, memories) in enumerate(parts, 1):
         db.execute("INSERT INTO owners (number, scope) VALUES (?, ?)", (owner, scope))
         rows = (_row(memory, owner=owner, sequence=sequence) for sequence, memory in enumerate(memories, 1))
-        db.executemany(f"INSERT INTO memories ({stored.COLUMNS}) VALUES ({marks})", rows)
+        db.executemany(sql, rows)
         newest = f"max(0, ifnull((SELECT max(place) FROM memories), 0) - (number << {SEQUENCE_BITS}))"
         db.execute(f"UPDATE owners SET newest = {newest} WHERE number = ?", (owner,))
     db.execute("COMMIT")
@@ -187,10 +188,11 @@ def bulk(path: Path, parts: Iterable[tuple[str, Iterable[Memory]]]) -> Store:
     return store
 
 
-def _row(memory: Memory, *, owner: int, sequence: int) -> tuple[Any, ...]:
+def _row(memory: Memory, *, owner: int, sequence: int) -> dict[str, Any]:
     place = owner << SEQUENCE_BITS | sequence
     memory = replace(memory, id=f"{KINDS[memory.kind]}-{place:x}", uid=f"{place:032x}")
-    return stored.row_of(memory, place=place, owner=owner, texts=stored.indexed_texts(memory))
+    row = {name: encoded(getattr(memory, name)) for name in FIELDS if name != "scope"}
+    return {**row, "place": place, "owner": owner, "split": indexed_texts(memory)[4]}
 
 
 def _kept(path: Path, size: int, words: Words) -> Store:

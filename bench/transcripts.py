@@ -1,6 +1,6 @@
 """A long transcript -> how fast it is read into actions against `json.loads` of each line, and what memory that takes.
 
-`make bench-transcripts`. Nothing is asserted: goals stand beside the numbers.
+`make bench ARGS=transcripts`. Nothing is asserted: goals stand beside the numbers.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from store import SEED, say
 
@@ -44,16 +45,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mb", type=int, default=100)
     parser.add_argument("--runs", type=int, default=RUNS)
+    parser.add_argument("--json", metavar="FILE", help="write every number there too")
     options = parser.parse_args()
+    results = []
     with tempfile.TemporaryDirectory(prefix="fw-") as folder:
         for host, write in (("claude-code", claude_transcript), ("codex", _codex)):
             path = Path(folder) / f"{host}.jsonl"
             for line, text in (("", "ordinary lines"), ("long", "with lines of 20 MB")):
                 size = write(path, mb=options.mb, long=bool(line))
-                _measure(path, host=host, size=size, runs=options.runs, about=text)
+                results.append(_measure(path, host=host, size=size, runs=options.runs, about=text))
+    if options.json:
+        Path(options.json).write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
-def _measure(path: Path, *, host: str, size: float, runs: int, about: str) -> None:
+def _measure(path: Path, *, host: str, size: float, runs: int, about: str) -> dict[str, Any]:
     ours, plain, look_times = [], [], []
     for _ in range(runs):  # by turns, and in CPU time: a busy machine slows both alike
         started = time.process_time()
@@ -76,6 +81,8 @@ def _measure(path: Path, *, host: str, size: float, runs: int, about: str) -> No
         f"json.loads {size / min(plain):.0f} MB/s ({min(ours) / min(plain):.2f} times); "
         f"a look {min(look_times) * 1000:.1f} ms; memory +{growth:.1f} MB over {base:.0f} (goal {MEMORY_GOAL:.0f})"
     )
+    speed, times = size / min(ours), min(ours) / min(plain)
+    return {"host": host, "about": about, "mb_s": speed, "times": times, "growth_mb": growth}
 
 
 def _peak(path: str, host: str) -> None:

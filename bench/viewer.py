@@ -1,6 +1,6 @@
 """Measure the viewer over a large store: the answer time of what its pages ask, and how long a hook waits meanwhile.
 
-`make bench-viewer`, or `python bench/viewer.py --memories 20000`. No time is asserted.
+`make bench ARGS=viewer`, or `python bench/viewer.py --memories 20000`. No time is asserted.
 """
 
 from __future__ import annotations

@@ -90,8 +90,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say what was left out on purpose, beside what pytest says was skipped."""
-    if terminalreporter.config.option.markexpr == "not long":
-        terminalreporter.line("NOT RUN: tests marked `long`, and the real agents; `make test-all` runs both")
+    if terminalreporter.config.option.markexpr.startswith("not long"):
+        terminalreporter.line(
+            "NOT RUN: tests marked `long`, and the real agents (`make test-all`); `prove` (`make prove`)"
+        )
+    for report in terminalreporter.stats.get("passed", []):
+        for name, value in report.user_properties:
+            if name == "figure":
+                terminalreporter.line(f"  {value}")
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

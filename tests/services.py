@@ -36,7 +36,7 @@ class Reports(Services):
             self.reports.append((where, what))
 
     def set(self, **settings: Any) -> None:
-        self.loaded = replace(self.loaded, settings=replace(self.settings, **settings))
+        self.loaded = self.loaded._replace(settings=replace(self.settings, **settings))
 
     @property
     def problems(self) -> list[str]:

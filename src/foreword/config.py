@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from foreword import models
 from foreword.errors import BadConfig, ForewordError
@@ -32,8 +32,7 @@ FORMS = {
 _SWITCHES = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(NamedTuple):
     """One thing the user may change: its kind is bool, int, float, str, list, patterns, or one of FORMS."""
 
     name: str
@@ -137,8 +136,7 @@ SETTINGS = tuple(Setting(name=each.name, default=each.default, **each.metadata) 
 # ---- load
 
 
-@dataclass(frozen=True)
-class Loaded:
+class Loaded(NamedTuple):
     """Settings that can always be used, the origin of each, and a sentence for each mistake."""
 
     settings: Settings

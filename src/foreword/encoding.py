@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from datetime import datetime
 from typing import Any
 
 from foreword.errors import BadPayload, BadRequest
@@ -62,6 +61,8 @@ def since(text: str, *, now: float) -> float:
     """Return the time that *text* names, such as `7d` or `2026-01-31`, in seconds since 1970; else raise BadRequest."""
     if found := re.fullmatch(r"(\d{1,6})([mhdw])", text.strip().lower()):
         return max(now - int(found[1]) * SPANS[found[2]], 1.0)
+    from datetime import datetime  # late: a hook without a worker pays for every import
+
     try:
         return datetime.fromisoformat(text.strip()).timestamp()
     except (ValueError, OverflowError, OSError) as exc:

@@ -62,8 +62,7 @@ class Project:
         return f"project:{self.key}"
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(NamedTuple):
     """One thing that an agent's hook reported, redacted; `key` is the same for an event that arrives twice."""
 
     key: str
@@ -95,8 +94,7 @@ class Session:
     extracted: int = 0  # the number of the last event that its memories cover
 
 
-@dataclass(frozen=True)
-class Edit:
+class Edit(NamedTuple):
     """One edit of a file: whole texts before and after it (None: no file), or only the piece that was replaced."""
 
     file: str
@@ -415,8 +413,7 @@ class UsageVerdict(NamedTuple):
 PENDING_CALL = "asked"  # the outcome of a call that has not ended, or that a crash ended: its estimate counts
 
 
-@dataclass(frozen=True)
-class ModelCall:
+class ModelCall(NamedTuple):
     """One call of a model, made or refused; its number is set by the store."""
 
     at: float

@@ -115,9 +115,10 @@ def root(term: str) -> str:
     """Return a stem that `plain` text holds with any form of *term*: rough, for counting what the index has found."""
     if not term.isascii() or not term.isalpha():
         return term.rstrip("*")
-    for ending in _ENDINGS:
-        if term.endswith(ending) and len(term) - len(ending) > 2:
-            return f" {term[: -len(ending)]}"
+    if term.endswith(_ENDINGS):  # few words do, and a hook asks for thousands
+        for ending in _ENDINGS:
+            if term.endswith(ending) and len(term) - len(ending) > 2:
+                return f" {term[: -len(ending)]}"
     return f" {term}"
 
 

@@ -150,6 +150,12 @@ wishes = st.builds(
 )
 
 
+def test_of_equal_matches_the_newest_comes_first(store):
+    store.memories.put([Memory("note", f"walrus {at}", project="p", created=float(at)) for at in (2, 3, 1)])
+    found = store.browsing.page(MemoryFilter(words="walrus"))[0]
+    assert [memory.title for memory in found] == ["walrus 3", "walrus 2", "walrus 1"]
+
+
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(memories=st.lists(made, min_size=1, max_size=25), wanted=wishes)
 def test_a_page_and_its_counts_are_those_of_a_plain_look_at_all(shared_store, memories, wanted):

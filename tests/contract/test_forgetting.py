@@ -102,7 +102,7 @@ def test_a_forgotten_session_is_not_told_again_but_may_go_on(store):
 
 
 def test_all_of_a_project_goes_and_it_may_be_used_anew(store):
-    store.events.append([an_event("a"), replace(an_event("b"), project="there", session="t")])
+    store.events.append([an_event("a"), an_event("b")._replace(project="there", session="t")])
     store.memories.put(
         [a_memory("walrus"), a_memory("for all", scope="universal"), a_memory("penguin", project="there")]
     )

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 
 import pytest
 from tests.services import model_calls
@@ -57,7 +56,7 @@ def test_calls_are_listed_newest_first_and_changed_by_their_number(store):
     assert [each.number for each in kept] == [1, 2, 3, 4, 5]
     assert model_calls(store)[:3] == tuple(kept[:1:-1])
     assert store.stats.model_tokens(3.0) == 3 * (3 + 4)
-    store.stats.record_model_call(replace(kept[4], tokens_in=1, tokens_out=2, outcome="failed:late"))
+    store.stats.record_model_call(kept[4]._replace(tokens_in=1, tokens_out=2, outcome="failed:late"))
     assert outcomes(store)[-1] == ("failed:late", 1, 2)
 
 

@@ -89,7 +89,7 @@ def test_silences_are_kept_once_and_not_beside_what_was_given(make_store):
 def test_silences_go_with_their_session_and_their_project_and_name_no_memory_that_went(store):
     (memory,) = store.memories.put([Memory("note", "an otter of noise", project="here", scope="project:here")])
     event = Event("k", "h", "n", "prompt", "gone", "here", "/", 1.0, {})
-    store.events.append([event, replace(event, key="l", session="stays", project="there")])
+    store.events.append([event, event._replace(key="l", session="stays", project="there")])
     record(
         store,
         a_silence("a", session="gone", project="there"),

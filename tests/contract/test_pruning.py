@@ -157,7 +157,7 @@ def test_what_is_protected_stays(month, limits):
     month.events.append([waiting])
     for day in range(30, 60):
         month.stats.start_day(name(day))
-        month.events.append([replace(waiting, key=f"k{day}", session="later", at=at(day))])
+        month.events.append([waiting._replace(key=f"k{day}", session="later", at=at(day))])
     now = at(60)
     pruned(month, now=now, days=limits[0], most=limits[1])
     present = {memory.id for memory in all_of(month)}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
+import random
 import re
 import signal
 import subprocess
@@ -88,7 +90,7 @@ def test_any_event_survives_exactly(shared_store, payload, text):
     event = an_event(next(fresh), payload=payload, session=next(fresh), cwd=text, name=text)
     assert shared_store.events.append([event]) == (True,)
     (kept,) = shared_store.events.list(event.session)
-    assert replace(kept, number=0) == event
+    assert kept._replace(number=0) == event
 
 
 def test_naughty_strings_survive_in_every_field(store, shared):
@@ -303,6 +305,18 @@ def test_no_text_makes_a_query_fail(shared_store, text, raw):
     for words in (terms(text), tuple(raw)):
         shared_store.search.by_words(Query(scopes=("project:queried", text), terms=words))
     shared_store.search.by_words(Query(scopes=("project:queried",), terms=terms(text), kinds=("note",), since=0.5))
+
+
+@pytest.mark.prove
+def test_no_query_of_fifty_thousand_fails(store):
+    chance = random.Random(os.environ.get("FOREWORD_SEED", "7"))
+    words = "NEAR( AND OR NOT ^ * \" '' : title: ( ) - + { ; walrus 版本 ß -- /* $1 ? @x 🧊 {title body}:"
+    pieces = words.split()
+    pieces += ["\0", "\ud800", "\u202e", "\n", "e\u0301", "a" * 300]
+    store.memories.put([a_memory("walrus 版本 NEAR title", project="queried")])
+    for _ in range(50_000):
+        text = chance.choice(["", " "]).join(chance.choices(pieces, k=chance.randint(1, 12)))
+        store.search.by_words(Query(scopes=("project:queried",), terms=chance.choice([terms(text), (text,)])))
 
 
 def test_words_find_what_they_should_and_nothing_else(make_store):

@@ -32,7 +32,7 @@ PATIENT = {
 }
 # What a hook that a test writes is given of each limit, in seconds: more than a user may choose.
 UNHURRIED = {
-    "deadline_prompt": 15.0, "deadline_start": 15.0, "deadline_huge": 15.0, "deadline_all": 40.0
+    "deadline_prompt": 30.0, "deadline_start": 30.0, "deadline_huge": 30.0, "deadline_all": 60.0
 }  # fmt: skip
 CLEAN = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
 
@@ -69,7 +69,7 @@ class HookRunner:
             check=False,
             input=raw,
             capture_output=True,
-            timeout=30,
+            timeout=100,
             env={**CLEAN, **self.environ, **environ},
         )
 

@@ -218,7 +218,7 @@ def test_imports_bring_no_cut_sentence_back_into_memories_and_events(app: App) -
     app.store.events.append([event])
     one, other = kept(app, Memory("decision", sentence, uid="u1"), Memory("note", f"As told: {sentence}", uid="u2"))
     assert forget(app, ids=[one.id])["cut_memories"] == [other.id]
-    app.store.events.append([event, replace(event, at=6.0)])
+    app.store.events.append([event, event._replace(at=6.0)])
     app.store.put_import([other])
     assert [memory.title for _, memory in app.store.memories.page()] == ["As told: [forgotten]"]
     assert app.store.stats.row_counts()["events"] == 1

@@ -17,7 +17,7 @@ import pytest
 from foreword.paths import Home
 from foreword.worker import lifecycle
 from foreword.worker.client import Client
-from tests.flow.conftest import end_worker, until, wait_for
+from tests.flow.conftest import PATIENT, end_worker, until, wait_for
 from tests.flow.forked import foreword
 from tests.scratch import scratch_folder
 
@@ -172,6 +172,7 @@ def test_an_import_that_was_killed_is_repeated_without_loss_or_doubles(person: P
 
 def test_a_prompt_is_answered_while_an_import_runs(person: Person):
     # Not from the commits: of 1,500 that are alike, none is close enough to a prompt.
+    person.environ |= PATIENT
     person.run("add", "decision", "The piano in the cellar is tuned on Mondays", "--why", "the tuner lives far away")
     person.history(1500, now=now())
     begin_import(person)

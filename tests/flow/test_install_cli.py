@@ -18,7 +18,6 @@ SCRIPT = """
 import sys
 from pathlib import Path
 import foreword.agents as hosts
-from dataclasses import replace
 from foreword.agents.setup import Block, Entry, OwnedFile, Setup
 
 def claude(place):
@@ -35,7 +34,7 @@ def codex(place):
 
 setups = {"claude-code": claude, "codex": codex}
 real = hosts.find
-hosts.find = lambda name: replace(real(name), setup=setups[name])
+hosts.find = lambda name: real(name)._replace(setup=setups[name])
 for name in set(hosts.FILES) - set(setups):
     del hosts.FILES[name]
 from foreword.cli.main import main

@@ -60,7 +60,7 @@ def command(home: Home, *words: str, stdin: bytes | int = b"", cwd: str = "/", t
         [sys.executable, "-m", "foreword", "status", "--line", *words],
         check=False,
         capture_output=True,
-        timeout=30,
+        timeout=100,
         env={**CLEAN, "FOREWORD_HOME": str(home.root)},
         cwd=cwd,
         **({"input": stdin} if isinstance(stdin, bytes) else {"stdin": stdin}),

@@ -20,14 +20,15 @@ from foreword.hook import build
 from foreword.paths import Home, worker_command
 from foreword.worker import lifecycle
 from foreword.worker.client import Client
-from tests.flow.conftest import HookRunner, wait_for
+from tests.flow.conftest import HookRunner, end_worker, wait_for
 from tests.scratch import processes_in
 
 KILL_EVERY = 15  # hooks
-STORMS = [(4, 25), pytest.param((16, 50), marks=pytest.mark.long)]  # sessions at once, and hooks of each
+# Sessions at once, and hooks of each.
+STORMS = [(4, 25), pytest.param((16, 50), marks=pytest.mark.long), pytest.param((32, 200), marks=pytest.mark.prove)]
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("storm", STORMS, ids=str)
 def test_every_event_whose_hook_returned_is_stored_once_while_workers_are_killed(
     home: Home, host: HookRunner, start, project, storm
@@ -48,16 +49,22 @@ def test_every_event_whose_hook_returned_is_stored_once_while_workers_are_killed
     assert killed.result() > 1
 
 
-def test_fifty_hooks_at_once_leave_exactly_one_worker(home: Home, host: HookRunner, start, project):
-    host.write_hook(worker=worker_command())
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("races", [1, pytest.param(50, marks=pytest.mark.prove)])
+def test_fifty_hooks_at_once_leave_exactly_one_worker(home: Home, host: HookRunner, start, project, races):
     payload = {"session_id": "s", "cwd": project, "hook_event_name": "Stop"}
-    with ThreadPoolExecutor(50) as pool:
-        ended = list(pool.map(lambda n: host.tell("Stop", {**payload, "prompt_id": str(n)}), range(50)))
-    assert {(each.returncode, each.stdout, each.stderr) for each in ended} == {(0, b"", b"")}
-    wait_for(lambda: lifecycle.pid_of(home) and home.socket.exists())
-    client = Client(home)
-    wait_for(lambda: client.get("/api/health")["counts"]["events"] == 50)
-    wait_for(lambda: _workers(home) == [lifecycle.pid_of(home)])  # who came second has left
+    for race in range(races):
+        host.write_hook(worker=worker_command())
+        with ThreadPoolExecutor(50) as pool:
+            ended = list(
+                pool.map(lambda n, race=race: host.tell("Stop", {**payload, "prompt_id": f"{race} {n}"}), range(50))
+            )
+        assert {(each.returncode, each.stdout, each.stderr) for each in ended} == {(0, b"", b"")}
+        wait_for(lambda: lifecycle.pid_of(home) and home.socket.exists())
+        wait_for(lambda race=race: Client(home).get("/api/health")["counts"]["events"] == 50 * (race + 1))
+        wait_for(lambda: _workers(home) == [lifecycle.pid_of(home)])  # who came second has left
+        if race + 1 < races:
+            end_worker(home)
 
 
 def test_fifty_hooks_at_once_on_a_busy_machine_without_a_worker_keep_every_event(

@@ -3,7 +3,6 @@
 import json
 import os
 import random
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -205,7 +204,7 @@ def test_what_is_odd_or_ours_in_a_payload_does_no_harm():
     # The end of what was too long to read is part of the output.
     payload = {"tool_name": "Bash", "tool_input": {"command": "make"}, "tool_response": {"stdout": "head"}}
     event = read_of("claude-code", "PostToolUse", payload).event
-    action = action_of(replace(event, payload={**event.payload, CUT: {"total": 9, "tail": "the end"}}), root=ROOT)
+    action = action_of(event._replace(payload={**event.payload, CUT: {"total": 9, "tail": "the end"}}), root=ROOT)
     assert (action.output, action.failed) == ("head\n[...]\nthe end", False)
     # A host nobody knows tells nothing.
     event = Event(key="k", host="?", name="n", kind="tool", session="", project="", cwd="", at=AT, payload={})

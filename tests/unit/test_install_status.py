@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +93,7 @@ def test_what_install_wrote_is_compared_with_the_files(setup: Setup, home: Home)
 def test_a_switch_of_the_agent_is_named_with_its_file(home: Home, tmp_path: Path, agent, file, text) -> None:
     found = setup_of(agent, home=home, environ={"HOME": str(tmp_path)})
     assert found is not None
-    setup = replace(found, folder=tmp_path, changes=())
+    setup = found._replace(folder=tmp_path, changes=())
     home.prepare()
     apply(plan(setup, agent=agent, home=home), home=home)
     assert check(agent, setup, home=home).findings == ()

@@ -20,7 +20,7 @@ MUCH = 1 << 30
 
 
 def a_delivery(raw, **more):
-    return HookCall("codex", "PostToolUse", 12.5, raw, **more)
+    return HookCall(**{"host": "codex", "event": "PostToolUse", "at": 12.5, "raw": raw, **more})
 
 
 def taken(folder, name="taken"):
@@ -36,7 +36,13 @@ RAW = st.binary() | st.lists(
     )
 ).map(b"".join)
 DELIVERIES = st.builds(
-    HookCall, st.text(), st.text(), st.floats(0, 1e10), RAW, project=st.text(), injection=st.booleans()
+    a_delivery,
+    RAW,
+    host=st.text(),
+    event=st.text(),
+    at=st.floats(0, 1e10),
+    project=st.text(),
+    injection=st.booleans(),
 )
 
 

@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -30,7 +29,7 @@ TOOLS = ("memory_search", "memory_get", "memory_timeline", "memory_context", "me
 
 
 def setup(host: str, **changed: object) -> Setup:
-    found = find(host).setup(replace(PLACE, **changed))
+    found = find(host).setup(PLACE._replace(**changed))
     assert isinstance(found, Setup)
     return found
 
@@ -314,7 +313,7 @@ def test_every_event_we_read_is_asked_for_once(host):
 @table("shell", ["sh", "bash"])
 def test_a_shell_runs_the_hook_wherever_our_home_lies_and_nothing_once_it_is_gone(tmp_path, shell):
     hook = tmp_path / "a 'json_string' \"home\" $HOME `x`" / "bin" / "foreword-hook"
-    command = replace(PLACE, hook=hook).command("codex", "Stop")
+    command = PLACE._replace(hook=hook).command("codex", "Stop")
     gone = subprocess.run([shell, "-c", command], capture_output=True, check=False)
     assert (gone.returncode, gone.stdout, gone.stderr) == (0, b"", b"")
     hook.parent.mkdir(parents=True)

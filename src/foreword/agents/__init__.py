@@ -6,7 +6,6 @@ To add an agent, write a module with an `ADAPTER` beside this one and name it in
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -30,8 +29,7 @@ class HookInput(NamedTuple):
     files: tuple[str, ...] = ()  # that a tool reads or writes, as the agent writes them
 
 
-@dataclass(frozen=True)
-class AgentAdapter:
+class AgentAdapter(NamedTuple):
     """All that we know of one agent."""
 
     name: str

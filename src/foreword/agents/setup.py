@@ -8,11 +8,10 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True)
-class InstallTarget:
+class InstallTarget(NamedTuple):
     """One user's machine, as an adapter needs to know it."""
 
     user: Path  # the home folder
@@ -46,16 +45,14 @@ class Entry:
     default: bool = False  # only where there is no value yet; an existing one stays
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """Lines at the end of a text file of the user's."""
 
     file: Path
     text: str
 
 
-@dataclass(frozen=True)
-class OwnedFile:
+class OwnedFile(NamedTuple):
     """A whole file that is ours alone."""
 
     file: Path
@@ -76,8 +73,7 @@ class AgentResidue:
 Change = Entry | Block | OwnedFile | AgentResidue
 
 
-@dataclass(frozen=True)
-class Setup:
+class Setup(NamedTuple):
     """How an agent is found on a machine, and what install writes for it."""
 
     binary: str  # what it is called on the PATH

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from foreword.encoding import decoded, dumps, loads
 from foreword.errors import BadPayload
@@ -19,8 +18,7 @@ _DEEPEST = 40  # levels of an unfinished value that are followed; real payloads 
 _MAX_TOKENS = 100_000  # texts, brackets and commas of one that are read: 0.1 s
 
 
-@dataclass(frozen=True)
-class HookCall:
+class HookCall(NamedTuple):
     """One call of a hook: who called, when, and what was on stdin (*head* bytes of its beginning, then its end)."""
 
     host: str  # the agent

@@ -13,17 +13,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from foreword.terms import lazy_pattern
 
 Author = Literal["typed", "mixed", "pasted", "machine"]
 
 
-@dataclass(frozen=True)
-class Authorship:
+class Authorship(NamedTuple):
     """Who wrote a prompt, the part of it that a person typed, and what tells so."""
 
     author: Author  # rules are made of `typed` prompts alone
@@ -64,7 +62,7 @@ def authorship_of(prompt: str, *, earlier: Sequence[str] = ()) -> Authorship:
         text, masked = _without(text, spans), _without(masked, spans)
     found = _judge(text, masked, wrapper, earlier) if text.strip() else Authorship("pasted", "", "stands inside tags")
     by_client = CLIENT_TAG.match(prompt) or wrapper == IDE_REQUEST
-    return replace(found, author="machine") if by_client and not found.typed else found
+    return found._replace(author="machine") if by_client and not found.typed else found
 
 
 def _judge(text: str, masked: str, wrapper: str, earlier: Sequence[str]) -> Authorship:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from foreword.audit import REVISED, merge_repeated
 from foreword.extract.text import holds, stems
 from foreword.models import Memory, named, texts
 
@@ -24,6 +23,8 @@ def merge(known: Memory, fresh: Memory) -> Memory:
     """Return *fresh* with what only *known* has: its status, its beginning, how often it was seen before."""
     if known.status not in ("active", "stale"):  # what somebody decided stays; what was stale is confirmed again
         fresh = replace(fresh, status=known.status, superseded_by=known.superseded_by)
+    from foreword.audit import REVISED, merge_repeated  # late: recall needs open_items, and a hook pays for imports
+
     if known.detail.get(REVISED):
         again = merge_repeated(known, fresh)
         seen_in = _evidence(known.detail, fresh.detail)

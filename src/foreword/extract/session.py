@@ -325,7 +325,7 @@ def extract_session(
 def _trimmed(action: Action) -> Action:
     """Return *action* without what no step of extraction reads: the middle of long texts."""
     edits = tuple(
-        replace(each, before=_ends(each.before, MOST_PIECE), after=_ends(each.after, MOST_PIECE))
+        each._replace(before=_ends(each.before, MOST_PIECE), after=_ends(each.after, MOST_PIECE))
         for each in action.edits
     )
     return replace(

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +71,7 @@ def detect(
 
 def setup_of(agent: str, *, home: Home, environ: Mapping[str, str], plugin: bool = False, version: str = "") -> Setup:
     """Return how an agent is found here and what install writes for it."""
-    return agents.find(agent).setup(replace(install_target(home, environ), plugin=plugin, version=version))
+    return agents.find(agent).setup(install_target(home, environ)._replace(plugin=plugin, version=version))
 
 
 def install_target(home: Home, environ: Mapping[str, str]) -> InstallTarget:

@@ -12,7 +12,7 @@ import os
 import stat
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -185,15 +185,15 @@ def call(
     entry = ModelCall(at=now, provider=model.provider, model=model.name, purpose=purpose, session=session)
     expected = count(f"{system}\n{prompt}", family=family_of(model.name))
     if store.stats.model_tokens(now - DAY) + expected + most_tokens > daily:
-        store.stats.record_model_call(replace(entry, outcome="refused:cap"))
+        store.stats.record_model_call(entry._replace(outcome="refused:cap"))
         message = f"a model may cost {daily:,} tokens in 24 hours, which are spent"
         raise ModelError(message, hint="wait, or raise `model_daily_tokens`")
-    entry = store.stats.record_model_call(replace(entry, tokens_in=expected, tokens_out=most_tokens))
+    entry = store.stats.record_model_call(entry._replace(tokens_in=expected, tokens_out=most_tokens))
 
     def settle(tokens_in: int | None, tokens_out: int | None, outcome: str) -> None:
         tokens = (expected if tokens_in is None else tokens_in, most_tokens if tokens_out is None else tokens_out)
         ms = (time.time() - now) * 1000
-        store.stats.record_model_call(replace(entry, ms=ms, outcome=outcome, tokens_in=tokens[0], tokens_out=tokens[1]))
+        store.stats.record_model_call(entry._replace(ms=ms, outcome=outcome, tokens_in=tokens[0], tokens_out=tokens[1]))
 
     try:
         answer = model.complete(prompt, system=system, most_tokens=most_tokens, seconds=seconds)

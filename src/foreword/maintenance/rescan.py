@@ -8,7 +8,7 @@ import os
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +93,7 @@ def rewrite_files(home: Home, clean: Callable[[str], str], *, dry_run: bool = Fa
                 folder = Path(f"{path.parent}.new")
                 shutil.rmtree(folder, ignore_errors=True)  # of one that was killed
                 for call, raw in zip(calls, after, strict=True):
-                    spool.append(str(folder), replace(call, raw=raw.encode()), most=1 << 40)
+                    spool.append(str(folder), call._replace(raw=raw.encode()), most=1 << 40)
                 os.replace(folder / "current", path)
                 shutil.rmtree(folder, ignore_errors=True)
     return found

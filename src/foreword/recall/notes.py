@@ -275,7 +275,9 @@ HEAD = 12  # characters at the beginning of a line that name the issue which it 
 NEXT = 0.6  # of the best sentence's weight that the second one needs
 TELLS = 0.5  # words' worth of a sentence that states a cause or what was done
 # A sentence that was torn out of its context begins in the middle, or announces what does not follow.
-_WHOLE = lazy_pattern(r"[\"'`(\[*]{0,3}[A-Z0-9\u00c0-\uffff`][^\n]*[^:\n]$|[`.][\w./-]+[^\n]*[^:\n]$")
+_WHOLE = lazy_pattern(
+    r"[\"'`(\[*]{0,3}(?:[A-Z0-9`]|(?![\U00010000-\U0010ffff])[^\x00-\xbf])[^\n]*[^:\n]$|[`.][\w./-]+[^\n]*[^:\n]$"
+)
 _OFFER = lazy_pattern(
     r"\b(?:want me to|shall i|should i|would you like|do you want|let me know|if you want)\b|\?$", re.I
 )

@@ -17,6 +17,7 @@ from typing import Any
 from foreword.encoding import dumps, loads
 from foreword.errors import BadPayload
 from foreword.redact.keywords import is_telling
+from foreword.terms import lazy_pattern
 
 MARK = "[redacted:path]"
 
@@ -41,7 +42,7 @@ _WRAPPERS = frozenset(  # programs that run the command behind their own argumen
 )
 _SEARCHES = ("grep", "egrep", "fgrep", "rg", "ag", "ack", "git grep", "sed", "awk")  # they look for words in sources
 # A program's whole environment, or one variable by its name.
-_ENVIRONMENT = re.compile(
+_ENVIRONMENT = lazy_pattern(
     r"os\.environb?(?!\w)(?!\s*[\[.])|os\.environ\.(?:items|values|copy)|print\([^)\n]{0,40}\benviron\b(?!\s*[\[.])"
     r"|process\.env(?![\w.\[])|(?m:^[ \t]{0,16}pass [\w./-]{1,100}$)"
     r"|Deno\.env\.toObject|\b(?:p|puts|print|pp) ENV\b(?!\[)|\bENV\.(?:to_h|to_a|each|inspect|map|sort)"
@@ -229,12 +230,12 @@ def _prints(command: str) -> bool:
 
 
 # What may stand before a command: `then`, `FOO=1`, `timeout 5`, `command`.
-_PREFIX = re.compile(
+_PREFIX = lazy_pattern(
     r"\A(?>(?:(?:then|do|else|if|while|!|command|exec|builtin|nice|stdbuf|timeout(?: -\S+)*(?: \d\S*)?"
     r"|[A-Za-z_]\w*=\S*)\s+)*)"
 )
-_FLAG = re.compile(r"(?<=\s)(?:--?[A-Za-z][\w-]*(?:=\S+| (?!-)\S+)?)(?=\s)")
-_SEARCH = re.compile(rf"\s*(?:{'|'.join(_SEARCHES)})\s")
+_FLAG = lazy_pattern(r"(?<=\s)(?:--?[A-Za-z][\w-]*(?:=\S+| (?!-)\S+)?)(?=\s)")
+_SEARCH = lazy_pattern(rf"\s*(?:{'|'.join(_SEARCHES)})\s")
 
 
 def _hidden(item: Any, deny: tuple[str, ...], name: str = "") -> Any:
@@ -259,12 +260,12 @@ def _hidden(item: Any, deny: tuple[str, ...], name: str = "") -> Any:
 # --- what a tool printed ---
 
 # Commands that read files which they do not name; then lines that look like those of a .env file lose their values.
-_UNNAMED = re.compile(
+_UNNAMED = lazy_pattern(
     r"\bxargs\b|\s-exec\b|\bfd(?:find)?\b[^|;\n]{0,200}\s(?:-x|-X|--exec)|\bwhile\s+read\b|\bfor\s+\w+\s+in\b"
 )
-_VARIABLE = re.compile(r"(?m)^(\s*+(?:export\s++)?[A-Za-z_]\w{2,}\s*+=\s*+)(?!\[redacted:)\S.*$")
-_BY_VARIABLE = re.compile(r"\b(?:cat|head|tail|less|more|bat|nl|tac|strings|grep)\b[^|;&\n]{0,200}(?:\$|`)")
-_CAPITALS = re.compile(r"(?m)^(\s*+(?:export\s++)?[A-Z][A-Z0-9_]{2,}=)(?!\[redacted:)\S.*$")
+_VARIABLE = lazy_pattern(r"(?m)^(\s*+(?:export\s++)?[A-Za-z_]\w{2,}\s*+=\s*+)(?!\[redacted:)\S.*$")
+_BY_VARIABLE = lazy_pattern(r"\b(?:cat|head|tail|less|more|bat|nl|tac|strings|grep)\b[^|;&\n]{0,200}(?:\$|`)")
+_CAPITALS = lazy_pattern(r"(?m)^(\s*+(?:export\s++)?[A-Z][A-Z0-9_]{2,}=)(?!\[redacted:)\S.*$")
 
 
 def _unnamed_variables(call: dict[str, Any]) -> re.Pattern[str] | None:
@@ -289,12 +290,12 @@ def _output(item: Any, deny: tuple[str, ...], unnamed: re.Pattern[str] | None) -
 
 _NAMES_A_FILE = (*_PATHS, "file")
 _MAX_LINES = 4_000  # of an output, its first and last ones: no more fit into what is kept of a text
-_NUMBERED = re.compile(r"\d+[:-](?!\d\d\b)")  # and no time of day
-_CONTEXT = re.compile(r"-\d+-")
-_JSON_HIT = re.compile(r'\{"type":"\w+","data":\{"path":\{"(?:text":"(?P<path>[^"]*)"|bytes")')  # of rg --json
-_COLOUR = re.compile(r"\x1b\[[0-9;]*[mK]")
-_BARE_PATH = re.compile(r"[^\s=:\"'<>|]+\Z")
-_PROSE = re.compile(r"^\s|\s[^/]*$")  # a space, and no folder behind it: "cannot load .env"
+_NUMBERED = lazy_pattern(r"\d+[:-](?!\d\d\b)")  # and no time of day
+_CONTEXT = lazy_pattern(r"-\d+-")
+_JSON_HIT = lazy_pattern(r'\{"type":"\w+","data":\{"path":\{"(?:text":"(?P<path>[^"]*)"|bytes")')  # of rg --json
+_COLOUR = lazy_pattern(r"\x1b\[[0-9;]*[mK]")
+_BARE_PATH = lazy_pattern(r"[^\s=:\"'<>|]+\Z")
+_PROSE = lazy_pattern(r"^\s|\s[^/]*$")  # a space, and no folder behind it: "cannot load .env"
 
 
 def _without_lines(text: str, deny: tuple[str, ...]) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from foreword.redact.patterns import CLASSES, Span, is_random, merge_spans
+from foreword.terms import lazy_pattern
 
 LONGEST = 4096  # characters of a value; a longer one is data
 PASSWORD, SECRET, HEADER, COOKIE = "password", "secret", "authorization", "cookie"
@@ -51,7 +52,7 @@ _SECRET_NAMES = {
     "jsessionid": f"jsessionid{_ABOUT}",
     "connect.sid": rf"connect\.sid{_ABOUT}",
 }
-_TELLING = re.compile("pass|pwd|secret|token|key|cred|auth|cookie", re.IGNORECASE)
+_TELLING = lazy_pattern("pass|pwd|secret|token|key|cred|auth|cookie", re.IGNORECASE)
 
 # --- what is between a name and its value ---
 
@@ -110,18 +111,18 @@ _PLACES = (
     ("requirepass", PASSWORD, rf"requirepass(?<!{_NAME}requirepass)(?P<rest>)(?P<flag>{_GAP}){_MARKED}"),
 )
 # Most flags name no secret, and those above take 3 ms to compile: first look for one that does.
-_MAY_BE_FLAG = re.compile(rf"-(?<!{_NAME}-){_NAME}{{0,64}}(?:{'|'.join((*_PASSWORD_NAMES, *_SECRET_NAMES))})")
+_MAY_BE_FLAG = lazy_pattern(rf"-(?<!{_NAME}-){_NAME}{{0,64}}(?:{'|'.join((*_PASSWORD_NAMES, *_SECRET_NAMES))})")
 _compile = cache(re.compile)
-_NAME_BEGINS = re.compile(r"(?>(?s:.*[^0-9a-z_.\-])?)")
+_NAME_BEGINS = lazy_pattern(r"(?>(?s:.*[^0-9a-z_.\-])?)")
 # Nothing but spaces, a diff's sign, a list's dash, quotes or `export` is before it on its line.
-_LINE_BEGINS = re.compile(
+_LINE_BEGINS = lazy_pattern(
     r"(?:(?s:.*)(?:\n|\\n)|\A)(?>(?:[\s\"'\\]++|(?:[+>#$-]|-x|export|set|env|ENV|ARG|declare)(?![^\s\"'\\]))*)\Z"
 )
 
 
-_CALL_BEGINS = re.compile(r"(?s:.*)\w\(\s*+\\{0,8}[\"'`]\Z")  # define("…
-_CELL_BEGINS = re.compile(r"(?s:.*)\|[ \t*`]*+\Z")
-_DECLARATION_BEGINS = re.compile(
+_CALL_BEGINS = lazy_pattern(r"(?s:.*)\w\(\s*+\\{0,8}[\"'`]\Z")  # define("…
+_CELL_BEGINS = lazy_pattern(r"(?s:.*)\|[ \t*`]*+\Z")
+_DECLARATION_BEGINS = lazy_pattern(
     r"(?:(?s:.*)[\n({;&]|\A)\s*+(?:(?:env|arg|setx|#[ \t]*+define|set -[a-z]+)[ \t]++|set\(|setq[ \t]++|:)\Z"
     r"|(?s:.*)[ \t({]:\Z"
 )
@@ -245,11 +246,11 @@ def _read_value(text: str, low: str, match: re.Match[str], kind: str) -> Span | 
 
 # Letters and digits, and where they end is beyond doubt: most passwords need no closer look.
 _MIXED = "((?=[A-Za-z]+[0-9]|[0-9]+[A-Za-z])[0-9A-Za-z]{6,64}+)"
-_CLEAR = re.compile(rf"\"{_MIXED}\"|'{_MIXED}'|{_MIXED}(?=[ \t\r\n]|\Z)(?![ \t]{{1,16}}=)")
-_TYPED = re.compile(_TYPE, re.IGNORECASE)
-_OPENING = re.compile(r"(?>(?:[bru@](?=[\"']))?)(\\{0,8})([\"'`])")  # f"…" is a text with holes
+_CLEAR = lazy_pattern(rf"\"{_MIXED}\"|'{_MIXED}'|{_MIXED}(?=[ \t\r\n]|\Z)(?![ \t]{{1,16}}=)")
+_TYPED = lazy_pattern(_TYPE, re.IGNORECASE)
+_OPENING = lazy_pattern(r"(?>(?:[bru@](?=[\"']))?)(\\{0,8})([\"'`])")  # f"…" is a text with holes
 _BARE, _WHOLE = (
-    re.compile(rf"[^{stops}]*+(?>(?:\\(?![nrt\"'\\])[^{stops}]*+)*)")
+    lazy_pattern(rf"[^{stops}]*+(?>(?:\\(?![nrt\"'\\])[^{stops}]*+)*)")
     for stops in (r" \t\r\n\"'`\\&;,)\]}<>", r" \t\r\n\"'`\\")
 )
 
@@ -299,19 +300,19 @@ _IN_SENTENCES = frozenset(
     have no can should from by as will may least new old use""".split()  # noqa: SIM905
 )
 _MADE_UP = "your|my-|my_|example|placeholder|insert|replace|enter|xxx|\\.\\.\\."
-_NAME_OR_PLACEHOLDER = re.compile(f"(?i:pass|pwd|\\A(?:{_MADE_UP}))")
-_HOLE = re.compile(r"\$[{(]|\{[{}]|%[(s]|<%|#\{|\[redacted:")
+_NAME_OR_PLACEHOLDER = lazy_pattern(f"(?i:pass|pwd|\\A(?:{_MADE_UP}))")
+_HOLE = lazy_pattern(r"\$[{(]|\{[{}]|%[(s]|<%|#\{|\[redacted:")
 # $PASSWORD, <password>, {password}, a label, a path
-_STAND_IN = re.compile(
+_STAND_IN = lazy_pattern(
     rf"(?i:{_MADE_UP})|/|\.{{1,2}}/|~/|…|(?:<(?s:.*)>|\{{(?s:.*)\}}|\[(?s:.*)\]|%(?s:.*)%)\Z"
     r"|\$(?:[A-Z0-9_][0-9A-Za-z_:]*|[a-z]*)\Z|[A-Za-z]+[:?]\Z"
 )
-_CODE = re.compile(r"[(\[{<|]|->|::|=>|//|==|\A[A-Za-z_][0-9A-Za-z_]*(?:\.[A-Za-z_][0-9A-Za-z_]*)+\Z")
-_DIGIT_OR_SIGN = re.compile("[0-9!@#$%^&*+?~]")
-_PLAIN = re.compile(r"[0-9A-Za-z_.\-]*\Z")
-_KEY = re.compile(rf"[{CLASSES['any']}#^*|]{{16,}}+\Z")
-_KEY_IN_QUOTES = re.compile(rf"[{CLASSES['any']}#^*|{_SIGNS}]{{16,}}+\Z")
-_ONE_CASE = re.compile(r"(?:[0-9a-z]+|[0-9A-Z]+)\Z")
+_CODE = lazy_pattern(r"[(\[{<|]|->|::|=>|//|==|\A[A-Za-z_][0-9A-Za-z_]*(?:\.[A-Za-z_][0-9A-Za-z_]*)+\Z")
+_DIGIT_OR_SIGN = lazy_pattern("[0-9!@#$%^&*+?~]")
+_PLAIN = lazy_pattern(r"[0-9A-Za-z_.\-]*\Z")
+_KEY = lazy_pattern(rf"[{CLASSES['any']}#^*|]{{16,}}+\Z")
+_KEY_IN_QUOTES = lazy_pattern(rf"[{CLASSES['any']}#^*|{_SIGNS}]{{16,}}+\Z")
+_ONE_CASE = lazy_pattern(r"(?:[0-9a-z]+|[0-9A-Z]+)\Z")
 _SIGN_BYTES = b"_-./:=%!@#$^&*()+?,;<>{}[]|~"
 _KINDS = bytes.maketrans(
     b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", b"l" * 26 + b"u" * 26 + b"d" * 10

@@ -6,7 +6,6 @@ a hook without a worker; so nothing that it needs imports apsw.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from foreword.errors import StoreError
 from foreword.models import Change, Link, Memory, Session
 from foreword.store.injections import Injections
-from foreword.store.memories import Memories
+from foreword.store.memories import Memories, random_letter
 from foreword.store.projects import Projects
 from foreword.store.search import Search
 from foreword.store.sql import SCHEMA, ReadOnly, transaction
@@ -29,7 +28,7 @@ class Store:
     """One SQLite file. Open it in one process only; other processes ask that one."""
 
     def __init__(
-        self, path: Path, *, backups: Path, backups_keep: int = 5, choose: Callable[[str], str] = secrets.choice
+        self, path: Path, *, backups: Path, backups_keep: int = 5, choose: Callable[[str], str] = random_letter
     ) -> None:
         # A hook without a worker has no apsw, and no time for what it never reads.
         from foreword.store.audit import Audit

@@ -40,10 +40,10 @@ class Browsing(Repository):
     """The questions of the viewer's Memories page."""
 
     def page(self, wanted: MemoryFilter, *, offset: int = 0, limit: int = 50) -> tuple[tuple[Memory, ...], int]:
-        """Return the memories that pass, newest first, and how many there are; with words, the best match first."""
+        """Return the memories that pass, best match and then newest first, and how many there are."""
         table, where, params = _found(wanted.words)
         filters, more = _filters(wanted)
-        order = "w.rank, m.place DESC" if " words " in table else "m.created DESC, m.place DESC"
+        order = ("w.rank, " if " words " in table else "") + "m.created DESC, m.place DESC"
         sql = f"SELECT m.place, count(*) OVER () FROM {table} WHERE {where} AND {filters} ORDER BY {order}"
         rows = self._all(f"{sql} LIMIT ? OFFSET ?", (*params, *more, max(1, min(limit, MAX_PAGE)), offset))
         found = self._memories_at([place for place, _ in rows])

@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from foreword.audit import AuditEntry
 from foreword.encoding import dumps
 from foreword.models import KnownProject, Memory, Project, ProjectContents, moved
-from foreword.store.audit import MERGE
 from foreword.store.sql import Repository, transaction
 
 if TYPE_CHECKING:
+    from foreword.audit import AuditEntry
     from foreword.store import Store
 
 MOST_ROOTS = 20  # folders of one project; whoever has more clones has forgotten the first
@@ -95,6 +94,8 @@ class Projects(Repository):
                 "INSERT INTO projects (key, alias_of) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET alias_of = ?2",
                 (other, into),
             )
+        from foreword.store.audit import MERGE  # late: a hook without a worker pays for every import
+
         patch = {"moved": {"from": key, "into": into, "rows": rows}}
         about = [id for pair in pairs for id in pair]
         entry = self._store.audit.note(MERGE, f"{key} into {into}", patch, who=who, at=at, project=into, ids=about)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from foreword.models import KINDS, TRIGGERS, ModelCall
@@ -46,8 +45,8 @@ class Stats(Repository):
     def record_model_call(self, call: ModelCall) -> ModelCall:
         """Store a call of a model, new or changed (by number), and return it with its number."""
         sql = f"INSERT OR REPLACE INTO model_calls ({_CALL}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0))"
-        self._db.execute(sql, tuple(vars(call).values()))
-        return call if call.number else replace(call, number=self._db.connection.last_insert_rowid())
+        self._db.execute(sql, call)
+        return call if call.number else call._replace(number=self._db.connection.last_insert_rowid())
 
     def model_tokens(self, since: float) -> int:
         """Return the tokens that models read and wrote from then on."""

@@ -100,6 +100,8 @@ class ProjectRegistry:
         key = self.key(item.project)
         if key == item.project:
             return item
+        if isinstance(item, HookCall | Event):
+            return item._replace(project=key)
         if isinstance(item, Memory) and item.scope == f"project:{item.project}":
             return replace(item, project=key, scope=f"project:{key}")  # type: ignore[call-arg]
         return replace(item, project=key)

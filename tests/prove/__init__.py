@@ -1,0 +1,1 @@
+"""What docs/guarantees.md promises, tried harder than before each commit: `make prove`; a share is in `make test`."""
