@@ -6,7 +6,7 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import dropwhile, pairwise
@@ -139,7 +139,7 @@ def has_shape(command: Command, shape: str) -> bool:
         return wanted[0] in (command.words[0].rpartition("/")[2], command.text.split()[0])
     if program_name(command.words[0]) != wanted[0]:
         return False
-    if _VERB.fullmatch(wanted[1]) and _first_bare(command.words[1:]) != wanted[1]:
+    if _VERB.fullmatch(wanted[1]) and next(_bare(command.words[1:]), "") != wanted[1]:
         return False  # `run x test` is not `run test`
     own = set(command.words[1:])
     for word in command.words[1:]:
@@ -166,30 +166,24 @@ def _own_name(word: str) -> str:
     return word if word.startswith(("/", "~", "..")) else program_name(word.removeprefix("./"))
 
 
-def _first_bare(words: tuple[str, ...]) -> str:
-    """Return the first word that is neither a flag nor the value of one."""
+def _bare(words: Sequence[str]) -> Iterator[str]:
+    """Yield the words that are neither flags nor the values of flags that choose where or how."""
     skips = False
     for word in words:
         if skips or word.startswith("-"):
             skips = not skips and word in _VALUE_FLAGS
-            continue
-        return word
-    return ""
+        else:
+            yield word
 
 
 def word_set(line: str) -> frozenset[str]:
     """Return the words that tell a line from others, without the folder that it goes to first."""
-    return frozenset(re.findall(r"[\w./:@-]{2,}", without_cd(line)[:MOST]))
+    return frozenset(re.findall(r"[\w./:@-]{2,}", _CD.sub("", line.strip())[:MOST]))
 
 
 def likeness(one: frozenset[str], other: frozenset[str]) -> float:
     """Return the share of words that two lines have in common."""
     return len(one & other) / len(one | other) if one or other else 0.0
-
-
-def without_cd(line: str) -> str:
-    """Return a line without the folders that it goes to first."""
-    return _CD.sub("", line.strip())
 
 
 def shown(line: str, *, most: int = SHORT) -> str:

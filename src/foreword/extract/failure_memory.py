@@ -3,6 +3,7 @@
 # ruff: noqa: E501 - a line reads better whole
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -161,7 +162,8 @@ def advice_for(detail: Mapping[str, Any]) -> str:
     shape = detail["command"]
     if is_path_shape(shape):
         return f"the shell is still there: leave `{shape}` out or use absolute paths"
-    if "(multi-line)" in shape and sessions_in(detail["seen_in"]) > 1:
+    misread = "(multi-line)" in shape and re.search(r"IndentationError|SyntaxError|unexpected", detail["error"])
+    if misread and sessions_in(detail["seen_in"]) > 1:
         return "write the script to a file, or pass it as a here-document (EOF)"
     if ": no matches found: " in detail["error"]:  # zsh
         return f"the shell stops before `{shape}` runs where a pattern matches no file: list the directory, or quote the pattern"

@@ -191,7 +191,7 @@ _USAGE = re.compile(
     r"(?:unrecogni[sz]ed|unknown|unexpected|illegal|invalid|unsupported|bad|no such)(?: json)? (?:sub-?)?(?:command|option|argument|flag|switch|script|task|target|skill|field)"
     r"|command not found|(?:script|task)(?: \'\S+\')? not found|missing script|couldn't find a script|no such (?:command|service)|not recognized as"
     r"|is not a \w+ command|executable file not found|has an? \S+ script|no rule to make target|doesn't accept argument"
-    r"|doesn't exist on type|could not resolve to a|was replaced by|unrecognized|unexpected argument|flag provided but not defined|requires an argument",
+    r"|doesn't exist on type|could not resolve to a|was replaced by|don't know how to|cannot be found that matches|unrecognized|unexpected argument|flag provided but not defined|requires an argument",
     re.IGNORECASE,
 )
 # A call that works in another folder.
@@ -443,7 +443,7 @@ def _with_alternative(failure: Failure, own: Run, near: Sequence[Run], *, next_r
     if not found:
         return replace(failure, fix=fix, at_once=at_once, open=not again and not fix)
     run = max(found, key=lambda each: likeness(own.words, each.words))
-    folder = _other_folder(failure, own, run)
+    folder = None if fix.startswith("worked with `-") else _other_folder(failure, own, run)
     return replace(failure, fix=fix, worked=shown(run.line), worked_in=folder, at_once=at_once)
 
 
@@ -612,13 +612,16 @@ def _is_fixer(failed: Run, later: Run) -> bool:
     one = failed.culprit
     return any(
         each.kind == "lint"
-        and _fixes(each)
+        and (_fixes(each) or (ONLY_CHECKS.intersection(one.words) and not ONLY_CHECKS.intersection(each.words)))
         and (
             one.program == "git commit"
             or (each.words[0] == one.words[0] and one.kind == "lint" and each.words != one.words)
         )
         for each in later.commands
     )
+
+
+ONLY_CHECKS = frozenset(("--check", "-check", "--check-only"))
 
 
 def _fixes(command: Command) -> bool:

@@ -70,7 +70,7 @@ def ended_badly(output: str) -> bool | None:
 
 NO_CAUSE = re.compile(
     r"^(?:[×✖!✗❌⚠]\ufe0f?\s*)?(?:exit (?:code|status)|command failed with exit code|process exited|elifecycle|\$ |husky - |(?:error: )?script \""
-    r"|\[redacted|hint: |(?:error: )?usage: |ran \d+ tests|ok\s|some (?:errors|warnings) were emitted|\(this error)"
+    r"|\[redacted|hint: |(?:error: )?usage: |failed to compile|ran \d+ tests|ok\s|some (?:errors|warnings) were emitted|\(this error)"
     r"|\b(?:pass|passed|ok)\b[^a-z]*$|^\[[a-z ]+\] warning|\twarning\b|\b0 (?:errors|failed)\b|\t(?:pass|pending)\t",
     re.IGNORECASE,
 )

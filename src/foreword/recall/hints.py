@@ -9,7 +9,7 @@ program or a script of the project, and does nothing that `is_safe` refuses. Err
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -75,7 +75,7 @@ def hint_before(
         each
         for each in known
         if is_reliable(each.detail)
-        and (each.detail["cause"] != "content" or each.detail["command"] not in succeeding)
+        and (each.detail["cause"] != "content" or _is_one_call(each.detail, succeeding))
         and failures.calls(each.detail["command"], each.detail["folder"], commands, folders)
         and _has_what_failed(each, command)
         and not _has_what_worked(each.detail, command)
@@ -121,6 +121,12 @@ def hint_after(
         if (applies or not edited) and (fix := _fix(each.detail, failure.files)):
             return _solved(each, failure, fix, now=now)
     return None
+
+
+def _is_one_call(detail: Mapping[str, Any], succeeding: Collection[str]) -> bool:
+    """Whether a call whose content was wrong is the same each time: no script in its words, nothing that also succeeds."""
+    inline = {"-c", "-e"}.intersection(detail["command"].split())
+    return detail["command"] not in succeeding and bool(not inline or advice_for(detail))
 
 
 def failure_line(detail: Mapping[str, Any], *, now: float) -> str:
@@ -197,7 +203,8 @@ def _has_own_fixer(detail: Mapping[str, Any]) -> bool:
     names += re.findall(r"^script '(.+)' failed$", detail["error"])
     words = {word for line in detail["worked"] for each in commands_of(line) for word in each.words}
     fixers = (word[len(name) :] for word in words for name in names if word.startswith(name))
-    return any(map(failures.FIXER.search, fixers)) or any(map(_FIX_FLAG.fullmatch, words))
+    checks = bool(failures.ONLY_CHECKS.intersection(detail["command"].split()))
+    return checks or any(map(failures.FIXER.search, fixers)) or any(map(_FIX_FLAG.fullmatch, words))
 
 
 _WITH = re.compile(r"worked with `([^`]+)`")
