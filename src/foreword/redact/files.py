@@ -308,7 +308,7 @@ def _without_lines(text: str, deny: tuple[str, ...]) -> str:
             item = loads(text)
             clean = _output(item, deny, None)
             return text if clean == item else dumps(clean)
-        except BadPayload:
+        except (BadPayload, RecursionError):  # no search nests its hits so deep
             pass
     lines = _COLOUR.sub("", text).replace("\0", ":").split("\n")
     changed = len(lines) > _MAX_LINES
