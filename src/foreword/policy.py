@@ -71,5 +71,5 @@ def refuse_to_write(off: Policy, project: Project) -> None:
     """Raise BadRequest where nothing may be kept of a project, whoever asks."""
     if off.write:
         how = "switched off" if off.write == off.inject else "read-only"
-        message = f"{project.name or project.key} is {how} ({off.write}): nothing is kept here"
+        message = f"{project.name or project.key} is {how} ({off.write}): nothing is stored here"
         raise BadRequest(message, hint=HINTS[off.write])

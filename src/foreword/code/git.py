@@ -90,7 +90,7 @@ def run(
         hint = f"try `git -C {folder!r} status`; a disk that is away, or a damaged repository, can cause it"
         raise BadRequest(f"git takes longer than {patience:g} seconds in {folder!r}", hint=hint) from exc
     except OSError as exc:
-        raise BadRequest(f"cannot start git: {exc.strerror}", hint="install git, or see that PATH leads to it") from exc
+        raise BadRequest(f"cannot start git: {exc.strerror}", hint="install git, or add it to PATH") from exc
     except ValueError as exc:
         raise BadRequest(f"not a folder: {folder!r}", hint="give the path of a git repository") from exc
     complaint = text(ended.stderr)

@@ -300,4 +300,4 @@ def _expect(node: _Node, opening: str, text: str, path: Keys) -> None:
 
 def _wrong(text: str, at: int, what: str) -> BadConfig:
     line = text.count("\n", 0, at) + 1
-    return BadConfig(f"it is no JSON: {what} in line {line}", hint="correct that line, then try again")
+    return BadConfig(f"it is not JSON: {what} in line {line}", hint="correct that line, then try again")

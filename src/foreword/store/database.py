@@ -184,7 +184,7 @@ class Database:
             raise self._closed_error()
 
     def _closed_error(self) -> StoreError:
-        return StoreError(f"{self.path} is closed", hint="the worker is leaving; ask again")
+        return StoreError(f"{self.path} is closed", hint="the worker is stopping; try again")
 
     def _connection_in_use(self) -> apsw.Connection | None:
         return getattr(self._used, "connection", None)
@@ -312,7 +312,7 @@ def _open(path: Path, *, backups: Path, keep: int) -> tuple[apsw.Connection, dic
             in_log = log.stat().st_size if log.exists() else 0  # a page cut short there is whole in the log
             check_version(db)  # before anything is changed
             if path.stat().st_size % int(db.pragma("page_size")) and not in_log:
-                raise StoreError(f"{path} was cut short", hint=left)  # noqa: TRY301 - it closes the file, too
+                raise StoreError(f"{path} is truncated", hint=left)  # noqa: TRY301 - it closes the file, too
             path.chmod(0o600)
             db.pragma("journal_mode", "wal")
             db.pragma("synchronous", "full")  # an acknowledged event is on the disk

@@ -109,7 +109,7 @@ class App:
             spool.reserve(str(self.home.spool))
             self.projects.store_seen()
         except (ForewordError, OSError) as exc:
-            services.report("spool", f"what hooks spooled waits: {exc}")
+            services.report("spool", f"spooled hook calls cannot be stored yet: {exc}")
         for problem in services.store_problems():
             services.report("store", problem)
         today = datetime.fromtimestamp(self.now()).date().isoformat()

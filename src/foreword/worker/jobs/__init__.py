@@ -33,7 +33,7 @@ class Leaving(StoreError):
     """The worker leaves in the middle of a job; what is left of it waits for the next worker."""
 
     def __init__(self) -> None:
-        super().__init__("the worker is leaving", hint="try again: what was done stays, and the rest follows")
+        super().__init__("the worker is stopping", hint="run the command again: finished steps are kept")
 
 
 @dataclass

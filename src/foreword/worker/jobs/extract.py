@@ -91,7 +91,7 @@ class ExtractionJob:
 
     def settle(self, project: str, *, seconds: float = START_SECONDS) -> None:
         """Wait a moment for the extraction of a project's sessions."""
-        with suppress(TimeoutError, ForewordError):  # late: it is there the next time; or the worker is leaving
+        with suppress(TimeoutError, ForewordError):  # late: it is there the next time; or the worker is stopping
             self._runner.submit("extract", lambda: self._extract_project(project)).result(seconds)
 
     def apart(self, work: Callable[[], T]) -> Future[T]:
