@@ -254,7 +254,7 @@ class Trigger(NamedTuple):
 
 
 def is_resent(trigger: str, form: str) -> bool:
-    """Tell whether an agent sends a block again with every request, so that no compaction removes it."""
+    """Return whether an agent sends a block again with every request, so that no compaction removes it."""
     return trigger == "session_start" and form == "xml"
 
 

@@ -48,7 +48,7 @@ def chosen(settings: object) -> dict[str, Any]:
 
 
 def listed(project: Project, entries: Sequence[str]) -> bool:
-    """Tell whether a list of folders and keys names this project: its key, or a folder that holds its root."""
+    """Return whether a list of folders and keys names this project: its key, or a folder that holds its root."""
     return any(
         each == project.key or (each and f"{project.root}/".startswith(f"{each.rstrip('/')}/")) for each in entries
     )

@@ -90,7 +90,8 @@ def view(
     """Look into the memory in your browser.
 
     Shows what is stored, what was injected when and why, and whether it was used. The pages are served on a port of
-    this machine alone, for as long as this command runs (Ctrl-C ends it), or until they were not used for half an hour. The link opens them once; after that the browser has a cookie.
+    this machine alone, for as long as this command runs (Ctrl-C ends it), or until they were not used for half an hour.
+    The link opens them once; after that the browser has a cookie.
 
     \b
     Examples:

@@ -132,14 +132,14 @@ def changed_functions(folder: str, hashes: Sequence[str]) -> Iterator[tuple[str,
 
 
 def is_own(path: str) -> bool:
-    """Tell whether a file of this name is source that somebody wrote here."""
+    """Return whether a file of this name is source that somebody wrote here."""
     if not language_of(path) or _MADE_NAMES.search(path):
         return False
     return ELSEWHERE.isdisjoint(path.split("/")[:-1])
 
 
 def is_made(source: bytes) -> bool:
-    """Tell whether the first lines say that a tool wrote them, or what follows is no text."""
+    """Return whether the first lines say that a tool wrote them, or what follows is no text."""
     return bool(_MADE.search(source[:600])) or b"\0" in source[:8000]
 
 

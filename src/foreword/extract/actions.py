@@ -87,17 +87,17 @@ class Turn:
 
     @property
     def text(self) -> str:
-        """The prompt as submitted."""
+        """Return the prompt as submitted."""
         return self.prompt.text if self.prompt else ""
 
     @property
     def typed(self) -> str:
-        """The words that a person typed; empty where somebody or something else wrote the prompt."""
+        """Return the words that a person typed; empty where somebody or something else wrote the prompt."""
         return self.author.typed
 
     @property
     def answer(self) -> str:
-        """The agent's final message."""
+        """Return the agent's final message."""
         return next((each.text for each in reversed(self.actions) if each.kind == "answer"), "")
 
     @property
@@ -107,22 +107,22 @@ class Turn:
 
     @property
     def runs(self) -> tuple[Action, ...]:
-        """The commands that were run."""
+        """Return the commands that were run."""
         return tuple(each for each in self.actions if each.kind == "tool" and each.act == "run")
 
     @property
     def edited(self) -> tuple[str, ...]:
-        """The files that were edited, each once, in order."""
+        """Return the files that were edited, each once, in order."""
         return self._files("edit")
 
     @property
     def read(self) -> tuple[str, ...]:
-        """The files that were read, each once, in order."""
+        """Return the files that were read, each once, in order."""
         return self._files("read")
 
     @property
     def choices(self) -> tuple[Choice, ...]:
-        """The agent's questions that the user answered."""
+        """Return the agent's questions that the user answered."""
         return tuple(choice for each in self.actions for choice in each.choices)
 
     def _files(self, act: str) -> tuple[str, ...]:

@@ -79,7 +79,7 @@ def command_of(line: str) -> Command:
 
 
 def alters(command: Command) -> bool:
-    """Whether a command leaves something other than it was: an installed package, a moved file, a started service."""
+    """Return whether a command changes something: it installs a package, moves a file, starts a service."""
     if command.kind == "look":
         return bool(_ALTERS.match(command.text))
     return command.kind in ("install", "migrate", "build", "deploy", "other") or bool(_GIT_ALTERS.match(command.text))
@@ -131,7 +131,7 @@ def shape_of(command: Command, *, narrow: bool = False) -> str:
 
 
 def has_shape(command: Command, shape: str) -> bool:
-    """Whether a command is of this shape: the same program, and all of its words."""
+    """Return whether a command is of this shape: the same program, and all of its words."""
     wanted = shape.split()
     if not wanted:
         return False
@@ -150,7 +150,7 @@ def has_shape(command: Command, shape: str) -> bool:
 
 
 def starts_same(command: Command, others: Sequence[Command]) -> bool:
-    """Whether a command starts a program of *others*: for `pytest`, `.venv/bin/pytest` and `uv run pytest` do as well."""
+    """Return whether a command starts a program of *others*, such as `.venv/bin/pytest` and `uv run pytest` for `pytest`."""
     words = command.words
     if _own_name(words[0]) in {_own_name(word) for each in others for word in each.words}:
         return True
@@ -354,12 +354,12 @@ _INTERPRETER = re.compile(r"(?:.*/)?(?:python[\d.]*|node|ruby|php|bash|sh)")
 
 
 def _is_script(word: str) -> bool:
-    """Whether an interpreter is given a file to run."""
+    """Return whether an interpreter is given a file to run."""
     return word.endswith((".py", ".js", ".rb", ".php", ".sh", ".ts", ".mjs", "artisan"))
 
 
 def _is_wrapper(word: str) -> bool:
-    """Whether a program is none that is known, so that the tool after it does the work: `direnv git commit`."""
+    """Return whether a program is none that is known, so that the tool after it does the work: `direnv git commit`."""
     name = program_name(word)
     return name not in _WITH_VERB and not any(pattern.match(name) for pattern in _KIND_OF.values())
 

@@ -188,7 +188,7 @@ def counted(sessions: int) -> str:
 
 
 def _does(run: Run, line: str) -> bool:
-    """Whether a run called what *line* calls, whatever it was called on."""
+    """Return whether a run called what *line* calls, whatever it was called on."""
     commands = [each for each in commands_of(line) if not each.filters]
     if len(commands) == 1 and commands[0].kind == "look":  # its flags are all that tells it from other looking around
         return any(has_shape(each, line) for each in run.commands)

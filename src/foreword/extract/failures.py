@@ -74,22 +74,22 @@ class Run:
 
     @property
     def succeeded(self) -> bool:
-        """Whether it ran and did what it was to do."""
+        """Return whether it ran and did what it was to do."""
         return not self.failed and not self.skipped
 
     @property
     def culprit(self) -> Command:
-        """The command that failed."""
+        """Return the command that failed."""
         return self.commands[self.place]
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """Its words, without folders that it goes to and filters of its output."""
+        """Return its words, without folders that it goes to and filters of its output."""
         return word_set("\n".join(each.text for each in self.commands if not each.filters and each.words[0] != "cd"))
 
     @cached_property
     def shapes(self) -> frozenset[str]:
-        """The shapes of its commands."""
+        """Return the shapes of its commands."""
         return frozenset(shape_of(each) for each in self.commands)
 
 
@@ -448,7 +448,7 @@ def _with_alternative(failure: Failure, own: Run, near: Sequence[Run], *, next_r
 
 
 def _is_called_otherwise(failed: Run, later: Run) -> bool:
-    """Whether a later line runs the same tool on no less, through another program: `pytest`, then `uv run pytest`."""
+    """Return whether a later line runs the same tool on no less, by another program: `pytest`, then `uv run pytest`."""
     one = failed.culprit
     return any(
         each.program == one.program.rpartition("/")[2]
@@ -558,7 +558,7 @@ _CODE = re.compile(r"`[^`\n]{3,60}`|[\w.@-]+(?:/[\w.@*-]+)+/?|\b\w+[_.]\w+\b")
 
 
 def calls(shape: str, folder: str | None, commands: Sequence[Command], folders: Sequence[str | None]) -> bool:
-    """Whether one of *commands* is of this shape; with a *folder*, only where it runs there."""
+    """Return whether one of *commands* is of this shape; with a *folder*, only where it runs there."""
     for command, place in zip(commands, folders, strict=True):
         if folder is not None and place != folder:
             continue
@@ -579,7 +579,7 @@ def _is_hit(failure: Failure, run: Run) -> bool:
 
 
 def _is_alike(failed: Run, later: Run) -> bool:
-    """Whether a later line does what the failed one was to do: much the same words, or the same program."""
+    """Return whether a later line does what the failed one was to do: much the same words, or the same program."""
     one = failed.culprit
     same = any((each.words[0], each.kind) == (one.words[0], one.kind) for each in later.commands)
     return likeness(failed.words, later.words) >= MIN_SIMILAR or (same and one.kind != "look")
@@ -589,7 +589,7 @@ _TOKEN = re.compile(r"[^\s(){},;|&\"']+")
 
 
 def _is_simple_command(run: Run) -> bool:
-    """Whether a line says something in another session: no script, no variable, nothing that lies in a scratch folder."""
+    """Return whether a line makes sense in another session: no script, no variable, nothing from a scratch folder."""
     return len(run.line) <= MOST_LINE and "\n" not in run.line and not _OWN.search(run.line)
 
 
@@ -608,7 +608,7 @@ def _other_folder(failure: Failure, failed: Run, later: Run) -> str | None:
 
 
 def _is_fixer(failed: Run, later: Run) -> bool:
-    """Whether a later line is the same linter or generator, called to set right what it or a commit's hook found."""
+    """Return whether a later line is the same linter or generator, called to fix what it or a commit's hook found."""
     one = failed.culprit
     return any(
         each.kind == "lint"
@@ -631,7 +631,7 @@ def _fixes(command: Command) -> bool:
 
 
 def names_file(files: Sequence[str], edited: str) -> bool:
-    """Whether one of *files*, as an error names them, is the *edited* one."""
+    """Return whether one of *files*, as an error names them, is the *edited* one."""
     return any(edited == file or edited.endswith(f"/{file}") or file.endswith(f"/{edited}") for file in files)
 
 
@@ -668,5 +668,5 @@ def _again(known: Failure, fresh: Failure) -> Failure:
 
 
 def is_path_shape(shape: str) -> bool:
-    """Whether a shape stands for paths that begin with a folder, whatever the program."""
+    """Return whether a shape stands for paths that begin with a folder, whatever the program."""
     return shape.endswith("/") and " " not in shape

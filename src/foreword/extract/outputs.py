@@ -25,7 +25,7 @@ def error_line(output: str) -> str:
 
 
 def ends_with_failed_script(text: str) -> bool:
-    """Whether the last lines say that a script failed: a wrapper around it may have ended well all the same."""
+    """Return whether the last lines say that a script failed: a wrapper around it may have ended well all the same."""
     return bool(failed_script("\n".join(text.rstrip().split("\n")[-LAST_LINES:])))
 
 
@@ -98,7 +98,7 @@ def plain_output(output: str) -> str:
 
 
 def _only_counts(line: str) -> bool:
-    """Whether a line says how many failed, and not what: `1 failed, 2 passed in 3.68s`."""
+    """Return whether a line says how many failed, and not what: `1 failed, 2 passed in 3.68s`."""
     words = re.findall(r"[^\W\d_]+", line.lower())
     return not words or _COUNTED.issuperset(words)
 

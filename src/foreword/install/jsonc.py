@@ -62,7 +62,7 @@ def find(text: str, path: Path) -> Any:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Tell whether two values are the same JSON value: the order of keys does not count, and true is not 1."""
+    """Return whether two values are the same JSON value: the order of keys does not count, and true is not 1."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 

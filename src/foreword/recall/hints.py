@@ -52,7 +52,7 @@ class KnownFailure:
 
     @cached_property
     def kinds(self) -> frozenset[str]:
-        """The kinds of the commands that fail."""
+        """Return the kinds of the commands that fail."""
         return frozenset(part.kind for part in commands_of(self.detail["command"]))
 
 
@@ -168,7 +168,7 @@ def _same(failure: failures.Failure, run: failures.Run, known: Sequence[KnownFai
 
 
 def _has_what_failed(known: KnownFailure, command: str) -> bool:
-    """Whether a command has what made the call fail: `gh api` with another query is another matter.
+    """Return whether a command has what made the call fail: `gh api` with another query is another matter.
 
     What only looks around costs nothing where it fails, and readers called hints on it neutral.
     """
@@ -178,14 +178,14 @@ def _has_what_failed(known: KnownFailure, command: str) -> bool:
 
 
 def _has_what_worked(detail: Mapping[str, Any], command: str) -> bool:
-    """Whether a command already has the word or the variable with which the call worked."""
+    """Return whether a command already has the word or the variable with which the call worked."""
     return any(
         all(word in command for word in found[1].split()) for found in map(_WITH.match, detail["fixes"]) if found
     )
 
 
 def _is_found_at_once(detail: Mapping[str, Any], output: str) -> bool:
-    """Whether agents find what works by themselves: the error says it, or their next command was it in most sessions.
+    """Return whether agents find what works by themselves: the error says it, or most sessions ran it next.
 
     Readers called a hint after such a failure neutral: the agent did the same without it.
     """
@@ -198,7 +198,7 @@ def _is_found_at_once(detail: Mapping[str, Any], output: str) -> bool:
 
 
 def _has_own_fixer(detail: Mapping[str, Any]) -> bool:
-    """Whether what works is the check's own way to set things right, `lint:fix` for `lint`: agents know that."""
+    """Return whether what works is the check's own way to set things right, `lint:fix` for `lint`: agents know that."""
     names = [word for word in detail["command"].split() if not word.startswith("-")][-1:]
     names += re.findall(r"^script '(.+)' failed$", detail["error"])
     words = {word for line in detail["worked"] for each in commands_of(line) for word in each.words}
@@ -336,7 +336,7 @@ def _without_advice(text: str) -> str:
 
 
 def is_safe(command: str) -> bool:
-    """Whether a command may be named: it skips no check, forces, escalates, downloads and deletes nothing."""
+    """Return whether a command may be named: it skips no check, forces, escalates, downloads and deletes nothing."""
     return not _UNSAFE.search(command)
 
 

@@ -88,7 +88,7 @@ class Database:
 
     # -- writing ------------------------------------------------------------------------------------------------
     def write(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
-        """Do *work* in the next commit, and return its result when that commit is on the disk."""
+        """Run *work* in the next commit, and return its result when that commit is on the disk."""
         if self._connection_in_use() is self.connection:
             return work(*args, **named)  # part of a change that is being made
         change = _Change(partial(work, *args, **named))
@@ -104,7 +104,7 @@ class Database:
         return cast("T", change.done.result())
 
     def write_later(self, work: Callable[P, object], *args: P.args, **named: P.kwargs) -> None:
-        """Do *work* with the next commit, or within a second; where that fails it is given up, and reported."""
+        """Run *work* with the next commit, or within a second; where that fails it is given up, and reported."""
         self._check_open()
         self._waiting.append(_Change(partial(work, *args, **named), awaited=False))
 
@@ -250,7 +250,7 @@ class Database:
                 self._committed.notify_all()
 
     def _in_savepoint(self, work: Callable[[], T]) -> T:
-        """Do *work* in a savepoint. Not apsw's own: it hides why SQLite took the whole transaction back."""
+        """Run *work* in a savepoint. Not apsw's own: it hides why SQLite took the whole transaction back."""
         self.connection.execute("SAVEPOINT work")
         try:
             result = work()

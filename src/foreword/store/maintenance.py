@@ -220,7 +220,7 @@ class Maintenance(Repository):
 
     # -- texts --------------------------------------------------------------------------------------------------
     def rewrite(self, clean: CleanCell, *, dry_run: bool = False) -> Rewritten:
-        """Clean every text, some rows a transaction; begun again, it finds what is left."""
+        """Rewrite every text, some rows a transaction; run again, it continues with what is left."""
         self._db.flush()
         query, write = self._db.query, self._db.write
         return rewrite(query, clean, lambda statements: None if dry_run else write(run, query, statements))
