@@ -305,7 +305,7 @@ def _titled(memory: dict[str, Any]) -> str:
 
 
 def _last(client: Client, folder: str) -> dict[str, Any]:
-    """Return the last injection of a project, and the last time that nothing was given if that was later."""
+    """Return the last injection of a project, and the last trigger without context if that was later."""
     injections = client.get("/api/injections", project_path=folder, limit=1)["injections"]
     nothing = client.get("/api/no-context", project_path=folder, limit=1)["no_context"]
     if not (injections or nothing):

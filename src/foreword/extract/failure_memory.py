@@ -72,7 +72,7 @@ def checked_detail(detail: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def merge_failure_detail(known: Mapping[str, Any], fresh: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the evidence of both; the fix seen most often stays, and a later guess does not replace it."""
+    """Return the merged evidence of two failures; the fix seen most often stays, and a later guess does not replace it."""
     known, fresh = checked_detail(known), checked_detail(fresh)
     newer = fresh if fresh["last"] >= known["last"] else known
     merged = {**fresh, **known, "text": newer["text"], "open": newer["open"], "last": newer["last"]}

@@ -38,7 +38,7 @@ ChangesOf = Callable[[Edit], Sequence[Change]]
 
 @dataclass(frozen=True)
 class Extraction:
-    """What a session came to."""
+    """The result of extraction: the memories of a session, their links, changed functions and open items."""
 
     turns: tuple[Turn, ...] = ()
     complete: bool = True  # all actions were there: what was extracted before and is not any more, is gone

@@ -33,7 +33,7 @@ MISSING = Missing()
 
 @dataclass(frozen=True)
 class Put:
-    """A text with a value put in, and what is needed to take it out without a trace."""
+    """A text with a value inserted, and what is needed to remove it without a trace."""
 
     text: str
     made: tuple[Keys, ...] = ()  # containers that were not there; () is the whole document

@@ -122,7 +122,7 @@ def trusted_since(days: Sequence[str], *, now: float) -> float | None:
 
 
 class Maintenance(Repository):
-    """What is done to the whole file."""
+    """Maintenance of the whole database: rebuild indexes, prune, vacuum, rewrite texts."""
 
     def reindex(self) -> int:
         """Derive all indexes again from the memories, and return their number."""
@@ -237,7 +237,7 @@ class Maintenance(Repository):
 
 @dataclass
 class Rewritten:
-    """What a walk came to: rows that were looked at and rows that changed, by table, and secrets by kind."""
+    """The result of a rewrite: rows read and rows changed, by table, and secrets by kind."""
 
     seen: Counter[str] = field(default_factory=Counter)
     changed: Counter[str] = field(default_factory=Counter)

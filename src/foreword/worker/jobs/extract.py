@@ -63,7 +63,7 @@ TURNS = 240  # newest turns of a project, which hold its last thirty sessions an
 
 
 class ExtractionJob:
-    """Turns sessions into memories; nothing waits for it but a session's start, and that not for long."""
+    """Turns sessions into memories; only a session start waits for it, for a moment."""
 
     def __init__(
         self,

@@ -148,7 +148,7 @@ def _apply(store: Store, change: MemoryChange, *, who: str, at: float, run: str 
 
 
 class TidyJob:
-    """Tidies one project at a time; by itself when nobody has asked for anything for some minutes."""
+    """Tidies one project at a time, after some minutes without a request."""
 
     def __init__(self, services: Services, runner: JobRunner, projects: ProjectRegistry) -> None:
         self._services, self._runner, self._projects = services, runner, projects
