@@ -68,3 +68,14 @@ def test_no_name_is_a_word_that_says_nothing(folder: str) -> None:
         if name.strip("_").lower() in SAYS_NOTHING
     ]
     assert found == []
+
+
+def test_no_name_in_javascript_is_a_word_that_says_nothing() -> None:
+    words = "|".join(sorted(SAYS_NOTHING))
+    named = re.compile(rf"(?:\b(?:const|let|function|class) |[({{,] ?)({words})\b(?= ?[=,)}}(:])")
+    found = [
+        f"{file.relative_to(ROOT)}: {match[1]}"
+        for file in sorted((ROOT / "src").rglob("*.js"))
+        for match in named.finditer(re.sub(r"//.*|\"[^\"\n]*\"|`[^`]*`", "", file.read_text(encoding="utf-8")))
+    ]
+    assert found == []

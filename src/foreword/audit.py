@@ -69,7 +69,7 @@ Planner = Callable[..., tuple[MemoryChange, ...]]
 
 
 def is_undoable(entry: AuditEntry) -> bool:
-    """Tell whether an entry can be undone: nobody did, and something of it is left."""
+    """Return whether an entry can be undone: nobody did, and something of it is left."""
     return not entry.undone and entry.what != "forget" and any(entry.patch.get(name) for name in PARTS)
 
 
@@ -97,7 +97,7 @@ def detail_after(detail: Mapping[str, Any], patch: Sequence[Mapping[str, Any]]) 
 
 
 def plain(item: Any) -> Any:
-    """Return *item* as JSON gives it back."""
+    """Return *item* as it is after a round trip through JSON."""
     if isinstance(item, Mapping):
         return dict(item)
     return list(item) if isinstance(item, Sequence) and not isinstance(item, str) else item
@@ -137,7 +137,7 @@ def differing(before: Memory, after: Memory) -> tuple[str, ...]:
 
 
 def is_the_users(memory: Memory) -> bool:
-    """Tell whether the user wrote it or revised it: then nobody else changes it."""
+    """Return whether the user wrote it or revised it: then nobody else changes it."""
     return memory.trust == "user" or memory.detail.get(REVISED) == "user"
 
 

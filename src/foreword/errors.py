@@ -16,7 +16,7 @@ class BadPayload(ForewordError):
 
 
 class BadRequest(ForewordError):
-    """A request makes no sense (400)."""
+    """A request is invalid (400)."""
 
 
 class NotFound(ForewordError):
@@ -24,7 +24,7 @@ class NotFound(ForewordError):
 
 
 class Conflict(ForewordError):
-    """What was to be changed has changed since it was read (409)."""
+    """The thing to change has changed since it was read (409)."""
 
 
 class BadConfig(ForewordError):
@@ -44,11 +44,11 @@ class DamagedIndex(StoreError):
 
 
 class EmbedError(ForewordError):
-    """No embeddings can be made now; everything else goes on."""
+    """Embeddings cannot be computed now; everything else works."""
 
 
 class ModelError(ForewordError):
-    """The model cannot be reached now; what was made without it stays."""
+    """The model cannot be reached now; summaries stay as extraction wrote them."""
 
 
 class WorkerError(ForewordError):

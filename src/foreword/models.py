@@ -231,7 +231,7 @@ class Cap(NamedTuple):
 
 
 class Trigger(NamedTuple):
-    """When context is wanted, by whom, and how much of it."""
+    """A moment at which context is wanted: which one, of which session and agent, and how much."""
 
     name: str  # one of TRIGGERS
     project: Project
@@ -254,12 +254,12 @@ class Trigger(NamedTuple):
 
 
 def is_resent(trigger: str, form: str) -> bool:
-    """Tell whether an agent sends a block again with every request, so that no compaction removes it."""
+    """Return whether an agent sends a block again with every request, so that no compaction removes it."""
     return trigger == "session_start" and form == "xml"
 
 
 class Query(NamedTuple):
-    """What is searched for: the prompt's significant terms, and what it is about, in the scopes that may be shown."""
+    """A search: the significant terms of a prompt, the files and functions in it, and the scopes that may be shown."""
 
     scopes: tuple[str, ...]  # the project's first
     terms: tuple[str, ...] = ()
@@ -441,7 +441,7 @@ class KnownProject(NamedTuple):
 
 
 class ProjectContents(NamedTuple):
-    """What is kept of a project: its active memories by kind, its sessions, and when the last of those was."""
+    """What is stored of a project: active memories by kind, sessions, and the time of the last one."""
 
     kinds: Mapping[str, int] = {}
     sessions: int = 0

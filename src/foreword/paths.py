@@ -125,7 +125,7 @@ def _close_to_others(folder: Path, *, is_root: bool) -> None:
         if found.st_mode & OPEN_TO_OTHERS:
             if is_root and not is_ours:  # FOREWORD_HOME=/tmp must not end with that folder closed to everybody else
                 hint = "set FOREWORD_HOME to a folder of its own, such as ~/.foreword"
-                raise ForewordError(f"{folder} is open to others and holds things that are not ours", hint=hint)
+                raise ForewordError(f"{folder} is open to others and holds files that are not Foreword's", hint=hint)
             os.fchmod(opened, PRIVATE)
         elif found.st_mode & PRIVATE != PRIVATE or not os.access(folder, os.W_OK):
             hint = f"run `{_chmod(folder)}`; on a read-only disk set FOREWORD_HOME to another folder"

@@ -48,7 +48,7 @@ def chosen(settings: object) -> dict[str, Any]:
 
 
 def listed(project: Project, entries: Sequence[str]) -> bool:
-    """Tell whether a list of folders and keys names this project: its key, or a folder that holds its root."""
+    """Return whether a list of folders and keys names this project: its key, or a folder that holds its root."""
     return any(
         each == project.key or (each and f"{project.root}/".startswith(f"{each.rstrip('/')}/")) for each in entries
     )
@@ -71,5 +71,5 @@ def refuse_to_write(off: Policy, project: Project) -> None:
     """Raise BadRequest where nothing may be kept of a project, whoever asks."""
     if off.write:
         how = "switched off" if off.write == off.inject else "read-only"
-        message = f"{project.name or project.key} is {how} ({off.write}): nothing is kept here"
+        message = f"{project.name or project.key} is {how} ({off.write}): nothing is stored here"
         raise BadRequest(message, hint=HINTS[off.write])

@@ -161,7 +161,7 @@ def _telling(text: str) -> Iterator[tuple[str, float]]:
 
 
 def _is_data(token: str) -> bool:
-    """Tell whether this is a time, a hash or a count rather than a word; 404, sha256 and word2999 are words."""
+    """Return whether this is a time, a hash or a count rather than a word; 404, sha256 and word2999 are words."""
     if token.isdigit():
         return not 3 <= len(token) <= 4
     if token[0].isdigit() or len(token) < 8 or token.rstrip("0123456789").isalpha():

@@ -286,7 +286,7 @@ def test_context_is_exactly_what_an_agent_gets_and_its_cost_is_beside_it(shell: 
 
 def test_explain_replays_an_injection_word_for_word_with_every_factor(fresh: Shell) -> None:
     result = fresh.run("explain", code=1).stderr
-    assert "nothing was given in this project yet" in result
+    assert "nothing was injected in this project yet" in result
     assert "foreword context" in result
     walrus = "The walrus of the northern bay swims at night"
     id = fresh.add("decision", walrus, "--why", "it is too cold for boats, herrings and divers")

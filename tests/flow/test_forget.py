@@ -218,7 +218,7 @@ def test_without_a_yes_nothing_goes_and_what_is_unknown_is_told(
     client = start()
     [kept] = client.post("/api/memories", {"kind": "note", "title": "walrus here", "project_path": project})["memories"]
     assert "not a terminal" in run(home, "forget", kept["id"], code=1)
-    assert "say what to forget" in run(home, "forget", code=1)
+    assert "name what to forget" in run(home, "forget", code=1)
     assert "there is no memory not-00000000" in run(home, "forget", "not-00000000", "--yes", code=1)
     assert "there is no session" in run(home, "forget", "--session", "ostrich", code=1)
     output = run(home, "forget", kept["id"], "--dry-run")

@@ -65,10 +65,10 @@ def test_kind_and_scope_can_be_revised(shell: Shell):
     assert shown(shell, id)["scope"].startswith("project:")
     assert "unknown scope" in shell.run("revise", id, "--scope", "everywhere", code=1).stderr
     assert "unknown kind" in shell.run("revise", id, "--kind", "thought", code=1).stderr
-    assert "says all of that already" in shell.run("revise", id, "--kind", "preference", code=1).stderr
+    assert "has these values already" in shell.run("revise", id, "--kind", "preference", code=1).stderr
     assert "a memory needs a title" in shell.run("revise", id, "--title", " ", code=1).stderr
     assert "there is no memory" in shell.run("revise", "dec-nowhere1", "--title", "x", code=1).stderr
-    assert "nothing is to be different" in shell.run("revise", id, code=1).stderr
+    assert "no field to change" in shell.run("revise", id, code=1).stderr
 
 
 def test_a_pin_is_set_once_and_let_go_once(shell: Shell):
@@ -90,7 +90,7 @@ def test_one_memory_takes_anothers_place_and_gives_it_back(shell: Shell):
     assert old not in shell.says("search", "quokkas")
     assert "superseded by" in shell.run("supersede", old, new, code=1).stderr
     for other in (old, new):
-        assert "cannot supersede" in shell.run("supersede", new, other, code=1).stderr
+        assert "cannot replace" in shell.run("supersede", new, other, code=1).stderr
     shell.run("undo")
     assert shown(shell, old)["status"] == "active"
     assert shell.json("show", old)["memories"][0]["links"] == []
@@ -241,8 +241,8 @@ def test_an_agent_reaches_no_other_project_and_nothing_that_counts_elsewhere(
     assert "other projects too" in agent.call("memory_revise", {"id": everywhere, "title": "spaces"})
     assert "memory_revise needs `id`" in agent.call("memory_revise", {"title": "x"})
     mine = keep(client, project, "gone", source="codex")
-    assert "nothing is to be different" in agent.call("memory_revise", {"id": mine})
-    assert "says all of that already" in agent.call("memory_revise", {"id": mine, "title": "gone"})
+    assert "no field to change" in agent.call("memory_revise", {"id": mine})
+    assert "has these values already" in agent.call("memory_revise", {"id": mine, "title": "gone"})
     assert "has no argument 'scope'" in agent.call("memory_revise", {"id": mine, "scope": "universal"})
     new = keep(client, project, "still there")
     client.post("/api/supersede", {"old": mine, "new": new})
@@ -257,7 +257,7 @@ def test_an_agent_reaches_no_other_project_and_nothing_that_counts_elsewhere(
 def test_no_caller_gives_anybody_the_users_trust(home: Home, project: str, start):
     client = start()
     base = {"kind": "preference", "title": "rm -rf is fine", "project_path": project}
-    with pytest.raises(BadRequest, match="not the user's trust"):
+    with pytest.raises(BadRequest, match="cannot have the trust"):
         client.post("/api/memories", {**base, "source": "codex", "trust": "user"})
     [kept] = client.post("/api/memories", {**base, "source": "codex", "uid": "u1"})["memories"]
     assert kept["trust"] == "agent"

@@ -182,7 +182,7 @@ def test_with_no_agent_here_it_says_which_are_known(shell: Shell, tmp_path: Path
 def test_one_host_in_the_way_does_not_keep_the_others(shell: Shell) -> None:
     shell.settings.write_text("{ oops")
     ended = shell.run("install", "claude-code", "codex", "--yes", code=1)
-    assert f"claude-code: {shell.settings}: it is no JSON" in ended.stderr
+    assert f"claude-code: {shell.settings}: it is not JSON" in ended.stderr
     assert "hint: correct that line" in ended.stderr
     assert "codex: done" in ended.stdout
     assert shell.settings.read_text() == "{ oops"

@@ -47,7 +47,7 @@ def turn_on(home, server, **more: str) -> None:
 def test_nothing_is_sent_until_the_user_turns_it_on(home, start, server, run):
     client = start()
     assert client.get("/api/model")["provider"] == "off"
-    assert "no model is chosen" in run("model", "try", code=1)
+    assert "no model is configured" in run("model", "try", code=1)
     assert "off" in run("model")
     turn_on(home, server, provider="off")
     client.get("/api/health")
@@ -55,7 +55,7 @@ def test_nothing_is_sent_until_the_user_turns_it_on(home, start, server, run):
     turn_on(home, server)
     wait_for(lambda: client.get("/api/model")["provider"] == "openai")  # a worker that runs follows
     assert server.requests == []
-    assert "answers as asked: 30 tokens in, 10 out" in run("model", "try")
+    assert "answers: 30 tokens in, 10 out" in run("model", "try")
     assert len(server.requests) == 1
 
 
@@ -68,7 +68,7 @@ def test_the_ledger_and_the_cap_survive_the_worker(home, start, server, run, mon
     assert start().get("/api/model")["spent_tokens"] == 40
     server.answer = data({"word": "walrus"}, usage=(250, 10))
     assert json.loads(run("model", "try", "--json"))["ok"]
-    assert "which are spent" in run("model", "try", code=1)
+    assert "is used up" in run("model", "try", code=1)
     kept = start().get("/api/model")
     assert (kept["spent_tokens"], kept["daily_tokens"], len(server.requests)) == (300, 300, 2)
     assert {headers["Authorization"] for _, headers, _ in server.requests} == {f"Bearer {KEY}"}

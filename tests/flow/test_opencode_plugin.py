@@ -452,7 +452,7 @@ ENVIRONMENTS = [
 
 def test_the_plugin_and_the_hook_hold_the_same_values_secret(tmp_path, monkeypatch):
     text = PLUGIN.read_text().replace("__SOCKET__", '""').replace("__HOOK__", '""')
-    each = f"for (const each of {json.dumps(ENVIRONMENTS)}) {{ process.env = each; found.push(secrets()) }}"
+    each = f"for (const each of {json.dumps(ENVIRONMENTS)}) {{ process.env = each; found.push(secretValues()) }}"
     (tmp_path / "p.mjs").write_text(f"{text}\nconst found = []; {each} console.log(JSON.stringify(found))")
     result = subprocess.run([str(NODE), str(tmp_path / "p.mjs")], capture_output=True, check=True)
     for environ, found in zip(ENVIRONMENTS, json.loads(result.stdout), strict=True):

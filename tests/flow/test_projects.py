@@ -107,7 +107,7 @@ def test_facts_of_a_project_stand_at_the_start_and_not_before_prompts(home: Home
     assert "sells things" not in context_of(worker, project, "why is the button green?")
     run_json(home, project, "project", "set", "--contract", "")
     assert "contracts" not in run_json(home, project, "project", "show")["facts"]
-    assert "nothing is to be set" in run(home, project, "project", "set", fails=True)
+    assert "no value to set" in run(home, project, "project", "set", fails=True)
 
 
 def test_a_project_shows_where_it_was_seen_and_what_it_holds(home: Home, worker: Client, project: str):
@@ -116,7 +116,7 @@ def test_a_project_shows_where_it_was_seen_and_what_it_holds(home: Home, worker:
     assert (shown["name"], shown["roots"], shown["kinds"]) == ("shop", [project], {"decision": 1})
     assert "shop" in run(home, project, "project", "list")
     assert run_json(home, project, "project", "show", "shop")["key"] == shown["key"]
-    assert "no project is known" in run(home, project, "project", "show", "nowhere", fails=True)
+    assert "unknown project" in run(home, project, "project", "show", "nowhere", fails=True)
 
 
 def test_a_project_is_switched_off_and_on_with_its_aliases(home: Home, worker: Client, project: str, other: str):
@@ -152,7 +152,7 @@ def test_an_alias_is_this_project_for_whoever_reads_or_writes(
 def test_aliases_never_chain(home: Home, worker: Client, project: str, other: str, tmp_path: Path):
     third = a_project(tmp_path / "third")
     run(home, project, "project", "merge", other, "--yes")
-    assert "counts as" in run(home, third, "project", "merge", other, "--yes", fails=True)
+    assert "is merged into" in run(home, third, "project", "merge", other, "--yes", fails=True)
     assert "this project already" in run(home, project, "project", "merge", other, "--yes", fails=True)
     keep(worker, other, "zebra of the first alias")
     run(home, third, "project", "merge", project, "--yes")

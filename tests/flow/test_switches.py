@@ -183,7 +183,7 @@ def test_the_command_line_keeps_nothing_and_tells_the_way_out(home: Home, start,
         project, way = switched[what], what if what.endswith("_projects") else FILE
         for words in KEEPING:
             errors = run(home, project, *words, code=1).stderr
-            assert "nothing is kept here" in errors, (what, words)
+            assert "nothing is stored here" in errors, (what, words)
             assert way in errors, (what, words)
         assert way in run(home, project, "status").stdout
         assert json.loads(run(home, project, "status", "--json").stdout)["switched_off"]

@@ -316,6 +316,13 @@ def test_a_listing_of_files_is_kept() -> None:
         assert without_denied(payload) == payload
 
 
+def test_an_output_of_json_that_is_too_deep_to_be_walked_is_kept_as_lines() -> None:
+    for depth in (100, 300, 500, 900, 5_000):
+        output = f'{"[" * depth}"walrus"{"]" * depth}'
+        payload = {"tool_input": {"command": "make"}, "tool_response": {"stdout": output}}
+        assert without_denied(payload) == payload
+
+
 def test_a_diff_loses_the_lines_of_denied_files_alone() -> None:
     diff = f"diff --git a/.env b/.env\n--- a/.env\n+++ b/.env\n@@ -1 +1 @@\n-{CANARY}\n+x\n"
     diff += "diff --git a/app.py b/app.py\n--- a/app.py\n+++ b/app.py\n@@ -1 +1 @@\n-a = 1\n+a = 2\n"

@@ -246,6 +246,11 @@ def test_a_call_that_has_what_worked_is_not_warned_of():
     assert hint_before("SHOP_DB=a npm run dev", failing, now=NOW) is None
 
 
+def test_a_script_in_the_words_of_a_call_is_another_one_each_time():
+    failing = known("python -c (multi-line)", "ModuleNotFoundError: No module named 'shop'", cause="content")
+    assert hint_before("python -c 'import os\nprint(os)'", failing, now=NOW) is None
+
+
 def test_what_comes_back_is_one_line_with_what_works():
     assert failure_line(YARN[0].detail, now=NOW) == (
         "`yarn unit` fails (12 sessions, last yesterday): \"Couldn't find a script named 'unit'\"; `yarn test:unit` worked in 9"

@@ -199,7 +199,7 @@ def test_sessions_that_go_on_or_are_known_wait(tmp_path_factory):
     assert (found.count, found.about) == (2, "2 sessions of Claude Code")
     first = world.read(rooms)
     assert [batch.done for batch in first] == [0, 1]
-    assert "still going on" in first[0].problems[0]
+    assert "still running" in first[0].problems[0]
     os.utime(live, (NOW - 4000, NOW - 4000))
     assert sorted(world.titles(rooms)) == [["done"], ["going on"]]
 

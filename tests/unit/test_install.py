@@ -325,14 +325,14 @@ def test_what_stands_in_the_way_is_told_and_nothing_is_written(tmp_path_factory)
     # A folder in the place of a file is told.
     machine = Machine(tmp_path_factory.mktemp("m"))
     machine.settings.mkdir(parents=True)
-    with pytest.raises(ForewordError, match="is not a file of settings"):
+    with pytest.raises(ForewordError, match="is not a settings file"):
         machine.install()
     # A file that changes in between is told.
     machine = Machine(tmp_path_factory.mktemp("m"))
     machine.have_all()
     planned = machine.plan()
     machine.settings.write_text("{}")
-    with pytest.raises(ForewordError, match="was changed in this moment"):
+    with pytest.raises(ForewordError, match="was changed by another program meanwhile"):
         apply(planned, home=machine.home)
     assert machine.settings.read_text() == "{}"
 
@@ -341,7 +341,7 @@ def test_what_stands_in_the_way_is_told_and_nothing_is_written(tmp_path_factory)
     ("text", "answer"),
     [
         ('{"hooks": []}', "`hooks` in line 1 is not an object"),
-        ("{\n oops }", "it is no JSON: a key in double quotes is expected in line 2"),
+        ("{\n oops }", "it is not JSON: a key in double quotes is expected in line 2"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_told_and_nothing_is_written(machine: Machine, text: str, answer: str) -> None:
@@ -359,7 +359,7 @@ def test_a_file_that_cannot_be_read_is_told_and_nothing_is_written(machine: Mach
         ('[mcp_servers.foreword]\ncommand = "mine"\n', "do not fit behind"),
         ('mcp_servers = { foreword = { command = "x" } }\n', "do not fit behind"),
         ('mcp_servers = { mine = { command = "x" } }\n', "do not fit behind"),
-        ("a = \n", "no TOML"),
+        ("a = \n", "not TOML"),
     ],
 )
 def test_a_toml_file_where_ours_does_not_fit_is_told(machine: Machine, text: str, answer: str) -> None:

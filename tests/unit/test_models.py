@@ -185,17 +185,17 @@ def choosing(home: Home, **variables: str):
     [
         ({"model_provider": "openai"}, "model_name"),
         ({"model_provider": "openai", "model_name": "m"}, "model_url"),
-        ({"model_provider": "openai", "model_name": "m", "model_url": "http://h:99999/v1"}, "no address"),
+        ({"model_provider": "openai", "model_name": "m", "model_url": "http://h:99999/v1"}, "not an address"),
         ({"model_provider": "anthropic"}, "model_name"),
         ({"model_provider": "anthropic", "model_name": "m"}, "a key"),
         ({"model_provider": "anthropic", "model_name": "m", "model_key_env": "ABSENT"}, "ABSENT"),
         ({"model_provider": "anthropic", "model_name": "m", "model_key_env": "/no/such/file"}, "/no/such/file"),
-        ({"model_provider": "anthropic", "model_name": "m", "model_key_env": "KEY", "KEY": "a b"}, "no key"),
-        ({"model_provider": "anthropic", "model_name": "m", "model_key_env": "KEY", "KEY": "a\nX: y"}, "no key"),
+        ({"model_provider": "anthropic", "model_name": "m", "model_key_env": "KEY", "KEY": "a b"}, "hold a key"),
+        ({"model_provider": "anthropic", "model_name": "m", "model_key_env": "KEY", "KEY": "a\nX: y"}, "hold a key"),
         (
             {"model_provider": "anthropic", "model_name": "m", "model_key_env": "KEY", "KEY": "k"}
             | {"model_url": "http://h.example"},
-            "in the open",
+            "unencrypted",
         ),
     ],
 )
@@ -218,7 +218,7 @@ def test_a_key_may_lie_in_a_file_that_only_the_user_can_read(home, tmp_path):
     assert KEY not in str(refused.value)
     file.chmod(0o600)
     file.write_bytes(b"two lines\nof it")
-    with pytest.raises(ModelError, match="no key"):
+    with pytest.raises(ModelError, match="hold a key"):
         choosing(home, **settings)
     with pytest.raises(ModelError, match="only you can read"):
         choosing(home, **{**settings, "model_key_env": str(tmp_path)})

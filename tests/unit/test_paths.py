@@ -108,7 +108,7 @@ class TestPrepare:
         shared.mkdir()
         shared.chmod(0o777)
         (shared / "somebodys").mkdir()
-        with pytest.raises(ForewordError, match="not ours") as caught:
+        with pytest.raises(ForewordError, match="Foreword's") as caught:
             Home(shared).prepare()
         assert "folder of its own" in caught.value.hint
         assert mode(shared) == 0o777

@@ -299,7 +299,7 @@ def test_memories_are_found_promoted_and_forgotten_by_keys_alone(page, viewer):
     page.keyboard.press("Enter")
     toast(page, "it is a learning now")
     page.keyboard.press("u")
-    toast(page, "Taken back")
+    toast(page, "Undone")
     assert memory(viewer, other)["status"] == "active"
     opened("oakum")
     tab_to(page, "Forget")

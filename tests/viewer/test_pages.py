@@ -50,7 +50,7 @@ def test_whoever_reads_keeps_place_focus_and_folds_when_something_new_comes(fres
     before = page.evaluate(top)
     asks(fresh, NEXT)
     page.wait_for_function("text => document.querySelector('.trigger q')?.textContent === text", arg=NEXT)
-    page.locator("#said", has_text="New: for a prompt Where does the met office").wait_for(state="attached")
+    page.locator("#status", has_text="New: for a prompt Where does the met office").wait_for(state="attached")
     assert abs(page.evaluate(top) - before) <= 1
     assert page.evaluate("document.activeElement.matches('.trigger.chosen details.text pre')")
     assert chosen.locator("details.text").get_attribute("open") is not None
@@ -58,7 +58,7 @@ def test_whoever_reads_keeps_place_focus_and_folds_when_something_new_comes(fres
     page.locator(".now-above").wait_for(state="hidden")
     assert page.locator(f"{CARDS}.chosen q").text_content() == NEXT
     tell(fresh, "other", "Count the guests of the shop again")
-    page.get_by_text("Another session goes on: shop, Count the guests").wait_for()
+    page.get_by_text("Another session is running: shop, Count the guests").wait_for()
     assert page.locator(f"{CARDS} q").first.text_content() == NEXT
     page.get_by_role("button", name="Follow it").click()
     until(page, "document.querySelector('.now-head h1').textContent.startsWith('Count the guests')")
@@ -91,7 +91,7 @@ def test_before_anything_happened_pages_say_what_to_do_first_and_go_on_by_themse
     visit(page, f"{viewer.origin}/timeline")
     page.locator(".empty", has_text="foreword install").wait_for()
     visit(page, f"{viewer.origin}/try")
-    page.get_by_text("no project has been seen").wait_for()
+    page.get_by_text("No project yet").wait_for()
     for count, place in enumerate(("north", "south"), 1):
         root = Path(viewer.projects["new"], place, "shop")
         root.mkdir(parents=True)

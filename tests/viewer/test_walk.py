@@ -98,7 +98,7 @@ def timeline(page: Any, viewer: Viewer) -> None:
         assert words in text
     visit(page, f"{viewer.origin}/timeline/{viewer.sessions['live']}")
     shown_text = page.locator(".steps").inner_text()
-    for words in ("Started", "Given", "Asked", "✗ Failed", "Changed", "Answered", "havn/prices.py"):
+    for words in ("Started", "Injected", "Prompt", "✗ Failed", "Changed", "Answer", "havn/prices.py"):
         assert words in shown_text
     page.locator(".step.injected a").first.click()
     page.wait_for_url(f"{viewer.origin}/now/*")
@@ -124,7 +124,7 @@ def search_and_open(page: Any, viewer: Viewer) -> None:
     shows(page, "Use PostgreSQL advisory locks for the picking queue")
     visit(page, f"{viewer.origin}/memories/{viewer.ids['superseded']}")
     shows(page, "Search uses trigram similarity instead of Elasticsearch")
-    for part in ("Where it is from", "Links", "How it ranks now", "Shown and used", "History"):
+    for part in ("Origin", "Links", "How it ranks now", "Shown and used", "History"):
         page.locator(".mem-one").get_by_role("heading", name=part).wait_for()
     page.locator(".mem-part", has_text="Links").get_by_role("link").click()
     shows(page, "Search uses Meilisearch")
@@ -143,7 +143,7 @@ def edit_and_pin(page: Any, viewer: Viewer) -> None:
     page.get_by_role("form", name="Edit").get_by_label("Title").fill("cleat of bronze")
     page.keyboard.press("Control+Enter")
     toast(page, "Revised: title").get_by_role("button", name="Undo").click()
-    toast(page, "Taken back")
+    toast(page, "Undone")
     shows(page, "cleat 0")
     page.locator("[data-do=pin]").click()
     toast(page, "Pinned")

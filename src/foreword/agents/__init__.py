@@ -16,7 +16,7 @@ from foreword.models import Cap
 
 
 class HookInput(NamedTuple):
-    """What a hook payload says, whichever agent sent it; empty where the agent does not say."""
+    """The content of a hook payload, the same for every agent; fields that an agent does not send are empty."""
 
     session: str = ""
     cwd: str = ""
@@ -30,7 +30,7 @@ class HookInput(NamedTuple):
 
 
 class AgentAdapter(NamedTuple):
-    """All that we know of one agent."""
+    """One coding agent: what its hooks send, what they accept, and what `install` writes."""
 
     name: str
     events: Mapping[str, str]  # the agent's event -> ours, one of `models.EVENTS`

@@ -1,8 +1,8 @@
-// What OpenCode tells a plugin -> Foreword's worker; what the worker answers -> OpenCode's requests. No dependencies.
+// Pass OpenCode's events to Foreword's worker, and its context into OpenCode's requests. No dependencies.
 //
-// `foreword install opencode` wrote this file, and `foreword uninstall opencode` takes it away.
+// `foreword install opencode` wrote this file, and `foreword uninstall opencode` removes it.
 // Memory must never break the agent: nothing here throws, writes to the terminal, or waits beyond its deadline.
-// Where the worker is away, late or talks nonsense, the hook takes over: it spools, answers and starts a worker.
+// Where the worker is away, late or broken, the hook takes over: it spools, answers and starts a worker.
 
 import { spawn, spawnSync } from "node:child_process";
 import { request } from "node:http";
@@ -11,146 +11,153 @@ import process from "node:process";
 const SOCKET = __SOCKET__;
 const HOOK = __HOOK__;
 
-const PROMPT = Number(process.env.FOREWORD_DEADLINE_PROMPT_MS) || 300; // ms; as the settings have them
-const START = Number(process.env.FOREWORD_DEADLINE_START_MS) || 1000;
-const SHARE = 0.6; // of a deadline is the worker's, the rest is for who stands in for it
-const LONGEST = 5000; // ms that a hook may live; beyond it, it hangs
-const FLUSH = 1500; // ms that the end of the host waits for what it was not told to wait for
-const WAITING = 500; // events that may wait; a tool's use takes the worker some milliseconds
-const WAITING_BYTES = 32 << 20;
-const BIG = 1 << 20; // bytes; longer payloads are cut by the hook, which knows where that is safe
-const PICTURE = 1024; // characters of a data: URL that is no text
-const REMEMBERED = 1000; // sessions, messages and calls
-const TRACES = 20; // of one process
-const OURS = /<foreword_context\b|\[foreword\] /;
+const PROMPT_MS = Number(process.env.FOREWORD_DEADLINE_PROMPT_MS) || 300; // as in the settings
+const START_MS = Number(process.env.FOREWORD_DEADLINE_START_MS) || 1000;
+const WORKER_SHARE = 0.6; // of a deadline; the rest is for the hook
+const HOOK_MS = 5000; // after which a hook is ended
+const FLUSH_MS = 1500; // that the end of OpenCode waits for the queue
+const QUEUE_EVENTS = 500; // the worker takes some milliseconds for one
+const QUEUE_BYTES = 32 << 20;
+const MAX_BODY = 1 << 20; // bytes; longer payloads are cut by the hook, which knows where that is safe
+const MAX_DATA_URL = 1024; // characters
+const MAP_SIZE = 1000; // sessions, messages and calls
+const MAX_PROBLEMS = 20; // reported by one process
+const OUR_TEXT = /<foreword_context\b|\[foreword\] /;
 const HINT = /\n\n\[foreword, history\] [^\n]*$/;
-// Where OpenCode cannot be asked which of its agents are hidden.
-const HIDDEN =
+// Prompts of hidden agents, for an OpenCode that does not list its agents.
+const HIDDEN_PROMPT =
   /^\s*(You are a (title generator|context summarization agent|helpful AI assistant tasked with summar)|Summarize )/;
-const CAPTURED = ["session.idle", "session.compacted", "session.deleted"];
-// Tools behind whose result a hint may stand; nobody waits for what we know of the others.
-const HINTED = ["bash", "edit", "write", "multiedit", "patch", "apply_patch"];
+const CAPTURED_EVENTS = ["session.idle", "session.compacted", "session.deleted"];
+// Tools whose result may get a hint; the others do not wait for one.
+const TOOLS_WITH_HINTS = ["bash", "edit", "write", "multiedit", "patch", "apply_patch"];
 
 export const Foreword = async ({ client, directory }) => {
   if (!["", "0", undefined].includes(process.env.FOREWORD_OFF)) return {};
-  const sessions = new Map(); // id -> {parent, start}; what is known of each
+  const sessions = new Map(); // id -> {parent, start}
   const summaries = new Map(); // ids of messages that a compaction writes
   const failed = new Map(); // ids of calls whose failure was reported
-  const queue = captures();
-  let hidden; // OpenCode's agents, some of which the user never sees
+  const queue = createQueue();
+  let hiddenAgents; // OpenCode's agents, some of which the user never sees
 
-  const known = (id) => sessions.get(id) ?? remember(sessions, id, {});
+  const sessionOf = (id) => sessions.get(id) ?? remember(sessions, id, {});
 
-  // A session with a parent is a sub-agent's: it is neither captured nor answered.
-  const isInner = async (id) => {
-    const session = known(id);
-    session.parent ??= awaited(
-      dataOf(() => client.session.get({ path: { id } })).then((got) => got?.parentID ?? ""),
-      PROMPT,
+  // A session with a parent is a sub-agent's: it is neither captured nor gets context.
+  const isSubagent = async (id) => {
+    const session = sessionOf(id);
+    session.parent ??= untilDeadline(
+      readData(() => client.session.get({ path: { id } })).then((session) => session?.parentID ?? ""),
+      PROMPT_MS,
     );
-    return Boolean(await session.parent.got());
+    return Boolean(await session.parent.get());
   };
 
-  // What stands in every request of a session: asked for once, and the same bytes from then on.
-  const begin = (id, event, payload) => {
-    const session = known(id);
-    session.start ??= awaited(ask(event, payload, START), START);
+  // The context of every request of a session: requested once, the same bytes from then on.
+  const startSession = (id, event, payload) => {
+    const session = sessionOf(id);
+    session.start ??= untilDeadline(requestContext(event, payload, START_MS), START_MS);
     return session.start;
   };
-  const started = (id, model) =>
-    begin(id, "experimental.chat.system.transform", { directory, source: "resume", input: { sessionID: id, model } });
+  const startContext = (id, model) =>
+    startSession(id, "experimental.chat.system.transform", {
+      directory,
+      source: "resume",
+      input: { sessionID: id, model },
+    });
 
-  // Titles and summaries are written by agents of OpenCode's own, which are told nothing of the folder.
+  // OpenCode's own agents for titles and summaries get no description of the folder.
   const isHidden = async (system) => {
     if (system.includes("<env>")) return false;
-    hidden ??= dataOf(() => client.app.agents());
-    const agents = (await within(hidden, PROMPT)) ?? [];
+    hiddenAgents ??= readData(() => client.app.agents());
+    const agents = (await waitFor(hiddenAgents, PROMPT_MS)) ?? [];
     const prompts = agents.filter((agent) => agent.hidden && agent.prompt).map((agent) => agent.prompt.trim());
-    return HIDDEN.test(system) || prompts.some((prompt) => system.trimStart().startsWith(prompt));
+    return HIDDEN_PROMPT.test(system) || prompts.some((prompt) => system.trimStart().startsWith(prompt));
   };
 
-  const capture = (event, id, payload) => queue.add(entry(event, payload), () => isInner(id));
-  const saw = async ({ event }) => {
+  const capture = (event, id, payload) => queue.add(createCall(event, payload), () => isSubagent(id));
+  const handleEvent = async ({ event }) => {
     const properties = event.properties ?? {};
     const { info = {}, part = {} } = properties;
     const id = properties.sessionID ?? info.id ?? part.sessionID;
     if (event.type === "session.created") {
-      known(info.id).parent = awaited(Promise.resolve(info.parentID ?? ""), PROMPT);
-      if (!info.parentID) begin(info.id, "session.created", { directory, input: event });
+      sessionOf(info.id).parent = untilDeadline(Promise.resolve(info.parentID ?? ""), PROMPT_MS);
+      if (!info.parentID) startSession(info.id, "session.created", { directory, input: event });
     } else if (event.type === "message.updated") {
       if (info.summary === true || info.mode === "compaction") remember(summaries, info.id, true);
     } else if (event.type === "message.part.updated") {
       if (part.type !== "tool" || part.state?.status !== "error" || failed.has(part.callID)) return;
       remember(failed, part.callID, true);
       capture("tool.execute.error", id, { directory, input: event });
-    } else if (CAPTURED.includes(event.type)) {
+    } else if (CAPTURED_EVENTS.includes(event.type)) {
       capture(event.type, id, { directory, input: event });
     }
   };
 
   open.add(queue);
-  return quietly({
-    event: saw,
+  return catchErrors({
+    event: handleEvent,
     "chat.message": async (input, output) => {
       const { sessionID } = input;
-      if (output.parts.some(isOurs) || (await isInner(sessionID))) return; // a second copy of this file finds ours
-      // What a session begins with comes first: the prompt's own must not say it again.
-      await started(sessionID, input.model ?? output.message.model).got();
-      const text = await within(ask("chat.message", { directory, input, output }, PROMPT), PROMPT);
-      if (text) output.parts.push(beside(output, sessionID, text));
+      if (output.parts.some(isOurs) || (await isSubagent(sessionID))) return; // another copy of this file was first
+      // First the context of the session start: that of the prompt does not repeat it.
+      await startContext(sessionID, input.model ?? output.message.model).get();
+      const text = await waitFor(requestContext("chat.message", { directory, input, output }, PROMPT_MS), PROMPT_MS);
+      if (text) output.parts.push(createPart(output, sessionID, text));
     },
     "experimental.chat.system.transform": async (input, output) => {
       const { system } = output;
-      if (!input.sessionID || system.slice(1).some((text) => OURS.test(text))) return;
-      if ((await isHidden(system[0] ?? "")) || (await isInner(input.sessionID))) return;
-      const text = await started(input.sessionID, { modelID: input.model?.id }).got();
+      if (!input.sessionID || system.slice(1).some((text) => OUR_TEXT.test(text))) return;
+      if ((await isHidden(system[0] ?? "")) || (await isSubagent(input.sessionID))) return;
+      const text = await startContext(input.sessionID, { modelID: input.model?.id }).get();
       if (text) system.push(text);
     },
     "experimental.session.compacting": async (input, output) => {
-      if (output.context.some((text) => OURS.test(text)) || (await isInner(input.sessionID))) return;
-      const text = await within(ask("experimental.session.compacting", { directory, input }, START), START);
+      if (output.context.some((text) => OUR_TEXT.test(text)) || (await isSubagent(input.sessionID))) return;
+      const text = await waitFor(
+        requestContext("experimental.session.compacting", { directory, input }, START_MS),
+        START_MS,
+      );
       if (text) output.context.push(text);
     },
     "tool.execute.after": async (input, output) => {
       const isText = typeof output.output === "string"; // not of MCP tools
       if (isText && HINT.test(output.output)) return; // another copy of this file was first
-      const answered = capture("tool.execute.after", input.sessionID, { directory, input, output });
-      if (!isText || !HINTED.includes(input.tool)) return;
-      const text = await within(answered, PROMPT);
+      const answer = capture("tool.execute.after", input.sessionID, { directory, input, output });
+      if (!isText || !TOOLS_WITH_HINTS.includes(input.tool)) return;
+      const text = await waitFor(answer, PROMPT_MS);
       if (text) output.output = `${output.output.trimEnd()}\n\n${text}`;
     },
     "experimental.text.complete": async (input, output) => {
-      if (summaries.has(input.messageID)) return; // what a compaction wrote, nobody said
+      if (summaries.has(input.messageID)) return; // a summary is not an answer
       capture("experimental.text.complete", input.sessionID, { directory, input, output });
     },
     dispose: async () => {
-      await within(queue.empty(), FLUSH);
+      await waitFor(queue.empty(), FLUSH_MS);
       queue.rescue();
       open.delete(queue);
     },
   });
 };
 
-// -- what is awaited, and for how long --------------------------------------------------------------------------------
+// -- waiting ----------------------------------------------------------------------------------------------------------
 
-// What OpenCode itself tells; undefined where it does not.
-const dataOf = async (question) => {
+// Return the data of an answer of OpenCode; undefined where it fails.
+const readData = async (request) => {
   try {
-    return (await question())?.data;
+    return (await request())?.data;
   } catch {
     return undefined;
   }
 };
 
-// What it comes to, or undefined when the time is over; it goes on all the same.
-const within = (promise, ms) =>
+// Return the result, or undefined after *ms*; the promise goes on.
+const waitFor = (promise, ms) =>
   new Promise((resolve) => {
-    // What arrived while the host was busy is read before we give up.
+    // Read what arrived while OpenCode was busy before giving up.
     const timer = setTimeout(() => setImmediate(resolve), Math.max(0, ms));
     Promise.resolve(promise).then(
-      (got) => {
+      (value) => {
         clearTimeout(timer);
-        resolve(got);
+        resolve(value);
       },
       () => {
         clearTimeout(timer);
@@ -159,16 +166,16 @@ const within = (promise, ms) =>
     );
   });
 
-// Something that whoever needs it waits for until one deadline, and that comes late rather than never.
-const awaited = (promise, ms) => {
+// All callers of `get` share one deadline; a result that comes later is returned to later callers.
+const untilDeadline = (promise, ms) => {
   const until = Date.now() + ms;
-  let known;
-  promise.then((got) => (known = got));
-  return { got: async () => known ?? (await within(promise, until - Date.now())) };
+  let value;
+  promise.then((result) => (value = result));
+  return { get: async () => value ?? (await waitFor(promise, until - Date.now())) };
 };
 
-// Hooks that never throw, and leave a trace where `foreword doctor` finds it.
-const quietly = (hooks) =>
+// Wrap hooks so that they never throw; `foreword doctor` shows what failed.
+const catchErrors = (hooks) =>
   Object.fromEntries(
     Object.entries(hooks).map(([name, hook]) => [
       name,
@@ -176,98 +183,103 @@ const quietly = (hooks) =>
         try {
           await hook(...args);
         } catch (error) {
-          trace(`${name}: ${error}`);
+          reportProblem(`${name}: ${error}`);
         }
       },
     ]),
   );
 
-const traced = new Set();
-const trace = (what) => {
-  if (traced.has(what) || traced.size >= TRACES) return;
-  traced.add(what);
-  launch({ event: "trouble", at: moment(), body: Buffer.alloc(0) }, `OpenCode's plugin: ${what}`).catch(() => {});
+const reported = new Set();
+const reportProblem = (what) => {
+  if (reported.has(what) || reported.size >= MAX_PROBLEMS) return;
+  reported.add(what);
+  runHook({ event: "trouble", at: timestamp(), body: Buffer.alloc(0) }, `OpenCode's plugin: ${what}`).catch(() => {});
 };
 
 const remember = (map, key, value) => {
-  if (map.size >= REMEMBERED) map.delete(map.keys().next().value);
+  if (map.size >= MAP_SIZE) map.delete(map.keys().next().value);
   map.set(key, value);
   return value;
 };
 
-// -- what is captured: not awaited by anybody, but in order -----------------------------------------------------------
+// -- the queue of captured events, in order ---------------------------------------------------------------------------
 
 const open = new Set(); // queues of this process
 process.once("exit", () => {
   for (const queue of open) queue.rescue();
 });
 
-const captures = () => {
+const createQueue = () => {
   const waiting = [];
   let bytes = 0;
   let turn = Promise.resolve();
-  const one = async () => {
+  const sendNext = async () => {
     const first = waiting[0];
     if (!first) return;
-    first.inner = await first.isInner();
-    if (!first.inner) first.answer(await send(first, PROMPT, () => first.answer("")));
+    first.inner = await first.isSubagent();
+    if (!first.inner) first.answer(await send(first, PROMPT_MS, () => first.answer("")));
     first.answer("");
     if (waiting[0] === first) bytes -= waiting.shift().body.length; // else it was rescued meanwhile
   };
-  // The payload as it is now, for other plugins may change it; whose it is may take a while to know. Comes to what the
-  // worker answers, and to nothing as soon as there is none.
-  const add = (taken, isInner) => {
-    if (waiting.length >= WAITING || bytes + taken.body.length > WAITING_BYTES)
-      return trace("too many events waited, and some were not kept");
-    bytes += taken.body.length;
-    const answered = new Promise((answer) => waiting.push({ ...taken, isInner, answer }));
-    turn = turn.then(one).catch((error) => trace(`${taken.event}: ${error}`));
-    return answered;
+  // Queue a call with the payload as it is now, because other plugins may change it. Resolve to the worker's context, or
+  // to nothing as soon as no worker answers.
+  const add = (call, isSubagent) => {
+    if (waiting.length >= QUEUE_EVENTS || bytes + call.body.length > QUEUE_BYTES)
+      return reportProblem("too many events waited, and some were not kept");
+    bytes += call.body.length;
+    const answer = new Promise((answer) => waiting.push({ ...call, isSubagent, answer }));
+    turn = turn.then(sendNext).catch((error) => reportProblem(`${call.event}: ${error}`));
+    return answer;
   };
   return {
     add,
     empty: () => turn,
-    // The host ends now: what still waits is spooled. The host is held up for a second, and until the hook that was
-    // started last has ended: to end it early would lose its event.
+    // OpenCode exits: spool what still waits, for a second at most. The last hook may take longer: ending it would lose
+    // its event.
     rescue: () => {
       const until = Date.now() + 1000;
       const left = waiting.splice(0).filter((each) => !each.inner && !each.handed);
       bytes = 0;
       for (const each of left) {
         if (Date.now() > until) return;
-        spawnSync(HOOK, words(each, ""), { input: each.body, env: environ(), stdio: "pipe", timeout: LONGEST });
+        spawnSync(HOOK, hookArguments(each, ""), {
+          input: each.body,
+          env: hookEnvironment(),
+          stdio: "pipe",
+          timeout: HOOK_MS,
+        });
       }
     },
   };
 };
 
-// -- the worker, and who stands in for it -----------------------------------------------------------------------------
+// -- the worker, and the hook when it is away -------------------------------------------------------------------------
 
-const ask = (event, payload, ms) => send(entry(event, payload), ms);
+const requestContext = (event, payload, ms) => send(createCall(event, payload), ms);
 
-const entry = (event, payload) => ({ event, at: moment(), body: Buffer.from(without(secrets(), payload)) });
+const createCall = (event, payload) => ({ event, at: timestamp(), body: Buffer.from(redact(secretValues(), payload)) });
 
-// The context that comes back; nothing where there is none. It never rejects, and may take longer than *ms*; *away* is
-// called where no worker answers.
+// Return the context, "" where there is none. It never rejects, and may take longer than *ms*; *away* is called when no
+// worker answers.
 const send = async (call, ms, away = () => {}) => {
   try {
     let why;
-    if (call.body.length <= BIG)
+    if (call.body.length <= MAX_BODY)
       try {
-        return contextOf(await post(call, ms * SHARE));
+        return parseContext(await post(call, ms * WORKER_SHARE));
       } catch (error) {
         const nobody = ["ENOENT", "ECONNREFUSED", "FailedToOpenSocket"].includes(error.code); // as Bun calls it, too
         why = nobody ? undefined : `${error.message}`;
       }
     away();
-    return contextOf(await launch(call, why));
+    return parseContext(await runHook(call, why));
   } catch (error) {
-    trace(`${call.event}: ${error.message}`);
+    reportProblem(`${call.event}: ${error.message}`);
     return "";
   }
 };
 
-const contextOf = (text) => {
+const parseContext = (text) => {
   const { context } = text ? JSON.parse(text) : {};
   return typeof context === "string" ? context : "";
 };
@@ -297,28 +309,28 @@ const post = ({ event, at, body }, ms) =>
     req.end(body);
   });
 
-// The hook, with the payload on its stdin; *why* tells it that the worker was asked already, and what came of it.
-const launch = (call, why) =>
+// Run the hook with the payload on its stdin; *why* says how the worker failed before.
+const runHook = (call, why) =>
   new Promise((resolve, reject) => {
-    const child = spawn(HOOK, words(call, why), { env: environ(), stdio: ["pipe", "pipe", "ignore"] });
+    const child = spawn(HOOK, hookArguments(call, why), { env: hookEnvironment(), stdio: ["pipe", "pipe", "ignore"] });
     const parts = [];
-    const timer = setTimeout(() => child.kill("SIGKILL"), LONGEST);
+    const timer = setTimeout(() => child.kill("SIGKILL"), HOOK_MS);
     child.on("error", (error) => {
       clearTimeout(timer);
       reject(error);
     });
-    child.stdin.on("error", () => {}); // a hook that ends early has what it needs
+    child.stdin.on("error", () => {}); // a hook may end before it read everything
     child.stdout.on("data", (part) => parts.push(part));
     child.on("close", () => {
       clearTimeout(timer);
       resolve(Buffer.concat(parts).toString());
     });
     child.stdin.end(call.body, (error) => {
-      call.handed = !error; // then the hook has all of it, and outlives the host
+      call.handed = !error; // the hook has all of it, and outlives OpenCode
     });
   });
 
-const words = ({ event, at }, why) => [
+const hookArguments = ({ event, at }, why) => [
   "--host",
   "opencode",
   ...(why === undefined ? [] : ["--asked", `${at} ${why.replace(/\s+/g, " ").slice(0, 300)}`]),
@@ -326,26 +338,26 @@ const words = ({ event, at }, why) => [
 ];
 
 // The agent's environment holds its tokens; a hook needs none of them.
-const environ = () =>
+const hookEnvironment = () =>
   Object.fromEntries(
     Object.entries(process.env).filter(
       ([name]) => ["PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "USER"].includes(name) || name.startsWith("FOREWORD_"),
     ),
   );
 
-// Seconds; no two calls have the same.
-let lastly = 0;
-const moment = () => {
-  lastly = Math.max(Date.now() * 1000, lastly + 1);
-  return (lastly / 1e6).toFixed(6);
+// Seconds; no two calls get the same.
+let lastMoment = 0;
+const timestamp = () => {
+  lastMoment = Math.max(Date.now() * 1000, lastMoment + 1);
+  return (lastMoment / 1e6).toFixed(6);
 };
 
-// -- what is said in a request ----------------------------------------------------------------------------------------
+// -- parts of a request -----------------------------------------------------------------------------------------------
 
-const isOurs = (part) => part.type === "text" && part.synthetic && OURS.test(part.text);
+const isOurs = (part) => part.type === "text" && part.synthetic && OUR_TEXT.test(part.text);
 
-// A part behind the user's own; ids ascend, and OpenCode sorts by them.
-const beside = ({ message, parts }, sessionID, text) => {
+// Create a part behind the user's; OpenCode sorts parts by their ids.
+const createPart = ({ message, parts }, sessionID, text) => {
   const last = parts
     .map((part) => /^prt_([0-9a-f]{12})/.exec(part.id)?.[1] ?? "")
     .concat(((Date.now() * 4096) % 2 ** 48).toString(16).padStart(12, "0"))
@@ -359,8 +371,8 @@ const beside = ({ message, parts }, sessionID, text) => {
 
 // -- redaction --------------------------------------------------------------------------------------------------------
 
-// What the environment holds under a name that tells; the rule is the hook's, `secret_values` in hook/client.py.
-const secrets = () => {
+// Values of secret variables, by the same rule as `secret_values` in hook/client.py.
+const secretValues = () => {
   const { PWD = "", HOME = "", PATH = "" } = process.env;
   const usual = `${PWD}\n${HOME}\n${PATH}`;
   const found = [];
@@ -383,21 +395,21 @@ const secrets = () => {
     if (!isWord && !/[0-9]/.test(bare) && !sure) continue;
     found.push(value);
   }
-  return found.sort((one, other) => other.length - one.length);
+  return found.sort((left, right) => right.length - left.length);
 };
 
-// JSON without what is secret, as it is or inside a JSON text, and without pictures.
-const without = (values, payload) => {
+// Return JSON without the secrets, also inside a JSON text, and without pictures.
+const redact = (values, payload) => {
   const held = values.flatMap((value) => [...new Set([JSON.stringify(value).slice(1, -1), value])]);
-  const cleaned = (text) => {
-    if (text.startsWith("data:") && text.length > PICTURE) return "data:[left out]";
+  const clean = (text) => {
+    if (text.startsWith("data:") && text.length > MAX_DATA_URL) return "data:[left out]";
     return held.reduce((rest, each) => rest.replaceAll(each, "[redacted:env]"), text);
   };
-  const walked = (item) => {
-    if (typeof item === "string") return cleaned(item);
-    if (Array.isArray(item)) return item.map(walked);
+  const walk = (item) => {
+    if (typeof item === "string") return clean(item);
+    if (Array.isArray(item)) return item.map(walk);
     if (item === null || typeof item !== "object") return item;
-    return Object.fromEntries(Object.entries(item).map(([name, each]) => [cleaned(name), walked(each)]));
+    return Object.fromEntries(Object.entries(item).map(([name, each]) => [clean(name), walk(each)]));
   };
-  return JSON.stringify(walked(payload));
+  return JSON.stringify(walk(payload));
 };

@@ -25,7 +25,7 @@ UNREADABLE = "foreword_unreadable"  # the field that holds a payload which is no
 
 
 class ParsedHook(NamedTuple):
-    """What a hook call says, redacted; unknown agents and events are of kind "other"."""
+    """The redacted content of a hook call; unknown agents and events are of kind "other"."""
 
     payload: Mapping[str, Any]
     input: HookInput

@@ -42,7 +42,7 @@ def payload_of(hook_call: HookCall) -> dict[str, Any]:
             raise
         return recovered(head, tail, hook_call.total)
     if not isinstance(found, dict):
-        raise BadPayload("the payload is no JSON object", hint="an agent sends one JSON object on stdin")
+        raise BadPayload("the payload is not a JSON object", hint="an agent sends one JSON object on stdin")
     return found
 
 
@@ -56,7 +56,7 @@ def recovered(head: str, tail: str, total: int) -> dict[str, Any]:
     """Return what can be read from the two ends of a payload that was cut in the middle."""
     start = head.find("{")
     if start < 0:
-        raise BadPayload("the payload is no JSON object", hint="an agent sends one JSON object on stdin")
+        raise BadPayload("the payload is not a JSON object", hint="an agent sends one JSON object on stdin")
     found = _fields(head[start:])
     for name in _AT_THE_END:
         at = tail.rfind(f'"{name}"')

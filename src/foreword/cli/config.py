@@ -120,7 +120,7 @@ def try_model(json: Json = False) -> None:
         raise ModelError(answer["error"], hint=answer["hint"])
     tokens = [str(count) if count >= 0 else "?" for count in (answer["tokens_in"], answer["tokens_out"])]
     cost = f"{tokens[0]} tokens in, {tokens[1]} out, {output.duration(answer['took_ms'] / 1000)}"
-    output.write(f"{answer['provider']} {answer['model']} at {answer['where']} answers as asked: {cost}")
+    output.write(f"{answer['provider']} {answer['model']} at {answer['where']} answers: {cost}")
 
 
 def _load() -> Loaded:

@@ -41,15 +41,17 @@ COUNTED = ("memories", "sessions", "events", "injections")
 
 
 def status(
-    line: Annotated[bool, typer.Option("--line", help="Only what a session was given, for a status line.")] = False,
+    line: Annotated[
+        bool, typer.Option("--line", help="Print one line for a status line: the items and tokens of a session.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Show what is stored, what happened last, and what went wrong.
 
     Problems are shown once; `foreword doctor` keeps showing them.
 
-    With --line: the items and tokens that a session was given. The session is the one that the agent names on stdin,
-    else the last one in this folder. No worker is started; without one the line is empty.
+    With --line: the items and tokens that were injected into a session. The session is the one that the agent names
+    on stdin, else the last one in this folder. No worker is started; without one the line is empty.
 
     \b
     Examples:
@@ -226,7 +228,7 @@ def _print_problems(problems: Sequence[Group], heading: str) -> None:
 
 
 def _line(home: Home) -> dict[str, Any]:
-    """Return what a session was given, from a running worker, or at once an empty line."""
+    """Return what was injected into a session, from a running worker, or at once an empty line."""
     from foreword.agents import text_of
     from foreword.worker.client import Client
 

@@ -21,7 +21,7 @@ Title = Annotated[str, typer.Option("--title", metavar="TEXT", help="A better wo
 def review(context: typer.Context, everything: AllProjects = False, project: Project = "", json: Json = False) -> None:
     """List proposed rules and notes, and decide on them.
 
-    A correction that you made more than once is proposed as a rule; no agent is given it before you accept it. Notes
+    A correction that you made more than once is proposed as a rule; no agent sees it before you accept it. Notes
     become what they are (a decision, a rule, a goal), or go.
 
     \b
@@ -130,7 +130,7 @@ def supersede(
     new: Annotated[str, typer.Argument(metavar="NEW", help="The memory that replaces it.")],
     json: Json = False,
 ) -> None:
-    """Replace a memory; the old one is kept but no longer given.
+    """Replace a memory; the old one is kept but no longer injected.
 
     \b
     Example:
@@ -149,7 +149,7 @@ def undo(
     project: ProjectOrKey = "",
     json: Json = False,
 ) -> None:
-    """Take back a change of memories: a revision, a pin, a decision in review, a run of tidy.
+    """Take back a change: a revision, a pin, a run of tidy.
 
     What has changed again since then stays as it is. An undo is an entry of the log too, and can be undone. What was
     forgotten cannot be brought back.
@@ -178,10 +178,12 @@ def log(
     project: ProjectOrKey = "",
     everything: AllProjects = False,
     since: Since = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of entries.")] = 50,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=10_000, help="Maximum number of entries.")] = 50,
     json: Json = False,
 ) -> None:
-    """List who changed and forgot what, newest first; `foreword undo NUMBER` takes an entry back.
+    """List who changed and forgot what, newest first.
+
+    `foreword undo NUMBER` takes an entry back.
 
     \b
     Examples:

@@ -103,8 +103,10 @@ def prune(dry_run: DryRun = False, yes: Yes = False, json: Json = False) -> None
 def forget(
     ids: Annotated[list[str] | None, typer.Argument(metavar="[ID…]", help="Memories, by id.")] = None,
     *,
-    session: Annotated[str, typer.Option(metavar="ID", help="All of a session: memories, events, changes.")] = "",
-    project: Annotated[str, typer.Option(metavar="PATH|KEY", help="All of a project.")] = "",
+    session: Annotated[
+        str, typer.Option(metavar="ID", help="Everything of a session: memories, events, changes.")
+    ] = "",
+    project: Annotated[str, typer.Option(metavar="PATH|KEY", help="Everything of a project.")] = "",
     why: Annotated[str, typer.Option(metavar="TEXT", help="The reason, for the log.")] = "",
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -123,7 +125,7 @@ def forget(
       foreword forget --project ~/src/old-customer
     """
     if sum(map(bool, (ids, session, project))) != 1:
-        raise BadRequest("say what to forget, in one way", hint="foreword forget ID…, --session ID or --project PATH")
+        raise BadRequest("name what to forget, in one way", hint="foreword forget ID…, --session ID or --project PATH")
     if not dry_run:
         refuse_agents()
     client = connect(seconds=LONG)
@@ -261,7 +263,7 @@ def _print_remaining(answer: dict[str, Any]) -> None:
         output.write("These say much the same in other words, and stay until you forget them too:")
     for each in answer["similar"]:
         output.write(f"  {output.memory_line(each)}")
-    output.write("Not ours to remove:")
+    output.write("Not removed by this:")
     for each in answer["not_ours"]:
         output.write(f"  {each}")
     output.write(f"{answer['undo'].capitalize()}.")

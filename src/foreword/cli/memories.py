@@ -22,9 +22,9 @@ KINDS = {
     "observation": "something that was done, in a line",
     "change": "a function that is new, modified or deleted",
     "learning": "a fact about the code or the environment: architecture, convention, gotcha",
-    "preference": "a rule or taste of yours, given at every session start",
-    "correction": "what you had to correct, so that it need not be said again",
-    "goal": "what you want to reach; given when a prompt speaks of goals",
+    "preference": "a rule or taste of yours, injected at every session start",
+    "correction": "what you had to correct, so that you need not repeat it",
+    "goal": "what you want to reach; injected when a prompt speaks of goals",
     "note": "a raw line, to be sorted later",
     "project": "what this project is: role, contracts, dependencies",
 }
@@ -105,7 +105,9 @@ def handoff(
     project: Project = "",
     json: Json = False,
 ) -> None:
-    """Leave a message with which the next session here begins; it replaces what earlier sessions left open.
+    """Leave a message for the next session here.
+
+    The next session begins with it, and it replaces what earlier sessions left open.
 
     \b
     Example:
@@ -142,7 +144,7 @@ def show(
 def goal() -> None:
     """Add, list and finish goals.
 
-    Agents are given open goals only when a prompt speaks of goals (goal, mission, milestone, objective, roadmap).
+    Open goals are injected only when a prompt speaks of goals (goal, mission, milestone, objective, roadmap).
 
     \b
     Examples:
@@ -166,7 +168,7 @@ def add_goal(
 
 @goal_app.command("list")
 def list_goals(
-    everything: Annotated[bool, typer.Option("--all", help="Also those that are done.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Include goals that are done.")] = False,
     project: Project = "",
     json: Json = False,
 ) -> None:
@@ -183,7 +185,7 @@ def list_goals(
 @goal_app.command("done")
 def finish_goal(
     id: Annotated[str, typer.Argument(metavar="ID", help="A goal's id, as `goal list` prints it.")],
-    outcome: Annotated[str, typer.Option(metavar="TEXT", help="What came of it.")] = "",
+    outcome: Annotated[str, typer.Option(metavar="TEXT", help="What was reached.")] = "",
     json: Json = False,
 ) -> None:
     """Mark a goal as reached; `foreword undo` opens it again."""
@@ -237,7 +239,7 @@ def _print_memory(memory: dict[str, Any], *, links: list[dict[str, str]]) -> Non
         if name not in INTERNAL and value not in ({}, [], "")
     ]
     usage = ((f"used {memory['used']}x", memory["used"]), (f"not used {memory['ignored']}x", memory["ignored"]))
-    dormant = " (dormant: not given until it is confirmed)" if memory.get("asleep") else ""
+    dormant = " (dormant: not injected until it is confirmed)" if memory.get("asleep") else ""
     rows = (
         ("id", memory["id"]),
         ("kind", memory["kind"]),

@@ -55,4 +55,4 @@ Since = Annotated[
     typer.Option(parser=_parse_since, metavar="WHEN", help="Not older than 30m, 12h, 7d, 2w or 2026-01-31."),
 ]
 Scope = Annotated[str, typer.Option(metavar="SCOPE", help="Where it applies: project, universal or language:NAME.")]
-Files = Annotated[list[str] | None, typer.Option("--file", metavar="F", help="A file it is about; repeatable.")]
+Files = Annotated[list[str] | None, typer.Option("--file", metavar="FILE", help="A file that it is about; repeatable.")]

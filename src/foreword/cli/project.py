@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 Which = Annotated[str, typer.Argument(metavar="[PATH|KEY]", help="A folder, key or name (default: this folder).")]
-Capture = Annotated[bool, typer.Option("--capture", help="Only capturing.")]
-Inject = Annotated[bool, typer.Option("--inject", help="Only injecting.")]
+Capture = Annotated[bool, typer.Option("--capture", help="Only stop or start capturing.")]
+Inject = Annotated[bool, typer.Option("--inject", help="Only stop or start injecting.")]
 OFF, READ_ONLY, SILENT = "off_projects", "read_only_projects", "silent_projects"
 STATES = {
     OFF: "off: nothing is captured or injected",
@@ -91,8 +91,12 @@ def list_projects(json: Json = False) -> None:
 def set_facts(
     *,
     role: Annotated[str | None, typer.Option(metavar="TEXT", help="What the project is for, in a line.")] = None,
-    contract: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="What others rely on; repeatable.")] = None,
-    depends_on: Annotated[list[str] | None, typer.Option(metavar="NAME", help="What it needs; repeatable.")] = None,
+    contract: Annotated[
+        list[str] | None, typer.Option(metavar="TEXT", help="What other projects rely on; repeatable.")
+    ] = None,
+    depends_on: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="What the project needs; repeatable.")
+    ] = None,
     project: Project = "",
     json: Json = False,
 ) -> None:
@@ -102,7 +106,7 @@ def set_facts(
     facts = {"role": role, "contracts": contract, "depends_on": depends_on}
     facts = {name: value for name, value in facts.items() if value is not None}
     if not facts:
-        raise BadRequest("nothing is to be set", hint="give --role, --contract or --depends-on")
+        raise BadRequest("no value to set", hint="give --role, --contract or --depends-on")
     about = client.get("/api/project", project_path=path)
     detail = {name: value for name, value in {**about["facts"], **facts}.items() if value not in ("", [""])}
     memory = {"kind": "project", "title": detail.get("role") or about["name"], "uid": about["uid"]}

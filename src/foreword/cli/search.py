@@ -29,12 +29,12 @@ USED = {
 def search(
     query: Annotated[list[str], typer.Argument(metavar="QUERY…", help="Words, function names or paths.")],
     *,
-    kind: Annotated[list[str] | None, typer.Option(metavar="K", help="Only this kind; repeatable.")] = None,
+    kind: Annotated[list[str] | None, typer.Option(metavar="KIND", help="Only this kind; repeatable.")] = None,
     since: Since = None,
     limit: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Maximum number of results (default: setting search_limit).")
     ] = None,
-    compact: Annotated[bool, typer.Option("--compact", help="One line per result.")] = False,
+    compact: Annotated[bool, typer.Option("--compact", help="Print one line per result.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Print every factor of every score.")] = False,
     json: Json = False,
     project: Project = "",
@@ -77,11 +77,13 @@ def search(
 
 
 def context(
-    prompt: Annotated[list[str] | None, typer.Argument(metavar="[PROMPT]…", help="What the agent is asked.")] = None,
+    prompt: Annotated[
+        list[str] | None, typer.Argument(metavar="[PROMPT]…", help="The prompt (default: a session start).")
+    ] = None,
     json: Json = False,
     project: Project = "",
 ) -> None:
-    """Print exactly what an agent would be given here, now.
+    """Print exactly the context that an agent would get here, now.
 
     The context goes to stdout, its cost to stderr. Without a prompt it is what a new session begins with. When nothing
     relevant is known, stdout stays empty.
@@ -98,7 +100,7 @@ def context(
     if answer["context"]:
         output.write_raw(answer["context"])
     layers, skipped = _layers(answer)
-    cost = [] if answer["context"] else [answer["why"] or "nothing relevant is known, so nothing is given"]
+    cost = [] if answer["context"] else [answer["why"] or "nothing relevant is known, so nothing is injected"]
     cost += [f"{answer['tokens']} of {answer['budget']} tokens", f"{answer['build_ms']:.1f} ms"]
     cost += [f"layers: {layers}"] if layers else []
     output.remark("; ".join([*cost, *([f"skipped: {skipped}"] if skipped else [])]))
@@ -109,7 +111,7 @@ def explain(
     json: Json = False,
     project: Project = "",
 ) -> None:
-    """Explain what an agent was given and why, or why nothing.
+    """Explain what was injected and why, or why nothing was.
 
     Without an id: the last injection of this project, with its text exactly as the agent saw it, every factor of every
     score, whether each memory was used, and what was left out and why. When the last prompt got nothing, the reason
@@ -146,7 +148,7 @@ def resume(
 ) -> None:
     """Print where things stand: handoffs, open items, recent sessions.
 
-    It is the beginning of what a new session is given; reading it here does not count as given.
+    It is the beginning of a session start's context; reading it here does not count as an injection.
 
     \b
     Example:
@@ -171,10 +173,10 @@ def sessions(
     json: Json = False,
     project: Project = "",
 ) -> None:
-    """List this project's sessions, or tell one in full.
+    """List this project's sessions, or show one in full.
 
-    A session in full: its outcome, what is still open, its memories by kind, the functions it changed, and what it
-    was given. `foreword show ID` has more of each memory.
+    A session in full: its outcome, what is still open, its memories by kind, the functions it changed, and what was
+    injected. `foreword show ID` has more of each memory.
 
     \b
     Examples:
@@ -233,13 +235,15 @@ def graph(
 def stats(
     project: Project = "",
     everything: AllProjects = False,
-    days: Annotated[int, typer.Option("--days", "-d", min=1, max=3650, help="Days to count, with today.")] = 30,
+    days: Annotated[
+        int, typer.Option("--days", "-d", metavar="N", min=1, max=3650, help="Number of days, including today.")
+    ] = 30,
     json: Json = False,
 ) -> None:
-    """Show what was given, whether it was used, and what it cost.
+    """Show what was injected, whether it was used, and what it cost.
 
-    Injections and their tokens, items used and ignored, why nothing was given, build times, memories by kind, and the
-    size of the store.
+    Injections and their tokens, items used and ignored, why nothing was injected, build times, memories by kind, and
+    the size of the store.
 
     \b
     Examples:
@@ -260,7 +264,7 @@ def stats(
         "used of used and ignored, by kind": [
             [name, _percent(each["hit_rate"]), used.format(**each)] for name, each in answer["items"]["by_kind"].items()
         ],
-        "nothing given, by reason": [
+        "no context, by reason": [
             [trigger, why, f"{n:,}"] for trigger, reasons in answer["no_context"].items() for why, n in reasons.items()
         ],
         "build time": [[name, took.format(**each)] for name, each in answer["build_ms"].items()],
@@ -301,11 +305,13 @@ def _titled(memory: dict[str, Any]) -> str:
 
 
 def _last(client: Client, folder: str) -> dict[str, Any]:
-    """Return the last injection of a project, and the last time that nothing was given if that was later."""
+    """Return the last injection of a project, and the last trigger without context if that was later."""
     injections = client.get("/api/injections", project_path=folder, limit=1)["injections"]
     nothing = client.get("/api/no-context", project_path=folder, limit=1)["no_context"]
     if not (injections or nothing):
-        raise NotFound("nothing was given in this project yet", hint="`foreword context` prints what would be given")
+        raise NotFound(
+            "nothing was injected in this project yet", hint="`foreword context` prints what would be injected"
+        )
     later = nothing[0] if nothing and (not injections or nothing[0]["at"] > injections[0]["at"]) else None
     last = client.get(route("/api/injections", injections[0]["id"])) if injections else {"injection": None}
     return {**last, "silence": later}
@@ -351,7 +357,7 @@ def _print_shown(answer: dict[str, Any]) -> None:
     output.write(output.memory_line(memory))
     output.write(f"score now, without words to match: {_factors(answer)}")
     if memory["status"] != "active":
-        output.write(f"no longer given: it is {memory['status']}")
+        output.write(f"no longer injected: it is {memory['status']}")
     unknown = use["shown"] - use["used"] - use["ignored"]
     output.write(f"shown {use['shown']}x: used {use['used']}x, not used {use['ignored']}x, unknown {unknown}x")
     for each in answer["shown"]:

@@ -36,7 +36,8 @@ def init(
     *,
     yes: Yes = False,
     also: Annotated[
-        list[str] | None, typer.Option("--with", metavar="TOOL", help="Also another tool's memory; repeatable.")
+        list[str] | None,
+        typer.Option("--with", metavar="TOOL", help="Also import from claude-mem or open-mem; repeatable."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -103,9 +104,11 @@ def import_(
     file: Annotated[str, typer.Argument(metavar="[FILE]", help="The file to read, for sources that have one.")] = "",
     *,
     project: Project = "",
-    everything: Annotated[bool, typer.Option("--all", help="jsonl: every project of the file.")] = False,
-    into: Annotated[str, typer.Option("--as", metavar="PATH", help="jsonl: into the project of this folder.")] = "",
-    project_name: Annotated[str, typer.Option(metavar="NAME", help="claude-mem: its name of this project.")] = "",
+    everything: Annotated[bool, typer.Option("--all", help="jsonl: import every project of the file.")] = False,
+    into: Annotated[
+        str, typer.Option("--as", metavar="PATH", help="jsonl: import into the project of this folder.")
+    ] = "",
+    project_name: Annotated[str, typer.Option(metavar="NAME", help="claude-mem: the name of this project there.")] = "",
     json: Json = False,
 ) -> None:
     """Import from git, files, past sessions, other tools, exports.

@@ -83,14 +83,15 @@ def mcp() -> None:
 
 def view(
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="Serve it on this port, such as one that ssh forwards.")
+        int, typer.Option("--port", metavar="N", min=0, max=65535, help="The port, such as one that ssh forwards.")
     ] = 0,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open it in your browser.")] = True,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the pages in your browser.")] = True,
 ) -> None:
-    """Look into the memory in your browser: what is kept, what was injected when and why, and what came of it.
+    """Look into the memory in your browser.
 
-    The pages are served on a port of this machine alone, for as long as this command runs (Ctrl-C ends it), or until
-    they were not used for half an hour. The link opens them once; after that the browser has a cookie.
+    Shows what is stored, what was injected when and why, and whether it was used. The pages are served on a port of
+    this machine alone, for as long as this command runs (Ctrl-C ends it), or until they were not used for half an hour.
+    The link opens them once; after that the browser has a cookie.
 
     \b
     Examples:

@@ -82,7 +82,7 @@ class Calls:
             return tuple(found)
         near = [*(place.function for place in same[:5]), *get_close_matches(last, self.defined, n=5, cutoff=0.6)]
         hint = f"did you mean {', '.join(dict.fromkeys(near))}?" if near else "names are case-sensitive"
-        raise NotFound(f"nothing named {name!r} is defined in the {self.files} files that were read", hint=hint)
+        raise NotFound(f"{name!r} is not defined in the {self.files} source files", hint=hint)
 
     def callers(self, places: Sequence[Place]) -> list[Call]:
         """Return who calls one of *places*, each caller once."""

@@ -102,7 +102,7 @@ def in_tree(tree: Tree, source: bytes, *, language: str) -> tuple[Definition, ..
 
 
 def _is_definition(node: Node, kind: str, around: list[_Scope]) -> bool:
-    """Tell whether a named node is a definition: functions within functions, and in nameless objects, are none."""
+    """Return whether a named node is a definition: functions within functions, and in nameless objects, are none."""
     if kind != "function":
         return kind != "holder"
     outer = around[-1] if around else None

@@ -103,7 +103,7 @@ def _put_back(edit: Edit, text: str) -> str | None:
 
 
 def _of_pieces(file: str, edits: list[Edit], *, present: str) -> tuple[Change, ...]:
-    """Return what is defined in the pieces alone."""
+    """Return the changed functions that the edited pieces show by themselves, without the rest of the file."""
     found: dict[str, Change] = {}
     for edit in edits:
         before, after = edit.before, edit.after

@@ -90,7 +90,7 @@ def run(
         hint = f"try `git -C {folder!r} status`; a disk that is away, or a damaged repository, can cause it"
         raise BadRequest(f"git takes longer than {patience:g} seconds in {folder!r}", hint=hint) from exc
     except OSError as exc:
-        raise BadRequest(f"cannot start git: {exc.strerror}", hint="install git, or see that PATH leads to it") from exc
+        raise BadRequest(f"cannot start git: {exc.strerror}", hint="install git, or add it to PATH") from exc
     except ValueError as exc:
         raise BadRequest(f"not a folder: {folder!r}", hint="give the path of a git repository") from exc
     complaint = text(ended.stderr)
@@ -132,14 +132,14 @@ def changed_functions(folder: str, hashes: Sequence[str]) -> Iterator[tuple[str,
 
 
 def is_own(path: str) -> bool:
-    """Tell whether a file of this name is source that somebody wrote here."""
+    """Return whether a file of this name is source that somebody wrote here."""
     if not language_of(path) or _MADE_NAMES.search(path):
         return False
     return ELSEWHERE.isdisjoint(path.split("/")[:-1])
 
 
 def is_made(source: bytes) -> bool:
-    """Tell whether the first lines say that a tool wrote them, or what follows is no text."""
+    """Return whether the first lines say that a tool wrote them, or what follows is no text."""
     return bool(_MADE.search(source[:600])) or b"\0" in source[:8000]
 
 

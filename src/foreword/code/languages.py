@@ -72,7 +72,7 @@ def language_of(path: str, *, head: bytes = b"") -> str:
 
 
 def is_too_large(source: bytes) -> bool:
-    """Tell whether *source* is larger than people write, or minified."""
+    """Return whether *source* is larger than people write, or minified."""
     size, lines = len(source), source.count(b"\n") + 1
     return size > LARGEST or lines > LONGEST or (size > 10 * WIDE and size / lines > WIDE)
 

@@ -87,42 +87,42 @@ class Turn:
 
     @property
     def text(self) -> str:
-        """The prompt as submitted."""
+        """Return the prompt as submitted."""
         return self.prompt.text if self.prompt else ""
 
     @property
     def typed(self) -> str:
-        """The words that a person typed; empty where somebody or something else wrote the prompt."""
+        """Return the words that a person typed; empty where somebody or something else wrote the prompt."""
         return self.author.typed
 
     @property
     def answer(self) -> str:
-        """The agent's final message."""
+        """Return the agent's final message."""
         return next((each.text for each in reversed(self.actions) if each.kind == "answer"), "")
 
     @property
     def summaries(self) -> tuple[str, ...]:
-        """What the agent wrote down when its context was compacted."""
+        """Return what the agent wrote when its context was compacted."""
         return tuple(each.text for each in self.actions if each.kind == "compaction" and each.text)
 
     @property
     def runs(self) -> tuple[Action, ...]:
-        """The commands that were run."""
+        """Return the commands that were run."""
         return tuple(each for each in self.actions if each.kind == "tool" and each.act == "run")
 
     @property
     def edited(self) -> tuple[str, ...]:
-        """The files that were edited, each once, in order."""
+        """Return the files that were edited, each once, in order."""
         return self._files("edit")
 
     @property
     def read(self) -> tuple[str, ...]:
-        """The files that were read, each once, in order."""
+        """Return the files that were read, each once, in order."""
         return self._files("read")
 
     @property
     def choices(self) -> tuple[Choice, ...]:
-        """The agent's questions that the user answered."""
+        """Return the agent's questions that the user answered."""
         return tuple(choice for each in self.actions for choice in each.choices)
 
     def _files(self, act: str) -> tuple[str, ...]:
@@ -178,7 +178,7 @@ def turns_of(actions: Iterable[Action]) -> tuple[Turn, ...]:
 
 
 def tool_action(used: ToolUse, *, at: float, cwd: str, root: str, id: str = "") -> Action:
-    """Return what the use of a tool was, whatever its host calls it."""
+    """Return the action of a tool use, whatever the agent calls the tool."""
     act = _act(used)
     return Action(
         kind="tool",
@@ -258,7 +258,7 @@ def is_ours(used: ToolUse) -> bool:
 
 
 def text_of_result(result: Any) -> str:
-    """Return the text in what a tool gave back, whatever its shape."""
+    """Return the text in the result of a tool, whatever its shape."""
     if isinstance(result, str):
         return result
     if isinstance(result, list):
@@ -328,7 +328,7 @@ _ACT_OF = {name: act for act, names in ACTS.items() for name in names.split()}
 
 
 def _used(event: Event, used: ToolUse, *, root: str, id: str) -> Action:
-    """Return the action of a tool; what its event does not tell is read where the host wrote it down."""
+    """Return the action of a tool event; what the payload lacks is read from the agent's transcript."""
     failed = used.failed
     if event.kind == "tool" and failed is None and event.host == "codex":
         ended = codex_exit(text_of(event.payload, "transcript_path"), text_of(event.payload, "tool_use_id"))
@@ -341,7 +341,7 @@ def _used(event: Event, used: ToolUse, *, root: str, id: str) -> Action:
 
 
 def _elsewhere(event: Event) -> str:
-    """Return the last answer, where the host tells only the file that holds it; no hook has redacted that."""
+    """Return the agent's last answer from its transcript, where the payload only names that file; not redacted."""
     if event.host != "copilot":
         return ""
     answer = copilot_answer(text_of(event.payload, "transcriptPath", "transcript_path"), before=event.at)
@@ -349,7 +349,7 @@ def _elsewhere(event: Event) -> str:
 
 
 def _mapped(item: Any, change: Callable[[str], str]) -> Any:
-    """Return the same with every text in it changed; names and numbers stay."""
+    """Return *item* with *change* applied to every text in it; keys and numbers stay."""
     if isinstance(item, str):
         return change(item)
     if isinstance(item, dict):
@@ -358,7 +358,7 @@ def _mapped(item: Any, change: Callable[[str], str]) -> Any:
 
 
 def _output(used: ToolUse, act: str) -> str:
-    """Return what came back; nothing where an edit or a plan worked, which says it already."""
+    """Return the output of a tool; empty for an edit or a plan that succeeded, whose input says it already."""
     if act in ("edit", "plan") and not used.failed:
         return ""
     output = used.output or text_of_result(used.result)
@@ -383,7 +383,7 @@ def _command(arguments: Mapping[str, Any]) -> str:
 
 
 def _edits(used: ToolUse, *, cwd: str, root: str) -> tuple[Edit, ...]:
-    """Return what was replaced by what, as far as the tool's input and its structured result tell."""
+    """Return the edits of a tool use, from its input and its structured result."""
     arguments = used.input
     patch = text_of(arguments, "command", "input", "patch", "patchText", "patch_text")
     if "*** Begin Patch" in patch:
@@ -406,7 +406,7 @@ def _edits(used: ToolUse, *, cwd: str, root: str) -> tuple[Edit, ...]:
 
 
 def _whole(used: ToolUse) -> tuple[str | None, str] | None:
-    """Return the whole file before and after; None where the host does not tell both."""
+    """Return the whole file before and after an edit; None where the agent does not send both."""
     arguments, result = used.input, used.result if isinstance(used.result, dict) else {}
     places = [result, *(result[name] for name in ("returnDisplay", "filediff") if isinstance(result.get(name), dict))]
     metadata = result.get("metadata")
@@ -471,7 +471,7 @@ def _todos(used: ToolUse) -> tuple[Todo, ...]:
 
 
 def _choices(used: ToolUse) -> tuple[Choice, ...]:
-    """Return the questions with the user's answers, where the host gives both back."""
+    """Return the agent's questions with the user's answers, where the result holds both."""
     result = used.result if isinstance(used.result, dict) else {}
     questions, answers = result.get("questions") or used.input.get("questions"), result.get("answers")
     if not isinstance(questions, list) or not isinstance(answers, dict):

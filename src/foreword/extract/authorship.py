@@ -111,7 +111,7 @@ def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
 
 @lru_cache(maxsize=256)
 def _flat(text: str) -> str:
-    """Return the words of *text* in small letters, with one space around each."""
+    """Return the words of *text* in lower case, with one space around each."""
     return f" {' '.join(re.findall(r'[a-z0-9]+', text.lower()))} "
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import dropwhile, pairwise
@@ -79,7 +79,7 @@ def command_of(line: str) -> Command:
 
 
 def alters(command: Command) -> bool:
-    """Whether a command leaves something other than it was: an installed package, a moved file, a started service."""
+    """Return whether a command changes something: it installs a package, moves a file, starts a service."""
     if command.kind == "look":
         return bool(_ALTERS.match(command.text))
     return command.kind in ("install", "migrate", "build", "deploy", "other") or bool(_GIT_ALTERS.match(command.text))
@@ -131,7 +131,7 @@ def shape_of(command: Command, *, narrow: bool = False) -> str:
 
 
 def has_shape(command: Command, shape: str) -> bool:
-    """Whether a command is of this shape: the same program, and all of its words."""
+    """Return whether a command is of this shape: the same program, and all of its words."""
     wanted = shape.split()
     if not wanted:
         return False
@@ -139,7 +139,7 @@ def has_shape(command: Command, shape: str) -> bool:
         return wanted[0] in (command.words[0].rpartition("/")[2], command.text.split()[0])
     if program_name(command.words[0]) != wanted[0]:
         return False
-    if _VERB.fullmatch(wanted[1]) and _first_bare(command.words[1:]) != wanted[1]:
+    if _VERB.fullmatch(wanted[1]) and next(_bare(command.words[1:]), "") != wanted[1]:
         return False  # `run x test` is not `run test`
     own = set(command.words[1:])
     for word in command.words[1:]:
@@ -150,7 +150,7 @@ def has_shape(command: Command, shape: str) -> bool:
 
 
 def starts_same(command: Command, others: Sequence[Command]) -> bool:
-    """Whether a command starts a program of *others*: for `pytest`, `.venv/bin/pytest` and `uv run pytest` do as well."""
+    """Return whether a command starts a program of *others*, such as `.venv/bin/pytest` and `uv run pytest` for `pytest`."""
     words = command.words
     if _own_name(words[0]) in {_own_name(word) for each in others for word in each.words}:
         return True
@@ -166,30 +166,24 @@ def _own_name(word: str) -> str:
     return word if word.startswith(("/", "~", "..")) else program_name(word.removeprefix("./"))
 
 
-def _first_bare(words: tuple[str, ...]) -> str:
-    """Return the first word that is neither a flag nor the value of one."""
+def _bare(words: Sequence[str]) -> Iterator[str]:
+    """Yield the words that are neither flags nor the values of flags that choose where or how."""
     skips = False
     for word in words:
         if skips or word.startswith("-"):
             skips = not skips and word in _VALUE_FLAGS
-            continue
-        return word
-    return ""
+        else:
+            yield word
 
 
 def word_set(line: str) -> frozenset[str]:
     """Return the words that tell a line from others, without the folder that it goes to first."""
-    return frozenset(re.findall(r"[\w./:@-]{2,}", without_cd(line)[:MOST]))
+    return frozenset(re.findall(r"[\w./:@-]{2,}", _CD.sub("", line.strip())[:MOST]))
 
 
 def likeness(one: frozenset[str], other: frozenset[str]) -> float:
     """Return the share of words that two lines have in common."""
     return len(one & other) / len(one | other) if one or other else 0.0
-
-
-def without_cd(line: str) -> str:
-    """Return a line without the folders that it goes to first."""
-    return _CD.sub("", line.strip())
 
 
 def shown(line: str, *, most: int = SHORT) -> str:
@@ -360,12 +354,12 @@ _INTERPRETER = re.compile(r"(?:.*/)?(?:python[\d.]*|node|ruby|php|bash|sh)")
 
 
 def _is_script(word: str) -> bool:
-    """Whether an interpreter is given a file to run."""
+    """Return whether an interpreter is given a file to run."""
     return word.endswith((".py", ".js", ".rb", ".php", ".sh", ".ts", ".mjs", "artisan"))
 
 
 def _is_wrapper(word: str) -> bool:
-    """Whether a program is none that is known, so that the tool after it does the work: `direnv git commit`."""
+    """Return whether a program is none that is known, so that the tool after it does the work: `direnv git commit`."""
     name = program_name(word)
     return name not in _WITH_VERB and not any(pattern.match(name) for pattern in _KIND_OF.values())
 

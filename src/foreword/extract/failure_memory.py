@@ -3,6 +3,7 @@
 # ruff: noqa: E501 - a line reads better whole
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -71,7 +72,7 @@ def checked_detail(detail: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def merge_failure_detail(known: Mapping[str, Any], fresh: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the evidence of both; the fix seen most often stays, and a later guess does not replace it."""
+    """Return the merged evidence of two failures; the fix seen most often stays, and a later guess does not replace it."""
     known, fresh = checked_detail(known), checked_detail(fresh)
     newer = fresh if fresh["last"] >= known["last"] else known
     merged = {**fresh, **known, "text": newer["text"], "open": newer["open"], "last": newer["last"]}
@@ -161,7 +162,8 @@ def advice_for(detail: Mapping[str, Any]) -> str:
     shape = detail["command"]
     if is_path_shape(shape):
         return f"the shell is still there: leave `{shape}` out or use absolute paths"
-    if "(multi-line)" in shape and sessions_in(detail["seen_in"]) > 1:
+    misread = "(multi-line)" in shape and re.search(r"IndentationError|SyntaxError|unexpected", detail["error"])
+    if misread and sessions_in(detail["seen_in"]) > 1:
         return "write the script to a file, or pass it as a here-document (EOF)"
     if ": no matches found: " in detail["error"]:  # zsh
         return f"the shell stops before `{shape}` runs where a pattern matches no file: list the directory, or quote the pattern"
@@ -186,7 +188,7 @@ def counted(sessions: int) -> str:
 
 
 def _does(run: Run, line: str) -> bool:
-    """Whether a run called what *line* calls, whatever it was called on."""
+    """Return whether a run called what *line* calls, whatever it was called on."""
     commands = [each for each in commands_of(line) if not each.filters]
     if len(commands) == 1 and commands[0].kind == "look":  # its flags are all that tells it from other looking around
         return any(has_shape(each, line) for each in run.commands)

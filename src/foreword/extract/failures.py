@@ -74,22 +74,22 @@ class Run:
 
     @property
     def succeeded(self) -> bool:
-        """Whether it ran and did what it was to do."""
+        """Return whether it ran and did what it was to do."""
         return not self.failed and not self.skipped
 
     @property
     def culprit(self) -> Command:
-        """The command that failed."""
+        """Return the command that failed."""
         return self.commands[self.place]
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """Its words, without folders that it goes to and filters of its output."""
+        """Return its words, without folders that it goes to and filters of its output."""
         return word_set("\n".join(each.text for each in self.commands if not each.filters and each.words[0] != "cd"))
 
     @cached_property
     def shapes(self) -> frozenset[str]:
-        """The shapes of its commands."""
+        """Return the shapes of its commands."""
         return frozenset(shape_of(each) for each in self.commands)
 
 
@@ -191,7 +191,7 @@ _USAGE = re.compile(
     r"(?:unrecogni[sz]ed|unknown|unexpected|illegal|invalid|unsupported|bad|no such)(?: json)? (?:sub-?)?(?:command|option|argument|flag|switch|script|task|target|skill|field)"
     r"|command not found|(?:script|task)(?: \'\S+\')? not found|missing script|couldn't find a script|no such (?:command|service)|not recognized as"
     r"|is not a \w+ command|executable file not found|has an? \S+ script|no rule to make target|doesn't accept argument"
-    r"|doesn't exist on type|could not resolve to a|was replaced by|unrecognized|unexpected argument|flag provided but not defined|requires an argument",
+    r"|doesn't exist on type|could not resolve to a|was replaced by|don't know how to|cannot be found that matches|unrecognized|unexpected argument|flag provided but not defined|requires an argument",
     re.IGNORECASE,
 )
 # A call that works in another folder.
@@ -443,12 +443,12 @@ def _with_alternative(failure: Failure, own: Run, near: Sequence[Run], *, next_r
     if not found:
         return replace(failure, fix=fix, at_once=at_once, open=not again and not fix)
     run = max(found, key=lambda each: likeness(own.words, each.words))
-    folder = _other_folder(failure, own, run)
+    folder = None if fix.startswith("worked with `-") else _other_folder(failure, own, run)
     return replace(failure, fix=fix, worked=shown(run.line), worked_in=folder, at_once=at_once)
 
 
 def _is_called_otherwise(failed: Run, later: Run) -> bool:
-    """Whether a later line runs the same tool on no less, through another program: `pytest`, then `uv run pytest`."""
+    """Return whether a later line runs the same tool on no less, by another program: `pytest`, then `uv run pytest`."""
     one = failed.culprit
     return any(
         each.program == one.program.rpartition("/")[2]
@@ -558,7 +558,7 @@ _CODE = re.compile(r"`[^`\n]{3,60}`|[\w.@-]+(?:/[\w.@*-]+)+/?|\b\w+[_.]\w+\b")
 
 
 def calls(shape: str, folder: str | None, commands: Sequence[Command], folders: Sequence[str | None]) -> bool:
-    """Whether one of *commands* is of this shape; with a *folder*, only where it runs there."""
+    """Return whether one of *commands* is of this shape; with a *folder*, only where it runs there."""
     for command, place in zip(commands, folders, strict=True):
         if folder is not None and place != folder:
             continue
@@ -579,7 +579,7 @@ def _is_hit(failure: Failure, run: Run) -> bool:
 
 
 def _is_alike(failed: Run, later: Run) -> bool:
-    """Whether a later line does what the failed one was to do: much the same words, or the same program."""
+    """Return whether a later line does what the failed one was to do: much the same words, or the same program."""
     one = failed.culprit
     same = any((each.words[0], each.kind) == (one.words[0], one.kind) for each in later.commands)
     return likeness(failed.words, later.words) >= MIN_SIMILAR or (same and one.kind != "look")
@@ -589,7 +589,7 @@ _TOKEN = re.compile(r"[^\s(){},;|&\"']+")
 
 
 def _is_simple_command(run: Run) -> bool:
-    """Whether a line says something in another session: no script, no variable, nothing that lies in a scratch folder."""
+    """Return whether a line makes sense in another session: no script, no variable, nothing from a scratch folder."""
     return len(run.line) <= MOST_LINE and "\n" not in run.line and not _OWN.search(run.line)
 
 
@@ -608,17 +608,20 @@ def _other_folder(failure: Failure, failed: Run, later: Run) -> str | None:
 
 
 def _is_fixer(failed: Run, later: Run) -> bool:
-    """Whether a later line is the same linter or generator, called to set right what it or a commit's hook found."""
+    """Return whether a later line is the same linter or generator, called to fix what it or a commit's hook found."""
     one = failed.culprit
     return any(
         each.kind == "lint"
-        and _fixes(each)
+        and (_fixes(each) or (ONLY_CHECKS.intersection(one.words) and not ONLY_CHECKS.intersection(each.words)))
         and (
             one.program == "git commit"
             or (each.words[0] == one.words[0] and one.kind == "lint" and each.words != one.words)
         )
         for each in later.commands
     )
+
+
+ONLY_CHECKS = frozenset(("--check", "-check", "--check-only"))
 
 
 def _fixes(command: Command) -> bool:
@@ -628,7 +631,7 @@ def _fixes(command: Command) -> bool:
 
 
 def names_file(files: Sequence[str], edited: str) -> bool:
-    """Whether one of *files*, as an error names them, is the *edited* one."""
+    """Return whether one of *files*, as an error names them, is the *edited* one."""
     return any(edited == file or edited.endswith(f"/{file}") or file.endswith(f"/{edited}") for file in files)
 
 
@@ -665,5 +668,5 @@ def _again(known: Failure, fresh: Failure) -> Failure:
 
 
 def is_path_shape(shape: str) -> bool:
-    """Whether a shape stands for paths that begin with a folder, whatever the program."""
+    """Return whether a shape stands for paths that begin with a folder, whatever the program."""
     return shape.endswith("/") and " " not in shape

@@ -50,7 +50,7 @@ def _still_closed(known: Memory, fresh: Memory) -> Memory:
 
 
 def _merge_failure(known: Memory, fresh: Memory) -> Memory:
-    """Return one failure with the evidence of both times."""
+    """Return one failure with the evidence of both."""
     # Imported late: recall needs open_items of this module, and a hook without a worker pays for every import.
     from foreword.extract.failure_memory import failure_body, failure_title, merge_failure_detail
 

@@ -25,7 +25,7 @@ def error_line(output: str) -> str:
 
 
 def ends_with_failed_script(text: str) -> bool:
-    """Whether the last lines say that a script failed: a wrapper around it may have ended well all the same."""
+    """Return whether the last lines say that a script failed: a wrapper around it may have ended well all the same."""
     return bool(failed_script("\n".join(text.rstrip().split("\n")[-LAST_LINES:])))
 
 
@@ -70,7 +70,7 @@ def ended_badly(output: str) -> bool | None:
 
 NO_CAUSE = re.compile(
     r"^(?:[×✖!✗❌⚠]\ufe0f?\s*)?(?:exit (?:code|status)|command failed with exit code|process exited|elifecycle|\$ |husky - |(?:error: )?script \""
-    r"|\[redacted|hint: |(?:error: )?usage: |ran \d+ tests|ok\s|some (?:errors|warnings) were emitted|\(this error)"
+    r"|\[redacted|hint: |(?:error: )?usage: |failed to compile|ran \d+ tests|ok\s|some (?:errors|warnings) were emitted|\(this error)"
     r"|\b(?:pass|passed|ok)\b[^a-z]*$|^\[[a-z ]+\] warning|\twarning\b|\b0 (?:errors|failed)\b|\t(?:pass|pending)\t",
     re.IGNORECASE,
 )
@@ -98,7 +98,7 @@ def plain_output(output: str) -> str:
 
 
 def _only_counts(line: str) -> bool:
-    """Whether a line says how many failed, and not what: `1 failed, 2 passed in 3.68s`."""
+    """Return whether a line says how many failed, and not what: `1 failed, 2 passed in 3.68s`."""
     words = re.findall(r"[^\W\d_]+", line.lower())
     return not words or _COUNTED.issuperset(words)
 

@@ -38,7 +38,7 @@ ChangesOf = Callable[[Edit], Sequence[Change]]
 
 @dataclass(frozen=True)
 class Extraction:
-    """What a session came to."""
+    """The result of extraction: the memories of a session, their links, changed functions and open items."""
 
     turns: tuple[Turn, ...] = ()
     complete: bool = True  # all actions were there: what was extracted before and is not any more, is gone
@@ -63,7 +63,7 @@ class SessionExtractor:
         self._functions: list[tuple[float, str]] = []  # when a function was changed
 
     def add(self, action: Action) -> None:
-        """Take in what happened next."""
+        """Read what happened next."""
         times = (action.at,) if not self.session.started else (self.session.started, action.at)
         self.session = replace(self.session, started=min(times), last=max(self.session.last, action.at))
         for edit in action.edits if not action.failed else ():

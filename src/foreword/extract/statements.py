@@ -104,10 +104,11 @@ REMEMBER = _any(  # an explicit wish to be remembered
     r"(?:^|\b(?:please|and|also|to|must|should|just) |, )(?:remember|keep in mind)\b(?! (?:when|how|if|me)\b)",
     r"\bmemori[sz]e\b|\bfrom now on\b|\bgoing forward\b|\b(?:in|for) (?:the |all )?future sessions?\b",
     r"\bnext time(?:,| (?:please|you|do)\b)",
+    r"\b(?:can|could|would) (?:you|we) (?:please )?always\b",
     r"\bwhenever (?!I\b)[^.]*\b(?:should|must|needs? to|always|please|add|update|run|use)\b",
 )
 WHY = _any(  # questions that correct: why it was done so, why not otherwise
-    r"\bwhy (?:are|were|do|did) (?:you|we) (?:still|even|again|not|always|using)\b|\bwhy would (?:you|we)\b",
+    r"\bwhy (?:are|were|do|did) (?:you|we) (?:still|even|again|not|always|keep|using)\b|\bwhy would (?:you|we)\b",
     r"\bwhy (?:aren'?t|don'?t|didn'?t|wouldn'?t|shouldn'?t) ?(?:you|we)\b|\bwhy not (?:just|simply|use)\b",
     r"^(?:shouldn'?t|can'?t) (?:this|we|it|the|that|you|these|those)\b|\bwouldn'?t it be\b",
     r"\bshould (?:it|this|that|these|we) not\b",
@@ -122,7 +123,7 @@ REPORT = _any(  # of what it always does
 )
 TASTE = _any(
     r"\bI(?:'d| would)? (?:\w+ly |much )?(?:prefer|favou?r|rather)\b|\b(?:better|best) (?:not )?to\b",
-    r"\bwhere(?:ver)? possible\b",
+    r"\bwhere(?:ver)? possible\b|^(?:use|keep|write|name)\b[^.?!]*\beverywhere\b",
     r"\b(?:use|show|apply|enable|display|allow)\b[^.]*\bonly (?:on|in|for|when)\b",
 )
 WISH = _any(  # for the thing that is built; `I want a page` and `I want you to` are tasks

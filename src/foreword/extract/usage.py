@@ -84,7 +84,7 @@ class Activity:
         self._is_whole = True  # all that was done is held here
 
     def add(self, action: Action, *, project: str, root: str = "") -> None:
-        """Take in what happened next in *project*, whose folder is *root*."""
+        """Read what happened next in *project*, whose folder is *root*."""
         at = action.at
         if action.kind == "prompt":
             self._say(action.text, at, _parts(action.text))

@@ -107,7 +107,7 @@ def read_stdin() -> tuple[bytes, int, int]:
 
 
 def may_open_private(part: bytes) -> bool:
-    """Tell whether private text may begin here: then the end of a cut payload may lie inside it, and is not kept."""
+    """Return whether private text may begin here: then the end of a cut payload may lie inside it, and is not kept."""
     if b"PRIVATE KEY" in part or b"Private-Lines" in part:
         return True
     if not part.isascii() or b"\\u" in part:

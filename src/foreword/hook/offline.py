@@ -144,7 +144,7 @@ def start_worker(home: str, command: list[str], *, stamp: str, log: str) -> None
 
 
 def _just_started(stamp: str) -> bool:
-    """Tell whether somebody started a worker a moment ago: one that is late then is no problem."""
+    """Return whether somebody started a worker a moment ago: one that is late then is no problem."""
     try:
         return time.time() - os.stat(stamp).st_mtime < START_EVERY
     except OSError:
@@ -152,7 +152,7 @@ def _just_started(stamp: str) -> bool:
 
 
 def _may_start(stamp: str) -> bool:
-    """Tell whether nobody has started a worker for a while; of many hooks at once, one is first."""
+    """Return whether nobody has started a worker for a while; of many hooks at once, one is first."""
     import fcntl  # not on Windows
 
     fd = os.open(stamp, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -58,7 +58,7 @@ class Transcripts(Source):
         files = self._files(project, environ)
         todo = [each for each in files if abs(time.time() - each.written) >= QUIET]
         if waiting := len(files) - len(todo):
-            problem = f"{plural(waiting, 'session')} still going on; import again when it has ended"
+            problem = f"{plural(waiting, 'session')} still running; import again when it has ended"
             yield Batch(total=len(todo), problems=(problem,))
         seen: set[str] = set()
         for done, file in enumerate(todo, 1):

@@ -33,7 +33,7 @@ MISSING = Missing()
 
 @dataclass(frozen=True)
 class Put:
-    """A text with a value put in, and what is needed to take it out without a trace."""
+    """A text with a value inserted, and what is needed to remove it without a trace."""
 
     text: str
     made: tuple[Keys, ...] = ()  # containers that were not there; () is the whole document
@@ -62,7 +62,7 @@ def find(text: str, path: Path) -> Any:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Tell whether two values are the same JSON value: the order of keys does not count, and true is not 1."""
+    """Return whether two values are the same JSON value: the order of keys does not count, and true is not 1."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
@@ -300,4 +300,4 @@ def _expect(node: _Node, opening: str, text: str, path: Keys) -> None:
 
 def _wrong(text: str, at: int, what: str) -> BadConfig:
     line = text.count("\n", 0, at) + 1
-    return BadConfig(f"it is no JSON: {what} in line {line}", hint="correct that line, then try again")
+    return BadConfig(f"it is not JSON: {what} in line {line}", hint="correct that line, then try again")

@@ -26,7 +26,7 @@ def read(path: Path) -> bytes | None:
     try:
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST:  # a pipe would wait for ever
-            raise ForewordError(f"{path} is not a file of settings", hint="move it away, then try again")
+            raise ForewordError(f"{path} is not a settings file", hint="move it away, then try again")
         return path.read_bytes()
     except FileNotFoundError:
         return None

@@ -315,7 +315,7 @@ def _without_keys(data: bytes | None, keys: Sequence[Keys]) -> bytes | None:
 def _check(planned: Sequence[PlannedFile]) -> None:
     for each in planned:
         if manifest.read(each.file) != each.old:
-            raise ForewordError(f"{each.file} was changed in this moment", hint="run the command again")
+            raise ForewordError(f"{each.file} was changed by another program meanwhile", hint="run the command again")
         if each.changed:
             manifest.check_writable(each.file)
 

@@ -24,7 +24,7 @@ def put(text: str, body: str, *, agent: str) -> tuple[str, str]:
     try:
         tomllib.loads(text.removeprefix("\ufeff"))
     except (tomllib.TOMLDecodeError, RecursionError) as exc:
-        raise BadConfig(f"it is no TOML: {exc}", hint="correct that line, then try again") from exc
+        raise BadConfig(f"it is not TOML: {exc}", hint="correct that line, then try again") from exc
     try:
         tomllib.loads(placed.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError as exc:

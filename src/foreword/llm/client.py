@@ -75,10 +75,10 @@ class Model:
         except ValueError:
             host = ""
         if not host:
-            raise ModelError(f"`model_url` is no address: {url}", hint=f"{OLLAMA}; nothing for {ANTHROPIC_URL}")
+            raise ModelError(f"`model_url` is not an address: {url}", hint=f"{OLLAMA}; nothing for {ANTHROPIC_URL}")
         if key and self._url.scheme == "http" and host not in ("localhost", "127.0.0.1", "::1"):
             hint = "use an https address, or no key"
-            raise ModelError(f"`model_url` would carry the key to {host} in the open", hint=hint)
+            raise ModelError(f"`model_url` would send the key to {host} unencrypted", hint=hint)
         self.provider, self.name, self.where = provider, name, self._url.netloc
         path = self._url.path.rstrip("/")
         self._headers = {"Content-Type": "application/json", "User-Agent": f"foreword/{__version__}"}
@@ -186,7 +186,7 @@ def call(
     expected = count(f"{system}\n{prompt}", family=family_of(model.name))
     if store.stats.model_tokens(now - DAY) + expected + most_tokens > daily:
         store.stats.record_model_call(entry._replace(outcome="refused:cap"))
-        message = f"a model may cost {daily:,} tokens in 24 hours, which are spent"
+        message = f"the limit of {daily:,} tokens in 24 hours is used up"
         raise ModelError(message, hint="wait, or raise `model_daily_tokens`")
     entry = store.stats.record_model_call(entry._replace(tokens_in=expected, tokens_out=most_tokens))
 
@@ -236,5 +236,5 @@ def _key(place: str, environ: Mapping[str, str]) -> str:
         except OSError as exc:
             raise ModelError(f"the key in {path} cannot be read: {exc.strerror}", hint="check `model_key_env`") from exc
     if not key.isascii() or not key.isprintable() or not key or " " in key:
-        raise ModelError(f"what {place} holds is no key", hint="it must hold the key and nothing else")
+        raise ModelError(f"{place} does not hold a key", hint="put the key there and nothing else")
     return key

@@ -217,7 +217,7 @@ def _answer(call: Call) -> Message:
 def _call_worker(call: Call) -> Mapping[str, Any]:
     """Return the worker's answer to a call, within ANSWER_SECONDS; a worker that is away is started."""
     if os.environ.get("FOREWORD_OFF", "") not in ("", "0"):
-        raise ForewordError("memory is switched off here (FOREWORD_OFF)", hint="go on without it")
+        raise ForewordError("memory is switched off here (FOREWORD_OFF)", hint="continue without it")
     from foreword.worker.client import Client  # 20 ms that the start of a session need not pay
 
     until, start_until = monotonic() + ANSWER_SECONDS, monotonic() + START_SECONDS
@@ -232,7 +232,7 @@ def _call_worker(call: Call) -> Mapping[str, Any]:
             away = isinstance(exc.__cause__, FileNotFoundError | ConnectionRefusedError)
             if isinstance(exc.__cause__, TimeoutError) or (away and monotonic() > start_until):
                 problem = f"the memory worker did not answer within {ANSWER_SECONDS:.0f} seconds"
-                raise ForewordError(problem, hint="go on without it; the user can run `foreword doctor`") from exc
+                raise ForewordError(problem, hint="continue without it; the user can run `foreword doctor`") from exc
             if not away:
                 raise ForewordError(f"the memory worker failed: {exc}", hint="call the tool again") from exc
         if not started:
@@ -251,7 +251,7 @@ def _start_worker(home: Home) -> None:
         os.waitpid(-1, os.WNOHANG)  # one that we started before, and that has left
     home.prepare()
     if not load(home, os.environ).settings.worker_autostart:
-        raise ForewordError("the memory worker is away, and is not to be started", hint="run `foreword worker start`")
+        raise ForewordError("no worker is running, and autostart is off", hint="run `foreword worker start`")
     offline.start_worker(str(home.root), worker_command(), stamp=str(home.stamp), log=str(home.start_log))
 
 

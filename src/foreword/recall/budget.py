@@ -23,7 +23,7 @@ class Line(NamedTuple):
 
     @property
     def score(self) -> float:
-        """Its place in its layer: what was put together comes first."""
+        """Return its place in its layer: what was put together comes first."""
         return self.ranked.score if self.ranked else 1.0
 
 

@@ -9,7 +9,7 @@ program or a script of the project, and does nothing that `is_safe` refuses. Err
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -52,7 +52,7 @@ class KnownFailure:
 
     @cached_property
     def kinds(self) -> frozenset[str]:
-        """The kinds of the commands that fail."""
+        """Return the kinds of the commands that fail."""
         return frozenset(part.kind for part in commands_of(self.detail["command"]))
 
 
@@ -75,7 +75,7 @@ def hint_before(
         each
         for each in known
         if is_reliable(each.detail)
-        and (each.detail["cause"] != "content" or each.detail["command"] not in succeeding)
+        and (each.detail["cause"] != "content" or _is_one_call(each.detail, succeeding))
         and failures.calls(each.detail["command"], each.detail["folder"], commands, folders)
         and _has_what_failed(each, command)
         and not _has_what_worked(each.detail, command)
@@ -123,6 +123,12 @@ def hint_after(
     return None
 
 
+def _is_one_call(detail: Mapping[str, Any], succeeding: Collection[str]) -> bool:
+    """Whether a call whose content was wrong is the same each time: no script in its words, nothing that also succeeds."""
+    inline = {"-c", "-e"}.intersection(detail["command"].split())
+    return detail["command"] not in succeeding and bool(not inline or advice_for(detail))
+
+
 def failure_line(detail: Mapping[str, Any], *, now: float) -> str:
     """Return the line for what comes back at a session's start: the call, its error, and what works."""
     detail = checked_detail(detail)
@@ -162,7 +168,7 @@ def _same(failure: failures.Failure, run: failures.Run, known: Sequence[KnownFai
 
 
 def _has_what_failed(known: KnownFailure, command: str) -> bool:
-    """Whether a command has what made the call fail: `gh api` with another query is another matter.
+    """Return whether a command has what made the call fail: `gh api` with another query is another matter.
 
     What only looks around costs nothing where it fails, and readers called hints on it neutral.
     """
@@ -172,14 +178,14 @@ def _has_what_failed(known: KnownFailure, command: str) -> bool:
 
 
 def _has_what_worked(detail: Mapping[str, Any], command: str) -> bool:
-    """Whether a command already has the word or the variable with which the call worked."""
+    """Return whether a command already has the word or the variable with which the call worked."""
     return any(
         all(word in command for word in found[1].split()) for found in map(_WITH.match, detail["fixes"]) if found
     )
 
 
 def _is_found_at_once(detail: Mapping[str, Any], output: str) -> bool:
-    """Whether agents find what works by themselves: the error says it, or their next command was it in most sessions.
+    """Return whether agents find what works by themselves: the error says it, or most sessions ran it next.
 
     Readers called a hint after such a failure neutral: the agent did the same without it.
     """
@@ -192,12 +198,13 @@ def _is_found_at_once(detail: Mapping[str, Any], output: str) -> bool:
 
 
 def _has_own_fixer(detail: Mapping[str, Any]) -> bool:
-    """Whether what works is the check's own way to set things right, `lint:fix` for `lint`: agents know that."""
+    """Return whether what works is the check's own way to set things right, `lint:fix` for `lint`: agents know that."""
     names = [word for word in detail["command"].split() if not word.startswith("-")][-1:]
     names += re.findall(r"^script '(.+)' failed$", detail["error"])
     words = {word for line in detail["worked"] for each in commands_of(line) for word in each.words}
     fixers = (word[len(name) :] for word in words for name in names if word.startswith(name))
-    return any(map(failures.FIXER.search, fixers)) or any(map(_FIX_FLAG.fullmatch, words))
+    checks = bool(failures.ONLY_CHECKS.intersection(detail["command"].split()))
+    return checks or any(map(failures.FIXER.search, fixers)) or any(map(_FIX_FLAG.fullmatch, words))
 
 
 _WITH = re.compile(r"worked with `([^`]+)`")
@@ -329,7 +336,7 @@ def _without_advice(text: str) -> str:
 
 
 def is_safe(command: str) -> bool:
-    """Whether a command may be named: it skips no check, forces, escalates, downloads and deletes nothing."""
+    """Return whether a command may be named: it skips no check, forces, escalates, downloads and deletes nothing."""
     return not _UNSAFE.search(command)
 
 

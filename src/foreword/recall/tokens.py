@@ -51,7 +51,7 @@ def count(text: str, *, family: str = MOST_EXPENSIVE) -> int:
 
 
 def _is_random(run: str) -> bool:
-    """Tell whether a long run without spaces falls into pieces of two or three characters: base64, keys."""
+    """Return whether a long run without spaces falls into pieces of two or three characters: base64, keys."""
     if 5 * len(run.strip("=").translate(_NO_HEX)) < len(run):
         return False  # a hash: the weights of digits beside letters were fitted to these
     shape = run.encode().translate(_CLASS)

@@ -166,7 +166,7 @@ _HEADING = (
 
 
 def _names_a_secret(item: Any) -> bool:
-    """Tell whether any field has a telling name and a text or a list under it, or a list a telling flag."""
+    """Return whether any field has a telling name and a text or a list under it, or a list a telling flag."""
     level: list[Any] = [item]
     while level:
         below: list[Any] = []

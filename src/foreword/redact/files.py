@@ -90,7 +90,7 @@ def _without(item: Any, deny: tuple[str, ...]) -> Any:
 
 
 def denied(path: str, deny: Sequence[str] = ()) -> bool:
-    """Tell whether the file's contents are not to be kept; the patterns of *deny* are lower case."""
+    """Return whether the file's contents are not to be kept; the patterns of *deny* are lower case."""
     return len(path) <= _MAX_PATH_CHARS and _denied(path, tuple(deny))
 
 
@@ -126,7 +126,7 @@ def _names_denied(command: str, deny: tuple[str, ...]) -> bool:
 
 
 def _any_denied(paths: list[str], deny: tuple[str, ...]) -> bool:
-    """Tell whether a path, or a pattern such as `.env*` or `**/*.{pem,key}`, stands for a denied file."""
+    """Return whether a path, or a pattern such as `.env*` or `**/*.{pem,key}`, stands for a denied file."""
     globs = [path.lower() for path in paths if _is_glob(path) and len(path) <= _MAX_PATH_CHARS]
     patterns = _without_braces(globs)
     if len(patterns) > _MAX_GLOBS:
@@ -213,7 +213,7 @@ def _words(command: str) -> list[str]:
 
 
 def _prints(command: str) -> bool:
-    """Tell whether a command prints variables or secrets, also in a container, on another machine or by a script."""
+    """Return whether a command prints variables or secrets, also in a container, on another machine or by a script."""
     for part in dict.fromkeys(re.split(r"&&|[|;\n`(){}&\"']", command)):
         words = _PREFIX.sub("", re.split(r"\d?>", part)[0].strip(), count=1).split(None, 36)
         if not words:
@@ -308,7 +308,7 @@ def _without_lines(text: str, deny: tuple[str, ...]) -> str:
             item = loads(text)
             clean = _output(item, deny, None)
             return text if clean == item else dumps(clean)
-        except BadPayload:
+        except (BadPayload, RecursionError):  # no search nests its hits so deep
             pass
     lines = _COLOUR.sub("", text).replace("\0", ":").split("\n")
     changed = len(lines) > _MAX_LINES

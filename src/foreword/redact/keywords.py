@@ -157,7 +157,7 @@ def is_secret(name: str, value: str) -> str:
 
 
 def is_telling(name: str) -> bool:
-    """Tell whether a field of this name may hold a secret."""
+    """Return whether a field of this name may hold a secret."""
     return bool(_TELLING.search(name))
 
 
@@ -186,7 +186,7 @@ def _find_named(text: str, low: str, kind: str, expression: re.Pattern[str]) -> 
 
 
 def _is_other_word(text: str, low: str, at: int) -> bool:
-    """Tell whether the word that ends at *at* is no name of a secret: $PWD, and keys such as cache_key."""
+    """Return whether the word that ends at *at* is no name of a secret: $PWD, and keys such as cache_key."""
     if low.endswith("key", 0, at):
         before = low[max(0, at - 27) : at - 3].rstrip("_-. ")
         if before.endswith(_KEY_KINDS):
@@ -321,7 +321,7 @@ PIECE = 4.2  # characters; random letters and digits change their kind after 2.1
 
 
 def is_placeholder(value: str) -> bool:
-    """Tell whether *value* is a placeholder or a variable: useful to the reader, and no secret."""
+    """Return whether *value* is a placeholder or a variable: useful to the reader, and no secret."""
     if value.lower() in _PLACEHOLDERS or (len(set(value)) <= 2 and value.isascii()):
         return True
     return "://" in value or bool(_STAND_IN.match(value) or _HOLE.search(value))
@@ -332,7 +332,7 @@ def _size(value: str) -> int:
 
 
 def is_password(value: str, *, quoted: bool, sure: bool, line: bool, tight: bool, number: bool, phrase: bool) -> bool:
-    """Tell whether a value next to `password` is one.
+    """Return whether a value next to `password` is one.
 
     Without quotes a plain word is one only where the place is *sure* (`NAME=x` on a line of its own, an element), or
     where name and word are the whole *line*; a short one only there, or where both stand *tight* together. A *number*
@@ -363,7 +363,7 @@ def is_password(value: str, *, quoted: bool, sure: bool, line: bool, tight: bool
 
 
 def is_key(value: str, *, quoted: bool = False) -> bool:
-    """Tell whether a value looks random: 16 characters or more, digits and letters, in pieces shorter than words."""
+    """Return whether a value looks random: 16 characters or more, digits and letters, in pieces shorter than words."""
     head = value[:256]
     if not (_KEY_IN_QUOTES if quoted else _KEY).match(head):
         return False
@@ -378,7 +378,7 @@ def is_key(value: str, *, quoted: bool = False) -> bool:
 
 
 def are_credentials(value: str) -> bool:
-    """Tell whether a value behind a scheme (`Basic`, `Bearer`) is one, and not the next word of a sentence."""
+    """Return whether a value behind a scheme (`Basic`, `Bearer`) is one, and not the next word of a sentence."""
     if _size(value) < 6 or is_placeholder(value) or is_code(value):
         return False
     if value.isalpha() and (value.islower() or value.istitle() or value.isupper()):
@@ -387,7 +387,7 @@ def are_credentials(value: str) -> bool:
 
 
 def is_code(value: str) -> bool:
-    """Tell whether *value* is computed: `self.password`, `getpass()`, `os.environ['X']`, `a->b`, `Vec<u8>`, `&str`."""
+    """Return whether *value* is code: `self.password`, `getpass()`, `os.environ['X']`, `a->b`, `Vec<u8>`, `&str`."""
     if _CODE.search(value):
         return True
     return value[:1] in tuple("&*-+=!:.,#") and (len(value) < 8 or not is_random(value))

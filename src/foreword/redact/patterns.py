@@ -64,7 +64,7 @@ _DIGIT, _SMALL, _CAPITAL, _NO_DIGIT_OR_SIGN = map(re.compile, ("[0-9]", "[a-z]",
 
 
 def is_random(text: str) -> bool:
-    """Tell whether *text* holds a digit and a letter, or both cases: no word, no number."""
+    """Return whether *text* holds a digit and a letter, or both cases: no word, no number."""
     if _DIGIT.search(text):
         return _NO_DIGIT_OR_SIGN.search(text) is not None
     return (_SMALL.search(text) is None) == (_CAPITAL.search(text) is None)

@@ -83,7 +83,7 @@ def hide_blocks(text: str) -> str:
 
 
 def leaves_open(text: str) -> bool:
-    """Tell whether something private begins in *text* and does not end there."""
+    """Return whether something private begins in *text* and does not end there."""
     seam = "foreword-seam"
     return not hide_blocks(f"{text}\n{seam}").endswith(seam)
 
@@ -107,7 +107,7 @@ def _hide(text: str, expression: re.Pattern[str], *, nests: bool, mark: str) -> 
 
 
 def may_open(part: bytes) -> bool:
-    """Tell whether a tag is in *part* of a payload, in letters of any alphabet, plain or as JSON escapes them."""
+    """Return whether a tag is in *part* of a payload, in letters of any alphabet, plain or as JSON escapes them."""
     for space in (b"\\t", b"\\n", b"\\r", b"\\f"):
         part = part.replace(space, b" ")
     text = part.decode("utf-8", "ignore")

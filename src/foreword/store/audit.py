@@ -114,7 +114,10 @@ class Audit(Repository):
     def _apply(self, one: MemoryChange, *, who: str, run: str, at: float) -> AuditEntry:
         new = self._store.memories.put(one.new)
         if len(new) < len(one.new):
-            raise Conflict("what it would make was forgotten", hint="add it again, if it is to be known again")
+            raise Conflict(
+                "this change would bring back what was forgotten",
+                hint="add it again with `foreword add`, if you want it back",
+            )
         ids = {memory.uid: memory.id for memory in new}  # by which the others can be superseded
         patches = {
             before.id: patch_of(before, replace(after, superseded_by=ids.get(after.superseded_by, after.superseded_by)))
@@ -197,5 +200,7 @@ def _patched(present: Memory | None, patch: Mapping[str, Any], *, id: str) -> Me
         if name == "detail":
             known = {part: each for part, each in known.items() if part in now or part in then}
         if now != known:
-            raise Conflict(f"the {name} of {present.id} has changed since", hint="look at it again")
+            raise Conflict(
+                f"the {name} of {present.id} has changed since", hint="`foreword show` shows it as it is now"
+            )
     return after

@@ -37,7 +37,7 @@ class MemoryFilter(NamedTuple):
 
 
 class Browsing(Repository):
-    """The questions of the viewer's Memories page."""
+    """Queries of the viewer's Memories page."""
 
     def page(self, wanted: MemoryFilter, *, offset: int = 0, limit: int = 50) -> tuple[tuple[Memory, ...], int]:
         """Return the memories that pass, best match and then newest first, and how many there are."""

@@ -88,7 +88,7 @@ class Database:
 
     # -- writing ------------------------------------------------------------------------------------------------
     def write(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
-        """Do *work* in the next commit, and return its result when that commit is on the disk."""
+        """Run *work* in the next commit, and return its result when that commit is on the disk."""
         if self._connection_in_use() is self.connection:
             return work(*args, **named)  # part of a change that is being made
         change = _Change(partial(work, *args, **named))
@@ -104,7 +104,7 @@ class Database:
         return cast("T", change.done.result())
 
     def write_later(self, work: Callable[P, object], *args: P.args, **named: P.kwargs) -> None:
-        """Do *work* with the next commit, or within a second; where that fails it is given up, and reported."""
+        """Run *work* with the next commit, or within a second; where that fails it is given up, and reported."""
         self._check_open()
         self._waiting.append(_Change(partial(work, *args, **named), awaited=False))
 
@@ -184,7 +184,7 @@ class Database:
             raise self._closed_error()
 
     def _closed_error(self) -> StoreError:
-        return StoreError(f"{self.path} is closed", hint="the worker is leaving; ask again")
+        return StoreError(f"{self.path} is closed", hint="the worker is stopping; try again")
 
     def _connection_in_use(self) -> apsw.Connection | None:
         return getattr(self._used, "connection", None)
@@ -250,7 +250,7 @@ class Database:
                 self._committed.notify_all()
 
     def _in_savepoint(self, work: Callable[[], T]) -> T:
-        """Do *work* in a savepoint. Not apsw's own: it hides why SQLite took the whole transaction back."""
+        """Run *work* in a savepoint. Not apsw's own: it hides why SQLite took the whole transaction back."""
         self.connection.execute("SAVEPOINT work")
         try:
             result = work()
@@ -312,7 +312,7 @@ def _open(path: Path, *, backups: Path, keep: int) -> tuple[apsw.Connection, dic
             in_log = log.stat().st_size if log.exists() else 0  # a page cut short there is whole in the log
             check_version(db)  # before anything is changed
             if path.stat().st_size % int(db.pragma("page_size")) and not in_log:
-                raise StoreError(f"{path} was cut short", hint=left)  # noqa: TRY301 - it closes the file, too
+                raise StoreError(f"{path} is truncated", hint=left)  # noqa: TRY301 - it closes the file, too
             path.chmod(0o600)
             db.pragma("journal_mode", "wal")
             db.pragma("synchronous", "full")  # an acknowledged event is on the disk

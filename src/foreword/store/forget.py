@@ -258,7 +258,7 @@ class Backup(Forgetter):
             check_version(self.db)
             self.db.execute("SELECT 1 FROM memories, meta LIMIT 1").fetchall()  # else it is none of ours
         except (apsw.Error, StoreError) as exc:
-            raise StoreError(f"no backup that can be changed: {exc}", hint="remove it by hand") from exc
+            raise StoreError(f"this backup cannot be changed: {exc}", hint="delete the backup file yourself") from exc
         super().__init__(self.db.execute, Tombstones(self.db.execute))
 
     def forget(self, target: Target, clean: CleanCell, cut: Set[str], *, live: Execute, at: float) -> int:

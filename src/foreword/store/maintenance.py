@@ -123,7 +123,7 @@ def trusted_since(days: Sequence[str], *, now: float) -> float | None:
 
 
 class Maintenance(Repository):
-    """What is done to the whole file."""
+    """Maintenance of the whole database: rebuild indexes, prune, vacuum, rewrite texts."""
 
     def reindex(self) -> int:
         """Derive all indexes again from the memories, and return their number."""
@@ -221,7 +221,7 @@ class Maintenance(Repository):
 
     # -- texts --------------------------------------------------------------------------------------------------
     def rewrite(self, clean: CleanCell, *, dry_run: bool = False) -> Rewritten:
-        """Clean every text, some rows a transaction; begun again, it finds what is left."""
+        """Rewrite every text, some rows a transaction; run again, it continues with what is left."""
         self._db.flush()
         query, write = self._db.query, self._db.write
         return rewrite(query, clean, lambda statements: None if dry_run else write(run, query, statements))
@@ -238,7 +238,7 @@ class Maintenance(Repository):
 
 @dataclass
 class Rewritten:
-    """What a walk came to: rows that were looked at and rows that changed, by table, and secrets by kind."""
+    """The result of a rewrite: rows read and rows changed, by table, and secrets by kind."""
 
     seen: Counter[str] = field(default_factory=Counter)
     changed: Counter[str] = field(default_factory=Counter)

@@ -175,7 +175,7 @@ class Search(Repository):
         ]
 
     def _session_neighbours(self, found: Mapping[int, Memory]) -> dict[int, Any]:
-        """Return session, title and end of what is near the best that are of a session, by place."""
+        """Return session, title and end of the memories around the best hits of a session, by place."""
         best = [place for place, memory in found.items() if memory.session][:NEIGHBOUR_HITS]
         if not best:
             return {}

@@ -23,7 +23,7 @@ class Size(NamedTuple):
 
 
 class Stats(Repository):
-    """Everything that is only counted; an empty project means all."""
+    """Counts for `stats` and `status`; an empty project means all projects."""
 
     def row_counts(self) -> dict[str, int]:
         """Return how many rows each table has."""

@@ -80,7 +80,7 @@ class App(Services):
             spool.reserve(str(self.home.spool))
             self.projects.store_seen()
         except (ForewordError, OSError) as exc:
-            self.report("spool", f"what hooks spooled waits: {exc}")
+            self.report("spool", f"spooled hook calls cannot be stored yet: {exc}")
         for problem in self.store_problems():
             self.report("store", problem)
         today = datetime.fromtimestamp(self.now()).date().isoformat()

@@ -41,7 +41,7 @@ def revise_memory(app: App, memory: Memory, changes: Mapping[str, Any], *, who: 
     """Apply *changes* to a memory's words and fields, and embed it again."""
     after = revised(memory, changes, who=who)
     if after == memory:
-        raise BadRequest(f"{memory.id} says all of that already", hint="say what is to be different")
+        raise BadRequest(f"{memory.id} has these values already", hint="name a new value")
     change = MemoryChange("revise", why + ", ".join(differing(memory, after)), changed=((memory, after),))
     return _apply(app, change, who=who)
 
@@ -61,7 +61,7 @@ def supersede(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     if old.status == "superseded":
         raise BadRequest(f"{old.id} is superseded by {old.superseded_by} already", hint="`foreword undo` undoes that")
     if new.id == old.id or new.status != "active":
-        raise BadRequest(f"{new.id} cannot supersede {old.id}", hint="name another one that is active")
+        raise BadRequest(f"{new.id} cannot replace {old.id}", hint="name an active memory")
     if new.scope not in (old.scope, UNIVERSAL):
         hint = f"revise {new.id} --scope universal first"
         raise BadRequest(f"{old.id} holds beyond {new.id} ({old.scope}, and {new.scope})", hint=hint)
@@ -108,7 +108,7 @@ def decide_review(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     if decision not in DECISIONS:
         raise BadRequest(f"unknown answer {decision!r}", hint=f"one of {', '.join(DECISIONS)}")
     if decision == "promote" and kind not in BECOMES:
-        raise BadRequest(f"nothing becomes a {kind!r} in review", hint=f"one of {', '.join(BECOMES)}")
+        raise BadRequest(f"a note cannot become a {kind!r}", hint=f"one of {', '.join(BECOMES)}")
     memory = serialize.known(app.store, serialize.text(body, "id"))
     words: dict[str, Any] = {
         "title": redact(serialize.text(body, "title")).strip()[:MOST_TITLE] or memory.title,

@@ -60,7 +60,7 @@ def forget(app: App, body: Mapping[str, Any], who: str = "user") -> dict[str, An
     if who == "agent":
         target = replace(target, only=app.store.memories.by_id(target.ids[:1])[0].project)
     if app.imports.is_busy():
-        raise BadRequest("an import is running", hint="wait until it is done: it may bring what is forgotten here")
+        raise BadRequest("an import is running", hint="run this again when it is done: it may import what you forget")
     app.capture.drain()
     why = redact(str(body.get("why") or ""))[:MOST_WHY]
 
@@ -183,7 +183,9 @@ def _target(request: Mapping[str, Any], store: Store) -> Target:
     ids: list[str] = request.get("ids") or []
     session, project = (str(request.get(name) or "") for name in ("session", "project"))
     if sum(map(bool, (ids, session, project))) != 1:
-        raise BadRequest("say one thing that is to be forgotten", hint="one of {ids: […]}, {session}, {project}")
+        raise BadRequest(
+            "name what to forget: ids, a session or a project", hint="one of {ids: […]}, {session}, {project}"
+        )
     if not isinstance(ids, list) or not all(isinstance(each, str) for each in ids) or len(ids) > MOST_IDS:
         raise BadRequest(f"`ids` must be a list of at most {MOST_IDS:,} ids", hint='send {"ids": ["dec-…"]}')
     live = store.forgetter
@@ -193,7 +195,9 @@ def _target(request: Mapping[str, Any], store: Store) -> Target:
         known = store.projects.all()
         key = counts_as(storable(project_at(project).key if project.startswith("/") else project), known)
         if key not in known and key not in store.projects.contents():
-            raise NotFound(f"nothing is known of the project {key!r}", hint="give a folder of it, or its key")
+            raise NotFound(
+                f"unknown project {key!r}", hint="give its folder or its key; `foreword project list` lists them"
+            )
         return live.find(projects=[key, *(alias for alias in known if known[alias].alias_of == key)])
     target = live.find(ids=ids)
     if missing := [id for id in ids if id not in target.ids]:

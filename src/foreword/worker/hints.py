@@ -103,7 +103,7 @@ class Hints:
                 self._keep_waiting(call, hint if later else None)
             return self._record(hint, call) if call and hint and not later else ""
         except Exception as exc:  # noqa: BLE001 - a hint must never break the agent
-            self._services.report("hints", f"no hint could be given: {type(exc).__name__}: {exc}")
+            self._services.report("hints", f"no hint could be injected: {type(exc).__name__}: {exc}")
             return ""
 
     def waiting(self, session: str) -> str:
@@ -114,7 +114,7 @@ class Hints:
         try:
             return self._record(*kept) if kept else ""
         except Exception as exc:  # noqa: BLE001 - nor may one that waited break a prompt
-            self._services.report("hints", f"no hint could be given: {type(exc).__name__}: {exc}")
+            self._services.report("hints", f"no hint could be injected: {type(exc).__name__}: {exc}")
             return ""
 
     def request_notes(self, event: CapturedEvent) -> str:

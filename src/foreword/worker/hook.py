@@ -102,7 +102,7 @@ class Capture:
         except FileNotFoundError:
             pass  # nothing is spooled
         except (ForewordError, OSError) as exc:
-            self._services.report("spool", f"what hooks spooled waits: {exc}")
+            self._services.report("spool", f"spooled hook calls cannot be stored yet: {exc}")
         finally:
             self._draining.release()
 

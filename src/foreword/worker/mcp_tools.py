@@ -44,9 +44,12 @@ def answer(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
         caller = app.callers.resolve(sent if isinstance(sent, dict) else {})
         policy = app.projects.policy(caller.project)
         if policy.write and policy.inject:
-            raise BadRequest("memory is switched off for this project", hint="go on without it")
+            raise BadRequest("memory is switched off for this project", hint="continue without it")
         if policy.write and not BY_NAME[name]["annotations"]["readOnlyHint"]:
-            raise BadRequest(f"this project's memory is read-only ({policy.write})", hint="go on; nothing is kept here")
+            raise BadRequest(
+                f"this project's memory is read-only ({policy.write})",
+                hint="continue without it; nothing is stored here",
+            )
         return {"text": TOOLS[name](app, caller, **arguments), "failed": False}
     except ForewordError as exc:
         return {"text": f"{exc}; {exc.hint}", "failed": True}

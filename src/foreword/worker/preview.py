@@ -102,5 +102,5 @@ def _project(app: App, key: str) -> Project:
     if not key:
         raise BadRequest("`project` is missing", hint="send the key of a project; /api/projects lists them")
     if found.key not in app.projects.known() and found.key not in app.store.projects.contents():
-        raise NotFound(f"no project is known as {key[:200]!r}", hint="/api/projects lists them")
+        raise NotFound(f"unknown project {key[:200]!r}", hint="/api/projects lists them")
     return found

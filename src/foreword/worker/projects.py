@@ -197,20 +197,20 @@ def merge_project(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     """Move everything of another project here, and let its key count as this one from now on."""
     name = serialize.text(body, "other")
     if not name:
-        raise BadRequest("another project must be named", hint=f"give its folder or its key; {LIST_HINT}")
+        raise BadRequest("name another project", hint=f"give its folder or its key; {LIST_HINT}")
     registry = app.projects
     project = registry.seen_at(serialize.text(body, "project_path"))
     registry.store_seen()
     other = registry.raw_key(registry.at(name)) if name.startswith("/") else _key(name, *_known(app))
     counted = registry.key(other)
     if project.key in (other, counted):
-        raise BadRequest(f"{other} is this project already", hint=f"name another one; {LIST_HINT}")
+        raise BadRequest(f"{other} is this project already", hint=f"name another project; {LIST_HINT}")
     if counted != other:
-        raise BadRequest(f"{other} counts as {counted}", hint="merge that one")
+        raise BadRequest(f"{other} is merged into {counted}", hint="merge that project")
     if _switches(app, registry.named(other), ()) != _switches(app, project, ()):
         raise BadRequest(
             f"{other} and {project.key} are not switched alike",
-            hint="`foreword project off` and `on` make them alike: what is off must not come on by this",
+            hint="give both the same state by `foreword project off` or `on`: merging must not switch capture on",
         )
     if app.imports.is_busy(other, project.key):
         raise BadRequest("an import of one of them is running", hint="wait until it is done, and merge then")
@@ -248,8 +248,8 @@ def _key(name: str, known: Mapping[str, KnownProject], held: Mapping[str, Projec
     if len(keys) == 1:
         return keys[0]
     if keys:
-        raise BadRequest(f"several projects are called {name}", hint=f"name one of {', '.join(sorted(keys))}")
-    raise NotFound(f"no project is known as {name[:200]!r}", hint=LIST_HINT)
+        raise BadRequest(f"several projects have the name {name}", hint=f"name one of {', '.join(sorted(keys))}")
+    raise NotFound(f"unknown project {name[:200]!r}", hint=LIST_HINT)
 
 
 def _row(key: str, known: Mapping[str, KnownProject], held: Mapping[str, ProjectContents]) -> dict[str, Any]:

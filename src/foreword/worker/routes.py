@@ -223,7 +223,7 @@ def _body(request: Request) -> dict[str, Any]:
     except (ValueError, RecursionError) as exc:
         raise BadRequest("the body is not JSON", hint="send one JSON object") from exc
     if not isinstance(found, dict):
-        raise BadRequest("the body is no JSON object", hint="send one JSON object")
+        raise BadRequest("the body is not a JSON object", hint="send one JSON object")
     return found
 
 

@@ -89,7 +89,7 @@ def read_changes(body: Mapping[str, Any]) -> dict[str, Any]:
     if "scope" in values:
         changed["scope"] = wide_scope(text(values, "scope")) or "project"
     if not changed:
-        raise BadRequest("nothing is to be different", hint=f"send any of {', '.join(REVISABLE)}")
+        raise BadRequest("no field to change", hint=f"send any of {', '.join(REVISABLE)}")
     return changed
 
 
@@ -130,7 +130,7 @@ def known(store: Store, id: str, *, hint: str = "`foreword search` finds ids") -
 def _title(body: Mapping[str, Any]) -> str:
     title = text(body, "title").strip()
     if not title:
-        raise BadRequest("a memory needs a title", hint="say in one line what is worth knowing")
+        raise BadRequest("a memory needs a title", hint="give a title of one line")
     return title
 
 
@@ -146,7 +146,9 @@ def _trust(body: Mapping[str, Any], source: str) -> Trust:
     if trust not in TRUSTS:
         raise BadRequest(f"unknown trust {trust!r}", hint=f"one of {', '.join(TRUSTS)}")
     if trust == "user" and source != "user":
-        raise BadRequest(f"what {source[:40]!r} wrote has not the user's trust", hint="leave out `source` or `trust`")
+        raise BadRequest(
+            f"memories from {source[:40]!r} cannot have the trust `user`", hint="leave out `source` or `trust`"
+        )
     return cast("Trust", trust)
 
 

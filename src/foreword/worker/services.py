@@ -23,7 +23,7 @@ DAY = 86_400.0  # seconds: a problem of the last day is not written to the log a
 
 
 class Services:
-    """One home's settings and store, reloaded and reopened in place: whoever uses them asks here each time."""
+    """One home's settings and store, reloaded and reopened in place: callers read them here each time."""
 
     def __init__(
         self,

@@ -192,7 +192,7 @@ class WorkingSet:
             known = self._changed.setdefault(root, _Changed())
             if not known.asking and time.monotonic() >= known.until:
                 known.asking = True
-                with contextlib.suppress(RuntimeError):  # the worker is leaving
+                with contextlib.suppress(RuntimeError):  # the worker is stopping
                     self._git.submit(self._ask_git, root, known)
         return known.files
 

@@ -1,12 +1,15 @@
-// Send requests to the worker's API; an answer that is an error is thrown with its message and hint.
+// Send requests to the API of the worker; an error response is thrown with its message and hint.
 
 export class ApiError extends Error {
   constructor(message, hint, status) {
     super(message);
     this.hint = hint;
-    this.status = status;
+    this.status = status; // 0: no answer
   }
 }
+
+export const RECOVERY =
+  "The page continues when the viewer is back. If its command has ended, run `foreword view` again and open the link that it prints.";
 
 export function get(path, query = {}, { signal } = {}) {
   const params = new URLSearchParams();
@@ -14,63 +17,60 @@ export function get(path, query = {}, { signal } = {}) {
     if (value !== "" && value !== null && value !== undefined && value !== false)
       params.set(name, value === true ? "1" : value);
   }
-  return answer(`${path}${params.size ? `?${params}` : ""}`, { signal });
+  return request(`${path}${params.size ? `?${params}` : ""}`, { signal });
 }
 
-// `changes` tells whether it may have been done though nobody answers: a trial or a dry run changes nothing.
+// Pass `changes: false` for a request that changes nothing: then an unanswered one need not be looked up.
 export function post(path, body, { signal, changes = true } = {}) {
   const headers = { "Content-Type": "application/json" };
-  return answer(path, { method: "POST", headers, body: JSON.stringify(body), signal }, { changes });
+  return request(path, { method: "POST", headers, body: JSON.stringify(body), signal }, changes);
 }
 
-export const BACK =
-  "It goes on by itself when it is back. If its command has ended, run `foreword view` again, and open the link that it prints.";
-
-async function answer(address, how, { changes = false } = {}) {
-  let got;
+async function request(address, options, changes = false) {
+  let response;
   let data;
   try {
-    got = await fetch(address, { credentials: "same-origin", redirect: "error", ...how });
-    data = await got.json();
+    response = await fetch(address, { credentials: "same-origin", redirect: "error", ...options });
+    data = await response.json();
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    const words = changes ? "The viewer does not answer: look whether this was done." : "The viewer does not answer.";
-    throw new ApiError(words, BACK, 0);
+    const hint = changes ? "The viewer does not answer: check whether this was done." : "The viewer does not answer.";
+    throw new ApiError(hint, RECOVERY, 0);
   }
-  // 502: the viewer found no worker, and the next question may start one.
-  if (!got.ok) throw new ApiError(data.error, data.hint, got.status === 502 ? 0 : got.status);
+  // 502: the viewer found no worker, and the next request may start one.
+  if (!response.ok) throw new ApiError(data.error, data.hint, response.status === 502 ? 0 : response.status);
   return data;
 }
 
-const WAIT = 2_000;
-const LONGEST = 30_000; // milliseconds
-export const pause = (tries) => Math.min(LONGEST, WAIT * 2 ** tries);
+const FIRST_PAUSE = 2_000;
+const LONGEST_PAUSE = 30_000; // milliseconds
+export const pauseBefore = (retries) => Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** retries);
 
-// What got no answer is asked for again by itself, ever more seldom, until its page is left or has an answer.
-export function patient(signal) {
-  let tries = 0;
+// Retry what got no answer, ever more seldom, until it succeeds or `signal` is aborted.
+export function retrier(signal) {
+  let retries = 0;
   let timer = 0;
-  const answered = () => {
+  const succeeded = () => {
     clearTimeout(timer);
-    tries = 0;
+    retries = 0;
   };
-  const failed = (error, again) => {
+  const failed = (error, retry) => {
     clearTimeout(timer);
-    if (error.status === 0 && !signal.aborted) timer = setTimeout(again, pause(tries++));
+    if (error.status === 0 && !signal.aborted) timer = setTimeout(retry, pauseBefore(retries++));
   };
   signal.addEventListener("abort", () => clearTimeout(timer));
-  return { answered, failed };
+  return { succeeded, failed };
 }
 
-// Of questions that come faster than their answers only the latest counts: the one before it is given up.
-export function latest() {
-  let before = null;
-  return async (ask) => {
-    before?.abort();
+// Return a function that runs one request at a time: a later request aborts the one before, which returns null.
+export function latestOnly() {
+  let running = null;
+  return async (send) => {
+    running?.abort();
     const mine = new AbortController();
-    before = mine;
+    running = mine;
     try {
-      const data = await ask(mine.signal);
+      const data = await send(mine.signal);
       return mine.signal.aborted ? null : data;
     } catch (error) {
       if (error.name === "AbortError") return null;

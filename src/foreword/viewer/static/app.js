@@ -1,10 +1,10 @@
 // Draw the page that an address names into <main>, with what every page has: links, keys, theme, live updates.
 
-import { BACK, get, patient, pause, ApiError } from "./api.js";
-import { fill, make } from "./dom.js";
+import { ApiError, get, pauseBefore, RECOVERY, retrier } from "./api.js";
+import { clickedLink, fill, h, setCurrent } from "./dom.js";
 import * as keys from "./keys.js";
-import * as lives from "./live.js";
-import { coded, empty, trouble } from "./parts.js";
+import * as live from "./live.js";
+import { code, empty, errorBox } from "./parts.js";
 
 const PAGES = {
   now: () => import("./now.js"),
@@ -13,57 +13,54 @@ const PAGES = {
   try: () => import("./try.js"),
   health: () => import("./health.js"),
 };
-const OF_ONE = ["now", "timeline", "memories"]; // what is behind their name is one of theirs
-const NOWHERE = {
-  title: "There is no such page",
+const WITH_ID = ["now", "timeline", "memories"]; // /now/SESSION and so on
+const NOT_FOUND = {
+  title: "Page not found",
   show: (root) =>
     root.append(
-      make("h1", {}, NOWHERE.title),
+      h("h1", NOT_FOUND.title),
       empty(
-        make("p", {}, "Nothing here goes by ", make("code", {}, location.pathname), "."),
-        make("p", {}, make("a", { href: "/now" }, "Go to Now"), ", or choose a page above."),
+        h("p", "There is no page ", h("code", location.pathname), "."),
+        h("p", h("a", { href: "/now" }, "Go to Now"), ", or choose a page above."),
       ),
     ),
 };
 const THEMES = ["auto", "light", "dark"];
 const main = document.getElementById("main");
+const positions = new Map(Object.entries(JSON.parse(sessionStorage.getItem("positions") ?? "{}"))); // address -> scroll
 let leaving = new AbortController();
-let at = ""; // the address that is shown
-let nth = history.state?.nth ?? 0; // which of this tab's addresses it is
-let lacking = false; // a script of another page was not had, and a page asks for each once only: a new one has them all
-let guard = null; // of a page with something half written: whether it has, and the question whether it may go
-const places = new Map(Object.entries(JSON.parse(sessionStorage.getItem("places") ?? "{}"))); // how far each address was scrolled
+let shownAddress = "";
+let historyIndex = history.state?.index ?? 0;
+let lacksModule = false; // a module did not load: browsers import each only once, so the next page needs a reload
+let guard = null; // of a page with unsaved text: whether it has some, and the question whether to leave
 
 async function show({ first = false, back = first } = {}) {
   leaving.abort();
   guard = null;
-  for (const each of document.querySelectorAll("dialog[open]")) each.close(); // what was asked there has nothing to do with this page
-  if (lacking && !shownState()) return location.reload();
-  at = address();
+  for (const each of document.querySelectorAll("dialog[open]")) each.close();
+  if (lacksModule && !shownState()) return location.reload();
+  shownAddress = address();
   const mine = new AbortController();
   leaving = mine;
-  const path = location.pathname.split("/").filter(Boolean).map(decoded);
-  const name = nameOf(path);
-  for (const link of document.querySelectorAll("nav a")) {
-    if (link.pathname === `/${name}`) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
-  }
-  keys.ofPage({});
-  const root = make("div", { class: `page ${name}` });
-  let module = NOWHERE;
+  const path = location.pathname.split("/").filter(Boolean).map(decode);
+  const name = pageOf(path);
+  for (const link of document.querySelectorAll("nav a")) setCurrent(link, link.pathname === `/${name}` ? "page" : null);
+  keys.setPageKeys({});
+  const root = h("div", { class: `page ${name}` });
+  let module = NOT_FOUND;
   main.setAttribute("aria-busy", "true");
   try {
     if (name) {
       module = await PAGES[name]().catch(() => {
-        lacking = true;
-        throw new ApiError("The viewer does not answer.", BACK, 0);
+        lacksModule = true;
+        throw new ApiError("The viewer does not answer.", RECOVERY, 0);
       });
     }
     if (mine.signal.aborted) return;
-    const called = (own) => {
+    const setTitle = (own) => {
       if (!mine.signal.aborted) document.title = [own, module.title, "Foreword"].filter(Boolean).join(" · ");
     };
-    called("");
+    setTitle("");
     fill(main, root);
     if (!first) {
       main.focus({ preventScroll: true });
@@ -74,200 +71,191 @@ async function show({ first = false, back = first } = {}) {
       path,
       query: new URLSearchParams(location.search),
       signal: mine.signal,
-      back, // whether somebody was here before: by the way back, or a reload
+      back, // whether the page is shown again: by the way back, or a reload
       go,
       replace: (to) => {
         history.replaceState(history.state, "", to);
-        at = address();
+        shownAddress = address();
       },
       push,
-      name: called, // the tab and the history tell one memory or session from the other
-      live: (fn) => lives.live(fn, mine.signal),
-      keys: keys.alsoOfPage,
-      guard: (holds, ask) => (guard = { holds, ask }),
-      patient: () => patient(mine.signal),
+      name: setTitle,
+      live: (load, rest) => live.subscribe(load, mine.signal, rest),
+      keys: keys.addPageKeys,
+      guard: (isDirty, confirm) => (guard = { isDirty, confirm, isOpen: false }),
+      retrier: () => retrier(mine.signal),
       say,
     });
     if (mine.signal.aborted) return;
-    tried(0);
-    if (back) scrolled(places.get(at));
+    setRetries(0);
+    if (back) restorePosition(positions.get(shownAddress));
   } catch (error) {
     if (mine.signal.aborted || error.name === "AbortError") return;
     fill(main, root);
-    if (!root.querySelector("h1") && module !== NOWHERE) root.append(make("h1", {}, module.title));
-    root.append(trouble(error));
-    if (error.status === 0) askAgain(mine.signal);
+    if (!root.querySelector("h1") && module !== NOT_FOUND) root.append(h("h1", module.title));
+    root.append(errorBox(error));
+    if (error.status === 0) retry(mine.signal);
   } finally {
     if (!mine.signal.aborted) main.removeAttribute("aria-busy");
   }
 }
 
-// A page that got no answer asks again by itself, ever more seldom, while it stands there.
-function askAgain(signal) {
-  const tries = history.state?.tries ?? 0; // there, because a script that was not had needs a reload
+// Show a page that got no answer again, ever more seldom.
+function retry(signal) {
+  const retries = history.state?.retries ?? 0; // kept there, because a missing module needs a reload
   const again = async () => {
-    if (["closed", "refused"].includes(shownState()) || !isLacking()) return;
-    tried(tries + 1);
+    if (["closed", "refused"].includes(shownState()) || !isUnanswered()) return;
+    setRetries(retries + 1);
     try {
-      if (lacking) await get("/api/projects", {}, { signal }); // a reload that nobody answers would end the page
+      if (lacksModule) await get("/api/projects", {}, { signal }); // an unanswered reload would end the page
       if (!signal.aborted) show({ first: true });
     } catch {
-      if (!signal.aborted) askAgain(signal);
+      if (!signal.aborted) retry(signal);
     }
   };
-  const timer = setTimeout(again, pause(tries));
+  const timer = setTimeout(again, pauseBefore(retries));
   signal.addEventListener("abort", () => clearTimeout(timer));
 }
 
-function tried(tries) {
-  if ((history.state?.tries ?? 0) !== tries) history.replaceState({ ...history.state, tries }, "");
+function setRetries(retries) {
+  if ((history.state?.retries ?? 0) !== retries) history.replaceState({ ...history.state, retries }, "");
 }
 
-// Which page an address is of: / is Now; none where it was mistyped.
-function nameOf([first = "now", ...more]) {
-  return Object.hasOwn(PAGES, first) && more.length <= (OF_ONE.includes(first) ? Infinity : 0) ? first : "";
+// The page of a path: / is Now; "" where there is none.
+function pageOf([first = "now", ...more]) {
+  return Object.hasOwn(PAGES, first) && (!more.length || WITH_ID.includes(first)) ? first : "";
 }
 
-function decoded(part) {
+function decode(part) {
   try {
     return decodeURIComponent(part);
   } catch {
-    return part; // no such letters: it is shown as it was typed
+    return part;
   }
 }
 
-export function go(to) {
-  const went = () => {
-    if (to !== address()) push(to);
-    show();
-  };
-  if (guard?.holds()) guard.ask().then((may) => may && went());
-  else went();
+// -- history ----------------------------------------------------------------------------------------------------------
+
+async function go(to) {
+  if (guard?.isDirty() && !(await guard.confirm())) return;
+  if (to !== address()) push(to);
+  show();
 }
 
 function push(to) {
-  if (to === address()) return; // twice the same would be a step back that leads nowhere
-  left();
-  nth += 1;
-  history.pushState({ nth }, "", to);
-  at = address();
+  if (to === address()) return;
+  savePosition();
+  historyIndex += 1;
+  history.pushState({ index: historyIndex }, "", to);
+  shownAddress = address();
 }
 
-// The way back or forth; where something half written stays, the address goes back to it.
-async function moved() {
-  const there = history.state?.nth ?? nth;
-  if (address() === at && there === nth) return;
+// Show the page that the way back or forth leads to; return where a page with unsaved text stays.
+async function followHistory() {
+  const index = history.state?.index ?? historyIndex;
+  if (address() === shownAddress && index === historyIndex) return;
   const mine = guard;
-  if (mine?.requests) return; // the same question answers for this step too
-  if (mine?.holds()) mine.requests = true;
-  if (mine?.requests && !(await mine.ask().finally(() => (mine.requests = false)))) {
-    const now = history.state?.nth;
-    if (address() === at && now === nth) return;
-    if (Number.isInteger(now)) history.go(nth - now);
-    else history.pushState({ nth }, "", at);
-    return;
+  if (mine?.isOpen) return; // one question answers for several steps
+  if (mine?.isDirty()) {
+    mine.isOpen = true;
+    if (!(await mine.confirm().finally(() => (mine.isOpen = false)))) {
+      const now = history.state?.index;
+      if (address() === shownAddress && now === historyIndex) return;
+      if (Number.isInteger(now)) history.go(historyIndex - now);
+      else history.pushState({ index: historyIndex }, "", shownAddress);
+      return;
+    }
   }
-  nth = history.state?.nth ?? nth;
-  left();
+  historyIndex = history.state?.index ?? historyIndex;
+  savePosition();
   show({ back: true });
 }
 
 const address = () => location.pathname + location.search;
 
-// The way back leads to the same lines: a browser that restores by itself does so before there is anything to scroll.
-function left() {
+// A browser that restores scroll positions itself does so before there is anything to scroll.
+function savePosition() {
   const inner = [...main.querySelectorAll("[data-scrolls]")].map((each) => [each.dataset.scrolls, each.scrollTop]);
-  places.set(at, { top: scrollY, inner: Object.fromEntries(inner) });
+  positions.set(shownAddress, { top: scrollY, inner: Object.fromEntries(inner) });
 }
 
-function scrolled(place) {
-  if (!place) return;
-  for (const each of main.querySelectorAll("[data-scrolls]")) each.scrollTop = place.inner[each.dataset.scrolls] ?? 0;
-  scrollTo(0, place.top);
+function restorePosition(position) {
+  if (!position) return;
+  for (const each of main.querySelectorAll("[data-scrolls]"))
+    each.scrollTop = position.inner[each.dataset.scrolls] ?? 0;
+  scrollTo(0, position.top);
 }
 
+// -- the state of the viewer ------------------------------------------------------------------------------------------
+
+// Read a text to users of screen readers.
 function say(text) {
-  document.getElementById("said").textContent = text;
+  document.getElementById("status").textContent = text;
 }
 
 const AGAIN = "Run `foreword view` again, and open the link that it prints.";
 const STATES = {
-  lost: () => [`The viewer does not answer. ${BACK}`],
-  closed: (why) => [`The viewer is closed: ${why}. ${AGAIN}`],
-  refused: () => [`This page belongs to a viewer that was closed. ${AGAIN}`],
+  lost: () => `The viewer does not answer. ${RECOVERY}`,
+  closed: (why) => `The viewer is closed: ${why}. ${AGAIN}`,
+  refused: () => `This page belongs to a viewer that was closed. ${AGAIN}`,
 };
 
-const shownState = () => document.getElementById("closed").dataset.how ?? "";
+const shownState = () => document.getElementById("closed").dataset.state ?? "";
 
-// How the viewer stands, above every page; nothing where all is well.
-function showState(how, why = "") {
+// Show the state of the viewer above every page; nothing where all is well.
+function showState(state, why = "") {
   const note = document.getElementById("closed");
   const before = shownState();
-  if (!how && !before && !lacking && isLacking()) show({ first: true }); // it was away too short to be reported
-  if (how === before || (how === "lost" && before === "closed")) return; // the reason is shown already
-  note.dataset.how = how;
-  note.hidden = !how;
-  fill(
-    note,
-    (STATES[how]?.(why) ?? []).map((each) => (each instanceof Node ? each : coded(each))),
-  );
-  if (!how && isLacking()) location.reload(); // a module that was not had is not asked for again
+  if (!state && !before && !lacksModule && isUnanswered()) show({ first: true });
+  if (state === before || (state === "lost" && before === "closed")) return;
+  note.dataset.state = state;
+  note.hidden = !state;
+  fill(note, state ? code(STATES[state](why)) : null);
+  if (!state && isUnanswered()) location.reload();
 }
 
-// Whether the page is only that nobody answered, and not a part of it, which asks again by itself; what somebody has begun
-// to write is not taken from him.
-const isLacking = () => main.querySelector(".page > [data-unanswered]") && !main.querySelector("textarea");
+// Whether the page is only an error for lack of an answer, and holds no text of the user.
+const isUnanswered = () => main.querySelector(".page > [data-unanswered]") && !main.querySelector("textarea");
 
-function follow(event) {
-  const link = event.target.closest("a[href]");
-  const plain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
-  if (
-    !link ||
-    !plain ||
-    event.defaultPrevented ||
-    link.origin !== location.origin ||
-    link.getAttribute("href")[0] === "#"
-  )
-    return;
-  event.preventDefault();
-  go(link.pathname + link.search);
-}
-
-function theme() {
+function startTheme() {
   const button = document.getElementById("theme");
   const chosen = () => document.documentElement.dataset.theme ?? "auto";
-  const showTheme = () => (button.textContent = `Theme: ${chosen()}`);
+  const label = () => (button.textContent = `Theme: ${chosen()}`);
   button.addEventListener("click", () => {
     const next = THEMES[(THEMES.indexOf(chosen()) + 1) % THEMES.length];
     if (next === "auto") delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = next;
     choices.keep("theme", next);
-    showTheme();
+    label();
   });
-  showTheme();
+  label();
 }
 
-document.addEventListener("click", follow);
-addEventListener("popstate", moved);
+document.addEventListener("click", (event) => {
+  const link = clickedLink(event);
+  if (!link) return;
+  event.preventDefault();
+  go(link.pathname + link.search);
+});
+addEventListener("popstate", followHistory);
 addEventListener("pagehide", () => {
-  left();
-  sessionStorage.setItem("places", JSON.stringify(Object.fromEntries([...places].slice(-50))));
+  savePosition();
+  sessionStorage.setItem("positions", JSON.stringify(Object.fromEntries([...positions].slice(-50))));
 });
 history.scrollRestoration = "manual";
-history.replaceState({ ...history.state, nth }, "");
-document.getElementById("help").addEventListener("click", keys.help);
-theme();
-keys.begin({
+history.replaceState({ ...history.state, index: historyIndex }, "");
+document.getElementById("help").addEventListener("click", keys.showHelp);
+startTheme();
+keys.start({
   "g n": ["Now", () => go("/now")],
   "g t": ["Timeline", () => go("/timeline")],
   "g m": ["Memories", () => go("/memories")],
   "g y": ["Try it", () => go("/try")],
   "g h": ["Health", () => go("/health")],
   "/": ["Search memories", () => go("/memories")],
-  "?": ["These keys", keys.help],
+  "?": ["These keys", keys.showHelp],
 });
-lives.begin(showState);
-// Those of the other pages too: they can be gone to while nobody answers, and are of one build with this one.
+live.start(showState);
+// Load the other pages too: they are shown while nobody answers, and belong to the same version.
 show({ first: true })
   .then(() => Promise.all(Object.values(PAGES).map((load) => load())))
-  .catch(() => (lacking = true));
+  .catch(() => (lacksModule = true));

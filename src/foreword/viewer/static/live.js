@@ -1,82 +1,110 @@
-// Let everybody on this page look again when the worker has committed something. A hidden page does not listen, and of all
-// tabs of a browser one listens for the others: it opens six connections to a host, and streams would take them.
+// Call pages when the worker has committed something. A hidden page does not listen, and of all tabs of a browser one listens
+// for the others: a browser opens six connections to a host.
 
-const REST = 500; // milliseconds between two looks
+import { ApiError } from "./api.js";
+
+const REST = 500; // milliseconds between two calls
 const tabs = new BroadcastChannel("live");
-let listening = null; // until it is aborted
-let waiting = 0;
-let failed = 0;
-const looking = new Set();
+const callbacks = new Set();
+let listener = null; // an AbortController while this tab listens
+let timer = 0;
+let failures = 0;
 
-// `onState` is called with the state of the viewer: "" well, or "lost", "refused", "closed" (and why).
-export function begin(onState) {
+// `onState` gets the state of the viewer: "" (well), "lost", "refused" or "closed" with its reason.
+export function start(onState) {
   const receive = (message) => handle(message, onState);
-  tabs.addEventListener("message", ({ data }) => listening && receive(data));
-  const pass = (message) => {
+  const broadcast = (message) => {
     receive(message);
     tabs.postMessage(message);
   };
-  const look = () => (document.hidden ? end() : start(pass));
+  const followVisibility = () => (document.hidden ? stopListening() : startListening(broadcast));
+  tabs.addEventListener("message", ({ data }) => listener && receive(data));
   document.addEventListener("visibilitychange", () => {
-    look();
-    if (!document.hidden) notify(); // whatever happened meanwhile
+    followVisibility();
+    if (!document.hidden) notify();
   });
-  look();
+  followVisibility();
 }
 
-export function live(fn, signal) {
-  looking.add(fn);
-  signal.addEventListener("abort", () => looking.delete(fn));
+// Call *load* after commits, at most once in *rest* milliseconds. While it fails, the page keeps what it shows.
+export function subscribe(load, signal, rest = 0) {
+  const callback = throttle(
+    async () => {
+      try {
+        await load();
+      } catch (error) {
+        if (!(error instanceof ApiError) && error.name !== "AbortError") throw error;
+      }
+    },
+    rest,
+    signal,
+  );
+  callbacks.add(callback);
+  signal.addEventListener("abort", () => callbacks.delete(callback));
 }
 
-function start(pass) {
-  if (listening) return;
+function throttle(fn, rest, signal) {
+  let last = performance.now();
+  let pending = 0;
+  signal.addEventListener("abort", () => clearTimeout(pending));
+  const run = () => {
+    pending = 0;
+    last = performance.now();
+    fn();
+  };
+  return () => {
+    pending ||= setTimeout(run, Math.max(0, last + rest - performance.now()));
+  };
+}
+
+function startListening(broadcast) {
+  if (listener) return;
   const mine = new AbortController();
-  listening = mine;
-  if (!navigator.locks) return listen(pass, mine.signal);
-  const held = () =>
-    new Promise((settle) => {
-      mine.signal.addEventListener("abort", settle);
-      listen(pass, mine.signal);
+  listener = mine;
+  if (!navigator.locks) return listen(broadcast, mine.signal);
+  const whileLocked = () =>
+    new Promise((resolve) => {
+      mine.signal.addEventListener("abort", resolve);
+      listen(broadcast, mine.signal);
     });
-  navigator.locks.request("live", { signal: mine.signal }, held).catch((error) => {
-    if (error.name !== "AbortError") listen(pass, mine.signal);
+  navigator.locks.request("live", { signal: mine.signal }, whileLocked).catch((error) => {
+    if (error.name !== "AbortError") listen(broadcast, mine.signal);
   });
 }
 
-function end() {
-  listening?.abort();
-  listening = null;
+function stopListening() {
+  listener?.abort();
+  listener = null;
 }
 
-function listen(pass, signal) {
+function listen(broadcast, signal) {
   if (signal.aborted) return;
   const source = new EventSource("/api/changes");
   signal.addEventListener("abort", () => source.close());
   for (const name of ["ready", "changed", "closed"]) {
-    source.addEventListener(name, ({ data }) => pass({ name, ...JSON.parse(data) }));
+    source.addEventListener(name, ({ data }) => broadcast({ name, ...JSON.parse(data) }));
   }
   source.addEventListener("error", () =>
-    pass({ name: source.readyState === EventSource.CLOSED ? "refused" : "error" }),
+    broadcast({ name: source.readyState === EventSource.CLOSED ? "refused" : "error" }),
   );
 }
 
 function handle(message, onState) {
   if (message.name === "changed") return notify();
-  if (message.name === "error") failed += 1;
-  if (message.name === "error" && failed > 1) onState("lost"); // once is nothing: the browser asks again by itself
+  if (message.name === "error") failures += 1;
+  if (message.name === "error" && failures > 1) onState("lost"); // the browser reconnects by itself once
   if (message.name === "refused") onState("refused");
   if (message.name === "closed") onState("closed", message.why);
   if (message.name !== "ready") return;
-  failed = 0; // also of a tab that was hidden when it was ready again
+  failures = 0;
   onState("");
-  notify(); // whatever happened while nobody listened
+  notify(); // of what happened while nobody listened
 }
 
 function notify() {
-  if (waiting) return;
-  waiting = setTimeout(() => {
-    waiting = 0;
-    for (const fn of [...looking]) fn();
+  if (timer) return;
+  timer = setTimeout(() => {
+    timer = 0;
+    for (const callback of [...callbacks]) callback();
   }, REST);
 }

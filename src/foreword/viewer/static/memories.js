@@ -1,280 +1,205 @@
-// Show the page "Memories": search as one types, open a memory, and change it.
+// Show the page "Memories": search as you type, open a memory, and change it.
 
-import * as requests from "./memories/requests.js";
-import { address, read } from "./memories/choice.js";
-import { actions } from "./memories/actions.js";
-import { fill, make } from "./dom.js";
-import { facets } from "./memories/facets.js";
-import { lastOpened, opened } from "./memories/opened.js";
-import { number, toastTrouble, walkable } from "./parts.js";
-import { results } from "./memories/results.js";
+import { get } from "./api.js";
+import { clickedLink, fill, h, setCurrent, walkable } from "./dom.js";
+import { formatNumber } from "./format.js";
+import { showErrorToast } from "./parts.js";
+import { createActions } from "./memories/actions.js";
+import { address, readChoice } from "./memories/choice.js";
+import { createDetail, lastOpenedId } from "./memories/detail.js";
+import { createFacets } from "./memories/facets.js";
+import { createResults } from "./memories/results.js";
 
 export const title = "Memories";
 
-const REST = 2000; // milliseconds between two looks at what others changed
-const RECOUNT = 15_000; // milliseconds before facets are counted again for that
+const REST = 2000; // milliseconds between two requests after commits
+const FACETS_REST = 15_000;
 
 export async function show(root, page) {
-  const choice = read(page);
-  const search = make("input", {
+  const choice = readChoice(page);
+  const search = h("input#mem-q", {
     type: "search",
-    id: "mem-q",
     dir: "auto",
-    value: searched(choice),
-    placeholder: "Search what is remembered",
+    value: searchText(choice),
+    placeholder: "Search memories",
     autocomplete: "off",
     spellcheck: "false",
     "aria-controls": "mem-list",
     "aria-keyshortcuts": "/",
   });
-  const chosen = make("ul", { class: "mem-chosen", "aria-label": "Filters that are on" });
-  // What its parts know of each other: each adds itself, and asks the others by name.
-  const here = {
-    page,
-    choice,
-    root,
-    search,
-    chosen,
-    becomes: [],
-    narrow,
-    reportError,
-    showWaiting,
-    loadWaiting,
-    viewed,
-    cursor,
-    back,
-  };
-  const all = make("a", { href: address(choice, { view: "", id: "" }) }, "All");
-  const waiting = make("a", { href: address(choice, { view: "waiting", id: "" }) }, "Waiting for you");
-  here.actions = actions(here);
-  here.facets = facets(here);
-  here.results = results(here);
-  here.opened = opened(here);
+  const chosen = h("ul.mem-chosen", { "aria-label": "Filters that are on" });
+  const all = h("a", { href: address(choice, { view: "", id: "" }) }, "All");
+  const waiting = h("a", { href: address(choice, { view: "waiting", id: "" }) }, "Waiting for you");
+  // What the parts of the page share.
+  const here = { page, choice, search, chosen, becomes: [], isNarrow, reportError, showWaiting, loadWaiting, showView };
+  here.actions = createActions(here);
+  here.facets = createFacets(here);
+  here.results = createResults(here);
+  here.detail = createDetail(here);
+  const { actions, detail, facets, results } = here;
   fill(
     root,
-    make(
-      "div",
-      { class: "head" },
-      make("h1", {}, title),
-      make("nav", { class: "mem-views", "aria-label": "Views" }, all, waiting),
-    ),
-    make(
-      "form",
-      { role: "search", class: "mem-search", on: { submit: (event) => event.preventDefault() } },
-      make("label", { for: "mem-q", class: "unseen" }, "Search memories"),
+    h("div.head", h("h1", title), h("nav.mem-views", { "aria-label": "Views" }, all, waiting)),
+    h(
+      "form.mem-search",
+      { role: "search", on: { submit: (event) => event.preventDefault() } },
+      h("label.unseen", { for: "mem-q" }, "Search memories"),
       search,
-      make("kbd", { "aria-hidden": "true" }, "/"),
+      h("kbd", { "aria-hidden": "true" }, "/"),
     ),
-    make("div", { class: "mem-panes" }, here.facets.node, here.results.node, here.opened.node),
+    h("div.mem-panes", facets.node, results.node, detail.node),
   );
-  const walk = walkable(here.results.all, { onto: (node) => here.opened.follow(node.dataset.id) });
+  const walk = walkable(results.links, { onChoose: (node) => detail.preview(node.dataset.id) });
 
-  // Which of the two views it is, and whether a memory is open.
-  function viewed() {
-    for (const [link, is] of [
-      [all, !choice.view],
-      [waiting, Boolean(choice.view)],
-    ]) {
-      if (is) link.setAttribute("aria-current", "page");
-      else link.removeAttribute("aria-current");
-    }
-    here.opened.node.classList.toggle("is-open", here.opened.isOpen());
-    root.classList.toggle("has-detail", here.opened.isOpen());
+  // Show which view it is, and whether a memory is open.
+  function showView() {
+    setCurrent(all, choice.view ? null : "page");
+    setCurrent(waiting, choice.view ? "page" : null);
+    root.classList.toggle("has-detail", detail.isOpen());
   }
 
-  function showWaiting(got) {
-    here.becomes = got.becomes;
-    fill(
-      waiting,
-      "Waiting for you",
-      got.waiting ? [" ", make("span", { class: "chip warn" }, number(got.waiting))] : null,
-    );
+  function showWaiting(answer) {
+    here.becomes = answer.becomes;
+    const count = answer.waiting ? [" ", h("span.chip.warn", formatNumber(answer.waiting))] : null;
+    fill(waiting, "Waiting for you", count);
   }
 
   async function loadWaiting() {
-    const got = await requests.waiting({}, { limit: 0, signal: page.signal }).catch(() => null);
-    if (!got) return;
-    const unknown = !here.becomes.length;
-    showWaiting(got);
-    if (unknown && here.opened.data()?.waits === "note" && !here.opened.form()) here.opened.draw({ quiet: true }); // what it may become was not known
+    const answer = await get("/api/review", { limit: 0 }, { signal: page.signal }).catch(() => null);
+    if (!answer) return;
+    const isFirst = !here.becomes.length;
+    showWaiting(answer);
+    if (isFirst && detail.data()?.waits === "note" && !detail.form()) detail.draw({ quiet: true }); // with its choices
   }
 
   function reportError(error) {
-    if (error.name !== "AbortError") toastTrouble(error); // also on the next page: what was not done is no secret
+    if (error.name !== "AbortError") showErrorToast(error);
     return null;
   }
 
   // -- keys
-  // The memory whose row one stands on.
-  function cursor() {
-    const on =
-      document.activeElement?.closest?.(".mem-row") ??
-      here.results
-        .all()
-        .find((each) => each.classList.contains("chosen"))
-        ?.closest(".mem-row");
-    return on?.dataset.of;
+
+  // Someone on a control of a row moves on from its link.
+  function focusLink() {
+    const row = document.activeElement?.closest?.(".mem-row");
+    if (row) results.linkOf(row.dataset.of)?.focus({ preventScroll: true });
   }
 
-  // Where who stood on something that is gone stands now: not in the box, where a key is a letter.
-  function back() {
-    (here.results.of(cursor()) ?? here.results.all()[0] ?? document.getElementById("main")).focus({
-      preventScroll: true,
-    });
-  }
-
-  // Who stands on a row's box walks on from its row.
-  function onto() {
-    const at = document.activeElement?.closest?.(".mem-row");
-    if (at) here.results.of(at.dataset.of)?.focus({ preventScroll: true });
-  }
-
-  function stepBack(event) {
-    if (here.opened.form()) return here.opened.leave();
+  function back(event) {
+    if (detail.form()) return detail.leaveForm();
     if (event.target === search && search.value) {
       search.value = choice.q = "";
-      return here.results.refresh();
+      return results.refresh();
     }
-    if (here.opened.isOpen()) return here.opened.shut();
+    if (detail.isOpen()) return detail.close();
     if (event.target !== search) return search.focus();
-    if (here.results.all().length) walk.next();
-    else document.getElementById("main").focus({ preventScroll: true }); // there is no row to stand on
+    if (results.links().length) walk.next();
+    else document.getElementById("main").focus({ preventScroll: true });
   }
 
   async function down() {
-    onto();
-    if (here.results.more() && here.results.all().at(-1) === document.activeElement) await here.results.next();
+    focusLink();
+    if (results.hasMore() && results.links().at(-1) === document.activeElement) await results.loadMore();
     walk.next();
   }
 
   function up() {
-    onto();
-    if (here.results.all()[0] === document.activeElement) return search.focus();
+    focusLink();
+    if (results.links()[0] === document.activeElement) return search.focus();
     walk.previous();
   }
 
-  // On a phone a memory that is open hides the box.
-  async function toSearch() {
-    if (narrow() && here.opened.isOpen()) await here.opened.shut();
+  async function focusSearch() {
+    if (isNarrow() && detail.isOpen()) await detail.close();
     search.focus();
     search.select();
   }
 
-  function ends(at) {
-    here.results.whole();
-    const node = here.results.all().at(at);
-    if (node) walk.choose(node);
+  function goToEnd(at) {
+    const link = results.links().at(at);
+    if (link) walk.choose(link);
   }
 
+  const openChosen = () =>
+    results
+      .links()
+      .find((each) => each.classList.contains("chosen"))
+      ?.click();
   page.keys({
-    "/": ["To the search box", toSearch],
+    "/": ["To the search box", focusSearch],
     j: ["Next memory", down],
     k: ["Previous memory", up],
     ArrowDown: ["Next memory", down],
     ArrowUp: ["Previous memory", up],
-    Home: ["First memory", () => ends(0)],
-    End: [
-      "Last memory, and more of them",
-      async () => {
-        await here.results.next();
-        ends(-1);
-      },
-    ],
-    Enter: [
-      "Open it",
-      () =>
-        here.results
-          .all()
-          .find((each) => each.classList.contains("chosen"))
-          ?.click(),
-    ],
-    e: ["Edit", here.actions.edit],
-    p: ["Pin or unpin it", here.actions.pin],
-    f: ["Forget it: shows what will go, and asks", here.actions.forget],
-    u: ["Undo what was done last", here.actions.undoLast],
+    Home: ["First memory", () => goToEnd(0)],
+    End: ["Last memory, and more of them", () => results.loadMore().then(() => goToEnd(-1))],
+    Enter: ["Open it", openChosen],
+    e: ["Edit", actions.edit],
+    p: ["Pin or unpin it", actions.pin],
+    f: ["Forget it: shows what will go, and asks", actions.forget],
+    u: ["Undo the last action", actions.undoLast],
     w: ["What waits for you", () => waiting.click()],
-    "Ctrl+Enter": ["Save what is written", () => here.opened.form()?.submit()],
-    Escape: ["Back", stepBack],
+    "Ctrl+Enter": ["Save the form", () => detail.form()?.submit()],
+    Escape: ["Back", back],
   });
 
-  addEventListener("beforeunload", (event) => here.opened.form()?.dirty() && event.preventDefault(), {
+  // -- the search box and the links
+
+  addEventListener("beforeunload", (event) => detail.form()?.isDirty() && event.preventDefault(), {
     signal: page.signal,
   });
-
-  // -- the box and the links
   search.addEventListener("input", () => {
     choice.q = search.value;
     choice.view = "";
-    here.results.refresh();
+    results.refresh();
   });
   search.addEventListener("keydown", (event) => {
-    if (event.key === "/" && !search.value) return event.preventDefault(); // who goes to the box by key is there already
+    if (event.key === "/" && !search.value) return event.preventDefault(); // the key that leads here
     if (event.isComposing || !["ArrowDown", "Enter"].includes(event.key)) return;
-    const first = here.results.all()[0];
+    const [first] = results.links();
     if (!first) return;
     event.preventDefault();
-    if (event.key === "Enter") here.opened.reveal(first.dataset.id, { focus: true });
+    if (event.key === "Enter") detail.open(first.dataset.id, { focus: true });
     else walk.choose(first);
   });
   root.addEventListener("click", (event) => {
-    const link = event.target.closest("a[href]");
-    const plain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
-    if (!link || !plain) return;
-    if (link === all || link === waiting) {
-      event.preventDefault();
-      return view(link === waiting ? "waiting" : "");
-    }
-    const [, where, id] = link.pathname.split("/");
-    if (where !== "memories" || !id) return;
+    const link = clickedLink(event);
+    const [, place, id] = link?.pathname.split("/") ?? [];
+    if (link === all || link === waiting) showList(link === waiting ? "waiting" : "");
+    else if (place === "memories" && id) detail.open(decodeURIComponent(id), { focus: true });
+    else return;
     event.preventDefault();
-    here.opened.reveal(decodeURIComponent(id), { focus: true });
   });
 
-  async function view(other) {
-    if (narrow() && here.opened.form() && !(await here.opened.leave())) return;
-    if (other === choice.view && choice.id) return here.opened.shut(); // it is the list already: the memory before it goes
-    here.results.note();
-    choice.view = other;
-    search.value = searched(choice);
-    if (narrow()) choice.id = "";
+  async function showList(view) {
+    if (isNarrow() && detail.form() && !(await detail.leaveForm())) return;
+    if (view === choice.view && choice.id) return detail.close();
+    results.writeAddress();
+    choice.view = view;
+    search.value = searchText(choice);
+    if (isNarrow()) choice.id = "";
     page.push(address(choice));
-    return here.results.refresh();
+    return results.refresh();
   }
 
-  // -- what others changed is seen soon, and what they change right after it a moment later
-  let later = 0;
-  let reread = -REST; // when the memory that is open was read again for that
-  page.signal.addEventListener("abort", () => clearTimeout(later));
-  page.live(lookAgain);
+  page.live(() => {
+    if (!detail.form()) results.refresh({ quiet: true, recount: facets.age() > FACETS_REST });
+    if (choice.id) detail.reload();
+  }, REST);
 
-  function lookAgain() {
-    clearTimeout(later);
-    if (page.signal.aborted) return;
-    const pause = Math.max(here.results.rests(REST), reread + REST - performance.now());
-    if (pause > 0) {
-      later = setTimeout(lookAgain, Math.max(200, pause));
-      return;
-    }
-    reread = performance.now();
-    if (here.opened.form()) return here.opened.again();
-    if (!here.results.long()) here.results.refresh({ quiet: true, recount: here.facets.age() > RECOUNT });
-    if (choice.id) here.opened.again(); // it is followed beside a list that is too long to be
-  }
-
-  // -- begin
-  if (here.results.begin()) here.facets.chips();
-  if (choice.id) here.opened.reveal(choice.id, { push: false });
-  else here.opened.hint();
-  here.results.mark();
-  viewed();
-  const left = page.back && !choice.id && here.results.of(lastOpened()); // who comes back stands where the way led on
+  if (results.restore()) facets.showChosen();
+  if (choice.id) detail.open(choice.id, { push: false });
+  else detail.showHint();
+  results.markOpen();
+  showView();
+  const left = page.back && !choice.id && results.linkOf(lastOpenedId());
   if (left) left.focus({ preventScroll: true });
-  else if (!choice.id && !narrow()) search.focus({ preventScroll: true });
-  await here.results.refresh({ quiet: here.results.kept() });
+  else if (!choice.id && !isNarrow()) search.focus({ preventScroll: true });
+  await results.refresh({ quiet: results.isKept() });
   if (!choice.view) loadWaiting();
 }
 
-// What the box says: what waits is not searched, and the words are there again with the list of all.
-const searched = (choice) => (choice.view ? "" : choice.q);
+// What waits is not searched; the words are there again with the list of all.
+const searchText = (choice) => (choice.view ? "" : choice.q);
 
-const narrow = () => matchMedia("(max-width: 52rem)").matches;
+const isNarrow = () => matchMedia("(max-width: 52rem)").matches;

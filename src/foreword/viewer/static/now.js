@@ -1,304 +1,272 @@
-// Show the page "Now": the running session (or /now/SESSION, one of the past), trigger by trigger, as it happens.
+// Show the page "Now": the running session, trigger by trigger, as it happens; /now/SESSION shows a past one.
 
 import { get } from "./api.js";
-import { fill, make } from "./dom.js";
-import { drawCard, inWords, toggle, tried } from "./now/card.js";
+import { button, drawList, fill, h, holdScroll, renew, walkable } from "./dom.js";
 import {
-  age,
-  ageing,
-  ago,
-  clock,
-  day,
-  empty,
-  leading,
-  line,
-  many,
-  triggerIn,
-  number,
-  renew,
-  reorder,
+  formatAge,
+  formatClock,
+  formatDate,
+  formatDay,
+  formatNumber,
+  livePath,
+  nameTrigger,
+  pluralize,
+  projectPath,
   shorten,
-  sessionState,
-  totals,
-  trouble,
-  walkable,
-  when,
-} from "./parts.js";
+  storyPath,
+} from "./format.js";
+import { age, code, empty, errorBox, keepFocus, meterLine, sessionState, totals, updateAges } from "./parts.js";
+import { describeTrigger, drawCard, toggle, tryAgain } from "./now/card.js";
 
 export const title = "Now";
 
 const MORE = 20; // triggers at a time
 const MOST = 200; // ... and in all
-const QUIET = 120; // seconds after which a page that follows lets go of a session for one that goes on
+const QUIET = 120; // seconds after which the page leaves a session for a running one
 const FRESH = 20_000; // milliseconds that a new trigger is marked
 const BAR = 60; // pixels at the top where the bar hides what lies below it
 
-const NOTHING = "Nothing has been said to this session yet. What it is given appears here at its next prompt.";
-
-const folds = new Map(); // what somebody opened or closed, and the trigger that was chosen last: the way back finds both
-let at = "";
+const folds = new Map(); // folds by trigger, and the trigger chosen last: the way back finds both
+let lastChosen = "";
 
 export async function show(root, page) {
   const pinned = page.path[1] ?? "";
-  const toTop = () => {
-    scrollTo({ top: 0, behavior: "instant" });
-    cards.choose(parts.feed.firstElementChild);
-  };
-  const parts = {
-    head: make("div", { class: "now-head" }),
-    note: make("p", { class: "now-note" }),
-    above: make("button", { type: "button", class: "main now-above", hidden: true, on: { click: toTop } }),
-    feed: make("ol", { class: "feed", "aria-label": "Newest first" }),
-    more: make("div"),
-  };
-  const fresh = new Map(); // trigger -> until when it is new
-  const unseen = new Set(); // triggers that came above what is read
+  const head = h("div.now-head");
+  const note = h("p.now-note");
+  const above = button("", scrollToTop, { class: "main now-above", hidden: true });
+  const feed = h("ol.feed", { "aria-label": "Newest first" });
+  const rest = h("div");
+  const freshUntil = new Map(); // trigger -> time
+  const unseen = new Set(); // new triggers above what is read
   let limit = MORE;
-  let shown = pinned;
-  let known = null;
-  let last = null;
-  let requests = 0;
+  let session = pinned;
+  let known = null; // ids of the triggers that are shown
+  let shown = null; // the answer that is shown
+  let sent = 0;
   let answered = 0;
 
-  async function look() {
-    requests += 1;
-    const mine = requests;
-    const session = shown;
+  async function load() {
+    sent += 1;
+    const request = sent;
+    const wanted = session;
     const data = await get("/api/live", { session, limit }, { signal: page.signal });
-    if (mine < answered || session !== shown) return; // a later question was answered already, or is of another session
-    answered = mine;
-    if (!pinned && follows(data)) {
-      shown = data.live;
+    if (request < answered || wanted !== session) return; // a later answer is shown already
+    answered = request;
+    if (!pinned && isOver(data)) {
+      session = data.live;
       known = null;
-      return look();
+      return load();
     }
-    shown ||= data.session?.id ?? "";
+    session ||= data.session?.id ?? "";
     draw(data);
   }
 
-  // A page without a session's name shows the one that goes on; two that go on at once do not take turns.
-  function follows(data) {
-    const { session, live } = data;
-    return session && live !== session.id && (session.ended || Date.now() / 1000 - session.last > QUIET);
-  }
+  // Whether to show the running session instead; two running sessions do not take turns.
+  const isOver = ({ session: one, live }) =>
+    one && live !== one.id && (one.ended || Date.now() / 1000 - one.last > QUIET);
 
   function draw(data) {
-    last = data;
-    if (!data.session) {
-      fill(root, make("h1", {}, title), welcome());
-      return;
-    }
-    if (!parts.feed.isConnected) fill(root, parts.head, parts.note, parts.above, parts.feed, parts.more);
-    const stay = place(parts.feed);
-    drawHead(parts.head, data, { pinned, go: page.go });
-    if (pinned) page.name(called(data.session));
-    drawNote(parts.note, data, { pinned, follow });
+    shown = data;
+    if (!data.session) return fill(root, h("h1", title), welcome());
+    if (!feed.isConnected) fill(root, head, note, above, feed, rest);
+    const restore = holdScroll([...feed.children]);
+    drawHead(head, data, { pinned, go: page.go });
+    if (pinned) page.name(titleOf(data.session));
+    drawNote(note, data, { pinned, follow });
     drawFeed(data);
-    parts.more.querySelector(".trouble")?.remove();
-    renew(parts.more, [data.more, limit >= MOST], () => [data.more ? rest() : null]);
-    stay();
+    rest.querySelector(".trouble")?.remove();
+    renew(rest, [data.more, limit >= MOST], () => (data.more ? [older()] : []));
+    restore();
   }
 
   function drawFeed(data) {
     const before = known;
     known = new Set(data.triggers.map((each) => each.id));
-    const came = before
-      ? data.triggers.filter((each) => known.has(each.id) && !before.has(each.id) && each.at >= newest(parts.feed))
-      : [];
-    for (const each of came) fresh.set(each.id, performance.now() + FRESH);
-    const lastSaid = data.triggers.find((each) => !each.silent);
-    const stay = place(parts.feed);
-    const cards = new Map([...parts.feed.children].map((each) => [each.dataset.id, each]));
-    const rows = data.triggers.map((each) => {
-      const card = cards.get(each.id) ?? make("li", { class: "card trigger", "data-id": each.id, tabindex: "-1" });
-      const isNew = (fresh.get(each.id) ?? 0) > performance.now();
-      renew(card, [each, isNew, each === lastSaid], () =>
+    const newest = Math.max(0, ...[...feed.children].map((each) => Number(each.dataset.at) || 0));
+    const added = before ? data.triggers.filter((each) => !before.has(each.id) && each.at >= newest) : [];
+    for (const each of added) freshUntil.set(each.id, performance.now() + FRESH);
+    const latest = data.triggers.find((each) => !each.silent);
+    const restore = holdScroll([...feed.children]);
+    feed.querySelector(".empty")?.parentElement.remove();
+    const isNew = (each) => (freshUntil.get(each.id) ?? 0) > performance.now();
+    drawList(feed, data.triggers, {
+      key: (each) => each.id,
+      data: (each) => [each, isNew(each), each === latest],
+      create: (each) => h("li.card.trigger", { "data-at": each.at, tabindex: "-1" }),
+      draw: (each) =>
         drawCard(each, {
-          isNew,
           folds,
           page,
-          first: !before && each === lastSaid,
-          last: each === lastSaid,
           session: data.session,
+          isNew: isNew(each),
+          isFirst: !before && each === latest,
+          isLatest: each === latest,
         }),
-      );
-      card.dataset.at = each.at;
-      return card;
     });
-    if (rows.some((each, at) => parts.feed.children[at] !== each) || parts.feed.children.length !== rows.length)
-      reorder(parts.feed, rows);
-    if (!rows.length) fill(parts.feed, make("li", {}, empty(NOTHING)));
-    stay();
-    for (const each of came) unseen.add(each.id);
-    tellAbove();
-    if (came.length) {
-      page.say(`New: ${came.map(inWords).join("; ")}`);
-      setTimeout(() => !page.signal.aborted && last && drawFeed(last), FRESH + 100);
-    }
+    if (!data.triggers.length)
+      fill(
+        feed,
+        h("li", empty("No context has been injected into this session yet: it appears here at the next prompt.")),
+      );
+    restore();
+    for (const each of added) unseen.add(each.id);
+    countAbove();
+    if (!added.length) return;
+    page.say(`New: ${added.map(describeTrigger).join("; ")}`);
+    setTimeout(() => !page.signal.aborted && shown && drawFeed(shown), FRESH + 100);
   }
 
-  // While somebody reads further down, a note says what came above.
-  function tellAbove() {
+  // Count the new triggers above what is read.
+  function countAbove() {
     for (const id of unseen) {
-      const card = [...parts.feed.children].find((each) => each.dataset.id === id);
+      const card = cardOf(id);
       if (!card || card.getBoundingClientRect().bottom > BAR) unseen.delete(id);
     }
-    parts.above.hidden = !unseen.size;
-    fill(parts.above, unseen.size ? `↑ ${many(unseen.size, "new entry", "new entries")}` : null);
+    above.hidden = !unseen.size;
+    fill(above, unseen.size ? `↑ ${pluralize(unseen.size, "new entry", "new entries")}` : null);
   }
 
-  function rest() {
-    if (limit >= MOST) return make("p", { class: "dim" }, `These are the newest ${number(MOST)}; no more are shown.`);
-    return make("button", { type: "button", on: { click: older } }, "Show older ones");
+  function scrollToTop() {
+    scrollTo({ top: 0, behavior: "instant" });
+    walk.choose(feed.firstElementChild);
   }
 
-  async function older() {
-    const count = parts.feed.children.length;
+  const cardOf = (id) => [...feed.children].find((each) => each.dataset.key === id);
+
+  function older() {
+    if (limit >= MOST) return h("p.dim", `The newest ${formatNumber(MOST)} are shown.`);
+    return button("Show older ones", loadOlder);
+  }
+
+  async function loadOlder() {
+    const count = feed.children.length;
     const before = limit;
-    parts.more.querySelector(".trouble")?.remove();
+    rest.querySelector(".trouble")?.remove();
     limit = Math.min(MOST, limit + MORE);
-    known = null; // what is old is not new
+    known = null; // older triggers are not new
     try {
-      await look();
-      parts.feed.children[count]?.focus();
+      await load();
+      feed.children[count]?.focus();
     } catch (error) {
       if (error.name === "AbortError") return;
       limit = before;
-      parts.more.append(trouble(error));
+      rest.append(errorBox(error));
     }
   }
 
   async function follow() {
-    shown = last.live;
+    session = shown.live;
     known = null;
-    await refresh();
-    parts.feed.querySelector(".trigger")?.focus(); // the button is gone
-  }
-
-  // While it is being looked at a page may be left, and the viewer closed: the frame tells of that.
-  async function refresh() {
-    try {
-      await look();
-    } catch (error) {
-      if (error.name !== "AbortError" && error.status === undefined) throw error; // no answer: what is shown stays
-    }
+    await load().catch(() => {});
+    feed.querySelector(".trigger")?.focus(); // the button is gone
   }
 
   const switchTo = (by) => {
-    const all = last?.sessions ?? [];
-    const next = all[all.findIndex((each) => each.id === last.session.id) + by];
-    if (next) page.go(`/now/${encodeURIComponent(next.id)}`);
+    const all = shown?.sessions ?? [];
+    const next = all[all.findIndex((each) => each.id === shown.session.id) + by];
+    if (next) page.go(livePath(next.id));
     else page.say(by > 0 ? "This is the oldest of the last sessions" : "This is the newest session");
   };
-  const cards = walkable(() => parts.feed.querySelectorAll(".trigger"), { onto: (node) => (at = node.dataset.id) });
+  const walk = walkable(() => feed.querySelectorAll(".trigger"), {
+    onChoose: (node) => (lastChosen = node.dataset.key),
+  });
   const chosen = () =>
-    document.activeElement?.closest?.(".trigger") ??
-    parts.feed.querySelector(".chosen") ??
-    parts.feed.querySelector(".trigger");
-  const open = () => toggle(chosen()?.querySelector("details.text"));
+    document.activeElement?.closest?.(".trigger") ?? feed.querySelector(".chosen") ?? feed.querySelector(".trigger");
+  const openText = () => toggle(chosen()?.querySelector("details.text"));
+  const openMemory = () =>
+    (document.activeElement.closest(".item") ?? chosen())?.querySelector(".item-title a, .silence a")?.click();
+  const tryChosen = () => {
+    const trigger = shown?.triggers?.find((each) => each.id === chosen()?.dataset.key);
+    tryAgain(trigger, shown?.session, page);
+  };
   page.keys({
-    j: ["Next entry", cards.next],
-    k: ["Previous entry", cards.previous],
-    o: ["The text as the agent saw it", open],
-    Enter: ["The text as the agent saw it", open],
+    j: ["Next entry", walk.next],
+    k: ["Previous entry", walk.previous],
+    o: ["The text as the agent saw it", openText],
+    Enter: ["The text as the agent saw it", openText],
     i: ["Its items", () => toggle(chosen()?.querySelector("details.of-items"))],
-    m: [
-      "Open its memory",
-      () => (document.activeElement.closest(".item") ?? chosen())?.querySelector(".item-title a, .silence a")?.click(),
-    ],
-    t: [
-      "Try it again",
-      () =>
-        tried(
-          last?.triggers?.find((each) => each.id === chosen()?.dataset.id),
-          last?.session,
-          page,
-        ),
-    ],
+    m: ["Open its memory", openMemory],
+    t: ["Try it again", tryChosen],
     "[": ["Newer session", () => switchTo(-1)],
     "]": ["Older session", () => switchTo(1)],
-    l: ["The session that goes on", () => page.go("/now")],
+    l: ["The running session", () => page.go("/now")],
   });
-  page.live(refresh);
-  addEventListener("scroll", () => unseen.size && tellAbove(), { passive: true, signal: page.signal });
-  ageing(root, page.signal);
-  await look();
-  const before = page.back && [...parts.feed.children].find((each) => each.dataset.id === at);
-  if (before) cards.choose(before);
+  page.live(load);
+  addEventListener("scroll", () => unseen.size && countAbove(), { passive: true, signal: page.signal });
+  updateAges(root, page.signal);
+  await load();
+  const left = page.back && cardOf(lastChosen);
+  if (left) walk.choose(left);
 }
 
-// -- the head -------------------------------------------------------------------------------------------------------
+// -- head -------------------------------------------------------------------------------------------------------------
+
+const titleOf = (session) => session.title || "A session without a prompt";
 
 function drawHead(head, data, { pinned, go }) {
   const { session } = data;
-  if (!head.hasChildNodes()) fill(head, make("div", { class: "head" }), make("div", { class: "now-about" }));
+  if (!head.hasChildNodes()) fill(head, h("div.head"), h("div.now-about"));
   const [top, about] = head.children;
-  const name = called(session);
-  const choosing = top.querySelector("select") === document.activeElement && top.session === session.id; // it may be unfolded
-  if (!choosing)
-    renew(top, [session.id, name, data.sessions.map((each) => [each.id, each.title])], () => [
-      make("h1", {}, name),
-      switcher(data, go),
-    ]);
+  const isChoosing = top.querySelector("select") === document.activeElement && top.session === session.id;
+  const titles = data.sessions.map((each) => [each.id, each.title]);
+  if (!isChoosing)
+    renew(top, [session.id, session.title, titles], () => [h("h1", titleOf(session)), sessionChoice(data, go)]);
   top.session = session.id;
   renew(about, [session, data.live], () => [
-    make(
-      "p",
-      { class: "figures" },
-      sessionState(session.running, session.ended),
-      make(
+    h(
+      "p.figures",
+      sessionState(session),
+      h("a", { href: projectPath(session.project) }, session.project_name),
+      h("span", session.host || "unknown agent"),
+      h(
         "span",
-        {},
-        make("a", { href: `/timeline?project=${encodeURIComponent(session.project)}` }, session.project_name),
+        { title: formatDate(session.started) },
+        `began ${dayWithinText(session.started)} at ${formatClock(session.started)}`,
       ),
-      make("span", {}, session.host || "no host"),
-      make("span", { title: when(session.started) }, `began ${near(session.started)} at ${clock(session.started)}`),
-      make("span", {}, "last heard ", ago(session.last)),
-      make("span", {}, many(session.events, "event")),
-      make("a", { href: `/timeline/${encodeURIComponent(session.id)}` }, "the whole story"),
-      pinned && data.live !== session.id ? make("a", { href: "/now" }, "the session that goes on") : null,
+      h("span", "last event ", age(session.last)),
+      h("span", pluralize(session.events, "event")),
+      h("a", { href: storyPath(session.id) }, "the whole story"),
+      pinned && data.live !== session.id ? h("a", { href: "/now" }, "the running session") : null,
     ),
-    session.off ? make("p", { class: "warn" }, `Injection is switched off in this project (${session.off}).`) : null,
-    session.totals.shown
-      ? make("div", { class: "now-sums" }, sums(session.totals), contextWindow(session.window))
-      : null,
+    session.off ? h("p.warn", `Injection is switched off in this project (${session.off}).`) : null,
+    session.totals.shown ? h("div.now-sums", sums(session.totals), windowBudget(session.window)) : null,
   ]);
 }
 
-const called = (session) => session.title || "A session without words yet";
+const dayWithinText = (seconds) => formatDay(seconds).replace(/^(Today|Yesterday)$/, (word) => word.toLowerCase());
 
-function switcher(data, go) {
-  const all = data.sessions.some((each) => each.id === data.session.id)
-    ? data.sessions
-    : [data.session, ...data.sessions];
-  const name = (each) => `${each.project_name} · ${shorten(each.title || each.host, 60)} · ${age(each.last)}`;
-  const select = leading(
-    make("select", { id: "session", on: { change: () => go(`/now/${encodeURIComponent(select.value)}`) } }),
-  );
+function sessionChoice({ session, sessions }, go) {
+  const all = sessions.some((each) => each.id === session.id) ? sessions : [session, ...sessions];
+  const label = (each) => `${each.project_name} · ${shorten(each.title || each.host, 60)} · ${formatAge(each.last)}`;
+  const select = keepFocus(h("select#session", { on: { change: () => go(livePath(select.value)) } }));
   fill(
     select,
-    all.map((each) => make("option", { value: each.id, selected: each.id === data.session.id }, name(each))),
+    all.map((each) => h("option", { value: each.id, selected: each.id === session.id }, label(each))),
   );
-  return make("label", { class: "field now-switch", "data-of": data.session.id }, make("span", {}, "Session"), select);
+  return h("label.field.now-switch", { "data-of": session.id }, h("span", "Session"), select);
 }
 
 const sums = ({ tokens, shown, memories, used, ignored, unjudged }) =>
   totals({
-    "tokens given": number(tokens),
-    "items given": number(shown),
-    "different memories": number(memories),
-    used: number(used),
-    "not used": number(ignored),
-    "not judged yet": number(unjudged),
+    "tokens injected": formatNumber(tokens),
+    "items injected": formatNumber(shown),
+    "different memories": formatNumber(memories),
+    used: formatNumber(used),
+    "not used": formatNumber(ignored),
+    "not judged yet": formatNumber(unjudged),
   });
 
-function contextWindow(rows) {
-  const meters = rows.filter((each) => each.spent || !["question", "tool"].includes(each.trigger));
-  const figures = (each) => make("span", { class: "n" }, `${number(each.spent)} of ${number(each.of)}`);
-  const row = (each) =>
-    make("p", {}, make("span", {}, triggerIn("all", each.trigger)), line(each.spent, each.of), figures(each));
-  const heading = make("p", { id: "now-window" }, "Tokens in its context window");
-  return make("div", { class: "ledger", role: "group", "aria-labelledby": "now-window" }, heading, meters.map(row));
+function windowBudget(rows) {
+  const some = rows.filter((each) => each.spent || !["question", "tool"].includes(each.trigger));
+  const row = ({ trigger, spent, of }) =>
+    h(
+      "p",
+      h("span", nameTrigger("all", trigger)),
+      meterLine(spent, of),
+      h("span.n", `${formatNumber(spent)} of ${formatNumber(of)}`),
+    );
+  const heading = h("p#now-window", "Tokens in its context window");
+  return h("div.budget", { role: "group", "aria-labelledby": "now-window" }, heading, some.map(row));
 }
 
 function drawNote(note, data, { pinned, follow }) {
@@ -306,47 +274,24 @@ function drawNote(note, data, { pinned, follow }) {
   renew(note, other && [other.id, other.title], () =>
     other
       ? [
-          `Another session goes on: ${other.project_name}, ${shorten(other.title || other.host, 80)} `,
-          make("button", { type: "button", on: { click: follow } }, "Follow it"),
+          `Another session is running: ${other.project_name}, ${shorten(other.title || other.host, 80)} `,
+          button("Follow it", follow),
         ]
-      : null,
+      : [],
   );
 }
 
-// -- keeping still --------------------------------------------------------------------------------------------------
-
-// New rows come above: what somebody reads stays where it is.
-function place(feed) {
-  const held = scrollY > 0 ? [...feed.children].find((each) => each.getBoundingClientRect().bottom > BAR) : null;
-  const top = held?.getBoundingClientRect().top;
-  return () => held?.isConnected && scrollBy({ top: held.getBoundingClientRect().top - top, behavior: "instant" });
-}
-
-const near = (seconds) => day(seconds).replace(/^(Today|Yesterday)$/, (word) => word.toLowerCase());
-
-const newest = (feed) => Math.max(0, ...[...feed.children].map((each) => Number(each.dataset.at) || 0));
-
-// -- before anything happened ---------------------------------------------------------------------------------------
-
-function welcome() {
-  const step = (...words) => make("li", {}, ...words);
-  return empty(
-    make("h2", {}, "No agent has reported anything yet"),
-    make(
-      "ol",
-      { class: "steps" },
-      step(
-        "Wire an agent: ",
-        make("code", {}, "foreword install claude-code"),
-        " (or opencode, codex, gemini, copilot, cursor)",
-      ),
-      step("Fill the memory from what is there: ", make("code", {}, "foreword init"), " in a project"),
-      step("Start the agent there, and ask it something"),
+const welcome = () =>
+  empty(
+    h("h2", "No agent has reported anything yet"),
+    h(
+      "ol.steps",
+      h("li", code("Connect an agent: `foreword install claude-code` (or opencode, codex, gemini, copilot, cursor)")),
+      h("li", code("Fill the memory from what is there: `foreword init` in a project")),
+      h("li", "Start the agent there, and ask it something"),
     ),
-    make(
+    h(
       "p",
-      {},
-      "What it is given then appears here by itself: at the start of its session and for each prompt, word for word, with what it cost, why it was chosen and whether it was used.",
+      "The context that it gets appears here: at session start and for each prompt, word for word, with its tokens, why each item was chosen and whether it was used.",
     ),
   );
-}

@@ -1,26 +1,21 @@
-// Show the story of one session: what it was about, and every step of it in order of time.
+// Show the story of one session: what it was about, and its steps, oldest first.
 
 import { get } from "./api.js";
-import { fill, make } from "./dom.js";
+import { drawList, fill, h, renew, walkable } from "./dom.js";
 import {
-  redraw,
-  chip,
-  clock,
-  coded,
-  day,
-  many,
-  memory,
-  triggerIn,
-  number,
-  sentence,
-  sessionState,
-  tokens,
-  walkable,
-  when,
-} from "./parts.js";
+  capitalize,
+  formatClock,
+  formatDay,
+  formatNumber,
+  formatTokens,
+  livePath,
+  nameTrigger,
+  pluralize,
+  projectPath,
+} from "./format.js";
+import { changedFiles, clock, failureState, memoryLink, sessionState, sessionTitle } from "./parts.js";
 
-const REST = 3_000; // milliseconds between two looks at a session that goes on
-const MARKS = { NEW: "+ NEW", MODIFIED: "~ MODIFIED", DELETED: "− DELETED" };
+const REST = 3_000; // milliseconds between two requests for a running session
 const SOURCES = {
   startup: "",
   resume: "it was resumed",
@@ -28,7 +23,7 @@ const SOURCES = {
   compact: "after a compaction",
   fork: "forked from another session",
 };
-const KEPT = {
+const KINDS = {
   decision: "Decided",
   preference: "Rule",
   correction: "Corrected",
@@ -40,7 +35,7 @@ const KEPT = {
   note: "Note",
   project: "Project",
 };
-const ABOUT = [
+const OUTCOMES = [
   ["Changed", "changed"],
   ["Learned", "learned"],
   ["Decided", "decisions"],
@@ -56,310 +51,186 @@ const AUTHORS = {
 
 export async function showStory(root, page, id) {
   const back = () => (history.state?.from === "timeline" ? history.back() : page.go("/timeline"));
-  const up = (event) => {
+  const backLink = (event) => {
     event.preventDefault();
     back();
   };
-  const body = make("div", { class: "story" });
-  root.append(make("p", {}, make("a", { href: "/timeline", on: { click: up } }, "← Timeline")), body);
+  const body = h("div.story");
+  root.append(h("p", h("a", { href: "/timeline", on: { click: backLink } }, "← Timeline")), body);
   page.keys({ Escape: ["Back to the timeline", back] });
-  let shown = null;
+  const load = () => get(`/api/sessions/${encodeURIComponent(id)}`, {}, { signal: page.signal });
+  const head = h("div.story-head");
+  const steps = h("ol.steps", { "aria-label": "Oldest first" });
+  const draw = (data) => {
+    renew(head, [data.session, data.left_out], () => summary(data));
+    drawSteps(steps, data);
+  };
   try {
-    shown = await ask();
+    const data = await load();
+    page.name(data.session.title || "A session");
+    draw(data);
   } catch (error) {
-    fill(body, make("h1", {}, "Story of a session"));
-    throw error; // the frame tells it, and asks again where nobody answered
+    fill(body, h("h1", "Story of a session"));
+    throw error; // app.js shows it, and tries again
   }
-  page.name(shown.session.title || "A session");
-  const head = make("div", { class: "story-head" });
-  const steps = make("ol", { class: "steps", "aria-label": "Oldest first" });
-  const list = new Steps(steps, shown.session.id);
-  let drawn = ""; // what the head was made of
-  body.append(head, make("h2", {}, "Step by step"), steps);
-  draw(shown);
+  body.append(head, h("h2", "Step by step"), steps);
   const walk = walkable(() => steps.querySelectorAll(".step"));
+  const openChosen = () => {
+    const chosen = steps.querySelector(".step.chosen");
+    const details = chosen?.querySelector("details");
+    const link = chosen?.querySelector("a[href]");
+    if (details) details.open = !details.open;
+    else if (link) page.go(link.getAttribute("href"));
+  };
   page.keys({
     j: ["Next step", walk.next],
     k: ["Previous step", walk.previous],
     o: ["Open what it names", openChosen],
     Enter: ["Open what it names", openChosen],
   });
-  let looked = performance.now();
-  let waiting = 0;
-  page.live(later);
-  page.signal.addEventListener("abort", () => clearTimeout(waiting));
-
-  function later() {
-    if (waiting) return;
-    waiting = setTimeout(again, Math.max(0, REST - (performance.now() - looked)));
-  }
-
-  async function again() {
-    try {
-      draw(await ask());
-    } catch {
-      // What is shown stays; the frame tells when the viewer is closed.
-    }
-    looked = performance.now();
-    waiting = 0;
-  }
-
-  function draw(data) {
-    const drawnAs = JSON.stringify([data.session, data.left_out]);
-    if (drawn !== drawnAs) redraw(head, () => fill(head, headOf(data)));
-    drawn = drawnAs;
-    list.put(data.steps);
-  }
-
-  function openChosen() {
-    const chosen = steps.querySelector(".step.chosen");
-    const details = chosen?.querySelector("details");
-    const link = chosen?.querySelector("a[href]");
-    if (details) details.open = !details.open;
-    else if (link) page.go(link.getAttribute("href"));
-  }
-
-  function ask() {
-    return get(`/api/sessions/${encodeURIComponent(id)}`, {}, { signal: page.signal });
-  }
+  page.live(async () => draw(await load()), REST);
 }
 
-// Functions with what became of each, those of one file together.
-export function changes(some) {
-  const files = new Map();
-  for (const each of some) files.set(each.file, [...(files.get(each.file) ?? []), each]);
-  return [...files].map(([file, functions]) =>
-    make(
-      "li",
-      {},
-      make("code", { class: "dim" }, file),
-      functions.map((each) => [" ", changed(each)]),
-    ),
-  );
-}
-
-function changed({ function: name, what, signature }) {
-  return make(
-    "span",
-    { class: "function", title: signature || null },
-    chip(MARKS[what] ?? what, `what ${what === "NEW" ? "good" : what === "DELETED" ? "bad" : "warn"}`),
-    " ",
-    make("code", {}, name),
-  );
-}
-
-export const untitled = ({ running }) => (running ? "Nothing has been said yet" : "Nothing was said");
-
-// What came of a failure: fixed, back again, or not fixed yet.
-export function fate({ fix, open }) {
-  if (fix)
-    return [make("span", { class: open ? "warn" : "good" }, open ? "came back after" : "✓ fixed"), ": ", coded(fix)];
-  return make("span", { class: open ? "bad" : "dim" }, open ? "✗ not fixed yet" : "no longer seen");
-}
-
-// The steps that are shown: a session that goes on only adds some, and what is there stays as it is.
-class Steps {
-  constructor(list, session) {
-    this.list = list;
-    this.session = session;
-    this.data = [];
-  }
-
-  put(steps) {
-    const times = new Map(); // two that are alike are still two
-    const data = steps.map((each, at) => {
-      const drawnAs = JSON.stringify([each, at ? day(steps[at - 1].at) : ""]);
-      times.set(drawnAs, (times.get(drawnAs) ?? 0) + 1);
-      return `${times.get(drawnAs)} ${drawnAs}`;
-    });
-    const known = new Map([...this.list.children].map((node, at) => [this.data[at], node]));
-    const gone = new Set(this.data.filter((each) => !data.includes(each)));
-    steps.forEach((each, at) => {
-      const there = this.list.children[at];
-      const old = known.get(data[at]);
-      if (old && old === there) return;
-      const node = old ?? stepOf(each, steps[at - 1] ?? null, this.session);
-      if (!old && there && gone.has(this.data[at]) && known.get(this.data[at]) === there) carry(there, node);
-      else this.list.insertBefore(node, there ?? null);
-    });
-    while (this.list.children.length > data.length) this.list.lastChild.remove();
-    this.data = data;
-  }
-}
-
-// A step that is drawn again keeps its place: unfolded, chosen and focused as it was.
-function carry(before, after) {
-  after.classList.toggle("chosen", before.classList.contains("chosen"));
-  for (const { name, value } of after.attributes) before.setAttribute(name, value);
-  if (!redraw(before, () => before.replaceChildren(...after.childNodes))) before.focus({ preventScroll: true });
-}
-
-function headOf(data) {
+function summary(data) {
   const { session } = data;
   const { injected } = session;
-  const points = ABOUT.filter(([, name]) => session[name].length);
+  const outcomes = OUTCOMES.filter(([, name]) => session[name].length);
   const minutes = Math.max(1, Math.round((session.last - session.started) / 60));
+  const outcome = (name) =>
+    name === "changed"
+      ? changedFiles(session.changed)
+      : session[name].map((each) => h("li", each.id ? memoryLink(each.id, each.title) : each));
   return [
-    make("h1", {}, session.title || untitled(session)),
-    make(
-      "p",
-      { class: "figures" },
-      sessionState(session.running, session.ended),
-      make("span", {}, `${day(session.started)}, ${clock(session.started)}`),
-      make("span", {}, minutes < 90 ? `${minutes} min` : `${Math.round(minutes / 60)} h`),
-      make("a", { href: `/timeline?project=${encodeURIComponent(session.project)}` }, session.project_name),
-      make("span", {}, session.host),
-      make("span", {}, many(session.events, "event")),
-      make("span", { class: "mono" }, session.id),
+    h("h1", sessionTitle(session)),
+    h(
+      "p.figures",
+      sessionState(session),
+      h("span", `${formatDay(session.started)}, ${formatClock(session.started)}`),
+      h("span", minutes < 90 ? `${minutes} min` : `${Math.round(minutes / 60)} h`),
+      h("a", { href: projectPath(session.project) }, session.project_name),
+      h("span", session.host),
+      h("span", pluralize(session.events, "event")),
+      h("span.mono", session.id),
     ),
-    make(
-      "p",
-      { class: "figures" },
-      injected.injections
-        ? [
-            make("span", {}, `given ${many(injected.items, "memory", "memories")} in ${tokens(injected.tokens)}`),
-            make(
-              "span",
-              { class: injected.used ? "used" : "" },
-              injected.used ? `✓ ${number(injected.used)} used` : session.running ? "none used so far" : "none used",
-            ),
-            make("a", { href: `/now/${encodeURIComponent(session.id)}` }, "What it was given, and why"),
-          ]
-        : make("span", {}, "it was given nothing"),
-      session.summary_id ? memory(session.summary_id, "Its summary") : null,
+    h(
+      "p.figures",
+      injected.injections ? injectedFigures(session) : h("span", "no context injected"),
+      session.summary_id ? memoryLink(session.summary_id, "Its summary") : null,
     ),
-    session.summary ? make("p", { class: "said" }, session.summary) : null,
-    session.work ? make("p", { class: "dim" }, sentence(`${session.work}.`)) : null,
-    points.length
-      ? make(
-          "dl",
-          { class: "lines card about" },
-          points.map(([label, name]) => [
-            make("dt", {}, label),
-            make(
-              "dd",
-              {},
-              make(
-                "ul",
-                {},
-                name === "changed"
-                  ? changes(session.changed)
-                  : session[name].map((each) => make("li", {}, each.id ? memory(each.id, each.title) : each)),
-              ),
-            ),
-          ]),
+    session.summary ? h("p.quote", session.summary) : null,
+    session.work ? h("p.dim", capitalize(`${session.work}.`)) : null,
+    outcomes.length
+      ? h(
+          "dl.lines.card.about",
+          outcomes.map(([label, name]) => [h("dt", label), h("dd", h("ul", outcome(name)))]),
         )
       : null,
     data.left_out
-      ? make(
-          "p",
-          { class: "dim" },
-          `${many(data.left_out, "earlier step")} left out: these are the last ${number(data.steps.length)}.`,
-        )
+      ? h("p.dim", `${pluralize(data.left_out, "earlier step")} left out; the last ${data.steps.length} are shown.`)
       : null,
-    data.without_events
-      ? make("p", { class: "dim" }, "What was said and run in it is not kept; this is what came of it.")
-      : null,
+    data.without_events ? h("p.dim", "Its prompts and commands are no longer stored; its memories are.") : null,
   ];
 }
 
-function stepOf(data, before, session) {
-  const [label, kind, body] = (TELL[data.what] ?? (() => [data.what, "", null]))(data, session);
-  const fresh = before && day(before.at) !== day(data.at);
-  return make(
-    "li",
-    { class: `step ${kind}`, tabindex: "-1" },
-    fresh ? make("p", { class: "day-of" }, day(data.at)) : null,
-    make(
-      "p",
-      { class: "step-head" },
-      make("time", { datetime: new Date(data.at * 1000).toISOString(), title: when(data.at) }, clock(data.at)),
-      " ",
-      make("strong", {}, label),
-    ),
-    body ? make("div", { class: "step-body" }, body) : null,
-  );
+function injectedFigures({ id, running, injected: { items, tokens, used } }) {
+  const usage = used ? `✓ ${formatNumber(used)} used` : running ? "none used so far" : "none used";
+  return [
+    h("span", `${pluralize(items, "memory", "memories")} injected, ${formatTokens(tokens)}`),
+    h("span", { class: used ? "used" : "" }, usage),
+    h("a", { href: livePath(id) }, "What was injected, and why"),
+  ];
 }
 
-// What happened -> what it is called, how it looks, and what there is to say of it.
-const TELL = {
-  start: (data) => ["Started", "quiet", SOURCES[data.source] || null],
+function drawSteps(list, { steps, session }) {
+  const counts = new Map(); // steps of one kind at one time
+  const entries = steps.map((step, at) => {
+    const key = `${step.at} ${step.what}`;
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+    const day = at && formatDay(steps[at - 1].at) !== formatDay(step.at) ? formatDay(step.at) : "";
+    const [label, style, body] = (STEPS[step.what] ?? (() => [step.what, "", null]))(step, session.id);
+    return { key: `${key} ${counts.get(key)}`, step, day, label, style, body };
+  });
+  drawList(list, entries, {
+    key: ({ key }) => key,
+    data: ({ step, day }) => [step, day],
+    create: () => h("li", { tabindex: "-1" }),
+    draw: ({ step, day, label, style, body }, node) => {
+      node.className = `step ${style}${node.classList.contains("chosen") ? " chosen" : ""}`;
+      return [
+        day ? h("p.day-of", day) : null,
+        h("p.step-head", clock(step.at), " ", h("strong", label)),
+        body ? h("div.step-body", body) : null,
+      ];
+    },
+  });
+}
+
+// Kind of step -> its label, style and body.
+const STEPS = {
+  start: (step) => ["Started", "quiet", SOURCES[step.source] || null],
   end: () => ["Ended", "quiet", null],
-  compaction: () => ["Compacted", "quiet", "the context window was summed up, and began again"],
-  prompt: (data) => ["Asked", "asked", [data.text ? quote(data) : null, turnOf(data)]],
-  answer: (data) => ["Answered", "answered", quote(data)],
-  edit: (data) => [
+  compaction: () => ["Compacted", "quiet", "the context window was summarized"],
+  prompt: (step) => ["Prompt", "prompt", [step.text ? quote(step) : null, turn(step)]],
+  answer: (step) => ["Answer", "answer", quote(step)],
+  edit: ({ files }) => [
     "Changed",
     "changed",
-    make(
+    h(
       "ul",
-      {},
-      data.files.map((each) => make("li", {}, make("code", { class: "dim" }, each))),
+      files.map((each) => h("li", h("code.dim", each))),
     ),
   ],
-  run: (data) => [data.failed ? "✗ Failed" : "Ran", data.failed ? "failed" : "", ran(data)],
-  failure: (data) => [
-    "✗ Failure",
-    "failed",
-    make(
-      "p",
-      {},
-      memory(data.memory.id, data.memory.title),
-      data.memory.seen > 1 ? make("span", { class: "dim" }, ` seen ${number(data.memory.seen)} times`) : null,
-      " ",
-      fate(data.memory),
-    ),
-  ],
-  injected: (data, session) => ["Given", "injected", injected(data, session)],
-  kept: (data) => [
-    KEPT[data.memory.kind] ?? data.memory.kind,
+  run: (step) => [step.failed ? "✗ Failed" : "Ran", step.failed ? "failed" : "", command(step)],
+  failure: ({ memory }) => ["✗ Failure", "failed", failure(memory)],
+  injected: (step, session) => ["Injected", "injected", injection(step, session)],
+  kept: ({ memory, text }) => [
+    KINDS[memory.kind] ?? memory.kind,
     "kept",
     [
-      make(
+      h(
         "p",
-        {},
-        memory(data.memory.id, data.memory.title),
-        data.memory.status === "active" ? null : make("span", { class: "dim" }, ` (${data.memory.status})`),
+        memoryLink(memory.id, memory.title),
+        memory.status === "active" ? null : h("span.dim", ` (${memory.status})`),
       ),
-      data.text ? make("p", { class: "dim" }, data.text) : null,
+      text ? h("p.dim", text) : null,
     ],
   ],
 };
 
-// Who wrote the prompt, and why we think so; what came of the turn.
-const turnOf = ({ turn, author, author_why, outcome }) =>
-  turn
+// Who wrote a prompt, and why we think so; what came of its turn.
+const turn = ({ turn: id, author, author_why, outcome }) =>
+  id
     ? [
-        author ? make("p", { class: "dim" }, `${AUTHORS[author] ?? author}: ${author_why}`) : null,
-        make(
-          "p",
-          {},
-          make("span", { class: "dim" }, outcome ? "What came of it: " : "Kept as "),
-          memory(turn, outcome || turn),
-        ),
+        author ? h("p.dim", `${AUTHORS[author] ?? author}: ${author_why}`) : null,
+        h("p", h("span.dim", outcome ? "Outcome: " : "Kept as "), memoryLink(id, outcome || id)),
       ]
     : null;
 
-const quote = (data) => [
-  make("p", { class: "said" }, data.text, data.more ? "…" : ""),
-  data.more ? make("p", { class: "dim" }, `${many(data.more, "more character")}`) : null,
+const quote = ({ text, more }) => [
+  h("p.quote", text, more ? "…" : ""),
+  more ? h("p.dim", pluralize(more, "more character")) : null,
 ];
 
-// A command, and where it failed the error in a line, and the end of the output for who wants it.
-const ran = ({ command, error, output }) => [
-  make("p", {}, make("code", {}, command)),
-  error ? make("p", {}, error) : null,
-  output
-    ? make("details", {}, make("summary", {}, "The end of its output"), make("pre", { class: "block" }, output))
-    : null,
+const command = ({ command: line, error, output }) => [
+  h("p", h("code", line)),
+  error ? h("p", error) : null,
+  output ? h("details", h("summary", "The end of its output"), h("pre.block", output)) : null,
 ];
 
-function injected(data, session) {
-  const words = `${many(data.memories, "memory", "memories")} ${triggerIn("at", data.trigger)}, ${tokens(data.tokens)}`;
-  return make(
+const failure = ({ id, title, seen, ...state }) =>
+  h(
     "p",
-    {},
-    make("a", { href: `/now/${encodeURIComponent(session)}` }, words),
-    data.used ? make("span", { class: "used" }, ` ✓ ${number(data.used)} used`) : null,
+    memoryLink(id, title),
+    seen > 1 ? h("span.dim", ` seen ${formatNumber(seen)} times`) : null,
+    " ",
+    failureState(state),
+  );
+
+function injection({ memories, trigger, tokens, used }, session) {
+  const text = `${pluralize(memories, "memory", "memories")} ${nameTrigger("at", trigger)}, ${formatTokens(tokens)}`;
+  return h(
+    "p",
+    h("a", { href: livePath(session) }, text),
+    used ? h("span.used", ` ✓ ${formatNumber(used)} used`) : null,
   );
 }

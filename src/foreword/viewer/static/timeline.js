@@ -1,310 +1,220 @@
-// Show the page "Timeline": sessions day by day, each with what came of it; one of them opened is its story.
+// Show the page "Timeline": sessions day by day, each with what came of it; /timeline/SESSION is its story.
 
 import { get } from "./api.js";
-import { fill, make } from "./dom.js";
+import { button, clickedLink, drawList, fill, h, holdScroll, walkable } from "./dom.js";
+import { formatDay, formatNumber, formatSpan, formatTokens, pluralize, projectPath, storyPath } from "./format.js";
 import {
-  redraw,
-  clock,
-  coded,
-  day,
+  changedFiles,
+  code,
   empty,
-  many,
-  memory,
-  number,
-  projects,
-  reorder,
+  errorBox,
+  failureState,
+  memoryLink,
+  projectChoice,
   sessionState,
-  trouble,
-  walkable,
+  sessionTitle,
 } from "./parts.js";
-import { changes, fate, showStory, untitled } from "./story.js";
+import { showStory } from "./story.js";
 
 export const title = "Timeline";
 
 const PAGE = 30;
-const MOST = 200; // that one answer holds
-const LATEST = 60; // that are looked at again when something was committed: who goes on comes first
-const REST = 1_000; // milliseconds between two looks at what has changed
+const MOST = 200; // sessions in one answer
+const LATEST = 60; // sessions that are loaded again after a commit: running ones come first
+const REST = 1_000; // milliseconds between two requests after commits
 
 export async function show(root, page) {
   if (page.path[1]) return showStory(root, page, page.path[1]);
   const project = page.query.get("project") ?? "";
-  const before = (page.back && history.state?.place) || {}; // where it was left, by whatever way
-  const place = { ...before };
-  let keeping = 0;
-  const list = make("div", { class: "days", "aria-busy": "true" });
-  const older = make("button", { type: "button", hidden: true, on: { click: () => more() } }, "Older sessions");
-  const rows = new Rows(list, { open });
-  const walk = walkable(() => list.querySelectorAll(".session"));
+  const before = (page.back && history.state?.place) || {};
+  const place = { ...before }; // where the way back leads: how many sessions are listed, and the one that was opened
+  let saving = 0;
+  let sessions = [];
   let next = "";
-  let loading = false;
-  let turn = Promise.resolve();
-  let looked = performance.now();
-  let waiting = 0;
+  let isLoading = false;
+  let queue = Promise.resolve();
+  const list = h("div.days", { "aria-busy": "true" });
+  const older = button("Older sessions", loadMore, { hidden: true });
+  const rows = () => [...list.querySelectorAll(".session")];
+  const rowOf = (id) => rows().find((each) => each.dataset.key === id);
+  const walk = walkable(rows);
+  const load = (query) => get("/api/timeline", { project, ...query }, { signal: page.signal });
 
-  root.append(make("div", { class: "head" }, make("h1", {}, title)), list, make("p", { class: "older" }, older));
-  projects(page, { change: (key) => page.go(key ? `/timeline?project=${encodeURIComponent(key)}` : "/timeline") }).then(
+  root.append(h("div.head", h("h1", title)), list, h("p.older", older));
+  projectChoice(page, { change: (key) => page.go(key ? projectPath(key) : "/timeline") }).then(
     (choice) => root.firstChild.append(choice),
     () => {},
   );
+  const openChosen = () =>
+    open((list.querySelector(".session.chosen") ?? document.activeElement.closest(".session"))?.dataset.key);
   page.keys({
     j: ["Next session", walk.next],
     k: ["Previous session", walk.previous],
-    o: ["Its whole story", () => opened()],
-    Enter: ["Its whole story", () => opened()],
+    o: ["Its whole story", openChosen],
+    Enter: ["Its whole story", openChosen],
   });
-
-  await first();
-  const left = before.id && rows.node(before.id);
-  if (left) walk.choose(left); // how far it was scrolled, the frame knows
-  list.addEventListener("focusin", ({ target }) => keep({ id: target.closest(".session")?.dataset.session ?? "" }));
-  list.addEventListener("click", write, true); // before a link is followed
-  addEventListener("beforeunload", write, { signal: page.signal }); // a reload leads there too
-  page.live(later);
-  const end = new IntersectionObserver((seen) => seen.some((each) => each.isIntersecting) && more(), {
+  await loadFirst();
+  const left = before.id && rowOf(before.id);
+  if (left) walk.choose(left); // app.js scrolls
+  list.addEventListener("focusin", ({ target }) => save({ id: target.closest(".session")?.dataset.key ?? "" }));
+  list.addEventListener("click", writePlace, true); // before a link is followed
+  addEventListener("beforeunload", writePlace, { signal: page.signal });
+  page.live(update, REST);
+  const end = new IntersectionObserver((seen) => seen.some((each) => each.isIntersecting) && loadMore(), {
     rootMargin: "400px",
   });
   end.observe(older);
-  page.signal.addEventListener("abort", () => {
-    end.disconnect();
-    clearTimeout(waiting);
-  });
+  page.signal.addEventListener("abort", () => end.disconnect());
 
-  async function first() {
-    const data = await ask({ limit: Math.min(MOST, Math.max(PAGE, before.loaded ?? 0)) });
-    next = data.next;
+  async function loadFirst() {
+    const data = await load({ limit: Math.min(MOST, Math.max(PAGE, before.loaded ?? 0)) });
     list.removeAttribute("aria-busy");
-    rows.put(data.sessions);
-    while (next && rows.data.length < (before.loaded ?? 0)) put(await ask({ before: next, limit: MOST }));
-    if (!rows.data.length) list.append(nothing(project));
-    older.hidden = !next;
-    keep({ loaded: rows.data.length });
-    page.say(many(rows.data.length, "session"));
+    draw(data.sessions, data.next);
+    while (next && sessions.length < (before.loaded ?? 0)) appendAnswer(await load({ before: next, limit: MOST }));
+    page.say(pluralize(sessions.length, "session"));
   }
 
-  // Load what comes behind the last one; once, however often the end of the list is seen.
-  function more() {
-    if (!next || loading) return;
-    loading = true;
-    older.nextElementSibling?.remove(); // what went wrong before
-    inTurn(async () => {
-      put(await ask({ before: next, limit: PAGE }).finally(() => (loading = false)));
-      page.say(`${many(rows.data.length, "session")}${next ? "" : ", all there are"}`);
-      end.unobserve(older); // what is still in sight is reported again
+  // Load the next sessions, once, however often the end of the list is seen.
+  function loadMore() {
+    if (!next || isLoading) return;
+    isLoading = true;
+    older.nextElementSibling?.remove(); // an error
+    enqueue(async () => {
+      appendAnswer(await load({ before: next, limit: PAGE }).finally(() => (isLoading = false)));
+      page.say(`${pluralize(sessions.length, "session")}${next ? "" : ", all there are"}`);
+      end.unobserve(older); // reports again if it is still in sight
       end.observe(older);
-    }).catch((error) => error.name !== "AbortError" && older.after(trouble(error)));
+    }).catch((error) => error.name !== "AbortError" && older.after(errorBox(error)));
   }
 
-  function put(data) {
-    next = data.next;
-    rows.put([...rows.data, ...data.sessions.filter((each) => !rows.has(each.id))]);
+  function appendAnswer(data) {
+    const known = new Set(sessions.map((each) => each.id));
+    draw([...sessions, ...data.sessions.filter((each) => !known.has(each.id))], data.next);
   }
 
-  function later() {
-    waiting ||= setTimeout(again, Math.max(0, REST - (performance.now() - looked)));
-  }
-
-  // Something was committed: the sessions that are shown may have gone on, and there may be new ones.
-  function again() {
-    waiting = 0;
-    looked = performance.now();
-    inTurn(async () => {
-      const data = await ask({ limit: Math.min(LATEST, Math.max(PAGE, rows.data.length)) });
+  // Load the latest sessions again, and keep those behind them.
+  function update() {
+    return enqueue(async () => {
+      const data = await load({ limit: Math.min(LATEST, Math.max(PAGE, sessions.length)) });
       const fresh = new Set(data.sessions.map((each) => each.id));
       const last = data.sessions.at(-1)?.last ?? 0;
-      const behind = data.next ? rows.data.filter((each) => !fresh.has(each.id) && each.last <= last) : [];
-      if (!behind.length) next = data.next;
-      rows.put([...data.sessions, ...behind]);
-      if (!rows.data.length) fill(list, nothing(project));
-    }).catch(() => {}); // the frame tells when the viewer is closed; what is shown stays
-  }
-
-  // One answer after the other is put into the list, and the button is there as long as there is more.
-  function inTurn(work) {
-    const mine = turn.then(work).finally(() => {
-      older.hidden = !next;
-      keep({ loaded: rows.data.length });
+      const behind = data.next ? sessions.filter((each) => !fresh.has(each.id) && each.last <= last) : [];
+      draw([...data.sessions, ...behind], behind.length ? next : data.next);
     });
-    turn = mine.catch(() => {});
-    return mine;
   }
 
-  function ask(query) {
-    return get("/api/timeline", { project, ...query }, { signal: page.signal });
+  // Answers enter the list one after the other.
+  function enqueue(work) {
+    const result = queue.then(work);
+    queue = result.catch(() => {});
+    return result;
   }
 
-  function opened() {
-    const chosen = list.querySelector(".session.chosen") ?? document.activeElement.closest(".session");
-    if (chosen) open(chosen.dataset.session);
+  function draw(some, following) {
+    const restore = holdScroll(rows(), document.activeElement?.closest?.(".session"));
+    sessions = some;
+    next = following;
+    if (some.length) drawDays(list, some, open);
+    else fill(list, nothing(project));
+    older.hidden = !next;
+    save({ loaded: some.length });
+    restore();
   }
 
   function open(id) {
-    keep({ id });
-    write();
-    page.go(`/timeline/${encodeURIComponent(id)}`);
+    if (!id) return;
+    save({ id });
+    writePlace();
+    page.go(storyPath(id));
     history.replaceState({ ...history.state, from: "timeline" }, "");
   }
 
-  // Kept as it changes, not when the page is left: by then the address may be another's. A key that is held changes it
-  // thirty times a second, and a browser takes some two hundred of these in ten.
-  function keep(some) {
-    Object.assign(place, some);
-    if (!keeping) keeping = setTimeout(write, 300);
+  // Browsers allow some two hundred of these in ten seconds, and a held key changes the place thirty times a second.
+  function save(changes) {
+    Object.assign(place, changes);
+    if (!saving) saving = setTimeout(writePlace, 300);
   }
 
-  function write() {
-    clearTimeout(keeping);
-    keeping = 0;
+  function writePlace() {
+    clearTimeout(saving);
+    saving = 0;
     if (!page.signal.aborted) history.replaceState({ ...history.state, place: { ...place } }, "");
   }
 }
 
-// The sessions that are shown, under their days. What has not changed keeps its nodes, and nothing jumps.
-class Rows {
-  constructor(list, { open }) {
-    this.list = list;
-    this.open = open;
-    this.data = [];
-    this.nodes = new Map(); // id -> its node and what it was made of
-    this.days = new Map(); // name -> its section
-  }
-
-  has = (id) => this.nodes.has(id);
-  node = (id) => this.nodes.get(id)?.node;
-
-  put(sessions) {
-    const anchor = this.anchor();
-    const shown = new Set(sessions.map((each) => each.id));
-    for (const each of sessions) this.made(each);
-    for (const id of this.nodes.keys()) if (!shown.has(id)) this.nodes.delete(id);
-    this.data = sessions;
-    const held = document.activeElement;
-    this.lay();
-    if (held !== document.activeElement && held.isConnected) held.focus({ preventScroll: true }); // a row that moves loses it
-    anchor();
-  }
-
-  // Draw a row again where its session changed; it stays the same node, and what has the focus in it keeps that.
-  made(session) {
-    const data = JSON.stringify(session);
-    const known = this.nodes.get(session.id) ?? { node: rowOf(session) };
-    const draw = () => fill(known.node, content(session, this.open));
-    if (known.data !== data && !redraw(known.node, draw)) known.node.focus({ preventScroll: true });
-    this.nodes.set(session.id, { node: known.node, data });
-  }
-
-  // Days and rows in their order, each moved only where it must.
-  lay() {
-    const days = Map.groupBy(this.data, (session) => day(session.last));
-    const before = this.days;
-    this.days = new Map();
-    for (const [name, some] of days) {
-      const section = before.get(name) ?? make("section", { class: "day", "aria-label": name }, make("h2"));
-      const [heading] = section.children;
-      const count = many(some.length, "session");
-      if (section.count !== count) fill(heading, name, " ", make("span", { class: "dim" }, count));
-      section.count = count;
-      reorder(section, [heading, ...some.map((each) => this.node(each.id))]);
-      this.days.set(name, section);
-    }
-    reorder(this.list, [...this.days.values()]);
-  }
-
-  // Whatever is put above it, the row in the middle of somebody's reading stays where it is.
-  anchor() {
-    const held = document.activeElement?.closest?.(".session")?.dataset.session;
-    const seen = [...this.list.querySelectorAll(".session")].find((each) => each.getBoundingClientRect().bottom > 60);
-    const id = scrollY > 0 ? (held ?? seen?.dataset.session) : null;
-    const top = id && this.node(id)?.getBoundingClientRect().top;
-    return () => {
-      const now = id && this.node(id);
-      if (now) scrollBy(0, now.getBoundingClientRect().top - top);
-    };
-  }
+// Headings of days and sessions, in one list.
+function drawDays(list, sessions, open) {
+  list.querySelector(".empty")?.remove();
+  const days = [...Map.groupBy(sessions, (session) => formatDay(session.last))];
+  const entries = days.flatMap(([day, some]) => [
+    { key: day, heading: [day, " ", h("span.dim", pluralize(some.length, "session"))], data: some.length },
+    ...some.map((session) => ({ key: session.id, session, data: session })),
+  ]);
+  drawList(list, entries, {
+    key: ({ key }) => key,
+    data: ({ data }) => data,
+    create: ({ session }) =>
+      session ? h("article.card.session", { "data-session": session.id, tabindex: "-1" }) : h("h2.day"),
+    draw: ({ session, heading }) => heading ?? sessionCard(session, open),
+  });
 }
 
-const rowOf = (session) => make("article", { class: "card session", "data-session": session.id, tabindex: "-1" });
-
-function content(session, open) {
-  const link = make(
-    "a",
-    { href: `/timeline/${encodeURIComponent(session.id)}`, on: { click: followed } },
-    session.title || untitled(session),
-  );
-  function followed(event) {
-    if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+function sessionCard(session, open) {
+  const follow = (event) => {
+    if (!clickedLink(event)) return;
     event.preventDefault();
     open(session.id);
-  }
-  const figures = [span(session), session.project_name, session.host].map((each) => make("span", {}, each));
+  };
+  const { started, last, project_name, host, injected } = session;
+  const usage = injected.used ? [", ", h("span.used", `✓ ${formatNumber(injected.used)} used`)] : null;
   return [
-    make("h3", {}, link),
-    make("p", { class: "figures" }, sessionState(session.running, session.ended), figures, injected(session)),
-    session.summary ? make("p", {}, session.summary) : null,
-    session.work ? make("p", { class: "dim" }, session.work) : null,
-    lines(session),
-  ];
-}
-
-const span = ({ started, last }) =>
-  clock(started) === clock(last) ? clock(last) : `${clock(started)} – ${clock(last)}`;
-
-function injected({ injected: { items, used, tokens } }) {
-  if (!items) return null;
-  return make(
-    "span",
-    { title: `${number(tokens)} tokens` },
-    `given ${many(items, "memory", "memories")}`,
-    used ? [", ", make("span", { class: "used" }, `✓ ${number(used)} used`)] : null,
-  );
-}
-
-// What came of it, a line for each sort of thing.
-function lines(session) {
-  const sorts = [
-    ["Changed", "changed", (some) => changes(some)],
-    ["Failed", "failures", (some) => some.map(failure)],
-    ["Decided", "decisions", (some) => some.map(link)],
-    ["Rules", "rules", (some) => some.map(link)],
-    ["Learned", "learned", (some) => some.map(link)],
-    ["Still open", "next", (some) => some.map((each) => make("li", {}, each))],
-  ];
-  const data = sorts.filter(([, name]) => session[name].length);
-  return data.length
-    ? make(
-        "dl",
-        { class: "lines" },
-        data.map(([label, name, list]) => [
-          make("dt", {}, label),
-          make("dd", {}, make("ul", {}, list(session[name]), rest(session.more[name]))),
-        ]),
-      )
-    : null;
-}
-
-const rest = (count) => (count ? make("li", { class: "dim" }, `and ${number(count)} more`) : null);
-
-const link = (each) =>
-  make(
-    "li",
-    {},
-    each.id ? memory(each.id, each.title) : each.title,
-    each.status && each.status !== "active" ? make("span", { class: "dim" }, ` (${each.status})`) : null,
-  );
-
-function failure(each) {
-  return make("li", {}, memory(each.id, each.title), " ", fate(each));
-}
-
-function nothing(project) {
-  return empty(
-    make("p", {}, project ? "No session of this project has been seen yet." : "No session has been seen yet."),
-    make(
-      "p",
-      {},
-      coded(
-        "Sessions appear here as soon as an agent reports them: `foreword install claude-code` (or another host) wires one.",
-      ),
+    h("h3", h("a", { href: storyPath(session.id), on: { click: follow } }, sessionTitle(session))),
+    h(
+      "p.figures",
+      sessionState(session),
+      [formatSpan(started, last), project_name, host].map((each) => h("span", each)),
+      injected.items
+        ? h(
+            "span",
+            { title: formatTokens(injected.tokens) },
+            `${pluralize(injected.items, "memory", "memories")} injected`,
+            usage,
+          )
+        : null,
     ),
-  );
+    session.summary ? h("p", session.summary) : null,
+    session.work ? h("p.dim", session.work) : null,
+    outcomes(session),
+  ];
 }
+
+// What came of a session, a line for each kind.
+function outcomes(session) {
+  const kinds = [
+    ["Changed", "changed", changedFiles],
+    [
+      "Failed",
+      "failures",
+      (some) => some.map((each) => h("li", memoryLink(each.id, each.title), " ", failureState(each))),
+    ],
+    ["Decided", "decisions", (some) => some.map(outcome)],
+    ["Rules", "rules", (some) => some.map(outcome)],
+    ["Learned", "learned", (some) => some.map(outcome)],
+    ["Still open", "next", (some) => some.map((each) => h("li", each))],
+  ].filter(([, name]) => session[name].length);
+  const more = (count) => (count ? h("li.dim", `and ${formatNumber(count)} more`) : null);
+  const row = ([label, name, draw]) => [
+    h("dt", label),
+    h("dd", h("ul", draw(session[name]), more(session.more[name]))),
+  ];
+  return kinds.length ? h("dl.lines", kinds.map(row)) : null;
+}
+
+const outcome = ({ id, title: text, status }) =>
+  h("li", id ? memoryLink(id, text) : text, status && status !== "active" ? h("span.dim", ` (${status})`) : null);
+
+const nothing = (project) =>
+  empty(
+    h("p", project ? "No session of this project yet." : "No session yet."),
+    h("p", code("Sessions appear here as soon as an agent reports them: `foreword install claude-code` connects one.")),
+  );

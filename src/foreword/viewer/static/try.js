@@ -1,214 +1,194 @@
-// Show the page "Try it": what an agent would be given for a prompt, and what was left out just below the line, and why.
+// Show the page "Try it": the context that an agent would get for a prompt, and what is left out, and why.
 
-import { get, latest, post } from "./api.js";
-import { fill, make } from "./dom.js";
-import { redraw, coded, empty, known, projects, trouble, walkable } from "./parts.js";
-import { controls, summary } from "./try/form.js";
+import { get, latestOnly, post } from "./api.js";
+import { button, fill, h, redraw, walkable } from "./dom.js";
+import { memoryPath, shorten } from "./format.js";
+import { code, empty, errorBox, loadProjects, projectChoice } from "./parts.js";
+import { createForm, summarize } from "./try/form.js";
 import { Rows } from "./try/rows.js";
 
 export const title = "Try it";
 
-const PAUSE = 220; // milliseconds without a key before a prompt is asked
-const QUIET = 500; // ... without a new answer before a screen reader reads one
+const PAUSE = 220; // milliseconds without a key before a request
+const SAY_PAUSE = 500; // ... without a new answer before a screen reader reads one
 const LEAP = 50; // tokens that [ and ] move the budget by
-const NOTHING = "Nothing is remembered yet: no project has been seen. Work with an agent, or run `foreword init`.";
-let draft = ""; // the prompt stays out of the address and off the disk; here it lasts while the viewer is open
+const NOTHING = "No project yet. Work with an agent, or run `foreword init`.";
+let draft = ""; // prompts stay out of addresses and off the disk; this one lasts while the viewer is open
 
-// The prompt that the page begins with when it is shown next.
-export function bring(prompt) {
+export function setDraft(prompt) {
   draft = prompt;
 }
 
 export async function show(root, page) {
   const initial = { ...Object.fromEntries(page.query), prompt: draft };
-  const other = () => {
-    form.otherProject();
-    choose();
+  const changeProject = () => {
+    form.changeProject();
+    loadChoices();
   };
-  const choice = await projects(page, { all: "", change: other });
-  const chosen = choice.querySelector("select");
-  if (!chosen.options.length) {
-    root.append(make("h1", {}, title), empty(coded(NOTHING)));
+  const choice = await projectChoice(page, { all: "", change: changeProject });
+  const project = choice.querySelector("select");
+  if (!project.options.length) {
+    root.append(h("h1", title), empty(code(NOTHING)));
     return page.live(async () => {
-      const some = await known(page).catch(() => []); // whoever does not answer is asked again
-      if (some.length) page.go(location.pathname + location.search);
+      if ((await loadProjects(page)).length) page.go(location.pathname + location.search);
     });
   }
-  const form = controls(initial, choice);
-  const result = make("section", { class: "try-result", "aria-label": "What would be injected" });
-  const text = make("section", { class: "try-text", "aria-label": "As the agent would see it" });
+  let pauseTimer = 0;
+  const updateSoon = () => {
+    clearTimeout(pauseTimer);
+    pauseTimer = setTimeout(update, PAUSE);
+  };
+  const form = createForm(initial, choice, { update, updateSoon });
+  const result = h("section.try-result", { "aria-label": "What would be injected", tabindex: "-1" });
+  const text = h("section.try-text", { "aria-label": "As the agent would see it" });
   const rows = new Rows(result);
-  const head = make(
-    "div",
-    { class: "head" },
-    make("h1", {}, title),
-    make("p", { class: "dim" }, "Nothing that you try is kept or counted."),
+  root.append(
+    h("div.head", h("h1", title), h("p.dim", "What you try is neither stored nor counted.")),
+    form.card,
+    form.budget,
+    h("div.try-halves", result, text),
   );
-  root.append(head, form.card, form.budget, make("div", { class: "try-halves" }, result, text));
+  let wanted = null; // the next request
+  let isBusy = false;
+  let sayTimer = 0;
+  const load = latestOnly();
+  const [choicesRetrier, previewRetrier] = [page.retrier(), page.retrier()];
 
-  let wanted = null; // the question that comes next
-  let busy = false;
-  let pause = 0;
-  let quiet = 0;
-  const offering = latest();
-  const [choosing, requests] = [page.patient(), page.patient()];
-
-  // One question at a time, then the latest: what is drawn follows the slider, and never an older place of it.
-  async function ask() {
-    clearTimeout(pause);
+  // One request at a time, then the latest: the answers follow the slider in order.
+  async function update() {
+    clearTimeout(pauseTimer);
     draft = form.prompt.value;
-    if (!form.isOffered()) return; // it is asked when there is something to choose from
-    wanted = { ...form.values(), prompt: draft, project: chosen.value };
-    address();
-    if (busy) return;
-    busy = true;
+    if (!form.isReady()) return;
+    wanted = { ...form.values(), prompt: draft, project: project.value };
+    writeAddress();
+    if (isBusy) return;
+    isBusy = true;
     while (wanted) {
-      const now = wanted;
+      const request = wanted;
       wanted = null;
       try {
-        if (!now.prompt.trim() && now.trigger === "prompt") draw(null);
-        else draw(await post("/api/preview", now, { signal: page.signal, changes: false }));
-        requests.answered();
+        const isBlank = !request.prompt.trim() && request.trigger === "prompt";
+        draw(isBlank ? null : await post("/api/preview", request, { signal: page.signal, changes: false }));
+        previewRetrier.succeeded();
       } catch (error) {
         if (error.name === "AbortError") break;
         fail(error);
-        requests.failed(error, ask);
+        previewRetrier.failed(error, update);
       }
     }
-    busy = false;
+    isBusy = false;
   }
 
   function fail(error) {
-    form.meter();
-    rows.clear(trouble(error));
+    form.showAnswer(null);
+    rows.replace(errorBox(error));
     fill(text);
   }
 
   function draw(data) {
-    form.meter(data);
-    form.note(data);
+    form.showAnswer(data);
     if (!data) {
-      rows.clear(begin());
+      rows.replace(examples());
       return void fill(text);
     }
     rows.draw(data);
-    const block = () => [
-      make("h2", {}, "As the agent would see it"),
-      make("pre", { class: "block", tabindex: "0" }, spoken(data)),
-    ];
+    const block = () => [h("h2", "As the agent would see it"), h("pre.block", { tabindex: "0" }, markItems(data))];
     redraw(text, () => fill(text, data.text ? block() : null));
-    point(null); // where the item stands that was chosen
-    clearTimeout(quiet);
-    const words = data.text ? summary(data) : `Nothing would be said: ${data.why}`;
-    quiet = setTimeout(() => !page.signal.aborted && page.say(words), QUIET);
+    pointAt(null);
+    clearTimeout(sayTimer);
+    const summary = data.text ? summarize(data) : `Nothing would be injected: ${data.why}`;
+    sayTimer = setTimeout(() => !page.signal.aborted && page.say(summary), SAY_PAUSE);
   }
 
-  function begin() {
-    const titles = form.choices.sessions
-      .map((each) => each.title)
-      .filter(Boolean)
-      .slice(0, 3);
-    const use = (words) => {
-      form.prompt.value = words;
+  function examples() {
+    const use = (prompt) => {
+      form.prompt.value = prompt;
       form.prompt.focus();
-      ask();
+      update();
     };
-    const examples = titles.map((each) =>
-      make(
-        "button",
-        { type: "button", on: { click: () => use(each) } },
-        each.length > 70 ? `${each.slice(0, 69)}…` : each,
-      ),
-    );
+    const titles = form.sessionTitles().slice(0, 3);
     return empty(
-      make("p", {}, "Type what you would ask your agent, and see what it would be told first."),
-      examples.length ? make("p", { class: "try-examples" }, "For example: ", examples) : null,
+      h("p", "Type a prompt, and see the context that your agent would get with it."),
+      titles.length
+        ? h(
+            "p.try-examples",
+            "For example: ",
+            titles.map((each) => button(shorten(each, 70), () => use(each))),
+          )
+        : null,
     );
   }
 
-  // Everything but the prompt is in the address.
-  function address() {
+  // The address has everything but the prompt.
+  function writeAddress() {
     const { trigger, budget, session } = form.values();
-    const usual = form.range().usual;
     const values = {
-      project: chosen.value,
+      project: project.value,
       trigger: trigger === "prompt" ? "" : trigger,
-      budget: budget === usual ? "" : budget,
+      budget: budget === form.range().usual ? "" : String(budget),
       session,
     };
-    page.replace(
-      `/try?${new URLSearchParams(
-        Object.entries(values)
-          .filter(([, value]) => value !== "")
-          .map(([name, value]) => [name, String(value)]),
-      )}`,
-    );
+    page.replace(`/try?${new URLSearchParams(Object.entries(values).filter(([, value]) => value !== ""))}`);
   }
 
-  // What can be chosen in the project; of two that were chosen in a row the latter counts.
-  async function choose() {
+  // Load the triggers and sessions of the project.
+  async function loadChoices() {
     try {
-      const data = await offering((signal) => get("/api/preview", { project: chosen.value }, { signal }));
+      const data = await load((signal) => get("/api/preview", { project: project.value }, { signal }));
       if (!data || page.signal.aborted) return;
-      choosing.answered();
-      form.offer(data);
-      ask();
+      choicesRetrier.succeeded();
+      form.showChoices(data);
+      update();
     } catch (error) {
       if (page.signal.aborted) return;
       fail(error);
-      choosing.failed(error, choose);
+      choicesRetrier.failed(error, loadChoices);
     }
   }
 
-  const move = (by) => {
-    form.slider.value = Number(form.slider.value) + by;
-    form.moved();
-    ask();
+  const moveBudget = (by) => {
+    form.setBudget(form.values().budget + by);
+    update();
   };
-  const point = (node) => {
-    const row = node?.closest?.(".tried") ?? here();
+  // Mark the line of an item in the text.
+  const pointAt = (node) => {
+    const row = node?.closest?.(".tried") ?? chosen();
     for (const each of text.querySelectorAll("[data-memory]"))
       each.classList.toggle("pointed", each.dataset.memory === row?.dataset.memory);
   };
-  const walk = walkable(() => result.querySelectorAll(".tried"), { onto: point });
-  result.addEventListener("pointerover", (event) => point(event.target));
-  result.addEventListener("pointerleave", () => point(null));
-  const here = () => result.querySelector(".tried:focus-within, .tried.chosen");
-  const later = () => {
-    clearTimeout(pause);
-    pause = setTimeout(ask, PAUSE);
-  };
-  form.on({ ask, later });
+  const chosen = () => result.querySelector(".tried:focus-within, .tried.chosen");
+  const walk = walkable(() => result.querySelectorAll(".tried"), { onChoose: pointAt });
+  result.addEventListener("pointerover", (event) => pointAt(event.target));
+  result.addEventListener("pointerleave", () => pointAt(null));
   page.keys({
-    "Ctrl+Enter": ["Ask now", ask],
+    "Ctrl+Enter": ["Update now", update],
     p: ["Write the prompt", () => form.prompt.focus()],
     Escape: ["Leave the prompt", () => result.focus()],
-    "[": ["Smaller budget", () => move(-LEAP)],
-    "]": ["Larger budget", () => move(LEAP)],
+    "[": ["Smaller budget", () => moveBudget(-LEAP)],
+    "]": ["Larger budget", () => moveBudget(LEAP)],
     j: ["Next item", walk.next],
     k: ["Previous item", walk.previous],
-    o: ["Open the memory", () => here() && page.go(`/memories/${encodeURIComponent(here().dataset.memory)}`)],
+    o: ["Open the memory", () => chosen() && page.go(memoryPath(chosen().dataset.memory))],
   });
   page.signal.addEventListener("abort", () => {
-    clearTimeout(pause);
-    clearTimeout(quiet);
+    clearTimeout(pauseTimer);
+    clearTimeout(sayTimer);
   });
-  result.tabIndex = -1;
-  await choose();
+  await loadChoices();
   page.live(() => {
-    if (!form.isOffered()) choose();
-    else if (form.prompt.value.trim() || form.values().trigger !== "prompt") ask();
+    if (!form.isReady()) loadChoices();
+    else if (form.prompt.value.trim() || form.values().trigger !== "prompt") update();
   });
 }
 
-// The text, each item's line in a span of its own: who looks at an item sees where it stands.
-function spoken(data) {
+// The text, with the line of each item in a span.
+function markItems(data) {
   const parts = [];
   let from = 0;
   for (const { memory, line } of data.items) {
     const at = data.text.indexOf(line, from);
     if (at < 0) continue; // changed code stands under its file, in another order
-    parts.push(data.text.slice(from, at), make("span", { "data-memory": memory }, line));
+    parts.push(data.text.slice(from, at), h("span", { "data-memory": memory }, line));
     from = at + line.length;
   }
   return [...parts, data.text.slice(from)];

@@ -30,15 +30,15 @@ UNAWAITED = ("refine",)  # lanes: a model's answer must not hold up the exit
 
 
 class Leaving(StoreError):
-    """The worker leaves in the middle of a job; what is left of it waits for the next worker."""
+    """The worker stops in the middle of a job; the next worker does the rest."""
 
     def __init__(self) -> None:
-        super().__init__("the worker is leaving", hint="try again: what was done stays, and the rest follows")
+        super().__init__("the worker is stopping", hint="run the command again: finished steps are kept")
 
 
 @dataclass
 class Job:
-    """Background work that is looked for every second."""
+    """Background work; every second, the jobs that are `due` are queued."""
 
     name: str
     run: Callable[[], object]
@@ -53,7 +53,7 @@ class Job:
 
 
 class JobRunner:
-    """The threads of all background jobs, and the answers in the making that they give way to."""
+    """Runs background jobs in threads, one lane each, and pauses them while an answer is built."""
 
     def __init__(self, services: Services) -> None:
         self._services = services

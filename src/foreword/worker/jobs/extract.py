@@ -63,7 +63,7 @@ TURNS = 240  # newest turns of a project, which hold its last thirty sessions an
 
 
 class ExtractionJob:
-    """Turns sessions into memories; nothing waits for it but a session's start, and that not for long."""
+    """Turns sessions into memories; only a session start waits for it, for a moment."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class ExtractionJob:
 
     def settle(self, project: str, *, seconds: float = START_SECONDS) -> None:
         """Wait a moment for the extraction of a project's sessions."""
-        with suppress(TimeoutError, ForewordError):  # late: it is there the next time; or the worker is leaving
+        with suppress(TimeoutError, ForewordError):  # late: it is there the next time; or the worker is stopping
             self._runner.submit("extract", lambda: self._extract_project(project)).result(seconds)
 
     def apart(self, work: Callable[[], T]) -> Future[T]:

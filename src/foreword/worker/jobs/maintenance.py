@@ -148,7 +148,7 @@ def _apply(store: Store, change: MemoryChange, *, who: str, at: float, run: str 
 
 
 class TidyJob:
-    """Tidies one project at a time; by itself when nobody has asked for anything for some minutes."""
+    """Tidies one project at a time, after some minutes without a request."""
 
     def __init__(self, services: Services, runner: JobRunner, projects: ProjectRegistry) -> None:
         self._services, self._runner, self._projects = services, runner, projects
@@ -261,7 +261,7 @@ class PruneJob:
         self._services, self._runner = services, runner
         self._running = threading.Lock()
         self._day = ""  # the last on which it ran
-        problem = "what is old could not be removed"
+        problem = "old data could not be removed"
         runner.add(Job("prune", self._prune, due=self._is_due, lane=LANE, problem=problem))
 
     def preview(self) -> dict[str, Any]:
@@ -299,7 +299,7 @@ class PruneJob:
             self._services.report(
                 "store",
                 f"the store is larger than the {self._services.settings.store_max_mb} MB of `store_max_mb`, and "
-                "nothing more may be removed by itself; raise it, or `foreword forget` what you do not need",
+                "nothing more may be removed automatically; raise it, or `foreword forget` what you do not need",
             )
         return {"dry_run": False, "pruned": dict(rows), "freed": before["bytes"] - size["bytes"], "size": size}
 

@@ -47,7 +47,7 @@ class RefineJob:
     ) -> bool:
         """Queue a draft, and call *then* at most once with the result, None where it stays as it is.
 
-        Return False where no model is chosen. The same session again takes the place of the one that waits.
+        Return False where no model is configured. The same session again takes the place of the one that waits.
         """
         if not self.on:
             return False
@@ -86,7 +86,7 @@ class RefineJob:
         began = self._services.now()
         try:
             if not self.on:
-                raise ModelError("no model is chosen", hint="docs/model.md explains how to turn one on")  # noqa: TRY301
+                raise ModelError("no model is configured", hint="docs/model.md explains how to turn one on")  # noqa: TRY301
             model = self._model()
             answer = self._call(model, TRIAL, system=TRIAL_SYSTEM, most_tokens=200, purpose="try")
         except ModelError as exc:

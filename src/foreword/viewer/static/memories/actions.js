@@ -1,181 +1,171 @@
-// Run the actions on a memory: edit, pin, forget, undo; each is shown with a way back.
+// Run the actions on a memory: edit, pin, forget, undo, decide; each offers to undo it.
 
 import { post } from "../api.js";
+import { h } from "../dom.js";
+import { endSentence, memoryPath } from "../format.js";
+import { code, confirm, showToast } from "../parts.js";
 import { clear } from "./choice.js";
-import { make } from "../dom.js";
-import { editor } from "./forms.js";
-import { shortly, wouldGo } from "./forget.js";
+import { describeReceipt, forgetPreview } from "./forget.js";
+import { createForm } from "./forms.js";
 import { canUndo } from "./memory.js";
-import { ask, coded, full, number, toast } from "../parts.js";
 
-let done = []; // entries and runs of what was done here, the last one last; the way back leads to them too
+let done = []; // what was done while the viewer is open, the last one last
 
-export function actions(here) {
+export function createActions(here) {
   const { page, choice } = here;
-  let agreeing = false; // whether it is being asked if something shall be forgotten
+  let isAsking = false;
 
-  const all = {
+  const actions = {
     becomes: () => here.becomes,
     edit: () =>
-      act(async (one) => {
-        const save = (changes) => attempt(() => saved(one, changes));
-        here.opened.write(editor(one, { save, cancel: here.opened.leave }));
+      withMemory((one) => {
+        const save = (changes) => attempt(() => saveChanges(one, changes));
+        here.detail.showForm(createForm(one, { save, cancel: here.detail.leaveForm }));
       }),
     pin: () =>
-      act(async (one) => {
+      withMemory(async (one) => {
         const off = one.pinned;
-        // It can be taken back at once, so it is shown at once.
-        here.opened.setData({ ...here.opened.data(), memory: { ...one, pinned: !off } });
-        here.opened.draw({ quiet: true });
+        here.detail.setData({ ...here.detail.data(), memory: { ...one, pinned: !off } }); // shown at once
+        here.detail.draw({ quiet: true });
         try {
-          const got = await post("/api/pin", { id: one.id, off });
-          const name = `${off ? "unpinned" : "pinned"} ${quoted(one)}`;
-          await after(off ? "No longer pinned." : "Pinned: it ranks higher.", { entry: got.entry.number, name });
+          const { entry } = await post("/api/pin", { id: one.id, off });
+          const name = `${off ? "unpinned" : "pinned"} ${quote(one)}`;
+          await finish(off ? "Unpinned." : "Pinned: it ranks higher.", { entry: entry.number, name });
         } catch (error) {
-          await here.opened.reveal(one.id, { push: false });
+          await here.detail.open(one.id, { push: false });
           throw error;
         }
       }),
-    forget: () => act((one) => forget(one)),
-    undo: (each) => takeBack(entryOf(each)),
+    forget: () => withMemory(forget),
+    undo: (entry) => undo(describeEntry(entry)),
     undoLast: () => {
-      const last = here.opened.data()?.history.find(canUndo);
-      const what = done.at(-1) ?? (last && entryOf(last));
-      if (what) takeBack(what);
-      else toast("There is nothing to take back.");
+      const entry = here.detail.data()?.history.find(canUndo);
+      const last = done.at(-1) ?? (entry && describeEntry(entry));
+      if (last) undo(last);
+      else showToast("There is nothing to undo.");
     },
-    decide: (one, what, more = {}) =>
+    decide: (one, decision, options = {}) =>
       attempt(async () => {
-        const got = await post("/api/review", { do: what, id: one.id, ...more });
-        const [name, words] = {
-          accept: ["accepted", acceptedAs(got.memory)],
+        const { entry, memory } = await post("/api/review", { do: decision, id: one.id, ...options });
+        const isRule = ["preference", "correction"].includes(memory.kind);
+        const [verb, text] = {
+          accept: ["accepted", isRule ? "Accepted: it is a rule now." : "Accepted: it may be shown now."],
           refuse: ["refused", "Refused."],
-          promote: ["promoted", `Promoted: it is a ${got.memory.kind} now.`],
+          promote: ["promoted", `Promoted: it is a ${memory.kind} now.`],
           discard: ["discarded", "Discarded."],
-        }[what];
-        await after(words, { entry: got.entry.number, name: `${name} ${quoted(one)}` });
+        }[decision];
+        await finish(text, { entry: entry.number, name: `${verb} ${quote(one)}` });
       }),
-    facet: (name, text) => {
-      if (here.narrow()) here.opened.reveal("", { push: true }); // first: what is left is noted as it was
+    filter: (name, value) => {
+      if (here.isNarrow()) here.detail.open("", { push: true }); // first: the address that is left is written
       choice.q = here.search.value = "";
       clear(choice);
-      choice[name] = text;
+      choice[name] = value;
       choice.view = "";
       here.results.refresh();
     },
   };
 
-  // What a proposal is after the user's yes.
-  function acceptedAs(became) {
-    const rule = ["preference", "correction"].includes(became.kind);
-    return rule ? "Accepted: it is a rule now." : "Accepted: it may be shown now.";
+  const quote = (one) => `“${one.title}”`;
+
+  // An entry of the history of the open memory; undoing an undo does it again.
+  function describeEntry(entry) {
+    const { memory, history } = here.detail.data();
+    const redo = entry.what === "undo";
+    const original = redo ? history.find((other) => other.undone === entry.number) : entry;
+    return { entry: entry.number, name: `${original?.done ?? "it"} ${quote(memory)}`, redo };
   }
 
-  const quoted = (one) => `“${one.title}”`;
-
-  // An entry of the history of the memory that is open, as what is taken back, or done again where it is a taking back itself.
-  function entryOf(each) {
-    const { memory, history } = here.opened.data();
-    const again = each.what === "undo";
-    const of = again ? history.find((other) => other.undone === each.number) : each;
-    return { entry: each.number, name: `${of?.done ?? "it"} ${quoted(memory)}`, again };
-  }
-
-  const stays = (why) => toast(["It stays as it is: ", coded(full(why))]);
-
-  // Do something with the memory that is open, or with the row that is chosen.
-  async function act(fn) {
-    if (here.opened.form()) return;
+  // Run an action on the chosen row's memory, or on the open one.
+  async function withMemory(action) {
+    if (here.detail.form()) return;
     const id = document.activeElement?.closest?.(".mem-row")?.dataset.of ?? choice.id;
-    if (!id) return toast("Choose a memory first.");
-    here.opened.stay();
-    if (here.opened.data()?.memory.id !== id) await here.opened.reveal(id);
-    const data = here.opened.data();
-    if (data?.memory.id === id) await attempt(() => fn(data.memory));
+    if (!id) return showToast("Choose a memory first.");
+    here.detail.cancelPreview();
+    if (here.detail.data()?.memory.id !== id) await here.detail.open(id);
+    const data = here.detail.data();
+    if (data?.memory.id === id) await attempt(() => action(data.memory));
   }
 
-  async function attempt(fn) {
+  async function attempt(action) {
     try {
-      await fn();
+      await action();
     } catch (error) {
       here.reportError(error);
     }
   }
 
-  // Update the list and the detail before the toast; it is also shown to somebody who left the page meanwhile.
-  async function after(words, what, { keep = true } = {}) {
-    if (keep) done.push(what);
+  // Update the page, then show a toast, on another page too.
+  async function finish(text, change) {
+    if (!("redo" in change)) done.push(change);
     if (!page.signal.aborted) {
-      await Promise.all([here.results.refresh({ quiet: true }), choice.id ? here.opened.again() : null]);
+      await Promise.all([here.results.refresh({ quiet: true }), choice.id ? here.detail.reload() : null]);
       if (!choice.view) here.loadWaiting();
     }
-    toast(words, { undo: () => takeBack(what) });
+    showToast(text, { undo: () => undo(change) });
   }
 
-  // An entry of the log, or a run, as it was before; what that came to can be done again in the same way.
-  const takeBack = ({ entry, run, name, again = false }) =>
+  const undo = ({ entry, name, redo = false }) =>
     attempt(async () => {
-      const mine = done.find((each) => each.run === run && each.entry === entry);
+      const mine = done.find((each) => each.entry === entry);
       done = done.filter((each) => each !== mine); // at once: the same key again means the one before
-      const got = await post("/api/undo", run ? { run } : { entry }).catch((error) => {
+      const answer = await post("/api/undo", { entry }).catch((error) => {
         if (mine) done = [...done, mine];
         throw error;
       });
-      const refused = Object.values(got.refused);
-      if (!got.undone.length) return stays(refused[0]);
-      const [first] = got.undone;
-      const words = [again ? "Done again" : "Taken back", `: ${name}.`];
-      const but = refused.length ? [` Not for ${number(refused.length)} of them: `, coded(full(refused[0]))] : "";
-      const back = run ? { run: first.run } : { entry: first.number };
-      await after([words, but], { ...back, name, again: !again }, { keep: false });
+      const [undone] = answer.undone;
+      if (!undone) return showToast(["Not changed: ", code(endSentence(Object.values(answer.refused)[0]))]);
+      await finish(`${redo ? "Done again" : "Undone"}: ${name}.`, { entry: undone.number, name, redo: !redo });
     });
 
-  // What will go is shown, and asked for once.
   async function forget(one) {
-    const ids = [one.id];
-    if (agreeing) return; // the key was pressed again before anything was asked
-    agreeing = true;
-    const yes = await agreed(ids).finally(() => (agreeing = false));
-    if (!yes || page.signal.aborted) return;
-    const open = choice.id;
-    here.opened.showForgetting();
-    const got = await post("/api/forget", { ids, why: yes.why }).catch(async (error) => {
-      if (!page.signal.aborted) await here.opened.reveal(open, { push: false });
+    if (isAsking) return;
+    isAsking = true;
+    const answer = await confirmForget(one.id).finally(() => (isAsking = false));
+    if (!answer || page.signal.aborted) return;
+    const { id } = choice;
+    here.detail.showForgetting();
+    const result = await post("/api/forget", { ids: [one.id], why: answer.why }).catch(async (error) => {
+      if (!page.signal.aborted) await here.detail.open(id, { push: false });
       throw error;
     });
     done = [];
-    if (page.signal.aborted) return toast(shortly(got)); // another page is shown: its receipt is in the log
-    here.opened.gone(got);
-    page.say(shortly(got));
+    if (page.signal.aborted) return showToast(describeReceipt(result));
+    here.detail.showReceipt(result);
+    page.say(describeReceipt(result));
     await here.results.refresh({ quiet: true });
     here.loadWaiting();
   }
 
-  // What is half written beside it would be lost by the receipt: that is asked first.
-  async function agreed(ids) {
-    if (here.opened.form() && !(await here.opened.leave())) return null;
-    const would = await post("/api/forget", { ids, dry_run: true }, { changes: false });
-    if (page.signal.aborted) return null; // nobody is asked on a page that has nothing to do with it
-    const why = make("input", {
+  async function confirmForget(id) {
+    if (here.detail.form() && !(await here.detail.leaveForm())) return null;
+    const preview = await post("/api/forget", { ids: [id], dry_run: true }, { changes: false });
+    if (page.signal.aborted) return null;
+    const why = h("input", {
       name: "why",
       dir: "auto",
-      placeholder: "Why, for the log (may stay empty)",
-      "aria-label": "Why, for the log",
+      placeholder: "Reason for the log (optional)",
+      "aria-label": "Reason for the log",
       autofocus: true,
       on: { keydown: (event) => event.key === "Enter" && event.preventDefault() },
     });
-    const [title, yes] = ["Forget this for good?", "Forget for good"];
-    return ask({ title, body: [wouldGo(would), why], yes, danger: true, read: () => ({ why: why.value }) });
+    return confirm({
+      title: "Forget this for good?",
+      body: [forgetPreview(preview), why],
+      yes: "Forget for good",
+      danger: true,
+      read: () => ({ why: why.value }),
+    });
   }
 
-  async function saved(one, changes) {
-    if (!Object.keys(changes).length) return here.opened.leave();
-    const got = await post(`/api/memories/${encodeURIComponent(one.id)}`, changes);
-    here.opened.written();
-    here.opened.setData(null);
-    await after(`Revised: ${got.entry.why}.`, { entry: got.entry.number, name: `revised ${quoted(one)}` });
-    here.opened.node.querySelector("[data-do=edit]")?.focus();
+  async function saveChanges(one, changes) {
+    if (!Object.keys(changes).length) return here.detail.leaveForm();
+    const { entry } = await post(`/api${memoryPath(one.id)}`, changes);
+    here.detail.dropForm();
+    here.detail.setData(null);
+    await finish(`Revised: ${entry.why}.`, { entry: entry.number, name: `revised ${quote(one)}` });
+    here.detail.node.querySelector("[data-do=edit]")?.focus();
   }
 
-  return all;
+  return actions;
 }

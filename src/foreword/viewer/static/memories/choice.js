@@ -1,4 +1,4 @@
-// Convert between the address of the page and what is chosen there: words, filters, the view, the open memory.
+// Convert between the address of the page and the choice: words, filters, view, open memory.
 
 export const FACETS = {
   kind: "Kind",
@@ -11,40 +11,37 @@ export const FACETS = {
   pinned: "Pinned",
 };
 export const NAMES = Object.keys(FACETS);
-const ONE = new Set(["project", "tag", "file", "scope", "pinned"]); // their values may hold a comma
+const SINGLE = new Set(["project", "tag", "file", "scope", "pinned"]); // one value each, which may hold a comma
 
-export function read(page) {
-  const choice = { id: page.path[1] ?? "", q: page.query.get("q") ?? "", view: page.query.get("view") ?? "" };
-  for (const name of NAMES) choice[name] = page.query.get(name) ?? "";
+export function readChoice(page) {
+  const choice = { id: page.path[1] ?? "" };
+  for (const name of ["q", "view", ...NAMES]) choice[name] = page.query.get(name) ?? "";
   return choice;
 }
 
-export function address(choice, other = {}) {
-  const now = { ...choice, ...other };
+export function address(choice, changes = {}) {
+  const now = { ...choice, ...changes };
   const params = new URLSearchParams();
   for (const name of ["q", ...NAMES, "view"]) if (now[name]) params.set(name, now[name]);
   return `/memories${now.id ? `/${encodeURIComponent(now.id)}` : ""}${params.size ? `?${params}` : ""}`;
 }
 
-// The words and filters alone, as a worker is asked for them.
-export const words = (choice) => Object.fromEntries(["q", ...NAMES].map((name) => [name, choice[name]]));
+// The words and filters, as the API takes them.
+export const searchOf = (choice) => Object.fromEntries(["q", ...NAMES].map((name) => [name, choice[name]]));
 
-export const filtered = (choice) => Object.values(words(choice)).some(Boolean);
+export const hasFilters = (choice) => Object.values(searchOf(choice)).some(Boolean);
 
-// Two choices with the same name list the same memories.
-export const named = (choice) => JSON.stringify([choice.view, words(choice)]);
+// Choices with the same key list the same memories.
+export const listKey = (choice) => JSON.stringify([choice.view, searchOf(choice)]);
 
-export const chosenOf = (choice, name) =>
-  choice[name] ? (ONE.has(name) ? [choice[name]] : choice[name].split(",")) : [];
+export const valuesOf = (choice, name) =>
+  choice[name] ? (SINGLE.has(name) ? [choice[name]] : choice[name].split(",")) : [];
 
-export function toggle(choice, name, text) {
-  const before = chosenOf(choice, name);
-  const after = before.includes(text)
-    ? before.filter((each) => each !== text)
-    : ONE.has(name)
-      ? [text]
-      : [...before, text];
-  choice[name] = after.join(",");
+export function toggle(choice, name, value) {
+  const before = valuesOf(choice, name);
+  const without = before.filter((each) => each !== value);
+  const added = SINGLE.has(name) ? [value] : [...before, value];
+  choice[name] = (before.includes(value) ? without : added).join(",");
   choice.view = "";
 }
 

@@ -1,92 +1,84 @@
-// Draw the filters with how many memories there are of each, counted when all else is painted; and those that are on.
+// Show the filters with how many memories each has, and above the list those that are on.
 
-import { latest } from "../api.js";
-import * as requests from "./requests.js";
-import { FACETS, NAMES, chosenOf, clear, toggle } from "./choice.js";
-import { fill, make } from "../dom.js";
-import { number, reorder, trouble } from "../parts.js";
+import { get, latestOnly } from "../api.js";
+import { button, drawList, fill, h, renew } from "../dom.js";
+import { formatNumber } from "../format.js";
+import { errorBox } from "../parts.js";
+import { clear, FACETS, NAMES, searchOf, toggle, valuesOf } from "./choice.js";
 
-const CUT = new Set(["tag", "file"]); // of these the worker tells the first
+const LIMITED = new Set(["tag", "file"]); // facets of which the worker counts the most frequent values
 const TOP = 20;
-const OPEN = new Set(["kind", "status", "project"]); // groups that are unfolded at first
+const UNFOLDED = new Set(["kind", "status", "project"]);
 
-// Filters that stand above the list would push it off the screen: they are unfolded where they stand beside it.
-const beside = () => !matchMedia("(max-width: 76rem)").matches;
+// Filters above the list would push it off a narrow screen.
+const areBeside = () => !matchMedia("(max-width: 76rem)").matches;
 
-export function facets(here) {
+export function createFacets(here) {
   const { page, choice } = here;
-  const count = latest();
-  let tallied = 0;
-  const groups = make("div", { class: "mem-groups" });
-  const node = make("details", { class: "mem-facets", open: beside() }, make("summary", {}, "Filters"), groups);
+  const load = latestOnly();
+  const retrier = page.retrier();
+  let counted = 0;
+  const groups = h("div.mem-groups");
+  const node = h("details.mem-facets", { open: areBeside() }, h("summary", "Filters"), groups);
 
-  const again = page.patient();
-
-  async function tally() {
-    if (page.signal.aborted || choice.view)
-      return fill(groups, choice.view ? make("p", { class: "dim" }, "Filters are for all memories.") : null);
-    tallied = performance.now();
+  async function count() {
+    if (page.signal.aborted) return;
+    if (choice.view) return fill(groups, h("p.dim", "Filters are for all memories."));
+    counted = performance.now();
     try {
-      const got = await count((signal) => requests.counts(choice, { signal: AbortSignal.any([signal, page.signal]) }));
-      if (!got || page.signal.aborted) return;
-      again.answered();
-      draw(got.facets);
+      const answer = await load((signal) =>
+        get("/api/facets", searchOf(choice), { signal: AbortSignal.any([signal, page.signal]) }),
+      );
+      if (!answer || page.signal.aborted) return;
+      retrier.succeeded();
+      draw(answer.facets);
     } catch (error) {
-      fill(groups, trouble(error));
-      again.failed(error, tally);
+      fill(groups, errorBox(error));
+      retrier.failed(error, count);
     }
   }
 
-  // Filters that stay keep their nodes: drawn anew between the press and the release of a button, they would lose the click.
-  const drawn = new Map(); // the name of a filter, or its name and a value of it -> its nodes
-  const of = (key, make) => drawn.get(key) ?? drawn.set(key, make()).get(key);
+  function draw(facets) {
+    const focused = groups.contains(document.activeElement) ? document.activeElement : null;
+    const names = Object.keys(FACETS).filter((name) => facets[name]?.length);
+    const nodes = drawList(groups, names, { key: (name) => name, create: group });
+    for (const [at, each] of nodes.entries()) drawValues(each, names[at], facets[names[at]]);
+    if (!focused || focused.isConnected) return;
+    const instead = [...groups.querySelectorAll("input")].find((each) => each.name === focused.name) ?? here.search;
+    instead.focus({ preventScroll: true });
+  }
 
-  function draw(given) {
-    const at = document.activeElement;
-    const held = groups.contains(at);
-    const some = Object.keys(FACETS).filter((name) => given[name]?.length);
-    reorder(
-      groups,
-      some.map((name) => group(name, given[name])),
+  const group = (name) =>
+    h(
+      "details",
+      { open: UNFOLDED.has(name) || valuesOf(choice, name).length > 0, "data-facet": name },
+      h("summary", FACETS[name]),
+      h("ul"),
+      h("p.dim", `The ${TOP} most frequent are listed.`),
     );
-    if (!held || at.isConnected) return;
-    ([...groups.querySelectorAll("input")].find((each) => each.name === at.name) ?? here.search).focus({
-      preventScroll: true,
+
+  function drawValues(details, name, values) {
+    const [, list, note] = details.children;
+    note.hidden = !LIMITED.has(name) || values.length < TOP;
+    const boxes = drawList(list, values, {
+      key: ({ value }) => value,
+      create: ({ value }) => box(name, String(value)),
     });
+    for (const [at, each] of boxes.entries()) {
+      const { value, label, count: times } = values[at];
+      each.querySelector("input").checked = valuesOf(choice, name).includes(String(value));
+      each.querySelector(".mem-value").textContent = label || String(value);
+      each.querySelector(".figure").textContent = formatNumber(times);
+    }
   }
 
-  function group(name, values) {
-    const { node, list, cut } = of(name, () => {
-      const open = OPEN.has(name) || chosenOf(choice, name).length > 0;
-      const list = make("ul", {});
-      const cut = make("p", { class: "dim" }, `Up to ${TOP} are listed, the most frequent first.`);
-      const summary = make("summary", {}, FACETS[name]);
-      return { node: make("details", { open, "data-facet": name }, summary, list, cut), list, cut };
-    });
-    cut.hidden = !(CUT.has(name) && values.length >= TOP);
-    reorder(
-      list,
-      values.map((each) => value(name, each)),
-    );
-    return node;
+  function box(name, value) {
+    const input = h("input", { type: "checkbox", name, value, on: { change: () => toggleFilter(name, value) } });
+    return h("li", h("label", input, h("span.mem-value", { dir: "auto", title: value }), " ", h("span.dim.figure")));
   }
 
-  function value(name, { value: given, label, count: times }) {
-    const text = String(given);
-    const { node, box, shown, figure } = of(`${name} ${text}`, () => {
-      const box = make("input", { type: "checkbox", name, value: text, on: { change: () => toggled(name, text) } });
-      const shown = make("span", { class: "mem-value", dir: "auto", title: text });
-      const figure = make("span", { class: "dim figure" });
-      return { node: make("li", {}, make("label", {}, box, shown, " ", figure)), box, shown, figure };
-    });
-    box.checked = chosenOf(choice, name).includes(text);
-    shown.textContent = label || text;
-    figure.textContent = number(times);
-    return node;
-  }
-
-  function toggled(name, text) {
-    toggle(choice, name, text);
+  function toggleFilter(name, value) {
+    toggle(choice, name, value);
     here.results.refresh();
   }
 
@@ -95,43 +87,38 @@ export function facets(here) {
     here.results.refresh();
   };
 
-  // The filters that are on, each to be taken off; of what waits only a project is chosen.
-  function chips() {
-    const on = NAMES.filter((name) => !choice.view || name === "project").flatMap((name) =>
-      chosenOf(choice, name).map((text) => [name, text]),
-    );
-    const held = here.chosen.contains(document.activeElement);
-    fill(
-      here.chosen,
-      on.map(([name, text]) => make("li", {}, off(name, text))),
-      on.length > 1
-        ? make("li", {}, make("button", { type: "button", class: "quiet", on: { click: clearAll } }, "Clear all"))
-        : null,
-    );
-    if (held) (here.chosen.querySelector("button") ?? here.search).focus({ preventScroll: true });
+  // Show the filters that are on, each with a way to remove it; what waits is filtered by project only.
+  function showChosen() {
+    const names = NAMES.filter((name) => !choice.view || name === "project");
+    const on = names.flatMap((name) => valuesOf(choice, name).map((value) => [name, value, labelOf(name, value)]));
+    const hadFocus = here.chosen.contains(document.activeElement);
+    renew(here.chosen, on, () => [
+      on.map((each) => h("li", removeButton(...each))),
+      on.length > 1 ? h("li", button("Clear all", clearAll, { class: "quiet" })) : null,
+    ]);
+    if (!here.chosen.contains(document.activeElement) && hadFocus)
+      (here.chosen.querySelector("button") ?? here.search).focus({ preventScroll: true });
   }
 
-  // What takes a filter off; who hears it hears what is seen.
-  function off(name, text) {
-    const about = { type: "button", class: "chip mem-chip", on: { click: () => toggled(name, text) } };
-    return make(
-      "button",
-      about,
-      make("span", { class: "unseen" }, "Remove "),
-      `${FACETS[name].toLowerCase()}: `,
-      make("bdi", {}, called(name, text)),
-      make("span", { "aria-hidden": "true" }, " ×"),
+  const removeButton = (name, value, label) =>
+    button(
+      [
+        h("span.unseen", "Remove "),
+        `${FACETS[name].toLowerCase()}: `,
+        h("bdi", label),
+        h("span", { "aria-hidden": "true" }, " ×"),
+      ],
+      () => toggleFilter(name, value),
+      { class: "chip mem-chip" },
     );
-  }
 
-  // A value as people call it, where a row has that name.
-  function called(name, text) {
-    if (name === "pinned") return text === "1" ? "yes" : "no";
-    if (name === "scope" && text === "universal") return "everywhere";
-    const key = name === "scope" && text.startsWith("project:") ? text.slice("project:".length) : text;
-    if (name !== "project" && key === text) return text;
+  function labelOf(name, value) {
+    if (name === "pinned") return value === "1" ? "yes" : "no";
+    if (name === "scope" && value === "universal") return "everywhere";
+    const key = name === "scope" && value.startsWith("project:") ? value.slice("project:".length) : value;
+    if (name !== "project" && key === value) return value;
     return here.results.memories().find((each) => each.project === key)?.project_name ?? key.split("/").at(-1);
   }
 
-  return { node, tally, chips, age: () => performance.now() - tallied };
+  return { node, count, showChosen, age: () => performance.now() - counted };
 }

@@ -1,94 +1,88 @@
-// Draw what would be forgotten, before anything is; and the receipt, afterwards.
+// Draw what would be forgotten, and afterwards the receipt.
 
-import { make } from "../dom.js";
-import { chip, full, many, memory, number, sentence } from "../parts.js";
+import { h } from "../dom.js";
+import { capitalize, endSentence, formatNumber, pluralize } from "../format.js";
+import { chip, memoryLink } from "../parts.js";
 
-// What would go, before anything does.
-export function wouldGo(would) {
-  return [
-    titles(would.memories),
-    counts("Rows that go", would.tables),
-    similar(would),
-    would.backups.length ? make("p", {}, `It goes from these backups, too: ${would.backups.join(", ")}`) : null,
-    make(
-      "details",
-      {},
-      make("summary", {}, "Not ours to remove"),
-      make(
-        "ul",
-        { class: "mem-ul" },
-        would.not_ours.map((each) => make("li", {}, each)),
-      ),
+export const forgetPreview = (data) => [
+  titles(data.memories),
+  countTable("Rows that go", data.tables),
+  similar(data),
+  data.backups.length ? h("p", `Also removed from these backups: ${data.backups.join(", ")}`) : null,
+  h(
+    "details",
+    h("summary", "Not removed by this"),
+    h(
+      "ul.mem-ul",
+      data.not_ours.map((each) => h("li", each)),
     ),
-    make("p", { class: "bad" }, full(sentence(would.undo))),
-  ];
-}
+  ),
+  h("p.bad", endSentence(capitalize(data.undo))),
+];
 
-// What went, and what was looked for afterwards.
 export function receipt(data) {
-  const quoting = data.cut_memories.map((id) => [memory(id, id), " "]);
-  const remnant = (each) => make("li", {}, `${number(each.sentences)} left in ${each.file}: ${each.why}`);
-  return make(
-    "section",
-    { class: "mem-receipt", "aria-label": "Receipt", tabindex: "-1" },
-    make("h2", {}, data.left.length ? "Forgotten, but not without a trace" : "Forgotten for good"),
-    counts("Rows removed", data.removed),
-    counts("Rows that lost copies", data.cut),
-    counts("Changed in files", data.files),
-    quoting.length ? make("p", {}, "These stay, without the sentences that they quoted: ", quoting) : null,
+  const { left } = data;
+  const remnant = (each) => h("li", `${formatNumber(each.sentences)} left in ${each.file}: ${each.why}`);
+  const quoting = data.cut_memories.map((id) => [memoryLink(id, id), " "]);
+  const unread = data.not_looked_into;
+  return h(
+    "section.mem-receipt",
+    { "aria-label": "Receipt", tabindex: "-1" },
+    h("h2", left.length ? "Forgotten, but not without a trace" : "Forgotten for good"),
+    countTable("Rows removed", data.removed),
+    countTable("Rows that lost copies", data.cut),
+    countTable("Changed in files", data.files),
+    quoting.length ? h("p", "These stay, without the sentences that they quoted: ", quoting) : null,
     similar(data),
     proof(data),
-    data.left.length ? make("ul", { class: "bad" }, data.left.map(remnant)) : null,
-    data.not_looked_into.length
-      ? make("p", { class: "warn" }, `Not looked into: ${data.not_looked_into.join(", ")}`)
-      : null,
-    make("p", { class: "dim" }, `The receipt is entry ${data.entry} of the log. ${full(sentence(data.undo))}`),
+    left.length ? h("ul.bad", left.map(remnant)) : null,
+    unread.length ? h("p.warn", `Not searched: ${unread.join(", ")}`) : null,
+    h("p.dim", `The receipt is entry ${data.entry} of the log. ${endSentence(capitalize(data.undo))}`),
   );
 }
 
-// The same in a line, for who hears it, or is on another page by then.
-export function shortly({ left, entry }) {
-  const came = left.length ? "Forgotten, but something is left." : "Forgotten for good.";
-  return `${came} The receipt is entry ${entry} of the log.`;
+export function describeReceipt({ left, entry }) {
+  const result = left.length ? "Forgotten, but something is left." : "Forgotten for good.";
+  return `${result} The receipt is entry ${entry} of the log.`;
 }
 
-// Which sentences the files were searched for.
 function proof({ left, scanned, sentences }) {
-  const sought = many(sentences.looked_for, "sentence");
-  const checked = `Searched ${many(scanned.files, "file")} for ${sought} of the text`;
+  const checked = `Searched ${pluralize(scanned.files, "file")} for ${pluralize(sentences.looked_for, "sentence")} of the text`;
   return [
-    left.length ? make("p", {}, `${checked}: some is left.`) : make("p", { class: "good" }, `✓ ${checked}: none left.`),
+    left.length ? h("p", `${checked}: some is left.`) : h("p.good", `✓ ${checked}: none left.`),
     sentences.too_short
-      ? make("p", {}, `${many(sentences.too_short, "text")} too short to be looked for outside of the own session.`)
+      ? h("p", `${pluralize(sentences.too_short, "text")} too short to be searched for outside of the own session.`)
       : null,
   ];
 }
 
-// What says the same in other words: whoever forgets decides.
-function similar(data) {
-  if (!data.similar.length) return null;
-  return [
-    make("p", {}, "These say much the same in other words, and stay until you forget them, too:"),
-    titles(data.similar),
-  ];
-}
+const similar = (data) =>
+  data.similar.length
+    ? [h("p", "These say much the same in other words, and stay until you forget them too:"), titles(data.similar)]
+    : null;
 
-function titles(memories) {
-  const title = (each) =>
-    make("li", {}, chip(each.kind), " ", make("bdi", {}, each.title), " ", make("code", {}, each.id));
-  return make("ul", { class: "mem-rows" }, memories.map(title));
-}
+const titles = (memories) =>
+  h(
+    "ul.mem-rows",
+    memories.map(({ id, kind, title }) => h("li", chip(kind), " ", h("bdi", title), " ", h("code", id))),
+  );
 
-function counts(name, data) {
-  const all = Object.entries(data).filter(([, count]) => count);
-  if (!all.length) return null;
-  const heads = ["where", name.toLowerCase()].map((each) => make("th", { scope: "col" }, each));
-  const rows = all.map(([where, count]) => make("tr", {}, make("td", {}, where), make("td", {}, number(count))));
-  return make(
+function countTable(name, counts) {
+  const rows = Object.entries(counts).filter(([, count]) => count);
+  if (!rows.length) return null;
+  return h(
     "table",
-    {},
-    make("caption", { class: "unseen" }, name),
-    make("thead", {}, make("tr", {}, heads)),
-    make("tbody", {}, rows),
+    h("caption.unseen", name),
+    h(
+      "thead",
+      h(
+        "tr",
+        ["where", name.toLowerCase()].map((each) => h("th", { scope: "col" }, each)),
+      ),
+    ),
+    h(
+      "tbody",
+      rows.map(([where, count]) => h("tr", h("td", where), h("td", formatNumber(count)))),
+    ),
   );
 }

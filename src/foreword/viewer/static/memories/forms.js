@@ -1,7 +1,6 @@
-// Draw the form that changes a memory, and read what is to be saved.
+// Draw the form that edits a memory, and read what changed.
 
-import { make } from "../dom.js";
-import { tagsIn } from "./tags.js";
+import { button, h } from "../dom.js";
 
 const KINDS = [
   "summary",
@@ -18,126 +17,103 @@ const KINDS = [
   "note",
   "project",
 ];
-const LISTS = ["tags", "files", "functions"];
-const OF_KIND = { why: "decision", fixed_by: "failure" }; // fields that one kind has, shown with it or where something stands in them
+const SCOPES = ["project", "universal", "language:python", "language:typescript", "language:go", "language:rust"];
+const KIND_OF = { why: "decision", fixed_by: "failure" }; // fields that are shown for one kind, or where they have a text
+const LABELS = {
+  title: "Title",
+  body: "Body",
+  kind: "Kind",
+  why: "Why",
+  fixed_by: "Fixed by",
+  scope: "Counts for: project, universal or language:NAME",
+  confidence: "Confidence, from 0 to 1",
+  tags: "Tags, with commas between",
+  files: "Files, one a line",
+  functions: "Functions, one a line",
+};
 
-// The form that changes a memory; `save` gets what is different.
-export function editor(one, { save, cancel }) {
-  const was = texts(one);
+// `save` gets the changed fields.
+export function createForm(one, { save, cancel }) {
+  const line = (name, value, attributes) => h("input", { name, dir: "auto", value, ...attributes });
+  const area = (name, value, rows = 2) => h("textarea", { name, dir: "auto", value, rows });
+  const scope = one.scope.startsWith("project:") ? "project" : one.scope;
   const inputs = {
-    title: make("input", { name: "title", dir: "auto", value: was.title, required: true }),
-    body: make("textarea", { name: "body", dir: "auto", value: was.body, rows: 6 }),
-    kind: make(
+    title: line("title", one.title, { required: true }),
+    body: area("body", one.body, 6),
+    kind: h(
       "select",
       { name: "kind" },
-      KINDS.map((each) => make("option", { value: each, selected: each === was.kind }, each)),
+      KINDS.map((each) => h("option", { value: each, selected: each === one.kind }, each)),
     ),
-    why: make("textarea", { name: "why", dir: "auto", value: was.why, rows: 2 }),
-    fixed_by: make("textarea", { name: "fixed_by", dir: "auto", value: was.fixed_by, rows: 2 }),
-    scope: make("input", { name: "scope", value: was.scope, required: true, list: "mem-scopes" }),
-    confidence: make("input", {
-      name: "confidence",
-      type: "number",
-      required: true,
-      min: 0,
-      max: 1,
-      step: "any",
-      value: was.confidence,
-    }),
-    tags: make("input", { name: "tags", dir: "auto", value: was.tags }),
-    files: make("textarea", { name: "files", dir: "auto", value: was.files, rows: 2 }),
-    functions: make("textarea", { name: "functions", dir: "auto", value: was.functions, rows: 2 }),
+    why: area("why", one.detail.why ?? ""),
+    fixed_by: area("fixed_by", one.detail.fixed_by ?? ""),
+    scope: line("scope", scope, { required: true, list: "mem-scopes" }),
+    confidence: line("confidence", one.confidence, { required: true, type: "number", min: 0, max: 1, step: "any" }),
+    tags: line("tags", one.tags.join(", ")),
+    files: area("files", one.files.join("\n")),
+    functions: area("functions", one.functions.join("\n")),
   };
-  const labels = {
-    title: "Title",
-    body: "Body",
-    kind: "Kind",
-    why: "Why",
-    fixed_by: "Fixed by",
-    scope: "Counts for: project, universal or language:NAME",
-    confidence: "Confidence, from 0 to 1",
-    tags: "Tags, with commas between",
-    files: "Files, one a line",
-    functions: "Functions, one a line",
+  // As the browser normalises them.
+  const initial = Object.fromEntries(Object.entries(inputs).map(([name, input]) => [name, input.value]));
+  const changes = () => {
+    const changed = Object.keys(inputs).filter((name) => inputs[name].value !== initial[name]);
+    return Object.fromEntries(changed.map((name) => [name, parse(name, inputs[name].value, one.tags)]));
   };
-  const hidden = (name) =>
-    name in OF_KIND && !began[name] && !inputs[name].value && inputs.kind.value !== OF_KIND[name];
-  const unhide = () => {
-    for (const name of Object.keys(OF_KIND)) inputs[name].closest("label").hidden = hidden(name);
+  const showFields = () => {
+    for (const [name, kind] of Object.entries(KIND_OF))
+      inputs[name].closest("label").hidden = !initial[name] && !inputs[name].value && inputs.kind.value !== kind;
   };
-  inputs.kind.addEventListener("change", unhide);
-  const began = Object.fromEntries(Object.entries(inputs).map(([name, input]) => [name, input.value])); // as a browser normalises it
-  const different = () => {
-    const changed = Object.keys(inputs).filter((name) => inputs[name].value !== began[name]);
-    return Object.fromEntries(changed.map((name) => [name, meant(name, inputs[name].value, one.tags)]));
+  const submit = (event) => {
+    event.preventDefault();
+    save(changes());
   };
-  const made = form(
-    "Edit",
-    [
-      Object.entries(inputs).map(([name, input]) => labelled(labels[name], input)),
-      make(
-        "datalist",
-        { id: "mem-scopes" },
-        ["project", "universal", "language:python", "language:typescript", "language:go", "language:rust"].map((each) =>
-          make("option", { value: each }),
-        ),
-      ),
-    ],
-    { go: () => save(different()), cancel, dirty: () => Object.keys(different()).length > 0, first: inputs.title },
+  const node = h(
+    "form.mem-form.fields",
+    { "aria-label": "Edit", on: { submit } },
+    h("h2", "Edit"),
+    Object.entries(inputs).map(([name, input]) => h("label", h("span.dim", LABELS[name]), input)),
+    h(
+      "datalist#mem-scopes",
+      SCOPES.map((each) => h("option", { value: each })),
+    ),
+    h(
+      "p.actions",
+      button(["Cancel ", h("kbd", "Esc")], cancel, { class: "quiet" }),
+      h("button.main", { type: "submit" }, "Save ", h("kbd", "Ctrl+Enter")),
+    ),
   );
-  unhide();
-  return made;
-}
-
-// A memory's fields, each as one text that can be written in.
-function texts(one) {
-  const scope = one.scope.startsWith("project:") ? "project" : one.scope;
-  const data = {
-    title: one.title,
-    body: one.body,
-    kind: one.kind,
-    why: one.detail.why ?? "",
-    fixed_by: one.detail.fixed_by ?? "",
-    scope,
-    confidence: one.confidence,
+  inputs.kind.addEventListener("change", showFields);
+  showFields();
+  return {
+    node,
+    isDirty: () => Object.keys(changes()).length > 0,
+    submit: () => node.requestSubmit(),
+    focus: () => inputs.title.focus(),
   };
-  for (const name of LISTS) data[name] = one[name].join(name === "tags" ? ", " : "\n");
-  return data;
 }
 
-function meant(name, text, tags) {
+function parse(name, text, tags) {
   if (name === "confidence") return Number(text);
-  if (name === "tags") return tagsIn(text, tags);
-  if (!LISTS.includes(name)) return text;
-  return text
-    .split("\n")
-    .map((each) => each.trim())
-    .filter(Boolean);
+  if (name === "tags") return parseTags(text, tags);
+  if (name !== "files" && name !== "functions") return text;
+  return split(text, "\n").filter(Boolean);
 }
 
-const labelled = (name, input) => make("label", {}, make("span", { class: "dim" }, name), input);
+const split = (text, separator) => text.split(separator).map((each) => each.trim());
 
-function form(name, children, { go, cancel, dirty, first }) {
-  const node = make(
-    "form",
-    {
-      class: "mem-form fields",
-      "aria-label": name,
-      on: {
-        submit: (event) => {
-          event.preventDefault();
-          go();
-        },
-      },
-    },
-    make("h2", {}, name),
-    children,
-    make(
-      "p",
-      { class: "actions" },
-      make("button", { type: "button", class: "quiet", on: { click: cancel } }, "Cancel ", make("kbd", {}, "Esc")),
-      make("button", { type: "submit", class: "main" }, "Save ", make("kbd", {}, "Ctrl+Enter")),
-    ),
-  );
-  return { node, dirty, submit: () => node.requestSubmit(), focus: () => first.focus() };
+// Split at commas; a known tag that has a comma stays whole.
+function parseTags(text, known) {
+  const parts = split(text, ",");
+  const withComma = known
+    .filter((each) => each.includes(","))
+    .map((tag) => ({ tag, words: split(tag, ",") }))
+    .sort((one, other) => other.words.length - one.words.length);
+  const found = [];
+  for (let at = 0; at < parts.length; ) {
+    const matches = ({ tag, words }) => !found.includes(tag) && words.every((each, on) => each === parts[at + on]);
+    const { tag, words } = withComma.find(matches) ?? { tag: parts[at], words: [parts[at]] };
+    found.push(tag);
+    at += words.length;
+  }
+  return found.filter(Boolean);
 }

@@ -1,335 +1,254 @@
-// Draw all of one memory, for a person to read.
+// Draw one memory: text, origin, links, score, use, history.
 
-import { make } from "../dom.js";
-import { ago, chip, factors, many, memory, number, tokens, useOf, when } from "../parts.js";
+import { button, h } from "../dom.js";
+import {
+  describeUsage,
+  formatDate,
+  formatNumber,
+  formatPercent,
+  formatTokens,
+  pluralize,
+  storyPath,
+} from "../format.js";
+import { age, chip, factors, memoryLink } from "../parts.js";
 
 const TRUST = {
-  user: "the user said it",
-  agent: "an agent said it",
-  tool: "a tool's output said it",
-  imported: "it was imported, or read on the web",
+  user: "written or said by the user",
+  agent: "from an agent",
+  tool: "from the output of a tool",
+  imported: "imported, or read on the web",
 };
-// A link as it reads from either of its ends.
-const BACK = {
+// Names of links: from their target, and from their source.
+const INCOMING = {
   supersedes: "superseded by",
   resolves: "resolved by",
   "caused-by": "caused",
   "relates-to": "relates to",
   "part-of": "has as a part",
 };
-const FORTH = { "caused-by": "caused by", "relates-to": "relates to", "part-of": "part of" };
-// Keys of a detail that are shown elsewhere, or are for us alone.
-const OURS = new Set(["revised", "seen_in", "against", "from"]);
+const OUTGOING = { "caused-by": "caused by", "relates-to": "relates to", "part-of": "part of" };
+const HIDDEN = new Set(["revised", "seen_in", "against", "from"]); // keys of `detail`
 
-// All of it; `doing` has what its buttons do.
-export function detail(data, actions) {
+export function drawMemory(data, actions) {
   const one = data.memory;
+  const { superseded_by: newer, links, history } = data;
   return [
-    make(
-      "header",
-      { class: "mem-head" },
-      make("p", { class: "figures" }, chip(one.kind), ...marks(one), make("code", {}, one.id)),
-      make("h2", { tabindex: "-1", id: "mem-title" }, one.title),
-      data.superseded_by
-        ? make("p", { class: "warn" }, "Superseded by ", memory(data.superseded_by.id, data.superseded_by.title))
-        : null,
+    h(
+      "header.mem-head",
+      h("p.figures", chip(one.kind), ...marks(one), h("code", one.id)),
+      h("h2#mem-title", { tabindex: "-1" }, one.title),
+      newer ? h("p.warn", "Superseded by ", memoryLink(newer.id, newer.title)) : null,
       toolbar(data, actions),
     ),
-    data.waits ? waits(data, actions) : null,
-    one.body ? make("pre", { class: "mem-body" }, one.body) : null,
-    fields(one.detail),
-    named("Tags", one.tags, (each) => facet("tag", each, actions)),
-    named("Files", one.files, (each) => facet("file", each, actions)),
-    named("Functions", one.functions, (each) => make("code", {}, each)),
-    section("Where it is from", provenance(data, actions)),
-    data.links.length ? section("Links", make("ul", { class: "mem-rows" }, data.links.map(link))) : null,
+    data.waits ? decision({ ...one, waits: data.waits }, actions) : null,
+    one.body ? h("pre.mem-body", one.body) : null,
+    details(one.detail),
+    labelled("Tags", one.tags, (each) => filter("tag", each, actions)),
+    labelled("Files", one.files, (each) => filter("file", each, actions)),
+    labelled("Functions", one.functions, (each) => h("code", each)),
+    section("Origin", origin(data, actions)),
+    links.length ? section("Links", h("ul.mem-rows", links.map(link))) : null,
     section(
       "How it ranks now",
-      make(
-        "p",
-        { class: "figures" },
-        make("span", {}, `score ${data.score.toFixed(3)}`),
-        make("span", {}, "without words to match"),
-      ),
+      h("p.figures", h("span", `score ${data.score.toFixed(3)}`), h("span", "without words to match")),
       factors(data.why),
     ),
-    section("Shown and used", shown(data)),
-    data.history.length
+    section("Shown and used", usage(data)),
+    history.length
       ? section(
           "History",
-          make(
-            "ol",
-            { class: "mem-rows" },
-            data.history.map((each) => entry(each, actions)),
+          h(
+            "ol.mem-rows",
+            history.map((each) => historyEntry(each, actions)),
           ),
         )
       : null,
   ];
 }
 
-export function marks(one) {
-  return [
-    one.pinned ? chip("★ pinned", "good") : null,
-    one.status !== "active" ? chip(one.status, "warn") : null,
-    one.asleep ? chip("asleep: too unsure to come by itself", "warn") : null,
-  ];
-}
+export const marks = (one) => [
+  one.pinned ? chip("★ pinned", "good") : null,
+  one.status !== "active" ? chip(one.status, "warn") : null,
+  one.asleep ? chip("asleep: too unsure to come by itself", "warn") : null,
+];
 
-function toolbar(data, actions) {
-  const one = data.memory;
-  const last = data.history.find(canUndo);
-  const does = [
+function toolbar({ memory, history }, actions) {
+  const last = history.find(canUndo);
+  const tools = [
     ["Edit", "e", actions.edit],
-    [one.pinned ? "Unpin" : "Pin", "p", actions.pin],
+    [memory.pinned ? "Unpin" : "Pin", "p", actions.pin],
     ["Forget", "f", actions.forget, "danger"],
-    last ? ["Undo", null, () => actions.undo(last)] : null, // of this one: `u` has what was done last, wherever
+    last ? ["Undo", null, () => actions.undo(last)] : null, // of this memory; `u` undoes the last action on any
   ].filter(Boolean);
-  return make(
-    "div",
-    { class: "mem-tools", role: "group", "aria-label": "What you can do" },
-    does.map(([name, key, fn, more]) => {
-      const about = {
-        type: "button",
-        class: more,
-        "data-do": name.toLowerCase(),
-        "aria-keyshortcuts": key,
-        on: { click: fn },
-      };
-      return make("button", about, name, key ? [" ", make("kbd", {}, key)] : null);
+  return h(
+    "div.mem-tools",
+    { role: "group", "aria-label": "Actions" },
+    tools.map(([name, key, action, style]) => {
+      const attributes = { class: style, "data-do": name.toLowerCase(), "aria-keyshortcuts": key };
+      return button([name, key ? [" ", h("kbd", key)] : null], action, attributes);
     }),
   );
 }
 
-// What can be taken back and is no taking back itself.
-export const canUndo = (each) => each.undo && each.what !== "undo";
+export const canUndo = (entry) => entry.undo && entry.what !== "undo";
 
-export function waits(data, actions, { becomes = actions.becomes() } = {}) {
-  const one = data.memory ?? data;
-  const button = (name, fn, more) =>
-    make("button", { type: "button", class: more, "data-do": name.toLowerCase(), on: { click: fn } }, name);
-  if (data.waits === "proposal") {
-    return make(
-      "div",
-      { class: "mem-waits", role: "group", "aria-label": "It waits for your word" },
-      make("p", {}, "Proposed as a rule: no agent is shown it before you accept it."),
-      make(
-        "p",
-        { class: "mem-tools" },
-        button("Accept", () => actions.decide(one, "accept"), "main"),
-        button("Accept everywhere", () => actions.decide(one, "accept", { scope: "universal" })),
-        button("Refuse", () => actions.decide(one, "refuse")),
-      ),
-    );
-  }
-  const select = make(
+// The buttons that decide about a proposal or a note.
+export function decision(one, actions, kinds = actions.becomes()) {
+  const choose = (name, what, options, style) =>
+    button(name, () => actions.decide(one, what, options?.()), { class: style, "data-do": name.toLowerCase() });
+  const select = h(
     "select",
     { "aria-label": "What the note becomes", name: "as" },
-    becomes.map((each) => make("option", { value: each }, each)),
+    kinds.map((each) => h("option", { value: each }, each)),
   );
-  return make(
-    "div",
-    { class: "mem-waits", role: "group", "aria-label": "It waits for your word" },
-    make("p", {}, "A raw note: make it what it is, or let it go."),
-    make(
-      "p",
-      { class: "mem-tools" },
-      select,
-      button("Promote", () => actions.decide(one, "promote", { as: select.value }), "main"),
-      button("Discard", () => actions.decide(one, "discard")),
-    ),
+  const [text, controls] =
+    one.waits === "proposal"
+      ? [
+          "Proposed as a rule: no agent is shown it before you accept it.",
+          [
+            choose("Accept", "accept", null, "main"),
+            choose("Accept everywhere", "accept", () => ({ scope: "universal" })),
+            choose("Refuse", "refuse"),
+          ],
+        ]
+      : [
+          "A note: choose what it becomes, or discard it.",
+          [select, choose("Promote", "promote", () => ({ as: select.value }), "main"), choose("Discard", "discard")],
+        ];
+  return h(
+    "div.mem-waits",
+    { role: "group", "aria-label": "It waits for your decision" },
+    h("p", text),
+    h("p.mem-tools", controls),
   );
 }
 
-const section = (name, ...children) => make("section", { class: "mem-part" }, make("h3", {}, name), ...children);
+const section = (name, ...children) => h("section.mem-part", h("h3", name), ...children);
 
-function named(name, list, each) {
-  return list.length
-    ? make(
-        "p",
-        { class: "mem-named" },
-        make("span", { class: "dim" }, name),
-        list.map((one) => [" ", each(one)]),
+const labelled = (name, list, draw) =>
+  list.length
+    ? h(
+        "p.mem-named",
+        h("span.dim", name),
+        list.map((each) => [" ", draw(each)]),
       )
     : null;
-}
 
-const facet = (name, text, actions) =>
-  make(
-    "button",
-    {
-      type: "button",
-      class: "chip mem-chip",
-      dir: "auto",
-      title: `All with this ${name}`,
-      on: { click: () => actions.facet(name, text) },
-    },
-    text,
-  );
+const filter = (name, value, actions, label = value, title = `All with this ${name}`) =>
+  button(label, () => actions.filter(name, value), { class: "chip mem-chip", dir: "auto", title });
 
-function rows(pairs) {
-  return make(
-    "dl",
-    { class: "mem-dl" },
+const definitions = (pairs) =>
+  h(
+    "dl.mem-dl",
     pairs
-      .filter(([, data]) => data !== "" && data !== null && data !== undefined)
-      .map(([name, data]) => make("div", {}, make("dt", {}, name), make("dd", {}, data))),
+      .filter(([, value]) => value !== "" && value !== null && value !== undefined)
+      .map(([name, value]) => h("div", h("dt", name), h("dd", value))),
   );
+
+// The fields that only this kind has.
+function details(detail) {
+  const fields = Object.entries(detail).filter(([name, each]) => !HIDDEN.has(name) && !isEmpty(each));
+  return fields.length ? definitions(fields.map(([name, each]) => [label(name), plain(each)])) : null;
 }
 
-// What only this kind has: whatever its detail holds, by name.
-function fields(values) {
-  const data = Object.entries(values).filter(([name, each]) => !OURS.has(name) && !bare(each));
-  return data.length ? rows(data.map(([name, each]) => [name.replaceAll("_", " "), plain(each)])) : null;
+const label = (name) => name.replaceAll("_", " ");
+
+const isEmpty = (each) =>
+  each === null || each === undefined || each === "" || (typeof each === "object" && !Object.keys(each).length);
+
+function plain(value) {
+  if (typeof value === "string") return h("span.mem-text", value);
+  if (value === null || typeof value !== "object") return String(value ?? "");
+  const entry = ([name, each]) => h("li", Array.isArray(value) ? null : `${label(name)}: `, plain(each));
+  return h("ul.mem-ul", Object.entries(value).map(entry));
 }
 
-const bare = (each) => each === null || each === "" || (typeof each === "object" && !Object.keys(each).length);
-
-function plain(data) {
-  if (Array.isArray(data))
-    return make(
-      "ul",
-      { class: "mem-ul" },
-      data.map((each) => make("li", {}, plain(each))),
-    );
-  if (data && typeof data === "object")
-    return make(
-      "ul",
-      { class: "mem-ul" },
-      Object.entries(data).map(([name, each]) => make("li", {}, `${name.replaceAll("_", " ")}: `, plain(each))),
-    );
-  return typeof data === "string" ? make("span", { class: "mem-text" }, data) : String(data ?? "");
-}
-
-function provenance(data, actions) {
-  const one = data.memory;
-  const session = data.session;
-  return rows([
+function origin({ memory: one, session }, actions) {
+  const date = (seconds) => [formatDate(seconds), " (", age(seconds), ")"];
+  return definitions([
     ["source", one.source],
-    ["trust", [facet("trust", one.trust, actions), ` ${TRUST[one.trust] ?? ""}`]],
-    [
-      "session",
-      session
-        ? make("a", { href: `/timeline/${encodeURIComponent(session.id)}` }, session.title || session.id)
-        : one.session,
-    ],
-    [
-      "project",
-      one.project
-        ? make(
-            "button",
-            {
-              type: "button",
-              class: "chip mem-chip",
-              dir: "auto",
-              title: one.project,
-              on: { click: () => actions.facet("project", one.project) },
-            },
-            one.project_name,
-          )
-        : "",
-    ],
+    ["trust", [filter("trust", one.trust, actions), ` ${TRUST[one.trust] ?? ""}`]],
+    ["session", session ? h("a", { href: storyPath(session.id) }, session.title || session.id) : one.session],
+    ["project", one.project ? filter("project", one.project, actions, one.project_name, one.project) : ""],
     ["counts for", one.scope.startsWith("project:") ? "its project" : one.scope],
-    ["created", [when(one.created), " (", ago(one.created), ")"]],
-    ["confirmed", one.confirmed > one.created ? [when(one.confirmed), " (", ago(one.confirmed), ")"] : ""],
-    ["seen", one.seen > 1 ? `${number(one.seen)} times` : "once"],
-    ["confidence", `${Math.round(one.confidence * 100)} %`],
+    ["created", date(one.created)],
+    ["confirmed", one.confirmed > one.created ? date(one.confirmed) : ""],
+    ["seen", one.seen > 1 ? `${formatNumber(one.seen)} times` : "once"],
+    ["confidence", formatPercent(one.confidence)],
     ["status", one.status],
   ]);
 }
 
-function link(each) {
-  const word = each.forth ? (FORTH[each.relation] ?? each.relation) : (BACK[each.relation] ?? each.relation);
-  return make(
+function link({ forth, relation, kind, id, title, status }) {
+  return h(
     "li",
-    {},
-    make("span", { class: "dim" }, word),
+    h("span.dim", (forth ? OUTGOING : INCOMING)[relation] ?? relation),
     " ",
-    chip(each.kind),
+    chip(kind),
     " ",
-    memory(each.id, each.title),
-    each.status === "active" ? null : [" ", chip(each.status, "warn")],
+    memoryLink(id, title),
+    status === "active" ? null : [" ", chip(status, "warn")],
   );
 }
 
-function shown(data) {
-  const use = data.use;
-  if (!data.shown.length) return make("p", { class: "dim" }, "It was never shown to an agent.");
+function usage({ shown, use }) {
+  if (!shown.length) return h("p.dim", "It was never shown to an agent.");
   const unjudged = use.shown - use.used - use.ignored;
   return [
-    make(
-      "p",
-      { class: "figures" },
-      make("span", {}, `shown ${many(use.shown, "time")}`),
-      make("span", { class: use.used ? "used" : "" }, `${use.used ? "✓ " : ""}used ${number(use.used)}`),
-      make("span", {}, `– not used ${number(use.ignored)}`),
-      unjudged ? make("span", {}, `· not judged ${number(unjudged)}`) : null,
+    h(
+      "p.figures",
+      h("span", `shown ${pluralize(use.shown, "time")}`),
+      h("span", { class: use.used ? "used" : "" }, `${use.used ? "✓ " : ""}used ${formatNumber(use.used)}`),
+      h("span", `– not used ${formatNumber(use.ignored)}`),
+      unjudged ? h("span", `· not judged ${formatNumber(unjudged)}`) : null,
     ),
-    make("ol", { class: "mem-rows" }, data.shown.map(once)),
+    h("ol.mem-rows", shown.map(injection)),
   ];
 }
 
-function once(each) {
-  const [kind, words] = useOf(each.used, each.how);
-  const why = make("details", {}, make("summary", {}, `score ${each.score.toFixed(3)}`));
-  why.addEventListener("toggle", () => why.open && !why.querySelector("ul") && why.append(factors(each.why) ?? ""));
-  return make(
+function injection(each) {
+  const [style, text] = describeUsage(each.used, each.how);
+  const { session } = each;
+  const figures = [label(each.trigger), each.layer, formatTokens(each.tokens)];
+  return h(
     "li",
-    {},
-    make(
-      "p",
-      { class: "figures" },
-      make("span", {}, each.trigger.replaceAll("_", " ")),
-      make("span", {}, each.layer),
-      make("span", {}, tokens(each.tokens)),
-      make("span", { class: kind }, words),
-      ago(each.at),
+    h(
+      "p.figures",
+      figures.map((figure) => h("span", figure)),
+      h("span", { class: style }, text),
+      age(each.at),
     ),
-    each.session
-      ? make(
-          "p",
-          {},
-          make("a", { href: `/timeline/${encodeURIComponent(each.session)}` }, each.about || `session ${each.session}`),
-        )
-      : null,
-    why,
+    session ? h("p", h("a", { href: storyPath(session) }, each.about || `session ${session}`)) : null,
+    h("details", h("summary", `score ${each.score.toFixed(3)}`), factors(each.why)),
   );
 }
 
-function entry(each, actions) {
-  const undo = each.undo
-    ? make(
-        "button",
-        { type: "button", class: "quiet", "data-do": `undo-${each.number}`, on: { click: () => actions.undo(each) } },
-        each.what === "undo" ? "Do it again" : "Undo",
-      )
-    : null;
-  return make(
+function historyEntry(each, actions) {
+  const text = each.what === "undo" ? "Do it again" : "Undo";
+  const attributes = { class: "quiet", "data-do": `undo-${each.number}` };
+  return h(
     "li",
-    {},
-    make(
-      "p",
-      { class: "figures" },
-      make("strong", {}, `${each.who} ${each.done}`),
-      make("span", {}, `entry ${each.number}`),
-      ago(each.at),
-      each.undone ? make("span", {}, `taken back by entry ${each.undone}`) : null,
-      undo,
+    h(
+      "p.figures",
+      h("strong", `${each.who} ${each.done}`),
+      h("span", `entry ${each.number}`),
+      age(each.at),
+      each.undone ? h("span", `undone by entry ${each.undone}`) : null,
+      each.undo ? button(text, () => actions.undo(each), attributes) : null,
     ),
-    !each.why ? null : make("p", { class: "dim" }, each.why),
-    each.changes.length ? make("ul", { class: "mem-ul" }, each.changes.map(change)) : null,
+    each.why ? h("p.dim", each.why) : null,
+    each.changes.length ? h("ul.mem-ul", each.changes.map(change)) : null,
   );
 }
 
-// What something was, and what it became.
 function change({ field, before, after }) {
-  const text = (data) => (bare(data) || data === undefined ? make("em", { class: "dim" }, "nothing") : plain(data));
-  return make(
-    "li",
-    { class: "mem-change" },
-    make("span", { class: "dim" }, `${field.replaceAll("_", " ")} `),
-    make("del", {}, text(before)),
-    make("span", { "aria-hidden": "true" }, " → "),
-    make("span", { class: "unseen" }, " became "),
-    make("ins", {}, text(after)),
+  const value = (each) => (isEmpty(each) ? h("em.dim", "nothing") : plain(each));
+  return h(
+    "li.mem-change",
+    h("span.dim", `${label(field)} `),
+    h("del", value(before)),
+    h("span", { "aria-hidden": "true" }, " → "),
+    h("span.unseen", " became "),
+    h("ins", value(after)),
   );
 }

@@ -1,160 +1,125 @@
-// Draw the form of "Try it": project, prompt, trigger and budget, and what it shows of the answer.
+// Draw the form of "Try it": project, prompt, trigger, session, budget, and what the budget was spent on.
 
-import { fill, make } from "../dom.js";
-import { age, chip, many, meter, triggerIn, number, tokens } from "../parts.js";
+import { button, fill, h } from "../dom.js";
+import { formatAge, formatMilliseconds, formatNumber, formatTokens, nameTrigger, pluralize } from "../format.js";
+import { chip, meter } from "../parts.js";
 
 const STEP = 10; // tokens that the slider moves by
-const WORDED = ["prompt", "question"];
+const WITH_WORDS = ["prompt", "question"]; // triggers that search for words
 
-export const summary = (data) => `${many(data.items.length, "item")}, ${number(data.tokens)} of ${tokens(data.budget)}`;
+export const summarize = (data) =>
+  `${pluralize(data.items.length, "item")}, ${formatNumber(data.tokens)} of ${formatTokens(data.budget)}`;
 
-export function controls(initial, project) {
+export function createForm(initial, project, { update, updateSoon }) {
   let choices = { triggers: [], sessions: [] };
-  const prompt = make("textarea", {
-    id: "prompt",
+  let isBudgetSet = Boolean(initial.budget);
+  let isReady = false; // whether the choices of the project are loaded
+  const prompt = h("textarea#prompt", {
     dir: "auto",
     rows: "3",
     value: initial.prompt,
     spellcheck: "false",
     placeholder: "Why does the login test fail again?",
+    on: { input: updateSoon },
   });
-  const trigger = make("select", { id: "trigger" });
-  const session = make("select", { id: "session" });
-  const slider = make("input", { type: "range", id: "budget", step: STEP });
-  const output = make("output", { for: "budget" });
-  const usual = make("button", { type: "button", class: "quiet", title: "As the settings have it" });
-  const spent = make("div", { class: "try-spent" });
-  const note = make("p", { class: "dim try-note" });
-  let set = Boolean(initial.budget); // somebody moved it
-  let offered = false; // what the project has to choose from
+  const trigger = h("select#trigger", { on: { change: resetBudget } });
+  const session = h("select#session", { on: { change: update } });
+  const slider = h("input#budget", { type: "range", step: STEP });
+  const output = h("output", { for: "budget" });
+  const reset = button("", resetBudget, { class: "quiet", title: "As in the settings" });
+  const spent = h("div.try-spent");
+  const note = h("p.dim.try-note");
+  slider.addEventListener("input", () => {
+    setBudget(slider.value);
+    update();
+  });
+  reset.addEventListener("click", () => slider.focus()); // the button hides itself
 
-  // Sessions of one project are none of another's.
-  function otherProject() {
-    offered = false;
+  function changeProject() {
+    isReady = false;
     session.value = initial.session = "";
   }
 
   const range = () =>
     choices.triggers.find((each) => each.name === trigger.value) ?? { least: 40, usual: 500, most: 2000 };
-  const options = (select, all, chosen) =>
-    fill(
-      select,
-      all.map(([key, words]) => make("option", { value: key, selected: key === chosen }, words)),
-    );
-  const field = (words, control) => make("label", { class: "field" }, make("span", {}, words), control);
 
-  function showBudget() {
-    const value = Number(slider.value);
-    output.textContent = tokens(value);
-    usual.hidden = value === range().usual;
-    usual.textContent = `Back to ${number(range().usual)}`;
-    slider.setAttribute("aria-valuetext", tokens(value));
-  }
-
-  function reach(value) {
+  function showBudget(value) {
     const { least, usual, most } = range();
     Object.assign(slider, { min: least, max: most });
-    slider.value = value ?? usual;
-    showBudget();
+    slider.value = value;
+    const budget = Number(slider.value);
+    output.textContent = formatTokens(budget);
+    reset.hidden = budget === usual;
+    reset.textContent = `Back to ${formatNumber(usual)}`;
+    slider.setAttribute("aria-valuetext", formatTokens(budget));
   }
 
-  function offer(data) {
+  function setBudget(value) {
+    isBudgetSet = true;
+    showBudget(value);
+  }
+
+  function resetBudget() {
+    isBudgetSet = false;
+    showBudget(range().usual);
+    update();
+  }
+
+  function fillOptions(select, options, chosen) {
+    fill(
+      select,
+      options.map(([key, text]) => h("option", { value: key, selected: key === chosen }, text)),
+    );
+  }
+
+  function showChoices(data) {
     choices = data;
-    offered = true;
-    const named = (each) => `${each.title || each.id.slice(0, 8)} (${each.host}, ${age(each.last)})`;
-    options(
-      trigger,
-      data.triggers.map((each) => [each.name, triggerIn("one", each.name)]),
-      trigger.value || initial.trigger || "prompt",
-    );
-    options(
-      session,
-      [["", "a new one"], ...data.sessions.map((each) => [each.id, named(each)])],
-      session.value || initial.session,
-    );
-    reach(set ? Number(initial.budget ?? slider.value) : null);
-    for (const each of ["budget", "trigger", "session"]) delete initial[each]; // from now on they are chosen here
+    isReady = true;
+    const triggers = data.triggers.map(({ name }) => [name, nameTrigger("one", name)]);
+    fillOptions(trigger, triggers, trigger.value || initial.trigger || "prompt");
+    const label = (each) => `${each.title || each.id.slice(0, 8)} (${each.host}, ${formatAge(each.last)})`;
+    const sessions = data.sessions.map((each) => [each.id, label(each)]);
+    fillOptions(session, [["", "a new one"], ...sessions], session.value || initial.session);
+    showBudget(isBudgetSet ? Number(initial.budget ?? slider.value) : range().usual);
+    for (const each of ["budget", "trigger", "session"]) delete initial[each]; // the form has them now
   }
 
-  function on({ ask, later }) {
-    prompt.addEventListener("input", later);
-    trigger.addEventListener("change", () => {
-      unset();
-      ask();
-    });
-    session.addEventListener("change", ask);
-    slider.addEventListener("input", () => {
-      moved();
-      ask();
-    });
-    usual.addEventListener("click", () => {
-      unset();
-      slider.focus(); // the button hides itself
-      ask();
-    });
+  // Show what an answer spent and searched for.
+  function showAnswer(data) {
+    const isCut = data && data.budget < Number(slider.value);
+    const label = data && `${summarize(data)}${isCut ? " (what this window has left)" : ""}`;
+    fill(spent, data ? meter(data.tokens, data.budget, label) : null);
+    fill(note, data ? searched(data) : null);
   }
 
-  const moved = () => {
-    set = true;
-    showBudget();
-  };
-  const unset = () => {
-    set = false;
-    reach(null);
-  };
-  const card = make(
-    "form",
-    { class: "card", on: { submit: (event) => event.preventDefault() } },
-    make("label", { class: "field", for: "prompt" }, make("span", {}, "Prompt")),
+  const field = (text, control) => h("label.field", h("span", text), control);
+  const card = h(
+    "form.card",
+    { on: { submit: (event) => event.preventDefault() } },
+    h("label.field", { for: "prompt" }, h("span", "Prompt")),
     prompt,
-    make("div", { class: "try-choices" }, project, field("Trigger", trigger), field("In session", session)),
+    h("div.try-choices", project, field("Trigger", trigger), field("In session", session)),
     note,
   );
-  const budget = make(
-    "div",
-    { class: "try-budget" },
-    make("label", { for: "budget" }, "Budget"),
-    slider,
-    output,
-    usual,
-    spent,
-  );
-
   return {
     card,
-    budget,
+    budget: h("div.try-budget", h("label", { for: "budget" }, "Budget"), slider, output, reset, spent),
     prompt,
-    slider,
-    offer,
-    otherProject,
-    isOffered: () => offered,
-    on,
-    moved,
+    changeProject,
+    showChoices,
+    showAnswer,
+    setBudget,
     range,
-    get choices() {
-      return choices;
-    },
-    values: () => ({
-      trigger: trigger.value,
-      budget: Number(slider.value),
-      session: session.value,
-    }),
-    meter: (data) =>
-      fill(
-        spent,
-        data
-          ? meter(
-              data.tokens,
-              data.budget,
-              [summary(data), data.budget < Number(slider.value) ? " (what this window has left)" : ""].join(""),
-            )
-          : null,
-      ),
-    note: (data) => fill(note, data ? lookedFor(data) : null),
+    isReady: () => isReady,
+    sessionTitles: () => choices.sessions.map((each) => each.title).filter(Boolean),
+    values: () => ({ trigger: trigger.value, budget: Number(slider.value), session: session.value }),
   };
 }
 
-function lookedFor({ trigger, terms, build_ms }) {
-  if (!WORDED.includes(trigger)) return "There are no words to match here: what is recent, near and trusted comes.";
-  return terms.length ? ["Looked for: ", terms.map((each) => [chip(each), " "]), `in ${build_ms.toFixed(1)} ms`] : null;
+function searched({ trigger, terms, build_ms }) {
+  if (!WITH_WORDS.includes(trigger))
+    return "Without words to search for: what is recent, near and trusted comes first.";
+  return terms.length
+    ? ["Searched for: ", terms.map((each) => [chip(each), " "]), `in ${formatMilliseconds(build_ms)}`]
+    : null;
 }

@@ -1,134 +1,96 @@
-// Draw a row for each memory of an answer, which stays the same element while it crosses the line.
+// Draw a row for each memory of an answer, injected or left out. A row keeps its element while it crosses the line.
 
-import { fill, make } from "../dom.js";
-import { redraw, item, many, number, reorder, SCORED, tokens } from "../parts.js";
+import { drawList, fill, h } from "../dom.js";
+import { formatNumber, formatTokens, pluralize } from "../format.js";
+import { empty, item, SCORE_HELP } from "../parts.js";
 
-const NO_ROOM = ["room", "cap", "group", "limit", "off", "host"];
+const NO_ROOM = ["room", "cap", "group", "limit", "off", "host"]; // reasons that a larger budget or limit removes
 
 export class Rows {
   constructor(root) {
     this.root = root;
-    this.rows = new Map();
   }
 
-  clear(...instead) {
-    this.rows.clear();
-    fill(this.root, ...instead);
+  replace(...children) {
+    fill(this.root, ...children);
   }
 
   draw(data) {
-    const before = new Map(
-      [...this.rows].map(([id, row]) => [id, { top: row.node.getBoundingClientRect().top, is: row.is }]),
-    );
-    const wanted = this.nodes(data);
-    const held = this.root.contains(document.activeElement) ? document.activeElement : null;
-    reorder(this.root, wanted);
-    if (held && held !== document.activeElement) (held.isConnected ? held : this.root).focus({ preventScroll: true }); // a row that moves loses it
-    if (!matchMedia("(prefers-reduced-motion: reduce)").matches) this.glide(before);
-  }
-
-  nodes(data) {
-    const known = this.rows;
-    this.rows = new Map();
-    const row = (entry, is) => {
-      const found = known.get(entry.memory) ?? {
-        node: make("div", { class: "tried", tabindex: "-1", "data-memory": entry.memory }),
-        as: "",
-      };
-      const as = JSON.stringify([entry, is]);
-      if (found.as !== as) kept(found.node, () => fill(found.node, drawn(entry, is)));
-      found.node.classList.toggle("left", is === "left");
-      this.rows.set(entry.memory, { node: found.node, as, is });
-      return found.node;
-    };
-    const silent = data.text ? null : silence(data);
-    const several = data.layers.length > 1;
-    const parts = data.layers.map((layer) => {
-      const items = data.items.filter((each) => each.layer === layer.name);
-      const left = data.rejected.filter((each) => each.layer === layer.name);
-      const had = layer.skipped || `${number(layer.spent)} of ${tokens(layer.cap)}`;
-      return [
-        several
-          ? make(
-              "div",
-              { class: "try-layer" },
-              make("h2", {}, layer.name),
-              make("p", { class: "figures" }, make("span", {}, had), make("span", {}, `at most ${layer.limit}`)),
-            )
-          : null,
-        items.map((each) => row(each, "in")),
-        groups(left, data, layer).map(([words, some]) => [line(words), some.map((each) => row(each, "left"))]),
-      ];
+    const rows = () => [...this.root.querySelectorAll(".tried")];
+    const places = new Map(rows().map((node) => [node, [node.getBoundingClientRect().top, isLeft(node)]]));
+    drawList(this.root, entriesOf(data), {
+      key: ({ key }) => key,
+      data: ({ item: one, left }) => [one, left],
+      create: ({ item: one, node }) => node ?? h("div.tried", { tabindex: "-1", "data-memory": one.memory }),
+      draw: ({ item: one, left }, node) => {
+        if (!one) return [...node.childNodes];
+        node.classList.toggle("left", left);
+        return row(one, left);
+      },
     });
-    const problems = data.problems.map((each) => make("p", { class: "warn" }, each));
-    const whole =
-      data.text && !data.rejected.some((each) => NO_ROOM.includes(each.reason)) && !several
-        ? line(`The budget holds all of it: ${tokens(data.budget - data.tokens)} to spare`)
-        : null;
-    const scored = data.items.length ? make("p", { class: "dim how" }, SCORED) : null;
-    return [
-      problems,
-      silent,
-      scored,
-      parts.map((each, at) => (at || several ? each : [each[0], each[1], whole, each[2]])),
-    ]
-      .flat(Infinity)
-      .filter(Boolean);
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+    for (const node of rows()) animate(node, places.get(node));
   }
+}
 
-  // Move each row from its old place to its new one; what crossed the line is lit for a moment.
-  glide(before) {
-    for (const [id, row] of this.rows) {
-      const was = before.get(id);
-      if (!was) {
-        row.node.animate([{ opacity: 0 }, { opacity: 1 }], 160);
-        continue;
-      }
-      const by = was.top - row.node.getBoundingClientRect().top;
-      if (by)
-        row.node.animate([{ transform: `translateY(${by}px)` }, { transform: "none" }], {
-          duration: 180,
-          easing: "ease-out",
-        });
-      if (was.is !== row.is)
-        row.node.animate(
-          [
-            { backgroundColor: getComputedStyle(row.node).getPropertyValue("--mark") },
-            { backgroundColor: "transparent" },
-          ],
-          900,
-        );
+const isLeft = (node) => node.classList.contains("left");
+
+// Move a row from its old place; light up one that crossed the line.
+function animate(node, [top, wasLeft] = []) {
+  if (top === undefined) return node.animate([{ opacity: 0 }, { opacity: 1 }], 160);
+  const by = top - node.getBoundingClientRect().top;
+  const options = { duration: 180, easing: "ease-out" };
+  if (by) node.animate([{ transform: `translateY(${by}px)` }, { transform: "none" }], options);
+  const mark = getComputedStyle(node).getPropertyValue("--mark");
+  if (wasLeft !== isLeft(node)) node.animate([{ backgroundColor: mark }, { backgroundColor: "transparent" }], 900);
+}
+
+// The rows and the lines between them, in order.
+function entriesOf(data) {
+  const { layers, items, rejected, problems, text, budget, tokens } = data;
+  const hasLayers = layers.length > 1;
+  const rowsOf = (some, left) => some.map((each) => ({ key: each.memory, item: each, left }));
+  const isWhole = text && !hasLayers && !rejected.some((each) => NO_ROOM.includes(each.reason));
+  const entries = problems.map((each) => note(h("p.warn", each)));
+  if (!text) entries.push(note(empty(h("p", h("strong", "Nothing would be injected"), `: ${data.why}.`))));
+  if (items.length) entries.push(note(h("p.dim.how", SCORE_HELP)));
+  for (const layer of layers) {
+    const inLayer = (some) => some.filter((each) => each.layer === layer.name);
+    if (hasLayers) entries.push(note(layerHead(layer)));
+    entries.push(...rowsOf(inLayer(items), false));
+    if (isWhole) entries.push(line(`The budget holds all of it: ${formatTokens(budget - tokens)} to spare`));
+    for (const [label, some] of groups(inLayer(rejected), data, layer)) {
+      entries.push(line(label), ...rowsOf(some, true));
     }
   }
+  return entries;
 }
 
-// A link keeps the focus when its row is drawn again: ages, and so scores, change all the time.
-const kept = (node, draw) => redraw(node, draw) || node.focus({ preventScroll: true });
+const note = (node) => ({ key: node.textContent, node });
+const line = (text) => note(h("p.try-line", h("span", text)));
 
-function drawn(entry, is) {
-  const says =
-    is === "left"
-      ? make("p", { class: "try-why" }, make("strong", {}, "Left out: "), entry.says)
-      : entry.says
-        ? make("p", { class: "try-why" }, entry.says)
-        : null;
-  return item(entry, { more: [says, is === "left" ? make("pre", { class: "try-said" }, entry.line) : null] });
+function layerHead({ name, skipped, spent, cap, limit }) {
+  const cost = skipped || `${formatNumber(spent)} of ${formatTokens(cap)}`;
+  return h("div.try-layer", h("h2", name), h("p.figures", h("span", cost), h("span", `at most ${limit}`)));
 }
 
-function groups(left, data, layer) {
-  const kind = (each) => (NO_ROOM.includes(each.reason) ? 0 : each.reason === "threshold" ? 2 : 1);
-  const words = [
-    left.some((each) => !["limit", "off"].includes(each.reason))
-      ? `The budget ends here: ${number(data.tokens)} of ${tokens(data.budget)}`
-      : `Here it ends: at most ${many(layer.limit, "item")}`,
-    "Not said again, or not by itself",
+// What was left out of a layer, by reason.
+function groups(rejected, { tokens, budget }, layer) {
+  const isFull = rejected.some((each) => !["limit", "off"].includes(each.reason));
+  const labels = [
+    isFull
+      ? `The budget ends here: ${formatNumber(tokens)} of ${formatTokens(budget)}`
+      : `The limit is reached: at most ${pluralize(layer.limit, "item")}`,
+    "Not repeated, or not without a question for it",
     `Below the threshold: ${layer.least.toFixed(3)} is needed`,
   ];
-  return words.map((each, at) => [each, left.filter((one) => kind(one) === at)]).filter(([, some]) => some.length);
+  const groupOf = ({ reason }) => (NO_ROOM.includes(reason) ? 0 : reason === "threshold" ? 2 : 1);
+  return labels
+    .map((label, at) => [label, rejected.filter((each) => groupOf(each) === at)])
+    .filter(([, some]) => some.length);
 }
 
-const line = (words) => make("p", { class: "try-line" }, make("span", {}, words));
-
-function silence({ why }) {
-  return make("div", { class: "empty" }, make("p", {}, make("strong", {}, "Nothing would be said"), `: ${why}.`));
+function row(one, left) {
+  const why = one.says ? h("p.try-why", left ? h("strong", "Left out: ") : null, one.says) : null;
+  return item(one, { more: [why, left ? h("pre.try-text-line", one.line) : null] });
 }
