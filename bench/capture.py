@@ -237,9 +237,10 @@ def soak(home: Home, project: Path, *, many: int, seed: int) -> dict[str, Any]:
         sending.start()
         if part < parts // 2:
             sending.join(chance.random() * 2)
-            pid = lifecycle.pid_of(home)
-            os.kill(pid, signal.SIGKILL if part % 2 else signal.SIGTERM)
-            os.waitpid(pid, 0)
+            if pid := lifecycle.pid_of(home):  # one that replaces itself has none for a moment
+                os.kill(pid, signal.SIGKILL if part % 2 else signal.SIGTERM)
+                with suppress(ChildProcessError):
+                    os.waitpid(pid, 0)
             lifecycle.start(home)
         sending.join()
         seen.look(numbers.stop)

@@ -50,7 +50,11 @@ def fault(pid: int, calls: str, what: str) -> Iterator[subprocess.Popen[str]]:
         yield tracer
     finally:
         tracer.terminate()
-        tracer.communicate()
+        try:
+            tracer.communicate(timeout=10)
+        except subprocess.TimeoutExpired:  # it waits for a process that it has killed
+            tracer.kill()
+            tracer.communicate()
 
 
 def _traced(status: str) -> bool:

@@ -41,7 +41,7 @@ EVENTS = 12  # that each tells while the worker is about to be killed
 pytestmark = [needs_strace, pytest.mark.timeout(1800)]
 
 
-@counts(3, 400)
+@counts(3, 250)
 def test_a_worker_killed_at_any_call_keeps_what_it_acknowledged(
     home: Home, start: Callable[[], Client], project: str, chance: random.Random, figure: Any, count: int
 ) -> None:

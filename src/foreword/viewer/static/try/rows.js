@@ -4,7 +4,7 @@ import { drawList, fill, h } from "../dom.js";
 import { formatNumber, formatTokens, pluralize } from "../format.js";
 import { empty, item, SCORE_HELP } from "../parts.js";
 
-const NO_ROOM = ["room", "cap", "group", "limit", "off", "host"]; // reasons that a larger budget or limit removes
+const NO_ROOM = ["room", "limit"]; // reasons that a larger budget or limit removes
 
 export class Rows {
   constructor(root) {
@@ -75,13 +75,14 @@ function layerHead({ name, skipped, spent, cap, limit }) {
 }
 
 // What was left out of a layer, by reason.
-function groups(rejected, { tokens, budget }, layer) {
-  const isFull = rejected.some((each) => !["limit", "off"].includes(each.reason));
+function groups(rejected, { tokens, budget, layers }, layer) {
+  const room =
+    layers.length > 1
+      ? `No more room here: ${formatNumber(layer.spent)} of ${formatTokens(layer.cap)}, at most ${pluralize(layer.limit, "item")}`
+      : `The budget ends here: ${formatNumber(tokens)} of ${formatTokens(budget)}`;
   const labels = [
-    isFull
-      ? `The budget ends here: ${formatNumber(tokens)} of ${formatTokens(budget)}`
-      : `The limit is reached: at most ${pluralize(layer.limit, "item")}`,
-    "Not repeated, or not without a question for it",
+    rejected.some((each) => each.reason === "room") ? room : `At most ${pluralize(layer.limit, "item")}`,
+    "Not repeated, or not about this prompt",
     `Below the threshold: ${layer.least.toFixed(3)} is needed`,
   ];
   const groupOf = ({ reason }) => (NO_ROOM.includes(reason) ? 0 : reason === "threshold" ? 2 : 1);
