@@ -246,7 +246,7 @@ def soak(home: Home, project: Path, *, many: int, seed: int) -> dict[str, Any]:
         seen.look(numbers.stop)
         say(f"{numbers.stop:>9,} events: {seen.rss[-1][1]:.0f} MB, WAL at most {seen.wal:.1f} MB")
     seen.over.set()
-    distilled = awaited(home)
+    extracted = awaited(home)
     seen.look(many)
     counts = Client(home).get("/api/health")["counts"]
     warm = seen.rss[parts // 2 + 1][1]  # one part after the last restart
@@ -260,7 +260,7 @@ def soak(home: Home, project: Path, *, many: int, seed: int) -> dict[str, Any]:
         "wal_mb": seen.wal,
         "workers": seen.workers,
         "zombies": seen.zombies,
-        "distilled_after_s": distilled,
+        "extracted_after_s": extracted,
         "p99_ms": quantile(waits, 0.99) * 1000,
     }
 
@@ -296,7 +296,7 @@ class Seen:
 def say_soak(result: dict[str, Any]) -> None:
     print(
         f"soak: {result['stored']:,} of {result['sent']:,} events stored, {result['memories']:,} memories; "
-        f"p99 of a request {result['p99_ms']:.0f} ms; all distilled {result['distilled_after_s']:.0f} s later\n"
+        f"p99 of a request {result['p99_ms']:.0f} ms; all extracted {result['extracted_after_s']:.0f} s later\n"
         f"memory after warm-up {result['growth']:+.1%} at the end, {result['most']:+.1%} at most (goal +10 %): "
         + ", ".join(f"{events // 1000}k {mb:.0f}" for events, mb in result["rss_mb"])
         + f" MB\nWAL at most {result['wal_mb']:.1f} MB; workers at most {result['workers']}; zombies {result['zombies']}"

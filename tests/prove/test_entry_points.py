@@ -225,4 +225,4 @@ def by_import(home: Home, project: str, texts: Sequence[str]) -> None:
 
 def _distilled(client: Client) -> bool:
     sessions = client.get("/api/sessions", limit=1000)["sessions"]
-    return all(each["distilled"] == each["newest"] for each in sessions)
+    return all(each["extracted"] == each["newest"] for each in sessions)

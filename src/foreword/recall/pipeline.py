@@ -652,10 +652,10 @@ def injection_of(trigger: Trigger, got: Context | NoContext, *, id: str, at: flo
         away=away,
     )
     if isinstance(got, Context):
-        given = {
+        fields = {
             name: getattr(got, name) for name in ("tokens", "layers", "skipped", "items", "terms", "files", "text")
         }
-        return replace(record, **given)
+        return replace(record, **fields)
     nearest, score = (got.nearest.memory.id, got.nearest.score) if got.nearest else ("", 0.0)
     numbers = {name: getattr(got, name) for name in ("needed", "spent", "allowed")}
     return replace(record, why=got.reason, nearest=nearest, score=score, **numbers)

@@ -126,10 +126,10 @@ class ContextBuilder:
             while len(self._rejected) >= MOST_EXPLAINED:
                 self._rejected.pop(next(iter(self._rejected)), None)
             self._rejected[id] = {each.ranked.memory.id: each.text for each in got.rejected[:MOST_REJECTED]}
-            given = isinstance(got, Context)
-            if given or not (again or self._projects.policy(trigger.project).capture):
+            has_context = isinstance(got, Context)
+            if has_context or not (again or self._projects.policy(trigger.project).capture):
                 self._services.store.injections.record(injection_of(trigger, got, id=id, at=at))
-            return got, id if given else ""
+            return got, id if has_context else ""
 
     def rejected(self, id: str) -> Mapping[str, str]:
         """Return the memories that an answer left out, best first, each with the reason; while the worker knows it."""

@@ -94,12 +94,12 @@ class ImportJob:
 
     def start(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Begin, or join the import of that project which runs already; what is refused is raised at once."""
-        names, options, given = texts(body, "sources"), body.get("options") or {}, body.get("environ") or {}
+        names, options, folders = texts(body, "sources"), body.get("options") or {}, body.get("environ") or {}
         if not names:
             raise BadRequest("`sources` must be a list of names", hint='send {"sources": ["git"], "project_path": …}')
-        if not isinstance(options, dict) or not isinstance(given, dict):
+        if not isinstance(options, dict) or not isinstance(folders, dict):
             raise BadRequest("`options` and `environ` must be objects", hint="send {…}, or leave them out")
-        environ = {name: str(each) for name, each in {**os.environ, **given}.items() if name in ENVIRON}
+        environ = {name: str(each) for name, each in {**os.environ, **folders}.items() if name in ENVIRON}
         project = self._allowed(folder := text(body, "project_path"), environ)
         sources = [find(name, options, project_of=self._projects.at) for name in dict.fromkeys(names)]
         with self._lock:
