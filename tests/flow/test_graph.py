@@ -70,6 +70,6 @@ def test_json_holds_the_same(shop: Path):
 def test_an_unknown_name_is_an_error_with_near_names(shop: Path):
     request = run(shop, "--calls", "offer_slots")
     assert request.returncode == 1
-    assert "error: nothing named 'offer_slots'" in request.stderr
+    assert "error: 'offer_slots' is not defined" in request.stderr
     assert "hint: did you mean offer_slot" in request.stderr
     assert run(shop).returncode == 2

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from foreword.capture.parse import capture_event
@@ -256,7 +256,7 @@ ACTIONS = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=120, suppress_health_check=[HealthCheck.too_slow])  # a busy machine
 @given(st.lists(ACTIONS, max_size=12))
 def test_any_actions_become_memories_of_their_session_without_an_error(actions: list[Action]) -> None:
     got = extract_session(actions, session=session(), project=ROOMS, changes_of=changed)

@@ -239,13 +239,15 @@ def failure_of(run: Run) -> Failure | None:
     only_reads = command.kind == "look" and name != "cd" and not doubled and not outputs.SHELL_ERROR.match(run.error)
     if only_reads and (cause != "usage" or name in ("grep", "rg", "find", "ls")):
         return None  # a file that is not there
+    parts = {part for word in _tokens(command) for part in (word, word.partition(":")[0])}
+    own = parts - set(shape.split())
     return Failure(
         shape=shape,
         command=shown(run.line),
         error=run.error,
         key="not found" if doubled else _key(run, cause),
         cause=cause,
-        blamed=_blamed_words(run, shape) if cause == "usage" else (),
+        blamed=tuple(sorted(_parts_of_values(run.error) & own))[:4] if cause == "usage" else (),
         folder=folder if cause == "folder" else None,
         files=tuple(dict.fromkeys(outputs.FILE.findall(run.text.replace("\\", "/"))))[:20],
         script=outputs.failed_script(run.text),
@@ -498,12 +500,6 @@ def _variables(command: Command) -> set[str]:
 def _tokens(command: Command) -> list[str]:
     """Return the words of a command, those inside of quotation marks and brackets too."""
     return [word.strip(":") for word in _TOKEN.findall(" ".join(command.words))]
-
-
-def _blamed_words(run: Run, shape: str) -> tuple[str, ...]:
-    """Return the words of a line that its error puts in quotation marks, without those that its shape has."""
-    own = {part for word in _tokens(run.culprit) for part in (word, word.partition(":")[0])} - set(shape.split())
-    return tuple(sorted(_parts_of_values(run.error) & own))[:4]
 
 
 def _parts_of_values(error: str) -> set[str]:
