@@ -18,7 +18,7 @@ from foreword import models
 from foreword.errors import BadConfig, ForewordError
 from foreword.layout import LAYOUT, TriggerLayout, merge_layout, shorten
 from foreword.models import POSTINGS
-from foreword.paths import Home, expand
+from foreword.paths import Home, expand, replacing
 
 MOST_BYTES = 64 * 1024  # every setting written out with its comment is 4 KB
 PACKAGED_SYNONYMS = Path(__file__).with_name("synonyms.toml")
@@ -359,7 +359,12 @@ def _edit(home: Home, path: list[str], value: object) -> None:
     if not same:
         message = f"cannot edit {home.config} without changing more than this setting"
         raise BadConfig(message, hint="make this change in your editor")
-    _replace(Path(os.path.realpath(home.config)), text.encode())  # the user's link to their dotfiles stays a link
+    real = os.path.realpath(home.config)  # the user's link to their dotfiles stays a link
+    try:
+        with replacing(real) as file:
+            file.write(text.encode())
+    except OSError as exc:
+        raise ForewordError(f"cannot write {real}: {exc.strerror}", hint="make room or make it writable") from exc
 
 
 def _set(table: Any, path: list[str], value: object) -> None:
@@ -373,22 +378,3 @@ def _set(table: Any, path: list[str], value: object) -> None:
         del table[path[-1]]
     else:
         table[path[-1]] = value
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Replace the file as a whole or not at all, readable by the user alone."""
-    import tempfile  # 5 ms, which hooks do without
-
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mkstemp makes it 0600
-        try:
-            with open(handle, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
-    except OSError as exc:
-        raise ForewordError(f"cannot write {path}: {exc.strerror}", hint="make room or make it writable") from exc

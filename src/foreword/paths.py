@@ -6,8 +6,10 @@ import os
 import shlex
 import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from foreword.errors import BadConfig, ForewordError
 
@@ -69,6 +71,24 @@ def home(environ: Mapping[str, str]) -> Home:
         hint = "SQLite opens UTF-8 paths only; choose another folder"
         raise BadConfig(f"FOREWORD_HOME is {named!r}, which is not UTF-8", hint=hint) from exc
     return Home(Path(root))
+
+
+@contextmanager
+def replacing(path: str | Path, *, mode: int = 0o600) -> Iterator[IO[bytes]]:
+    """Yield a file that replaces *path* as a whole when it is written, or not at all."""
+    import tempfile  # 5 ms, which hooks do without
+
+    handle, unfinished = tempfile.mkstemp(prefix=".foreword-", dir=os.path.dirname(path))
+    try:
+        with open(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fchmod(handle, mode)
+            os.fsync(handle)
+        os.replace(unfinished, path)
+    except BaseException:
+        os.unlink(unfinished)
+        raise
 
 
 def worker_command() -> list[str]:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
@@ -18,7 +15,7 @@ from foreword.projects import resolve
 from foreword.store import Store
 from foreword.worker import lifecycle
 from foreword.worker.client import Client
-from tests.flow.conftest import CLEAN, HookRunner, wait_for
+from tests.flow.conftest import HookRunner, wait_for
 from tests.recorded import recorded
 from tests.scratch import processes_in, suspend
 
@@ -52,26 +49,6 @@ def drawn(host: HookRunner, payload: object) -> str:
     ended = host.tell("statusLine", payload)
     assert (ended.returncode, ended.stderr) == (0, b"")
     return ended.stdout.decode()
-
-
-def command(home: Home, *words: str, stdin: bytes | int = b"", cwd: str = "/", tries: int = 1) -> str:
-    """What the command prints; where a line is expected, once more if a busy machine was too slow to tell one."""
-    ended = subprocess.run(
-        [sys.executable, "-m", "foreword", "status", "--line", *words],
-        check=False,
-        capture_output=True,
-        timeout=100,
-        env={**CLEAN, "FOREWORD_HOME": str(home.root)},
-        cwd=cwd,
-        **({"input": stdin} if isinstance(stdin, bytes) else {"stdin": stdin}),
-    )
-    assert (ended.returncode, ended.stderr) == (0, b"")
-    late = tries > 1 and ended.stdout == b"\n" and isinstance(stdin, bytes)
-    return command(home, *words, stdin=stdin, cwd=cwd, tries=tries - 1) if late else ended.stdout.decode()
-
-
-def output(home: Home, *words: str, stdin: bytes | int = b"", cwd: str = "/") -> str:
-    return command(home, *words, stdin=stdin, cwd=cwd, tries=5)
 
 
 def context(client: Client, session: str = "s1") -> str:
@@ -117,42 +94,9 @@ def test_without_a_worker_nothing_is_said_kept_started_or_complained_of(
     counter = known.root / "started"
     host.write_hook(worker=["/bin/sh", "-c", f"echo x >> {counter}"], FOREWORD_DEADLINE_PROMPT_MS="300")
     assert drawn(host, request(project)) == ""
-    assert command(known, stdin=json.dumps(request(project)).encode()) == "\n"
     wait_for(lambda: {each.pid for each in processes_in(known.root)} <= {pid})
     assert not counter.exists()
     assert host.spooled() == 0
     assert noted(str(known.trouble)) == ()
     if pid:
         os.kill(pid, signal.SIGCONT)
-
-
-def test_the_command_names_the_session_of_stdin_or_the_last_one_in_the_folder(known, host: HookRunner, start, project):
-    client = start()
-    host.context("UserPromptSubmit", {**PROMPT, "cwd": project})
-    line = context(client) + "\n"
-    assert output(known, stdin=json.dumps(request(project)).encode()) == line
-    assert output(known, cwd=project) == line  # the last one in this folder
-    assert output(known, stdin=b'{"cwd": "%s"}' % project.encode()) == line
-    assert output(known, stdin=b'{"session_id": "s2"}') == "foreword: quiet\n"
-    assert output(known, stdin=b"no JSON", cwd="/") == "foreword: quiet\n"
-    for odd in (b'{"session_id": "\\ud800"}', b'{"cwd": "/\\ud800"}', b'{"cwd": "/\\u0000"}'):  # no file's name
-        assert command(known, stdin=odd) in ("\n", "foreword: quiet\n")
-    answer = json.loads(output(known, "--json", cwd=project))
-    assert (answer["line"], answer["items"], answer["session"]) == (context(client), 1, "s1")
-
-
-def test_a_host_that_never_closes_stdin_is_not_waited_for(known, start, project):
-    start()
-    reading, writing = os.pipe()
-    try:
-        os.write(writing, b'{"session_id": "s2"}')
-        assert output(known, stdin=reading) in ("foreword: quiet\n", "\n")
-    finally:
-        os.close(reading)
-        os.close(writing)
-
-
-def test_a_home_that_is_not_there_is_an_empty_line_and_stays_away(tmp_path):
-    nowhere = Home(root=tmp_path / "nowhere")
-    assert command(nowhere) == "\n"
-    assert not nowhere.root.exists()

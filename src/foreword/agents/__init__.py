@@ -45,14 +45,14 @@ class AgentAdapter(NamedTuple):
     second_chance: bool = False  # its start may get lost: the block of the start comes again with the first prompt
     session_variables: tuple[str, ...] = ()  # of the environment, that hold its session in a tool's process
     project_variable: str = ""  # the one that holds the project's folder
+    shell_variables: tuple[str, ...] = ()  # that it sets for the commands it runs, which then have its trust
 
     def encode_answer(self, event: str, context: str) -> bytes:
         """Return the bytes for stdout: one JSON object, or nothing at all."""
         return dumps(self.answer(event, context)).encode() if context else b""
 
 
-# Each agent's name with the module beside this one. A new agent also sets its variable in
-# `cli/connection.py` (AGENT_VARIABLES), so that commands in its shell do not get the user's trust.
+# Each agent's name with the module beside this one.
 FILES = {
     "claude-code": "claude_code",
     "codex": "codex",
@@ -69,6 +69,12 @@ def find(name: str) -> AgentAdapter:
         raise BadPayload(f"unknown agent {name!r}", hint=f"known agents: {', '.join(FILES)}")
     adapter: AgentAdapter = import_module(f"foreword.agents.{FILES[name]}").ADAPTER
     return adapter
+
+
+def calling_agent(environ: Mapping[str, str]) -> str:
+    """Return the agent in whose shell a command runs; empty for a person."""
+    named = (name for name in FILES if any(map(environ.get, find(name).shell_variables)))
+    return next(named, "agent" if environ.get("AI_AGENT") else "")
 
 
 def agent_of_client(client: str) -> str:

@@ -183,5 +183,6 @@ ADAPTER = AgentAdapter(
     setup=setup,
     session_variables=("CLAUDE_CODE_SESSION_ID",),
     project_variable="CLAUDE_PROJECT_DIR",
+    shell_variables=("CLAUDECODE",),
     cap=Cap(10_000, "utf-16"),  # of the text alone; one more, and the agent gets a preview and the name of a file
 )

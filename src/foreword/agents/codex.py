@@ -69,5 +69,6 @@ ADAPTER = AgentAdapter(
     answer=answer,
     tool_use=tool_use,
     setup=setup,
+    shell_variables=("CODEX_SANDBOX", "CODEX_THREAD_ID", "CODEX_CI"),
     cap=Cap(TOKENS * BYTES_A_TOKEN, "utf-8"),  # of the text alone
 )

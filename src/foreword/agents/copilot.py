@@ -75,5 +75,6 @@ ADAPTER = AgentAdapter(
     setup=setup,
     session_variables=("COPILOT_AGENT_SESSION_ID",),
     project_variable="COPILOT_PROJECT_DIR",
+    shell_variables=("COPILOT_AGENT_SESSION_ID",),
     cap=None,  # 10,240 characters after a tool, where we write one line; elsewhere 50,000 arrive whole
 )

@@ -71,6 +71,7 @@ ADAPTER = AgentAdapter(
     tool_use=tool_use,
     setup=setup,
     project_variable="CURSOR_PROJECT_DIR",
+    shell_variables=("CURSOR_AGENT",),
     cap=Cap(10_000),  # longer texts become a file, as readers of its client say
     second_chance=True,
 )

@@ -84,5 +84,6 @@ ADAPTER = AgentAdapter(
     tool_use=tool_use,
     setup=setup,
     project_variable="GEMINI_PROJECT_DIR",
+    shell_variables=("GEMINI_CLI",),
     cap=None,  # 50,000 characters arrive whole
 )

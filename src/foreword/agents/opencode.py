@@ -131,6 +131,7 @@ ADAPTER = AgentAdapter(
     answer=answer,
     tool_use=tool_use,
     setup=setup,
+    shell_variables=("OPENCODE",),
     cap=None,  # 50,000 characters arrive whole
     form="xml",
 )

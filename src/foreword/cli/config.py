@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from foreword.cli import output
 from foreword.cli.connection import connect, refuse_agents, this_home
 from foreword.cli.options import Json, did_you_mean
+from foreword.config import SETTINGS, Loaded, change, load, unset
 from foreword.errors import BadConfig, ModelError
-
-if TYPE_CHECKING:
-    from foreword.config import Loaded
+from foreword.hook.build import refresh
+from foreword.layout import window_budget
 
 TRIAL_SECONDS = 630.0  # the longest `model_seconds`, and some for the worker
 
-app = typer.Typer(rich_markup_mode=None)
-model_app = typer.Typer(rich_markup_mode=None)
+app = typer.Typer(name="config", rich_markup_mode=None)
+model_app = typer.Typer(name="model", rich_markup_mode=None)
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A setting, such as inject or layout.prompt.budget.")]
 
 
@@ -54,8 +54,6 @@ def change_setting(
     value: Annotated[str, typer.Argument(metavar="VALUE", help="The new value; separate list entries by commas.")],
 ) -> None:
     """Change one setting; a running worker adopts it within two seconds."""
-    from foreword.config import change
-
     refuse_agents()
     _check_name(name)
     change(this_home(), name, value)
@@ -69,8 +67,6 @@ def change_setting(
 @app.command("unset")
 def remove_setting(name: Name) -> None:
     """Remove one setting from the file, so that its default applies again."""
-    from foreword.config import unset
-
     refuse_agents()
     _check_name(name)
     removed = unset(this_home(), name)
@@ -124,8 +120,6 @@ def try_model(json: Json = False) -> None:
 
 
 def _load() -> Loaded:
-    from foreword.config import load
-
     return load(this_home(), os.environ)
 
 
@@ -139,8 +133,6 @@ def _check_name(name: str) -> None:
 
 def _reload() -> Loaded:
     """Return the settings after a change, and write them into the hook, which must obey before a worker runs again."""
-    from foreword.hook.build import refresh
-
     loaded = _load()
     refresh(this_home(), loaded.settings)
     return loaded
@@ -148,9 +140,6 @@ def _reload() -> Loaded:
 
 def _settings(loaded: Loaded) -> list[dict[str, Any]]:
     """Return every setting, and the budgets of the layout without the numbers of its single layers."""
-    from foreword.config import SETTINGS
-    from foreword.layout import window_budget
-
     settings, layout = loaded.settings, loaded.settings.layout
     units = {each.name: f" ({each.unit})" if each.unit else "" for each in SETTINGS}
     rows = [(each.name, getattr(settings, each.name), each.what + units[each.name]) for each in SETTINGS]

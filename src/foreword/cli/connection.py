@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from foreword.agents import calling_agent
+from foreword.audit import OWN_TERMINAL, USER_ONLY
 from foreword.errors import BadRequest, StoreError, WorkerError
+from foreword.hook.build import fingerprint
 from foreword.paths import Home, home
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from foreword.worker.client import Client
+from foreword.worker.client import Client
+from foreword.worker.lifecycle import pid_of, start, stop
 
 FIRST_ANSWER_SECONDS = 30.0  # an old database is migrated before the first answer
 TRIES = 3  # a worker may leave, being idle, while we connect
 LONG = 3600.0  # seconds; for commands that work on the whole store
 MEMORY_ID, INJECTION_ID = len("dec-7k2m9qxw"), len("inj-7k2m9qxwab")
-
-# Variables that agents set for the commands they run: such a command has the agent's trust, not the user's.
-AGENT_VARIABLES = {
-    "CLAUDECODE": "claude-code",
-    "CODEX_SANDBOX": "codex",
-    "CODEX_THREAD_ID": "codex",
-    "CODEX_CI": "codex",
-    "GEMINI_CLI": "gemini",
-    "OPENCODE": "opencode",
-    "CURSOR_AGENT": "cursor",
-    "COPILOT_AGENT_SESSION_ID": "copilot",
-    "AI_AGENT": "agent",
-}
 
 
 def this_home() -> Home:
@@ -43,10 +29,6 @@ def connect(home: Home | None = None, *, seconds: float = 60.0, patience: float 
 
     *seconds* is the time limit of each request, *patience* that of the first answer.
     """
-    from foreword.hook.build import fingerprint
-    from foreword.worker.client import Client
-    from foreword.worker.lifecycle import pid_of, start, stop
-
     home = home or this_home()
     for _ in range(TRIES):
         start(home)
@@ -94,14 +76,7 @@ def full_id(client: Client, id: str) -> str:
     return found[0] if found else id
 
 
-def calling_agent(environ: Mapping[str, str]) -> str:
-    """Return the agent in whose shell this command runs; empty for a person."""
-    return next((agent for name, agent in AGENT_VARIABLES.items() if environ.get(name)), "")
-
-
 def refuse_agents() -> None:
     """Raise BadRequest in an agent's shell, for commands that count as the user's own word."""
-    from foreword.audit import OWN_TERMINAL, USER_ONLY
-
     if calling_agent(os.environ):
         raise BadRequest(USER_ONLY, hint=OWN_TERMINAL)

@@ -11,16 +11,16 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foreword.cli import output
 from foreword.cli.connection import connect
 from foreword.errors import ForewordError
+from foreword.hook.build import command
 from foreword.models import Memory, Project
-
-if TYPE_CHECKING:
-    from foreword.paths import Home
-    from foreword.worker.client import Client
+from foreword.paths import Home, socket_problem
+from foreword.worker.client import Client
+from foreword.worker.lifecycle import stop
 
 RECORD_SECONDS = 1.0  # an answer is recorded milliseconds after it was given
 HOOK_SECONDS = 10.0  # agents allow five
@@ -88,9 +88,6 @@ def load_story(project: Project, *, now: float) -> list[Memory]:
 @contextmanager
 def _scratch_home() -> Iterator[Home]:
     """Yield a home of its own with default settings; stop its worker and delete it."""
-    from foreword.paths import Home, socket_problem
-    from foreword.worker.lifecycle import stop
-
     for name in [name for name in os.environ if name.startswith("FOREWORD_")]:
         del os.environ[name]
     # A hook that finds no worker starts one; here it would outlive the folder.
@@ -110,8 +107,6 @@ def _scratch_home() -> Iterator[Home]:
 
 def _run_hook(home: Home, client: Client, event: str, payload: dict[str, Any]) -> None:
     """Run the hook as an agent does, and print its answer with the time and the tokens that it took."""
-    from foreword.hook.build import command
-
     payload = {"session_id": "demo", "hook_event_name": event, **payload}
     started = time.perf_counter()
     ended = subprocess.run(  # noqa: S603 - our own hook

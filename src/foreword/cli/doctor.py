@@ -6,70 +6,53 @@ the worker can tell is asked of its health page, which the viewer shows too.
 
 from __future__ import annotations
 
-import json as jsonlib
 import os
-import select
 import shutil
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
 import typer
 
+from foreword.capture.parse import project_at
 from foreword.cli import output
-from foreword.cli.connection import connect, folder, this_home
+from foreword.cli.connection import connect, this_home
 from foreword.cli.options import Json
+from foreword.config import Settings, load
 from foreword.encoding import sized
 from foreword.errors import ForewordError, StoreError
+from foreword.hook.build import files
+from foreword.paths import Home, socket_problem, worker_command
+from foreword.policy import chosen, findings, off
 from foreword.problems import LATELY, NOTE, OK, WRONG, Finding, Group, grouped, noted
-
-if TYPE_CHECKING:
-    from foreword.config import Settings
-    from foreword.paths import Home
+from foreword.worker.client import Client
+from foreword.worker.lifecycle import pid_of, start
 
 MAX_PROBLEMS = 10  # printed; more would hide the checks above them
 STYLES = {OK: output.GREEN, NOTE: output.YELLOW, WRONG: output.RED}
 ANSWER_SECONDS = 5.0  # an idle worker answers in a millisecond, one that was just started in half a second
 PATIENCE = 8.0  # seconds that `status` waits for a worker which migrates an old database
-LINE_SECONDS = 0.5  # a status line is drawn often; an empty one is better than a late one
-MAX_INPUT = 1 << 20  # bytes that an agent may write to the stdin of its status line
 MIN_DISK = 200 * 1024 * 1024  # bytes; a busy month is some 50 MB, and a migration keeps a copy
 NEARLY_FULL = 0.8  # share of `store_max_mb` from which on it is reported
 COUNTED = ("memories", "sessions", "events", "injections")
 
 
-def status(
-    line: Annotated[
-        bool, typer.Option("--line", help="Print one line for a status line: the items and tokens of a session.")
-    ] = False,
-    json: Json = False,
-) -> None:
+def status(json: Json = False) -> None:
     """Show what is stored, what happened last, and what went wrong.
 
     Problems are shown once; `foreword doctor` keeps showing them.
 
-    With --line: the items and tokens that were injected into a session. The session is the one that the agent names
-    on stdin, else the last one in this folder. No worker is started; without one the line is empty.
-
     \b
-    Examples:
+    Example:
       foreword status
-      foreword status --line
     """
     home = this_home()
-    if line:
-        answer = _line(home)
-        output.write_json(answer) if json else output.write(answer["line"])
-        return
     about, seen, reported = _collect_status(home), home.logs / "trouble.seen", 0.0
     with suppress(OSError, ValueError):
         reported = float(seen.read_text(encoding="utf-8"))
     problems = grouped([each for each in noted(str(home.trouble)) if each.at > reported])
-    if json:
-        output.write_json({**about, "troubles": [vars(each) for each in problems]})
-        return
+    output.exit_with_json({**about, "troubles": [vars(each) for each in problems]}, asked=json)
     output.fields(_fields(about))
     _print_problems(problems, "went wrong since you last looked (shown once; `foreword doctor` says what to do):")
     if problems:
@@ -110,9 +93,6 @@ def doctor(json: Json = False) -> None:
 
 def check_all(home: Home, environ: Mapping[str, str]) -> Iterator[Finding]:
     """Run every check, in the order in which they depend on each other."""
-    from foreword.config import load
-    from foreword.paths import socket_problem
-
     settings, found = load(home, environ).settings, check_home(home)
     yield found
     free = shutil.disk_usage(next(each for each in (home.root, *home.root.parents) if each.exists())).free
@@ -148,9 +128,6 @@ def check_home(home: Home) -> Finding:
 
 def _switched_off_here(settings: Settings) -> list[tuple[str, str]]:
     """Return what is switched off in the current folder's project, each with how to change it."""
-    from foreword.capture.parse import project_at
-    from foreword.policy import chosen, findings, off
-
     with suppress(ForewordError, OSError):
         project = project_at(os.getcwd())
         return list(findings(off(project, chosen(settings)), project))
@@ -159,9 +136,6 @@ def _switched_off_here(settings: Settings) -> list[tuple[str, str]]:
 
 def _check_worker(home: Home) -> Iterator[Finding]:
     """Yield whether the worker answers, and what it says of its database, the settings and the agents."""
-    from foreword.worker.client import Client
-    from foreword.worker.lifecycle import pid_of, start
-
     pid = pid_of(home)
     try:
         start(home)
@@ -193,9 +167,6 @@ def _check_worker(home: Home) -> Iterator[Finding]:
 
 def _check_hook(home: Home, settings: Settings) -> Finding:
     """Check that what agents run is there, and is of this package and these settings."""
-    from foreword.hook.build import files
-    from foreword.paths import worker_command
-
     restart = "run `foreword worker stop`, then `foreword worker start`: the worker writes it"
     wanted = files(home, settings, worker=worker_command() if settings.worker_autostart else [])
     for path in (home.launcher, home.mcp):
@@ -227,28 +198,8 @@ def _print_problems(problems: Sequence[Group], heading: str) -> None:
         output.write(f"  {output.age(each.last)}, {each.count}x, {each.where}: {each.what}")
 
 
-def _line(home: Home) -> dict[str, Any]:
-    """Return what was injected into a session, from a running worker, or at once an empty line."""
-    from foreword.agents import text_of
-    from foreword.worker.client import Client
-
-    payload: dict[str, Any] = {}
-    with suppress(OSError, ValueError, TypeError, RecursionError):  # no stdin, or no JSON object
-        if not sys.stdin.isatty() and select.select([sys.stdin], [], [], LINE_SECONDS)[0]:
-            payload = dict(jsonlib.loads(os.read(sys.stdin.fileno(), MAX_INPUT)))
-    session = text_of(payload, "session_id")
-    try:
-        query = {"session_id": session} if session else {"project_path": folder(text_of(payload, "cwd"))}
-        return Client(home, seconds=LINE_SECONDS).get("/api/line", **query)
-    except (ForewordError, UnicodeError):  # an agent may name a folder that cannot exist
-        return {"line": "", "items": 0, "tokens": 0, "session": session}
-
-
 def _collect_status(home: Home) -> dict[str, Any]:
     """Return what the worker's health page says; where the worker cannot be reached, why."""
-    from foreword.config import load
-    from foreword.worker.lifecycle import pid_of
-
     about: dict[str, Any] = {"running": False, "home": str(home.root), "findings": []}
     about["switched_off"] = [says for says, _ in _switched_off_here(load(home, os.environ).settings)]
     if not os.path.isdir(home.root):

@@ -13,7 +13,7 @@ from foreword.cli.connection import connect, folder, full_id, project_query, ref
 from foreword.cli.memories import warn_of_secrets
 from foreword.cli.options import AllProjects, Files, Id, Json, Project, ProjectOrKey, Scope, Since
 
-review_app = typer.Typer(rich_markup_mode=None)
+review_app = typer.Typer(name="review", rich_markup_mode=None)
 Title = Annotated[str, typer.Option("--title", metavar="TEXT", help="A better wording.")]
 
 
@@ -33,9 +33,7 @@ def review(context: typer.Context, everything: AllProjects = False, project: Pro
     if context.invoked_subcommand is not None:
         return
     answer = connect().get("/api/review", project_path="" if everything else folder(project))
-    if json:
-        output.write_json(answer)
-        return
+    output.exit_with_json(answer, asked=json)
     for what in ("proposals", "notes"):
         for memory in answer[what]:
             seen_in = memory["detail"].get("seen_in")
@@ -194,9 +192,7 @@ def log(
     where = {} if everything or (memory and not project) else project_query(project)
     memory = full_id(client, memory) if memory else ""
     entries = client.get("/api/log", memory=memory, since=since or "", limit=limit, **where)["log"]
-    if json:
-        output.write_json({"log": entries})
-        return
+    output.exit_with_json({"log": entries}, asked=json)
     _print_entries(entries)
     if not entries:
         output.remark("no entries since then" if since else "no entries yet")
@@ -213,9 +209,7 @@ def _decide(what: str, id: str, *, json: bool, **more: Any) -> None:
 
 def _print_change(answer: dict[str, Any], done: str, *, json: bool, of: str = "memory") -> None:
     """Print the memory that a change concerns, what was done, and how to take it back."""
-    if json:
-        output.write_json(answer)
-        return
+    output.exit_with_json(answer, asked=json)
     output.write(output.memory_line(answer[of]))
     output.remark(f"{done}; `foreword undo {answer['entry']['number']}` takes it back")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import shlex
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,11 +14,12 @@ from foreword.agents import FILES as AGENTS
 from foreword.cli import output
 from foreword.cli.connection import this_home
 from foreword.cli.options import DryRun, Yes, did_you_mean
+from foreword.config import load
 from foreword.errors import ForewordError
+from foreword.hook.build import refresh
+from foreword.redact import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from foreword.install.plan import Plan, PlannedFile
 
 CONTEXT = 2  # lines of the user's own around a change
@@ -53,8 +55,6 @@ def install(
       foreword install claude-code --dry-run
       foreword install codex gemini --yes
     """
-    from foreword.config import load
-    from foreword.hook.build import refresh
     from foreword.install.plan import apply, plan
     from foreword.install.status import detect
 
@@ -116,8 +116,6 @@ def uninstall(agents: Names = None, *, dry_run: DryRun = False, yes: Yes = False
 
 def diff(planned: PlannedFile) -> list[str]:
     """Return the lines that change, with some of the user's around them, without secrets."""
-    from foreword.redact import redact
-
     if planned.new is None:
         return []
     old, new = (redact((data or b"").decode(errors="replace")).splitlines() for data in (planned.old, planned.new))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable
+from itertools import chain
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -26,9 +28,6 @@ from foreword.cli import (
 )
 from foreword.cli.options import did_you_mean
 from foreword.errors import ForewordError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ABOUT = """Memory for coding agents.
 
@@ -54,8 +53,8 @@ class GroupedCommands(TyperGroup):
     """List commands by group, and suggest the nearest command for an unknown one."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        panels = COMMANDS if ctx.parent is None else {"Commands": self.commands}
-        for title, names in panels.items():
+        panels = {title: list(map(name_of, each)) for title, each in COMMANDS.items()}
+        for title, names in panels.items() if ctx.parent is None else [("Commands", list(self.commands))]:
             with formatter.section(title):
                 width = formatter.width - 6 - max(map(len, names))
                 formatter.write_dl([(name, self.commands[name].get_short_help_str(width)) for name in names])
@@ -92,63 +91,32 @@ def root(
         output.write(context.get_help())
 
 
-COMMANDS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
-    "Start": {
-        "init": transfer.init,
-        "install": install.install,
-        "uninstall": install.uninstall,
-        "status": doctor.status,
-        "doctor": doctor.doctor,
-        "view": worker.view,
-        "demo": demo.demo,
-    },
-    "Remember": {
-        "add": memories.add,
-        "note": memories.note,
-        "handoff": memories.handoff,
-        "goal": memories.goal_app,
-    },
-    "Find": {
-        "search": search.search,
-        "show": memories.show,
-        "context": search.context,
-        "explain": search.explain,
-        "resume": search.resume,
-        "sessions": search.sessions,
-        "graph": search.graph,
-        "stats": search.stats,
-    },
-    "Keep in order": {
-        "review": edit.review_app,
-        "revise": edit.revise,
-        "pin": edit.pin,
-        "supersede": edit.supersede,
-        "undo": edit.undo,
-        "log": edit.log,
-        "tidy": maintenance.tidy,
-        "prune": maintenance.prune,
-        "forget": maintenance.forget,
-        "scrub": maintenance.scrub,
-    },
-    "Move and save": {
-        "import": transfer.import_,
-        "export": transfer.export,
-        "index": maintenance.index,
-    },
-    "Settings": {
-        "config": config.app,
-        "project": project.app,
-        "model": config.model_app,
-        "worker": worker.app,
-        "mcp": worker.mcp,
-    },
+COMMANDS: dict[str, list[Callable[..., None] | typer.Typer]] = {
+    "Start": [transfer.init, install.install, install.uninstall, doctor.status, doctor.doctor, worker.view, demo.demo],
+    "Remember": [memories.add, memories.note, memories.handoff, memories.goal_app],
+    "Find": [
+        *(search.search, memories.show, search.context, search.explain),
+        *(search.resume, search.sessions, search.graph, search.stats),
+    ],
+    "Keep in order": [
+        *(edit.review_app, edit.revise, edit.pin, edit.supersede, edit.undo, edit.log),
+        *(maintenance.tidy, maintenance.prune, maintenance.forget, maintenance.scrub),
+    ],
+    "Move and save": [transfer.import_, transfer.export, maintenance.index],
+    "Settings": [config.app, project.app, config.model_app, worker.app, worker.mcp],
 }
-for commands in COMMANDS.values():
-    for name, command in commands.items():
-        if isinstance(command, typer.Typer):
-            app.add_typer(command, name=name, cls=GroupedCommands)
-        else:
-            app.command(name)(command)
+
+
+def name_of(command: Callable[..., None] | typer.Typer) -> str:
+    """Return the name of a command: that of its function, without the underscore that a keyword needs."""
+    return str(command.info.name) if isinstance(command, typer.Typer) else command.__name__.rstrip("_")
+
+
+for command in chain.from_iterable(COMMANDS.values()):
+    if isinstance(command, typer.Typer):
+        app.add_typer(command, cls=GroupedCommands)
+    else:
+        app.command(name_of(command))(command)
 
 
 def main() -> None:

@@ -51,9 +51,7 @@ def tidy(
     if not yes or dry_run:
         with output.console(stderr=True).status("planning"):
             plan = client.post("/api/tidy", {**request, "dry_run": True})
-        if json:
-            output.write_json(plan)
-            return
+        output.exit_with_json(plan, asked=json)
         _print_tidy_plan(plan) if plan["by"] else output.write("Nothing to tidy.")
         if dry_run or not plan["by"]:
             return
@@ -63,9 +61,7 @@ def tidy(
         output.confirm("Do this?")
     with output.console(stderr=True).status("tidying"):
         answer = client.post("/api/tidy", request)
-    if json:
-        output.write_json(answer)
-        return
+    output.exit_with_json(answer, asked=json)
     for what, times in answer["by"].items():
         output.write(f"{times:,} {DONE.get(what, what)}")
     output.write(f"Undo all of it: foreword undo {answer['run']}" if answer["by"] else "Nothing to tidy.")
@@ -92,9 +88,7 @@ def prune(dry_run: DryRun = False, yes: Yes = False, json: Json = False) -> None
         output.confirm("Delete it? This cannot be undone.")
     with output.console(stderr=True).status("deleting"):
         answer = client.post("/api/prune", {})
-    if json:
-        output.write_json(answer)
-        return
+    output.exit_with_json(answer, asked=json)
     gone = ", ".join(f"{rows:,} {name}" for name, rows in answer["pruned"].items()) or "nothing"
     freed = f"; the file is {sized(answer['freed'])} smaller" if answer["freed"] > 0 else ""
     output.write(f"deleted: {gone}{freed}")
@@ -166,9 +160,7 @@ def scrub(dry_run: DryRun = False, json: Json = False) -> None:
     with output.console(stderr=True).status("searching"):
         values = [os.fsdecode(each) for each in secret_values()]  # of this environment
         answer = client.post("/api/scrub", {"dry_run": dry_run, "values": values})
-    if json:
-        output.write_json(answer)
-        return
+    output.exit_with_json(answer, asked=json)
     rows = sorted(answer["tables"].items())
     lines = [[table, f"{each['seen']:,}", f"{each['changed']:,}"] for table, each in rows]
     output.table(lines, headings=("where", "searched", "would change" if dry_run else "changed"))

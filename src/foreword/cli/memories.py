@@ -8,9 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
+from foreword.agents import calling_agent
 from foreword.cli import output
-from foreword.cli.connection import calling_agent, connect, folder, full_id, refuse_agents, route
+from foreword.cli.connection import connect, folder, full_id, refuse_agents, route
 from foreword.cli.options import Files, Json, Project, Scope, did_you_mean
+from foreword.redact import redact_all
 
 KINDS = {
     "turn": "a prompt and what came of it; extracted from sessions",
@@ -35,7 +37,7 @@ DETAIL_NAMES = {"status": "goal", "user": "you typed", "author": "prompt", "next
 INTERNAL = ("from", "key", "error_key", "last", "worked_in", "fix", "folder",
             "at_once", "blamed")  # fmt: skip
 MOST_ENTRIES = 4
-goal_app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
+goal_app = typer.Typer(name="goal", rich_markup_mode=None, no_args_is_help=True)
 
 
 def add(
@@ -132,9 +134,9 @@ def show(
     """
     client = connect()
     found = [client.get(route("/api/memories", full_id(client, id))) for id in ids]
-    if json:
-        output.write_json({"memories": [{name: each[name] for name in ("memory", "links")} for each in found]})
-        return
+    output.exit_with_json(
+        {"memories": [{name: each[name] for name in ("memory", "links")} for each in found]}, asked=json
+    )
     for each in found:
         _print_memory(each["memory"], links=each["links"])
         output.write("") if each is not found[-1] else None
@@ -174,9 +176,7 @@ def list_goals(
 ) -> None:
     """List this project's goals."""
     answer = connect().get("/api/goals", project_path=folder(project), all=int(everything) or None)
-    if json:
-        output.write_json(answer)
-        return
+    output.exit_with_json(answer, asked=json)
     for each in answer["goals"]:
         _print_goal(each)
     output.remark(f"{answer['open']} open, {answer['done']} done")
@@ -197,8 +197,6 @@ def finish_goal(
 
 def warn_of_secrets(texts: dict[str, Any]) -> None:
     """Warn that a part of *texts* was not stored, without repeating it."""
-    from foreword.redact import redact_all
-
     if redact_all(texts) != texts:
         output.warn(["a secret or a <private> part was taken out before anything was written"])
 

@@ -8,13 +8,15 @@ import shutil
 import sys
 import textwrap
 import time
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
+import typer
+
 from foreword.errors import BadRequest
+from foreword.recall.render import ago
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from rich.console import Console
 
 BOLD, DIM, RED, GREEN, YELLOW, CYAN = "1", "2", "31", "32", "33", "1;36"
@@ -34,6 +36,13 @@ def write_raw(text: str) -> None:
 def write_json(answer: object) -> None:
     """Print *answer* as JSON in ASCII, so that no stored character reaches a terminal unescaped."""
     write_raw(json.dumps(answer, indent=2))
+
+
+def exit_with_json(answer: object, *, asked: bool) -> None:
+    """Print *answer* as JSON and end the command, where --json *asked* for it."""
+    if asked:
+        write_json(answer)
+        raise typer.Exit
 
 
 def remark(text: str, *, style: str = DIM) -> None:
@@ -57,8 +66,6 @@ def error(message: str, *, hint: str = "") -> None:
 
 def confirm(question: str, *, default: bool = False) -> None:
     """Ask the user; end the command without a yes, and refuse where there is no terminal to ask on."""
-    import typer
-
     if not sys.stdin.isatty():
         raise BadRequest("not a terminal, cannot ask for confirmation; nothing was changed", hint="pass --yes")
     if not typer.confirm(escape(question), default=default, err=True):
@@ -108,8 +115,6 @@ def local_time(at: float) -> str:
 
 def age(at: float) -> str:
     """Return how long ago *at* was: `2h ago`."""
-    from foreword.recall.render import ago
-
     return ago(time.time() - at)
 
 

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import typer
 
 from foreword.cli import output
 from foreword.cli.connection import LONG, connect, folder, refuse_agents, this_home
 from foreword.cli.options import Json, Project, Yes
+from foreword.config import change, load
 from foreword.errors import BadRequest
+from foreword.hook.build import refresh
 from foreword.policy import FILE
+from foreword.projects import resolve
+from foreword.worker.client import Client
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from foreword.worker.client import Client
-
-app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
+app = typer.Typer(name="project", rich_markup_mode=None, no_args_is_help=True)
 Which = Annotated[str, typer.Argument(metavar="[PATH|KEY]", help="A folder, key or name (default: this folder).")]
 Capture = Annotated[bool, typer.Option("--capture", help="Only stop or start capturing.")]
 Inject = Annotated[bool, typer.Option("--inject", help="Only stop or start injecting.")]
@@ -52,9 +52,7 @@ def project() -> None:
 def show(which: Which = "", json: Json = False) -> None:
     """Show folders, memories by kind, facts, aliases and switches of a project."""
     answer = _about(connect(), which)
-    if json:
-        output.write_json(answer)
-        return
+    output.exit_with_json(answer, asked=json)
     kinds = ", ".join(f"{count} {kind}" for kind, count in answer["kinds"].items())
     fields = [
         ("name", answer["name"]),
@@ -76,9 +74,7 @@ def show(which: Which = "", json: Json = False) -> None:
 def list_projects(json: Json = False) -> None:
     """List all projects, the last used first."""
     answer = connect().get("/api/projects")
-    if json:
-        output.write_json(answer)
-        return
+    output.exit_with_json(answer, asked=json)
     lines = []
     for each in answer["projects"]:
         key = f"{each['key']} -> {each['alias_of']}" if each["alias_of"] else str(each["key"])
@@ -112,9 +108,7 @@ def set_facts(
     memory = {"kind": "project", "title": detail.get("role") or about["name"], "uid": about["uid"]}
     client.post("/api/memories", {**memory, "detail": detail, "project_path": path})
     answer = client.get("/api/project", project_path=path)
-    if json:
-        output.write_json(answer)
-        return
+    output.exit_with_json(answer, asked=json)
     output.fields(_facts(answer))
     output.remark(f"stored for {answer['name']} ({answer['key']})")
 
@@ -138,9 +132,7 @@ def merge(
         counts = f"{output.plural(has['memories'], 'memories')} and {output.plural(has['sessions'], 'sessions')}"
         output.confirm(f"Move all of {has['key']} here ({counts})? This cannot be undone.")
     answer = client.post("/api/project/merge", {"other": _name_or_folder(other), "project_path": folder(into)})
-    if json:
-        output.write_json(answer)
-        return
+    output.exit_with_json(answer, asked=json)
     rows = ", ".join(f"{count:,} {table}" for table, count in answer["rows"].items() if count and table != "log")
     output.write(f"{answer['from']} -> {answer['into']}: {rows or 'nothing was stored there'}")
 
@@ -161,9 +153,6 @@ def on(which: Which = "", *, capture: Capture = False, inject: Inject = False) -
 
 def _switch(which: str, names: Sequence[str], *, on: bool) -> None:
     """Write the keys of a project and its aliases into the settings, or take them out."""
-    from foreword.config import change, load
-    from foreword.hook.build import refresh
-
     refuse_agents()
     home = this_home()
     client = connect(home)
@@ -191,8 +180,6 @@ def _about(client: Client, which: str) -> dict[str, Any]:
 
 def _states(which: str, about: dict[str, Any]) -> list[str]:
     """Return what is switched off by the settings, and by a file in the repository itself."""
-    from foreword.projects import resolve
-
     path = _name_or_folder(which) or folder()
     root = about["root"] or (resolve(path).root if path.startswith("/") else "")
     by_file = [f"off by its own {FILE}"] if root and os.path.lexists(os.path.join(root, FILE)) else []

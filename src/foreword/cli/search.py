@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -12,9 +12,8 @@ from foreword.cli.connection import connect, folder, full_id, route
 from foreword.cli.options import AllProjects, Json, Project, Since
 from foreword.encoding import sized
 from foreword.errors import NotFound
-
-if TYPE_CHECKING:
-    from foreword.worker.client import Client
+from foreword.projects import resolve
+from foreword.worker.client import Client
 
 BODY = 240  # characters of a body in a list of results; `show` prints the rest
 USED = {
@@ -60,9 +59,7 @@ def search(
         compact=int(compact) or None,
         explain=int(explain) or None,
     )
-    if json:
-        output.write_json(answer)
-        return
+    output.exit_with_json(answer, asked=json)
     output.warn(answer["problems"])
     if not answer["results"]:
         output.remark(f"nothing found in {answer['project']}")
@@ -94,9 +91,7 @@ def context(
       foreword context "why do two bookings get the same slot?"
     """
     answer = connect().get("/api/context", prompt=" ".join(prompt or ()), project_path=folder(project), preview=1)
-    if json:
-        output.write_json(answer)
-        return
+    output.exit_with_json(answer, asked=json)
     if answer["context"]:
         output.write_raw(answer["context"])
     layers, skipped = _layers(answer)
@@ -131,9 +126,7 @@ def explain(
         answer = client.get(route("/api/injections", id))
     else:
         answer = client.get(route("/api/memories", id), full=1)
-    if json:
-        output.write_json(answer)
-        return
+    output.exit_with_json(answer, asked=json)
     for name in ("silence", "injection"):
         if answer.get(name):
             _print_answer(answer[name])
@@ -155,9 +148,7 @@ def resume(
       foreword resume
     """
     answer = connect().get("/api/resume", project_path=folder(project), limit=limit)
-    if json:
-        output.write_json(answer)
-        return
+    output.exit_with_json(answer, asked=json)
     for heading, points in (("Where things stand", answer["standing"]), ("Recent sessions", answer["sessions"])):
         if points:
             output.write("\n".join([heading, *(point["text"] for point in points), ""]))
@@ -223,9 +214,7 @@ def graph(
         return
     client = connect()
     found = client.get(route("/api/memories", full_id(client, id)), full=1)
-    if json:
-        output.write_json({name: found[name] for name in ("memory", "links")})
-        return
+    output.exit_with_json({name: found[name] for name in ("memory", "links")}, asked=json)
     output.write(f"[{found['memory']['kind']}] {_titled(found['memory'])}")
     for link in found["links"]:
         arrow = f"{link['relation']} ->" if link["forth"] else f"<- {link['relation']}"
@@ -251,9 +240,7 @@ def stats(
       foreword stats --all --days 7 --json
     """
     answer = connect().get("/api/stats", days=days, **({} if everything else {"project_path": folder(project)}))
-    if json:
-        output.write_json(answer)
-        return
+    output.exit_with_json(answer, asked=json)
     name = answer["name"] or answer["project"] or "all projects"
     output.write(f"{name}, {answer['from']} to {answer['to']} (local days)\n")
     output.fields(_stats_summary(answer))
@@ -401,7 +388,6 @@ def _print_story(story: dict[str, Any]) -> None:
 def _print_calls(name: str, path: str, *, json: bool) -> None:
     """Print who calls a function and what it calls; one call may be of any definition of a name, and is listed once."""
     from foreword.code.callgraph import read_calls
-    from foreword.projects import resolve
 
     with output.console(stderr=True).status("reading files"):
         read = read_calls(resolve(path).root)

@@ -5,23 +5,24 @@ from __future__ import annotations
 import json as jsonlib
 import os
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import IO, Annotated, Any
 
 import typer
 
 from foreword import __version__
+from foreword.capture.parse import project_at
 from foreword.cli import output
 from foreword.cli.connection import LONG, connect, folder, refuse_agents, this_home
 from foreword.cli.options import Json, Project, Yes, did_you_mean
+from foreword.config import load
 from foreword.errors import BadRequest, WorkerError
-
-if TYPE_CHECKING:
-    from foreword.models import Project as ProjectModel
-    from foreword.worker.client import Client
+from foreword.models import Project as ProjectModel
+from foreword.paths import replacing
+from foreword.policy import chosen
+from foreword.worker.client import Client
 
 POLL_SECONDS = 0.15
 NEXT_STEPS = """
@@ -52,10 +53,7 @@ def init(
       foreword init ~/src/rooms --yes
       foreword init --with claude-mem
     """
-    from foreword.capture.parse import project_at
-    from foreword.config import load
     from foreword.importers import OPT_IN, offers, refuse_where_off
-    from foreword.policy import chosen
 
     refuse_agents()
     root, also = folder(path), also or []
@@ -122,10 +120,7 @@ def import_(
       foreword import jsonl ~/rooms.jsonl
       foreword import jsonl ~/rooms.jsonl --as ~/src/rooms-again
     """
-    from foreword.capture.parse import project_at
-    from foreword.config import load
     from foreword.importers import find, refuse_where_off
-    from foreword.policy import chosen
 
     refuse_agents()
     path = folder(into or project)
@@ -163,16 +158,8 @@ def export(
     elif os.path.isdir(path) or not os.path.isdir(os.path.dirname(path)):
         raise BadRequest(f"cannot write {path}", hint="give the path of a file in a folder that exists")
     else:
-        handle, temporary = tempfile.mkstemp(prefix=".foreword-export-", dir=os.path.dirname(path))  # mode 0600
-        try:
-            with open(handle, "wb") as out:
-                counts = _write_export(out, client, where)
-                out.flush()
-                os.fsync(out.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        with replacing(path) as out:
+            counts = _write_export(out, client, where)
     output.remark(f"{path or 'stdout'}: {_listed(counts) or 'nothing is stored here'}")
 
 
@@ -213,8 +200,6 @@ def _import(
 def _watch(state: dict[str, Any]) -> dict[str, Any]:
     """Show progress bars until an import has ended, and return its last state."""
     from rich.progress import Progress
-
-    from foreword.worker.client import Client
 
     stderr = output.console(stderr=True)
     with Progress(console=stderr, transient=True, disable=not stderr.is_terminal) as bars:

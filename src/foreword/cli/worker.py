@@ -14,10 +14,11 @@ import typer
 
 from foreword.cli import output
 from foreword.cli.connection import connect, refuse_agents, this_home
-from foreword.errors import ForewordError
+from foreword.config import load
+from foreword.worker import lifecycle
 
 CHECK_EVERY = 0.5  # seconds
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(name="worker", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.callback()
@@ -27,43 +28,25 @@ def worker() -> None:
     You never have to: it starts when a hook or a command needs it, exits when idle, and is replaced after an upgrade.
 
     \b
-    Examples:
+    Example:
       foreword worker stop
-      foreword worker run
     """
 
 
 @app.command()
 def start() -> None:
     """Start the worker, unless it runs already."""
-    from foreword.worker.lifecycle import pid_of
-
     home = this_home()
-    before = pid_of(home)
+    before = lifecycle.pid_of(home)
     connect(home)
-    pid = pid_of(home)
+    pid = lifecycle.pid_of(home)
     output.write(f"the worker {'already runs' if pid == before else 'runs'}, process {pid}, in {home.root}")
 
 
 @app.command()
 def stop() -> None:
     """Stop the worker; nothing is lost, and the next hook or command starts a new one."""
-    from foreword.worker.lifecycle import stop as stop_worker
-
-    output.write("the worker has stopped" if stop_worker(this_home()) else "no worker runs")
-
-
-@app.command()
-def run() -> None:
-    """Run the worker in this terminal, until Ctrl-C."""
-    from foreword.worker.__main__ import main
-    from foreword.worker.lifecycle import pid_of
-
-    home = this_home()
-    if pid := pid_of(home):
-        raise ForewordError(f"a worker already runs, process {pid}", hint="run `foreword worker stop` first")
-    output.remark(f"serving {home.root}, logging to {home.log}; Ctrl-C stops it")
-    sys.exit(main())
+    output.write("the worker has stopped" if lifecycle.stop(this_home()) else "no worker runs")
 
 
 def mcp() -> None:
@@ -98,7 +81,6 @@ def view(
       foreword view
       foreword view --no-browser --port 8123
     """
-    from foreword.config import load
     from foreword.viewer.app import ViewerServer
 
     refuse_agents()

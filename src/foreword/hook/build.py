@@ -7,13 +7,12 @@ import os
 import py_compile
 import shlex
 import sys
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from foreword.config import Settings
-from foreword.paths import Home, worker_command
+from foreword.paths import Home, replacing, worker_command
 
 PACKAGE = Path(__file__).resolve().parent.parent
 CLIENT = PACKAGE / "hook" / "client.py"
@@ -142,17 +141,8 @@ def _write(path: Path, data: bytes, *, mode: int) -> bool:
             return False
     except OSError:
         pass
-    fd, unfinished = tempfile.mkstemp(prefix=".hook-", dir=path.parent)
-    try:
-        with os.fdopen(fd, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-            os.fchmod(file.fileno(), mode)
-        os.replace(unfinished, path)
-    except OSError:
-        os.unlink(unfinished)
-        raise
+    with replacing(path, mode=mode) as file:
+        file.write(data)
     return True
 
 
