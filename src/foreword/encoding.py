@@ -1,9 +1,10 @@
-"""Read and write JSON and UTF-8 so that no input of an agent fails us; parse times and format sizes for people."""
+"""Read and write JSON and UTF-8 so that no input of an agent fails us; read our tables, parse times, format sizes."""
 
 from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from typing import Any
 
@@ -51,6 +52,12 @@ def decoded(raw: bytes) -> str:
 def storable(text: str) -> str:
     """Return *text* without lone surrogates, which JSON can spell and no file can hold."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def read_table(beside: str, name: str) -> list[str]:
+    """Return the lines of a table of ours *beside* a module, without comments and empty ones."""
+    with open(os.path.join(os.path.dirname(beside), name), encoding="utf-8") as file:
+        return [line.rstrip("\n") for line in file if line[0] not in "#\n"]
 
 
 SPANS = {"m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}

@@ -11,18 +11,16 @@ from itertools import islice
 from os.path import basename, dirname, exists, join
 from time import monotonic
 
+from foreword.encoding import read_table
 from foreword.errors import BadRequest
 from foreword.models import Project
 
-# Project files, by language and in the order in which languages are listed.
-_SIGNS = (
-    "python pyproject.toml setup.py setup.cfg requirements.txt Pipfile|go go.mod|rust Cargo.toml"
-    "|javascript package.json|typescript tsconfig.json deno.json|java pom.xml build.gradle|kotlin build.gradle.kts"
-    "|scala build.sbt|ruby Gemfile|php composer.json|c++ CMakeLists.txt|elixir mix.exs|erlang rebar.config"
-    "|swift Package.swift|dart pubspec.yaml|haskell stack.yaml|ocaml dune-project|zig build.zig"
-    "|clojure project.clj deps.edn"
-)
-SIGNS = {file: names[0] for names in (each.split() for each in _SIGNS.split("|")) for file in names[1:]}
+LANGUAGES = {
+    name: rest
+    for name, *rest in ([each.strip() for each in line.split("|")] for line in read_table(__file__, "languages.txt"))
+}
+ENDINGS = {ending: name for name, (endings, _, _) in LANGUAGES.items() for ending in endings.split()}
+SIGNS = {file: name for name, (_, files, _) in LANGUAGES.items() for file in files.split()}
 # A folder with one of these is a project of its own. Not Makefile or requirements.txt, which lie in docs/ as well; and
 # exact names only, since a pattern such as *.sln would need a listing.
 PROJECT_FILES = (
@@ -268,21 +266,9 @@ def _upward(path: str) -> Iterator[str]:
 
 # ---- languages
 
-# Not .h, which is C as well as C++, and no markup or data: a README is written in no language of ours.
-_ENDINGS = (
-    "python py pyi pyx ipynb|go go|rust rs|javascript js jsx mjs cjs|typescript ts tsx mts cts|java java|kotlin kt kts"
-    "|scala scala|ruby rb rake|php php|c c|c++ cc cpp cxx hpp hh|c# cs|elixir ex exs|erlang erl|swift swift|dart dart"
-    "|haskell hs|ocaml ml mli|zig zig|clojure clj cljs cljc|lua lua|perl pl pm|r r|julia jl|shell sh bash zsh|sql sql"
-    "|objective-c m mm|vue vue|svelte svelte|powershell ps1|terraform tf|nim nim|f# fs fsx|groovy groovy|solidity sol"
-)
-ENDINGS = {ending: names[0] for names in (each.split() for each in _ENDINGS.split("|")) for ending in names[1:]}
-
-# Other people's code, and what was made out of ours; names with a dot in front are left out anyway.
-VENDORED = frozenset(
-    """node_modules bower_components jspm_packages vendor vendors third_party thirdparty 3rdparty external externals
-    deps extern Pods Carthage Godeps venv env virtualenv site-packages dist-packages __pycache__ target dist build out
-    obj output coverage htmlcov public static assets data datasets generated gen tmp temp logs""".split()  # noqa: SIM905 - words are read better than forty quoted strings
-)
+_VENDORED = " ".join(read_table(__file__, "vendored.txt")).split()
+VENDORED = frozenset(name.lstrip("?") for name in _VENDORED)
+ALWAYS_VENDORED = frozenset(name for name in _VENDORED if name[0] != "?")  # also where git tracks a folder
 SHARE = 0.1  # of the files in any language, that make a language one of the project's
 MOST_ENTRIES = 400  # of all folders together
 MOST_IN_ONE = 60  # of one folder: ten thousand of the same say no more than these, and must not hide the others

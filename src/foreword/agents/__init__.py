@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from foreword.agents.setup import InstallTarget, Setup
-from foreword.encoding import dumps, loads
+from foreword.encoding import dumps, loads, read_table
 from foreword.errors import BadPayload
 from foreword.models import Cap
 
@@ -60,6 +60,13 @@ FILES = {
     "cursor": "cursor",
     "gemini": "gemini",
     "opencode": "opencode",
+}
+
+
+ACTS = {  # of a tool, by its name in lower case without dashes and underscores
+    name: act
+    for act, _, names in (line.partition(": ") for line in read_table(__file__, "tools.txt"))
+    for name in names.split()
 }
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from foreword.code import git, languages
 from foreword.code.definitions import in_tree
 from foreword.errors import BadRequest, NotFound
+from foreword.projects import ALWAYS_VENDORED
 
 MOST_FILES = 10_000
 SECONDS = 30.0
@@ -131,5 +132,5 @@ def _listed(root: str) -> Iterator[str]:
         yield from (os.fsdecode(name) for name in git.run(root, LIST).split(b"\0") if name)
         return
     for folder, below, files in os.walk(root):
-        below[:] = sorted(name for name in below if name[0] != "." and name not in git.ELSEWHERE)
+        below[:] = sorted(name for name in below if name[0] != "." and name not in ALWAYS_VENDORED)
         yield from (os.path.relpath(os.path.join(folder, name), root) for name in files)

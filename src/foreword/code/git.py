@@ -11,7 +11,7 @@ from foreword.code.diff import changes_in
 from foreword.code.languages import LARGEST, language_of
 from foreword.errors import BadRequest
 from foreword.models import Change
-from foreword.projects import VENDORED
+from foreword.projects import ALWAYS_VENDORED
 
 PATIENCE = 60.0  # seconds; a cold disk and a huge tree need a few
 FILES = 100  # source files of one commit; what changes more of them was done by a tool
@@ -35,26 +35,6 @@ LOG = (
     "-z", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv", "--no-show-signature", "--encoding=UTF-8",
 )  # fmt: skip
 NO_COMMITS = ("does not have any commits yet", "bad revision 'HEAD'", "ambiguous argument 'HEAD'")
-# Folders of that name may well be our own in a repository of ours: only what is downloaded or made is passed over.
-AMBIGUOUS_FOLDERS = frozenset(
-    [
-        "public",
-        "static",
-        "assets",
-        "data",
-        "datasets",
-        "env",
-        "deps",
-        "output",
-        "tmp",
-        "temp",
-        "logs",
-        "external",
-        "extern",
-        "out",
-    ]
-)
-ELSEWHERE = VENDORED - AMBIGUOUS_FOLDERS
 _MADE_NAMES = re.compile(
     r"\.min\.(js|mjs|css)$|[-.](bundle|chunk)\.js$|_pb2(_grpc)?\.pyi?$|\.pb\.(go|cc|h)$|\.g\.dart$|\.freezed\.dart$"
     r"|\.designer\.cs$|\.generated\.\w+$|_generated\.\w+$|(^|/)zz_generated",
@@ -135,7 +115,7 @@ def is_own(path: str) -> bool:
     """Return whether a file of this name is source that somebody wrote here."""
     if not language_of(path) or _MADE_NAMES.search(path):
         return False
-    return ELSEWHERE.isdisjoint(path.split("/")[:-1])
+    return ALWAYS_VENDORED.isdisjoint(path.split("/")[:-1])
 
 
 def is_made(source: bytes) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from foreword.projects import ENDINGS
+from foreword.projects import ENDINGS, LANGUAGES
 
 if TYPE_CHECKING:  # loaded when the first source file is seen
     from tree_sitter import Language, Node, Query, Tree
@@ -24,26 +24,8 @@ LONGEST = 20_000  # lines, for the same reason
 WIDE = 400  # bytes a line on average: minified
 # Milliseconds; a file of 100 KB takes 15 to 30. While a file is parsed no other Python runs, and no hook is answered.
 PARSE_MS = 100.0
-# Each language with its wheel, tree_sitter_NAME, which is also the name of its query.
-GRAMMARS = {
-    "python": "python",
-    "javascript": "javascript",
-    "typescript": "typescript",
-    "tsx": "typescript",  # the same wheel with a query of its own
-    "go": "go",
-    "rust": "rust",
-    "java": "java",
-    "c": "c",
-    "c++": "cpp",
-    "ruby": "ruby",
-    "php": "php",
-    "c#": "c_sharp",
-    "shell": "bash",
-    "lua": "lua",
-    "kotlin": "kotlin",
-    "scala": "scala",
-    "swift": "swift",
-}
+# Each language with its wheel, tree_sitter_NAME, which is also the name of its query; tsx has a query of its own.
+GRAMMARS = {name: wheel for name, (_, _, wheel) in LANGUAGES.items() if wheel} | {"tsx": "typescript"}
 _LOADERS = {"typescript": "language_typescript", "tsx": "language_tsx", "php": "language_php"}  # else `language`
 
 _BY_HEAD = {b"sh": "shell", b"bash": "shell", b"zsh": "shell", b"node": "javascript"}

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from foreword.agents import files_of, find, text_of
+from foreword.agents import ACTS, files_of, find, text_of
 from foreword.agents.transcript_tail import codex_exit, copilot_answer
 from foreword.capture.payload import CUT
 from foreword.encoding import storable
@@ -309,22 +309,6 @@ NON_USER_SOURCES = ("system", "loop_wakeup", "schedule_wakeup", "poll_event")  #
 OUR_TOOL = re.compile(
     r"(?:^|[^a-z])(?:foreword|memory_(?:search|get|timeline|context|remember|revise|forget|handoff)$)", re.IGNORECASE
 )
-# What tools are called, over all hosts, without case and dashes; whatever comes with MCP is `other`.
-ACTS = {
-    "run": "bash shell localshell execcommand runshellcommand runterminalcmd runinterminal terminal unifiedexec "
-    "powershell shellcommand",
-    "edit": "edit multiedit write create applypatch patch replace strreplace strreplaceeditor notebookedit writefile "
-    "editfile searchreplace insertedit deletefile createfile",
-    "read": "read view readfile readmanyfiles openfile notebookread viewimage",
-    "search": "grep glob search searchfilecontent ls list listdirectory listdir codebasesearch filesearch grepsearch "
-    "toolsearch findfiles rg",
-    "fetch": "webfetch websearch fetch googlewebsearch webrun browse",
-    "plan": "todowrite todo todoread updateplan writetodos updatetodo managetodolist taskcreate taskupdate tasklist",
-    "ask": "askuserquestion askuser requestuserinput askquestion question askfollowupquestion",
-    "propose": "exitplanmode",
-    "delegate": "task agent spawnagent subagent delegate invokeagent",
-}
-_ACT_OF = {name: act for act, names in ACTS.items() for name in names.split()}
 
 
 def _used(event: Event, used: ToolUse, *, root: str, id: str) -> Action:
@@ -367,7 +351,7 @@ def _output(used: ToolUse, act: str) -> str:
 
 def _act(used: ToolUse) -> str:
     name = "".join(letter for letter in used.tool.lower() if letter.isalnum())
-    act = _ACT_OF.get(name, "other")
+    act = ACTS.get(name, "other")
     return "edit" if act == "run" and "*** Begin Patch" in _command(used.input) else act
 
 

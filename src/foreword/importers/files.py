@@ -27,44 +27,8 @@ ROLE = 240  # characters: what the project is, in one line
 BODY, CONTEXT, WHY = 1_500, 800, 300  # characters of a decision: who wants more opens the file
 BACKGROUND = 0.4  # confidence at which nothing is injected, see rank.CERTAIN
 
-READMES = ("README.md", "README.rst", "README.txt", "README", "readme.md", "Readme.md", "README.markdown")
-INSTRUCTIONS = (
-    *("CLAUDE.md", "AGENTS.md", "GEMINI.md", ".cursorrules", ".windsurfrules", ".github/copilot-instructions.md"),
-    *(".claude/CLAUDE.md", "CONTRIBUTING.md", ".github/CONTRIBUTING.md", "docs/CONTRIBUTING.md"),
-)
-DECISIONS = (
-    *("docs/adr", "docs/adrs", "doc/adr", "adr", "docs/decisions", "doc/decisions", "decisions"),
-    *("doc/architecture/decisions", "docs/architecture/decisions", "docs/architecture/adr"),
-)
-# What a package file says of itself: the keys that lead to its description.
-DESCRIPTIONS = (
-    ("pyproject.toml", ("project", "description")),
-    ("pyproject.toml", ("tool", "poetry", "description")),
-    ("package.json", ("description",)),
-    ("Cargo.toml", ("package", "description")),
-)
-# Each purpose of a command: the words that name it, and the title of its memory.
-PURPOSES = {
-    "test": ("test tests check pytest spec", "Run the tests with {}"),
-    "build": ("build compile dist", "Build with {}"),
-    "run": ("run dev start serve server", "Run it with {}"),
-    "lint": ("lint typecheck type-check types mypy clippy", "Lint with {}"),
-    "format": ("format fmt", "Format with {}"),
-    "setup": ("setup install bootstrap deps init", "Set up with {}"),
-}
-RUNNERS = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lockb": "bun", "bun.lock": "bun"}
-# What a decision record may say of its status, and what that means for its memory.
-STATUSES = (
-    ("stale", r"supers?c?eded|replaced|deprecated|obsolete|retired"),
-    ("rejected", r"rejected|declined|withdrawn|abandoned"),
-    ("proposed", r"proposed|draft|pending|open|wip"),
-)
-# The beginnings of headings below which each part of a decision record stands.
-SECTIONS = {
-    "options": ("considered", "options", "alternatives"),
-    "decision": ("decision outcome", "decision", "resolution", "solution", "outcome"),
-    "context": ("context", "problem", "background", "motivation", "issue"),
-}
+TABLE: Mapping[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+READMES, INSTRUCTIONS, PURPOSES = TABLE["readmes"], TABLE["instructions"], TABLE["purposes"]
 
 
 @dataclass(frozen=True)
@@ -119,7 +83,7 @@ def _about(project: Project) -> Iterator[Memory]:
     """Yield one memory of what this is, in the words of its package file or of its README."""
     file = next(filter(None, (_file(project.root, name) for name in READMES)), None)
     prose = role = _first_prose(file.text) if file else ""
-    for name, way in DESCRIPTIONS:
+    for name, *way in TABLE["descriptions"]:
         package = _file(project.root, name)
         found: Any = _parsed(package) if package else {}
         for step in way:
@@ -175,14 +139,11 @@ def _command_memories(project: Project, *, known: str) -> Iterator[Memory]:
 def _commands(root: str) -> dict[str, list[tuple[str, File]]]:
     """Return the commands that the project's files name, by purpose; those of its own build file first."""
     named: list[dict[str, tuple[str, File]]] = []  # by target, for each file
-    for name, tool, pattern in (
-        ("Makefile", "make", r"^([\w-]+)\s*:(?!=)"),
-        ("justfile", "just", r"^@?([\w-]+)[^:=\n]*:(?!=)"),
-    ):
+    for name, (tool, pattern) in TABLE["targets"].items():
         if file := _file(root, name):
             named.append({target: (f"{tool} {target}", file) for target in re.findall(pattern, file.text, re.M)})
     if file := _file(root, "package.json"):
-        runner = next((tool for lock, tool in RUNNERS.items() if _file(root, lock)), "npm")
+        runner = next((tool for lock, tool in TABLE["runners"].items() if _file(root, lock)), "npm")
         scripts = _parsed(file).get("scripts")
         scripts = scripts if isinstance(scripts, dict) else {}
         real = [name for name, script in scripts.items() if "no test specified" not in str(script)]
@@ -229,7 +190,7 @@ def _instruction(file: File, project: Project) -> Memory:
 def _decision_paths(root: str) -> list[str]:
     found = [
         f"{folder}/{name}"
-        for folder in DECISIONS
+        for folder in TABLE["decisions"]
         for name in _listed(root, folder)
         if re.search(r"\.(md|markdown)$", name, re.I) and not re.match(r"(readme|index|.*template)\b", name, re.I)
     ]
@@ -249,7 +210,9 @@ def _decision(file: File, project: Project) -> Memory | None:
     if heading is None or not (stated or sections.get("decision")):
         return None
     text_of_status = stated[1] if stated else ""
-    status = next((name for name, words in STATUSES if re.search(rf"\b({words})\b", text_of_status, re.I)), "")
+    status = next(
+        (name for name, words in TABLE["statuses"].items() if re.search(rf"\b({words})\b", text_of_status, re.I)), ""
+    )
     date = re.search(r"\b((?:19|20)\d\d-\d\d-\d\d)\b", text[:2000])
     at = timestamp(date[1], default=file.at) if date else file.at
     context = _shorten(plain(sections.get("context", "")), CONTEXT)
@@ -285,7 +248,7 @@ def _sections(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for heading, below in zip(parts[1::2], parts[2::2], strict=True):
         words = re.sub(r"^[\d. ]+", "", heading).strip(" :*_#").lower()
-        name = next((name for name, words_of in SECTIONS.items() if words.startswith(words_of)), "")
+        name = next((name for name, words_of in TABLE["sections"].items() if words.startswith(tuple(words_of))), "")
         if name and not words.startswith("decision driver"):
             found[name] = f"{found.get(name, '')}\n\n{below}".strip()
     return found

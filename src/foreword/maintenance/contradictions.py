@@ -2,8 +2,8 @@
 
 A wrong guess hides a true decision, so nothing is guessed from likeness alone. A later choice takes an earlier one back
 where it names it ("Valkey instead of Redis"), turns it round ("never use tabs" after "use tabs"), gives the same thing
-another number ("line length 120" after 100) or another location ("store sessions in Postgres" after Redis), or says that
-it changes what there is ("move the cache to Valkey").
+another number ("line length 120" after 100) or another location ("store sessions in Postgres" after Redis), or says
+that it changes what there is ("move the cache to Valkey"). The forms of such sentences stand in `choices.txt`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from foreword import models
 from foreword.audit import MemoryChange, PlanContext, still_wanted
+from foreword.encoding import read_table
 from foreword.extract.text import stem
 from foreword.models import Link, Memory, trust_rank
 from foreword.terms import broken
@@ -103,46 +104,14 @@ def choice_of(memory: Memory) -> Choice | None:
 LONGEST = 240  # characters; a longer text says more than one thing
 MOST_WORDS = 5  # of a value; more is a story
 
-_LEADS = re.compile(
-    r"^(?:(?:please|let'?s|ok(?:ay)?|so|and|but|also|actually|well|no|yes|we(?:'ll| will| should| now)?|i(?:'ll| will| want to)?"
-    r"|you (?:should|must)|from now on|going forward|by default|always|decision:|decided to|agreed to|we decided to|just)\b[\s,:;—-]*)+",
-    re.I,
-)
-_NOT = r"(?P<not>never|don'?t|do not|stop|no longer|avoid)"
-_VERB = r"(?:us(?:e|ing)|adopt|choose|go(?:ing)? with|take|pick|stick (?:to|with)|stay with|prefer|stay on|rely on|depend on|import)"
-_CHANGES = r"(?P<changes>switch(?:ing)?(?: over| back)? to|mov(?:e|ing)(?: over| back)? to|migrat(?:e|ing) to|go(?:ing)? back to|change to|upgrade to)"
-_END = r"(?=$|[,;.(]|\s[—-]\s|\s(?:because|since|so that|as it|due to|when possible)\b)"
-_OLD = r"(?:,?\s+(?:instead of|rather than|over|in place of|and not|not|,\s*not)\s+(?:the |our |an? )?(?P<old>[^,;.]{2,60}?))?"
-_FOR = (
-    r"(?:\s+(?:for|as|in|on|at|when|during|inside|within|between|across|among|per|to)\s+(?P<purpose>[^,;.]{2,60}?))??"
-)
-_INSTEAD = r"(?P<instead>,?\s+instead)?"
-_TIME = r"(?:(?:an?|one|two|three|five|six|ten|twelve|fifteen|twenty|thirty|sixty|ninety|\d+) (?:second|minute|hour|day|week|month|year)s?)"
-
-_FORMS = tuple(
-    re.compile(form, re.I)
-    for form in (
-        # never use tabs (for indentation)
-        rf"^{_NOT}\s+(?:{_VERB}\s+)(?P<value>[^,;.]{{2,60}}?){_FOR}(?:\s+(?:any ?more|again|at all))?{_END}",
-        # switch from Redis to Valkey (for the cache); replace Redis with Valkey
-        rf"^(?:switch(?:ing)?|mov(?:e|ing)|migrat(?:e|ing)|chang(?:e|ing)|go)\s+(?:(?P<thing>[^,;.]{{2,40}}?)\s+)?from\s+(?P<old>[^,;.]{{2,60}}?)\s+to\s+(?P<value>[^,;.]{{2,60}}?){_FOR}{_END}",
-        rf"^(?:replac(?:e|ing)|swap(?:ping)?)\s+(?P<old>[^,;.]{{2,60}}?)\s+(?:with|by|for)\s+(?P<value>[^,;.]{{2,60}}?){_FOR}{_END}",
-        # instead of Redis use Valkey
-        rf"^instead of\s+(?P<old>[^,;.]{{2,60}}?),?\s+{_VERB}\s+(?P<value>[^,;.]{{2,60}}?){_FOR}{_END}",
-        # set the line length to 100; keep timeouts at 30 seconds; limit uploads to 10 MB
-        rf"^(?:set|keep|limit|cap|raise|lower|increase|reduce|make|bump)\s+(?P<purpose>[^,;.]{{2,60}}?)\s+(?:to|at|be)\s+(?P<value>(?:at most |at least )?[\w.]*\d[^,;]{{0,20}}?){_OLD}{_END}",
-        # keep forecasts for an hour
-        rf"^(?:keep|cache|retain|hold|store)\s+(?P<purpose>[^,;.]{{2,60}}?)\s+for\s+(?P<value>{_TIME}){_OLD}{_END}",
-        # the line length is 100
-        rf"^(?:the |our )?(?P<purpose>[\w -]{{2,40}}?)\s+(?:is|are|should be|must be)\s+(?:now )?(?P<value>[\w.]*\d[^,;]{{0,20}}?){_OLD}{_END}",
-        # move the cache to Valkey; store sessions in Redis
-        rf"^(?P<in_place>(?P<changes>mov(?:e|ing)|migrat(?:e|ing)|switch(?:ing)?))\s+(?P<purpose>[^,;.]{{2,40}}?)\s+(?:over |back )?(?:to|into|onto)\s+(?P<value>[^,;.]{{2,60}}?){_OLD}{_END}",
-        rf"^(?:(?P<in_place>(?P<is_location>stor(?:e|ing)|sav(?:e|ing)|host)|keep|put|deploy)|cach(?:e|ing)|run|write|build|manage|install)\s+(?P<purpose>[^,;.]{{2,40}}?)\s+(?:in|on|with|using|via|through)\s+(?P<value>[^,;.]{{2,60}}?){_OLD}{_INSTEAD}{_END}",
-        # use Valkey for the cache (instead of Redis); switch to Valkey for the cache
-        rf"^(?:{_CHANGES}|{_VERB})\s+(?P<value>[^,;.]{{2,60}}?){_FOR}{_OLD}{_INSTEAD}{_END}",
-        rf"^(?:{_CHANGES}|{_VERB})\s+(?P<value>[^,;.]{{2,60}}?){_OLD}{_FOR}{_END}",
-    )
-)
+_PARTS = {}  # of the forms, by name
+_FORMS = []
+for _line in read_table(__file__, "choices.txt"):
+    if _line[0] != "^":
+        _name, _, _PARTS[_name] = _line.partition(" = ")
+    else:
+        _FORMS.append(re.compile(re.sub(r"\{([A-Z]+)\}", lambda part: _PARTS[part[1]], _line), re.I))
+_LEADS, _TIME = re.compile(_PARTS["LEADS"], re.I), _PARTS["TIME"]
 _SEVERAL = re.compile(r"\b(?:and|or|but|plus|unless|except|only|if|both|either|until|while|where)\b|[/&+]", re.I)
 _WHEN = re.compile(r"(?:the )?(?:next|this|last|later|today|tomorrow|monday|friday|phase|sprint)\b", re.I)
 # Words that name nothing: without them a value or a purpose is the same.

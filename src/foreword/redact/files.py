@@ -7,39 +7,28 @@ A search over a folder names no file; there the output tells, line by line, wher
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any
 
-from foreword.encoding import dumps, loads
+from foreword.encoding import dumps, loads, read_table
 from foreword.errors import BadPayload
 from foreword.redact.keywords import is_telling
+from foreword.redact.patterns import WORDS
 from foreword.terms import lazy_pattern
 
 MARK = "[redacted:path]"
 
 
-def _read(name: str) -> str:
-    """Return a list of ours without the comments above it."""
-    with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as file:
-        return "".join(line for line in file if not line.startswith("#"))
-
-
-_FILES = _read("secret_files.txt").split()
-_PRINTS = tuple(_read("secret_commands.txt").splitlines())
+_FILES = " ".join(read_table(__file__, "secret_files.txt")).split()
+_PRINTS = tuple(read_table(__file__, "secret_commands.txt"))
+_WRAPPERS, _KEPT = frozenset(WORDS["wrapper"]), frozenset(WORDS["field"])
 # Made to be shown, and code.
 _SAMPLES = (".example", ".sample", ".template", ".dist", ".schema", ".pub", "known_hosts", "process.env", "meta.env")
 # These alone print all variables.
 _DUMPS = ("env", "env -0", "env --null", "set", "export", "declare", "typeset", "compgen -v", "history")
-_WRAPPERS = frozenset(  # programs that run the command behind their own arguments
-    """sudo doas su docker podman nerdctl docker-compose podman-compose kubectl oc crictl ssh xargs nsenter chroot
-    lxc vagrant heroku fly flyctl railway gcloud az time nohup watch devcontainer wsl distrobox sh bash zsh
-    cmd powershell pwsh uv poetry pipenv npx npm pnpm yarn bundle direnv dotenv nix nix-shell aws-vault envchain
-    chamber infisical doppler op""".split()  # noqa: SIM905
-)
 _SEARCHES = ("grep", "egrep", "fgrep", "rg", "ag", "ack", "git grep", "sed", "awk")  # they look for words in sources
 # A program's whole environment, or one variable by its name.
 _ENVIRONMENT = lazy_pattern(
@@ -52,12 +41,6 @@ _ENVIRONMENT = lazy_pattern(
 )
 _INPUTS = ("tool_input", "toolInput", "toolArgs", "args", "arguments", "input", "parameters")
 _COMMANDS = ("command", "cmd", "script", "shell_command", "code")
-# What says who, when and which, and never what a file holds.
-_KEPT = frozenset(
-    """session_id sessionId sessionID conversation_id generation_id transcript_path cwd directory workspace_roots
-    prompt_id turn_id tool_use_id callID messageID id timestamp permission_mode hook_event_name tool_name toolName tool
-    name model type resultType level effort agent_id agent_type hook duration_ms description""".split()  # noqa: SIM905
-)
 # The fields in which tools get their file, over all agents; other names (originalFile) may hold what is in it.
 _PATHS = ("file_path", "filePath", "notebook_path", "absolute_path", "target_file", "path", "paths", "uri", "filename")
 _MAX_PATH_CHARS = 1024

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from foreword.redact.patterns import CLASSES, Span, is_random, merge_spans
+from foreword.redact.patterns import CLASSES, WORDS, Span, is_random, merge_spans
 from foreword.terms import lazy_pattern
 
 LONGEST = 4096  # characters of a value; a longer one is data
@@ -21,22 +21,10 @@ PASSWORD, SECRET, HEADER, COOKIE = "password", "secret", "authorization", "cooki
 
 _NAME = r"[0-9a-z_.\-]"
 # A name that goes on like this names something about the secret, not the secret.
-_ABOUT_WORDS = """
-    file path field name type url uri endpoint len min max polic label hint count prompt help placeholder title desc
-    expir ttl version env var ref regex pattern reset id dir folder limit size age valid check required enabled confirm
-    error message manager store provider usage budget ize isation ization ifier ity or entic board s[.] hash_algo less
-""".split()  # noqa: SIM905 - data, read as text
-_ABOUT = rf"(?![_.\-]*+(?:{'|'.join(_ABOUT_WORDS)}))"
+_ABOUT = rf"(?![_.\-]*+(?:{'|'.join(WORDS['about'])}))"
 # `pass` as a part of a name by itself: dbpass, userPass; not bypass, compass.
-_PASS_BEHIND = r"db pg user my admin root ftp smtp mail ssh ldap redis require \\n \\t \\r".split()  # noqa: SIM905
-_PASS_ALONE = "|".join(("(?<![a-z]pass)", *(f"(?<={word}pass)" for word in _PASS_BEHIND)))
-# Before `key`, where the name says that it is one to a lock: a cache_key or a primary_key is none.
-_KEY_KINDS = tuple(
-    """api access secret private auth account encrypt encryption signing sign master shared sharedaccess app service
-    application license client storage admin deploy webhook jwt crypto hmac cipher aes ssh bot rest live server user
-    subscription consumer security session write ingest project data integration publish management dd datadog secure
-    salt pepper fernet decrypt""".split()  # noqa: SIM905
-)
+_PASS_ALONE = "|".join(("(?<![a-z]pass)", *(f"(?<={word}pass)" for word in WORDS["before-pass"])))
+_KEY_KINDS = tuple(WORDS["before-key"])
 _PASSWORD_NAMES = {
     "pass": rf"pass(?:(?:word|code|wort){_ABOUT}|wd|phrase|(?![a-z0-9]){_ABOUT}(?:{_PASS_ALONE}))",
     "pwd": rf"pwd(?<!oldpwd)(?![a-z]){_ABOUT}",
@@ -286,19 +274,7 @@ def _find_quote(text: str, start: int, quote: str, *, escapes: int) -> int:
     return line if line >= 0 else most
 
 
-_PLACEHOLDERS = frozenset(
-    """password passwd passwort passphrase pass pwd secret token key apikey api_key none null nil undefined true false
-    yes no on off str string bytes bool int text any object optional required hidden unset empty default example sample
-    test dummy foo bar baz changeme change_me changeit xxx todo tbd redacted masked private public basic bearer digest
-    username user prompt input self this value values anonymous anonymous@ unknown ask const field enter function return
-    async await lambda default_value type number boolean float char varchar sha256 sha512 md5 bcrypt oauth2 base64 utf8
-    utf-8 latin1 ascii strict auto always never missing incorrect correct invalid valid wrong expired and or not is was
-    the with for from here there login logout signup""".split()  # noqa: SIM905
-)
-_IN_SENTENCES = frozenset(
-    """a an the your you to of is are was for must be in on at or and not with this that it if please enter type has
-    have no can should from by as will may least new old use""".split()  # noqa: SIM905
-)
+_PLACEHOLDERS, _IN_SENTENCES = frozenset(WORDS["placeholder"]), frozenset(WORDS["sentence"])
 _MADE_UP = "your|my-|my_|example|placeholder|insert|replace|enter|xxx|\\.\\.\\."
 _NAME_OR_PLACEHOLDER = lazy_pattern(f"(?i:pass|pwd|\\A(?:{_MADE_UP}))")
 _HOLE = lazy_pattern(r"\$[{(]|\{[{}]|%[(s]|<%|#\{|\[redacted:")

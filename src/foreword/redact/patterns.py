@@ -7,13 +7,14 @@ an attempt that fails because of what the run holds goes on behind the run, whic
 
 from __future__ import annotations
 
-import os
 import re
 from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import accumulate
 from typing import NamedTuple
+
+from foreword.encoding import read_table
 
 Span = tuple[int, int, str]  # from, to, the name of what is there
 Check = Callable[[str], object]
@@ -46,18 +47,16 @@ class Format(NamedTuple):
     prefixes: list[str]
 
 
-def _read_formats() -> list[Format]:
-    found = []
-    with open(os.path.join(os.path.dirname(__file__), "formats.txt"), encoding="utf-8") as file:
-        for line in file:
-            if line[0] not in "#\n":
-                name, least, kind, check, begins, *prefixes = line.split()
-                begins, _, before = begins.strip("-").partition(":")
-                found.append(Format(name, int(least), kind, check.strip("-"), begins, int(before or 0), prefixes))
-    return found
+def _read_format(line: str) -> Format:
+    name, least, kind, check, begins, *prefixes = line.split()
+    begins, _, before = begins.strip("-").partition(":")
+    return Format(name, int(least), kind, check.strip("-"), begins, int(before or 0), prefixes)
 
 
-FORMATS = _read_formats()
+FORMATS = [_read_format(line) for line in read_table(__file__, "formats.txt")]
+WORDS: dict[str, list[str]] = {}  # of words.txt, by their use
+for _use, _, _words in (line.partition(": ") for line in read_table(__file__, "words.txt")):
+    WORDS.setdefault(_use, []).extend(_words.split())
 SHORTEST = 20  # characters of an AWS key; a shorter word holds no token
 
 _DIGIT, _SMALL, _CAPITAL, _NO_DIGIT_OR_SIGN = map(re.compile, ("[0-9]", "[a-z]", "[A-Z]", r"[^0-9\-_.+/=%]"))

@@ -8,23 +8,12 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from foreword.redact.patterns import WORDS
+
 PRIVATE = "[redacted:private]"
 KEY = "[redacted:private-key]"
 
-# Each character of a tag with those that look like it: nobody disguises a tag on purpose, but keyboards, web pages and
-# fonts bring them along.
-LOOKALIKES = {
-    "<": "＜﹤‹〈⟨❮❬ᐸ˂⧼≺≪«《⟪",
-    ">": "＞﹥›〉⟩❯❭ᐳ˃⧽≻≫»》⟫",
-    "/": "／⁄∕⧸╱",
-    "p": "рρϱᴘþƿṕṗƥРΡҏⲣ",
-    "r": "гᴦɼɾʀŕřṙŗȑȓяⲅ",
-    "i": "іιɩıɪìíîïīĭįǐȉịіІΙİÌÍÎÏỉҭӏⅰ",
-    "v": "ѵνᴠʋṽṿѴⅴ∨",
-    "a": "аαɑᴀàáâãäåāăąǎạảАΑÀÁÂÃÄÅ",
-    "t": "тτᴛţťŧƭṫṭțТΤ",
-    "e": "еεҽєᴇèéêëēĕėęěẹẻЕΕÈÉÊËℯ",
-}
+LOOKALIKES = {use[5:]: "".join(words) for use, words in WORDS.items() if use.startswith("like-")}
 # A class of what is not seen: joiners, marks over letters, fillers.
 UNSEEN = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u3164\ufeff\uffa0"
