@@ -76,6 +76,12 @@ def since(text: str, *, now: float) -> float:
         raise BadRequest(f"{text[:40]!r} is not a time", hint="use 30m, 12h, 7d, 2w or 2026-01-31") from exc
 
 
+def plural(number: int, things: str) -> str:
+    """Return `1 session`, `3 memories`."""
+    one = f"{things[:-3]}y" if things.endswith("ies") else things[:-1]
+    return f"{number:,} {one if number == 1 else things}"
+
+
 def sized(amount: float) -> str:
     """Return a number of bytes with its unit: `812 bytes`, `1.4 MB`."""
     for unit in ("bytes", "KB", "MB"):

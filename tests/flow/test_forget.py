@@ -92,7 +92,7 @@ def an_export(path: Path, project: str, titles: Iterable[str]) -> Path:
     same = {"kind": "decision", "scope": f"project:{key}", "project": key, "trust": "user", "status": "active"}
     same |= {"confidence": 1.0, "seen": 1, "created": 5.0, "confirmed": 5.0, "source": "user"}
     rows = [{"memory": {**same, "uid": f"other-{number}", "title": title}} for number, title in enumerate(titles)]
-    header = {"format": "foreword export", "version": 1, "project": key, "counts": {"memory": len(rows)}}
+    header = {"format": "foreword export", "version": 1, "project": key}
     path.write_text("\n".join(map(json.dumps, [header, *rows])) + "\n")
     return path
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,7 @@ import pytest
 from foreword import importers
 from foreword.capture.parse import project_at
 from foreword.errors import BadRequest, StoreError
-from foreword.importers import Batch, Offer, Source, offers
+from foreword.importers import Batch, Source, offers
 from foreword.models import Change, Memory, Project, Session
 from foreword.store import Store
 from foreword.worker import jobs
@@ -37,10 +37,10 @@ class Made(Source):
         self.batches, self.gate = batches, gate
         self.reads = 0
 
-    def offer(self, project: Project, *, environ: Mapping[str, str]) -> Offer | None:
-        return Offer(source=self.name, about="made", count=len(self.batches))
+    def offer(self, project: Project) -> str:
+        return "made"
 
-    def read(self, project: Project, *, environ: Mapping[str, str]) -> Iterator[Batch]:
+    def read(self, project: Project) -> Iterator[Batch]:
         self.reads += 1
         for batch in self.batches:
             if self.gate:
@@ -78,7 +78,7 @@ class Bench:
         self.sources: dict[str, Made] = {}
         self.runner = JobRunner(self.services)
         self.importing = ImportJob(self.services, self.runner, ProjectRegistry(self.services))
-        monkeypatch.setattr(module, "find", lambda name, _, project_of: self.sources[name])
+        monkeypatch.setattr(module, "find", lambda name, *_: self.sources[name])
 
     def close(self) -> None:
         self.runner.close()
@@ -245,13 +245,13 @@ def test_it_waits_while_somebody_is_answered_but_not_for_ever(bench: Bench, monk
 
 def test_a_source_that_cannot_be_looked_at_offers_nothing(folder: str, monkeypatch: pytest.MonkeyPatch):
     class Broken(Made):
-        def offer(self, *_: Any, **__: Any) -> Offer | None:
+        def offer(self, *_: Any) -> str:
             raise OSError("no")
 
-    monkeypatch.setattr(importers, "find", lambda name, *_: Broken(name, []) if name == "git" else Made(name, []))
-    found = offers(project_at(folder), environ={})
-    assert "git" not in {each.source for each in found}
-    assert "files" in {each.source for each in found}
+    monkeypatch.setattr(importers, "find", lambda name, **_: Broken(name, []) if name == "git" else Made(name, []))
+    found = offers(project_at(folder), {})
+    assert "git" not in found
+    assert "files" in found
 
 
 def test_unknown_sources_are_told(bench: Bench):

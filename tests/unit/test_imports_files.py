@@ -67,7 +67,7 @@ def put(root: Path, **files: str) -> None:
 
 
 def read(root: Path) -> list[Batch]:
-    return list(find("files").read(project_at(str(root)), environ={}))
+    return list(find("files").read(project_at(str(root))))
 
 
 def memories(root: Path, kind: str) -> list[Memory]:
@@ -185,7 +185,7 @@ def test_what_leads_elsewhere_or_is_empty_is_passed_over(tmp_path_factory):
     assert read(root)[0].memories == ()
     # An empty folder offers nothing.
     tmp_path = tmp_path_factory.mktemp("x")
-    assert find("files").offer(project_at(str(tmp_path)), environ={}) is None
+    assert find("files").offer(project_at(str(tmp_path))) == ""
 
 
 @table("text", ["[" * 100_000, "<!--" * 50_000, "`" * 200_000, "#" * 100_000 + " ", "**" * 90_000])

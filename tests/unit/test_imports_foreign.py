@@ -100,14 +100,18 @@ class World:
         self.rooms = project_at(str(root / "rooms"))
 
     def read(self, source: ClaudeMem | OpenMem | None = None) -> list[Batch]:
-        return list((source or CLAUDE_MEM).read(self.rooms, environ=self.environ))
+        return list(self.here(source).read(self.rooms))
 
     def memories(self, source: ClaudeMem | OpenMem | None = None) -> list[Memory]:
         return [memory for batch in self.read(source) for memory in batch.memories]
 
-    def about(self, source: ClaudeMem | OpenMem | None = None) -> tuple[int, str] | None:
-        found = (source or CLAUDE_MEM).offer(self.rooms, environ=self.environ)
-        return (found.count, found.about) if found else None
+    def about(self, source: ClaudeMem | OpenMem | None = None) -> str:
+        return self.here(source).offer(self.rooms)
+
+    def here(self, source: ClaudeMem | OpenMem | None) -> ClaudeMem | OpenMem:
+        source = source or CLAUDE_MEM
+        source.environ = self.environ
+        return source
 
 
 @pytest.fixture
@@ -204,12 +208,9 @@ def test_only_sessions_of_this_project_are_taken(tmp_path_factory, tmp_path: Pat
     for number in range(3):
         other.observe("s1", title=f"of some rooms {number}")
     assert world.memories() == []
-    assert world.about() == (
-        0,
-        "3 rows of a project called `rooms`: add `--project-name rooms` if that is this one",
-    )
+    assert world.about() == "3 rows of a project called `rooms`: add `--project-name rooms` if that is this one"
     assert len(world.memories(NAMED)) == 3
-    assert world.about(NAMED) == (3, "3 observations of claude-mem")
+    assert world.about(NAMED) == "3 observations of claude-mem"
     # A session that is known to be elsewhere is not taken by its name.
     world = World(tmp_path_factory.mktemp("x"))
     (tmp_path / "other" / "rooms").mkdir(parents=True)
@@ -217,7 +218,7 @@ def test_only_sessions_of_this_project_are_taken(tmp_path_factory, tmp_path: Pat
     other.session("s1", cwd=str(tmp_path / "other" / "rooms"))
     other.observe("s1", title="of the other rooms")
     assert world.memories(NAMED) == []
-    assert world.about() is None
+    assert world.about() == ""
     # Another name than the folders is refused.
     world = World(tmp_path_factory.mktemp("x"))
     Other(world.path).session("s1", project="halls")
@@ -230,7 +231,7 @@ def test_only_sessions_of_this_project_are_taken(tmp_path_factory, tmp_path: Pat
     other.session("s1", project="whatever")
     other.observe("s1", project="whatever", title="found by its transcript")
     assert [memory.title for memory in world.memories()] == ["found by its transcript"]
-    assert world.about() == (1, "1 observation of claude-mem")
+    assert world.about() == "1 observation of claude-mem"
 
 
 def test_the_same_row_has_the_same_uid(world: World) -> None:
@@ -308,7 +309,7 @@ def test_the_file_stays_as_it_is_and_a_damaged_one_is_told(tmp_path_factory):
     world = World(tmp_path_factory.mktemp("x"))
     for source in (CLAUDE_MEM, OPEN_MEM_SOURCE):
         assert world.memories(source) == []
-        assert world.about(source) is None
+        assert world.about(source) == ""
 
 
 # ---- open-mem
@@ -351,7 +352,7 @@ def test_open_mem_is_read_like_claude_mem_and_of_its_project(tmp_path_factory, t
     )
     assert (decision.kind, decision.files, decision.created) == ("decision", ("rooms/m.py",), 1_789_997_600.0)
     assert (decision.source, decision.trust, decision.session) == ("open-mem", "imported", "ses_1")
-    assert world.about(OPEN_MEM_SOURCE) == (2, "1 observation and 1 summary of open-mem")
+    assert world.about(OPEN_MEM_SOURCE) == "1 observation and 1 summary of open-mem"
     # Open mem of a moved project is its own and of another is not.
     world = World(tmp_path_factory.mktemp("x"))
     (tmp_path / "halls").mkdir()

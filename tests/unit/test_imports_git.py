@@ -22,7 +22,7 @@ def repo(tmp_path: Path) -> Repository:
 
 
 def read(repo: Repository) -> list[Batch]:
-    return list(Git("git").read(project_at(str(repo.folder)), environ={}))
+    return list(Git("git").read(project_at(str(repo.folder))))
 
 
 def titles(batches: list[Batch]) -> list[str]:
@@ -82,12 +82,11 @@ def test_functions_and_counts_come_with_commits(tmp_path_factory, tmp_path: Path
     (tmp_path / "plain").mkdir()
     for folder in (tmp_path / "plain", repo.folder):
         project = project_at(str(folder))
-        assert find("git").offer(project, environ={}) is None
-        assert titles(list(find("git").read(project, environ={}))) == []
+        assert find("git").offer(project) == ""
+        assert titles(list(find("git").read(project))) == []
     # It tells how many there are before reading them.
     repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     for number in range(3):
         repo.commit(f"Commit {number}")
-    found = find("git").offer(project_at(str(repo.folder)), environ={})
-    assert found
-    assert (found.count, found.about) == (3, "3 commits")
+    found = find("git").offer(project_at(str(repo.folder)))
+    assert found == "3 commits"

@@ -60,10 +60,10 @@ class World:
         return project_at(str(folder))
 
     def source(self, host: str = "claude-code") -> Transcripts:
-        return Transcripts(host)
+        return Transcripts(host, environ=self.environ)
 
     def read(self, project: Project, host: str = "claude-code") -> list[Batch]:
-        return list(self.source(host).read(project, environ=self.environ))
+        return list(self.source(host).read(project))
 
     def titles(self, project: Project, host: str = "claude-code") -> list[list[str]]:
         return [[memory.title for memory in batch.memories] for batch in self.read(project, host)]
@@ -115,16 +115,15 @@ def test_no_project_gets_the_sessions_of_another(tmp_path_factory):
     assert len(list((world.claude / "projects").iterdir())) == 1
     for project in (dashed, nested, dotted):
         assert world.titles(project) == [[f"in {project.root}"]]
-        found = world.source().offer(project, environ=world.environ)
-        assert found is not None
-        assert (found.count, found.about) == (1, "1 session of Claude Code")
+        found = world.source().offer(project)
+        assert found == "1 session of Claude Code"
     # A project whose name begins like anothers is not taken for it.
     world = World(tmp_path_factory.mktemp("x"))
     rooms, roomsy = world.project("rooms"), world.project("rooms-two")
     Claude(roomsy.root).prompt("of the other").into(world.claude)
     Codex(roomsy.root).prompt("of the other").into(world.codex)
     assert world.titles(rooms) == world.titles(rooms, "codex") == []
-    assert world.source().offer(rooms, environ=world.environ) is None
+    assert world.source().offer(rooms) == ""
     # A session that went into another project brings nothing from there.
     world = World(tmp_path_factory.mktemp("x"))
     rooms, secret = world.project("rooms"), world.project("secret")
@@ -188,15 +187,14 @@ def test_sessions_that_go_on_or_are_known_wait(tmp_path_factory):
     rooms = world.project("rooms")
     for host in ("claude-code", "codex"):
         assert world.read(rooms, host) == []
-        assert world.source(host).offer(rooms, environ={}) is None
+        assert world.source(host).offer(rooms) == ""
     # A session that is still being written waits and is reported.
     world = World(tmp_path_factory.mktemp("x"))
     rooms = world.project("rooms")
     Claude(rooms.root).prompt("done").into(world.claude)
     live = Claude(rooms.root, session="live", at=NOW - 60).prompt("going on").into(world.claude)
-    found = world.source().offer(rooms, environ=world.environ)
-    assert found is not None
-    assert (found.count, found.about) == (2, "2 sessions of Claude Code")
+    found = world.source().offer(rooms)
+    assert found == "2 sessions of Claude Code"
     first = world.read(rooms)
     assert [batch.done for batch in first] == [0, 1]
     assert "still running" in first[0].problems[0]

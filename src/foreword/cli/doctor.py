@@ -20,7 +20,7 @@ from foreword.cli import output
 from foreword.cli.connection import connect, this_home
 from foreword.cli.options import Json
 from foreword.config import Settings, load
-from foreword.encoding import sized
+from foreword.encoding import plural, sized
 from foreword.errors import ForewordError, StoreError
 from foreword.hook.build import files
 from foreword.paths import Home, socket_problem, worker_command
@@ -87,7 +87,7 @@ def doctor(json: Json = False) -> None:
         output.write_json({"ok": not wrong, "home": str(home.root), "checks": checks, "troubles": problems})
     else:
         _print_problems(recent[-MAX_PROBLEMS:], "went wrong in the last seven days:")
-        output.write(f"\n{output.plural(wrong, 'problems')} found" if wrong else "\nall is well")
+        output.write(f"\n{plural(wrong, 'problems')} found" if wrong else "\nall is well")
     raise typer.Exit(1 if wrong else 0)
 
 
@@ -151,7 +151,7 @@ def _check_worker(home: Home) -> Iterator[Finding]:
     up = output.duration(worker["uptime_s"]) if pid else "just started"
     yield Finding("worker", OK, f"process {worker['pid']}, version {worker['version']}, up: {up}")
     if counts:
-        yield Finding("database", OK, f"{home.database}, {output.plural(counts['memories'], 'memories')}")
+        yield Finding("database", OK, f"{home.database}, {plural(counts['memories'], 'memories')}")
     for each in health["findings"]:
         if each["check"] != "project":  # what is switched off elsewhere explains nothing here
             yield Finding(
@@ -188,7 +188,7 @@ def agent_line(seen: Mapping[str, Any]) -> str:
     last = "no injection yet"
     if injection:
         last = f"last injection {output.age(injection['at'])} ({injection['trigger']}, {injection['tokens']} tokens)"
-    sessions = output.plural(seen["sessions"], "sessions")
+    sessions = plural(seen["sessions"], "sessions")
     return f"last event {output.age(event['at'])} ({event['name']}), {last}, {sessions}"
 
 
@@ -227,8 +227,8 @@ def _fields(about: dict[str, Any]) -> list[tuple[str, str]]:
     if store["limit"] and store["bytes"] > store["limit"] * NEARLY_FULL:
         database += f", of {sized(store['limit'])} that `store_max_mb` allows; "
         database += "`foreword prune --dry-run` shows what would go"
-    counts = [output.plural(store["counts"][name], name) for name in COUNTED if name in store["counts"]]
-    waiting = f"{output.plural(about['review'], 'items')} to decide: `foreword review --all`"
+    counts = [plural(store["counts"][name], name) for name in COUNTED if name in store["counts"]]
+    waiting = f"{plural(about['review'], 'items')} to decide: `foreword review --all`"
     up = output.duration(worker["uptime_s"])
     return [
         ("worker", f"running, process {worker['pid']}, version {worker['version']}, up {up}"),

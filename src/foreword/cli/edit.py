@@ -12,6 +12,7 @@ from foreword.cli import output
 from foreword.cli.connection import connect, folder, full_id, project_query, refuse_agents, route
 from foreword.cli.memories import warn_of_secrets
 from foreword.cli.options import AllProjects, Files, Id, Json, Project, ProjectOrKey, Scope, Since
+from foreword.encoding import plural
 
 review_app = typer.Typer(name="review", rich_markup_mode=None)
 Title = Annotated[str, typer.Option("--title", metavar="TEXT", help="A better wording.")]
@@ -38,7 +39,7 @@ def review(context: typer.Context, everything: AllProjects = False, project: Pro
         for memory in answer[what]:
             seen_in = memory["detail"].get("seen_in")
             origin = [output.age(max(memory["created"], memory["confirmed"]))]
-            origin += [f"said {memory['seen']}x in {output.plural(len(seen_in), 'sessions')}"] if seen_in else []
+            origin += [f"said {memory['seen']}x in {plural(len(seen_in), 'sessions')}"] if seen_in else []
             output.write(f"{memory['id']}  [{what[:-1]}] {memory['title']}")
             output.write(f"  {'; '.join([*origin, memory['project'] or memory['scope']])}")
     if not answer["waiting"]:

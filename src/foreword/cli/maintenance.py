@@ -11,7 +11,7 @@ import typer
 from foreword.cli import output
 from foreword.cli.connection import LONG, connect, folder, full_id, project_query, refuse_agents, this_home
 from foreword.cli.options import AllProjects, DryRun, Json, Project, Yes
-from foreword.encoding import sized
+from foreword.encoding import plural, sized
 from foreword.errors import BadRequest
 
 MAX_LINES = 40  # of a plan that is printed; --json has all
@@ -182,7 +182,7 @@ def index(json: Json = False) -> None:
     client = connect(seconds=LONG)
     with output.console(stderr=True).status("building the search index"):
         count = client.post("/api/index", {})["indexed"]
-    output.write_json({"indexed": count}) if json else output.write(f"{output.plural(count, 'memories')} indexed")
+    output.write_json({"indexed": count}) if json else output.write(f"{plural(count, 'memories')} indexed")
 
 
 def _print_tidy_plan(plan: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
+from foreword.encoding import plural
 from foreword.errors import BadRequest
 from foreword.recall.render import ago
 
@@ -92,12 +93,6 @@ def escape(text: str) -> str:
     """Replace every character that is not printable; newlines stay."""
     text = text.replace("\t", "    ").replace("\r", "")
     return "".join(char if char.isprintable() or char == "\n" else "\ufffd" for char in text)
-
-
-def plural(number: int, things: str) -> str:
-    """Return `1 session`, `3 memories`."""
-    one = f"{things[:-3]}y" if things.endswith("ies") else things[:-1]
-    return f"{number:,} {one if number == 1 else things}"
 
 
 def duration(seconds: float) -> str:

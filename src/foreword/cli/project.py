@@ -13,6 +13,7 @@ from foreword.cli import output
 from foreword.cli.connection import LONG, connect, folder, refuse_agents, this_home
 from foreword.cli.options import Json, Project, Yes
 from foreword.config import change, load
+from foreword.encoding import plural
 from foreword.errors import BadRequest
 from foreword.hook.build import refresh
 from foreword.policy import FILE
@@ -129,7 +130,7 @@ def merge(
     client = connect(seconds=LONG)
     if not yes:
         has = client.get("/api/project", of=_name_or_folder(other))
-        counts = f"{output.plural(has['memories'], 'memories')} and {output.plural(has['sessions'], 'sessions')}"
+        counts = f"{plural(has['memories'], 'memories')} and {plural(has['sessions'], 'sessions')}"
         output.confirm(f"Move all of {has['key']} here ({counts})? This cannot be undone.")
     answer = client.post("/api/project/merge", {"other": _name_or_folder(other), "project_path": folder(into)})
     output.exit_with_json(answer, asked=json)

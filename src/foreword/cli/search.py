@@ -10,7 +10,7 @@ import typer
 from foreword.cli import output
 from foreword.cli.connection import connect, folder, full_id, route
 from foreword.cli.options import AllProjects, Json, Project, Since
-from foreword.encoding import sized
+from foreword.encoding import plural, sized
 from foreword.errors import NotFound
 from foreword.projects import resolve
 from foreword.worker.client import Client
@@ -186,7 +186,7 @@ def sessions(
         output.remark("no sessions here yet")
     else:
         for each in found:
-            about = f"{output.age(each['last'])}, {each['host']}, {output.plural(each['events'], 'events')}"
+            about = f"{output.age(each['last'])}, {each['host']}, {plural(each['events'], 'events')}"
             output.write(f"{each['id'][:8]}  {each['title'] or '(untitled)'}  ({about})")
 
 
@@ -372,7 +372,7 @@ def _print_story(story: dict[str, Any]) -> None:
         ("when", f"{output.time_and_age(session['started'])}, for {output.duration(lasted)}"),
         ("title", session["title"]),
         ("still open", "\n".join(session["next"])),
-        ("was given", f"{output.plural(len(blocks), 'blocks')}, {tokens} tokens"),
+        ("was given", f"{plural(len(blocks), 'blocks')}, {tokens} tokens"),
         ("was given nothing", "\n".join(f"{times} × {why}" for why, times in reasons.most_common())),
     ]
     output.fields(fields)

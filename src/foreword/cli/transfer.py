@@ -18,6 +18,7 @@ from foreword.cli import output
 from foreword.cli.connection import LONG, connect, folder, refuse_agents, this_home
 from foreword.cli.options import Json, Project, Yes, did_you_mean
 from foreword.config import load
+from foreword.encoding import plural
 from foreword.errors import BadRequest, WorkerError
 from foreword.models import Project as ProjectModel
 from foreword.paths import replacing
@@ -64,17 +65,17 @@ def init(
         raise BadRequest(f"unknown tool {unknown[0]!r}", hint=hint)
     project, settings = project_at(root), load(this_home(), os.environ).settings
     refuse_where_off(project, choices=chosen(settings), environ=os.environ)  # before anything is asked
-    found = {each.source: each for each in offers(project, environ=os.environ)}
+    found = offers(project, os.environ)
     sources = [name for name in found if name not in OPT_IN or name in also]
     if json and not yes:
-        offered = [vars(each) for each in found.values()]
+        offered = [{"source": name, "about": about} for name, about in found.items()]
         output.write_json({"project": project.key, "name": project.name, "offers": offered, "taken": []})
         return
     if not json:
         output.write(f"{project.name} ({project.key})")
-        output.fields([(name, found[name].about) for name in sources])
+        output.fields([(name, found[name]) for name in sources])
         for name in found.keys() - set(sources):
-            output.write(f"{name} is here too ({found[name].about}): foreword init --with {name} imports it")
+            output.write(f"{name} is here too ({found[name]}): foreword init --with {name} imports it")
     if not sources:
         output.remark(f"nothing to import in {root}; `foreword add` remembers what you type")
         return
@@ -126,9 +127,12 @@ def import_(
     path = folder(into or project)
     options = {"file": file and folder(file), "all": everything, "as": bool(into), "project_name": project_name}
     options = {name: value for name, value in options.items() if value}
-    importer, target = find(source, options), project_at(path)  # report wrong usage before a worker is started
+    importer, target = (
+        find(source, options, os.environ),
+        project_at(path),
+    )  # report wrong usage before a worker is started
     refuse_where_off(target, choices=chosen(load(this_home(), os.environ).settings), environ=os.environ)
-    if not file and importer.offer(target, environ=os.environ) is None:
+    if not file and not importer.offer(target):
         output.remark(f"{source} has nothing for {target.name}")
     _import([source], target, path=path, options=options, json=json)
 
@@ -221,7 +225,7 @@ def _watch(state: dict[str, Any]) -> dict[str, Any]:
 def _listed(counts: Mapping[str, int]) -> str:
     plurals = {"summary": "summaries", "memory": "memories"}
     largest = sorted(counts.items(), key=lambda each: -each[1])
-    return ", ".join(output.plural(count, plurals.get(name, f"{name}s")) for name, count in largest if count)
+    return ", ".join(plural(count, plurals.get(name, f"{name}s")) for name, count in largest if count)
 
 
 def _write_export(out: IO[bytes], client: Client, where: dict[str, Any]) -> dict[str, int]:

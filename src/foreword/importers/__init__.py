@@ -41,15 +41,6 @@ ENVIRON = ("HOME", "FOREWORD_OFF", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "CLAUDE_ME
 
 
 @dataclass(frozen=True)
-class Offer:
-    """What a source has for a project, in a line for people: `2,431 commits`, `14 sessions of Claude Code`."""
-
-    source: str
-    about: str
-    count: int
-
-
-@dataclass(frozen=True)
 class Batch:
     """What was read in one go. Ends of links, and `superseded_by`, may be uids; texts need not be redacted yet."""
 
@@ -64,19 +55,23 @@ class Batch:
 
 
 class Source:
-    """One source of memories; *project_of* finds the project of a folder."""
+    """One source of memories; *environ* says where other programs keep their files, *project_of* whose a folder is."""
 
     def __init__(
-        self, name: str, options: Mapping[str, Any] = EMPTY, project_of: Callable[[str], Project] = project_at
+        self,
+        name: str,
+        options: Mapping[str, Any] = EMPTY,
+        environ: Mapping[str, str] = EMPTY,
+        project_of: Callable[[str], Project] = project_at,
     ) -> None:
-        self.name, self.options = name, options
+        self.name, self.options, self.environ = name, options, environ
         self._project_of = project_of
 
-    def offer(self, project: Project, *, environ: Mapping[str, str]) -> Offer | None:
-        """Say what there is without reading all of it; None where there is nothing."""
+    def offer(self, project: Project) -> str:
+        """Say for people what there is, without reading all of it: `2,431 commits`; empty where there is nothing."""
         raise NotImplementedError
 
-    def read(self, project: Project, *, environ: Mapping[str, str]) -> Iterator[Batch]:
+    def read(self, project: Project) -> Iterator[Batch]:
         """Read everything, oldest first, a few hundred rows at a time."""
         raise NotImplementedError
 
@@ -88,22 +83,27 @@ class Source:
             return ""
 
 
-def find(name: str, options: Mapping[str, Any] = EMPTY, *, project_of: Callable[[str], Project] = project_at) -> Source:
-    """Return the source of that name with its *options*; BadRequest where there is none."""
+def find(
+    name: str,
+    options: Mapping[str, Any] = EMPTY,
+    environ: Mapping[str, str] = EMPTY,
+    project_of: Callable[[str], Project] = project_at,
+) -> Source:
+    """Return the source of that name; BadRequest where there is none."""
     if name not in SOURCES:
         raise BadRequest(f"unknown source {name!r}", hint=f"one of {', '.join(SOURCES)}")
     module, kind = SOURCES[name]
-    source: Source = getattr(import_module(f"foreword.importers.{module}"), kind)(name, options, project_of)
+    source: Source = getattr(import_module(f"foreword.importers.{module}"), kind)(name, options, environ, project_of)
     return source
 
 
-def offers(project: Project, *, environ: Mapping[str, str]) -> tuple[Offer, ...]:
-    """Return what `init` can import here; a source that cannot be read offers nothing."""
-    found = []
+def offers(project: Project, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what `init` can import here, by source; one that cannot be read offers nothing."""
+    found = {}
     for name in SOURCES:
         with suppress(ForewordError, OSError):
-            found.append(find(name).offer(project, environ=environ))
-    return tuple(each for each in found if each is not None)
+            found[name] = find(name, environ=environ).offer(project)
+    return {name: about for name, about in found.items() if about}
 
 
 def refuse_where_off(project: Project, *, choices: Mapping[str, Any], environ: Mapping[str, str]) -> None:
@@ -138,8 +138,3 @@ def timestamp(value: Any, *, default: float = 0.0) -> float:
     except (TypeError, ValueError, OverflowError):
         return default
     return number / 1000 if number > 1e11 else max(0.0, number)
-
-
-def plural(count: int, noun: str) -> str:
-    """Return `1 session`, `2 sessions`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -18,9 +18,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from foreword.encoding import plural
 from foreword.errors import BadRequest, StoreError
 from foreword.extract.actions import relative
-from foreword.importers import Batch, Offer, Source, timestamp
+from foreword.importers import Batch, Source, timestamp
 from foreword.importers.transcripts import peek
 from foreword.models import Memory, Project
 from foreword.redact import redact_all
@@ -32,7 +33,7 @@ PATIENCE = 2.0  # seconds that somebody else may hold the file; its owner writes
 CONFIDENCE = 0.7  # a model wrote it, and nobody has confirmed it here
 # Discoveries that hold for longer than a day; the others tell what was read on the way.
 LASTING = frozenset(("gotcha", "pattern", "how-it-works", "why-it-exists", "trade-off"))
-TABLES = {"observations": ("observation", "observations"), "session_summaries": ("summary", "summaries")}
+TABLES = {"observations": "observations", "session_summaries": "summaries"}
 ROWS = """SELECT t.*, s.content_session_id AS session, '{table}' AS "table" FROM {table} t
     LEFT JOIN sdk_sessions s USING (memory_session_id) ORDER BY t.created_at_epoch"""
 OPEN_MEM_ROWS = """SELECT t.*, s.project_path, s.id AS session, '{table}' AS "table" FROM {table} t
@@ -44,37 +45,37 @@ OPEN_MEM_SHOWN = {"observations": "deleted_at IS NULL AND superseded_by IS NULL"
 class _Database(Source):
     """The rows of another tool's database that are of one project."""
 
-    def offer(self, project: Project, *, environ: Mapping[str, str]) -> Offer | None:
+    def offer(self, project: Project) -> str:
         """Count the rows of this project."""
-        counts = Counter(row["table"] for row in self._rows(project, environ))
-        parts = [f"{counts[table]:,} {names[counts[table] != 1]}" for table, names in TABLES.items() if counts[table]]
-        about = f"{' and '.join(parts)} of {self.name}"
-        return Offer(source=self.name, about=about, count=counts.total()) if parts else None
+        counts = Counter(row["table"] for row in self._rows(project))
+        parts = [plural(counts[table], things) for table, things in TABLES.items() if counts[table]]
+        return f"{' and '.join(parts)} of {self.name}" if parts else ""
 
-    def read(self, project: Project, *, environ: Mapping[str, str]) -> Iterator[Batch]:
-        rows, done = self._rows(project, environ), 0
+    def read(self, project: Project) -> Iterator[Batch]:
+        rows, done = self._rows(project), 0
         while some := list(islice(rows, BATCH)):
             done += len(some)
             memories = (_memory(row, source=self.name, project=project) for row in some)
             yield Batch(tuple(each for each in memories if each.title), done=done)
 
-    def _rows(self, project: Project, environ: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
+    def _rows(self, project: Project) -> Iterator[Mapping[str, Any]]:
         raise NotImplementedError
 
 
 class ClaudeMem(_Database):
     """The rows of claude-mem."""
 
-    def offer(self, project: Project, *, environ: Mapping[str, str]) -> Offer | None:
+    def offer(self, project: Project) -> str:
         """Count the rows of this project; where there are none, those that only have its name."""
         folder = os.path.basename(project.root)
-        if (found := super().offer(project, environ=environ)) or self.options.get("project_name"):
+        if (found := super().offer(project)) or self.options.get("project_name"):
             return found
-        maybe = sum(1 for _ in ClaudeMem(self.name, {"project_name": folder})._rows(project, environ))
+        maybe = sum(1 for _ in ClaudeMem(self.name, {"project_name": folder}, self.environ)._rows(project))
         about = f"{maybe:,} rows of a project called `{folder}`: add `--project-name {folder}` if that is this one"
-        return Offer(source=self.name, about=about, count=0) if maybe else None
+        return about if maybe else ""
 
-    def _rows(self, project: Project, environ: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
+    def _rows(self, project: Project) -> Iterator[Mapping[str, Any]]:
+        environ = self.environ
         home, name, folder = Path(environ.get("HOME", "/")), self.options.get("project_name"), Path(project.root).name
         if name and name != folder:
             hint = "import it from the folder that has that name"
@@ -95,8 +96,7 @@ class ClaudeMem(_Database):
 class OpenMem(_Database):
     """The rows of open-mem, without sessions in a folder that still exists and is another project's."""
 
-    def _rows(self, project: Project, environ: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
-        del environ
+    def _rows(self, project: Project) -> Iterator[Mapping[str, Any]]:
         path = Path(project.root) / ".open-mem" / "memory.db"
         queries = [OPEN_MEM_ROWS.format(table=table, shown=shown) for table, shown in OPEN_MEM_SHOWN.items()]
         for row in _read(path, queries):

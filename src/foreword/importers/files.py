@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from foreword.importers import Batch, Offer, Source, plural, timestamp
+from foreword.encoding import plural
+from foreword.importers import Batch, Source, timestamp
 from foreword.models import Memory, Project
 
 MOST_BYTES = 256 * 1024  # of one file; a README of more is a book
@@ -43,19 +44,14 @@ class File:
 class Files(Source):
     """The files of a project; the same file is the same memory, changed with it."""
 
-    def offer(self, project: Project, *, environ: Mapping[str, str]) -> Offer | None:
-        del environ
+    def offer(self, project: Project) -> str:
         root = project.root
-        named = [name for name in (*READMES, *INSTRUCTIONS) if _file(root, name)]
+        named = [os.path.basename(name) for name in (*READMES, *INSTRUCTIONS) if _file(root, name)]
         decisions = len(_decision_paths(root))
-        about = list(dict.fromkeys(os.path.basename(name) for name in named))
-        about += [plural(decisions, "decision record")] if decisions else []
-        if not about and not _commands(root):
-            return None
-        return Offer(source=self.name, about=", ".join(about) or "build files", count=len(named) + decisions)
+        about = [*dict.fromkeys(named), *([plural(decisions, "decision records")] if decisions else [])]
+        return ", ".join(about) or ("build files" if _commands(root) else "")
 
-    def read(self, project: Project, *, environ: Mapping[str, str]) -> Iterator[Batch]:
-        del environ
+    def read(self, project: Project) -> Iterator[Batch]:
         root = project.root
         instructions = _instructions(root)
         in_prompts = [file.text for file in instructions if not file.path.endswith("CONTRIBUTING.md")]  # for people

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from foreword.code import git
+from foreword.encoding import plural
 from foreword.extract.session import memory_of_change
-from foreword.importers import Batch, Offer, Source, timestamp
+from foreword.importers import Batch, Source, timestamp
 from foreword.models import Change, Memory, Project
 
 COMMITS = 50_000  # the newest of a history: ten years of a busy team, and 2 minutes
@@ -68,15 +69,13 @@ class Commit:
 class Git(Source):
     """The history of a project's repository."""
 
-    def offer(self, project: Project, *, environ: Mapping[str, str]) -> Offer | None:
-        del environ  # git finds its repository by the folder
+    def offer(self, project: Project) -> str:
         count = len(_hashes(project.root))
-        about = f"the newest {count:,} commits" if count >= COMMITS else f"{count:,} commits"
-        return Offer(source=self.name, about=about, count=count) if count else None
+        about = f"the newest {count:,} commits" if count >= COMMITS else plural(count, "commits")
+        return about if count else ""
 
-    def read(self, project: Project, *, environ: Mapping[str, str]) -> Iterator[Batch]:
+    def read(self, project: Project) -> Iterator[Batch]:
         """Yield the older commits, then the newest with the functions that they changed."""
-        del environ
         hashes = _hashes(project.root)
         older, newest = hashes[:-RECENT], hashes[-RECENT:]
         for start in range(0, len(older), RECENT):

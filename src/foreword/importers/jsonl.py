@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields, replace
 from typing import Any, TypeAlias
 
 from foreword.errors import BadRequest
-from foreword.importers import Batch, Offer, Source
+from foreword.importers import Batch, Source
 from foreword.models import KINDS, STATUSES, TRUSTS, UNIVERSAL, Change, Link, Memory, Project, Session
 from foreword.store import Store
 
@@ -89,8 +89,8 @@ def export_rows(
 class Jsonl(Source):
     """One export: of the file's one project (`as`: as the named one), or of every project as it is (`all`)."""
 
-    def __init__(self, name: str, options: Mapping[str, Any], project_of: Callable[[str], Project]) -> None:
-        super().__init__(name, options, project_of)
+    def __init__(self, name: str, options: Mapping[str, Any], *more: Any) -> None:
+        super().__init__(name, options, *more)
         self._path = str(options.get("file", ""))
         if not os.path.isabs(self._path):
             raise BadRequest("`file` must be the absolute path of an export", hint="`foreword import jsonl FILE`")
@@ -100,13 +100,11 @@ class Jsonl(Source):
             hint = "one project into another, or all as they are"
             raise BadRequest("`all` and `as` exclude each other", hint=hint)
 
-    def offer(self, project: Project, *, environ: Mapping[str, str]) -> Offer | None:
-        del project, environ
-        return None  # it is imported where the user names a file
+    def offer(self, _project: Project) -> str:
+        return ""  # it is imported where the user names a file
 
-    def read(self, project: Project, *, environ: Mapping[str, str]) -> Iterator[Batch]:
+    def read(self, project: Project) -> Iterator[Batch]:
         """Yield the file's rows; links and superseded memories come last, when the rows that they name are there."""
-        del environ
         try:
             with open(self._path, "rb") as file:
                 header = _header(file.readline(MOST_LINE))
@@ -118,8 +116,6 @@ class Jsonl(Source):
             ) from exc
 
     def _batches(self, lines: Iterator[bytes], header: Mapping[str, Any], project: Project) -> Iterator[Batch]:
-        counts = header.get("counts")
-        total = sum(n for n in counts.values() if isinstance(n, int)) if isinstance(counts, dict) else 0
         origin = str(header.get("project") or "") if self.options.get("as") else project.key
         if not origin:
             raise BadRequest("only an export of one project can be mapped to another", hint="use --all, without --as")
@@ -131,41 +127,38 @@ class Jsonl(Source):
             if not raw.strip() or number == 1:
                 continue
             try:
-                row = _row(raw)
+                read = _row(raw)
                 done += 1
             except (BadLine, RecursionError) as exc:
                 problems.append(f"line {number}: {exc}")
                 continue
-            if row is not None and not self.options.get("all"):
-                row = _moved(row, origin, project)
-                others += row is None
-            if row is not None:
+            row = read if self.options.get("all") else _moved(read, origin, project)
+            if row is None:
+                others += 1
+            else:
                 is_last = isinstance(row, Link) or (isinstance(row, Memory) and row.superseded_by)
                 (later if is_last else held).append(row)
             if len(held) >= BATCH or isinstance(row, Session):
-                yield _batch(held, done, total)
+                yield _batch(held, done)
                 held = []
-        yield _batch(held, done, total)
+        yield _batch(held, done)
         # What supersedes is newer than what it supersedes: from the end, each finds its successor there.
         later.reverse()
         later.sort(key=lambda row: isinstance(row, Link))
         for start in range(0, len(later), BATCH):
-            yield _batch(later[start : start + BATCH], done, total)
+            yield _batch(later[start : start + BATCH], done)
         if others:
             problems.append(f"{others} rows of other projects were skipped; --all takes them")
-        if done < total:
-            problems.append(f"the file is cut short: {done} of {total} rows are there")
-        yield Batch(done=done, total=max(done, total), problems=tuple(problems))
+        yield Batch(done=done, total=done, problems=tuple(problems))
 
 
-def _batch(rows: list[Row], done: int, total: int) -> Batch:
+def _batch(rows: list[Row], done: int) -> Batch:
     return Batch(
         memories=tuple(row for row in rows if isinstance(row, Memory)),
         links=tuple(row for row in rows if isinstance(row, Link)),
         changes=tuple(row for row in rows if isinstance(row, Change)),
         session=next((row for row in rows if isinstance(row, Session)), None),
         done=done,
-        total=max(done, total),
         only_newer=True,
     )
 
@@ -208,15 +201,13 @@ def _header(raw: bytes) -> dict[str, Any]:
     return header
 
 
-def _row(raw: bytes) -> Row | None:
-    """Return the row of a line, None for an event of an older export; BadLine where it is none."""
+def _row(raw: bytes) -> Row:
+    """Return the row of a line; BadLine where it is none."""
     try:
         line = json.loads(raw)
     except (ValueError, RecursionError) as exc:
         raise BadLine(f"no JSON, or longer than {MOST_LINE:,} bytes") from exc
     part = next(iter(line), "") if isinstance(line, dict) else ""
-    if part == "event":
-        return None
     if part not in PARTS or len(line) > 1 or not isinstance(line[part], dict):
         raise BadLine("no row of an export")
     values = line[part]

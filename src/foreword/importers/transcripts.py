@@ -21,16 +21,20 @@ from typing import Any, NamedTuple
 
 from foreword.agents import text_of
 from foreword.code.diff import changes
-from foreword.encoding import storable
+from foreword.encoding import plural, storable
 from foreword.extract.actions import NON_USER_SOURCES, Action, ToolUse, own_words, tool_action
 from foreword.extract.session import extract_session
-from foreword.importers import Batch, Offer, Source, plural, timestamp
+from foreword.importers import Batch, Source, timestamp
 from foreword.models import Project, Session
 from foreword.redact import redact, redact_all, shorten
 from foreword.redact.files import denied
 
 QUIET = 300.0  # seconds without a new line after which a session may be taken for finished; an agent thinks for minutes
 LABELS = {"claude-code": "Claude Code", "codex": "Codex"}
+FILES = {  # the folder that each agent writes them to, and the variable that moves it
+    "claude-code": ("CLAUDE_CONFIG_DIR", ".claude", "projects/*/*.jsonl"),
+    "codex": ("CODEX_HOME", ".codex", "*sessions/**/rollout-*.jsonl"),
+}
 TEXT = 64 * 1024  # characters kept of a message or an output, head and tail; a live event keeps as many
 MOST_LINE = 32 * 1024 * 1024  # bytes; a longer line is left out
 HEAD_BYTES = 2_000_000  # of a file, in which its session and its folder must be named
@@ -48,17 +52,16 @@ class Transcript(NamedTuple):
 class Transcripts(Source):
     """The sessions of one agent."""
 
-    def offer(self, project: Project, *, environ: Mapping[str, str]) -> Offer | None:
-        count = len(self._files(project, environ))
-        about = f"{plural(count, 'session')} of {LABELS[self.name]}"
-        return Offer(source=self.name, about=about, count=count) if count else None
+    def offer(self, project: Project) -> str:
+        count = len(self._files(project))
+        return f"{plural(count, 'sessions')} of {LABELS[self.name]}" if count else ""
 
-    def read(self, project: Project, *, environ: Mapping[str, str]) -> Iterator[Batch]:
+    def read(self, project: Project) -> Iterator[Batch]:
         """Yield one batch a session, without those that are still being written."""
-        files = self._files(project, environ)
+        files = self._files(project)
         todo = [each for each in files if abs(time.time() - each.written) >= QUIET]
         if waiting := len(files) - len(todo):
-            problem = f"{plural(waiting, 'session')} still running; import again when it has ended"
+            problem = f"{plural(waiting, 'sessions')} still running; import again when it has ended"
             yield Batch(total=len(todo), problems=(problem,))
         seen: set[str] = set()
         for done, file in enumerate(todo, 1):
@@ -89,7 +92,7 @@ class Transcripts(Source):
             # By the session's own record alone: the files of today say nothing about an old session.
             changes_of=lambda edit: () if denied(edit.file) else changes([edit]),
         )
-        problems = (f"{plural(len(bad), 'line')} of {file.path} could not be read",) if bad else ()
+        problems = (f"{plural(len(bad), 'lines')} of {file.path} could not be read",) if bad else ()
         if not times:
             return Batch(problems=problems)
         return Batch(
@@ -100,13 +103,10 @@ class Transcripts(Source):
             problems=problems,
         )
 
-    def _files(self, project: Project, environ: Mapping[str, str]) -> list[Transcript]:
+    def _files(self, project: Project) -> list[Transcript]:
         """Return the project's files, the one that was written first at the beginning."""
-        home = Path(environ.get("HOME", "/"))
-        if self.name == "claude-code":
-            paths = Path(environ.get("CLAUDE_CONFIG_DIR") or home / ".claude").glob("projects/*/*.jsonl")
-        else:
-            paths = Path(environ.get("CODEX_HOME") or home / ".codex").glob("*sessions/**/rollout-*.jsonl")
+        variable, folder, pattern = FILES[self.name]
+        paths = Path(self.environ.get(variable) or Path(self.environ.get("HOME", "/")) / folder).glob(pattern)
         key_of = cache(self.key_of)
         found = []
         for path in paths:

@@ -101,7 +101,7 @@ class ImportJob:
             raise BadRequest("`options` and `environ` must be objects", hint="send {…}, or leave them out")
         environ = {name: str(each) for name, each in {**os.environ, **folders}.items() if name in ENVIRON}
         project = self._allowed(folder := text(body, "project_path"), environ)
-        sources = [find(name, options, project_of=self._projects.at) for name in dict.fromkeys(names)]
+        sources = [find(name, options, environ, self._projects.at) for name in dict.fromkeys(names)]
         with self._lock:
             if self._runner.closing:
                 raise Leaving
@@ -131,7 +131,7 @@ class ImportJob:
     def _import(self, one: Import, run: SourceRun) -> None:
         """Import one source to its end."""
         try:
-            for batch in run.source.read(one.project, environ=one.environ):
+            for batch in run.source.read(one.project):
                 self._allowed(one.folder, one.environ)  # the user may have switched it off meanwhile
                 self._keep(batch, one.project, run)
                 run.done, run.total = batch.done, batch.total
