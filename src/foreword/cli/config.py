@@ -28,12 +28,6 @@ def config(context: typer.Context, json: Json = False) -> None:
 
     Without a command: every setting, its value, where that comes from, and what it does. Settings are kept in
     config.toml in the Foreword home; what you write there by hand is not touched.
-
-    \b
-    Examples:
-      foreword config
-      foreword config set inject off
-      foreword config set layout.prompt.budget 300
     """
     if context.invoked_subcommand is not None:
         return
@@ -80,11 +74,6 @@ def model(context: typer.Context, json: Json = False) -> None:
 
     Without a command: which model is chosen, its state, and what it cost in the last 24 hours. It is off by default;
     docs/model.md explains how to turn it on and what is sent where.
-
-    \b
-    Examples:
-      foreword model
-      foreword model try
     """
     if context.invoked_subcommand is not None:
         return

@@ -50,10 +50,6 @@ def demo() -> None:
 
     Nothing is installed and nothing is left behind: it fills a scratch memory, runs the hook the way an agent does,
     and prints its answers and what they cost.
-
-    \b
-    Example:
-      foreword demo
     """
     with _scratch_home() as home:
         client, root = connect(home), home.root / "rooms"

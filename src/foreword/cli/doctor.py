@@ -42,10 +42,6 @@ def status(json: Json = False) -> None:
     """Show what is stored, what happened last, and what went wrong.
 
     Problems are shown once; `foreword doctor` keeps showing them.
-
-    \b
-    Example:
-      foreword status
     """
     home = this_home()
     about, seen, reported = _collect_status(home), home.logs / "trouble.seen", 0.0
@@ -66,11 +62,6 @@ def doctor(json: Json = False) -> None:
     Checks the home, the settings, the worker, the database and its index, the spool and the hook; whether every
     agent is connected and trusted, and when it was last seen; and lists what went wrong in the last seven days.
     Exit 1 if something is wrong.
-
-    \b
-    Examples:
-      foreword doctor
-      foreword doctor --json
     """
     home = this_home()
     findings = []

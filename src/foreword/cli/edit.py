@@ -24,12 +24,6 @@ def review(context: typer.Context, everything: AllProjects = False, project: Pro
 
     A correction that you made more than once is proposed as a rule; no agent sees it before you accept it. Notes
     become what they are (a decision, a rule, a goal), or go.
-
-    \b
-    Examples:
-      foreword review
-      foreword review accept pre-7k2m9qxw --scope universal
-      foreword review promote not-3v8n1c5x decision
     """
     if context.invoked_subcommand is not None:
         return
@@ -92,11 +86,6 @@ def revise(
 
     Only what you name changes; an empty text removes it, and --file replaces the whole list. Later sessions do not
     overwrite your words. `foreword undo` takes it back.
-
-    \b
-    Examples:
-      foreword revise dec-7k2m9qxw --title "Times are stored in UTC" --why "two venues lie in different zones"
-      foreword revise pre-3v8n1c5x --scope universal
     """
     refuse_agents()
     body = sys.stdin.read() if body == "-" else body
@@ -111,13 +100,7 @@ def revise(
 def pin(
     id: Id, off: Annotated[bool, typer.Option("--off", help="Remove the pin.")] = False, json: Json = False
 ) -> None:
-    """Pin a memory: it ranks higher, whether or not it is used.
-
-    \b
-    Examples:
-      foreword pin dec-7k2m9qxw
-      foreword pin dec-7k2m9qxw --off
-    """
+    """Pin a memory: it ranks higher, whether or not it is used."""
     refuse_agents()
     client = connect()
     answer = client.post("/api/pin", {"id": full_id(client, id), "off": off})
@@ -129,12 +112,7 @@ def supersede(
     new: Annotated[str, typer.Argument(metavar="NEW", help="The memory that replaces it.")],
     json: Json = False,
 ) -> None:
-    """Replace a memory; the old one is kept but no longer injected.
-
-    \b
-    Example:
-      foreword supersede dec-7k2m9qxw dec-bg3qbxmz
-    """
+    """Replace a memory; the old one is kept but no longer injected."""
     refuse_agents()
     client = connect()
     answer = client.post("/api/supersede", {"old": full_id(client, old), "new": full_id(client, new)})
@@ -152,11 +130,6 @@ def undo(
 
     What has changed again since then stays as it is. An undo is an entry of the log too, and can be undone. What was
     forgotten cannot be brought back.
-
-    \b
-    Examples:
-      foreword undo
-      foreword undo 14
     """
     refuse_agents()
     request: dict[str, Any] = {"entry": int(which)} if which.isdecimal() else {"run": which} if which else {}
@@ -183,11 +156,6 @@ def log(
     """List who changed and forgot what, newest first.
 
     `foreword undo NUMBER` takes an entry back.
-
-    \b
-    Examples:
-      foreword log --since 7d
-      foreword log --memory dec-7k2m9qxw
     """
     client = connect()
     where = {} if everything or (memory and not project) else project_query(project)

@@ -48,12 +48,6 @@ def install(
 
     Without a name, every agent found on this machine. It shows what it will write and asks; the rest of your settings
     stays byte for byte, and `foreword uninstall` removes exactly what was added. You can run it again at any time.
-
-    \b
-    Examples:
-      foreword install
-      foreword install claude-code --dry-run
-      foreword install codex gemini --yes
     """
     from foreword.install.plan import apply, plan
     from foreword.install.status import detect
@@ -90,11 +84,6 @@ def uninstall(agents: Names = None, *, dry_run: DryRun = False, yes: Yes = False
 
     Without a name, every agent that is connected. What you or the agent wrote since then stays, and so do your
     memories; it prints where they are and how to delete them.
-
-    \b
-    Examples:
-      foreword uninstall
-      foreword uninstall cursor --dry-run
     """
     from foreword.install import manifest
     from foreword.install.plan import undo, undo_plan

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 from collections.abc import Callable
 from itertools import chain
@@ -27,6 +28,7 @@ from foreword.cli import (
     worker,
 )
 from foreword.cli.options import did_you_mean
+from foreword.encoding import read_table
 from foreword.errors import ForewordError
 
 ABOUT = """Memory for coding agents.
@@ -42,6 +44,7 @@ First steps:
 
 All data is kept in ~/.foreword, or in the folder that FOREWORD_HOME names.
 """
+EXAMPLES = read_table(__file__, "examples.txt")
 # Names that people try and difflib cannot guess.
 SYNONYMS = {
     **{"delete": "forget", "remove": "forget", "find": "search", "list": "search", "edit": "revise", "ui": "view"},
@@ -112,11 +115,17 @@ def name_of(command: Callable[..., None] | typer.Typer) -> str:
     return str(command.info.name) if isinstance(command, typer.Typer) else command.__name__.rstrip("_")
 
 
+def examples_of(name: str) -> str:
+    """Return the end of a command's help."""
+    return "\n".join(("\b\nExamples:", *(f"  {line}" for line in EXAMPLES if re.search(rf"\bforeword {name}\b", line))))
+
+
 for command in chain.from_iterable(COMMANDS.values()):
+    name = name_of(command)
     if isinstance(command, typer.Typer):
-        app.add_typer(command, cls=GroupedCommands)
+        app.add_typer(command, cls=GroupedCommands, epilog=examples_of(name))
     else:
-        app.command(name_of(command))(command)
+        app.command(name, epilog=examples_of(name))(command)
 
 
 def main() -> None:

@@ -40,11 +40,6 @@ def tidy(
     Later decisions supersede earlier ones, and memories about code that is gone rank lower. The plan is shown first.
     Nothing is deleted; `foreword undo RUN` takes a whole run back. The worker does the same by itself once a day
     (setting `tidy`).
-
-    \b
-    Examples:
-      foreword tidy --dry-run
-      foreword tidy --yes --all
     """
     client = connect(seconds=LONG)
     request: dict[str, Any] = {"all": True} if everything else {"project_path": folder(project)}
@@ -72,11 +67,6 @@ def prune(dry_run: DryRun = False, yes: Yes = False, json: Json = False) -> None
 
     The limits are settings. What you pinned, rules, decisions, patterns, goals, learnings, open handoffs and sessions
     that are not extracted yet stay. The worker does the same by itself once a day. It cannot be undone.
-
-    \b
-    Examples:
-      foreword prune --dry-run
-      foreword prune --yes
     """
     client = connect(seconds=LONG)
     if dry_run or not yes:
@@ -111,12 +101,6 @@ def forget(
     Memories, or all of a session or project, are removed from the database, its indexes, logs, the spool and every
     backup; verbatim copies of their sentences elsewhere become [forgotten]. Then every file is searched for them, and
     the receipt says what was found. It cannot be undone, and no import brings it back.
-
-    \b
-    Examples:
-      foreword forget dec-7k2m9qxw --dry-run
-      foreword forget --session 0f3c --yes
-      foreword forget --project ~/src/old-customer
     """
     if sum(map(bool, (ids, session, project))) != 1:
         raise BadRequest("name what to forget, in one way", hint="foreword forget ID…, --session ID or --project PATH")
@@ -148,11 +132,6 @@ def scrub(dry_run: DryRun = False, json: Json = False) -> None:
     Searches memories, events, sessions, injections, logs, the spool and the backups with the current rules and with
     the values of secret variables in your environment; then rewrites the files, so that no old byte is left. You can
     interrupt it and start it again.
-
-    \b
-    Examples:
-      foreword scrub --dry-run
-      foreword scrub
     """
     from foreword.hook.client import secret_values
 
@@ -174,10 +153,6 @@ def index(json: Json = False) -> None:
     """Rebuild the search index.
 
     For when `foreword doctor` reports that it is damaged; the memories themselves are not touched.
-
-    \b
-    Example:
-      foreword index
     """
     client = connect(seconds=LONG)
     with output.console(stderr=True).status("building the search index"):

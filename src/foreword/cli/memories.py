@@ -12,24 +12,10 @@ from foreword.agents import calling_agent
 from foreword.cli import output
 from foreword.cli.connection import connect, folder, full_id, refuse_agents, route
 from foreword.cli.options import Files, Json, Project, Scope, did_you_mean
+from foreword.encoding import read_table
 from foreword.redact import redact_all
 
-KINDS = {
-    "turn": "a prompt and what came of it; extracted from sessions",
-    "summary": "what a session was about, its outcome, and what is open",
-    "handoff": "where things stand, for whoever continues: next steps, blockers, questions",
-    "decision": "a choice, and the reason for it (--why)",
-    "pattern": "a problem and the solution that works here",
-    "failure": "an error, and what fixed it (--fixed-by)",
-    "observation": "something that was done, in a line",
-    "change": "a function that is new, modified or deleted",
-    "learning": "a fact about the code or the environment: architecture, convention, gotcha",
-    "preference": "a rule or taste of yours, injected at every session start",
-    "correction": "what you had to correct, so that you need not repeat it",
-    "goal": "what you want to reach; injected when a prompt speaks of goals",
-    "note": "a raw line, to be sorted later",
-    "project": "what this project is: role, contracts, dependencies",
-}
+KINDS = dict(line.split(": ", 1) for line in read_table(__file__, "kinds.txt"))
 KIND_LIST = "  " + "\n  ".join(f"{kind:<12} {what}" for kind, what in KINDS.items())
 
 # How `show` names the parts of a memory's detail, where the key is not clear by itself.
@@ -73,12 +59,6 @@ Secrets are removed before anything is written, with a warning.
 \b
 Kinds:
 {KIND_LIST}
-
-\b
-Examples:
-  foreword add decision "Times are stored in UTC" --why "two venues lie in different zones"
-  foreword add preference "No new dependencies without asking" --scope universal
-  git diff | foreword add note "What I was about to do" --body -
 """
 
 
@@ -87,12 +67,7 @@ def note(
     project: Project = "",
     json: Json = False,
 ) -> None:
-    """Remember a line as it is; sort it later with `review`.
-
-    \b
-    Example:
-      foreword note the mail sandbox rejects our sender until Friday
-    """
+    """Remember a line as it is; sort it later with `review`."""
     title, body = _title_and_body(text)
     _store({"kind": "note", "title": title, "body": body}, project=project, json=json)
 
@@ -110,10 +85,6 @@ def handoff(
     """Leave a message for the next session here.
 
     The next session begins with it, and it replaces what earlier sessions left open.
-
-    \b
-    Example:
-      foreword handoff "Waiting list works up to the mail" --next "call offer_slot() from cancel()"
     """
     title, body = _title_and_body(message)
     lists = (("next", next), ("blockers", blocker), ("questions", question))
@@ -126,12 +97,7 @@ def show(
     ids: Annotated[list[str], typer.Argument(metavar="ID…", help="Ids, or enough of their beginnings.")],
     json: Json = False,
 ) -> None:
-    """Show memories in full.
-
-    \b
-    Example:
-      foreword show dec-7k2m9qxw
-    """
+    """Show memories in full."""
     client = connect()
     found = [client.get(route("/api/memories", full_id(client, id))) for id in ids]
     output.exit_with_json(
@@ -147,12 +113,6 @@ def goal() -> None:
     """Add, list and finish goals.
 
     Open goals are injected only when a prompt speaks of goals (goal, mission, milestone, objective, roadmap).
-
-    \b
-    Examples:
-      foreword goal add "Bookings survive a restart"
-      foreword goal list
-      foreword goal done goa-7k2m9qxw --outcome "since 2.1"
     """
 
 

@@ -39,13 +39,6 @@ def project() -> None:
 
     A project is found by its git remote, else by its repository's folder, else by the nearest folder with a project
     file. Where that is not what you mean, `merge` makes two projects one.
-
-    \b
-    Examples:
-      foreword project show
-      foreword project set --role "the booking service" --depends-on payments
-      foreword project merge ~/old/rooms
-      foreword project off
     """
 
 

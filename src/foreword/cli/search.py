@@ -42,12 +42,6 @@ def search(
 
     Searches this project's memories, those of its languages and the universal ones. Identifiers are found by their
     parts: `action` finds resource_for_action.
-
-    \b
-    Examples:
-      foreword search double booking
-      foreword search --kind decision --since 30d time zone
-      foreword search --compact --explain waiting list
     """
     answer = connect().get(
         "/api/search",
@@ -84,11 +78,6 @@ def context(
 
     The context goes to stdout, its cost to stderr. Without a prompt it is what a new session begins with. When nothing
     relevant is known, stdout stays empty.
-
-    \b
-    Examples:
-      foreword context
-      foreword context "why do two bookings get the same slot?"
     """
     answer = connect().get("/api/context", prompt=" ".join(prompt or ()), project_path=folder(project), preview=1)
     output.exit_with_json(answer, asked=json)
@@ -111,12 +100,6 @@ def explain(
     Without an id: the last injection of this project, with its text exactly as the agent saw it, every factor of every
     score, whether each memory was used, and what was left out and why. When the last prompt got nothing, the reason
     comes first. For a memory: where it was shown, how often it was used, and its score now.
-
-    \b
-    Examples:
-      foreword explain
-      foreword explain inj-7k2m9qxwab
-      foreword explain dec-7k2m9qxw
     """
     client = connect()
     id = full_id(client, id) if id else ""
@@ -142,10 +125,6 @@ def resume(
     """Print where things stand: handoffs, open items, recent sessions.
 
     It is the beginning of a session start's context; reading it here does not count as an injection.
-
-    \b
-    Example:
-      foreword resume
     """
     answer = connect().get("/api/resume", project_path=folder(project), limit=limit)
     output.exit_with_json(answer, asked=json)
@@ -168,11 +147,6 @@ def sessions(
 
     A session in full: its outcome, what is still open, its memories by kind, the functions it changed, and what was
     injected. `foreword show ID` has more of each memory.
-
-    \b
-    Examples:
-      foreword sessions
-      foreword sessions 3f9c2a
     """
     client = connect()
     if id:
@@ -201,11 +175,6 @@ def graph(
 
     With --calls, the project's source files are read now; nothing is stored. Calls are matched by name, not by type:
     `a.save()` may call any `save`, and where several are defined, their number is printed.
-
-    \b
-    Examples:
-      foreword graph dec-7k2m9qxw
-      foreword graph --calls Store.append
     """
     if bool(id) == bool(calls):
         raise typer.BadParameter("give either the id of a memory, or --calls NAME")
@@ -233,11 +202,6 @@ def stats(
 
     Injections and their tokens, items used and ignored, why nothing was injected, build times, memories by kind, and
     the size of the store.
-
-    \b
-    Examples:
-      foreword stats
-      foreword stats --all --days 7 --json
     """
     answer = connect().get("/api/stats", days=days, **({} if everything else {"project_path": folder(project)}))
     output.exit_with_json(answer, asked=json)

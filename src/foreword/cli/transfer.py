@@ -47,12 +47,6 @@ def init(
 
     It prints what it found and asks once. Nothing is written into the repository. You can run it again at any time:
     only what is new is added.
-
-    \b
-    Examples:
-      foreword init
-      foreword init ~/src/rooms --yes
-      foreword init --with claude-mem
     """
     from foreword.importers import OPT_IN, offers, refuse_where_off
 
@@ -114,12 +108,6 @@ def import_(
 
     What is known already is skipped, and secrets are removed, so it can be repeated safely. The worker does it in the
     background: Ctrl-C only stops watching.
-
-    \b
-    Examples:
-      foreword import git
-      foreword import jsonl ~/rooms.jsonl
-      foreword import jsonl ~/rooms.jsonl --as ~/src/rooms-again
     """
     from foreword.importers import find, refuse_where_off
 
@@ -147,12 +135,6 @@ def export(
 
     Links and code changes are in it too. `foreword import jsonl FILE` reads it, here or on another machine. The file is
     readable by you alone, and appears only when it is complete.
-
-    \b
-    Examples:
-      foreword export rooms.jsonl
-      foreword export --all everything.jsonl
-      foreword export - | gzip > rooms.jsonl.gz
     """
     where = {"all": 1} if everything else {"project_path": folder(project)}
     client = connect(seconds=LONG)

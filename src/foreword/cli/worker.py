@@ -26,10 +26,6 @@ def worker() -> None:
     """Start and stop the process that owns the database.
 
     You never have to: it starts when a hook or a command needs it, exits when idle, and is replaced after an upgrade.
-
-    \b
-    Example:
-      foreword worker stop
     """
 
 
@@ -54,10 +50,6 @@ def mcp() -> None:
 
     Agents start it themselves; by hand it is useful for clients that want a command. FOREWORD_PROJECT names the
     project's folder where a client starts it elsewhere.
-
-    \b
-    Example:
-      claude mcp add foreword -- foreword mcp
     """
     from foreword.mcp.__main__ import main
 
@@ -75,11 +67,6 @@ def view(
     Shows what is stored, what was injected when and why, and whether it was used. The pages are served on a port of
     this machine alone, for as long as this command runs (Ctrl-C ends it), or until they were not used for half an hour.
     The link opens them once; after that the browser has a cookie.
-
-    \b
-    Examples:
-      foreword view
-      foreword view --no-browser --port 8123
     """
     from foreword.viewer.app import ViewerServer
 
