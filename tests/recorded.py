@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from foreword.agents import FILES, find
+from foreword.agents import AGENTS, find
 from tests.conftest import SHARED
 
 PAYLOADS = Path(__file__).resolve().parent / "payloads"
@@ -77,7 +77,7 @@ def recorded() -> list[Recorded]:
 
 
 def _ours() -> Iterator[Recorded]:
-    for host in FILES:
+    for host in AGENTS:
         for path in sorted((PAYLOADS / host).glob("*.json")):
             kept = json.loads(path.read_text(encoding="utf-8"))
             yield Recorded(host, kept["event"], kept["payload"], f"{host}/{path.stem}")

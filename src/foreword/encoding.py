@@ -60,6 +60,15 @@ def read_table(beside: str, name: str) -> list[str]:
         return [line.rstrip("\n") for line in file if line[0] not in "#\n"]
 
 
+def read_words(beside: str, name: str) -> dict[str, list[str]]:
+    """Return the words of a table of ours by what stands before the colon; several lines may begin alike."""
+    found: dict[str, list[str]] = {}
+    for line in read_table(beside, name):
+        use, _, words = line.partition(": ")
+        found.setdefault(use, []).extend(words.split())
+    return found
+
+
 SPANS = {"m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 STORE = "the database file; its log, backups and the spool lie beside it and are not counted"
 

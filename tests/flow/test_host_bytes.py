@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from foreword.agents import FILES, find
+from foreword.agents import AGENTS, find
 from foreword.config import load
 from foreword.hook import build, offline
 from foreword.models import Cap, Memory
@@ -177,7 +177,7 @@ def test_every_recorded_call_is_answered_with_what_its_host_accepts(known, host:
     for call, answered in zip(calls, answers, strict=True):
         assert_accepted(call, answered, expected=call.trigger not in ("", "tool"))
     spoken = {call.host for call, (_, answer, _) in zip(calls, answers, strict=True) if answer}
-    assert spoken == set(FILES)
+    assert spoken == set(AGENTS)
     assert complaints(known) == []
 
 
@@ -261,7 +261,7 @@ def test_no_host_is_given_more_than_it_takes_however_high_the_budgets(home, host
     assert sizes["gemini"] > 10_000  # where nothing is cut, all of the budget is used
 
 
-@pytest.mark.parametrize("name", sorted(FILES))
+@pytest.mark.parametrize("name", sorted(AGENTS))
 def test_a_host_is_one_file_one_folder_of_payloads_and_one_page(name):
     """What to add for a new host: src/foreword/agents/NAME.py, and what this test names."""
     host = find(name)

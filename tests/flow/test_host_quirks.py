@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from foreword.agents import FILES, find
+from foreword.agents import AGENTS, find
 from foreword.capture.parse import capture_event
 from foreword.capture.payload import HookCall
 from foreword.config import load
@@ -213,7 +213,7 @@ def test_an_emptied_window_is_told_everything_again(answer, project, source):
 # ---- any host
 
 
-@pytest.mark.parametrize("host", sorted(FILES))
+@pytest.mark.parametrize("host", sorted(AGENTS))
 def test_a_name_that_is_no_event_of_the_host_is_kept_as_other_and_not_answered(answer, project, host):
     """Another case is another name: a host is registered by its own."""
     own = find(host).events

@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.agents import FILES, find
+from foreword.agents import AGENTS, find
 from foreword.agents.transcript_tail import TAIL, codex_exit, copilot_answer
 from foreword.capture.parse import capture_event, store_events
 from foreword.capture.payload import CUT, HookCall
@@ -237,14 +237,14 @@ PAYLOAD = st.dictionaries(
 )
 
 
-@given(st.sampled_from(sorted(FILES)), st.sampled_from(EVENTS), PAYLOAD)
+@given(st.sampled_from(sorted(AGENTS)), st.sampled_from(EVENTS), PAYLOAD)
 def test_no_payload_makes_it_fail(host, kind, payload):
     event = Event(key="k", host=host, name="n", kind=kind, session="s", project="", cwd="", at=AT, payload=payload)
     action = action_of(event, root=ROOT)
     assert action is None or (isinstance(action.text, str) and isinstance(action.output, str))
 
 
-@given(st.sampled_from(sorted(FILES)), PAYLOAD, st.data())
+@given(st.sampled_from(sorted(AGENTS)), PAYLOAD, st.data())
 def test_no_payload_is_refused_by_capture(host, payload, data):
     event = data.draw(st.sampled_from(sorted(find(host).events)))
     captured = read_of(host, event, json.loads(json.dumps(payload).replace("NaN", "0").replace("Infinity", "0")))

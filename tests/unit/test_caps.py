@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.agents import FILES, find
+from foreword.agents import AGENTS, find
 from foreword.layout import LAYOUT, MOST_TOKENS, merge_layout
 from foreword.models import KINDS, Cap, Context, Memory, Trigger
 from foreword.recall import render
@@ -41,7 +41,7 @@ def test_a_cap_counts_what_its_host_counts(text):
 
 
 def test_hosts_say_what_they_take():
-    assert {name: find(name).cap for name in FILES} == {
+    assert {name: find(name).cap for name in AGENTS} == {
         "claude-code": Cap(10_000, "utf-16"),
         "codex": Cap(10_000, "utf-8"),
         "cursor": Cap(10_000),

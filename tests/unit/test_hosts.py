@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.agents import FILES, files_of, find
+from foreword.agents import AGENTS, files_of, find
 from tests.tables import table
 
 PATCH = """*** Begin Patch
@@ -94,12 +94,12 @@ ANY = st.recursive(
 @given(ANY)
 def test_any_input_names_some_texts(value):
     assert all(isinstance(each, str) and each for each in files_of(value))
-    for host in FILES:
+    for host in AGENTS:
         for field in ("tool_input", "toolArgs", "args"):
             assert isinstance(find(host).parse({field: value}).files, tuple)
 
 
-@table("host", sorted(FILES))
+@table("host", sorted(AGENTS))
 def test_the_page_of_a_host_names_every_event_we_listen_to(host):
     page = (Path(__file__).resolve().parents[2] / "docs" / "agents" / f"{host}.md").read_text(encoding="utf-8")
     assert [event for event in find(host).events if f"`{event}`" not in page] == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from foreword.agents import FILES, find
+from foreword.agents import AGENTS, find
 from foreword.capture.parse import parse_hook, trigger_for
 from foreword.capture.payload import HookCall
 from foreword.models import Project, Trigger
@@ -19,7 +19,7 @@ def trigger(host: str, event: str, **payload: object) -> Trigger | None:
     return trigger_for(hook_call, parse_hook(hook_call, find_project=lambda _: HERE))
 
 
-@table("host", sorted(FILES))
+@table("host", sorted(AGENTS))
 def test_every_moment_of_a_host_is_one_in_the_form_it_takes(host):
     for event, name in find(host).triggers.items():
         found = trigger(host, event, prompt="why?")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.agents import FILES, calling_agent, find
+from foreword.agents import AGENTS, calling_agent, find
 from foreword.audit import AuditEntry, describe, differing, is_the_users, merge_repeated, revised
 from foreword.extract.merge import merge
 from foreword.llm.refine import Refined, apply
@@ -98,7 +98,7 @@ def test_an_entry_of_the_log_names_what_it_is_about():
 def test_an_agents_shell_is_known_by_what_agents_set():
     assert calling_agent({"PATH": "/bin", "HOME": "/home/ada", "CLAUDECODE": ""}) == ""
     assert calling_agent({"PATH": "/bin", "AI_AGENT": "1"}) == "agent"
-    for agent in FILES:
+    for agent in AGENTS:
         assert find(agent).shell_variables
         for name in find(agent).shell_variables:
             assert calling_agent({"PATH": "/bin", name: "1", "AI_AGENT": "1"}) == agent

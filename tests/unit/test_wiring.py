@@ -10,7 +10,7 @@ from typing import get_args
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.agents import FILES, find
+from foreword.agents import AGENTS, find
 from foreword.agents.setup import AgentResidue, Block, Change, Entry, InstallTarget, OwnedFile, Setup, json_string
 from tests.tables import table
 
@@ -284,7 +284,7 @@ ANYWHERE = (
 
 
 @table("changed", ANYWHERE)
-@table("host", sorted(FILES))
+@table("host", sorted(AGENTS))
 def test_every_change_can_be_written_down_and_lies_in_the_hosts_folder_or_ours(host, changed):
     found = setup(host, **changed)
     user, ours = changed.get("user", USER), changed.get("hook", PLACE.hook).parent.parent
@@ -300,7 +300,7 @@ def test_every_change_can_be_written_down_and_lies_in_the_hosts_folder_or_ours(h
         assert inside or change.file == user / ".claude.json"
 
 
-@table("host", sorted(set(FILES) - {"opencode"}))
+@table("host", sorted(set(AGENTS) - {"opencode"}))
 def test_every_event_we_read_is_asked_for_once(host):
     made = json.dumps([files(setup(host, version="2.1.325"))])
     answer = [each.partition('"')[0] for each in made.split(f"--host {host} ")[1:]]
@@ -329,7 +329,7 @@ def test_any_path_is_read_back_from_toml_and_json(path):
     assert json.loads(json_string(path)) == path
 
 
-@table("host", sorted(FILES))
+@table("host", sorted(AGENTS))
 def test_the_page_of_a_host_names_every_file_and_variable(host):
     page = (DOCS / f"{host}.md").read_text(encoding="utf-8")
     found = setup(host, version="2.1.325")
@@ -354,7 +354,7 @@ def test_skills_and_blocks_are_well_formed():
     assert [tool for tool in TOOLS if f"`{tool}`" not in body] == []
     assert len(body.split()) < 400
     # Blocks end their lines.
-    for host in FILES:
+    for host in AGENTS:
         assert all(each.text.endswith("\n") for each in setup(host).changes if isinstance(each, Block | OwnedFile))
 
 

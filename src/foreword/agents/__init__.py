@@ -1,16 +1,18 @@
 """One adapter per coding agent: read its hook payloads, write its answers, and say what `install` writes for it.
 
-To add an agent, write a module with an `ADAPTER` beside this one and name it in FILES.
+An agent is its lines in `agents.txt` and a module of its name with the functions `parse`, `tool_use`, `setup`, and
+`answer` where it does not accept what Claude Code does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
 from foreword.agents.setup import InstallTarget, Setup
-from foreword.encoding import dumps, loads, read_table
+from foreword.encoding import dumps, loads, read_words
 from foreword.errors import BadPayload
 from foreword.models import Cap
 
@@ -52,41 +54,47 @@ class AgentAdapter(NamedTuple):
         return dumps(self.answer(event, context)).encode() if context else b""
 
 
-# Each agent's name with the module beside this one.
-FILES = {
-    "claude-code": "claude_code",
-    "codex": "codex",
-    "copilot": "copilot",
-    "cursor": "cursor",
-    "gemini": "gemini",
-    "opencode": "opencode",
-}
+FACTS = read_words(__file__, "agents.txt")
+AGENTS = tuple(dict.fromkeys(fact.partition(".")[0] for fact in FACTS))
+# What a tool does, by its name in lower case without dashes and underscores.
+ACTS = {name: act for act, names in read_words(__file__, "tools.txt").items() for name in names}
 
 
-ACTS = {  # of a tool, by its name in lower case without dashes and underscores
-    name: act
-    for act, _, names in (line.partition(": ") for line in read_table(__file__, "tools.txt"))
-    for name in names.split()
-}
-
-
+@cache
 def find(name: str) -> AgentAdapter:
     """Return the adapter of the agent called *name*; an unknown one raises BadPayload."""
-    if name not in FILES:
-        raise BadPayload(f"unknown agent {name!r}", hint=f"known agents: {', '.join(FILES)}")
-    adapter: AgentAdapter = import_module(f"foreword.agents.{FILES[name]}").ADAPTER
-    return adapter
+    if name not in AGENTS:
+        raise BadPayload(f"unknown agent {name!r}", hint=f"known agents: {', '.join(AGENTS)}")
+    module = import_module(f"foreword.agents.{name.replace('-', '_')}")
+    facts = {fact.partition(".")[2]: words for fact, words in FACTS.items() if fact.startswith(f"{name}.")}
+    events, triggers = (dict(each.split("=") for each in facts[part]) for part in ("events", "triggers"))
+    return AgentAdapter(
+        name,
+        events=events,
+        triggers=triggers,
+        parse=module.parse,
+        answer=getattr(module, "answer", answer_claude_shape),
+        tool_use=module.tool_use,
+        setup=module.setup,
+        follow_up=getattr(module, "follow_up", None),
+        form=facts.get("form", ["markdown"])[0],
+        cap=Cap(int(facts["cap"][0]), facts["cap"][1]) if "cap" in facts else None,
+        second_chance="second_chance" in facts,
+        session_variables=tuple(facts.get("session_variables", ())),
+        project_variable=facts.get("project_variable", [""])[0],
+        shell_variables=tuple(facts.get("shell_variables", ())),
+    )
 
 
 def calling_agent(environ: Mapping[str, str]) -> str:
     """Return the agent in whose shell a command runs; empty for a person."""
-    named = (name for name in FILES if any(map(environ.get, find(name).shell_variables)))
+    named = (name for name in AGENTS if any(map(environ.get, find(name).shell_variables)))
     return next(named, "agent" if environ.get("AI_AGENT") else "")
 
 
 def agent_of_client(client: str) -> str:
     """Return the agent behind an MCP client of this name; empty for one that we have no hooks for."""
-    return next((agent for agent in FILES if client.lower().startswith(agent)), "")
+    return next((agent for agent in AGENTS if client.lower().startswith(agent)), "")
 
 
 # The fields in which tools get their file, over all agents; `path` is also where a search begins, which is a folder.
@@ -163,3 +171,8 @@ def parse_claude_shape(payload: Mapping[str, Any], *, id: str) -> HookInput:
     names = {"session": "session_id", "answer": "last_assistant_message", "id": id}
     inner = "agent_id" in payload or payload.get("hook_event_name") in ("SubagentStart", "SubagentStop")
     return read_input(payload, payload.get("tool_input"), **names)._replace(inner=inner)
+
+
+def answer_claude_shape(event: str, text: str) -> Mapping[str, Any]:
+    """Return what Claude Code accepts; without its hookEventName it drops the whole context silently."""
+    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from foreword import __version__
-from foreword.agents import AgentAdapter, HookInput, dict_of, parse_claude_shape, read_tool_use, text_of
+from foreword.agents import HookInput, dict_of, parse_claude_shape, read_tool_use, text_of
 from foreword.agents.setup import AgentResidue, Change, Entry, InstallTarget, OwnedFile, Setup, json_file, read_asset
-from foreword.models import TOOL_BEGIN, Cap
 
 
 def parse(payload: Mapping[str, Any]) -> HookInput:
@@ -25,11 +24,6 @@ def tool_use(payload: Mapping[str, Any]) -> dict[str, Any]:
     error = text_of(payload, "error")
     head, _, rest = error.partition("\n")
     return read_tool_use(payload, output=rest if rest and head.startswith("Exit code ") else error, failed=failed)
-
-
-def answer(event: str, text: str) -> Mapping[str, Any]:
-    # A missing or wrong hookEventName drops the whole context silently.
-    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
 
 
 def follow_up(text: str) -> Mapping[str, Any]:
@@ -155,34 +149,3 @@ def _at_least(version: str, wanted: tuple[int, ...]) -> bool:
     """Return whether a version is known and that new; the client writes `2.1.325 (Claude Code)`."""
     numbers = version.partition(" ")[0].split(".")
     return all(each.isdecimal() for each in numbers) and tuple(int(each) for each in numbers) >= wanted
-
-
-ADAPTER = AgentAdapter(
-    name="claude-code",
-    events={
-        "SessionStart": "session_start",
-        "UserPromptSubmit": "prompt",
-        "PreToolUse": TOOL_BEGIN,
-        "PostToolUse": "tool",
-        "PostToolUseFailure": "tool_failure",
-        "Stop": "stop",
-        "PreCompact": "compaction",
-        "PostCompact": "compaction",
-        "SessionEnd": "session_end",
-    },
-    triggers={
-        "SessionStart": "session_start",
-        "UserPromptSubmit": "prompt",
-        "PreToolUse": "tool",
-        "PostToolUseFailure": "tool",
-    },
-    parse=parse,
-    answer=answer,
-    follow_up=follow_up,
-    tool_use=tool_use,
-    setup=setup,
-    session_variables=("CLAUDE_CODE_SESSION_ID",),
-    project_variable="CLAUDE_PROJECT_DIR",
-    shell_variables=("CLAUDECODE",),
-    cap=Cap(10_000, "utf-16"),  # of the text alone; one more, and the agent gets a preview and the name of a file
-)

@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from foreword.agents import AgentAdapter, HookInput, exit_of, parse_claude_shape, read_tool_use
-from foreword.agents.claude_code import answer
+from foreword.agents import HookInput, exit_of, find, parse_claude_shape, read_tool_use
 from foreword.agents.setup import Block, Entry, InstallTarget, Setup, json_string
-from foreword.models import Cap
-
-TOKENS = 2_500  # that it takes whole in one output
-BYTES_A_TOKEN = 4  # by Codex's own estimate: 10,000 bytes of any script arrive whole, 10,001 do not
 
 
 def parse(payload: Mapping[str, Any]) -> HookInput:
@@ -34,7 +29,7 @@ def setup(target: InstallTarget) -> Setup:
         binary="codex",
         folder=folder,
         changes=(
-            *(Entry(hooks, ("hooks", event), _hook(target, event), append=True) for event in ADAPTER.events),
+            *(Entry(hooks, ("hooks", event), _hook(target, event), append=True) for event in find("codex").events),
             Block(folder / "config.toml", f"[mcp_servers.foreword]\ncommand = {json_string(str(target.mcp))}\n"),
         ),
         after=("In Codex, open /hooks and trust Foreword's: until then Codex skips them silently.",),
@@ -51,24 +46,3 @@ def _hook(target: InstallTarget, event: str) -> dict[str, Any]:
         "timeout": 3 if event == "SessionEnd" else 5,
     }
     return {**({"matcher": "*"} if event in ("SessionStart", "PostToolUse") else {}), "hooks": [run]}
-
-
-ADAPTER = AgentAdapter(
-    name="codex",
-    events={
-        "SessionStart": "session_start",
-        "UserPromptSubmit": "prompt",
-        "PostToolUse": "tool",
-        "Stop": "stop",
-        "PreCompact": "compaction",
-        "SessionEnd": "session_end",
-    },
-    # An answer to PreToolUse arrives with the result, as this does, and would start a second process for each call.
-    triggers={"SessionStart": "session_start", "UserPromptSubmit": "prompt", "PostToolUse": "tool"},
-    parse=parse,
-    answer=answer,
-    tool_use=tool_use,
-    setup=setup,
-    shell_variables=("CODEX_SANDBOX", "CODEX_THREAD_ID", "CODEX_CI"),
-    cap=Cap(TOKENS * BYTES_A_TOKEN, "utf-8"),  # of the text alone
-)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from foreword.agents import AgentAdapter, HookInput, dict_of, exit_of, read_input, text_of
+from foreword.agents import HookInput, dict_of, exit_of, read_input, text_of
 from foreword.agents.setup import Entry, InstallTarget, OwnedFile, Setup, json_file
 
 
@@ -63,18 +63,3 @@ _EVENTS = {
     "preCompact": "compaction",
     "sessionEnd": "session_end",
 }
-
-ADAPTER = AgentAdapter(
-    name="copilot",
-    events=_EVENTS,
-    # An answer to preToolUse arrives with the result, as this does, and would start a second process for each call.
-    triggers={name: kind for name, kind in _EVENTS.items() if kind in ("session_start", "prompt", "tool")},
-    parse=parse,
-    answer=answer,
-    tool_use=tool_use,
-    setup=setup,
-    session_variables=("COPILOT_AGENT_SESSION_ID",),
-    project_variable="COPILOT_PROJECT_DIR",
-    shell_variables=("COPILOT_AGENT_SESSION_ID",),
-    cap=None,  # 10,240 characters after a tool, where we write one line; elsewhere 50,000 arrive whole
-)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from foreword.agents import AgentAdapter, HookInput, dict_of, read_input, read_tool_use, text_of
+from foreword.agents import HookInput, dict_of, find, read_input, read_tool_use, text_of
 from foreword.agents.setup import Entry, InstallTarget, Setup
-from foreword.models import Cap
 
 
 def parse(payload: Mapping[str, Any]) -> HookInput:
@@ -45,33 +44,9 @@ def setup(target: InstallTarget) -> Setup:
             Entry(hooks, ("version",), 1, default=True),
             *(
                 Entry(hooks, ("hooks", event), {"command": target.command("cursor", event), "timeout": 5}, append=True)
-                for event in ADAPTER.events
+                for event in find("cursor").events
             ),
             Entry(folder / "mcp.json", ("mcpServers", "foreword"), {"command": str(target.mcp), "args": []}),
         ),
         after=("Restart Cursor, then look at Settings > Hooks and Settings > MCP: both should name foreword.",),
     )
-
-
-ADAPTER = AgentAdapter(
-    name="cursor",
-    events={
-        "sessionStart": "session_start",
-        "beforeSubmitPrompt": "prompt",
-        "postToolUse": "tool",
-        "postToolUseFailure": "tool_failure",
-        "afterAgentResponse": "stop",
-        "stop": "stop",
-        "preCompact": "compaction",
-        "sessionEnd": "session_end",
-    },
-    triggers={"sessionStart": "session_start", "beforeSubmitPrompt": "prompt", "postToolUse": "tool"},
-    parse=parse,
-    answer=answer,
-    tool_use=tool_use,
-    setup=setup,
-    project_variable="CURSOR_PROJECT_DIR",
-    shell_variables=("CURSOR_AGENT",),
-    cap=Cap(10_000),  # longer texts become a file, as readers of its client say
-    second_chance=True,
-)

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from foreword.agents import AgentAdapter, HookInput, dict_of, exit_of, read_input, read_tool_use, text_of
-from foreword.agents.claude_code import answer
+from foreword.agents import HookInput, dict_of, exit_of, find, read_input, read_tool_use, text_of
 from foreword.agents.setup import Entry, InstallTarget, Setup
 
 
@@ -54,7 +53,7 @@ def setup(target: InstallTarget) -> Setup:
         binary="gemini",
         folder=folder,
         changes=(
-            *(Entry(settings, ("hooks", event), _hook(target, event), append=True) for event in ADAPTER.events),
+            *(Entry(settings, ("hooks", event), _hook(target, event), append=True) for event in find("gemini").events),
             Entry(settings, ("mcpServers", "foreword"), {"command": str(target.mcp), "args": []}),
         ),
         switches=tuple(
@@ -67,23 +66,3 @@ def setup(target: InstallTarget) -> Setup:
 def _hook(target: InstallTarget, event: str) -> dict[str, Any]:
     run = {"name": "foreword", "type": "command", "command": target.command("gemini", event), "timeout": 5000}
     return {"matcher": "*", "hooks": [run]}
-
-
-ADAPTER = AgentAdapter(
-    name="gemini",
-    events={
-        "SessionStart": "session_start",
-        "BeforeAgent": "prompt",
-        "AfterTool": "tool",
-        "AfterAgent": "stop",
-        "SessionEnd": "session_end",
-    },
-    triggers={"SessionStart": "session_start", "BeforeAgent": "prompt", "AfterTool": "tool"},
-    parse=parse,
-    answer=answer,
-    tool_use=tool_use,
-    setup=setup,
-    project_variable="GEMINI_PROJECT_DIR",
-    shell_variables=("GEMINI_CLI",),
-    cap=None,  # 50,000 characters arrive whole
-)

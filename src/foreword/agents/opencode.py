@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from foreword.agents import AgentAdapter, HookInput, dict_of, files_of, text_of
+from foreword.agents import HookInput, dict_of, files_of, text_of
 from foreword.agents.setup import Entry, InstallTarget, OwnedFile, Setup, json_string, read_asset
 from foreword.encoding import loads
 from foreword.errors import BadPayload
@@ -105,33 +105,3 @@ def setup(target: InstallTarget) -> Setup:
             Entry(settings, ("mcp", "foreword"), server),
         ),
     )
-
-
-ADAPTER = AgentAdapter(
-    name="opencode",
-    events={
-        "session.created": "session_start",
-        "experimental.chat.system.transform": "session_start",
-        "chat.message": "prompt",
-        "tool.execute.after": "tool",
-        "tool.execute.error": "tool_failure",
-        "experimental.text.complete": "stop",
-        "session.idle": "stop",
-        "session.compacted": "compaction",
-        "session.deleted": "session_end",
-    },
-    triggers={
-        "session.created": "session_start",
-        "experimental.chat.system.transform": "session_start",
-        "chat.message": "prompt",
-        "tool.execute.after": "tool",
-        "experimental.session.compacting": "compaction",
-    },
-    parse=parse,
-    answer=answer,
-    tool_use=tool_use,
-    setup=setup,
-    shell_variables=("OPENCODE",),
-    cap=None,  # 50,000 characters arrive whole
-    form="xml",
-)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foreword.agents import FILES as AGENTS
+from foreword.agents import AGENTS
 from foreword.cli import output
 from foreword.cli.connection import this_home
 from foreword.cli.options import DryRun, Yes, did_you_mean

@@ -52,7 +52,7 @@ class InstallStatus:
 
 
 def detect(
-    names: Iterable[str] = agents.FILES, *, home: Home, environ: Mapping[str, str], plugin: bool | None = None
+    names: Iterable[str] = agents.AGENTS, *, home: Home, environ: Mapping[str, str], plugin: bool | None = None
 ) -> list[Found]:
     """Return these agents with what install writes for each; with *plugin* None, as it was installed before.
 
@@ -105,7 +105,7 @@ def version_of(binary: str, *, environ: Mapping[str, str]) -> str:
 
 def install_status(home: Home, environ: Mapping[str, str]) -> dict[str, InstallStatus]:
     """Return the status of every agent."""
-    return {agent: check(agent, setup_of(agent, home=home, environ=environ), home=home) for agent in agents.FILES}
+    return {agent: check(agent, setup_of(agent, home=home, environ=environ), home=home) for agent in agents.AGENTS}
 
 
 def check(agent: str, setup: Setup, *, home: Home) -> InstallStatus:

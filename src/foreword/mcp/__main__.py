@@ -15,7 +15,7 @@ from contextlib import suppress
 from time import monotonic, sleep
 from typing import Any, NamedTuple
 
-from foreword.agents import FILES, agent_of_client, find, text_of
+from foreword.agents import AGENTS, agent_of_client, find, text_of
 from foreword.encoding import decoded, dumps, loads
 from foreword.errors import BadPayload, ForewordError, WorkerError
 from foreword.hook import client
@@ -257,7 +257,7 @@ def _start_worker(home: Home) -> None:
 
 def _caller(call: Call) -> dict[str, Any]:
     """Return who calls, as far as that is known; of the environment only what names a session or a folder."""
-    variables = [(agent, name) for agent in FILES for name in find(agent).session_variables]
+    variables = [(agent, name) for agent in AGENTS for name in find(agent).session_variables]
     return {
         "cwd": _folder(agent_of_client(call.client.get("name", ""))),
         "tool_use": call.tool_use,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from foreword.agents import FILES
+from foreword.agents import AGENTS
 from foreword.encoding import storable
 from foreword.errors import BadRequest, NotFound
 from foreword.models import FORMS, TRIGGERS, Injection, NoContext, Project, Trigger
@@ -30,7 +30,7 @@ def show_context(
 ) -> dict[str, Any]:
     """Return the context of a trigger, and what it costs; a preview is not recorded."""
     name = trigger or ("prompt" if prompt else "session_start")
-    for what, value, allowed in (("trigger", name, TRIGGERS), ("form", form, FORMS), ("host", host, FILES)):
+    for what, value, allowed in (("trigger", name, TRIGGERS), ("form", form, FORMS), ("host", host, AGENTS)):
         if value and value not in allowed:
             raise BadRequest(f"unknown {what} {value!r}", hint=f"one of {', '.join(allowed)}")
     wanted = Trigger(
