@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from foreword.code import git
-from foreword.encoding import plural
+from foreword.encoding import plural, read_table
 from foreword.extract.session import memory_of_change
 from foreword.importers import Batch, Source, timestamp
 from foreword.models import Change, Memory, Project
@@ -26,30 +26,12 @@ CHANGED = 2000  # changed files that are listed; more are a checkout gone wrong,
 FORMAT = "--format=tformat:/%H%x00%at%x00%an%x00%s%x00%b%x00"
 STATUS = ("status", "-z", "--porcelain=v1", "--no-renames", "--untracked-files=normal", "--ignore-submodules=all")
 
-# Not every `Word: …`, and not BREAKING-CHANGE: a body may well end with `Note: …` or `Follow-up: …` in its own right.
-TRAILER = re.compile(
-    r"([a-z]+-)+(by|ids?|on|to|of|bug|issue|position|revision|request|session|status|branch|commit|url|link):\s"
-    r"|(fix(es)?|close[sd]?|resolves|refs?|see|bug|issue|link|pr):\s*(#?\d|https?:|[a-z]+-\d|[0-9a-f]{7})"
-    r"|\(cherry picked from commit [0-9a-f]+\)$"
-    r"|\W*generated with \[?(claude code|codex|opencode)\b",
-    re.IGNORECASE,
-)
-# Anywhere in the text: people write trailers in the middle of a body, or forget the empty line after the subject.
-PERSON = re.compile(
-    r"(^|(?<!\s)\s++)(([a-z]+-)+by|(reply-)?to|cc):[^<\n]{0,200}<[^>\n@]{0,200}@[^>\n]{0,200}>",
-    re.IGNORECASE | re.MULTILINE,
-)
-MACHINES = re.compile(
-    r"\[bot\]$|^(dependabot|renovate|greenkeeper|pyup|snyk|github[- ]actions?|pre-commit-ci|semantic-release|weblate"
-    r"|allcontributors|imgbot|mergify|bors|travis|crowdin)\b",
-    re.IGNORECASE,
-)
-HABITS = re.compile(
-    r"(fixup|squash|amend)! |merge (branch|pull request|remote-tracking|tag)\b"
-    r"|bump \S+ (from|to) |bump (the )?version|(build|chore)\(deps\S*\)|update (dependency|lock ?files?)\b"
-    r"|lock file maintenance|(release|version|prepare|v)?:? ?v?\d+\.\d+(\.\d+)?\S*$"
-    r"|(wip|(fix )?typos?|lint|format(ting)?|updates?|clean ?up|minor|tweaks?|stuff|te?mp|fix(es)?|test|\.)\W*$",
-    re.IGNORECASE,
+_PATTERNS: dict[str, list[str]] = {}
+for _about, _, _pattern in (line.partition(": ") for line in read_table(__file__, "commits.txt")):
+    _PATTERNS.setdefault(_about, []).append(_pattern)
+TRAILER, PERSON, MACHINES, HABITS = (
+    re.compile("|".join(_PATTERNS[about]), re.IGNORECASE | re.MULTILINE if about == "person" else re.IGNORECASE)
+    for about in ("trailer", "person", "author", "subject")
 )
 
 
