@@ -31,7 +31,7 @@ def config(context: typer.Context, json: Json = False) -> None:
     """
     if context.invoked_subcommand is not None:
         return
-    loaded, file = _load(), this_home().config
+    loaded, file = load(this_home(), os.environ), this_home().config
     settings = _settings(loaded)
     if json:
         output.write_json({"file": str(file), "settings": settings, "problems": list(loaded.problems)})
@@ -108,13 +108,9 @@ def try_model(json: Json = False) -> None:
     output.write(f"{answer['provider']} {answer['model']} at {answer['where']} answers: {cost}")
 
 
-def _load() -> Loaded:
-    return load(this_home(), os.environ)
-
-
 def _check_name(name: str) -> None:
     """Raise BadConfig with the nearest names where there is no such setting; numbers of layers are checked later."""
-    names = [each["name"] for each in _settings(_load())]
+    names = [each["name"] for each in _settings(load(this_home(), os.environ))]
     if name not in names and name.count(".") < 2:
         hint = did_you_mean(name, names, otherwise="`foreword config` lists the settings")
         raise BadConfig(f"{name!r} is not a setting", hint=hint)
@@ -122,7 +118,7 @@ def _check_name(name: str) -> None:
 
 def _reload() -> Loaded:
     """Return the settings after a change, and write them into the hook, which must obey before a worker runs again."""
-    loaded = _load()
+    loaded = load(this_home(), os.environ)
     refresh(this_home(), loaded.settings)
     return loaded
 

@@ -16,11 +16,7 @@ from foreword.projects import ALWAYS_VENDORED
 PATIENCE = 60.0  # seconds; a cold disk and a huge tree need a few
 FILES = 100  # source files of one commit; what changes more of them was done by a tool
 # In front of every command: nothing that the repository names may be run.
-SAFELY = (
-    "--no-pager",
-    "-c", "core.fsmonitor=false",  # it may name a program of the repository's choice
-    "-c", "core.hooksPath=/dev/null",
-)  # fmt: skip
+SAFELY = ("--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
 ENVIRONMENT = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",

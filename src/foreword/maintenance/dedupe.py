@@ -10,6 +10,7 @@ from functools import lru_cache
 from math import ceil
 
 from foreword.audit import MemoryChange, PlanContext
+from foreword.encoding import read_words
 from foreword.extract.merge import ALSO, evidence_of, together
 from foreword.extract.text import stem, stems
 from foreword.models import Link, Memory, trust_rank
@@ -24,20 +25,8 @@ DISTINGUISHING_FIELDS = ("choice", "solution", "fix", "fixed_by", "instead_of", 
 MOST_NAMES = 40  # files, functions and tags of a merged memory
 SAME_AS = "same_as"  # in the detail of a merged memory: into which
 OWN = ("seen_in", ALSO, SAME_AS)  # of a detail: about this memory and no other
-# Without these words a sentence says the same.
-FILLER_WORDS = frozenset(
-    """a an and are be been i is it its just let ll my our please re s so that the then these this those ve was we were
-    you your""".split()  # noqa: SIM905 - lists of so many strings are unreadable
-)
-# ... and with one of these more it says something else, however many other words are shared.
-NEGATING_WORDS = frozenset(
-    """after all always before different down except first if in instead last less more never new no none not nothing
-    off old on only out over same under unless until up with without""".split()  # noqa: SIM905
-)
-# Around these, what comes first matters: A instead of B is not B instead of A.
-DIRECTED = frozenset(
-    """after against before but from instead into not over rather than to until versus vs without""".split()  # noqa: SIM905
-)
+_WORDS = read_words(__file__, "words.txt")
+FILLER_WORDS, NEGATING_WORDS, DIRECTED = (frozenset(_WORDS[use]) for use in ("filler", "negating", "directed"))
 
 
 def plan(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChange, ...]:
@@ -164,12 +153,9 @@ _NOT = re.compile(
 )
 # Where one sentence holds the one and the other the other, they differ, whatever else they have in common.
 _OPPOSITES = tuple(
-    tuple(re.compile(rf"\b(?:{word})\b", re.I) for word in pair.split())
-    for pair in (
-        "before after", "on off", "enabled? disabled?", "sync|synchronous async|asynchronous",
-        "required|mandatory optional", "allowed forbidden", "first last", "local global", "true false",
-    )
-)  # fmt: skip
+    tuple(re.compile(rf"\b(?:{word})\b", re.I) for word in pair)
+    for pair in zip(_WORDS["opposite"][::2], _WORDS["opposite"][1::2], strict=True)
+)
 
 
 def same_statement(one: str, other: str) -> bool:

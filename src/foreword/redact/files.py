@@ -31,14 +31,7 @@ _SAMPLES = (".example", ".sample", ".template", ".dist", ".schema", ".pub", "kno
 _DUMPS = ("env", "env -0", "env --null", "set", "export", "declare", "typeset", "compgen -v", "history")
 _SEARCHES = ("grep", "egrep", "fgrep", "rg", "ag", "ack", "git grep", "sed", "awk")  # they look for words in sources
 # A program's whole environment, or one variable by its name.
-_ENVIRONMENT = lazy_pattern(
-    r"os\.environb?(?!\w)(?!\s*[\[.])|os\.environ\.(?:items|values|copy)|print\([^)\n]{0,40}\benviron\b(?!\s*[\[.])"
-    r"|process\.env(?![\w.\[])|(?m:^[ \t]{0,16}pass [\w./-]{1,100}$)"
-    r"|Deno\.env\.toObject|\b(?:p|puts|print|pp) ENV\b(?!\[)|\bENV\.(?:to_h|to_a|each|inspect|map|sort)"
-    r"|%ENV|\$_(?:ENV|SERVER)\b(?!\[)|phpinfo\(|(?:System\.|Sys\.|(?<![\w.]))getenv\(\)|System\.get_env\(\)"
-    r"|GetEnvironmentVariables|os\.Environ\(\)|env::vars|Bun\.env(?![\w.\[])|\bps [a-df-z]*e[a-z]*(?!\S)"
-    r"|(?:environ(?:\.get)?|getenv|process\.env|ENV|_ENV)\s*[\[(.]\s*[\"']?(?P<name>\w{3,64})"
-)
+_ENVIRONMENT = lazy_pattern("|".join(read_table(__file__, "environment.txt")))
 _INPUTS = ("tool_input", "toolInput", "toolArgs", "args", "arguments", "input", "parameters")
 _COMMANDS = ("command", "cmd", "script", "shell_command", "code")
 # The fields in which tools get their file, over all agents; other names (originalFile) may hold what is in it.

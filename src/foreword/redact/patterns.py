@@ -19,20 +19,8 @@ from foreword.encoding import read_table, read_words
 Span = tuple[int, int, str]  # from, to, the name of what is there
 Check = Callable[[str], object]
 
-CLASSES = {
-    "digit": "0-9",
-    "hex": "0-9a-fA-F",
-    "upper": "0-9A-Z",
-    "alnum": "0-9A-Za-z",
-    "word": "0-9A-Za-z_",
-    "dash": r"0-9A-Za-z_\-",
-    "dots": r"0-9A-Za-z_\-.",
-    "base64": r"0-9A-Za-z_\-+/=",
-    "url": r"0-9A-Za-z_\-.+%~=:",
-    "path": r"0-9A-Za-z_\-.%/",
-    "sums": r"0-9A-Za-z_\-.+%/=$!,~:",
-    "any": r"0-9A-Za-z_\-.+%/=$!,~:@",
-}
+WORDS = read_words(__file__, "words.txt")
+CLASSES = {use[6:]: words[0] for use, words in WORDS.items() if use.startswith("class-")}
 
 
 class Format(NamedTuple):
@@ -47,7 +35,6 @@ class Format(NamedTuple):
     prefixes: list[str]
 
 
-WORDS = read_words(__file__, "words.txt")
 SHORTEST = 20  # characters of an AWS key; a shorter word holds no token
 
 _DIGIT, _SMALL, _CAPITAL, _NO_DIGIT_OR_SIGN = map(re.compile, ("[0-9]", "[a-z]", "[A-Z]", r"[^0-9\-_.+/=%]"))
