@@ -45,12 +45,6 @@ class Home:
         self.start_log = self.logs / "start.log"
         self.trouble = self.logs / "trouble.jsonl"
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Home) and self.root == other.root
-
-    def __hash__(self) -> int:
-        return hash(self.root)
-
     def prepare(self) -> None:
         """Create every folder, closed to others whatever the umask; ForewordError where that cannot be done."""
         _own(self.root, is_root=True)

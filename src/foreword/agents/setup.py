@@ -21,7 +21,6 @@ class InstallTarget(NamedTuple):
     socket: Path  # of the worker, for a plugin that calls it
     version: str = ""  # of the agent that is installed; empty where it is not known
     plugin: bool = False  # as the agent's own kind of plugin, where it has one beside its settings
-    # Agent -> what the user wants it to take in one output, in its own tokens
 
     def folder(self, variable: str, *below: str) -> Path:
         """Return the folder that a variable names, as agents let theirs be moved; else the one below the user's own."""

@@ -75,21 +75,14 @@ def last_lines(path: str, *, holding: str = "") -> Iterator[dict[str, Any]]:
 
 def tail(path: str) -> bytes:
     """Return the last bytes of a transcript; none where it cannot be read."""
-    if not os.path.isabs(path):
-        return b""
     try:
-        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe of that name must not hold us
+        if not os.path.isabs(path) or not stat.S_ISREG(os.stat(path).st_mode):  # a pipe of that name must not hold us
+            return b""
+        with open(path, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL))
+            return file.read(TAIL)
     except (OSError, ValueError):
         return b""
-    try:
-        seen = os.fstat(file)
-        if not stat.S_ISREG(seen.st_mode):
-            return b""
-        return os.pread(file, TAIL, max(0, seen.st_size - TAIL))
-    except OSError:
-        return b""
-    finally:
-        os.close(file)
 
 
 def at(line: dict[str, Any]) -> float:

@@ -15,6 +15,7 @@ from typing import Any
 
 from foreword.cli import output
 from foreword.cli.connection import connect
+from foreword.cli.output import NEXT_STEPS
 from foreword.errors import ForewordError
 from foreword.hook.build import command
 from foreword.models import Memory, Project
@@ -38,11 +39,6 @@ STEPS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     (f"With the prompt: {REPLY}", "UserPromptSubmit", {"prompt": REPLY}),
 )
 STORY = Path(__file__).with_name("demo_story.json")  # a few days of a service that rents out rehearsal rooms
-NEXT_STEPS = """\
-foreword init                                    fill your own memory from this repository
-foreword install                                 connect your agents: hooks and MCP server
-foreword context "a question"                    see what an agent would get with it
-foreword doctor                                  check that everything works"""
 
 
 def demo() -> None:
@@ -64,7 +60,7 @@ def demo() -> None:
             output.write(f"\n== {heading}", style=output.CYAN)
             _run_hook(home, client, event, {"cwd": str(root), **payload})
     output.write("\n== What to do next", style=output.CYAN)
-    output.write(NEXT_STEPS)
+    output.write(f"foreword init                     fill your own memory from this repository\n{NEXT_STEPS}")
 
 
 def load_story(project: Project, *, now: float) -> list[Memory]:

@@ -44,7 +44,7 @@ def tidy(
     client = connect(seconds=LONG)
     request: dict[str, Any] = {"all": True} if everything else {"project_path": folder(project)}
     if not yes or dry_run:
-        with output.console(stderr=True).status("planning"):
+        with output.console().status("planning"):
             plan = client.post("/api/tidy", {**request, "dry_run": True})
         output.exit_with_json(plan, asked=json)
         _print_tidy_plan(plan) if plan["by"] else output.write("Nothing to tidy.")
@@ -54,7 +54,7 @@ def tidy(
             output.remark("nothing was changed; `foreword tidy --yes` does it")
             return
         output.confirm("Do this?")
-    with output.console(stderr=True).status("tidying"):
+    with output.console().status("tidying"):
         answer = client.post("/api/tidy", request)
     output.exit_with_json(answer, asked=json)
     for what, times in answer["by"].items():
@@ -76,7 +76,7 @@ def prune(dry_run: DryRun = False, yes: Yes = False, json: Json = False) -> None
         return
     if not yes:
         output.confirm("Delete it? This cannot be undone.")
-    with output.console(stderr=True).status("deleting"):
+    with output.console().status("deleting"):
         answer = client.post("/api/prune", {})
     output.exit_with_json(answer, asked=json)
     gone = ", ".join(f"{rows:,} {name}" for name, rows in answer["pruned"].items()) or "nothing"
@@ -119,7 +119,7 @@ def forget(
             raise BadRequest("cannot ask for confirmation with --json", hint="look with --dry-run, then pass --yes")
         _print_forget_plan(plan)
         output.confirm("Forget this for good?")
-    with output.console(stderr=True).status("forgetting"):
+    with output.console().status("forgetting"):
         receipt = client.post("/api/forget", {**request, "why": why})
     output.write_json(receipt) if json else _print_receipt(receipt)
     if receipt["left"]:
@@ -136,7 +136,7 @@ def scrub(dry_run: DryRun = False, json: Json = False) -> None:
     from foreword.hook.client import secret_values
 
     client = connect(this_home(), seconds=LONG)
-    with output.console(stderr=True).status("searching"):
+    with output.console().status("searching"):
         values = [os.fsdecode(each) for each in secret_values()]  # of this environment
         answer = client.post("/api/scrub", {"dry_run": dry_run, "values": values})
     output.exit_with_json(answer, asked=json)
@@ -155,7 +155,7 @@ def index(json: Json = False) -> None:
     For when `foreword doctor` reports that it is damaged; the memories themselves are not touched.
     """
     client = connect(seconds=LONG)
-    with output.console(stderr=True).status("building the search index"):
+    with output.console().status("building the search index"):
         count = client.post("/api/index", {})["indexed"]
     output.write_json({"indexed": count}) if json else output.write(f"{plural(count, 'memories')} indexed")
 

@@ -13,11 +13,11 @@ from foreword.encoding import since
 from foreword.errors import BadRequest
 
 
-def nearest(name: str, names: Iterable[str], *, limit: int = 3) -> list[str]:
-    """Return the names that a mistyped or incomplete *name* most likely means, best first."""
+def nearest(name: str, names: Iterable[str]) -> list[str]:
+    """Return the three names that a mistyped or incomplete *name* most likely means, best first."""
     word = name.strip().lower()
     lowered = {each.lower(): each for each in names}
-    close = difflib.get_close_matches(word, lowered, n=limit, cutoff=0.7)
+    close = difflib.get_close_matches(word, lowered, n=3, cutoff=0.7)
     ratios = {each: difflib.SequenceMatcher(None, each, word).ratio() for each in close}
     close = [each for each in close if ratios[each] > ratios[close[0]] - 0.1]  # `instal` is not uninstall
     # A part of a longer name: `claude` for claude-code, `budget` for layout.prompt.budget.
@@ -25,7 +25,7 @@ def nearest(name: str, names: Iterable[str], *, limit: int = 3) -> list[str]:
     parts = [each for each in lowered if len(word) > 2 and word in each and each not in close and not is_typo]
     if not close and not parts:
         close = difflib.get_close_matches(word, lowered, n=1, cutoff=0.6)
-    return [lowered[each] for each in (*close, *parts)][:limit]
+    return [lowered[each] for each in (*close, *parts)][:3]
 
 
 def did_you_mean(name: str, names: Iterable[str], *, otherwise: str) -> str:

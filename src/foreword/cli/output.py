@@ -20,6 +20,10 @@ from foreword.recall.render import ago
 if TYPE_CHECKING:
     from rich.console import Console
 
+NEXT_STEPS = """\
+foreword install                  connect your agents: hooks and MCP server
+foreword context "a question"     see what an agent would get with it
+foreword doctor                   check that everything works"""
 BOLD, DIM, RED, GREEN, YELLOW, CYAN = "1", "2", "31", "32", "33", "1;36"
 
 
@@ -74,11 +78,11 @@ def confirm(question: str, *, default: bool = False) -> None:
         raise typer.Exit(1)
 
 
-def console(*, stderr: bool = False) -> Console:
-    """Return a rich console without markup, for spinners and progress bars."""
+def console() -> Console:
+    """Return a rich console without markup on stderr, for spinners and progress bars."""
     from rich.console import Console
 
-    return Console(file=sys.stderr if stderr else sys.stdout, markup=False, emoji=False, highlight=False)
+    return Console(file=sys.stderr, markup=False, emoji=False, highlight=False)
 
 
 def paint(text: str, style: str, *, stream: TextIO | None = None) -> str:

@@ -353,7 +353,7 @@ def _print_calls(name: str, path: str, *, json: bool) -> None:
     """Print who calls a function and what it calls; one call may be of any definition of a name, and is listed once."""
     from foreword.code.callgraph import read_calls
 
-    with output.console(stderr=True).status("reading files"):
+    with output.console().status("reading files"):
         read = read_calls(resolve(path).root)
     if not read.complete:
         output.warn([f"only {read.files} files were read within the limits of time and size"])

@@ -26,11 +26,6 @@ from foreword.policy import chosen
 from foreword.worker.client import Client
 
 POLL_SECONDS = 0.15
-NEXT_STEPS = """
-Next:
-  foreword install                  connect your agents, so that they get it
-  foreword context "a question"     see what an agent would get with it
-  foreword search WORDS             search what was imported"""
 
 
 def init(
@@ -85,9 +80,9 @@ def init(
         output.write_raw(answer["context"])
     else:
         output.remark("a session begins with what earlier sessions brought; prompts and searches find all of this")
-    output.write(NEXT_STEPS)
+    output.write(f"\nNext:\n{output.NEXT_STEPS}")
     if not settings.agent_notes:
-        output.write("  foreword config set agent_notes true   let agents write notes after long work; costs a turn")
+        output.write("foreword config set agent_notes true   let agents write notes after long work; costs a turn")
 
 
 def import_(
@@ -187,7 +182,7 @@ def _watch(state: dict[str, Any]) -> dict[str, Any]:
     """Show progress bars until an import has ended, and return its last state."""
     from rich.progress import Progress
 
-    stderr = output.console(stderr=True)
+    stderr = output.console()
     with Progress(console=stderr, transient=True, disable=not stderr.is_terminal) as bars:
         tasks = {source["source"]: bars.add_task(source["source"], total=None) for source in state["sources"]}
         while state["state"] == "running":

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from foreword.encoding import plural
+from foreword.extract.text import blocks, cut, plain_line
 from foreword.importers import Batch, Source, timestamp
 from foreword.models import Memory, Project
 
@@ -28,6 +29,7 @@ ROLE = 240  # characters: what the project is, in one line
 BODY, CONTEXT, WHY = 1_500, 800, 300  # characters of a decision: who wants more opens the file
 BACKGROUND = 0.4  # confidence at which nothing is injected, see rank.CERTAIN
 
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.S)
 TABLE: Mapping[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 READMES, INSTRUCTIONS, PURPOSES = TABLE["readmes"], TABLE["instructions"], TABLE["purposes"]
 
@@ -90,27 +92,26 @@ def _about(project: Project) -> Iterator[Memory]:
     if file and role:
         yield _memory(
             "project",
-            f"{project.name}: {_shorten(role, ROLE)}",
+            f"{project.name}: {cut(role, ROLE)}",
             file,
             uid=f"files:{project.key}:about",
             body=prose if prose != role else "",
-            detail={"role": _shorten(role, 2 * ROLE)},
+            detail={"role": cut(role, 2 * ROLE)},
         )
 
 
 def _first_prose(text: str) -> str:
-    """Return the first paragraph of prose: no heading, badge, picture, table, list or code."""
-    if text.startswith("---\n"):
-        text = text.partition("\n---\n")[2]
-    for begin, end in (("<!--", "-->"), ("\n```", "\n```"), ("\n~~~", "\n~~~")):
-        text = without(text, begin, end)
-    not_prose = re.compile(r"(#|!\[|\[!\[|<|\||=+$|-+$|~+$|\.\. |:\w+:|\* |- |\d+\. )")
-    for paragraph in re.split(r"\n\s*\n", text):
-        lines = [line.strip() for line in paragraph.strip().splitlines()]
-        prose = plain(" ".join(line for line in lines if not not_prose.match(line)).removeprefix("> "))
-        if len(prose.split()) > 5 and sum(char.isalpha() for char in prose) > len(prose) / 2:
-            return prose
+    """Return the first paragraph of prose: no heading, badge, table, list or code."""
+    front = re.match(r"---\n.*?\n---\n", text, re.S)
+    for block in blocks(_COMMENT.sub("", text[front.end() :] if front else text)):
+        is_prose = block.kind == "text" and not re.match(r"\.\. |:\w+:", block.text)  # no directive of a README.rst
+        if is_prose and len(block.text.split()) > 5 and sum(map(str.isalpha, block.text)) > len(block.text) / 2:
+            return block.text
     return ""
+
+
+def _plain(markdown: str) -> str:
+    return " ".join(block.text for block in blocks(_COMMENT.sub("", markdown)))
 
 
 # ---- how it is built and tested
@@ -166,11 +167,11 @@ def _instructions(root: str) -> list[File]:
 
 
 def _instruction(file: File, project: Project) -> Memory:
-    headings = [plain(line).strip("# ") for line in re.findall(r"^#{1,3} +(.+)$", file.text, re.M)]
-    about = ", ".join(headings[:8]) or _shorten(plain(file.text[:400]), 120)
+    headings = [plain_line(line).strip("# ") for line in re.findall(r"^#{1,3} +(.+)$", file.text, re.M)]
+    about = ", ".join(headings[:8]) or cut(_plain(file.text[:400]), 120)
     return _memory(
         "learning",
-        _shorten(f"{file.path} tells of {about}", 200),
+        cut(f"{file.path} tells of {about}", 200),
         file,
         uid=f"files:{project.key}:{file.path}",
         body=file.text.strip()[:INSTRUCTION_TEXT],
@@ -211,16 +212,16 @@ def _decision(file: File, project: Project) -> Memory | None:
     )
     date = re.search(r"\b((?:19|20)\d\d-\d\d-\d\d)\b", text[:2000])
     at = timestamp(date[1], default=file.at) if date else file.at
-    context = _shorten(plain(sections.get("context", "")), CONTEXT)
-    body = _shorten(plain(sections.get("decision", "")), BODY) or context
+    context = cut(_plain(sections.get("context", "")), CONTEXT)
+    body = cut(_plain(sections.get("decision", "")), BODY) or context
     because = re.search(r"\bbecause:?\s+(.+)", body, re.S | re.I)
     why = re.split(r"(?<=[.!?])\s", because[1] if because else context)[0].rstrip(".")
     options = re.findall(r"^(?:[*\-+]|\d+[.)]) +(.+)$", sections.get("options", ""), re.M)
     detail = {
-        "why": _shorten(why, WHY),
-        "alternatives": [_shorten(plain(item), 120) for item in options[:10]],
+        "why": cut(why, WHY),
+        "alternatives": [cut(_plain(item), 120) for item in options[:10]],
     }
-    title = re.sub(r"^(ADR)?[- #\d]*\d[.:\-)–— ]+(?=\S)|^ADR[:\- ]+", "", plain(heading[1]).strip("# "))
+    title = re.sub(r"^(ADR)?[- #\d]*\d[.:\-)–— ]+(?=\S)|^ADR[:\- ]+", "", plain_line(heading[1]).strip("# "))
     is_open = status in ("proposed", "rejected")
     return _memory(
         "decision",
@@ -279,31 +280,3 @@ def _parsed(file: File) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return parsed if isinstance(parsed, dict) else {}
-
-
-def _shorten(text: str, most: int) -> str:
-    """Return as many whole sentences as fit; a longer first one is cut at a word."""
-    if len(text) <= most:
-        return text
-    ends = [found.end() for found in re.finditer(r"[.!?](?=\s)", text[:most])]
-    return text[: ends[-1]] if ends and ends[-1] > most // 4 else f"{text[:most].rsplit(' ', 1)[0]} …"
-
-
-def plain(markdown: str) -> str:
-    """Return the words of some markdown: no links, pictures, bold marks or comments. Every pattern is bounded."""
-    text = without(markdown, "<!--", "-->")
-    text = re.sub(r"!\[[^\]\n]{0,200}\]\([^)\n]{0,500}\)", "", text)
-    text = re.sub(r"\[([^\]\n]{1,200})\](?:\([^)\n]{0,500}\)|\[[^\]\n]{0,100}\])", r"\1", text)
-    text = re.sub(r"`([^`<\n]{1,200}) ?<[^>\n]{1,500}>`_{1,2}", r"\1", text)
-    text = re.sub(r"</?[a-zA-Z][^>\n]{0,200}>", "", text)
-    return re.sub(r"(\*\*|__)([^*_\n]{1,200})\1", r"\2", text).strip()
-
-
-def without(text: str, begin: str, end: str) -> str:
-    """Return *text* without what is between two signs; one that is not closed reaches to the end."""
-    kept = []
-    while begin in text:
-        before, _, rest = text.partition(begin)
-        kept.append(before)
-        text = rest.partition(end)[2]
-    return "".join((*kept, text))

@@ -61,7 +61,11 @@ class Plan:
 def plan(setup: Setup, *, agent: str, home: Home, plugin: bool = False, version: str = "") -> Plan:
     """Plan the installation for an agent; BadConfig where its files do not allow it."""
     known = manifest.load(home, agent) or Manifest(agent)
-    wanted, residue = _by_file(setup)
+    residue = [change for change in setup.changes if isinstance(change, AgentResidue)]
+    wanted: dict[Path, list[Written]] = {}
+    for change in setup.changes:
+        if not isinstance(change, AgentResidue):
+            wanted.setdefault(change.file, []).append(change)
     planned = [_with_us(file, changes, known.files.get(str(file)), agent=agent) for file, changes in wanted.items()]
     planned += [
         _without_us(Path(path), record, agent=agent) for path, record in known.files.items() if Path(path) not in wanted
@@ -125,18 +129,6 @@ def undo(agent: str, *, home: Home) -> None:
 
 
 # --- one file, with us ---
-
-
-def _by_file(setup: Setup) -> tuple[dict[Path, list[Written]], tuple[AgentResidue, ...]]:
-    """Return what we write, by its file, and what the agent itself writes."""
-    wanted: dict[Path, list[Written]] = {}
-    residue = []
-    for change in setup.changes:
-        if isinstance(change, AgentResidue):
-            residue.append(change)
-        else:
-            wanted.setdefault(change.file, []).append(change)
-    return wanted, tuple(residue)
 
 
 def _with_us(file: Path, changes: Sequence[Written], record: FileRecord | None, *, agent: str) -> PlannedFile:

@@ -14,22 +14,18 @@ import time
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 import uvicorn
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from foreword.errors import BadRequest, Conflict, ForewordError, WorkerError
+from foreword.paths import Home
 from foreword.viewer.auth import Auth, Forbidden, Head, unique_fields
 from foreword.worker.client import Client
 from foreword.worker.lifecycle import pid_of, start
-
-if TYPE_CHECKING:
-    from starlette.types import Receive, Scope, Send
-
-    from foreword.paths import Home
 
 STATIC = Path(__file__).with_name("static")
 # What a person opens; which page it is, the script reads from the address.
