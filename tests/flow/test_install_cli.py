@@ -35,8 +35,7 @@ def codex(place):
 setups = {"claude-code": claude, "codex": codex}
 real = hosts.find
 hosts.find = lambda name: real(name)._replace(setup=setups[name])
-for name in set(hosts.FILES) - set(setups):
-    del hosts.FILES[name]
+hosts.AGENTS = tuple(setups)
 from foreword.cli.main import main
 main()
 """
