@@ -62,33 +62,9 @@ def reported(found: tuple[Change, ...]) -> list[tuple[str, str]]:
 
 def test_new_modified_and_deleted_functions_are_told_with_signature_and_lines():
     assert changes_of("rooms.py", before=BEFORE, after=AFTER) == (
-        Change(
-            project="",
-            file="rooms.py",
-            function="Store.second",
-            what="MODIFIED",
-            signature="Store.second(self, a)",
-            line=18,
-            end_line=19,
-        ),
-        Change(
-            project="",
-            file="rooms.py",
-            function="added",
-            what="NEW",
-            signature="added(a: int) -> int",
-            line=22,
-            end_line=23,
-        ),
-        Change(
-            project="",
-            file="rooms.py",
-            function="Store.first",
-            what="DELETED",
-            signature="Store.first(self)",
-            line=18,
-            end_line=19,
-        ),
+        Change("", "rooms.py", "Store.second", "MODIFIED", "Store.second(self, a)", 18, 19),
+        Change("", "rooms.py", "added", "NEW", "added(a: int) -> int", 22, 23),
+        Change("", "rooms.py", "Store.first", "DELETED", "Store.first(self)", 18, 19),
     )
 
 

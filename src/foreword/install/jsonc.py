@@ -22,13 +22,7 @@ _SCALAR = re.compile(r"[-+.\w]++")
 _CLOSE = {"{": "}", "[": "]"}
 _DECODE = json.JSONDecoder(strict=False).decode
 DEFAULT_INDENT = "  "  # what all six agents write themselves
-
-
-class Missing:
-    """No value; unlike null, which is one."""
-
-
-MISSING = Missing()
+MISSING: Any = object()  # no value; unlike null, which is one
 
 
 @dataclass(frozen=True)
