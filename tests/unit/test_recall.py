@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from dataclasses import replace
+from time import gmtime, strftime
 
 import pytest
 from hypothesis import given, settings
@@ -320,6 +321,18 @@ def test_a_pull_request_that_is_meant_and_not_named_is_named(store):
     merged = a_memory("Offer more slots", age=30.0, detail={**work, "fate": "merged"}, **{**about, "session": "last"})
     store.memories.put([merged])
     assert isinstance(ask(store, prompt=prompt, session="s", first=True), NoContext)
+
+
+def test_answers_name_the_day_and_an_id_only_where_there_is_more(store):
+    whole = a_memory("Walrus pool", body="The walrus pool opens at noon.", kind="note", age=40 * DAY)
+    more = a_memory("Walrus hours", body="The walrus pool closes at five. " * 30, kind="note", age=2 * DAY)
+    store.memories.put([whole, more, *noise()])
+    lines = ask(store, "question", "when is the walrus pool open, what are its hours?").text.split("\n")
+    opens, closes = (next(line for line in lines if word in line) for word in ("noon", "five"))
+    assert strftime("%d %B %Y", gmtime(NOW - 40 * DAY)).lstrip("0") in opens
+    assert "[not-" not in opens
+    assert "2 days ago" in closes
+    assert "[not-" in closes
 
 
 def test_a_question_about_what_was_never_spoken_of_is_not_answered(store):

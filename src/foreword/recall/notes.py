@@ -17,6 +17,8 @@ from foreword.terms import lazy_pattern
 
 SENTENCE = 240  # characters of one note; some 60 tokens
 OUTCOME = 140  # characters of what came of a session, in a list of sessions
+ANSWER = 320  # characters of one that answers a question
+DATED_AFTER = 7 * 86_400.0  # seconds after which an answer names the day: "when" is often what is asked
 QUOTE = 200  # characters of the user's own words
 TITLE = 160
 SIGNATURE = 140
@@ -50,6 +52,15 @@ def note_of(memory: Memory, *, now: float, weights: Mapping[str, float] = EMPTY,
     note = _WORDS.get(memory.kind, _plain_words)(memory, now, weights, width)
     files = memory.files[:MOST_FILES] if note.label not in ("", FAILURE) else ()
     return note._replace(files=tuple(map(shown_path, files)), **_origin(memory))
+
+
+def answer_note(memory: Memory, *, now: float, weights: Mapping[str, float]) -> Note:
+    """Return what *memory* says to a question: with its day, and without an id where no more of it can be fetched."""
+    note = note_of(memory, now=now, weights=weights, width=ANSWER)
+    if now - time_of(memory) > DATED_AFTER and (day := day_of(time_of(memory), "%d %B %Y").lstrip("0")):
+        note = note._replace(label=note.label.replace(_when(memory, now), day))
+    all_shown = not memory.detail and neutral(memory.body, width=ANSWER) in note.text
+    return note._replace(id=NO_ID) if all_shown else note
 
 
 def session_note(memory: Memory, *, now: float, files: Collection[str] | None = None, room: int = OUTCOME) -> Note:
@@ -218,10 +229,10 @@ def is_name(text: str) -> bool:
     return len(text) <= 40 and text.isascii() and text.replace("-", "").replace("_", "").isalnum()
 
 
-def day_of(at: float) -> str:
+def day_of(at: float, form: str = "%Y-%m-%d") -> str:
     """Return the calendar day of a time; empty where no calendar has it."""
     try:
-        return strftime("%Y-%m-%d", gmtime(at))
+        return strftime(form, gmtime(at))
     except (ValueError, OverflowError, OSError):
         return ""
 

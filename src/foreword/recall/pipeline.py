@@ -33,7 +33,7 @@ from foreword.models import (
 from foreword.recall import relevance, render
 from foreword.recall.budget import SHARE, Fitted, Layer, Line, fit
 from foreword.recall.files import TurnRecord, changed_together, missing_tests, record_of
-from foreword.recall.notes import Note, id_of, is_torn, note_of, unique_notes
+from foreword.recall.notes import Note, answer_note, id_of, is_torn, note_of, unique_notes
 from foreword.recall.query import query_of
 from foreword.recall.rank import CERTAIN, WORDED, Searchable, min_score, rank, ranked_search
 from foreword.recall.sanitize import shown_path
@@ -68,7 +68,6 @@ KINDS_WITH_NOTES = ("new topic", "past", "same topic")  # kinds of prompts that 
 NOTE_KINDS = tuple(kind for kind in KINDS if kind not in ("goal", "change"))
 GOALS = 60  # goals that are looked through for the open ones
 MOST_GOALS = 5
-ANSWER_WIDTH = 320  # characters of a note that answers a question
 GOAL_WORDS = frozenset(("goal", "goals", "mission", "milestone", "milestones", "objective", "objectives", "roadmap"))
 
 # Why nothing is injected, each as a sentence goes on behind "Nothing was injected: ".
@@ -391,7 +390,7 @@ class _Recall:
             sure = sure or (bool(ranked) and ranked[0].score >= CLEAR_SCORE)
         found: list[Entry] = []
         for each in ranked:
-            entry = Entry(note_of(each.memory, now=self.now, weights=weights, width=ANSWER_WIDTH), each)
+            entry = Entry(answer_note(each.memory, now=self.now, weights=weights), each)
             fits = each.why.get("named") or (sure and each.score >= self.needed)
             if fits and each.memory.trust != "user" and is_torn(entry.note.text):
                 self._reject(entry, "notes", "relevance", "it begins with a pronoun for something that it does not say")
@@ -497,7 +496,7 @@ class _Recall:
         self.needed = self._min_score(ranked)
         weights = self._weights(sorted(relevance.content_words(self.trigger.prompt)), self.trigger.prompt)
         entries = [
-            Entry(note_of(each.memory, now=self.now, weights=weights, width=ANSWER_WIDTH), each)
+            Entry(answer_note(each.memory, now=self.now, weights=weights), each)
             for each in (*self._goals(), *ranked)
         ]
         kept = []
