@@ -323,6 +323,24 @@ def test_a_pull_request_that_is_meant_and_not_named_is_named(store):
     assert isinstance(ask(store, prompt=prompt, session="s", first=True), NoContext)
 
 
+def test_who_commits_is_told_what_sessions_at_work_have_not_committed(store):
+    left = {"uncommitted": ["rooms/prices.py", "rooms/old.py"]}
+    store.memories.put([*noise(), a_memory("Round prices", kind="summary", session="other", age=60.0, detail=left)])
+    work = {"session": "s", "parallel": ((NOW - 600, ("rooms/prices.py", "rooms/done.py")),)}
+    line = "- Another session works in this folder since 10m and has not committed: rooms/prices.py"
+    for prompt in ("commit this", "Commit and push, then update the changelog"):
+        assert ask(store, "prompt", prompt, **work).text.split("\n")[1:-1] == [line]
+    # What git calls changed decides, where it knows.
+    changed = frozenset(("rooms/done.py",))
+    assert "committed: rooms/done.py\n" in ask(store, "prompt", "commit this", changed=changed, **work).text
+    assert isinstance(ask(store, "prompt", "commit this", session="s"), NoContext)
+    # So is who speaks of such a file in the middle of a session; its start has told it already.
+    asked = "wait, somebody else edits rooms/prices.py"
+    assert line in ask(store, "prompt", asked, first=False, **work).text
+    assert line not in str(ask(store, "prompt", asked, first=True, **work))
+    assert isinstance(ask(store, "prompt", "yes, go on", first=False, **work), NoContext)
+
+
 def test_answers_name_the_day_and_an_id_only_where_there_is_more(store):
     whole = a_memory("Walrus pool", body="The walrus pool opens at noon.", kind="note", age=40 * DAY)
     more = a_memory("Walrus hours", body="The walrus pool closes at five. " * 30, kind="note", age=2 * DAY)

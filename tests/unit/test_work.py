@@ -255,6 +255,8 @@ def test_parallel_sessions_of_a_project_are_told_with_the_files_that_they_edited
     ((since, files),) = work.enrich(a_moment(folder)).parallel
     assert (round(NOW - since), files) == (600, ("b.py", "a.py"))
     assert [each[1] for each in work.enrich(a_moment(folder, session="other")).parallel] == [("mine.py",)]
+    work.add(an_event(folder, file=folder / "b.py", at=NOW - 5))  # what both edited is nobody else's
+    assert [each[1] for each in work.enrich(a_moment(folder)).parallel] == [("a.py",)]
     # One that is over, one that is idle and one of another project are not at work here.
     work.add(an_event(folder, name="SessionEnd", session="other", at=NOW))
     assert work.enrich(a_moment(folder)).parallel == ()

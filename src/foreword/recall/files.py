@@ -61,8 +61,8 @@ def changed_together(
     named: Collection[str], history: Sequence[TurnRecord], *, most: int = 3
 ) -> list[tuple[str, int, int]]:
     """Return the files that mostly change together with a named one: each with how often, of how many times."""
-    turns = [turn for turn in history if any(_is_named(path, named) for path in turn.edited)]
-    counts = Counter(path for turn in turns for path in turn.edited if not _is_named(path, named) and is_source(path))
+    turns = [turn for turn in history if any(is_named(path, named) for path in turn.edited)]
+    counts = Counter(path for turn in turns for path in turn.edited if not is_named(path, named) and is_source(path))
     often = [(path, count, len(turns)) for path, count in counts.items() if count >= max(TIMES, SHARE * len(turns))]
     return sorted(often, key=lambda each: (-each[1], each[0]))[:most]
 
@@ -77,9 +77,9 @@ def missing_tests(named: Collection[str], history: Sequence[TurnRecord]) -> list
     Of what changes together with the files of a plan, only tests were edited with it too: 5 of 7, all others 0 of 30.
     """
     found: list[tuple[str, int, int]] = []
-    for file in dict.fromkeys(path for turn in history for path in turn.edited if _is_named(path, named)):
+    for file in dict.fromkeys(path for turn in history for path in turn.edited if is_named(path, named)):
         turns = [turn.edited for turn in history if file in turn.edited]
-        tests = (path for edited in turns for path in edited if _is_test(path, file) and not _is_named(path, named))
+        tests = (path for edited in turns for path in edited if _is_test(path, file) and not is_named(path, named))
         counts = Counter(tests)
         found += [(path, n, len(turns)) for path, n in counts.items() if n >= max(OFTEN, SHARE * len(turns))]
     return sorted(found, key=lambda each: (-each[1], each[0]))
@@ -107,7 +107,7 @@ _OTHERS = lazy_pattern(
 )
 
 
-def _is_named(path: str, named: Collection[str]) -> bool:
+def is_named(path: str, named: Collection[str]) -> bool:
     """Return whether a prompt names *path*: as it is, or by its last parts in any case."""
     whole = f"/{path.lower()}"
     return any(whole.endswith(f"/{each.strip('/').lower()}") for each in named if each.strip("/"))

@@ -32,12 +32,12 @@ from foreword.models import (
 )
 from foreword.recall import relevance, render
 from foreword.recall.budget import SHARE, Fitted, Layer, Line, fit
-from foreword.recall.files import TurnRecord, changed_together, missing_tests, record_of
-from foreword.recall.notes import Note, answer_note, id_of, is_torn, note_of, unique_notes
+from foreword.recall.files import TurnRecord, changed_together, is_named, missing_tests, record_of
+from foreword.recall.notes import Note, answer_note, id_of, is_torn, note_of, texts_in, unique_notes
 from foreword.recall.query import query_of
 from foreword.recall.rank import CERTAIN, WORDED, Searchable, min_score, rank, ranked_search
 from foreword.recall.sanitize import shown_path
-from foreword.recall.start import SESSIONS, Entry, SessionStart, file_exists, pull_request_note
+from foreword.recall.start import SESSIONS, Entry, SessionStart, file_exists, parallel_entries, pull_request_note
 from foreword.recall.tokens import count, family_of
 from foreword.terms import lazy_pattern, root, terms
 
@@ -301,7 +301,9 @@ class _Recall:
             first=self.trigger.first,
             session_words=self.trigger.session_words,
         )
-        implied = self._pull_request(author.typed) if self.options.style == "notes" else []
+        implied = []
+        if self.options.style == "notes":
+            implied = [*self._pull_request(author.typed), *self._parallel_work(author.typed)]
         if kind.kind not in KINDS_WITH_NOTES:
             tests = self._missing_tests() if kind.kind == "plan" and self.options.style == "notes" else []
             self.reason = "" if implied or tests else _REASON_OF_KIND.get(kind.kind, "topic")
@@ -472,6 +474,20 @@ class _Recall:
         others = [each for each in summaries if each is not own]
         found = pull_request_note(others, project=self.trigger.project, now=self.now, within=PROGRESS_SECONDS)
         return [Entry(found[0]._replace(id=id_of(found[1])), Ranked(found[1], 1.0, {}))] if found else []
+
+    def _parallel_work(self, typed: str) -> list[Entry]:
+        """Return what other sessions at work have not committed, where a prompt commits or names a file of it."""
+        found = []
+        for since, files in self.trigger.parallel:
+            # By git, or else by what the sessions themselves did: git may not have been asked yet.
+            recent = (each for each in self._recent(("summary",), SESSIONS) if each.created >= since)
+            left = {file for each in recent for file in texts_in(each.detail, "uncommitted")}
+            changed = [file for file in files if file in (self.trigger.changed or ())]
+            kept = changed or [file for file in files if file in left]
+            named = not self.trigger.first and any(is_named(file, self.query.files) for file in kept)
+            if kept and (named or relevance.asks_to_commit(typed)):
+                found.append((since, kept))
+        return parallel_entries(found, now=self.now, what=" and has not committed")
 
     def _compaction(self, rule: LayerRule) -> list[Entry]:
         """Return what this session established, then earlier sessions."""

@@ -170,6 +170,14 @@ def means_pull_request(typed: str) -> bool:
     return not references(typed) and bool(_SOME_PULL_REQUEST.search(typed[:1000]))
 
 
+_COMMIT = lazy_pattern(r"\b(?:comm?it|amend|stash)\b", re.I)
+
+
+def asks_to_commit(typed: str) -> bool:
+    """Return whether a short prompt is about committing what has changed."""
+    return is_routine(typed) and bool(_COMMIT.search(typed))
+
+
 _LOGGED_ERROR = lazy_pattern(  # as logs write it, with what follows: prose speaks of errors too
     r"^.*\b(?:\w*error|\w*exception|fatal|failed|panic)\]?(?: \w+){0,4} ?[:=].*(?:\n.+){0,2}", re.I | re.MULTILINE
 )

@@ -50,6 +50,7 @@ RULES = 240  # that are looked through: a project that is corrected all day must
 SURE_RULE = 0.7  # confidence of a rule that is shown after it was stated once
 MAX_AGENT_NOTES = 2  # notes among them that an agent wrote
 SHOWN_SESSIONS = 4  # of which the files stand in the list of sessions
+MOST_PARALLEL_FILES = 5  # of another session at work
 MAX_KNOWLEDGE = 5  # notes on the files in play
 HAND_WRITTEN_POOL = 60  # memories, the newest, that are looked through for what the user pinned or wrote by hand
 PROJECTS = 5  # memories about projects that are looked through for the user's facts
@@ -113,10 +114,7 @@ class SessionStart:
         newest = next((each for each in self._summaries if self._age(each) < STANDING_DAYS * DAY), None)
         if newest is not None and (text := work_in_progress(newest, self._trigger, now=self._now)):
             found.append(Entry(Note(text=text, day=day_of(newest.created), kind="handoff"), None))
-        for since, files in self._trigger.parallel:
-            paths = ", ".join(shown_path(each) for each in files[:MOST_FILES])
-            text = f"Another session works in this folder since {ago(self._now - since).removesuffix(' ago')}"
-            found.append(Entry(Note(text=f"{text}: {paths}" if paths else text, kind="handoff"), at=since))
+        found += parallel_entries(self._trigger.parallel, now=self._now)
         return found + self._open_items()
 
     def _open_items(self) -> list[Entry]:
@@ -270,6 +268,16 @@ def _is_worth_knowing(memory: Memory) -> bool:
 def _is_standing_rule(memory: Memory) -> bool:
     """Return whether a rule was stated twice, or clearly and so that it can be read without its conversation."""
     return memory.seen > 1 or (memory.confidence >= SURE_RULE and not _POINTS_AT_SCREEN.search(memory.title))
+
+
+def parallel_entries(parallel: Sequence[tuple[float, Sequence[str]]], *, now: float, what: str = "") -> list[Entry]:
+    """Return the other sessions at work in this folder, with their files and *what* these are."""
+    found = []
+    for since, files in parallel:
+        paths = ", ".join(shown_path(each) for each in files[:MOST_PARALLEL_FILES])
+        text = f"Another session works in this folder since {ago(now - since).removesuffix(' ago')}{what}"
+        found.append(Entry(Note(text=f"{text}: {paths}" if paths else text, kind="handoff"), at=since))
+    return found
 
 
 def work_in_progress(summary: Memory, trigger: Trigger, *, now: float) -> str:

@@ -169,13 +169,14 @@ class WorkingSet:
             session.prompts += others[id].prompts
 
     def _parallel(self, trigger: Trigger) -> tuple[tuple[float, tuple[str, ...]], ...]:
-        """Return the other sessions that are active in this project's folder: since when, with which files."""
+        """Return the other sessions that are active in this project's folder: since when, with which files of theirs."""
         if not trigger.session:
             return ()
         now, root = self._services.now(), trigger.project.root
         with self._lock:
+            own = self._session(trigger.session).edited
             active = [
-                (each.began, list(reversed(each.edited))[:MOST_EDITED])
+                (each.began, [path for path in reversed(each.edited) if path not in own][:MOST_EDITED])
                 for id, each in self._sessions.items()
                 if id != trigger.session and each.project == trigger.project.key
                 if not each.ended and 0 <= now - each.last < ACTIVE
