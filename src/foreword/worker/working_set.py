@@ -169,7 +169,7 @@ class WorkingSet:
             session.prompts += others[id].prompts
 
     def _parallel(self, trigger: Trigger) -> tuple[tuple[float, tuple[str, ...]], ...]:
-        """Return the other sessions that are active in this project's folder: since when, with which files of theirs."""
+        """Return the other sessions that are active in this folder: since when, with which files of theirs."""
         if not trigger.session:
             return ()
         now, root = self._services.now(), trigger.project.root
