@@ -11,7 +11,6 @@ from typing import Any, cast
 # Every ASCII character that is no letter and no digit parts words, as the index's own tokenizer has it.
 # Tables for bytes of UTF-8: `str.translate` takes 2 ms for 50 KB that are not all ASCII, this 0.1.
 _BREAKS = bytes(code if code > 127 or chr(code).isalnum() else 32 for code in range(256))
-_BREAKS_BUT_UNDERSCORES = _BREAKS[:95] + b"_" + _BREAKS[96:]
 
 # Scripts that put no spaces between words: the index gets their characters in overlapping pairs.
 _UNSPACED = (
@@ -51,12 +50,12 @@ def _read_words() -> dict[str, frozenset[str]]:
     return {name: frozenset(words) for name, words in found.items()}
 
 
-STOP_WORDS, GENERIC, _EVERYWHERE, TALK = _read_words().values()
+STOP_WORDS, GENERIC, TALK = _read_words().values()
 
-# A text of more words is partly pasted: its beginning and its end are the user's, and the middle is sifted.
+# A text of more words is partly pasted: its beginning and its end are the user's.
 _LONG = 150
 _OWN = 60  # words at the beginning, and as many at the end
-_SIFTED = 8_000  # characters at both ends of the middle, in which words are counted: 0.5 ms
+_MIDDLE = 1_000  # words between them that are read
 _ERRORS = ("Error", "ERROR", "error:", "Exception", "FAILED", "panic", "fatal")
 _LINES = 6  # with each of these, the last first: where a failure ends, it is named
 
@@ -75,7 +74,7 @@ def split(text: str) -> str:
 def terms(text: str, *, limit: int = 64) -> tuple[str, ...]:
     """Return the distinct words of *text* worth a search, at most *limit*; a final `*` asks for a prefix.
 
-    In the order of the text; of a long one, the words of its beginning and its end, of errors, and the frequent ones.
+    In the order of the text; of a long one, those of its beginning, its end and its errors before the others.
     """
     found: dict[str, None] = {}
     long = len(text) > _LONG and len(text.split(None, _LONG)) > _LONG
@@ -130,9 +129,9 @@ def any_of(words: Sequence[str]) -> str:
     )
 
 
-def broken(text: str, breaks: bytes = _BREAKS) -> str:
+def broken(text: str) -> str:
     """Return *text* with a space for every ASCII character that parts words."""
-    return text.encode("utf-8", "surrogatepass").translate(breaks).decode("utf-8", "surrogatepass")
+    return text.encode("utf-8", "surrogatepass").translate(_BREAKS).decode("utf-8", "surrogatepass")
 
 
 def _collect(found: dict[str, None], text: str, *, most: int, sifted: bool) -> None:
@@ -157,7 +156,7 @@ def _telling(text: str) -> Iterator[tuple[str, float]]:
     yield " ".join(own), 0.4
     yield " ".join(reversed(end)), 0.2  # the end is nearest to what is wanted
     yield _errors(middle), 0.2
-    yield " ".join(_frequent(middle)), 1.0
+    yield " ".join(middle.split(None, _MIDDLE)[:_MIDDLE]), 1.0
 
 
 def _is_data(token: str) -> bool:
@@ -182,24 +181,6 @@ def _errors(text: str) -> str:
             lines[text[max(begin, at - 100) : min(end if end >= 0 else len(text), at + 200)]] = None
             at = begin
     return "\n".join(lines)
-
-
-def _frequent(text: str) -> list[str]:
-    """Return the words of *text* that name its things: identifiers, and frequent words that are not on every line."""
-    if len(text) > 2 * _SIFTED:
-        text = f"{text[:_SIFTED].rpartition(' ')[0]}\n{text[-_SIFTED:].partition(' ')[2]}"
-    counts: dict[str, int] = {}
-    for word in broken(text, _BREAKS_BUT_UNDERSCORES).split():
-        counts[word] = counts.get(word, 0) + 1
-    many = 5 + text.count("\n") // 3
-    scores: dict[str, int] = {}
-    for word, count in counts.items():
-        lower = word.lower()
-        if len(word) < 3 or word[0].isdigit() or lower in STOP_WORDS or lower in _EVERYWHERE or _is_data(word):
-            continue
-        named = "_" in word[1:-1] or not (lower == word or word[1:].islower() or word.isupper())
-        scores[word] = (3 if named else 1) * (1 if count > many else min(count, 8))
-    return sorted(scores, key=scores.__getitem__, reverse=True)
 
 
 def _tokens(text: str) -> Iterable[str]:

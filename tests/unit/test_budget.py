@@ -23,16 +23,13 @@ def framed(layers):
     return f"begin\n{body}\nend" if layers else ""
 
 
-def a_line(text, *, score=1.0, group="", shorter=()):
-    return Line(text=text, ranked=Ranked(Memory("note", text), score, EMPTY), group=group, shorter=tuple(shorter))
+def a_line(text, *, score=1.0, group=""):
+    return Line(text=text, ranked=Ranked(Memory("note", text), score, EMPTY), group=group)
 
 
-def a_layer(name, *texts, cap=1000, shorter=(), **more):
-    """Lines in the order of their scores, best first; *shorter* has for each so many words a form."""
-    lines = (
-        a_line(text, score=1 - place / 100, shorter=[" ".join(text.split()[:many]) for many in shorter])
-        for place, text in enumerate(texts)
-    )
+def a_layer(name, *texts, cap=1000, **more):
+    """Lines in the order of their scores, best first."""
+    lines = (a_line(text, score=1 - place / 100) for place, text in enumerate(texts))
     return Layer(name=name, lines=tuple(lines), cap=cap, **more)
 
 
@@ -51,11 +48,10 @@ def limit_for(budget):
 
 TEXTS = st.text(max_size=80) | st.integers(1, 60).map(lambda many: "word " * many)
 LINES = st.builds(
-    lambda text, score, group, shorter: a_line(text, score=score, group=group, shorter=shorter),
+    lambda text, score, group: a_line(text, score=score, group=group),
     TEXTS,
     st.floats(0, 1),
     st.sampled_from(["", "universal", "project"]),
-    st.lists(TEXTS, max_size=3),  # not always shorter: what is promised must not rest on it
 )
 LAYERS = st.lists(
     st.builds(
@@ -110,9 +106,7 @@ def test_shows_only_what_it_was_given_in_its_order_and_within_limits(layers, lim
 
 def is_part(some, every):
     rest = iter(every)
-    return all(
-        any(line.ranked is each.ranked and line.text in (each.text, *each.shorter) for each in rest) for line in some
-    )
+    return all(any(line.ranked is each.ranked and line.text == each.text for each in rest) for line in some)
 
 
 @settings(deadline=None)
@@ -186,11 +180,7 @@ def test_groups_share_the_cap_of_their_layer():
     assert got == {"rules": ["own 0", "own 1", "own 2", "own 3", "for all"]}
 
 
-def test_lines_get_shorter_before_they_are_left_out():
-    # What does not fit whole comes shorter from what is left.
-    layers = [a_layer("one", "a b c", cap=5), a_layer("two", "w " * 50, shorter=(20, 6), cap=10)]
-    assert [words(text) for text in chosen(fitted(layers, limit=limit_for(20)))["two"]] == [6]
-    # A layer shows at most its limit of lines.
+def test_a_layer_shows_at_most_its_limit_of_lines():
     assert chosen(fitted([a_layer("sessions", "a", "b", "c", limit=2)], limit=1000)) == {"sessions": ["a", "b"]}
 
 

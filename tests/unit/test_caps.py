@@ -109,10 +109,9 @@ def test_a_host_that_takes_ten_thousand_gets_nearly_as_much_whatever_the_script(
 
 
 LINES = st.builds(
-    lambda text, score, shorter: a_line(text, score=score, shorter=shorter),
+    lambda text, score: a_line(text, score=score),
     st.text(max_size=120) | st.integers(1, 60).map(lambda many: "日👍 " * many),
     st.floats(0, 1),
-    st.lists(st.text(max_size=40), max_size=3),
 )
 LAYERS = st.lists(
     st.builds(
@@ -153,10 +152,7 @@ def fitted(layers, *, cap, limit=10_000):
     return fit(layers, limit=limit, render=framed, count=words, cap=Cap(cap))
 
 
-def test_lines_share_a_cap_whole_or_shorter():
-    # A line that has a shorter form is shown in it.
-    layer = Layer(name="past", lines=(a_line("x" * 200, shorter=["y" * 100, "z" * 40]),), cap=500)
-    assert chosen(fitted([layer], cap=60)) == {"past": ["z" * 40]}
+def test_lines_share_a_cap():
     # Layers share a cap as they share a budget.
     layers = [a_layer(name, *(["many words " * 5] * 40), cap=2000) for name in ("one", "two", "three")]
     got = chosen(fitted(layers, cap=1200))

@@ -23,10 +23,8 @@ from foreword.recall.render import (
     compact,
     form_at,
     line,
-    lines,
 )
 from foreword.recall.sanitize import age, ago, neutral, shown_path
-from foreword.recall.tokens import count
 from tests.tables import table
 from tests.unit.recalling import DAY, HOUR, NOW, TRAPS, a_memory, any_memory, assert_whole
 
@@ -321,16 +319,6 @@ def test_ids_are_shown_only_where_there_is_more_to_fetch(form, layer):
     there = "pre-00000001" in line(note_of(RULE, now=NOW), form=form, layer=layer)
     assert there == ((form, layer) == ("xml", "failures"))
     assert ("pre-00000001" in line(note_of(RULE, now=NOW), form=form, layer="notes")) == (form in ("markdown", "xml"))
-
-
-def test_shorter_lines_cost_less_and_keep_when_and_who():
-    long = a_memory("Waiting list", kind="summary", body="x " * 60, files=("a.py", "b.py", "c.py"))
-    note = session_note(long, now=NOW)
-    for form in FORMS:
-        texts = lines(note, form=form, layer="sessions")
-        assert len(texts) > 1
-        assert [count(text) for text in texts] == sorted((count(text) for text in texts), reverse=True)
-        assert all(("yesterday" if form != "xml" else "2027-01-14") in text for text in texts)
 
 
 @given(st.integers(0, 10**6), st.sampled_from(FORMS))

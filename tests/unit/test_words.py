@@ -119,10 +119,6 @@ def test_pasted_and_huge_texts_leave_the_words_that_matter():
     assert found[:3] == ("nightly", "import", "hang")
     assert {"reconcile", "ledger", "job", "deadlockdetected", "obtain", "relation"} <= set(found)
     assert not any(term[0].isdigit() and len(term) > 4 for term in found)
-    # Pasted code is looked for by what it names most.
-    code = "def price_basket(basket, voucher):\n    return sum(line.net for line in basket.lines)\n" * 40
-    found = terms(f"Please round down here:\n{code}def seldomSeen(): pass\n{code}and keep the tests green")
-    assert {"round", "basket", "voucher", "seldomseen", "seldom", "tests", "green"} <= set(found)
     # A huge text takes no time.
     many = "wordNumber版本 " * 200_000
     assert len(terms(many)) == 4

@@ -1,4 +1,4 @@
-"""Choose the lines of each layer that fit the budget, as long as they can be, and join their text. Pure."""
+"""Choose the lines of each layer that fit the budget, and join their text. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ class Line(NamedTuple):
     text: str
     ranked: Ranked | None = None  # None: put together from several memories
     group: str = ""
-    shorter: tuple[str, ...] = ()  # the same in fewer tokens, the longest first
 
     @property
     def score(self) -> float:
@@ -60,7 +59,7 @@ def fit(
     fitted = _Fitting(layers, budget, render, count).fitted()
     if cap is None or (size := cap.size(fitted.text)) <= cap.most:
         return fitted
-    # Again, by what the host counts: skipped, shortened and shared out is as ever, and the budget stays one.
+    # Again, by what the host counts: skipped and shared out is as ever, and the budget stays one.
     most = cap.most
 
     def cost(text: str) -> int:
@@ -78,7 +77,7 @@ def _resized(layer: Layer, most: int, *, of: int) -> Layer:
 
 
 class _Fitting:
-    """One fitting under way: what each line costs, and in which of its forms it is meant."""
+    """One fitting under way, and what each line costs."""
 
     def __init__(
         self,
@@ -88,8 +87,7 @@ class _Fitting:
         count: Callable[[str], int],
     ) -> None:
         self.layers, self.budget, self.render, self.count = layers, budget, render, count
-        self.forms: dict[_Key, int] = {}  # of a line; 0, the longest, where none is named
-        self.costs: dict[_Key, int] = {}  # in that form
+        self.costs: dict[_Key, int] = {}
         self.headings: dict[int, int] = {}  # what the heading of a layer costs
         # The lines of each layer by score; ties keep their order, and a cap of 0 switches a layer off.
         self.best = [
@@ -138,22 +136,13 @@ class _Fitting:
         return found
 
     def _fill_remaining(self, picked: _Picked) -> tuple[_Picked, str, int]:
-        """Return *picked* and, in the order of the layers, what the unused tokens can pay: whole, then shorter."""
+        """Return *picked* and, in the order of the layers, what the unused tokens can pay."""
         picked, text, tokens = self._verified(picked)
-        for shorter in (False, True):
-            more = self._take(range(len(self.layers)), taken=picked, room=self.budget - tokens, shorter=shorter)
-            if more:
-                picked, text, tokens = self._verified(picked + more)
-        return picked, text, tokens
+        more = self._take(range(len(self.layers)), taken=picked, room=self.budget - tokens)
+        return self._verified(picked + more) if more else (picked, text, tokens)
 
     def _take(
-        self,
-        places: Sequence[int],
-        *,
-        taken: _Picked,
-        room: int,
-        groups: dict[str, int] | None = None,
-        shorter: bool = False,
+        self, places: Sequence[int], *, taken: _Picked, room: int, groups: dict[str, int] | None = None
     ) -> _Picked:
         """Return what more can be picked from the layers at *places*, best first, in *room* tokens by estimate."""
         groups = groups or {}
@@ -173,8 +162,6 @@ class _Fitting:
                 if group in groups:
                     most = min(most, groups[group]) if seats[group] else -1
                 cost = self._cost(key)
-                while shorter and cost > most and self.forms.get(key, 0) < len(layer.lines[key[1]].shorter):
-                    cost = self._cost(key, form=self.forms.get(key, 0) + 1)
                 if cost > most:
                     continue  # skip, not stop: one long memory must not hide ten short ones
                 room -= cost + heading
@@ -206,21 +193,16 @@ class _Fitting:
     def _sum(self, picked: _Picked) -> int:
         return sum(self._cost(key) for key in picked)
 
-    def _cost(self, key: _Key, *, form: int | None = None) -> int:
-        """Return what a line costs; with *form*, it is meant in that form from now on."""
-        if form is not None:
-            self.forms[key] = form
-            self.costs.pop(key, None)
+    def _cost(self, key: _Key) -> int:
         if key not in self.costs:
             self.costs[key] = self.count(self._line(key).text + "\n")
         return self.costs[key]
 
     def _line(self, key: _Key) -> Line:
-        line, form = self.layers[key[0]].lines[key[1]], self.forms.get(key, 0)
-        return line._replace(text=line.shorter[form - 1]) if form else line
+        return self.layers[key[0]].lines[key[1]]
 
     def _chosen(self, picked: _Picked) -> tuple[Layer, ...]:
-        """Return the layers with only their picked lines, each as it is meant, everything in its original order."""
+        """Return the layers with only their picked lines, everything in its original order."""
         lines: dict[int, list[Line]] = {}
         for key in sorted(picked):
             lines.setdefault(key[0], []).append(self._line(key))

@@ -44,7 +44,6 @@ class Note(NamedTuple):
     kind: str = "note"
     day: str = ""  # for forms that must not change with time
     by: str = ""  # its author, where that is not the user
-    shorter: tuple[str, ...] = ()  # the text in fewer words, the longest first
 
 
 def note_of(memory: Memory, *, now: float, weights: Mapping[str, float] = EMPTY, width: int = SENTENCE) -> Note:
@@ -73,7 +72,6 @@ def session_note(memory: Memory, *, now: float, files: Collection[str] | None = 
         text=neutral(text, width=room + TITLE),
         label=ago(now - memory.created),
         files=tuple(shown_path(file) for file in named),
-        shorter=(title,) if title and title != text else (),
         **_origin(memory),
     )
 

@@ -229,8 +229,8 @@ class _Recall:
             if sum(each.group == group or not rule.groups for each in lines) >= rule.limit * 3 // 2:
                 self._reject(entry, rule.name, "limit", f"this part shows at most {rule.limit}")
                 continue
-            text, *shorter = render.lines(entry.note, form=self.form, layer=rule.name)
-            lines.append(Line(text=text, ranked=entry.ranked, group=group, shorter=tuple(shorter)))
+            text = render.line(entry.note, form=self.form, layer=rule.name)
+            lines.append(Line(text=text, ranked=entry.ranked, group=group))
         if rule.name == "index":
             lines = self._index(lines)
         return Layer(rule.name, tuple(lines), cap=rule.cap, limit=rule.limit, groups=rule.groups)
@@ -512,8 +512,7 @@ class _Recall:
         self.needed = self._min_score(ranked)
         weights = self._weights(sorted(relevance.content_words(self.trigger.prompt)), self.trigger.prompt)
         entries = [
-            Entry(answer_note(each.memory, now=self.now, weights=weights), each)
-            for each in (*self._goals(), *ranked)
+            Entry(answer_note(each.memory, now=self.now, weights=weights), each) for each in (*self._goals(), *ranked)
         ]
         kept = []
         for each in entries:

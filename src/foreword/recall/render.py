@@ -58,13 +58,6 @@ def line(note: Note, *, form: str = "markdown", layer: str = "") -> str:
     return f"- {parts} [{note.id}]" if shows_id else f"- {parts}"
 
 
-def lines(note: Note, *, form: str, layer: str) -> list[str]:
-    """Return a note as a line, and then in fewer and fewer tokens."""
-    fewer = [note._replace(files=note.files[:1])] if len(note.files) > 1 else []
-    forms = [note, *fewer, *(note._replace(text=text, files=()) for text in note.shorter)]
-    return list(dict.fromkeys(line(each, form=form, layer=layer) for each in forms))
-
-
 def compact(ranked: Ranked, *, now: float, width: int = INDEX_TITLES[0], form: str = "markdown") -> str:
     """Return `[kind] id | title | age`: what fits an index of many; in XML the same as an element."""
     memory = ranked.memory
