@@ -18,7 +18,7 @@ from foreword.terms import lazy_pattern
 SENTENCE = 240  # characters of one note; some 60 tokens
 OUTCOME = 140  # characters of what came of a session, in a list of sessions
 ANSWER = 320  # characters of one that answers a question
-DATED_AFTER = 7 * 86_400.0  # seconds after which an answer names the day: "when" is often what is asked
+DATED_AFTER = 30 * 86_400.0  # seconds after which an answer names the day: "when" is often what is asked
 QUOTE = 200  # characters of the user's own words
 TITLE = 160
 SIGNATURE = 140
