@@ -123,7 +123,7 @@ def test_the_same_issue_is_known_however_it_is_written() -> None:
 
 
 def note(id: str, words: str, shown: str, *, at: float = 0.0) -> Candidate:
-    return Candidate(id, "earlier", at, content_words(words), content_words(shown))
+    return Candidate(id, at, content_words(words), content_words(shown))
 
 
 TOPIC = "confirmation mail shows the wrong hour for lisbon venue"
@@ -204,8 +204,8 @@ def test_a_note_that_answered_a_prompt_about_the_same_issue_fits_too() -> None:
     assert choose(weights, [answer._replace(same_thing=True)], kind=kind).notes
 
 
-def test_the_number_of_a_known_issue_weighs_more_than_any_word() -> None:
-    weights = word_weights(("#41", "#99", "lisbon"), {"#41": 1, "lisbon": 1}, 200)
+def test_the_fewer_hold_a_word_the_more_it_weighs_and_one_that_none_holds_weighs_less() -> None:
+    weights = word_weights(("#41", "#99", "lisbon"), {"#41": 1, "lisbon": 3}, 200)
     assert weights["#41"] > weights["lisbon"] > weights["#99"]
 
 
@@ -232,9 +232,6 @@ def test_a_note_about_a_thing_that_the_prompt_names_needs_less() -> None:
     assert is_anchored(anchors, files=(), words=content_words("format_slot takes the venue"))
     assert not is_anchored(anchors, files=("rooms/mail.py",), words=content_words("the mail shows the wrong hour"))
     assert is_anchored(anchors_of("see #41", files=(), functions=()), files=(), words=content_words("closes #41"))
-    # A file is named by all the words of its name too.
-    booking_mail = anchors_of("the booking mail is late", files=(), functions=())
-    assert is_anchored(booking_mail, files=("rooms/booking_mail.py",), words=())
     weights, kind = asks()
     weak = note("weak", "mail hour of some member", "the mail has the hour")
     assert not choose(weights, [weak], kind=kind).notes

@@ -396,8 +396,6 @@ class _Recall:
             fits = each.why.get("named") or (sure and each.score >= self.needed)
             if fits and each.memory.trust != "user" and is_torn(entry.note.text):
                 self._reject(entry, "notes", "relevance", "it begins with a pronoun for something that it does not say")
-            elif fits and _repeats_session(entry, found):
-                self._reject(entry, "notes", "relevance", "another note of its session says the same")
             elif fits:
                 found.append(entry)
             else:
@@ -450,7 +448,6 @@ class _Recall:
         )
         return relevance.Candidate(
             id=memory.id,
-            session=memory.session,
             at=memory.created,
             words=words,
             shown=shown,
@@ -747,10 +744,3 @@ def _doubt(memory: Memory, needed: float) -> str:
     if memory.kind != "learning" or memory.confidence >= sure:
         return ""
     return f"not sure enough: {memory.confidence:.2f}, and below {sure} it must be asked for"
-
-
-def _repeats_session(entry: Entry, others: Sequence[Entry]) -> bool:
-    """Return whether a note of the same session says the same: a turn, and the session that it is part of."""
-    session = entry.ranked.memory.session if entry.ranked else ""
-    same = [each.note for each in others if each.ranked and session and each.ranked.memory.session == session]
-    return len(unique_notes([*same, entry.note])) < len(same) + 1

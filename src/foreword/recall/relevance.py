@@ -28,7 +28,6 @@ class Candidate(NamedTuple):
     """An earlier note, as the search found it."""
 
     id: str
-    session: str
     at: float  # seconds since the epoch
     words: frozenset[str]  # of everything that it holds, as `content_words` writes them
     shown: frozenset[str]  # of the passage that would be rendered
@@ -237,7 +236,6 @@ TITLED_FACTOR = 0.55  # the same where a feature is named: a word of the prompt 
 ANCHORED_COVERAGE, TITLED_COVERAGE, OTHER_COVERAGE = 0.25, 0.5, 0.33  # of the prompt's weight, at least
 MIN_WORDS, OTHER_MIN_WORDS = 2, 5  # different words of the prompt in the passage; with 4, two more misses, no hit
 CLEAR_COVERAGE = 0.6  # of the prompt's weight, from which on two words are enough for any note
-REFERENCE_FACTOR = 1.5  # for the number of an issue that is known: it names one thing, so one sentence is enough
 UNKNOWN_WEIGHT = 0.5  # weight of a word that no memory holds: a slip of the pen, or something new
 HEAVIEST_WORDS = 12  # words that count as the whole of a prompt, so that long and short ones compare
 SAME_TOPIC_FACTOR = 1.4  # on the score that is enough: a running conversation has most of its topic already
@@ -251,11 +249,7 @@ NO_WORD = "shares no word with the prompt"  # a reason that is not worth recordi
 def word_weights(words: Iterable[str], holders: Mapping[str, int], size: int) -> dict[str, float]:
     """Return what each word of a prompt weighs: 1.0 if one memory of *size* holds it, less the more hold it."""
     one = rarity(1, size)
-    known = {word: rarity(held, size) / one for word in words if (held := holders.get(word, 0))}
-    return {
-        word: known.get(word, UNKNOWN_WEIGHT) * (REFERENCE_FACTOR if is_reference(word) and word in known else 1.0)
-        for word in words
-    }
+    return {word: rarity(held, size) / one if (held := holders.get(word, 0)) else UNKNOWN_WEIGHT for word in words}
 
 
 def choose(weights: Mapping[str, float], candidates: Sequence[Candidate], *, kind: PromptKind) -> Choice:
@@ -334,7 +328,6 @@ class Anchors(NamedTuple):
     files: frozenset[str]  # last parts of paths, in small letters
     names: tuple[frozenset[str], ...]  # identifiers and quoted names, each as its content words
     references: frozenset[str]
-    words: frozenset[str]  # all content words of the prompt, to recognise a file by the words of its name
 
 
 def anchors_of(prompt: str, *, files: Iterable[str], functions: Iterable[str]) -> Anchors:
@@ -344,7 +337,6 @@ def anchors_of(prompt: str, *, files: Iterable[str], functions: Iterable[str]) -
         files=frozenset(file.rpartition("/")[2].lower() for file in files),
         names=tuple(words for words in names if words),
         references=frozenset(references(prompt)),
-        words=content_words(prompt),
     )
 
 
@@ -352,14 +344,7 @@ def is_anchored(anchors: Anchors, *, files: Iterable[str], words: Collection[str
     """Return whether a note of these *files* and *words* is about a thing that the prompt names."""
     if any(name <= set(words) for name in anchors.names) or not anchors.references.isdisjoint(words):
         return True
-    for file in files:
-        last = file.rpartition("/")[2]
-        if last.lower() in anchors.files:
-            return True
-        parts = memory_words(last.partition(".")[0]) - {last.partition(".")[0].lower()}
-        if len(parts) >= MIN_NAME_WORDS and parts <= anchors.words:
-            return True
-    return False
+    return any(file.rpartition("/")[2].lower() in anchors.files for file in files)
 
 
 def is_titled(weights: Mapping[str, float], *, text: str, files: Iterable[str]) -> bool:
@@ -376,4 +361,3 @@ _CONVENTIONAL = frozenset(
     "readme changelog skill agents claude index main mod lib app init setup config".split()  # noqa: SIM905
 )
 MIN_NAME_WEIGHT = 0.35  # weight of a word that names a feature; below, half of the project's notes hold it
-MIN_NAME_WORDS = 2  # of a file's name that the prompt must all say, where it does not write the name itself
