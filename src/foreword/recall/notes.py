@@ -18,7 +18,7 @@ from foreword.terms import lazy_pattern
 SENTENCE = 240  # characters of one note; some 60 tokens
 OUTCOME = 140  # characters of what came of a session, in a list of sessions
 ANSWER = 320  # characters of one that answers a question
-DATED_AFTER = 30 * 86_400.0  # seconds after which an answer names the day: "when" is often what is asked
+DATED_AFTER = 14 * 86_400.0  # seconds, from which ages are told in weeks: then an answer names the day
 QUOTE = 200  # characters of the user's own words
 TITLE = 160
 SIGNATURE = 140
@@ -53,12 +53,12 @@ def note_of(memory: Memory, *, now: float, weights: Mapping[str, float] = EMPTY,
     return note._replace(files=tuple(map(shown_path, files)), **_origin(memory))
 
 
-def answer_note(memory: Memory, *, now: float, weights: Mapping[str, float]) -> Note:
-    """Return what *memory* says to a question: with its day, and without an id where no more of it can be fetched."""
+def answer_note(memory: Memory, *, now: float, weights: Mapping[str, float], asked: bool = False) -> Note:
+    """Return what *memory* says to a question, with its day; *asked* for by the agent, an id only leads to more."""
     note = note_of(memory, now=now, weights=weights, width=ANSWER)
     if now - time_of(memory) > DATED_AFTER and (day := day_of(time_of(memory), "%d %B %Y").lstrip("0")):
         note = note._replace(label=note.label.replace(_when(memory, now), day))
-    all_shown = not memory.detail and neutral(memory.body, width=ANSWER) in note.text
+    all_shown = asked and not memory.detail and neutral(memory.body, width=ANSWER) in note.text
     return note._replace(id=NO_ID) if all_shown else note
 
 

@@ -509,7 +509,8 @@ class _Recall:
         self.needed = self._min_score(ranked)
         weights = self._weights(sorted(relevance.content_words(self.trigger.prompt)), self.trigger.prompt)
         entries = [
-            Entry(answer_note(each.memory, now=self.now, weights=weights), each) for each in (*self._goals(), *ranked)
+            Entry(answer_note(each.memory, now=self.now, weights=weights, asked=True), each)
+            for each in (*self._goals(), *ranked)
         ]
         kept = []
         for each in entries:
