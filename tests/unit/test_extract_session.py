@@ -256,7 +256,7 @@ ACTIONS = st.builds(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])  # a busy machine
+@settings(deadline=None, max_examples=120, suppress_health_check=[HealthCheck.too_slow])  # a busy machine
 @given(st.lists(ACTIONS, max_size=12))
 def test_any_actions_become_memories_of_their_session_without_an_error(actions: list[Action]) -> None:
     got = extract_session(actions, session=session(), project=ROOMS, changes_of=changed)
