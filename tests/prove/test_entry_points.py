@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from mcp.client import Client as McpClient
 
-from foreword.agents import FILES, find
+from foreword.agents import AGENTS, find
 from foreword.errors import ForewordError
 from foreword.paths import Home
 from foreword.worker.client import Client
@@ -135,7 +135,7 @@ def test_no_secret_reaches_a_file_by_any_door(
 def by_hooks(home: Home, texts: Sequence[str], project: str) -> int:
     """Each text as the output of a tool, as an error and as an answer of every agent; how many events that are."""
     calls = []
-    for agent in FILES:
+    for agent in AGENTS:
         adapter, kinds = find(agent), set()
         for call in recorded():
             kind = adapter.events.get(call.event, "")

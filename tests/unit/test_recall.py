@@ -335,9 +335,9 @@ def test_who_commits_is_told_what_sessions_at_work_have_not_committed(store):
     assert "committed: rooms/done.py\n" in ask(store, "prompt", "commit this", changed=changed, **work).text
     assert isinstance(ask(store, "prompt", "commit this", session="s"), NoContext)
     # So is who speaks of such a file in the middle of a session; its start has told it already.
-    asked = "wait, somebody else edits rooms/prices.py"
-    assert line in ask(store, "prompt", asked, first=False, **work).text
-    assert line not in str(ask(store, "prompt", asked, first=True, **work))
+    warning = "wait, somebody else edits rooms/prices.py"
+    assert line in ask(store, "prompt", warning, first=False, **work).text
+    assert line not in str(ask(store, "prompt", warning, first=True, **work))
     assert isinstance(ask(store, "prompt", "yes, go on", first=False, **work), NoContext)
 
 

@@ -53,14 +53,14 @@ def status(
         answer: dict[str, Any] = {"line": "", "items": 0, "tokens": 0, "session": ""}
         with suppress(ForewordError):
             answer = Client(home, seconds=LINE_SECONDS).get("/api/line", project_path=folder(""))
-        output.exit_with_json(answer, asked=json)
+        output.exit_with_json(answer, enabled=json)
         output.write(answer["line"])
         return
     about, seen, reported = _collect_status(home), home.logs / "trouble.seen", 0.0
     with suppress(OSError, ValueError):
         reported = float(seen.read_text(encoding="utf-8"))
     problems = grouped([each for each in noted(str(home.trouble)) if each.at > reported])
-    output.exit_with_json({**about, "troubles": [vars(each) for each in problems]}, asked=json)
+    output.exit_with_json({**about, "troubles": [vars(each) for each in problems]}, enabled=json)
     output.fields(_fields(about))
     _print_problems(problems, "went wrong since you last looked (shown once; `foreword doctor` says what to do):")
     if problems:

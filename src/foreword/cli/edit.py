@@ -28,7 +28,7 @@ def review(context: typer.Context, everything: AllProjects = False, project: Pro
     if context.invoked_subcommand is not None:
         return
     answer = connect().get("/api/review", project_path="" if everything else folder(project))
-    output.exit_with_json(answer, asked=json)
+    output.exit_with_json(answer, enabled=json)
     for what in ("proposals", "notes"):
         for memory in answer[what]:
             seen_in = memory["detail"].get("seen_in")
@@ -161,7 +161,7 @@ def log(
     where = {} if everything or (memory and not project) else project_query(project)
     memory = full_id(client, memory) if memory else ""
     entries = client.get("/api/log", memory=memory, since=since or "", limit=limit, **where)["log"]
-    output.exit_with_json({"log": entries}, asked=json)
+    output.exit_with_json({"log": entries}, enabled=json)
     _print_entries(entries)
     if not entries:
         output.remark("no entries since then" if since else "no entries yet")
@@ -178,7 +178,7 @@ def _decide(what: str, id: str, *, json: bool, **more: Any) -> None:
 
 def _print_change(answer: dict[str, Any], done: str, *, json: bool, of: str = "memory") -> None:
     """Print the memory that a change concerns, what was done, and how to take it back."""
-    output.exit_with_json(answer, asked=json)
+    output.exit_with_json(answer, enabled=json)
     output.write(output.memory_line(answer[of]))
     output.remark(f"{done}; `foreword undo {answer['entry']['number']}` takes it back")
 

@@ -46,7 +46,7 @@ def tidy(
     if not yes or dry_run:
         with output.console().status("planning"):
             plan = client.post("/api/tidy", {**request, "dry_run": True})
-        output.exit_with_json(plan, asked=json)
+        output.exit_with_json(plan, enabled=json)
         _print_tidy_plan(plan) if plan["by"] else output.write("Nothing to tidy.")
         if dry_run or not plan["by"]:
             return
@@ -56,7 +56,7 @@ def tidy(
         output.confirm("Do this?")
     with output.console().status("tidying"):
         answer = client.post("/api/tidy", request)
-    output.exit_with_json(answer, asked=json)
+    output.exit_with_json(answer, enabled=json)
     for what, times in answer["by"].items():
         output.write(f"{times:,} {DONE.get(what, what)}")
     output.write(f"Undo all of it: foreword undo {answer['run']}" if answer["by"] else "Nothing to tidy.")
@@ -78,7 +78,7 @@ def prune(dry_run: DryRun = False, yes: Yes = False, json: Json = False) -> None
         output.confirm("Delete it? This cannot be undone.")
     with output.console().status("deleting"):
         answer = client.post("/api/prune", {})
-    output.exit_with_json(answer, asked=json)
+    output.exit_with_json(answer, enabled=json)
     gone = ", ".join(f"{rows:,} {name}" for name, rows in answer["pruned"].items()) or "nothing"
     freed = f"; the file is {sized(answer['freed'])} smaller" if answer["freed"] > 0 else ""
     output.write(f"deleted: {gone}{freed}")
@@ -139,7 +139,7 @@ def scrub(dry_run: DryRun = False, json: Json = False) -> None:
     with output.console().status("searching"):
         values = [os.fsdecode(each) for each in secret_values()]  # of this environment
         answer = client.post("/api/scrub", {"dry_run": dry_run, "values": values})
-    output.exit_with_json(answer, asked=json)
+    output.exit_with_json(answer, enabled=json)
     rows = sorted(answer["tables"].items())
     lines = [[table, f"{each['seen']:,}", f"{each['changed']:,}"] for table, each in rows]
     output.table(lines, headings=("where", "searched", "would change" if dry_run else "changed"))

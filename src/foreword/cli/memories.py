@@ -101,7 +101,7 @@ def show(
     client = connect()
     found = [client.get(route("/api/memories", full_id(client, id))) for id in ids]
     output.exit_with_json(
-        {"memories": [{name: each[name] for name in ("memory", "links")} for each in found]}, asked=json
+        {"memories": [{name: each[name] for name in ("memory", "links")} for each in found]}, enabled=json
     )
     for each in found:
         _print_memory(each["memory"], links=each["links"])
@@ -136,7 +136,7 @@ def list_goals(
 ) -> None:
     """List this project's goals."""
     answer = connect().get("/api/goals", project_path=folder(project), all=int(everything) or None)
-    output.exit_with_json(answer, asked=json)
+    output.exit_with_json(answer, enabled=json)
     for each in answer["goals"]:
         _print_goal(each)
     output.remark(f"{answer['open']} open, {answer['done']} done")

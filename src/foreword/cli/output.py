@@ -43,9 +43,9 @@ def write_json(answer: object) -> None:
     write_raw(json.dumps(answer, indent=2))
 
 
-def exit_with_json(answer: object, *, asked: bool) -> None:
-    """Print *answer* as JSON and end the command, where --json *asked* for it."""
-    if asked:
+def exit_with_json(answer: object, *, enabled: bool) -> None:
+    """Print *answer* as JSON and end the command, where --json is given."""
+    if enabled:
         write_json(answer)
         raise typer.Exit
 

@@ -46,7 +46,7 @@ def project() -> None:
 def show(which: Which = "", json: Json = False) -> None:
     """Show folders, memories by kind, facts, aliases and switches of a project."""
     answer = _about(connect(), which)
-    output.exit_with_json(answer, asked=json)
+    output.exit_with_json(answer, enabled=json)
     kinds = ", ".join(f"{count} {kind}" for kind, count in answer["kinds"].items())
     fields = [
         ("name", answer["name"]),
@@ -68,7 +68,7 @@ def show(which: Which = "", json: Json = False) -> None:
 def list_projects(json: Json = False) -> None:
     """List all projects, the last used first."""
     answer = connect().get("/api/projects")
-    output.exit_with_json(answer, asked=json)
+    output.exit_with_json(answer, enabled=json)
     lines = []
     for each in answer["projects"]:
         key = f"{each['key']} -> {each['alias_of']}" if each["alias_of"] else str(each["key"])
@@ -102,7 +102,7 @@ def set_facts(
     memory = {"kind": "project", "title": detail.get("role") or about["name"], "uid": about["uid"]}
     client.post("/api/memories", {**memory, "detail": detail, "project_path": path})
     answer = client.get("/api/project", project_path=path)
-    output.exit_with_json(answer, asked=json)
+    output.exit_with_json(answer, enabled=json)
     output.fields(_facts(answer))
     output.remark(f"stored for {answer['name']} ({answer['key']})")
 
@@ -126,7 +126,7 @@ def merge(
         counts = f"{plural(has['memories'], 'memories')} and {plural(has['sessions'], 'sessions')}"
         output.confirm(f"Move all of {has['key']} here ({counts})? This cannot be undone.")
     answer = client.post("/api/project/merge", {"other": _name_or_folder(other), "project_path": folder(into)})
-    output.exit_with_json(answer, asked=json)
+    output.exit_with_json(answer, enabled=json)
     rows = ", ".join(f"{count:,} {table}" for table, count in answer["rows"].items() if count and table != "log")
     output.write(f"{answer['from']} -> {answer['into']}: {rows or 'nothing was stored there'}")
 

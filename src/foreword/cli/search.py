@@ -53,7 +53,7 @@ def search(
         compact=int(compact) or None,
         explain=int(explain) or None,
     )
-    output.exit_with_json(answer, asked=json)
+    output.exit_with_json(answer, enabled=json)
     output.warn(answer["problems"])
     if not answer["results"]:
         output.remark(f"nothing found in {answer['project']}")
@@ -80,7 +80,7 @@ def context(
     relevant is known, stdout stays empty.
     """
     answer = connect().get("/api/context", prompt=" ".join(prompt or ()), project_path=folder(project), preview=1)
-    output.exit_with_json(answer, asked=json)
+    output.exit_with_json(answer, enabled=json)
     if answer["context"]:
         output.write_raw(answer["context"])
     layers, skipped = _layers(answer)
@@ -109,7 +109,7 @@ def explain(
         answer = client.get(route("/api/injections", id))
     else:
         answer = client.get(route("/api/memories", id), full=1)
-    output.exit_with_json(answer, asked=json)
+    output.exit_with_json(answer, enabled=json)
     for name in ("silence", "injection"):
         if answer.get(name):
             _print_answer(answer[name])
@@ -127,7 +127,7 @@ def resume(
     It is the beginning of a session start's context; reading it here does not count as an injection.
     """
     answer = connect().get("/api/resume", project_path=folder(project), limit=limit)
-    output.exit_with_json(answer, asked=json)
+    output.exit_with_json(answer, enabled=json)
     for heading, points in (("Where things stand", answer["standing"]), ("Recent sessions", answer["sessions"])):
         if points:
             output.write("\n".join([heading, *(point["text"] for point in points), ""]))
@@ -183,7 +183,7 @@ def graph(
         return
     client = connect()
     found = client.get(route("/api/memories", full_id(client, id)), full=1)
-    output.exit_with_json({name: found[name] for name in ("memory", "links")}, asked=json)
+    output.exit_with_json({name: found[name] for name in ("memory", "links")}, enabled=json)
     output.write(f"[{found['memory']['kind']}] {_titled(found['memory'])}")
     for link in found["links"]:
         arrow = f"{link['relation']} ->" if link["forth"] else f"<- {link['relation']}"
@@ -204,7 +204,7 @@ def stats(
     the size of the store.
     """
     answer = connect().get("/api/stats", days=days, **({} if everything else {"project_path": folder(project)}))
-    output.exit_with_json(answer, asked=json)
+    output.exit_with_json(answer, enabled=json)
     name = answer["name"] or answer["project"] or "all projects"
     output.write(f"{name}, {answer['from']} to {answer['to']} (local days)\n")
     output.fields(_stats_summary(answer))

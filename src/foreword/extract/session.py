@@ -356,8 +356,8 @@ def _ends(text: str | None, most: int) -> str | None:
 
 
 def _inside(files: Iterable[str]) -> tuple[str, ...]:
-    """Return the files that lie in the project."""
-    return tuple(dict.fromkeys(file for file in files if not file.startswith("/")))
+    """Return the files that lie in the project, without empty names."""
+    return tuple(dict.fromkeys(file for file in files if file.strip() and not file.startswith("/")))
 
 
 def _key(kind: str, text: str) -> str:

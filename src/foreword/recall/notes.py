@@ -53,12 +53,12 @@ def note_of(memory: Memory, *, now: float, weights: Mapping[str, float] = EMPTY,
     return note._replace(files=tuple(map(shown_path, files)), **_origin(memory))
 
 
-def answer_note(memory: Memory, *, now: float, weights: Mapping[str, float], asked: bool = False) -> Note:
-    """Return what *memory* says to a question, with its day; *asked* for by the agent, an id only leads to more."""
+def answer_note(memory: Memory, *, now: float, weights: Mapping[str, float], requested: bool = False) -> Note:
+    """Return what *memory* says to a question, with its day; *requested* for by the agent, an id only leads to more."""
     note = note_of(memory, now=now, weights=weights, width=ANSWER)
     if now - time_of(memory) > DATED_AFTER and (day := day_of(time_of(memory), "%d %B %Y").lstrip("0")):
         note = note._replace(label=note.label.replace(_when(memory, now), day))
-    all_shown = asked and not memory.detail and neutral(memory.body, width=ANSWER) in note.text
+    all_shown = requested and not memory.detail and neutral(memory.body, width=ANSWER) in note.text
     return note._replace(id=NO_ID) if all_shown else note
 
 

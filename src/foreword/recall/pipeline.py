@@ -509,7 +509,7 @@ class _Recall:
         self.needed = self._min_score(ranked)
         weights = self._weights(sorted(relevance.content_words(self.trigger.prompt)), self.trigger.prompt)
         entries = [
-            Entry(answer_note(each.memory, now=self.now, weights=weights, asked=True), each)
+            Entry(answer_note(each.memory, now=self.now, weights=weights, requested=True), each)
             for each in (*self._goals(), *ranked)
         ]
         kept = []
