@@ -54,7 +54,10 @@ def note_of(memory: Memory, *, now: float, weights: Mapping[str, float] = EMPTY,
 
 
 def answer_note(memory: Memory, *, now: float, weights: Mapping[str, float], requested: bool = False) -> Note:
-    """Return what *memory* says to a question, with its day; *requested* for by the agent, an id only leads to more."""
+    """Return what *memory* says to a question, with its day.
+
+    Where an agent *requested* it, an id is given only if there is more to fetch.
+    """
     note = note_of(memory, now=now, weights=weights, width=ANSWER)
     if now - time_of(memory) > DATED_AFTER and (day := day_of(time_of(memory), "%d %B %Y").lstrip("0")):
         note = note._replace(label=note.label.replace(_when(memory, now), day))
