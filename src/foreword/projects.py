@@ -35,11 +35,14 @@ ALIASES = {  # the same repositories behind a second name, for networks that clo
     "altssh.gitlab.com": "gitlab.com",
     "altssh.bitbucket.org": "bitbucket.org",
 }
+# Accounts that many share: a path in their home is the server's. In any other's home it is another repository.
+SHARED = ("", "git", "gitea", "gogs", "forgejo", "gitlab", "aur", "hg", "svn")
 # Of ssh, http, https and git. One set for all schemes: ssh on 443 is the same server behind a strict firewall.
 DEFAULT_PORTS = ("22", "80", "443", "9418")
 
 PATH_LIMIT = 4096  # PATH_MAX of Linux; macOS has 1024
 FILE_LIMIT = 1_000_000  # bytes; a git config has a few hundred
+MOST_INCLUDES = 10  # of one config in another, as with git
 NAME_LIMIT = 80  # characters; a name is for one line of display
 
 
@@ -77,7 +80,7 @@ def remote(url: str) -> str:
 
 
 def _repository(top: str) -> Project | None:
-    git = _git_directory(top)
+    git = git_directory(top)
     if not git:
         return None
     target = _text(join(git, "commondir")).strip("\r\n")
@@ -87,14 +90,15 @@ def _repository(top: str) -> Project | None:
     root = dirname(top) if inside and top.endswith("/.git") else top
     # A linked work tree reads a relative remote as the main one does, or the two would not share.
     base = root if git == common else dirname(common) if common.endswith("/.git") else common
-    remotes = _remotes(_text(join(common, "config")))
+    remotes = _remotes(common, git)
     url = remotes.get("origin") or (remotes[min(remotes)] if remotes else "")
     key, name = _identity(url, base=base)
     holder = dirname(common) if basename(common).startswith(".") else common  # the folder around `.git` or `.bare`
     return Project(key=key or "dir:" + _storable(common), name=name or _label(holder), root=root)
 
 
-def _git_directory(top: str) -> str:
+def git_directory(top: str) -> str:
+    """Return the git directory of a folder, where git would look for it; empty for none."""
     dot = join(top, ".git")
     mode = _mode(dot)
     if stat.S_ISDIR(mode) and _is_repository(dot):
@@ -145,12 +149,19 @@ def _address(url: str) -> tuple[str, str]:
 
             return "", "/" + unquote(path, errors="surrogateescape")
         host, port = _host_and_rest(authority)
-        return _tidy(host, path, port=port)
+        return _tidy(host, path, port=port, user=_user(authority) if path.startswith("~/") else "")
     authority, _, path = url.partition("/")
     if ":" not in authority and "@" not in authority:
         return "", url
     host, first = _host_and_rest(authority)  # git@host:owner/repo
-    return _tidy(host, f"{first}/{path}", port="")
+    is_at_home = first == "~" or not first.startswith("~")
+    return _tidy(host, f"{first}/{path}", port="", user=_user(authority) if first and is_at_home else "")
+
+
+def _user(authority: str) -> str:
+    """Return who logs in, if a home of their own is theirs; what may be a secret is no name."""
+    user = authority.rpartition("@")[0]
+    return user if user.lower() not in SHARED and re.fullmatch(r"[a-z][a-z0-9._-]{0,31}", user) else ""
 
 
 def _host_and_rest(authority: str) -> tuple[str, str]:
@@ -163,7 +174,7 @@ def _host_and_rest(authority: str) -> tuple[str, str]:
     return (found[1], found[2] or "") if found else ("", "")
 
 
-def _tidy(host: str, path: str, *, port: str) -> tuple[str, str]:
+def _tidy(host: str, path: str, *, port: str, user: str = "") -> tuple[str, str]:
     host = host.lower().rstrip(".")
     host = ALIASES.get(host, host)
     # ?access_token=…, a proxy's https://…/https://user:token@host/…, a password with a slash in it
@@ -180,25 +191,59 @@ def _tidy(host: str, path: str, *, port: str) -> tuple[str, str]:
         del steps[0]  # the user's own folder, where host:path begins as well
     if not steps or not {".", "..", "~"}.isdisjoint(steps):
         return "", ""
-    return host, "/".join(steps)
+    return host, "/".join([f"~{user}", *steps] if user and host not in CASELESS else steps)
 
 
 # ---- git's config
 
 
-def _remotes(config: str) -> dict[str, str]:
-    """Return the first url of each remote, as git writes them."""
+def _remotes(common: str, git: str) -> dict[str, str]:
+    """Return the first url of each remote, as git reads it: with what `insteadOf` makes of it."""
+    home = os.environ.get("HOME", "")
+    user = (join(os.environ.get("XDG_CONFIG_HOME") or join(home, ".config"), "git/config"), join(home, ".gitconfig"))
     remotes: dict[str, str] = {}
-    name = ""
-    for line in config.removeprefix("\ufeff").splitlines():
+    bases: dict[str, str] = {}
+    for path in ("/etc/gitconfig", *user, join(common, "config"), join(git, "config.worktree")):
+        for section, name, key, value in _entries(path, git):
+            if section == "remote" and key == "url" and value:
+                remotes.setdefault(name, value)
+            elif section == "url" and key == "insteadof" and value:
+                bases[value] = name
+    for name, url in remotes.items():
+        if begun := max((each for each in bases if url.startswith(each)), key=len, default=""):
+            remotes[name] = bases[begun] + url[len(begun) :]
+    return remotes
+
+
+def _entries(path: str, git: str, depth: int = 0) -> Iterator[tuple[str, str, str, str]]:
+    """Yield section, name of it, key and value of a config and of the files that it includes, in git's order."""
+    section = name = ""
+    for line in _text(path).removeprefix("\ufeff").splitlines():
         text = line.strip()
         if text.startswith("["):
             kind, _, quoted = text[1:].partition('"')
-            is_remote = kind.strip().lower() == "remote"
-            name = quoted.rpartition('"')[0].replace('\\"', '"').replace("\\\\", "\\") if is_remote else ""
-        elif name and text[:3].lower() == "url" and text[3:].lstrip().startswith("="):
-            remotes.setdefault(name, _value(text.partition("=")[2].strip()))
-    return {name: url for name, url in remotes.items() if url}
+            section = kind.strip(" \t]").lower()
+            name = quoted.rpartition('"')[0].replace('\\"', '"').replace("\\\\", "\\")
+            continue
+        key, _, value = text.partition("=")
+        key, value = key.rstrip().lower(), _value(value.strip())
+        yield section, name, key, value
+        included = section == "include" or (section == "includeif" and _is_in(name, git, dirname(path)))
+        if key == "path" and value and included and depth < MOST_INCLUDES:
+            yield from _entries(join(dirname(path), os.path.expanduser(value)), git, depth + 1)
+
+
+def _is_in(condition: str, git: str, folder: str) -> bool:
+    """Return whether a condition such as `gitdir:~/work/` holds of a git directory; others are taken not to."""
+    from fnmatch import fnmatchcase  # seldom
+
+    kind, _, pattern = condition.partition(":")
+    pattern = os.path.expanduser(folder + pattern[1:] if pattern.startswith("./") else pattern)
+    pattern = pattern if pattern.startswith("/") else f"**/{pattern}"
+    pattern = f"{pattern}**" if pattern.endswith("/") else pattern
+    if kind == "gitdir/i":
+        git, pattern = git.lower(), pattern.lower()
+    return kind in ("gitdir", "gitdir/i") and fnmatchcase(git, pattern)
 
 
 def _value(text: str) -> str:

@@ -351,6 +351,53 @@ def test_a_git_file_that_leads_nowhere_is_no_repository(tmp_path: Path, text: st
     assert key(tmp_path / "x") == f"dir:{tmp_path.resolve()}/x"
 
 
+CONFIG = '[remote "origin"]\n\turl = {}\n'
+
+
+@needs_git
+@pytest.mark.parametrize(
+    ("user", "own", "url"),
+    [
+        ('[url "https://example.org/"]\ninsteadOf = ex:\n', "", "ex:o/r"),
+        (
+            '[url "https://example.org/"]\ninsteadOf = ex:\n[url "https://other.org/"]\ninsteadOf = ex:o/\n',
+            "",
+            "ex:o/r",
+        ),
+        ('[url "https://example.org/"]\npushInsteadOf = https://other.org/\n', "", "https://other.org/o/r"),
+        ("[include]\npath = more\n", "", "ex:o/r"),
+        ("[include]\npath = ~/more\n", "", "ex:o/r"),
+        ('[includeIf "gitdir:~/work/"]\npath = more\n', "", "ex:o/r"),
+        ('[includeIf "gitdir:work/"]\npath = more\n', "", "ex:o/r"),
+        ('[includeIf "gitdir/i:~/WORK/"]\npath = more\n', "", "ex:o/r"),
+        ('[includeIf "gitdir:~/elsewhere/"]\npath = more\n', "", "ex:o/r"),
+        ('[includeIf "onbranch:none"]\npath = more\n', "", "ex:o/r"),
+        ("", "[include]\npath = ../../../more\n", "ex:o/r"),
+        ("", '[url "https://t0ken@example.org/"]\ninsteadOf = https://example.org/\n', "https://example.org/o/r"),
+    ],
+)
+def test_a_remote_is_read_as_git_reads_it(tmp_path: Path, monkeypatch, user: str, own: str, url: str):
+    """`git ls-remote --get-url` says the same."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    (tmp_path / ".gitconfig").write_text(user)
+    (tmp_path / "more").write_text('[url "https://example.org/"]\ninsteadOf = ex:\n')
+    folder = repository(tmp_path / "work" / "rooms", url=url)
+    with (folder / ".git" / "config").open("a") as file:
+        file.write(own)
+    environ = {name: text for name, text in CLEAN.items() if not name.startswith("GIT_CONFIG")} | {
+        "HOME": str(tmp_path)
+    }
+    words = ["git", "-C", str(folder), "ls-remote", "--get-url"]
+    real = subprocess.run(words, check=True, capture_output=True, text=True, env=environ).stdout.strip()
+    assert key(folder) == ("git:" + remote(real) if remote(real) else f"dir:{folder.resolve()}/.git")
+
+
+def test_a_config_that_includes_itself_ends(tmp_path: Path):
+    folder = handmade(tmp_path / "x", CONFIG.format("https://example.org/o/r") + "[include]\npath = config\n")
+    assert key(folder) == "git:example.org/o/r"
+
+
 # ---- remotes
 
 
@@ -387,7 +434,18 @@ def test_every_spelling_of_a_remote_is_one(url: str):
         ("https://example.org/Owner/Repo", "example.org/Owner/Repo"),
         ("https://example.org:8443/o/r", "example.org:8443/o/r"),
         ("ssh://me@[2001:db8::1]:2222/o/r.git", "[2001:db8::1]:2222/o/r"),
-        ("me@[2001:db8::1]:o/r.git", "[2001:db8::1]/o/r"),
+        ("me@[2001:db8::1]:o/r.git", "[2001:db8::1]/~me/o/r"),
+        ("a@host:rooms.git", "host/~a/rooms"),
+        ("b@host:rooms.git", "host/~b/rooms"),
+        ("a@host:~/rooms.git", "host/~a/rooms"),
+        ("a@host:~b/rooms.git", "host/~b/rooms"),
+        ("ssh://a@host/~/rooms.git", "host/~a/rooms"),
+        ("ssh://a@host:2222/~/rooms", "host:2222/~a/rooms"),
+        ("a@host:/srv/rooms.git", "host/srv/rooms"),
+        ("ssh://a@host/srv/rooms.git", "host/srv/rooms"),
+        ("git@host:rooms.git", "host/rooms"),
+        ("org-123@github.com:o/r.git", "github.com/o/r"),
+        ("Gh0st-T0ken@host:rooms.git", "host/rooms"),
         ("host:~/repo", "host/repo"),
         ("ssh://host/~/repo", "host/repo"),
         ("ssh://host/~me/repo", "host/~me/repo"),

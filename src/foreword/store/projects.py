@@ -72,6 +72,7 @@ class Projects(Repository):
         for project in projects:
             before = known.get(project.key, KnownProject(project.key))
             roots = tuple(dict.fromkeys(filter(None, (project.root, *before.roots))))[:MOST_ROOTS]
+            known[project.key] = before._replace(roots=roots)  # another folder of it may follow
             self._db.execute(
                 """INSERT INTO projects (key, name, root, roots, first, last) VALUES (?, ?, ?, ?, ?, ?)
                 ON CONFLICT (key) DO UPDATE SET root = excluded.root, roots = excluded.roots,
