@@ -46,17 +46,23 @@ def count(text: str, *, family: str = MOST_EXPENSIVE) -> int:
             if character >= FIRST_RARE and bisect(_RARE, character) % 2:
                 total += 1000 * len(character.encode("utf-8", "surrogatepass")) * times
     if _RUN in shape.translate(_IN_RUNS):
-        total += sum(map(len, filter(_is_random, _RUNS.findall(text)))) * _RANDOM.get(family, _RANDOM[MOST_EXPENSIVE])
+        extra = _EXTRA.get(family) or _EXTRA[MOST_EXPENSIVE]
+        total += sum(len(run) * extra[_kind(run)] for run in _RUNS.findall(text))
     return -(-total // 1000)
 
 
-def _is_random(run: str) -> bool:
-    """Return whether a long run without spaces falls into pieces of two or three characters: base64, keys."""
-    if 5 * len(run.strip("=").translate(_NO_HEX)) < len(run):
-        return False  # a hash: the weights of digits beside letters were fitted to these
+def _kind(run: str) -> int:
+    """Return what a long run without spaces is, as the place of its weight in _EXTRA."""
+    body = run.strip("=")
+    if body.isdigit():
+        return _DIGITS
+    if 5 * len(body.translate(_NO_HEX)) < len(run):
+        return _HASH
+    if body.isalnum() and (body.isupper() or (body.islower() and len(body) >= _NO_WORD)):
+        return _RANDOM
     shape = run.encode().translate(_CLASS)
     changes = sum(shape.count(change) for change in (b"a0", b"0a", b"A0", b"0A", b"aA"))
-    return 5 * changes >= len(run)
+    return _RANDOM if 5 * changes >= len(run) else _ORDINARY  # base64, keys: pieces of two or three characters
 
 
 def family_of(model: str) -> str:
@@ -168,15 +174,18 @@ _FOREIGN = (697, 508, 189)
 # The first character of each range, and the first one behind it.
 _RARE = (
     "\u0250\u02b0\u048a\u0530\u0700\u0900\u0b00\u0b80\u0d80\u0e00\u0e80\u10a0\u1100\u1e00\u1f00\u2000\u2800\u2900"
-    "\u2c00\u2e00\u3100\u3130\u3400\u4dc0\ua000\uac00\ufb50\ufe00\uff01\uff5f\U00010000\U0001f000"
+    "\u2c00\u2e00\u3100\u3130\u3400\u4dc0\ua000\uac00\ue000\ufb00\ufb50\ufe00\uff01\uffa0\U00010000\U0001f000"
 )
 FIRST_RARE = _RARE[0]
-_RUN = b"w" * 20
+_RUN = b"w" * 16
 _NO_HEX = dict.fromkeys(map(ord, "0123456789abcdef-"))
-_RUNS = lazy_pattern(r"[0-9A-Za-z+/=_-]{20,}")
+_RUNS = lazy_pattern(r"[0-9A-Za-z+/=_-]{16,}")
 _IN_RUNS = bytes(ord("w") if chr(byte) in "aA0." else byte for byte in range(256))  # of a shape
-# Thousandths of a token that a character of a random run costs beyond its shape: 0.97, 0.88 and 0.68 in all.
-_RANDOM = {CLAUDE_4_7: 250, CLAUDE_3: 460, O200K: 380}
+# Thousandths of a token that a character of such a run costs beyond its shape. Random ones are bounded by base32 in
+# capitals, the dearest; base64 is counted up to a tenth too high by that.
+_ORDINARY, _HASH, _DIGITS, _RANDOM = range(4)
+_EXTRA = {CLAUDE_4_7: (0, 15, 90, 280), CLAUDE_3: (0, 35, 80, 550), O200K: (0, 50, 110, 420)}
+_NO_WORD = 24  # letters and digits in a row, of which no word has so many
 
 
 def _column(rows: tuple[tuple[bytes, int, int, int], ...], place: int) -> _Rows:
