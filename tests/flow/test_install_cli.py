@@ -206,5 +206,9 @@ def test_a_plugin_stays_one_until_it_is_told_otherwise(shell: Shell) -> None:
 
 def test_the_version_seen_at_install_counts_where_the_agent_is_gone_from_the_path(shell: Shell) -> None:
     shell.run("install", "--yes")
+    before = shell.tree()
+    (shell.user.parent / "bin" / "claude").write_text("#!/bin/sh\nexit 1\n")  # it is there, and tells no version
+    assert "nothing to change" in shell.run("install", "--yes").stdout
     shell.environ["PATH"] = "/usr/bin:/bin"
     assert "nothing to change" in shell.run("install", "--yes").stdout
+    assert shell.tree() == before

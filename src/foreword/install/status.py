@@ -56,14 +56,14 @@ def detect(
 ) -> list[Found]:
     """Return these agents with what install writes for each; with *plugin* None, as it was installed before.
 
-    Each is started for its version; where it is gone, the version seen at the last install counts.
+    Each is started for its version; where it is gone or tells none, the version seen at the last install counts.
     """
     found = []
     for name in names:
         known = manifest.load(home, name) or manifest.Manifest(name)
         as_plugin = known.plugin if plugin is None else plugin
         binary = shutil.which(setup_of(name, home=home, environ=environ).binary, path=environ.get("PATH")) or ""
-        version = version_of(binary, environ=environ) if binary else known.version
+        version = (version_of(binary, environ=environ) if binary else "") or known.version
         setup = setup_of(name, home=home, environ=environ, plugin=as_plugin, version=version)
         found.append(Found(name, setup, binary, version, as_plugin))
     return found
