@@ -44,6 +44,7 @@ class Home:
         self.log = self.logs / "worker.log"
         self.start_log = self.logs / "start.log"
         self.trouble = self.logs / "trouble.jsonl"
+        self.losses = self.root / "losses.json"
 
     def prepare(self) -> None:
         """Create every folder, closed to others whatever the umask; ForewordError where that cannot be done."""
@@ -143,7 +144,7 @@ def _close_to_others(folder: Path, *, is_root: bool) -> None:
             os.fchmod(opened, PRIVATE)
         elif found.st_mode & PRIVATE != PRIVATE or not os.access(folder, os.W_OK):
             hint = f"run `{_chmod(folder)}`; on a read-only disk set FOREWORD_HOME to another folder"
-            raise ForewordError(f"{folder} cannot be written", hint=hint)
+            raise ForewordError(f"{folder} cannot be written, so nothing is captured", hint=hint)
     finally:
         os.close(opened)
 

@@ -58,6 +58,24 @@ def noted(path: str) -> tuple[Problem, ...]:
     return tuple(found)
 
 
+@dataclass(frozen=True)
+class Loss:
+    """Data that is gone, shown until somebody acknowledges it.
+
+    Of `events` that were acknowledged and are lost, `newest` is the number of the last one; 0 where it is not known.
+    """
+
+    at: float
+    what: str
+    events: int = 0
+    newest: int = 0
+
+
+def losses(path: Path) -> tuple[Loss, ...]:
+    """Return every loss that nobody has acknowledged, oldest first."""
+    return tuple(Loss(**each) for each in loads(path.read_text(encoding="utf-8"))) if path.exists() else ()
+
+
 OK, NOTE, WRONG = "ok", "note", "wrong"
 LATELY = 7 * 86_400.0  # seconds; what is older than a week is history
 SETTLE = 10.0  # seconds; a worker reads the spool within its first second, a big one takes a few

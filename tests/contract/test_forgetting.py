@@ -8,10 +8,10 @@ from dataclasses import replace
 from tests.contract.test_store import an_injection
 
 from foreword.audit import MemoryChange
-from foreword.maintenance.copies import Cutter
 from foreword.models import Change, Event, Item, Link, Memory, Query, Session
 from foreword.store import Store
 from foreword.store.forget import Backup
+from foreword.store.verbatim import Cutter
 
 
 def a_memory(title, **more):

@@ -56,6 +56,7 @@ WRITING = {
     "POST /api/events", "POST /api/memories", "POST /api/imports", "POST /api/goals/",
     "POST /api/project/merge",
     "POST /api/model", "POST /api/index", "POST /api/scrub",
+    "POST /api/backup", "POST /api/restore", "POST /api/verify",
     "POST /api/memories/", "POST /api/pin", "POST /api/supersede", "POST /api/undo", "POST /api/review",
     "POST /api/forget", "POST /api/prune",
 }  # fmt: skip

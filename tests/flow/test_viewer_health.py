@@ -90,7 +90,7 @@ def test_a_worker_whose_store_is_broken_tells_why_and_the_way_out(ask: Ask, home
     assert not answer["ok"]
     assert "Not all is well: cannot open" in answer["says"]
     (wrong,) = [each for each in answer["findings"] if each["state"] == "wrong"]
-    assert "foreword doctor" in wrong["way_out"]
+    assert "foreword restore" in wrong["way_out"]
     assert answer["store"]["bytes"] == 0
     assert answer["worker"]["pid"]
     assert any("cannot open" in each["what"] for each in answer["troubles"])

@@ -204,8 +204,8 @@ class TestBroken:
     @table(
         ("line", "says"),
         [
-            ("backups_keep = 'ten'", "must be a whole number from 1 to 100, not 'ten'"),
-            ("backups_keep = 0", "from 1 to 100, not 0"),
+            ("backups_keep = 'ten'", "must be a whole number from 0 to 100, not 'ten'"),
+            ("backups_keep = -1", "from 0 to 100, not -1"),
             ("backups_keep = 0x" + "f" * 9000, "too long to show"),
             ("backups_keep = {x = 1}", "not {'x': 1}"),
             ("capture = 1", "must be true or false, not 1"),

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.maintenance.copies import FEW, SHORTEST, Sentences
 from foreword.store.forget import MARK
+from foreword.store.verbatim import FEW, SHORTEST, Sentences
 
 WORDS = st.lists(st.text("abcdefghijklmnopqrstuvwxyzäßéλσ決済", min_size=3, max_size=9), min_size=10, max_size=20)
 AROUND = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=30)

@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 
 from foreword import __version__
 from foreword.cli import (
+    backup,
     config,
     demo,
     doctor,
@@ -105,7 +106,9 @@ COMMANDS: dict[str, list[Callable[..., None] | typer.Typer]] = {
         *(edit.review_app, edit.revise, edit.pin, edit.supersede, edit.undo, edit.log),
         *(maintenance.tidy, maintenance.prune, maintenance.forget, maintenance.scrub),
     ],
-    "Move and save": [transfer.import_, transfer.export, maintenance.index],
+    "Move and save": [
+        *(transfer.import_, transfer.export, backup.backup, backup.restore, backup.verify, maintenance.index),
+    ],
     "Settings": [config.app, project.app, config.model_app, worker.app, worker.mcp],
 }
 

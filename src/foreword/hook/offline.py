@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,12 @@ class Offline:
     def open_spool(self) -> spool.SpoolWriter:
         return spool.SpoolWriter(self.config["spool"], most=self.settings.spool_max_mb * 1024 * 1024)
 
+    def log_lost(self, exc: Exception) -> None:
+        """Log that an event could not be spooled, and count it for the worker."""
+        self.log("spool", exc)
+        with suppress(OSError, ValueError, ImportError):
+            spool.lost(self.config["spool"], 1)
+
     def log(self, where: str, exc: object) -> None:
         """Append a swallowed failure to the log that `doctor` reads."""
         from foreword import problems
@@ -83,7 +90,7 @@ def answer(
             writer = here.open_spool()
             writer.write(_record(hook_call, parsed))
     except Exception as exc:  # noqa: BLE001
-        here.log("spool", exc)
+        here.log_lost(exc)
     if why and not _just_started(config["stamp"]):
         here.log("worker", why)
     try:
@@ -107,7 +114,7 @@ def answer(
         if writer is not None:
             writer.close()
     except Exception as exc:  # noqa: BLE001
-        here.log("spool", exc)
+        here.log_lost(exc)
     return reply
 
 

@@ -15,6 +15,7 @@ from foreword.errors import BadPayload
 
 RESERVE = ".reserve"  # beside the folder: nothing in it waits for a worker
 RESERVED = 1 << 20
+LOST = ".lost"  # beside the folder: the number of events that found no room
 _APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
 _BEGIN = b"\nFW1 "  # on a line of its own even behind a record that was torn
 _NEWEST = 1 << 16
@@ -122,6 +123,25 @@ def reserve(folder: str) -> None:
             os.unlink(path)
     except OSError:
         os.unlink(path)
+    finally:
+        os.close(fd)
+
+
+def lost(folder: str, more: int = 0) -> int:
+    """Return how many events found no room since the worker last looked, and add *more*.
+
+    The number is written in place, which needs no room on a full disk.
+    """
+    import fcntl
+
+    fd = os.open(folder + LOST, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        known = os.pread(fd, 20, 0)
+        number = int(known or 0)
+        if more or not known:
+            os.pwrite(fd, b"%-20d" % (number + more), 0)
+        return number
     finally:
         os.close(fd)
 

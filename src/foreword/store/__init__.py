@@ -27,9 +27,7 @@ __all__ = ["SCHEMA", "Store", "StoreReader"]
 class Store:
     """One SQLite file. Open it in one process only; other processes ask that one."""
 
-    def __init__(
-        self, path: Path, *, backups: Path, backups_keep: int = 5, choose: Callable[[str], str] = random_letter
-    ) -> None:
+    def __init__(self, path: Path, *, backups: Path, choose: Callable[[str], str] = random_letter) -> None:
         # A hook without a worker has no apsw, and no time for what it never reads.
         from foreword.store.audit import Audit
         from foreword.store.browsing import Browsing
@@ -39,7 +37,7 @@ class Store:
         from foreword.store.sessions import Events, Sessions
         from foreword.store.stats import Stats
 
-        self.database = self._db = Database(path, backups=backups, backups_keep=backups_keep)
+        self.database = self._db = Database(path, backups=backups)
         self.tombstones = Tombstones(self.database.query)
         self.memories = Memories(self, choose=choose)
         self.search = Search(self)

@@ -6,12 +6,14 @@ not committed yet, everywhere else `query` takes a read-only connection from the
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
@@ -29,11 +31,12 @@ LATER_SECONDS = 1.0  # until what nobody waits for is written
 BUSY_MS = 5_000  # for whoever else has the file locked
 PIECE = 64 * 1024  # bytes of the file that are read at once
 READERS = 8  # connections kept open for reading; more threads than that take turns
+REPLACED = "was removed or replaced"
 # What a damaged index raises; garbage where a size should be asks for more memory than there is.
 DAMAGED = (apsw.SQLError, apsw.CorruptError, apsw.ConstraintError, apsw.NoMemError)
 HINTS = {
     "index": "run `foreword index`",
-    "write": "hooks keep what they can in the spool; free some space, or run `foreword doctor`",
+    "write": "hooks keep what they can in the spool; free some space, or run `foreword verify`",
     "later": "run `foreword doctor`",
 }
 
@@ -41,14 +44,18 @@ HINTS = {
 class Database:
     """One file, opened in one process only: other processes ask that one."""
 
-    def __init__(self, path: Path, *, backups: Path, backups_keep: int = 5) -> None:
+    def __init__(self, path: Path, *, backups: Path) -> None:
         self.path = path
+        cause = _lost_cause(path, backups)
         self.failures: tuple[type[Exception], ...] = (apsw.Error, StoreError)
         self.damaged = DAMAGED
         # The connection that writes, and what is wrong, by what it is about.
-        self.connection, self.trouble = _open(path, backups=backups, keep=backups_keep)
-        self._inode = _inode(path)
-        self.commits = 0  # since it was opened
+        self.connection, self.trouble = _open(path, backups=backups)
+        self._files = _identities(path)
+        self.newest_event = NewestEvent(path)
+        # Events that were acknowledged and are no longer there, the number of the newest, and the cause.
+        self.lost = (max(0, self.newest_event.number - self._newest_event()), self.newest_event.number, cause)
+        self.commits = time.time_ns() // 1000  # no two databases that are opened begin with the same number
         self._committed = threading.Condition()
         self.turn = threading.Lock()  # held by whoever uses the writing connection
         self._waiting: deque[_Change] = deque()
@@ -148,12 +155,22 @@ class Database:
         """Return what is wrong, in sentences that tell the way out."""
         return tuple(f"{what}; {HINTS[about]}" for about, what in dict(self.trouble).items())
 
-    def is_current_file(self) -> bool:
-        """Return whether the file that was opened is still the one at its path: what is written to another is lost."""
-        try:
-            return _inode(self.path) == self._inode
-        except OSError:
-            return False
+    def files_lost(self) -> str:
+        """Return what happened to the files that were opened, empty while they are in place: other writes are lost."""
+        if (present := _identities(self.path)) == self._files:
+            return ""
+        if present[0] != self._files[0]:
+            return REPLACED
+        return "lost its write-ahead log"
+
+    def copy(self, write: Callable[[apsw.Connection], T], *, rescue: bool = False) -> T:
+        """Let *write* copy all that is committed; a *rescue* reads files that are no longer in the folder."""
+        self.flush()
+        if rescue:
+            with self.exclusive() as connection:
+                return write(connection)
+        with closing(open_connection(self.path, apsw.SQLITE_OPEN_READONLY)) as connection:
+            return write(connection)
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the bytes of the file, read by SQLite: to open and close it besides would drop its locks."""
@@ -165,16 +182,19 @@ class Database:
         finally:
             file.xClose()
 
-    def close(self) -> None:
-        """Finish what is being written, and close all connections."""
+    def close(self, *, checkpoint: bool = True) -> None:
+        """Finish what is being written, and close all connections; without a checkpoint the files stay as they are."""
         with self.turn:
             if self._closed.is_set():
                 return
             self._commit()
+            if not checkpoint:
+                self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             self._closed.set()
             while not self._pool.empty():
                 self._pool.get().close()
             self.connection.close()
+            self.newest_event.close()
         self._wake.set()
         with self._committed:
             self._committed.notify_all()
@@ -226,7 +246,12 @@ class Database:
                     if not self.connection.in_transaction:  # a full disk may take the whole of it back
                         raise
                     self._fail(change, exc)  # whatever it is, it belongs to the caller, not to the writer
+            if why := self.files_lost():
+                raise StoreError(f"{self.path} {why}", hint="try again")  # noqa: TRY301 - it undoes the transaction
+            newest = self._newest_event()
+            self.newest_event.note(min(newest, self.newest_event.number))  # what was deleted on purpose is not lost
             self.connection.execute("COMMIT")
+            self.newest_event.note(newest)
         except Exception as exc:  # noqa: BLE001 - a writer that died would leave everybody waiting
             with suppress(apsw.Error):
                 self.connection.execute("ROLLBACK")
@@ -248,6 +273,12 @@ class Database:
             with self._committed:
                 self.commits += 1
                 self._committed.notify_all()
+
+    def _newest_event(self) -> int:
+        """Return the number of the newest event; of a damaged table, what is known of it."""
+        with suppress(apsw.Error):
+            return int(self.connection.execute("SELECT ifnull(max(number), 0) FROM events").get)
+        return self.newest_event.number
 
     def _in_savepoint(self, work: Callable[[], T]) -> T:
         """Run *work* in a savepoint. Not apsw's own: it hides why SQLite took the whole transaction back."""
@@ -283,6 +314,8 @@ def in_words(exc: Exception, path: Path) -> Exception:
     if not isinstance(exc, apsw.Error):
         return exc
     hint = "run `foreword doctor`"
+    if isinstance(exc, (apsw.CorruptError, apsw.NotADBError)):
+        hint = "run `foreword verify`: it says what is damaged, and the way out"
     if isinstance(exc, apsw.FullError):
         hint = "the disk is full: free some space; hooks keep what they can in the spool"
     error = StoreError(f"{path}: {exc}", hint=hint)
@@ -297,14 +330,58 @@ def open_connection(path: Path, flags: int) -> apsw.Connection:
     return connection
 
 
-def _inode(path: Path) -> tuple[int, int]:
-    here = path.stat()
-    return here.st_dev, here.st_ino
+class NewestEvent:
+    """The number of the newest event, in a file beside the database: it tells how many a lost database held.
+
+    Written in place and never synced: it survives `kill -9` and a full disk, and costs microseconds.
+    """
+
+    def __init__(self, database: Path) -> None:
+        self._fd, self.number = -1, 0
+        with suppress(OSError, ValueError):
+            self._fd = os.open(database.with_name("newest-event"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self.number = int(os.pread(self._fd, 20, 0))
+
+    def note(self, number: int) -> None:
+        if number != self.number:
+            self.number = number
+            with suppress(OSError):
+                os.pwrite(self._fd, b"%-20d" % number, 0)
+
+    def close(self) -> None:
+        with suppress(OSError):
+            os.close(self._fd)
 
 
-def _open(path: Path, *, backups: Path, keep: int) -> tuple[apsw.Connection, dict[str, str]]:
+def _identities(path: Path) -> tuple[object, object]:
+    """Return which files lie at the path of a database and of its write-ahead log; an empty database is none."""
+    return _identity(path, least=1), _identity(Path(f"{path}-wal"), least=0)
+
+
+def _identity(path: Path, *, least: int) -> tuple[int, int] | None:
+    with suppress(OSError):
+        here = path.stat()
+        return (here.st_dev, here.st_ino) if here.st_size >= least else None
+    return None
+
+
+def _lost_cause(path: Path, backups: Path) -> str:
+    """Return why events would be missing; the log of a database that is gone is kept, which SQLite would delete."""
+    if path.exists() and path.stat().st_size:
+        return "its write-ahead log was removed, or an older copy was put in its place"
+    cause = "it was emptied" if path.exists() else "it was deleted"
+    log = path.with_name(f"{path.name}-wal")
+    if log.exists() and log.stat().st_size:
+        backups.mkdir(mode=0o700, parents=True, exist_ok=True)
+        replaced = backups / f"replaced-{time.strftime('%Y%m%d-%H%M%S')}.db"
+        replaced.write_bytes(bytes(4096))  # of an empty file SQLite does not read the log
+        log.rename(f"{replaced}-wal")
+    return cause
+
+
+def _open(path: Path, *, backups: Path) -> tuple[apsw.Connection, dict[str, str]]:
     """Open the file, created where there is none and migrated; one that cannot be worked with is left as it is."""
-    left = "run `foreword doctor`; the file is left as it is"
+    left = "`foreword restore` puts the newest copy in its place; until then the file is left as it is"
     try:
         db = open_connection(path, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
         try:
@@ -316,7 +393,7 @@ def _open(path: Path, *, backups: Path, keep: int) -> tuple[apsw.Connection, dic
             path.chmod(0o600)
             db.pragma("journal_mode", "wal")
             db.pragma("synchronous", "full")  # an acknowledged event is on the disk
-            migrate(db, backups=backups, keep=keep)
+            migrate(db, backups=backups)
             return db, _check(db)
         except BaseException:
             db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # its files stay as they are, -wal too

@@ -2,7 +2,7 @@
 
 Works on the live database and on backups. Rows are counted and removed by the same conditions, so that a preview shows
 what will go. docs/security.md#foreword-forget-removes-every-copy says what happens to which table. The copies are
-found and replaced by maintenance/copies.py, and `Tombstones` keep what was forgotten from coming back.
+found and replaced by store/verbatim.py, and `Tombstones` keep what was forgotten from coming back.
 """
 
 from __future__ import annotations
@@ -281,6 +281,30 @@ class Backup(Forgetter):
             db.execute("DELETE FROM checkpoints WHERE name = ?", (UNFINISHED,))
         sweep(db)
         return changed
+
+    def forget_again(self, live: Execute) -> None:
+        """Remove what was forgotten in the *live* database since this copy was made."""
+        from foreword.store.verbatim import Cutter, Sentences  # it imports this module
+
+        known, ids, cut, after = Tombstones(live), list[str](), list[str](), 0
+        reader = StoreReader(self._execute, failures=(apsw.Error,))
+        while page := reader.memories.page(after=after):
+            ids += [memory.id for _, memory in page if known.refuses(memory, imported=False)]
+            cut += [memory.id for _, memory in page if known.is_cut(memory)]
+            after = page[-1][0]
+        ended = self._execute("SELECT id, last FROM sessions")
+        sessions = tuple(id for id, last in ended if known.refuses_part(id, at=last))
+        target = replace(self.find(ids=ids), sessions=sessions)
+        target = replace(target, near=tuple(sorted({*target.near, *sessions})))
+        texts = list(self.texts(target))
+        ((at,),) = live("SELECT ifnull(max(at), 0) FROM tombstones")
+        cutter = Cutter(self.with_copies(target, Sentences(texts)), texts)
+        self.forget(cutter.target, cutter.cell, cutter.cut, live=live, at=at)
+        self.remove(Target(ids=tuple(cut)))  # the passages that they lost are not known any more
+        events = "SELECT number, key, session, at FROM events"
+        for number, key, session, at in list(self._execute(events)):
+            if known.refuses_part(session, at=at, event=key):  # its cut version is taken over from the live database
+                self._execute("DELETE FROM events WHERE number = ?", (number,))
 
 
 def _conditions(target: Target) -> dict[str, tuple[str, tuple[Any, ...]]]:

@@ -143,6 +143,7 @@ class Maintenance(Repository):
         for table in ("words", "code", "units"):
             self._db.execute(f"DROP TABLE IF EXISTS {table}")
         execute_all(self._db.connection, schema_sql())
+        self._db.execute("REINDEX")
         return self._store.memories.rebuild()
 
     # -- age and size -------------------------------------------------------------------------------------------

@@ -168,13 +168,7 @@ def _back_up(db: apsw.Connection, path: Path, *, keep: int) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     unfinished = path.with_suffix(".tmp")
     unfinished.unlink(missing_ok=True)
-    copy = apsw.Connection(str(unfinished))
-    try:
-        with copy.backup("main", db, "main") as backup:
-            while not backup.done:
-                backup.step(1000)
-    finally:
-        copy.close()
+    db.execute("VACUUM INTO ?", (str(unfinished),))
     unfinished.chmod(0o600)
     unfinished.replace(path)
     old = sorted(path.parent.glob("memory-schema-*.db"), key=lambda file: file.stat().st_mtime)

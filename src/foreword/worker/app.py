@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 
 from foreword.errors import ForewordError
@@ -18,6 +19,7 @@ from foreword.worker.embeddings import Embeddings
 from foreword.worker.hints import Hints
 from foreword.worker.hook import Capture, HookHandler
 from foreword.worker.jobs import JobRunner
+from foreword.worker.jobs.backup import BackupJob
 from foreword.worker.jobs.extract import ExtractionJob
 from foreword.worker.jobs.imports import ImportJob
 from foreword.worker.jobs.maintenance import PruneJob, TidyJob
@@ -54,6 +56,7 @@ class App(Services):
         self.imports = ImportJob(self, runner, projects)
         self.tidy = TidyJob(self, runner, projects)
         self.prune = PruneJob(self, runner)
+        self.backup = BackupJob(self, runner, self.extraction)
         self.capture = Capture(self, projects, self.callers, self.working_set, self.extraction)
         self.hooks = HookHandler(
             self, projects, self.capture, self.context, extraction=self.extraction, hints=self.hints
@@ -61,6 +64,8 @@ class App(Services):
         self.reload()
         self.open_store()
         forget.resume(self)
+        with suppress(ForewordError):  # there may be no store
+            self.backup.resume()
 
     def reload(self) -> None:
         """Read the settings again, and let everything follow them."""

@@ -20,15 +20,16 @@ from foreword.capture.parse import project_at
 from foreword.encoding import storable
 from foreword.errors import BadRequest, ForewordError, NotFound, StoreError
 from foreword.extract.summary import without_opening
-from foreword.maintenance.copies import Cutter, Sentences
 from foreword.maintenance.dedupe import same_statement
 from foreword.maintenance.rescan import rewrite_files
 from foreword.models import Memory, Query
 from foreword.paths import Home
 from foreword.redact import redact
 from foreword.store import Store
+from foreword.store.backup import remove_unfinished
 from foreword.store.forget import UNFINISHED, Backup, Forgetter, Target
 from foreword.store.projects import counts_as
+from foreword.store.verbatim import Cutter, Sentences
 from foreword.terms import terms
 
 if TYPE_CHECKING:
@@ -282,6 +283,7 @@ def _pieces(path: Path) -> Iterator[bytes]:
 def _open_backups(home: Home, opened: ExitStack) -> tuple[list[Backup], list[str]]:
     """Open the backups until *opened* is closed; return those that can be, and what is wrong with the others."""
     backups, unread = [], []
+    remove_unfinished(home.backups)
     for path in sorted(home.backups.glob("*.db")):
         try:
             backups.append(backup := Backup(path))

@@ -15,12 +15,14 @@ from foreword.install.status import InstallStatus, install_status
 from foreword.models import Project
 from foreword.policy import chosen, findings, off
 from foreword.problems import BACKLOG, NEVER_SEEN, NOTE, SETTLE, WRONG, Finding, Spooled, grouped, noted, spooled
+from foreword.projects import git_directory
 from foreword.recall.render import ago
 
 if TYPE_CHECKING:
     from foreword.worker.app import App
 
 MOST_TROUBLES = 50
+LOST = "`foreword restore` may bring them back; `foreword verify --acknowledge` ends this message"
 SILENT_SECONDS = 86_400.0  # agents append to transcripts for hours after a session has ended
 SWITCHES = {"capture": "capture is off: sessions are not kept", "inject": "inject is off: agents are given nothing"}
 
@@ -62,6 +64,9 @@ def _health_page(app: App) -> dict[str, Any]:
     for each in worker["problems"]:
         says, _, way_out = each.partition("; ")
         found.append(Finding("store", WRONG, says, way_out or "run `foreword index`; the memories themselves are safe"))
+    for loss in app.losses:
+        says = f"{loss.events:,} events were lost: {loss.what}" if loss.events else loss.what
+        found.append(Finding("lost", WRONG, says, LOST))
     spool = Spooled(0, 0.0)
     with suppress(OSError):
         spool = spooled(app.home.spool)
@@ -86,6 +91,7 @@ def _health_page(app: App) -> dict[str, Any]:
     if worker["counts"] and not any(each["connected"] or each["last_event"] for each in agents):
         found.append(Finding("hosts", NOTE, "no agent is connected: nothing is captured", "run `foreword install`"))
     found += _switched(app)
+    found += _shared(app)
     model = attempt(app.refine.status, {"provider": "off"})
     if model["provider"] != "off" and model["problem"]:
         way_out = "docs/model.md explains how to set it up or turn it off"
@@ -126,6 +132,19 @@ def _silent_since(status: InstallStatus, event: Mapping[str, Any] | None) -> flo
             with suppress(OSError):
                 newest = max(newest, file.stat().st_mtime)
     return newest if newest > after + SILENT_SECONDS else 0.0
+
+
+def _shared(app: App) -> Iterator[Finding]:
+    """Yield folders whose `.git` leads to one git directory, so that they share a memory: work trees have their own."""
+    for known in app.projects.known().values():
+        by_git: dict[str, list[str]] = {}
+        for root in known.roots:
+            if os.path.isdir(root) and (git := git_directory(root)):
+                by_git.setdefault(git, []).append(root)
+        for git, roots in by_git.items():
+            if len(roots) > 1:
+                says = f"{' and '.join(sorted(roots))} are one project: the .git of each leads to {git}"
+                yield Finding("folders", NOTE, says, "if that is not meant, remove the .git file of the copy")
 
 
 def _switched(app: App) -> Iterator[Finding]:

@@ -77,6 +77,12 @@ def prune(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     return app.prune.preview() if body.get("dry_run") else app.prune.run(who="user")
 
 
+def index(app: App) -> dict[str, int]:
+    count = app.store.maintenance.reindex()
+    app.store.maintenance.vacuum()
+    return {"indexed": count}
+
+
 def import_status(app: App, *, project_path: str) -> dict[str, Any]:
     return app.imports.status(app.projects.key_at(project_path))
 
@@ -123,9 +129,12 @@ ROUTES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "/api/imports": {"GET": import_status, "POST": lambda app, body: {"import": app.imports.start(body)}},
     "/api/tidy": {"POST": upkeep.tidy},
     "/api/prune": {"POST": prune},
+    "/api/backup": {"POST": lambda app, body: app.backup.copy(body)},
+    "/api/restore": {"POST": lambda app, body: app.backup.restore(body)},
+    "/api/verify": {"POST": lambda app, body: app.backup.verify(body)},
     "/api/scrub": {"POST": upkeep.scrub_store},
     "/api/forget": {"POST": forget},
-    "/api/index": {"POST": lambda app: {"indexed": app.store.maintenance.reindex()}},
+    "/api/index": {"POST": index},
     "/api/model": {"GET": lambda app: app.refine.status(), "POST": lambda app: app.refine.attempt()},
     "/api/health": {"GET": health},
 }

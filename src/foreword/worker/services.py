@@ -6,19 +6,24 @@ import logging
 import logging.handlers
 import os
 import secrets
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 
 from foreword.config import Settings, load, load_synonyms
-from foreword.errors import StoreError
+from foreword.encoding import dumps
+from foreword.errors import ForewordError, StoreError
+from foreword.hook import spool
 from foreword.hook.build import refresh
-from foreword.paths import Home
-from foreword.problems import Problem, note, noted
+from foreword.paths import Home, replacing
+from foreword.problems import Loss, Problem, losses, note, noted
 from foreword.redact import redact
 from foreword.store import Store
 
 log = logging.getLogger("foreword")
 
+UNKEPT = "hooks found no worker and no room in the spool: the disk was full, or `spool_max_mb` reached"
 DAY = 86_400.0  # seconds: a problem of the last day is not written to the log again
 
 
@@ -45,6 +50,9 @@ class Services:
         self._seen = self._stamps()
         self._reported = {each.what for each in noted(str(home.trouble)) if each.at > now() - DAY}
         self._unwritten: dict[str, str] = {}  # problems that found no room on the disk
+        self._opening = threading.Lock()  # held while the store is opened, closed or replaced
+        self.losses = losses(home.losses)
+        self._saved_losses = self.losses
 
     # -- settings -----------------------------------------------------------------------------------------------
     @property
@@ -90,25 +98,58 @@ class Services:
 
     def open_store(self) -> None:
         """Open the store where it is not; while it cannot be opened, every request is answered with the reason."""
-        if self._store is not None and not self._store.database.is_current_file():
-            self.report("store", f"{self.home.database} was removed or replaced; it was opened again")
-            removed, self._store = self._store, self._open()
-            removed.close()
-        if self._store is None:
-            self._store = self._open()
+        with self._opening:
+            if self._store is not None and (why := self._store.database.files_lost()):
+                what = self._rescue(self._store, why)
+                self._store = self._open()
+                self.report("store", what)
+            if self._store is None:
+                self._store = self._open()
+
+    @contextmanager
+    def closed_store(self) -> Iterator[None]:
+        """Close the store while its file is replaced: requests fail, so that hooks spool."""
+        with self._opening:
+            if self._store is not None:
+                self._store.close()
+            try:
+                yield
+            finally:
+                self._store = self._open()
 
     def _open(self) -> Store | None:
         try:
-            return Store(
-                self.home.database,
-                backups=self.home.backups,
-                backups_keep=self.settings.backups_keep,
-                choose=self._choose,
-            )
+            store = Store(self.home.database, backups=self.home.backups, choose=self._choose)
         except StoreError as exc:
             self._store_error = exc
             self.report("store", f"{exc}; {exc.hint}")
             return None
+        events, newest, cause = store.database.lost
+        if events:
+            self.note_loss(f"{self.home.database}: {cause}", events=events, newest=newest)
+        return store
+
+    def _rescue(self, store: Store, why: str) -> str:
+        """Put back what an open store holds whose files are gone, or keep it in a copy; return what was done."""
+        from foreword.store import backup  # not with the module: it needs apsw
+        from foreword.store.database import REPLACED
+
+        database, what = self.home.database, f"{self.home.database} {why}"
+        rescued = backup.new_path(self.home.backups, backup.REPLACED)
+        try:
+            found = store.database.copy(lambda db: backup.copy(db, rescued), rescue=True)
+            store.database.close(checkpoint=False)
+            if found.rows["newest"] < store.database.newest_event.number:
+                what = f"{what}; a part of what it held is in {rescued}"
+            elif why == REPLACED and database.exists() and database.stat().st_size:
+                what = f"{what}; what it held is in {rescued}: `foreword restore {rescued}` brings it back"
+            else:
+                backup.put_in_place(rescued, database)
+                what = f"{what}; it was put back whole, and nothing is lost"
+        except (ForewordError, OSError) as exc:
+            store.database.close(checkpoint=False)
+            what = f"{what}, and nothing could be rescued: {exc}"
+        return f"{what}; it was opened again"
 
     def close(self) -> None:
         self.is_closed = True
@@ -129,9 +170,30 @@ class Services:
             self._unwritten[what] = where
 
     def report_unwritten(self) -> None:
-        """Write down the problems for which the disk had no room before."""
+        """Write down the problems and losses for which the disk had no room before."""
         for what, where in tuple(self._unwritten.items()):
             self.report(where, what)
+        with suppress(OSError, ValueError):
+            if lost := spool.lost(str(self.home.spool)):
+                spool.lost(str(self.home.spool), -lost)
+                self.note_loss(UNKEPT, events=lost)
+        self.save_losses(self.losses)
+
+    def note_loss(self, what: str, *, events: int = 0, newest: int = 0) -> None:
+        """Note that data is gone; it is shown until somebody acknowledges it."""
+        others = [each for each in self.losses if each.what != what]
+        events += sum(each.events for each in self.losses if each.what == what and not newest)
+        self.report("store", what)
+        self.save_losses((*others, Loss(self.now(), what, events, newest)))
+
+    def save_losses(self, found: Sequence[Loss]) -> None:
+        """Keep the list of losses; where the disk takes nothing, it is tried again every second."""
+        self.losses = tuple(found)
+        with suppress(ForewordError):
+            if self.losses != self._saved_losses:
+                with replacing(self.home.losses) as file:
+                    file.write(dumps([vars(each) for each in found]).encode())
+                self._saved_losses = self.losses
 
     @property
     def idle_seconds(self) -> float:

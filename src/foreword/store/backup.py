@@ -1,0 +1,338 @@
+"""Copy a database, check one, and read what can be read of one that is damaged.
+
+Nothing here opens the live database but through SQLite: to open and close the file besides would drop SQLite's locks.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from foreword.encoding import loads, sized
+from foreword.errors import StoreError
+from foreword.models import Event
+from foreword.store import Store
+from foreword.store.database import NewestEvent, open_connection
+from foreword.store.forget import Backup
+from foreword.store.maintenance import DERIVED
+from foreword.store.migrations import migrate, upgrade
+from foreword.store.sql import marks
+
+COPY, REPLACED, UNFINISHED = "memory-", "replaced-", ".tmp"
+RESTORED = "restored"  # the checkpoint that names the replaced database whose events are still to be taken over
+WEEKLY = 4  # copies that are kept besides the daily ones, one a week
+REPLACED_DAYS = 28  # that a database is kept for which another one was restored
+SPARE = 32 * 1024 * 1024  # bytes that a copy leaves free
+MOST_DAMAGE = 20  # sentences
+BATCH = 500  # events of one commit
+HEADER = b"SQLite format 3\0"
+RESTORE = "`foreword restore` puts the newest copy in its place, and keeps the events that came since"
+REBUILD = "`foreword index` rebuilds it"
+COUNTED = {
+    **{table: f"count(*) FROM {table}" for table in ("memories", "sessions", "events")},
+    "newest": "ifnull(max(number), 0) FROM events",  # the number of the newest event
+}
+# Texts that are read as JSON: a row in which one is broken would make every query fail that finds it.
+JSON_TEXTS = {"events": ("payload",), "memories": ("tags", "files", "functions", "detail")}
+Lost = dict[str, list[int]]  # table -> the rowids that cannot be read, 0 for an unknown number of them
+_UNREADABLE = (apsw.Error, UnicodeError)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a check of a database found; `damage` is empty where it is whole."""
+
+    file: str
+    bytes: int
+    damage: tuple[str, ...] = ()
+    way_out: str = ""
+    rows: dict[str, int] = field(default_factory=dict)
+
+
+# ---- check
+
+
+def check(db: apsw.Connection, file: Path, *, interrupted: Callable[[], bool] = lambda: False) -> Report:
+    """Read every page of an open database; name tables and indexes that are damaged."""
+    damage: list[str] = []
+    rows: dict[str, int] = {}
+    lost: Lost = defaultdict(list)
+    db.set_progress_handler(interrupted, 10_000)
+    try:
+        roots = {
+            root: f"{kind} {name}" for kind, name, root in db.execute("SELECT type, name, rootpage FROM sqlite_master")
+        }
+        for (found,) in db.execute(f"PRAGMA integrity_check({MOST_DAMAGE})"):
+            lines = [line for line in str(found).splitlines() if line not in ("ok", "*** in database main ***")]
+            damage += [re.sub(r"^Tree (\d+)", lambda it: roots.get(int(it[1]), it[0]), line) for line in lines]
+    except _UNREADABLE as exc:
+        damage.append(str(exc))
+    with suppress(*_UNREADABLE):
+        for table, columns in _tables(db) if damage else JSON_TEXTS.items():
+            deque(readable(db, table, columns, lost), maxlen=0)
+        for name, what in COUNTED.items():
+            rows[name] = db.execute(f"SELECT {what}").get
+    db.set_progress_handler(None)
+    if interrupted():
+        raise StoreError("the check was interrupted", hint="try again")
+    named = [f"table {table}: {'some' if 0 in each else len(each)} rows cannot be read" for table, each in lost.items()]
+    way_out = RESTORE if named or len(rows) < len(COUNTED) else REBUILD if damage else ""
+    return Report(str(file), file.stat().st_size, (*named, *damage[:MOST_DAMAGE]), way_out, rows)
+
+
+def check_file(file: Path, *, scratch: Path) -> Report:
+    """Check a database that nobody has open; it is copied to *scratch* first, and stays as it is."""
+    if damage := _unreadable(file):
+        return Report(str(file), file.stat().st_size, (damage,), RESTORE)
+    with _borrowed(file, scratch) as borrowed, closing(_opened(borrowed)) as db:
+        found = check(db, borrowed)
+        return Report(str(file), file.stat().st_size, found.damage, found.way_out, found.rows)
+
+
+def _unreadable(file: Path) -> str:
+    """Return why a file is no whole database by its first bytes and its size; empty where it may be one."""
+    if not file.is_file():
+        raise StoreError(f"there is no file {file}", hint="`foreword verify` lists the copies")
+    with file.open("rb") as opened:
+        head = opened.read(100)
+    if not head:
+        return "the file is empty"
+    if not head.startswith(HEADER) or len(head) < 100:
+        return "the file is no SQLite database: its beginning is overwritten"
+    size, whole = file.stat().st_size, int.from_bytes(head[16:18]) * int.from_bytes(head[28:32])
+    log = file.with_name(f"{file.name}-wal")  # which may hold the rest
+    if size < whole and not (log.exists() and log.stat().st_size):
+        return f"the file was cut short: it has {size:,} bytes of {whole:,}"
+    return ""
+
+
+def _opened(file: Path) -> apsw.Connection:
+    return open_connection(file, apsw.SQLITE_OPEN_READWRITE)
+
+
+@contextmanager
+def _borrowed(file: Path, folder: Path) -> Iterator[Path]:
+    """Copy a database with its log to a folder of ours, for as long as it is read: the original stays untouched."""
+    try:
+        _check_space(folder, file.stat().st_size)
+        with tempfile.TemporaryDirectory(dir=folder, suffix=UNFINISHED) as scratch:
+            for path in (file, file.with_name(f"{file.name}-wal")):
+                if path.exists():
+                    shutil.copyfile(path, Path(scratch, path.name))
+            yield Path(scratch, file.name)
+    except OSError as exc:
+        raise StoreError(f"cannot read {file}: {exc.strerror}", hint="check the path and its permissions") from exc
+
+
+# ---- copy
+
+
+def copy(db: apsw.Connection, target: Path, *, interrupted: Callable[[], bool] = lambda: False) -> Report:
+    """Write a copy of an open database, checked and readable by the user alone; *target* appears only when it is whole.
+
+    Pages that hold deleted rows are not copied.
+    """
+    unfinished = target.with_name(f".{target.name}{UNFINISHED}")
+    used = db.pragma("page_size") * (db.pragma("page_count") - db.pragma("freelist_count"))
+    _check_space(target.parent, used)
+    try:
+        unfinished.unlink(missing_ok=True)
+        os.close(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        db.set_progress_handler(interrupted, 10_000)
+        db.execute("VACUUM INTO ?", (str(unfinished),))
+        with closing(_opened(unfinished)) as made:
+            report = check(made, unfinished, interrupted=interrupted)
+        if report.damage:
+            raise StoreError(f"the copy is damaged: {report.damage[0]}", hint=report.way_out)
+        _sync(unfinished)
+        unfinished.replace(target)
+        _sync(target.parent)
+    except apsw.InterruptError as exc:
+        raise StoreError("the copy was interrupted", hint="it is made again later") from exc
+    except (apsw.Error, OSError) as exc:
+        raise StoreError(f"cannot write the copy {target}: {exc}", hint="run `foreword verify`") from exc
+    finally:
+        db.set_progress_handler(None)
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+    return Report(str(target), target.stat().st_size, rows=report.rows)
+
+
+def _check_space(folder: Path, needed: int) -> None:
+    free = shutil.disk_usage(folder).free
+    if free < needed + SPARE:
+        hint = "free some space, or give a path on another disk"
+        raise StoreError(
+            f"not enough space in {folder}: {sized(needed + SPARE)} are needed, {sized(free)} free", hint=hint
+        )
+
+
+def _sync(path: Path) -> None:
+    opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def new_path(folder: Path, prefix: str) -> Path:
+    """Return the path of a new file in the backups folder, named by the time."""
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    names = (f"{prefix}{stamp}{ending}.db" for ending in ("", *(f"-{number}" for number in range(2, 1000))))
+    return next(folder / name for name in names if not (folder / name).exists())
+
+
+def copies(folder: Path) -> list[Path]:
+    """Return the daily copies and those made by hand, newest first."""
+    return sorted(folder.glob(f"{COPY}[0-9]*.db"), reverse=True)
+
+
+def rotate(folder: Path, *, daily: int) -> None:
+    """Keep the newest copy of each of the last days and weeks that have one, and remove the others."""
+    days: dict[str, Path] = {}
+    weeks: dict[tuple[int, int], Path] = {}
+    for path in copies(folder):
+        with suppress(ValueError):
+            day = path.name.removeprefix(COPY)[:8]
+            days.setdefault(day, path)
+            weeks.setdefault(date.fromisoformat(day).isocalendar()[:2], path)
+    kept = {*list(days.values())[:daily], *list(weeks.values())[:WEEKLY]}
+    for path in set(copies(folder)) - kept:
+        path.unlink()
+    for path in folder.glob(f"{REPLACED}*"):
+        if time.time() - path.stat().st_mtime > REPLACED_DAYS * 86_400:
+            path.unlink()
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove what a killed worker was writing."""
+    for path in folder.glob(f"*{UNFINISHED}"):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+# ---- restore
+
+
+def prepare(file: Path, new: Path, *, live: Store | None) -> Report:
+    """Write a copy of *file* in today's schema that can take the database's place, without what was forgotten since."""
+    hint = "`foreword restore --salvage FILE` takes what can be read"
+    if damage := _unreadable(file):
+        raise StoreError(f"{file}: {damage}", hint=hint)
+    with _borrowed(file, new.parent) as borrowed, closing(Backup(borrowed).db) as db:
+        found = check(db, borrowed)
+        if found.damage:
+            raise StoreError(f"{file} is damaged: {found.damage[0]}", hint=hint)
+        upgrade(db)
+        if live:
+            Backup(borrowed).forget_again(live.database.query)
+        return copy(db, new)
+
+
+def put_in_place(new: Path, database: Path, *, replaced: Path | None = None, resume: bool = False) -> None:
+    """Let *new* take the place of the closed *database* at once, which *replaced* keeps; *resume*: with its events."""
+    if replaced:
+        with closing(_opened(new)) as db:
+            marked = (RESTORED, str(replaced), time.time())
+            db.execute("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?)", marked) if resume else None
+        newest = NewestEvent(database)
+        newest.note(0)  # what the copy lacks is reported by who restores it
+        newest.close()
+        for ending in ("-wal", ""):
+            with suppress(FileNotFoundError):
+                os.link(f"{database}{ending}", f"{replaced}{ending}")
+    for ending in ("-wal", "-shm"):  # they belong to the old one
+        Path(f"{database}{ending}").unlink(missing_ok=True)
+    _sync(new)
+    new.replace(database)
+    _sync(database.parent)
+
+
+def take_over(store: Store) -> tuple[int, list[int]]:
+    """Store the events that a replaced database has and this one lacks; return how many, and which are unreadable.
+
+    Begun again after a kill, it takes what is left.
+    """
+    taken, batch, lost = 0, list[Event](), defaultdict[str, list[int]](list)
+    file = Path(store.checkpoint(RESTORED))
+    columns = ("key", "host", "name", "kind", "session", "project", "cwd", "at", "payload")
+    with suppress(StoreError, apsw.Error), _borrowed(file, file.parent) as borrowed, closing(_opened(borrowed)) as db:
+        for row in readable(db, "events", columns, lost):
+            batch.append(Event(*[*row[:-1], loads(row[-1])]))
+            if len(batch) == BATCH:
+                taken += sum(store.events.append(batch))
+                batch = []
+    taken += sum(store.events.append(batch))
+    store.set_checkpoint(RESTORED, "", at=time.time())
+    return taken, lost["events"]
+
+
+def salvage(file: Path, new: Path) -> tuple[Report, dict[str, int]]:
+    """Write every row that can be read into a new database; return what it holds, and how many rows were lost."""
+    lost = defaultdict[str, list[int]](list)
+    new.unlink(missing_ok=True)
+    with _borrowed(file, new.parent) as borrowed, closing(apsw.Connection(str(new))) as target:
+        new.chmod(0o600)
+        migrate(target, backups=new.parent)
+        try:
+            with closing(_opened(borrowed)) as db:
+                present = dict(_tables(db))
+                for table, columns in _tables(target):
+                    both = [name for name in columns if name in present.get(table, ())]
+                    into = f"INSERT OR IGNORE INTO {table} ({', '.join(both)}) VALUES ({marks(both)})"
+                    with target:
+                        for row in readable(db, table, both, lost) if both else ():
+                            target.execute(into, row)
+        except apsw.Error as exc:
+            raise StoreError(f"nothing of {file} can be read: {exc}", hint="`foreword restore` takes a copy") from exc
+        return check(target, new), {table: len(rows) for table, rows in lost.items()}
+
+
+def _tables(db: apsw.Connection) -> list[tuple[str, tuple[str, ...]]]:
+    names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    own = [name for name in names if not name.startswith(DERIVED)]
+    return [(name, tuple(row[1] for row in db.execute(f"PRAGMA table_info({name})"))) for name in own]
+
+
+def readable(db: apsw.Connection, table: str, columns: Sequence[str], lost: Lost) -> Iterator[list[Any]]:
+    """Yield the rows of a table that can be read, and note the others in *lost*, as far as an index knows them."""
+    has_rowid = "WITHOUT ROWID" not in db.execute("SELECT sql FROM sqlite_master WHERE name = ?", (table,)).get.upper()
+    keys = ["rowid"] if has_rowid else [row[1] for row in db.execute(f"PRAGMA table_info({table})") if row[5]]
+    valid = " AND ".join(f"json_valid({column})" for column in JSON_TEXTS.get(table, ())) or "1"
+    select, last = f"SELECT {keys[0]}, {valid}, {', '.join(columns)} FROM {table}", None
+    try:
+        for key, is_valid, *row in db.execute(f"{select} ORDER BY {', '.join(keys)}"):
+            last = key
+            if is_valid:
+                yield row
+            else:
+                lost[table].append(key if has_rowid else 0)
+    except _UNREADABLE:
+        pass
+    else:
+        return
+    queries = {0: f"{select} ORDER BY {' DESC, '.join(keys)} DESC"}  # from the other end
+    with suppress(*_UNREADABLE):
+        if has_rowid:  # an index knows which rows there are
+            ids = [id for (id,) in db.execute(f"SELECT rowid FROM {table}") if last is None or id > last]
+            queries = {id: f"{select} WHERE rowid = {id}" for id in ids}
+    for id, query in queries.items():
+        found = 0
+        with suppress(*_UNREADABLE):
+            for _, is_valid, *row in db.execute(query):
+                if is_valid:
+                    found += 1
+                    yield row
+        if not found or not id:
+            lost[table].append(id)
