@@ -102,7 +102,7 @@ def expand(path: str, environ: Mapping[str, str]) -> str:
         try:
             folder = pwd.getpwuid(os.getuid()).pw_dir
         except KeyError as exc:
-            message = "this user has no home folder: HOME is not set and the user database does not know them"
+            message = "HOME is not set, and the system knows no home folder of this account"
             raise BadConfig(message, hint="set FOREWORD_HOME to the absolute path of a folder of yours") from exc
     return folder.rstrip("/") + path[1:]
 

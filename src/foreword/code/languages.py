@@ -119,15 +119,15 @@ def _query_text(name: str) -> tuple[str, str]:
     return definitions, calls
 
 
-def _limit_time(worker: Any) -> None:
-    """Let a parser or a cursor give up after PARSE_MS.
+def _limit_time(parser: Any) -> None:
+    """Make a tree-sitter parser or query cursor give up after PARSE_MS.
 
     The attribute is deprecated, but its successor is worse: a progress callback of the parser crashes the interpreter
     (0.25.2 and 0.26.0 alike), and each piece of text that a read callback hands over is never freed.
     """
     with _lock, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        worker.timeout_micros = int(PARSE_MS * 1000)
+        parser.timeout_micros = int(PARSE_MS * 1000)
 
 
 def _load(language: str) -> Language | None:

@@ -186,7 +186,7 @@ def call(
     expected = count(f"{system}\n{prompt}", family=family_of(model.name))
     if store.stats.model_tokens(now - DAY) + expected + most_tokens > daily:
         store.stats.record_model_call(entry._replace(outcome="refused:cap"))
-        message = f"the limit of {daily:,} tokens in 24 hours is used up"
+        message = f"the limit of {daily:,} tokens in 24 hours is used up, or this request could exceed it"
         raise ModelError(message, hint="wait, or raise `model_daily_tokens`")
     entry = store.stats.record_model_call(entry._replace(tokens_in=expected, tokens_out=most_tokens))
 

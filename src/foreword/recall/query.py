@@ -34,7 +34,7 @@ def query_of(trigger: Trigger, *, synonyms: Mapping[str, Sequence[str]] = EMPTY)
 
 
 def topic_of(prompt: str) -> str:
-    """Return what a prompt is about: of a slash command what stands behind its name, of an agent's own nothing."""
+    """Return the text that a prompt is about: the arguments of a slash command, nothing for an agent's own command."""
     if prompt.lstrip()[:1] != "/":
         return "" if prompt.startswith(NOTIFIED) else prompt
     command, _, rest = " ".join(prompt.split(None, 1)).partition(" ")

@@ -250,7 +250,7 @@ class SessionStart:
 
 
 def _is_worth_knowing(memory: Memory) -> bool:
-    """Return whether what is known about a file says something to who was not there.
+    """Return whether a memory about a file helps somebody who did not take part in its session.
 
     What an agent found out must be a gotcha, found out twice, or written down as a note: most of the rest retells what
     a session built.

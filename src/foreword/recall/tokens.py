@@ -52,7 +52,7 @@ def count(text: str, *, family: str = MOST_EXPENSIVE) -> int:
 
 
 def _kind(run: str) -> int:
-    """Return what a long run without spaces is, as the place of its weight in _EXTRA."""
+    """Return the kind of a long run without spaces (digits, hash, random, ordinary), as an index into _EXTRA."""
     body = run.strip("=")
     if body.isdigit():
         return _DIGITS

@@ -100,7 +100,7 @@ class Sessions(Repository):
         return next(iter(self._sessions("WHERE id = ?", (id,))), None)
 
     def find(self, prefix: str, *, limit: int) -> tuple[Session, ...]:
-        """Return the sessions whose ids begin so, newest first."""
+        """Return at most *limit* sessions whose ids begin with *prefix*, newest first."""
         rest = "WHERE id >= ? AND id < ? ORDER BY last DESC, id LIMIT ?"
         return self._sessions(rest, (prefix, prefix + chr(0x10FFFF), limit)) if prefix else ()
 

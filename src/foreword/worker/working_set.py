@@ -127,7 +127,7 @@ class WorkingSet:
         return found
 
     def _read_back(self, id: str) -> None:
-        """Read once what a session did before this worker ran, and add what passed by since."""
+        """Load, once, a session's events from before this worker started, and add those that arrived meanwhile."""
         with self._lock:
             if self._session(id).whole:
                 return

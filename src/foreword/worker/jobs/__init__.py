@@ -170,7 +170,7 @@ class JobRunner:
         return self._closing.is_set()
 
     def begin_close(self) -> None:
-        """Begin no job any more, and let those that run end at their next commit."""
+        """Start no more jobs; those that run stop at their next commit."""
         self._closing.set()
 
     def close(self) -> None:
