@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from foreword.encoding import dumps, loads, storable
+from foreword.errors import ForewordError
 
 MOST_BYTES = 256 * 1024  # then the file becomes `.1`, and a new one begins
 
@@ -73,7 +74,12 @@ class Loss:
 
 def losses(path: Path) -> tuple[Loss, ...]:
     """Return every loss that nobody has acknowledged, oldest first."""
-    return tuple(Loss(**each) for each in loads(path.read_text(encoding="utf-8"))) if path.exists() else ()
+    try:
+        return tuple(Loss(**each) for each in loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return ()
+    except (ForewordError, OSError, TypeError, ValueError) as exc:  # of a newer version, or damaged
+        return (Loss(0.0, f"{path} cannot be read ({exc}), so losses before today are not known"),)
 
 
 OK, NOTE, WRONG = "ok", "note", "wrong"

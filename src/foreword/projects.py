@@ -197,6 +197,9 @@ def _tidy(host: str, path: str, *, port: str, user: str = "") -> tuple[str, str]
 # ---- git's config
 
 
+_HERE = re.compile(r"file:|[/.~]|\w+://(?:[^/@]*@)?(?:localhost|127\.|\[::1\])")
+
+
 def _remotes(common: str, git: str) -> dict[str, str]:
     """Return the first url of each remote, as git reads it: with what `insteadOf` makes of it."""
     home = os.environ.get("HOME", "")
@@ -210,7 +213,9 @@ def _remotes(common: str, git: str) -> dict[str, str]:
             elif section == "url" and key == "insteadof" and value:
                 bases[value] = name
     for name, url in remotes.items():
-        if begun := max((each for each in bases if url.startswith(each)), key=len, default=""):
+        begun = max((each for each in bases if url.startswith(each)), key=len, default="")
+        # A mirror on this machine is not what a project is called: it differs from one machine to the next.
+        if begun and not _HERE.match(bases[begun]):
             remotes[name] = bases[begun] + url[len(begun) :]
     return remotes
 

@@ -6,6 +6,7 @@ import json
 import os
 import sqlite3
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
@@ -428,13 +429,15 @@ def test_of_copies_those_of_the_last_days_and_weeks_that_have_one_stay(tmp_path:
     for day in days:
         for hour in ("08", "20"):
             (tmp_path / f"memory-{day:%Y%m%d}-{hour}0000.db").touch()
-    for other in ("memory-schema-8.db", "replaced-20260101-000000.db", "mine.db"):
+    stays = f"replaced-{time.strftime('%Y%m%d')}-000000.db"
+    for other in ("memory-schema-8.db", "mine.db", stays, "replaced-20260101-000000.db"):
         (tmp_path / other).touch()
     backup.rotate(tmp_path, daily=7)
     kept = sorted(tmp_path.glob("memory-2*"))
     assert kept[-7:] == [tmp_path / f"memory-{day:%Y%m%d}-200000.db" for day in days[-7:]]
     assert len(kept) == 7 + 2, "the newest two of four weeks are among the days"
-    assert len(list(tmp_path.iterdir())) == len(kept) + 3
+    others = set(tmp_path.iterdir()) - set(kept)
+    assert {each.name for each in others} == {"memory-schema-8.db", "mine.db", stays}
 
 
 def test_doctor_names_folders_that_share_a_repository_by_a_git_file(home: Home, start, tmp_path: Path):

@@ -73,7 +73,8 @@ def corpora(shared: Path) -> dict[str, list[str]]:
     }
 
 
-@pytest.mark.parametrize("share", [4, pytest.param(600, marks=pytest.mark.prove)])
+@pytest.mark.prove  # its share in `make test` is tests/flow/test_trust.py and test_bad_input.py
+@pytest.mark.parametrize("share", [4, 600])
 def test_no_text_of_others_becomes_a_rule_a_fault_or_a_second_block(
     home: Home, host: HookRunner, start: Callable[[], Client], project: str, shared: Path, chance: random.Random,
     figure: Any, share: int,

@@ -92,6 +92,8 @@ CALLS = {
         "tool_response": {"llmContent": CANARY, "returnDisplay": CANARY},
     },
     "copilot": {"toolName": "view", "toolArgs": {"path": "/p/.env"}, "toolResult": {"textResultForLlm": CANARY}},
+    "input as text": {"toolArgs": '{"path": "/p/.env"}', "toolResult": {"textResultForLlm": CANARY}},
+    "command as text": {"toolArgs": '{"command": "cat .env"}', "toolResult": {"textResultForLlm": CANARY}},
     "opencode": {"tool": "read", "args": {"filePath": "/p/.env"}, "output": CANARY, "metadata": {"preview": CANARY}},
     "opencode nested": {"input": {"tool": "read", "args": {"filePath": "/p/.env"}}, "output": {"output": CANARY}},
     "a field we do not know": {"tool_input": {"file_path": "/p/.env"}, "new_field": {"deep": [CANARY]}},
@@ -165,6 +167,8 @@ def test_the_contents_go_and_the_path_stays(name: str) -> None:
         *("kubectl set env deploy/web --list", "cat ~/.claude.json", "cat wp-config.php", "infisical export"),
         *("dotenv list", "ps auxe", "ps eww -p 7", "cat /run/secrets/db", "docker-compose config", "sops decrypt x"),
         *("php -r 'print_r($_SERVER);'", "vercel env ls", "terraform state pull", "env --null", "ansible-vault view x"),
+        *("cd ~/.ssh && cat *", "cd ~/.aws; cat credentials", 'cat .e"n"v', "cat .\\env"),
+        *("env -u HOME", "env A=1", "env --ignore-environment"),
         *("ruby -e 'p ENV'", "docker inspect app", "cat .*", "cat ./.??*", "cat {a,b}/.{env,x}"),
     ],
 )

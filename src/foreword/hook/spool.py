@@ -136,10 +136,10 @@ def lost(folder: str, more: int = 0) -> int:
 
     fd = os.open(folder + LOST, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)  # who cannot have it gives up: a stopped hook may hold it
         known = os.pread(fd, 20, 0)
-        number = int(known or 0)
-        if more or not known:
+        number = int(known) if known.strip().lstrip(b"-").isdigit() else 0
+        if more or not number:
             os.pwrite(fd, b"%-20d" % (number + more), 0)
         return number
     finally:

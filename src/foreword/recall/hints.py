@@ -179,9 +179,8 @@ def _has_what_failed(known: KnownFailure, command: str) -> bool:
 
 def _has_what_worked(detail: Mapping[str, Any], command: str) -> bool:
     """Return whether a command already has the word or the variable with which the call worked."""
-    return any(
-        all(word in command for word in found[1].split()) for found in map(_WITH.match, detail["fixes"]) if found
-    )
+    words = set(command.split())
+    return any(words.issuperset(found[1].split()) for found in map(_WITH.match, detail["fixes"]) if found)
 
 
 def _is_found_at_once(detail: Mapping[str, Any], output: str) -> bool:

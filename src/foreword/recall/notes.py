@@ -61,8 +61,8 @@ def answer_note(memory: Memory, *, now: float, weights: Mapping[str, float], req
     note = note_of(memory, now=now, weights=weights, width=ANSWER)
     if now - time_of(memory) > DATED_AFTER and (day := day_of(time_of(memory), "%d %B %Y").lstrip("0")):
         note = note._replace(label=note.label.replace(_when(memory, now), day))
-    all_shown = requested and not memory.detail and neutral(memory.body, width=ANSWER) in note.text
-    return note._replace(id=NO_ID) if all_shown else note
+    is_short = requested and not memory.detail and len(memory.body) <= ANSWER
+    return note._replace(id=NO_ID) if is_short and neutral(memory.body, width=ANSWER) in note.text else note
 
 
 def session_note(memory: Memory, *, now: float, files: Collection[str] | None = None, room: int = OUTCOME) -> Note:

@@ -476,11 +476,11 @@ class _Recall:
         """Return what other sessions at work have not committed, where a prompt commits or names a file of it."""
         found = []
         for since, files in self.trigger.parallel:
-            # By git, or else by what the sessions themselves did: git may not have been asked yet.
-            recent = (each for each in self._recent(("summary",), SESSIONS) if each.created >= since)
-            left = {file for each in recent for file in texts_in(each.detail, "uncommitted")}
-            changed = [file for file in files if file in (self.trigger.changed or ())]
-            kept = changed or [file for file in files if file in left]
+            uncommitted = self.trigger.changed  # by git, or else by what the sessions themselves did
+            if uncommitted is None:
+                recent = (each for each in self._recent(("summary",), SESSIONS) if each.created >= since)
+                uncommitted = frozenset(file for each in recent for file in texts_in(each.detail, "uncommitted"))
+            kept = [file for file in files if file in uncommitted]
             named = not self.trigger.first and any(is_named(file, self.query.files) for file in kept)
             if kept and (named or relevance.asks_to_commit(typed)):
                 found.append((since, kept))

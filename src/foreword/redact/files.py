@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from foreword.encoding import dumps, loads, read_table
@@ -50,9 +52,12 @@ def _without(item: Any, deny: tuple[str, ...]) -> Any:
     if isinstance(item, dict):
         if not any(name in item for name in _INPUTS):
             return {name: _without(inner, deny) for name, inner in item.items()}
+        item = {name: _decoded(inner) if name in _INPUTS else inner for name, inner in item.items()}
+        cwd = item.get("cwd")
+        folder = cwd if isinstance(cwd, str) else ""
         paths = dict.fromkeys(path for path in _paths(item) if len(path) <= _MAX_PATH_CHARS)
         if _any_denied(list(paths), deny) or any(
-            _prints(each) or _names_denied(each, deny) for each in _commands(item)
+            _prints(each) or _names_denied(each, deny, folder) for each in _commands(item)
         ):
             return _hidden(item, deny)  # it names a denied file, or runs a command that prints secrets
         unnamed = _unnamed_variables(item)
@@ -95,8 +100,25 @@ def _compile(patterns: tuple[str, ...]) -> re.Pattern[str]:
 # --- what a tool was called with ---
 
 
-def _names_denied(command: str, deny: tuple[str, ...]) -> bool:
+def _decoded(item: Any) -> Any:
+    """Return a tool's input that is written as JSON in a text, as some agents send it."""
+    if isinstance(item, str) and item[:1] in ("{", "["):
+        with suppress(BadPayload, RecursionError):
+            return loads(item)
+    return item
+
+
+_MOST_FOLDERS = 4
+_HIDDEN_FOLDER = lazy_pattern(r"(?:\A|/)\.\w")  # ~/.ssh: others hold few secrets by their place alone
+_FOLDER = lazy_pattern(r"(?:\b(?:cd|pushd)|\s-C|--directory)[ =]+[\"']?([^\s\"';&|]{1,255})")
+
+
+def _names_denied(command: str, deny: tuple[str, ...], cwd: str) -> bool:
     words = dict.fromkeys(_words(command))
+    words.update(dict.fromkeys(re.sub(r"[\\\"']", "", command).split()))  # .e"n"v
+    folders = [cwd, *(each[1] for each in islice(_FOLDER.finditer(command), _MOST_FOLDERS))]
+    hidden = [folder for folder in folders if _HIDDEN_FOLDER.search(folder)]
+    words.update(dict.fromkeys(f"{folder}/{word}" for folder in hidden for word in tuple(words) if word))
     words.update((word.strip("\"'"), None) for word in command.split() if _is_glob(word))
     return _any_denied(list(words), deny)
 
@@ -181,6 +203,7 @@ def _commands(item: Any) -> Iterator[str]:
 
 def _ends(command: str) -> str:
     half = _MAX_COMMAND_CHARS // 2
+    command = command.replace("\\\n", " ")
     return command if len(command) <= 2 * half else f"{command[:half]}\n{command[-half:]}"
 
 
@@ -199,12 +222,15 @@ def _prints(command: str) -> bool:
         for at in range(min(len(words), 24)) if words[0] in _WRAPPERS else (0,):
             run = " ".join(words[at : at + 5]).lower()
             plain = " ".join(_FLAG.sub("", " ".join(words[at : at + 12])).split()).lower()
-            if run.startswith(_PRINTS) or plain.startswith(_PRINTS) or (run in _DUMPS and (at == 0 or run != "set")):
+            is_dump = bool(_ENV.match(" ".join(words[at : at + 12])))
+            is_dump = is_dump or (run in _DUMPS and (at == 0 or run != "set"))
+            if is_dump or run.startswith(_PRINTS) or plain.startswith(_PRINTS):
                 return True
     scripts = "\n".join(part for part in re.split(r"&&|[|;\n]", command) if not _SEARCH.match(part))
     return any(not found["name"] or is_telling(found["name"]) for found in _ENVIRONMENT.finditer(scripts))
 
 
+_ENV = lazy_pattern(r"env(?:\s+(?:-[uC]\s*\S+|--?[a-z0][\w-]*(?:=\S*)?|[A-Za-z_]\w*=\S*))*\Z")
 # What may stand before a command: `then`, `FOO=1`, `timeout 5`, `command`.
 _PREFIX = lazy_pattern(
     r"\A(?>(?:(?:then|do|else|if|while|!|command|exec|builtin|nice|stdbuf|timeout(?: -\S+)*(?: \d\S*)?"
@@ -343,12 +369,12 @@ def _without_patches(text: str, deny: tuple[str, ...]) -> str:
     """Return a diff with a mark in place of the lines of denied files."""
     kept: list[str] = []
     hiding = False
-    for line in text.split("\n"):
+    for line in _COLOUR.sub("", text).split("\n"):
         if line.startswith("diff ") or (line.startswith("--- ") and not line.startswith("--- /dev/null")):
             hiding = False
         if line.startswith(("diff ", "--- ", "+++ ")):
             kept.append(line)
-            words = line[:_MAX_PATH_CHARS].split()[1:]
+            words = line[:_MAX_PATH_CHARS].replace('"', "").split()[1:]
             hiding = hiding or any(denied(word[2:] if word[:2] in ("a/", "b/") else word, deny) for word in words)
         elif not hiding:
             kept.append(line)

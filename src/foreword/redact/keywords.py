@@ -55,18 +55,21 @@ _ASSIGNED = (
     rf"(?P<typed>(?:\[[0-9]{{0,6}}\]|{_SPACE}:?{_SPACE}[&*]{{0,2}}+[a-z_][0-9a-z_.<>\[\]&]{{0,40}}+){_SPACE}=(?!=)"
     rf"{_SPACE}{_BEGINS_QUOTED})"
     # <name>, name = , name ??= , name -> , name: >- with the value on the next line, name%3D
-    rf"|(?P<tag>>)|{_QUOTE}{_SPACE}(?:[?.|+&-]{{0,2}}+(?P<sign>[=:]|(?<=-)>)[=>:]{{0,2}}+|!=){_SPACE}"
+    rf"|(?P<tag>>)|{_QUOTE}{_SPACE}(?:[?.|+&-]{{0,2}}+(?P<sign>[=:]|(?<=-)>|<-)[=>:]{{0,2}}+\*{{0,2}}+|!=){_SPACE}"
+    # str("x"), Secret::new("x")
+    rf"(?>(?:(?:new |b)?(?:str|string|secret(?:::new|str)?|bytes|buffer\.from)?\(\s{{0,16}}+(?=[\"'`]))?)"
     rf"(?>(?:[|>][+-]?[ \t]{{0,8}}{_LINES}{_GAP})?)|%3[da]"
     # {"name": "DB_PASSWORD", "value": "x"}, <add key="password" value="x"/>, and the same as lines of YAML
     rf"|(?P<beside>{_QUOTE}(?>(?:[ \t]{{1,8}}(?!value)[a-z\-]{{1,20}}=[\"'][^\"'\n]{{0,60}}[\"']){{0,4}})"
     rf"[ \t\r\n,;\"'\\n]{{1,35}}+value{_QUOTE}{_SPACE}[=:]{_SPACE})"
     # define("name", "x"), getenv("name", "x"), ["name", "x"]; | name | x |; a field of a form; "the name is x"
-    rf"|(?P<pair>\\{{0,8}}[\"'`]\s{{0,16}}+,\s{{0,16}}+{_BEGINS_QUOTED})"
+    rf"|(?P<pair>\\{{0,8}}[\"'`]\s{{0,16}}+,\s{{0,16}}+(?>(?:default(?:_value)?{_SPACE}[=:]{_SPACE})?){_BEGINS_QUOTED})"
+    rf"|(?P<fallback>{_QUOTE}\)?{_SPACE}(?:\|\||\?\?|\?:|or){_SPACE}{_BEGINS_QUOTED})"
     rf"|(?P<cell>[`*]{{0,2}}[ \t]{{0,16}}+\|[ \t]{{0,16}}+`?|\t{{1,4}}+)"
     rf"|(?P<form>\\{{0,8}}\"{_LINES}{{2}})"
     rf"|(?P<prose>{_GAP}(?:is:?|was:?|to) {_SPACE})"
 )
-_IN_SQL = rf"|(?P<call>\()(?=[\"'])|(?P<sql>{_GAP}(?='))"  # PASSWORD('x'), SET PASSWORD 'x'
+_IN_SQL = rf"|(?P<call>\()(?=[\"'])|(?P<sql>{_GAP}(?=[\"']))"  # PASSWORD('x'), SET PASSWORD 'x'
 _DECLARED = rf"|(?P<declared>{_GAP})"  # ENV name x, set -x name x, #define name "x", (setq name "x"), :name "x"
 _MARKED = r"(?=\S)(?![\"'`\\]{0,9}\[redacted:)"  # and neither nothing nor a mark of ours follows
 
@@ -74,7 +77,7 @@ _MARKED = r"(?=\S)(?![\"'`\\]{0,9}\[redacted:)"  # and neither nothing nor a mar
 _TYPE = r"[a-z_][0-9a-z_]{0,63} [ \t]{0,15}=(?!=)[ \t]{0,16}"  # password: str = "x"
 _SIGNS = r"&()?;<>{}\[\]"  # in quotes, a key may hold these too
 _LONG = (  # as a key is
-    rf"(?=(?>(?:{_TYPE})?)[bru@]?\\{{0,8}}(?:(?:[\"'`]|&quot;)[{CLASSES['any']}#^*|{_SIGNS}]{{16}}|[{CLASSES['any']}#^*|]{{16}}))"
+    rf"(?=(?>(?:{_TYPE})?)[bru@]?\\{{0,8}}(?:(?:[\"'`]{{1,3}}+|&quot;)[{CLASSES['any']}#^*|{_SIGNS}]{{16}}|[{CLASSES['any']}#^*|]{{16}}))"
 )
 
 
@@ -236,7 +239,7 @@ def _read_value(text: str, low: str, match: re.Match[str], kind: str) -> Span | 
 _MIXED = "((?=[A-Za-z]+[0-9]|[0-9]+[A-Za-z])[0-9A-Za-z]{6,64}+)"
 _CLEAR = lazy_pattern(rf"\"{_MIXED}\"|'{_MIXED}'|{_MIXED}(?=[ \t\r\n]|\Z)(?![ \t]{{1,16}}=)")
 _TYPED = lazy_pattern(_TYPE, re.IGNORECASE)
-_OPENING = lazy_pattern(r"(?>(?:[bru@](?=[\"']))?)(\\{0,8})([\"'`])")  # f"…" is a text with holes
+_OPENING = lazy_pattern(r"(?>(?:[bru@](?=[\"']))?)(\\{0,8})(\"{3}|'{3}|[\"'`])")  # f"…" is a text with holes
 _BARE, _WHOLE = (
     lazy_pattern(rf"[^{stops}]*+(?>(?:\\(?![nrt\"'\\])[^{stops}]*+)*)")
     for stops in (r" \t\r\n\"'`\\&;,)\]}<>", r" \t\r\n\"'`\\")

@@ -211,8 +211,9 @@ def rotate(folder: Path, *, daily: int) -> None:
     kept = {*list(days.values())[:daily], *list(weeks.values())[:WEEKLY]}
     for path in set(copies(folder)) - kept:
         path.unlink()
+    oldest = time.strftime("%Y%m%d", time.localtime(time.time() - REPLACED_DAYS * 86_400))
     for path in folder.glob(f"{REPLACED}*"):
-        if time.time() - path.stat().st_mtime > REPLACED_DAYS * 86_400:
+        if path.name.removeprefix(REPLACED)[:8] < oldest:
             path.unlink()
 
 
@@ -230,13 +231,13 @@ def prepare(file: Path, new: Path, *, live: Store | None) -> Report:
     hint = "`foreword restore --salvage FILE` takes what can be read"
     if damage := _unreadable(file):
         raise StoreError(f"{file}: {damage}", hint=hint)
-    with _borrowed(file, new.parent) as borrowed, closing(Backup(borrowed).db) as db:
+    with _borrowed(file, new.parent) as borrowed, closing((opened := Backup(borrowed)).db) as db:
         found = check(db, borrowed)
         if found.damage:
             raise StoreError(f"{file} is damaged: {found.damage[0]}", hint=hint)
         upgrade(db)
         if live:
-            Backup(borrowed).forget_again(live.database.query)
+            opened.forget_again(live.database.query)
         return copy(db, new)
 
 

@@ -216,8 +216,8 @@ class Database:
             self._wake.clear()
             with self.turn:
                 if self._closed.is_set():
-                    for change in self._waiting:
-                        change.done.set_exception(self._closed_error())
+                    while self._waiting:  # hooks may still add to it
+                        self._waiting.popleft().done.set_exception(self._closed_error())
                     return
                 self._commit()
 
@@ -373,7 +373,8 @@ def _lost_cause(path: Path, backups: Path) -> str:
     log = path.with_name(f"{path.name}-wal")
     if log.exists() and log.stat().st_size:
         backups.mkdir(mode=0o700, parents=True, exist_ok=True)
-        replaced = backups / f"replaced-{time.strftime('%Y%m%d-%H%M%S')}.db"
+        replaced = backups / f"replaced-{time.strftime('%Y%m%d-%H%M%S')}-log.db"
+        replaced.touch(mode=0o600)
         replaced.write_bytes(bytes(4096))  # of an empty file SQLite does not read the log
         log.rename(f"{replaced}-wal")
     return cause

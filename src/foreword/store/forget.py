@@ -257,8 +257,12 @@ class Backup(Forgetter):
             self.db.set_busy_timeout(1000)
             check_version(self.db)
             self.db.execute("SELECT 1 FROM memories, meta LIMIT 1").fetchall()  # else it is none of ours
+            damage = self.db.execute("PRAGMA quick_check(1)").get
         except (apsw.Error, StoreError) as exc:
             raise StoreError(f"this backup cannot be changed: {exc}", hint="delete the backup file yourself") from exc
+        if damage != "ok":  # found half-way, it would keep `forget` from all the others
+            self.db.close()
+            raise StoreError(f"this backup is damaged: {damage}", hint="delete the backup file yourself")
         super().__init__(self.db.execute, Tombstones(self.db.execute))
 
     def forget(self, target: Target, clean: CleanCell, cut: Set[str], *, live: Execute, at: float) -> int:

@@ -54,7 +54,7 @@ MIGRATIONS: tuple[Migration, ...] = (
         ALTER TABLE injections ADD COLUMN allowed INTEGER NOT NULL DEFAULT 0;
         INSERT OR REPLACE INTO injections (id, trigger, source, session, project, host, at, why, budget, build_ms,
           nearest, score, needed, spent, allowed, away, tokens, layers, skipped)
-        SELECT id, trigger, source, session, project, host, at, why, budget, build_ms,
+        SELECT id, trigger, source, session, project, host, at, iif(why = 'unclear', 'nothing', why), budget, build_ms,
           nearest, score, needed, spent, allowed, away, 0, '{}', '{}' FROM no_context;
         DROP TABLE no_context;""",
         may_change=("sessions", "marks", "ledger", "injections", "no_context"),

@@ -110,9 +110,10 @@ class Services:
     def closed_store(self) -> Iterator[None]:
         """Close the store while its file is replaced: requests fail, so that hooks spool."""
         with self._opening:
-            if self._store is not None:
-                self._store.close()
+            store, self._store = self._store, None
             try:
+                if store is not None:
+                    store.close()
                 yield
             finally:
                 self._store = self._open()
@@ -175,8 +176,12 @@ class Services:
             self.report(where, what)
         with suppress(OSError, ValueError):
             if lost := spool.lost(str(self.home.spool)):
-                spool.lost(str(self.home.spool), -lost)
+                known = self.losses
                 self.note_loss(UNKEPT, events=lost)
+                if self.losses == self._saved_losses:
+                    spool.lost(str(self.home.spool), -lost)
+                else:  # no room yet: count them again in a second, once
+                    self.losses = known
         self.save_losses(self.losses)
 
     def note_loss(self, what: str, *, events: int = 0, newest: int = 0) -> None:
@@ -189,7 +194,7 @@ class Services:
     def save_losses(self, found: Sequence[Loss]) -> None:
         """Keep the list of losses; where the disk takes nothing, it is tried again every second."""
         self.losses = tuple(found)
-        with suppress(ForewordError):
+        with suppress(ForewordError, OSError):
             if self.losses != self._saved_losses:
                 with replacing(self.home.losses) as file:
                     file.write(dumps([vars(each) for each in found]).encode())

@@ -40,15 +40,14 @@ class BackupJob:
         return not self._day and any(self._services.store.stats.row_counts().values())
 
     def _daily(self) -> None:
-        """Check the database and copy it; old copies stay while a loss waits to be acknowledged."""
+        """Check the database, copy it, and remove old copies."""
         services = self._services
         report = self._check()
         if report.damage:
             services.note_loss(f"{services.home.database} is damaged: {report.damage[0]}; {report.way_out}")
             raise StoreError(report.damage[0], hint=report.way_out)
         self._copy(backup.new_path(services.home.backups, backup.COPY))
-        if not services.losses:
-            backup.rotate(services.home.backups, daily=services.settings.backups_keep)
+        backup.rotate(services.home.backups, daily=services.settings.backups_keep)
 
     def _check(self) -> backup.Report:
         database = self._services.store.database
