@@ -239,7 +239,7 @@ def _entries(path: str, git: str, depth: int = 0) -> Iterator[tuple[str, str, st
 
 
 def _is_in(condition: str, git: str, folder: str) -> bool:
-    """Return whether a condition such as `gitdir:~/work/` holds of a git directory; others are taken not to."""
+    """Return whether a condition such as `gitdir:~/code/` holds of a git directory; others are taken not to."""
     from fnmatch import fnmatchcase  # seldom
 
     kind, _, pattern = condition.partition(":")

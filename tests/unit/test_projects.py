@@ -367,9 +367,9 @@ CONFIG = '[remote "origin"]\n\turl = {}\n'
         ('[url "https://example.org/"]\npushInsteadOf = https://other.org/\n', "", "https://other.org/o/r"),
         ("[include]\npath = more\n", "", "ex:o/r"),
         ("[include]\npath = ~/more\n", "", "ex:o/r"),
-        ('[includeIf "gitdir:~/work/"]\npath = more\n', "", "ex:o/r"),
-        ('[includeIf "gitdir:work/"]\npath = more\n', "", "ex:o/r"),
-        ('[includeIf "gitdir/i:~/WORK/"]\npath = more\n', "", "ex:o/r"),
+        ('[includeIf "gitdir:~/code/"]\npath = more\n', "", "ex:o/r"),
+        ('[includeIf "gitdir:code/"]\npath = more\n', "", "ex:o/r"),
+        ('[includeIf "gitdir/i:~/CODE/"]\npath = more\n', "", "ex:o/r"),
         ('[includeIf "gitdir:~/elsewhere/"]\npath = more\n', "", "ex:o/r"),
         ('[includeIf "onbranch:none"]\npath = more\n', "", "ex:o/r"),
         ("", "[include]\npath = ../../../more\n", "ex:o/r"),
@@ -382,7 +382,7 @@ def test_a_remote_is_read_as_git_reads_it(tmp_path: Path, monkeypatch, user: str
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     (tmp_path / ".gitconfig").write_text(user)
     (tmp_path / "more").write_text('[url "https://example.org/"]\ninsteadOf = ex:\n')
-    folder = repository(tmp_path / "work" / "rooms", url=url)
+    folder = repository(tmp_path / "code" / "rooms", url=url)
     with (folder / ".git" / "config").open("a") as file:
         file.write(own)
     environ = {name: text for name, text in CLEAN.items() if not name.startswith("GIT_CONFIG")} | {
