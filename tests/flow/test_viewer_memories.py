@@ -48,9 +48,8 @@ def page(client: Client) -> Page:
 
 @pytest.fixture
 def project(root: Path) -> str:
-    """A project of the test's own."""
-    folder = Path(tempfile.mkdtemp(prefix="shop-", dir=root)) / "shop"
-    folder.mkdir()
+    """A project of the test's own, with a name of its own: projects of one name are told apart once both are stored."""
+    folder = Path(tempfile.mkdtemp(prefix="shop-", dir=root))
     (folder / "pyproject.toml").write_text("")
     return str(folder)
 
@@ -64,13 +63,14 @@ def add(client: Client, project: str) -> Callable[..., str]:
     return added
 
 
-def test_one_memory_is_told_with_where_it_is_from_and_what_it_is_linked_to(client, page, add):
+def test_one_memory_is_told_with_where_it_is_from_and_what_it_is_linked_to(client, page, add, project):
     one = add("decision", "Slots are stored in UTC", detail={"why": "two venues"}, tags=["time"], files=["slots.py"])
     other = add("decision", "Slots are stored in local time")
     client.post("/api/supersede", {"old": other, "new": one})
     answer = page.get(f"/api/memories/{one}", full=1)
     memory = answer["memory"]
-    assert (memory["title"], memory["trust"], memory["project_name"]) == ("Slots are stored in UTC", "user", "shop")
+    expected = ("Slots are stored in UTC", "user", Path(project).name)
+    assert (memory["title"], memory["trust"], memory["project_name"]) == expected
     assert memory["detail"]["why"] == "two venues"
     assert [(each["relation"], each["forth"], each["title"]) for each in answer["links"]] == [
         ("supersedes", True, "Slots are stored in local time")
