@@ -342,7 +342,7 @@ def test_what_stands_in_the_way_is_told_and_nothing_is_written(tmp_path_factory)
     ("file", "text", "answer"),
     [
         ("settings", '{"hooks": []}', "`hooks` in line 1 is not an object"),
-        ("settings", "{\n oops }", "it is not JSON: a key in double quotes is expected in line 2"),
+        ("settings", "{\n oops }", "it is not JSON: Expecting property name enclosed in double quotes in line 2"),
         ("toml", '[mcp_servers.foreword]\ncommand = "mine"\n', "do not fit behind"),
         ("toml", 'mcp_servers = { foreword = { command = "x" } }\n', "do not fit behind"),
         ("toml", 'mcp_servers = { mine = { command = "x" } }\n', "do not fit behind"),

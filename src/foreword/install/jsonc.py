@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -15,12 +15,12 @@ Path = tuple[str | int, ...]
 Keys = tuple[str, ...]
 
 SPACE = " \t\r\n\ufeff"
-_TRIVIA = re.compile(r"(?>(?:[ \t\r\n\ufeff]++|//[^\r\n]*+|/\*.*?\*/)*)", re.DOTALL)
 _COMMENT = re.compile(r"//[^\r\n]*+|/\*.*?\*/", re.DOTALL)
-_STRING = re.compile(r'"(?>(?:[^"\\\r\n]++|\\.)*)"')
-_SCALAR = re.compile(r"[-+.\w]++")
-_CLOSE = {"{": "}", "[": "]"}
-_DECODE = json.JSONDecoder(strict=False).decode
+_GAP = rf"(?>(?:[{SPACE}]++|{_COMMENT.pattern})*)"
+_COMMA = re.compile(f"{_GAP},", re.DOTALL)
+# A string, which is kept; or what strict JSON does not have: a comment, a byte order mark, a last comma.
+_STRING_OR_EXTRA = re.compile(rf'("(?>(?:[^"\\\r\n]++|\\.)*)")|{_COMMENT.pattern}|\ufeff|,(?={_GAP}[}}\]])', re.DOTALL)
+_DECODE = json.JSONDecoder().raw_decode
 DEFAULT_INDENT = "  "  # what all six agents write themselves
 MISSING: Any = object()  # no value; unlike null, which is one
 
@@ -34,25 +34,25 @@ class Put:
     was: Mapping[Keys, str] = field(default_factory=dict, hash=False)  # the inside of the one that was empty
 
 
-class _Node(NamedTuple):  # as cheap as possible: a file of megabytes has a hundred thousand
+class _Node(NamedTuple):
+    """Where a value is in a text."""
+
     key: str | None  # None in a list
     start: int  # of the key, or of the value in a list
     at: int  # where the value begins
     end: int
     comma: int  # behind it; -1 where there is none
-    children: tuple[_Node, ...] | None  # None for a scalar
-    scalar: Any
 
 
 def read(text: str) -> Any:
     """Return the whole document as plain values; MISSING where there is none."""
-    return find(text, ())
+    return _parsed(text)[1]
 
 
 def find(text: str, path: Path) -> Any:
     """Return the value at *path*; MISSING where there is none."""
     node = _at(text, path)
-    return MISSING if node is None else _plain(text, node)
+    return MISSING if node is None else _DECODE(_parsed(text)[0], node.at)[0]
 
 
 def same(one: Any, other: Any) -> bool:
@@ -62,7 +62,7 @@ def same(one: Any, other: Any) -> bool:
 
 def put(text: str, keys: Keys, new: Any, *, append: bool = False) -> Put:
     """Set *new* at *keys*, where nothing is yet, or append it to the list there; what is missing on the way is made."""
-    node = _tree(text)
+    node = _at(text, ())
     if node is None:  # an empty file: begin a document
         newline = _newline(text)
         gap = newline if text.strip(SPACE) and not text.endswith("\n") else ""
@@ -78,7 +78,7 @@ def put(text: str, keys: Keys, new: Any, *, append: bool = False) -> Put:
             made = tuple(keys[:end] for end in range(depth + 1, len(keys) + append))
             name = f"{json.dumps(key, ensure_ascii=False)}: "
             return _inserted(text, node, name, inner, path=keys[:depth], made=made)
-        node = (node.children or ())[place]
+        node = _children(text, node)[place]
     _expect(node, "[", text, keys)
     return _inserted(text, node, "", new, path=keys)
 
@@ -89,9 +89,9 @@ def remove(text: str, path: Path) -> str:
     place = _place(text, parent, path[-1]) if parent and path else None
     if parent is None or place is None:
         return text
-    siblings = parent.children or ()
+    siblings = _children(text, parent)
     child = siblings[place]
-    cuts = [(_start_of_gap(text, parent, place), child.end)]
+    cuts = [(_start_of_gap(text, parent, siblings, place), child.end)]
     if child.comma >= 0:
         cuts.append((child.comma, child.comma + 1))
     elif place and siblings[place - 1].comma >= 0:
@@ -109,7 +109,7 @@ def emptied(text: str, *, made: Iterable[Keys], was: Mapping[Keys, str]) -> str:
             text = remove(text, path)
     for path, inside in was.items():
         node = _at(text, path)
-        if node and _inside(text, path).split() == inside.split() and node.children == ():
+        if node and _inside(text, path).split() == inside.split() and not _children(text, node):
             text = text[: node.at + 1] + inside + text[node.end - 1 :]
     root = _at(text, ())
     if root and () in made and () in was and _inside(text, ()).isspace():
@@ -121,7 +121,7 @@ def emptied(text: str, *, made: Iterable[Keys], was: Mapping[Keys, str]) -> str:
 def _inserted(text: str, node: _Node, key: str, new: Any, *, path: Keys, made: tuple[Keys, ...] = ()) -> Put:
     """Insert a value as the last child of *node*, on a line of its own."""
     newline, unit, outer = _newline(text), _unit(text), _indent_of_line(text, node.at)
-    last = node.children[-1] if node.children else None
+    last = next(reversed(_children(text, node)), None)
     if last is not None:
         spot = _behind_comments(text, max(last.comma + 1, last.end))
     else:
@@ -146,9 +146,8 @@ def _behind_comments(text: str, at: int) -> int:
     return at
 
 
-def _start_of_gap(text: str, parent: _Node, place: int) -> int:
+def _start_of_gap(text: str, parent: _Node, siblings: Sequence[_Node], place: int) -> int:
     """Return where the space in front of a child begins; what a line comment would swallow keeps its line."""
-    siblings = parent.children or ()
     child = siblings[place]
     low = max(siblings[place - 1].end, siblings[place - 1].comma + 1) if place else parent.at + 1
     start = child.start
@@ -169,7 +168,8 @@ def _comments(text: str, start: int, end: int) -> Iterable[re.Match[str]]:
 def _inside(text: str, path: Keys) -> str:
     """Return the text inside a container that has no children, between two spaces; empty where there is none."""
     node = _at(text, path)
-    return f" {text[node.at + 1 : node.end - 1].strip(SPACE)} " if node and node.children == () else ""
+    is_empty = node is not None and text[node.at] in "{[" and not _children(text, node)
+    return f" {text[node.at + 1 : node.end - 1].strip(SPACE)} " if node and is_empty else ""
 
 
 # --- the file's own style ---
@@ -191,98 +191,66 @@ def _indent_of_line(text: str, at: int) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-# --- a tree that knows where everything is ---
+# --- where everything is ---
 
 
 @lru_cache(maxsize=4)  # a change parses the same text several times, and Claude's own file may have megabytes
-def _tree(text: str) -> _Node | None:
-    """Parse the document with its positions; None where there is none. Comments and trailing commas are accepted."""
-    at = _skip(text, 0)
-    if at == len(text):
-        return None
+def _parsed(text: str) -> tuple[str, Any]:
+    """Return the text as strict JSON, with spaces for all else, and its value; MISSING where there is none."""
+    strict = _STRING_OR_EXTRA.sub(lambda found: found[1] or re.sub(r"[^\r\n]", " ", found[0]), text)
     try:
-        end, children, scalar = _value(text, at)
-    except RecursionError as exc:
-        raise BadConfig("it is nested too deeply", hint="simplify the file") from exc
-    if (rest := _skip(text, end)) != len(text):
-        raise _wrong(text, rest, "something follows the end of the document")
-    return _Node(None, at, at, end, -1, children, scalar)
-
-
-def _value(text: str, at: int) -> tuple[int, tuple[_Node, ...] | None, Any]:
-    """Parse one value; return its end, the children of a container, and the value of a scalar."""
-    opening = text[at : at + 1]
-    if opening not in _CLOSE:
-        found = _STRING.match(text, at) or _SCALAR.match(text, at)
-        if found is None:
-            raise _wrong(text, at, "a value is expected")
-        return found.end(), None, _scalar(text, found)
-    close, children = _CLOSE[opening], []
-    at = _skip(text, at + 1)
-    while text[at : at + 1] != close:
-        key, start = None, at
-        if opening == "{":
-            found = _STRING.match(text, at)
-            if found is None:
-                raise _wrong(text, at, "a key in double quotes is expected")
-            key = _scalar(text, found)
-            at = _skip(text, found.end())
-            if text[at : at + 1] != ":":
-                raise _wrong(text, at, "a colon is expected")
-            at = _skip(text, at + 1)
-        begin = at
-        end, inner, scalar = _value(text, at)
-        at = _skip(text, end)
-        has_comma = text[at : at + 1] == ","
-        children.append(_Node(key, start, begin, end, at if has_comma else -1, inner, scalar))
-        if has_comma:
-            at = _skip(text, at + 1)
-        elif text[at : at + 1] != close:
-            raise _wrong(text, at, f"a comma or {close} is expected")
-    return at + 1, tuple(children), None
-
-
-def _scalar(text: str, found: re.Match[str]) -> Any:
-    raw = found[0]
-    if raw[0] == '"' and "\\" not in raw:
-        return raw[1:-1]
-    try:
-        return _DECODE(raw)
-    except ValueError as exc:
-        raise _wrong(text, found.start(), "this is no value") from exc
-
-
-def _skip(text: str, at: int) -> int:
-    """Return the place behind space and comments."""
-    found = _TRIVIA.match(text, at)
-    return found.end() if found else at
-
-
-def _plain(text: str, node: _Node) -> Any:
-    if node.children is None:
-        return node.scalar
-    if text[node.at] == "{":
-        return {child.key: _plain(text, child) for child in node.children}
-    return [_plain(text, child) for child in node.children]
+        return strict, json.loads(strict) if strict.strip(SPACE) else MISSING
+    except json.JSONDecodeError as exc:
+        message = f"it is not JSON: {exc.msg} in line {exc.lineno}"
+        raise BadConfig(message, hint="correct that line, then try again") from exc
+    except (RecursionError, ValueError) as exc:
+        raise BadConfig("it is nested too deeply, or has a number too long", hint="simplify the file") from exc
 
 
 def _at(text: str, path: Path) -> _Node | None:
-    node = _tree(text)
+    """Return where the value at *path* is; None where there is none."""
+    strict, document = _parsed(text)
+    if document is MISSING:
+        return None
+    start = _skip(strict, 0)
+    node = _Node(None, start, start, len(strict.rstrip(SPACE)), -1)
     for step in path:
-        place = _place(text, node, step) if node else None
-        if node is None or place is None:
+        place = _place(text, node, step)
+        if place is None:
             return None
-        node = (node.children or ())[place]
+        node = _children(text, node)[place]
     return node
+
+
+def _children(text: str, node: _Node) -> list[_Node]:
+    """Return where the values in a container are; none for a scalar."""
+    strict, children = _parsed(text)[0], []
+    start = _skip(strict, node.at + 1) if strict[node.at] in "{[" else node.end - 1
+    while start < node.end - 1:
+        key, at = None, start
+        if strict[node.at] == "{":
+            key, at = _DECODE(strict, start)
+            at = _skip(strict, strict.index(":", at) + 1)
+        end = _DECODE(strict, at)[1]
+        comma = _COMMA.match(text, end)
+        children.append(_Node(key, start, at, end, comma.end() - 1 if comma else -1))
+        start = _skip(strict, comma.end() if comma else end)
+    return children
+
+
+def _skip(strict: str, at: int) -> int:
+    """Return the place behind space."""
+    while strict[at] in SPACE:
+        at += 1
+    return at
 
 
 def _place(text: str, node: _Node, step: str | int) -> int | None:
     """Return which child is meant; of a key that occurs twice the last, as agents take it."""
-    children = node.children or ()
-    if isinstance(step, int):
-        return step if text[node.at] == "[" and 0 <= step < len(children) else None
-    places = [place for place, child in enumerate(children) if child.key == step]
-    return places[-1] if places else None
+    if isinstance(step, int) != (text[node.at] == "["):
+        return None
+    keys = [child.key if isinstance(step, str) else place for place, child in enumerate(_children(text, node))]
+    return len(keys) - 1 - keys[::-1].index(step) if step in keys else None
 
 
 def _expect(node: _Node, opening: str, text: str, path: Keys) -> None:
@@ -290,8 +258,3 @@ def _expect(node: _Node, opening: str, text: str, path: Keys) -> None:
         line, what = text.count("\n", 0, node.at) + 1, {"{": "an object", "[": "a list"}[opening]
         where = f"`{'.'.join(path)}`" if path else "the whole document"
         raise BadConfig(f"{where} in line {line} is not {what}", hint=f"make it {what}, or take it out; then try again")
-
-
-def _wrong(text: str, at: int, what: str) -> BadConfig:
-    line = text.count("\n", 0, at) + 1
-    return BadConfig(f"it is not JSON: {what} in line {line}", hint="correct that line, then try again")
