@@ -193,7 +193,11 @@ def find_setting(name: str) -> Setting:
     for setting in SETTINGS:
         if setting.name == name:
             return setting
-    raise BadConfig(f"{shorten(name)} is not a setting", hint="`foreword config` lists the settings")
+    from difflib import get_close_matches  # late: a hook without a worker pays for every import
+
+    near = get_close_matches(name, [setting.name for setting in SETTINGS], n=1)
+    hint = f"did you mean `{near[0]}`?" if near else "`foreword config` lists the settings"
+    raise BadConfig(f"{shorten(name)} is not a setting", hint=hint)
 
 
 def check(setting: Setting, value: object) -> object:

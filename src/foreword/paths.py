@@ -15,8 +15,8 @@ from foreword.errors import BadConfig, ForewordError
 
 PRIVATE = 0o700
 OPEN_TO_OTHERS = 0o077
-OTHERS_CAN_WRITE = stat.S_IWGRP | stat.S_IWOTH
 SOCKET_PATH_BYTES = 103  # macOS holds 104 with the closing NUL, Linux 108: the smaller one, so that a home can move
+UNFINISHED = ".foreword-new-"  # how files begin that replace another when they are written
 OUR_FILES = ("config.toml", "synonyms.toml", "memory.db", "hook.py")
 OUR_FOLDERS = ("run", "spool", "backups", "logs", "bin", "lib", "installed")
 
@@ -73,7 +73,7 @@ def replacing(path: str | Path, *, mode: int = 0o600) -> Iterator[IO[bytes]]:
     """Yield a file that replaces *path* as a whole when it is written, or not at all."""
     import tempfile  # 5 ms, which hooks do without
 
-    handle, unfinished = tempfile.mkstemp(prefix=".foreword-", dir=os.path.dirname(path))
+    handle, unfinished = tempfile.mkstemp(prefix=UNFINISHED, dir=os.path.dirname(path))
     try:
         with open(handle, "wb") as file:
             yield file
@@ -84,6 +84,15 @@ def replacing(path: str | Path, *, mode: int = 0o600) -> Iterator[IO[bytes]]:
     except BaseException:
         os.unlink(unfinished)
         raise
+
+
+def sync_folder(folder: str | Path) -> None:
+    """Put the names in a folder on the disk."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 def worker_command() -> list[str]:
@@ -143,7 +152,9 @@ def _close_to_others(folder: Path, *, is_root: bool) -> None:
                 raise ForewordError(f"{folder} is open to others and holds files that are not Foreword's", hint=hint)
             os.fchmod(opened, PRIVATE)
         elif found.st_mode & PRIVATE != PRIVATE or not os.access(folder, os.W_OK):
-            hint = f"run `{_chmod(folder)}`; on a read-only disk set FOREWORD_HOME to another folder"
+            hint = (
+                f"run `chmod 700 {shlex.quote(str(folder))}`; on a read-only disk set FOREWORD_HOME to another folder"
+            )
             raise ForewordError(f"{folder} cannot be written, so nothing is captured", hint=hint)
     finally:
         os.close(opened)
@@ -156,31 +167,13 @@ def socket_problem(home: Home) -> str:
         too_long = f"the socket path {home.socket} has {length} bytes and may have {SOCKET_PATH_BYTES}"
         return f"{too_long}; set FOREWORD_HOME to a shorter path"
     try:
-        root, run = os.stat(home.root), os.stat(home.run)
-        for folder, found in ((home.root, root), (home.run, run)):
-            if found.st_uid != os.geteuid():
-                return (
-                    f"{folder} belongs to another user (uid {found.st_uid}); set FOREWORD_HOME to a folder of your own"
-                )
-        if run.st_mode & OTHERS_CAN_WRITE:
-            return f"others can write in {home.run}, where the socket would lie; run `{_chmod(home.run)}`"
-        for folder in home.root.resolve().parents:
-            found = os.stat(folder)
-            if not found.st_mode & stat.S_IWOTH:
-                continue
-            if not found.st_mode & stat.S_ISVTX:
+        for folder in home.root.resolve(strict=True).parents:
+            if folder.stat().st_mode & (stat.S_IWOTH | stat.S_ISVTX) == stat.S_IWOTH:
                 # Without the sticky bit anyone may rename our folder and put their own in its place.
-                return (
-                    f"anyone can replace what lies in {folder}; run `chmod +t {folder}` or set FOREWORD_HOME elsewhere"
-                )
-            if root.st_mode & OPEN_TO_OTHERS:
-                return f"{home.root} is open to others in the shared folder {folder}; run `{_chmod(home.root)}`"
+                how = f"run `chmod +t {folder}` or set FOREWORD_HOME elsewhere"
+                return f"anyone can replace what lies in {folder}; {how}"
     except FileNotFoundError:
-        return ""  # prepare() makes what is missing, closed to others
+        return ""  # prepare() makes what is missing, and closes all of it to others
     except OSError as exc:
         return f"cannot look at {exc.filename}: {exc.strerror}"
     return ""
-
-
-def _chmod(folder: Path) -> str:
-    return f"chmod 700 {shlex.quote(str(folder))}"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
+
+from foreword.encoding import read_words
 
 # Every ASCII character that is no letter and no digit parts words, as the index's own tokenizer has it.
 # Tables for bytes of UTF-8: `str.translate` takes 2 ms for 50 KB that are not all ASCII, this 0.1.
@@ -37,20 +38,8 @@ MOST_TEXT = 20_000  # characters of a text that are counted in or taken in pairs
 _ENDINGS = ("ings", "ing", "ed", "ies", "es", "ly", "s", "e", "y")
 
 
-def _read_words() -> dict[str, frozenset[str]]:
-    """Return the sections of words.txt."""
-    found: dict[str, list[str]] = {}
-    section: list[str] = []
-    with open(os.path.join(os.path.dirname(__file__), "words.txt"), encoding="utf-8") as file:
-        for line in file:
-            if line[0] == "[":
-                section = found.setdefault(line.strip("[]\n"), [])
-            elif line[0] != "#":
-                section += line.split()
-    return {name: frozenset(words) for name, words in found.items()}
-
-
-STOP_WORDS, GENERIC, TALK = _read_words().values()
+WORDS = {use: frozenset(words) for use, words in read_words(__file__, "words.txt").items()}
+STOP_WORDS, GENERIC, TALK = WORDS["stop"], WORDS["generic"], WORDS["talk"]
 
 # A text of more words is partly pasted: its beginning and its end are the user's.
 _LONG = 150

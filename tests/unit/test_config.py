@@ -215,7 +215,7 @@ class TestBroken:
             ("tokenizer = ['auto']", "must be auto or claude"),
             ("off_projects = '/a'", "must be a list"),
             ("off_projects = ['./here']", "absolute"),
-            ("captur = true", "`foreword config` lists the settings"),
+            ("captur = true", "did you mean `capture`"),
             ('"\\u001b[31m" = 1', "is not a setting"),
             ("deadline.prompt = 1", "is not a setting"),
             ("layout = 3", "must be a table"),

@@ -424,7 +424,7 @@ def test_what_is_recorded_is_private_and_a_crash_leaves_nothing(tmp_path_factory
     machine = Machine(tmp_path_factory.mktemp("m"))
     machine.have_all()
     manifest.write(machine.settings, SETTINGS.encode())
-    left = machine.settings.with_name(".settings.json.foreword-new")
+    left = machine.settings.with_name(".foreword-new-settings")
     left.write_text("half")
     machine.install()
     assert not left.exists()
@@ -615,7 +615,7 @@ def test_a_list_in_which_nothing_of_us_stands_stays_byte_for_byte(machine: Machi
 
 # --- kill -9 ---
 
-CALLS = ("replace", "mkdir", "unlink", "rmdir")
+CALLS = ("replace", "mkdir", "unlink", "rmdir", "fsync")
 
 
 def dies(work: Callable[[], object], *, at: int) -> bool:

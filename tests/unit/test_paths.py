@@ -233,35 +233,11 @@ class TestSocket:
         # Counts bytes and not characters.
         assert "bytes" in socket_problem(Home(short / ("é" * 40)))
 
-    @table("bits", [0o770, 0o707, 0o777, 0o1777])
-    def test_never_lies_in_a_folder_that_others_can_write(self, short, bits):
+    def test_a_parent_where_anyone_can_swap_our_folder_is_a_problem(self, short):
         here = Home(short / "h")
         here.prepare()
-        here.run.chmod(bits)
-        assert "others can write" in socket_problem(here)
-
-    def test_a_home_that_others_can_reach_is_a_problem(self, short):
-        # An open home in a shared folder is a problem.
-        short.chmod(0o1777)
-        here = Home(short / "h")
-        here.prepare()
-        here.root.chmod(0o755)
-        assert "shared folder" in socket_problem(here)
-        # A parent where anyone can swap our folder is a problem.
+        assert socket_problem(here) == ""
         short.chmod(0o777)
-        here = Home(short / "h")
-        here.prepare()
         assert "replace" in socket_problem(here)
-
-    @only_root
-    @table("name", ["root", "run"])
-    def test_a_folder_of_another_user_is_a_problem(self, short, name):
-        here = Home(short / "h")
-        here.prepare()
-        os.chown(getattr(here, name), STRANGER, STRANGER)
-        assert f"uid {STRANGER}" in socket_problem(here)
-        os.chown(getattr(here, name), os.getuid(), os.getgid())
-
-    def test_a_file_in_the_way_is_told_and_not_raised(self, short):
-        (short / "h").touch()
-        assert "cannot look at" in socket_problem(Home(short / "h"))
+        short.chmod(0o1777)
+        assert socket_problem(here) == ""

@@ -9,9 +9,9 @@ import typer
 
 from foreword.cli import output
 from foreword.cli.connection import connect, refuse_agents, this_home
-from foreword.cli.options import Json, did_you_mean
+from foreword.cli.options import Json
 from foreword.config import SETTINGS, Loaded, change, load, unset
-from foreword.errors import BadConfig, ModelError
+from foreword.errors import ModelError
 from foreword.hook.build import refresh
 from foreword.layout import window_budget
 
@@ -49,7 +49,6 @@ def change_setting(
 ) -> None:
     """Change one setting; a running worker adopts it within two seconds."""
     refuse_agents()
-    _check_name(name)
     change(this_home(), name, value)
     loaded = _reload()
     output.write(f"{name} = {_text(getattr(loaded.settings, name, value))}")
@@ -62,7 +61,6 @@ def change_setting(
 def remove_setting(name: Name) -> None:
     """Remove one setting from the file, so that its default applies again."""
     refuse_agents()
-    _check_name(name)
     removed = unset(this_home(), name)
     _reload()
     output.write(f"{name} {'is no longer' if removed else 'was not'} in the file")
@@ -106,14 +104,6 @@ def try_model(json: Json = False) -> None:
     tokens = [str(count) if count >= 0 else "?" for count in (answer["tokens_in"], answer["tokens_out"])]
     cost = f"{tokens[0]} tokens in, {tokens[1]} out, {output.duration(answer['took_ms'] / 1000)}"
     output.write(f"{answer['provider']} {answer['model']} at {answer['where']} answers: {cost}")
-
-
-def _check_name(name: str) -> None:
-    """Raise BadConfig with the nearest names where there is no such setting; numbers of layers are checked later."""
-    names = [each["name"] for each in _settings(load(this_home(), os.environ))]
-    if name not in names and name.count(".") < 2:
-        hint = did_you_mean(name, names, otherwise="`foreword config` lists the settings")
-        raise BadConfig(f"{name!r} is not a setting", hint=hint)
 
 
 def _reload() -> Loaded:

@@ -13,25 +13,13 @@ from foreword.encoding import since
 from foreword.errors import BadRequest
 
 
-def nearest(name: str, names: Iterable[str]) -> list[str]:
-    """Return the three names that a mistyped or incomplete *name* most likely means, best first."""
-    word = name.strip().lower()
-    lowered = {each.lower(): each for each in names}
-    close = difflib.get_close_matches(word, lowered, n=3, cutoff=0.7)
-    ratios = {each: difflib.SequenceMatcher(None, each, word).ratio() for each in close}
-    close = [each for each in close if ratios[each] > ratios[close[0]] - 0.1]  # `instal` is not uninstall
-    # A part of a longer name: `claude` for claude-code, `budget` for layout.prompt.budget.
-    is_typo = close and ratios[close[0]] > 0.85
-    parts = [each for each in lowered if len(word) > 2 and word in each and each not in close and not is_typo]
-    if not close and not parts:
-        close = difflib.get_close_matches(word, lowered, n=1, cutoff=0.6)
-    return [lowered[each] for each in (*close, *parts)][:3]
-
-
 def did_you_mean(name: str, names: Iterable[str], *, otherwise: str) -> str:
-    """Return a hint with the nearest names, or *otherwise*."""
-    found = " or ".join(f"`{each}`" for each in nearest(name, names))
-    return f"did you mean {found}?" if found else otherwise
+    """Return a hint with the name that a mistyped or incomplete *name* means, or *otherwise*."""
+    word, known = name.strip().lower(), list(names)
+    # A part of a longer name too: `budget` for layout.prompt.budget.
+    longer = [each for each in known if len(word) > 2 and word in each][:3]
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.6) or longer
+    return f"did you mean {' or '.join(f'`{each}`' for each in close)}?" if close else otherwise
 
 
 def _parse_since(text: str) -> float:

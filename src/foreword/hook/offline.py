@@ -28,15 +28,8 @@ from foreword.redact import redact
 START_EVERY = 10.0  # seconds between two tries to start a worker: a crash loop makes six a minute at most
 # Of the agent's environment, for the worker: its health page looks into the agents' folders.
 KEPT_VARIABLES = (
-    "PATH",
-    "HOME",
-    "LANG",
-    "LC_ALL",
-    "TMPDIR",
-    "USER",
-    "XDG_CONFIG_HOME",
-    "CLAUDE_CONFIG_DIR",
-    "CODEX_HOME",
+    *("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "USER"),
+    *("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"),
 )
 
 

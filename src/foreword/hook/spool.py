@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from foreword.capture.payload import HookCall
 from foreword.encoding import decoded, dumps, loads
 from foreword.errors import BadPayload
+from foreword.paths import sync_folder
 
 RESERVE = ".reserve"  # beside the folder: nothing in it waits for a worker
 RESERVED = 1 << 20
@@ -20,10 +21,6 @@ _APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLO
 _BEGIN = b"\nFW1 "  # on a line of its own even behind a record that was torn
 _NEWEST = 1 << 16
 _REOPEN = 100  # times that the file may be taken from under a hook before it gives up
-
-
-class SpoolFull(OSError):
-    """The spool has reached its cap; the worker has been away for long."""
 
 
 def append(folder: str, hook_call: HookCall, *, most: int) -> None:
@@ -60,7 +57,7 @@ class SpoolWriter:
     def write(self, hook_call: HookCall) -> None:
         record = _record(hook_call)
         if self._size + len(record) > self._most:
-            raise SpoolFull(f"the spool holds {self._size} bytes")
+            raise OSError(f"the spool is full: it holds {self._size} bytes")
         try:
             _write(self._fd, record)
         except OSError:
@@ -78,7 +75,7 @@ class SpoolWriter:
                 self._use_reserve()
                 sync(self._fd)
             if self._new:
-                _sync_folder(self._folder)
+                sync_folder(self._folder)
         finally:
             os.close(self._fd)
 
@@ -163,7 +160,7 @@ def take(folder: str, name: str) -> str:
         if not here.st_size or not _is_current(folder, here):
             return ""
         os.rename(f"{folder}/current", f"{folder}/{name}")
-        _sync_folder(folder)
+        sync_folder(folder)
         return f"{folder}/{name}"
     finally:
         os.close(fd)
@@ -230,11 +227,3 @@ def _is_current(folder: str, here: os.stat_result) -> bool:
     except FileNotFoundError:
         return False
     return (here.st_ino, here.st_dev) == (there.st_ino, there.st_dev)
-
-
-def _sync_folder(folder: str) -> None:
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

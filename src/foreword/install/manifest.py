@@ -15,7 +15,7 @@ from typing import Any
 from foreword.agents.setup import AgentResidue, Entry
 from foreword.errors import ForewordError
 from foreword.install.jsonc import Keys
-from foreword.paths import Home
+from foreword.paths import UNFINISHED, Home, replacing, sync_folder
 
 OUR_FILE, OUR_FOLDER = 0o600, 0o700
 LARGEST = 32 * 1024 * 1024  # bytes; a settings file that is larger is something else
@@ -51,41 +51,26 @@ def missing_folders(path: Path) -> list[Path]:
 
 def write(path: Path, data: bytes | None) -> None:
     """Replace a file behind any links, whole or not at all, with its rights and owner; None removes it."""
-    real, beside = Path(os.path.realpath(path)), sweep(path)
+    real = sweep(path)
     if data is None:
-        with suppress(FileNotFoundError):
-            os.unlink(real)
+        real.unlink(missing_ok=True)
     else:
-        try:
-            with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, OUR_FILE), "wb") as file:
-                file.write(data)
-                file.flush()
-                with suppress(FileNotFoundError):
-                    before = os.stat(real)
-                    with suppress(PermissionError):  # a group that we are not in any more
-                        os.fchown(file.fileno(), before.st_uid, before.st_gid)
-                    os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))
-                os.fsync(file.fileno())
-            os.replace(beside, real)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(beside)
-            raise
+        before = real.stat() if real.exists() else None
+        with replacing(real, mode=stat.S_IMODE(before.st_mode) if before else OUR_FILE) as file:
+            file.write(data)
+            if before:
+                with suppress(PermissionError):  # a group that we are not in any more
+                    os.fchown(file.fileno(), before.st_uid, before.st_gid)
     with suppress(FileNotFoundError):
-        folder = os.open(real.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(folder)  # only then a new name in it lasts
-        finally:
-            os.close(folder)
+        sync_folder(real.parent)  # only then a new name in it lasts
 
 
 def sweep(path: Path) -> Path:
-    """Remove the unfinished file that a crash left beside another, and return its path."""
+    """Remove unfinished files that a crash left beside another, and return its path behind any links."""
     real = Path(os.path.realpath(path))
-    beside = real.with_name(f".{real.name}.foreword-new")
-    with suppress(FileNotFoundError):
-        os.unlink(beside)
-    return beside
+    for unfinished in real.parent.glob(f"{UNFINISHED}*"):
+        unfinished.unlink(missing_ok=True)
+    return real
 
 
 @dataclass(frozen=True)

@@ -139,7 +139,8 @@ def _with_us(file: Path, changes: Sequence[Written], record: FileRecord | None, 
     try:
         text, bare = _text(without.old), _text(without.new)
         if isinstance(changes[0], Block):
-            gap, body = record.gap if record else "\n", _body(changes)
+            gap = record.gap if record else "\n"
+            body = "\n".join(each.text.strip("\n") for each in changes if isinstance(each, Block))
             same = toml_block.holds(text, body)
             new, gap = (text, gap) if same else toml_block.put(bare, body, agent=agent)
             now = FileRecord(block=body, gap=gap)
@@ -184,10 +185,6 @@ def _unordered(item: Any) -> Any:
     if isinstance(item, dict):
         return {key: _unordered(each) for key, each in item.items()}
     return sorted(json.dumps(_unordered(each), sort_keys=True) for each in item) if isinstance(item, list) else item
-
-
-def _body(changes: Sequence[Written]) -> str:
-    return "\n".join(each.text.strip("\n") for each in changes if isinstance(each, Block))
 
 
 def _text(data: bytes | None) -> str:
@@ -337,10 +334,7 @@ def _remove(paths: Iterable[Path]) -> None:
     """Remove files and folders that an agent made because of us."""
     for path in paths:
         with suppress(OSError):
-            if path.is_symlink() or not path.is_dir():
-                os.unlink(path)
-            else:
-                shutil.rmtree(path)
+            os.unlink(path) if path.is_symlink() or not path.is_dir() else shutil.rmtree(path)
 
 
 def _remove_folders(folders: Iterable[str]) -> None:
