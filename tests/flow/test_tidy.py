@@ -64,9 +64,9 @@ def cli(home: Home, project: str, *words: str) -> subprocess.CompletedProcess[st
 def test_the_plan_is_shown_first_and_nothing_is_done_without_a_yes(home, project, start):
     filled(home, project, things=3)
     before = as_it_is(home, project)
-    for words in (("--dry-run",), ()):
+    for words, code in ((("--dry-run",), 0), ((), 1)):  # without a terminal nobody can be asked
         shown = cli(home, project, *words)
-        assert shown.returncode == 0, shown.stderr
+        assert shown.returncode == code, shown.stderr
         assert "merge" in shown.stdout
         assert "6 would be merged" in shown.stdout
         assert "3 would be superseded" in shown.stdout

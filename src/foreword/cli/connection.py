@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import quote
 
 from foreword.agents import calling_agent
 from foreword.audit import OWN_TERMINAL, USER_ONLY
+from foreword.cli import output
 from foreword.errors import BadRequest, StoreError, WorkerError
 from foreword.hook.build import fingerprint
 from foreword.paths import Home, home
@@ -45,6 +48,13 @@ def connect(home: Home | None = None, *, seconds: float = 60.0, patience: float 
             continue  # it left between two of our steps, being idle or replaced
         return Client(home, seconds=seconds)
     raise WorkerError("the worker exits as soon as it starts", hint=f"see {home.logs}, and run `foreword doctor`")
+
+
+def post_long(route: str, request: Mapping[str, Any], *, doing: str) -> dict[str, Any]:
+    """Post a request that may take long, with a spinner."""
+    client = connect(seconds=LONG)
+    with output.console().status(doing):
+        return client.post(route, request)
 
 
 def folder(path: str = "") -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
 from foreword.cli import output
-from foreword.cli.connection import LONG, connect, folder, full_id, project_query, refuse_agents, this_home
+from foreword.cli.connection import connect, folder, full_id, post_long, project_query, refuse_agents
 from foreword.cli.options import AllProjects, DryRun, Json, Project, Yes
 from foreword.encoding import plural, sized
 from foreword.errors import BadRequest
@@ -41,21 +41,11 @@ def tidy(
     Nothing is deleted; `foreword undo RUN` takes a whole run back. The worker does the same by itself once a day
     (setting `tidy`).
     """
-    client = connect(seconds=LONG)
     request: dict[str, Any] = {"all": True} if everything else {"project_path": folder(project)}
-    if not yes or dry_run:
-        with output.console().status("planning"):
-            plan = client.post("/api/tidy", {**request, "dry_run": True})
-        output.exit_with_json(plan, enabled=json)
-        _print_tidy_plan(plan) if plan["by"] else output.write("Nothing to tidy.")
-        if dry_run or not plan["by"]:
-            return
-        if not (sys.stdin.isatty() and sys.stdout.isatty()):
-            output.remark("nothing was changed; `foreword tidy --yes` does it")
-            return
-        output.confirm("Do this?")
-    with output.console().status("tidying"):
-        answer = client.post("/api/tidy", request)
+    if dry_run or not yes:
+        plan = post_long("/api/tidy", {**request, "dry_run": True}, doing="planning")
+        _ask(plan, _print_tidy_plan, "Do this?", dry_run=dry_run or not plan["by"], json=json)
+    answer = post_long("/api/tidy", request, doing="tidying")
     output.exit_with_json(answer, enabled=json)
     for what, times in answer["by"].items():
         output.write(f"{times:,} {DONE.get(what, what)}")
@@ -68,16 +58,10 @@ def prune(dry_run: DryRun = False, yes: Yes = False, json: Json = False) -> None
     The limits are settings. What you pinned, rules, decisions, patterns, goals, learnings, open handoffs and sessions
     that are not extracted yet stay. The worker does the same by itself once a day. It cannot be undone.
     """
-    client = connect(seconds=LONG)
     if dry_run or not yes:
-        plan = client.post("/api/prune", {"dry_run": True})
-        output.write_json(plan) if json else _print_prune_plan(plan)
-    if dry_run:
-        return
-    if not yes:
-        output.confirm("Delete it? This cannot be undone.")
-    with output.console().status("deleting"):
-        answer = client.post("/api/prune", {})
+        plan = post_long("/api/prune", {"dry_run": True}, doing="planning")
+        _ask(plan, _print_prune_plan, "Delete it? This cannot be undone.", dry_run=dry_run, json=json)
+    answer = post_long("/api/prune", {}, doing="deleting")
     output.exit_with_json(answer, enabled=json)
     gone = ", ".join(f"{rows:,} {name}" for name, rows in answer["pruned"].items()) or "nothing"
     freed = f"; the file is {sized(answer['freed'])} smaller" if answer["freed"] > 0 else ""
@@ -106,21 +90,14 @@ def forget(
         raise BadRequest("name what to forget, in one way", hint="foreword forget ID…, --session ID or --project PATH")
     if not dry_run:
         refuse_agents()
-    client = connect(seconds=LONG)
+    client = connect()
     request: dict[str, Any] = {"session": session} if session else {"ids": [full_id(client, id) for id in ids or ()]}
     if project:
         [request["project"]] = project_query(project).values()
-    plan = client.post("/api/forget", {**request, "dry_run": True})
-    if dry_run:
-        output.write_json(plan) if json else _print_forget_plan(plan)
-        return
-    if not yes:
-        if json:
-            raise BadRequest("cannot ask for confirmation with --json", hint="look with --dry-run, then pass --yes")
-        _print_forget_plan(plan)
-        output.confirm("Forget this for good?")
-    with output.console().status("forgetting"):
-        receipt = client.post("/api/forget", {**request, "why": why})
+    if dry_run or not yes:
+        plan = post_long("/api/forget", {**request, "dry_run": True}, doing="planning")
+        _ask(plan, _print_forget_plan, "Forget this for good?", dry_run=dry_run, json=json)
+    receipt = post_long("/api/forget", {**request, "why": why}, doing="forgetting")
     output.write_json(receipt) if json else _print_receipt(receipt)
     if receipt["left"]:
         raise typer.Exit(1)
@@ -135,10 +112,8 @@ def scrub(dry_run: DryRun = False, json: Json = False) -> None:
     """
     from foreword.hook.client import secret_values
 
-    client = connect(this_home(), seconds=LONG)
-    with output.console().status("searching"):
-        values = [os.fsdecode(each) for each in secret_values()]  # of this environment
-        answer = client.post("/api/scrub", {"dry_run": dry_run, "values": values})
+    values = [os.fsdecode(each) for each in secret_values()]  # of this environment
+    answer = post_long("/api/scrub", {"dry_run": dry_run, "values": values}, doing="searching")
     output.exit_with_json(answer, enabled=json)
     rows = sorted(answer["tables"].items())
     lines = [[table, f"{each['seen']:,}", f"{each['changed']:,}"] for table, each in rows]
@@ -154,13 +129,26 @@ def index(json: Json = False) -> None:
 
     For when `foreword doctor` reports that it is damaged; the memories themselves are not touched.
     """
-    client = connect(seconds=LONG)
-    with output.console().status("building the search index"):
-        count = client.post("/api/index", {})["indexed"]
+    count = post_long("/api/index", {}, doing="building the search index")["indexed"]
     output.write_json({"indexed": count}) if json else output.write(f"{plural(count, 'memories')} indexed")
 
 
+def _ask(
+    plan: dict[str, Any], print_plan: Callable[[dict[str, Any]], None], question: str, *, dry_run: bool, json: bool
+) -> None:
+    """Print what would be done; end the command where that is all, else ask whether to do it."""
+    if json and not dry_run:
+        raise BadRequest("cannot ask for confirmation with --json", hint="look with --dry-run, then pass --yes")
+    output.exit_with_json(plan, enabled=json)
+    print_plan(plan)
+    if dry_run:
+        raise typer.Exit
+    output.confirm(question)
+
+
 def _print_tidy_plan(plan: dict[str, Any]) -> None:
+    if not plan["by"]:
+        output.write("Nothing to tidy.")
     changes = [(project, change) for project in plan["projects"] for change in project["amendments"]]
     heading = ""
     for project, change in changes[:MAX_LINES]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -134,20 +133,20 @@ def merge(
 @app.command()
 def off(which: Which = "", *, capture: Capture = False, inject: Inject = False) -> None:
     """Capture and inject nothing in a project, or stop one of the two."""
-    names = [name for name, chosen in ((READ_ONLY, capture), (SILENT, inject)) if chosen]
-    _switch(which, names or [OFF], on=False)
+    _switch(which, capture=capture, inject=inject, on=False)
 
 
 @app.command()
 def on(which: Which = "", *, capture: Capture = False, inject: Inject = False) -> None:
     """Capture and inject again in a project."""
-    names = [name for name, chosen in ((READ_ONLY, capture), (SILENT, inject)) if chosen]
-    _switch(which, names or [OFF, READ_ONLY, SILENT], on=True)
+    _switch(which, capture=capture, inject=inject, on=True)
 
 
-def _switch(which: str, names: Sequence[str], *, on: bool) -> None:
+def _switch(which: str, *, capture: bool, inject: bool, on: bool) -> None:
     """Write the keys of a project and its aliases into the settings, or take them out."""
     refuse_agents()
+    names = [name for name, chosen in ((READ_ONLY, capture), (SILENT, inject)) if chosen]
+    names = names or (list(STATES) if on else [OFF])
     home = this_home()
     client = connect(home)
     about = _about(client, which)
