@@ -40,9 +40,6 @@ def setup(target: InstallTarget) -> Setup:
 
 def _hook(target: InstallTarget, event: str) -> dict[str, Any]:
     # Codex gives the end of a session three seconds, whatever the timeout says.
-    run: dict[str, Any] = {
-        "type": "command",
-        "command": target.command("codex", event),
-        "timeout": 3 if event == "SessionEnd" else 5,
-    }
+    seconds = 3 if event == "SessionEnd" else 5
+    run = {"type": "command", "command": target.command("codex", event), "timeout": seconds}
     return {**({"matcher": "*"} if event in ("SessionStart", "PostToolUse") else {}), "hooks": [run]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from foreword.agents import HookInput, dict_of, exit_of, read_input, text_of
+from foreword.agents import HookInput, dict_of, exit_of, find, read_input, text_of
 from foreword.agents.setup import Entry, InstallTarget, OwnedFile, Setup, json_file
 
 
@@ -40,7 +40,8 @@ def setup(target: InstallTarget) -> Setup:
     """Set up hooks in a file of ours, beside those of others, and the MCP server in its list of them."""
     folder = target.folder("COPILOT_HOME", ".copilot")
     hooks = {
-        event: [{"type": "command", "bash": target.command("copilot", event), "timeoutSec": 5}] for event in _EVENTS
+        event: [{"type": "command", "bash": target.command("copilot", event), "timeoutSec": 5}]
+        for event in find("copilot").events
     }
     server = {"type": "local", "command": str(target.mcp), "args": [], "tools": ["*"]}
     return Setup(
@@ -52,14 +53,3 @@ def setup(target: InstallTarget) -> Setup:
         ),
         transcripts=("session-state/*/events.jsonl",),
     )
-
-
-_EVENTS = {
-    "sessionStart": "session_start",
-    "userPromptSubmitted": "prompt",
-    "postToolUse": "tool",
-    "postToolUseFailure": "tool_failure",
-    "agentStop": "stop",
-    "preCompact": "compaction",
-    "sessionEnd": "session_end",
-}

@@ -142,17 +142,9 @@ class _ViewerApp:
 
     def _refuse_or_welcome(self, head: Head) -> Response | None:
         """Return the answer to a link or to a request that is refused; None for one that is let in."""
-        cookie = {}
         try:
             if head.is_link:
-                try:
-                    cookie = {"Set-Cookie": self._auth.redeem(head)}
-                except Forbidden as refused:
-                    try:
-                        self._auth.check(head)  # a browser that has the cookie may open its link again
-                    except Forbidden:
-                        raise refused from None
-                return Response(WELCOME, media_type=HTML, headers=cookie)
+                return Response(WELCOME, media_type=HTML, headers=self._auth.redeem(head))
             self._auth.check(head)
         except Forbidden as exc:
             return PlainTextResponse(f"{exc}: {exc.hint}\n", 403) if head.is_page else _error(exc, 403)

@@ -77,8 +77,11 @@ class Auth:
             self._links[token] = self._now() + LINK_SECONDS
         return f"{self._origin}/?token={token}"
 
-    def redeem(self, head: Head) -> str:
-        """Return the Set-Cookie field for a valid link, which is used up by it; raise Forbidden for any other."""
+    def redeem(self, head: Head) -> dict[str, str]:
+        """Return the Set-Cookie field for a valid link, which is used up by it; raise Forbidden for any other.
+
+        A browser that has the cookie may open its link again.
+        """
         self._check_origin(head)
         if head.method != "GET" or head.fields.get("sec-purpose"):
             raise Forbidden("a link must be opened, not prefetched", hint=HINT)
@@ -90,9 +93,11 @@ class Auth:
         with self._lock:
             token = next((each for each in self._links if hmac.compare_digest(each.encode(), sent)), "")
             until = self._links.pop(token, 0.0)
-        if until <= self._now():
+        if until > self._now():
+            return {"Set-Cookie": f"{self._cookie}={self._key}; HttpOnly; SameSite=Strict; Path=/"}
+        if not self._has_cookie(head):
             raise Forbidden("this link was used, or is too old", hint=HINT)
-        return f"{self._cookie}={self._key}; HttpOnly; SameSite=Strict; Path=/"
+        return {}
 
     def check(self, head: Head) -> None:
         """Raise Forbidden unless our own page, or a person at the address bar, sent this with our session cookie."""
@@ -113,17 +118,17 @@ class Auth:
                 raise Forbidden("a change must be sent as JSON", hint=HINT)
         elif head.method != "GET":
             raise Forbidden(f"method {head.method[:20]} is not supported", hint=HINT)
-        if not hmac.compare_digest(_cookie(fields.get("cookie", ""), self._cookie).encode(), self._key.encode()):
+        if not self._has_cookie(head):
             raise Forbidden("missing session cookie", hint=HINT)
+
+    def _has_cookie(self, head: Head) -> bool:
+        pairs = (pair.partition("=") for pair in head.fields.get("cookie", "").split(";"))
+        found = [value.strip() for name, _, value in pairs if name.strip() == self._cookie]
+        # The same name twice: another server set one.
+        return len(found) == 1 and hmac.compare_digest(found[0].encode(), self._key.encode())
 
     def _check_origin(self, head: Head) -> None:
         if head.fields.get("host") != self._host:  # also a name that was rebound to this address
             raise Forbidden("invalid Host header", hint=HINT)
         if head.fields.get("origin", self._origin) != self._origin:
             raise Forbidden("invalid Origin header", hint=HINT)
-
-
-def _cookie(sent: str, name: str) -> str:
-    pairs = (pair.partition("=") for pair in sent.split(";"))
-    found = [value.strip() for each, _, value in pairs if each.strip() == name]
-    return found[0] if len(found) == 1 else ""  # the same name twice: another server set one
