@@ -84,7 +84,26 @@ def text(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
 
 
-# ---- the functions of commits
+# ---- commits
+
+
+def log(folder: str, hashes: Sequence[str], fields: Sequence[str]) -> Iterator[tuple[list[str], list[list[str]]]]:
+    """Yield the *fields* of these commits, such as `%H`, and of each file path, modes and blobs before and after."""
+    # Fields end with NUL, which no message and no name can hold. A record begins with a slash, as no name in git does.
+    words = (*LOG, "--raw", "--no-abbrev", f"--format=tformat:/{''.join(f'{each}%x00' for each in fields)}")
+    parts = iter(run(folder, words, stdin="\n".join(hashes).encode()).split(b"\0"))
+    head = next(parts, b"")
+    while head:
+        found = [text(head[1:]), *(text(next(parts, b"")) for _ in fields[1:])]
+        files, head = [], b""
+        for part in parts:
+            entry = part.lstrip(b"\n")
+            if entry.startswith(b"/"):
+                head = entry
+                break
+            if entry.startswith(b":"):
+                files.append([text(next(parts, b"")), *text(entry[1:]).split(" ")[:4]])
+        yield found, files
 
 
 def changed_functions(folder: str, hashes: Sequence[str]) -> Iterator[tuple[str, tuple[Change, ...]]]:
@@ -92,8 +111,15 @@ def changed_functions(folder: str, hashes: Sequence[str]) -> Iterator[tuple[str,
 
     Files of others, generated, minified and too large ones are passed over. BadRequest where git cannot be asked.
     """
-    words = (*LOG, "--raw", "--no-abbrev", "--format=tformat:/%H%x00")
-    commits = _commits(run(folder, words, stdin="\n".join(hashes).encode()))
+    commits: dict[str, list[tuple[str, str, str]]] = {}
+    for [hash], listed in log(folder, hashes, ["%H"]):
+        # Only what is a file: no links, no submodules.
+        own = [
+            (path, before, after)
+            for path, old_mode, mode, before, after in listed
+            if {old_mode[:3], mode[:3]} <= {"100", "000"} and is_own(path)
+        ]
+        commits[hash] = own if len(own) <= FILES else []
     blobs = {blob for files in commits.values() for file in files for blob in file[1:]}
     raw = run(folder, ("cat-file", "--batch-check"), stdin="\n".join(blobs).encode()) if blobs else b""
     sizes = [line.split(b" ") for line in raw.splitlines()]
@@ -117,24 +143,6 @@ def is_own(path: str) -> bool:
 def is_made(source: bytes) -> bool:
     """Return whether the first lines say that a tool wrote them, or what follows is no text."""
     return bool(_MADE.search(source[:600])) or b"\0" in source[:8000]
-
-
-def _commits(raw: bytes) -> dict[str, list[tuple[str, str, str]]]:
-    """Return path and blobs of the source files of each commit; no files where there are too many."""
-    fields = iter(raw.split(b"\0"))
-    commits: dict[str, list[tuple[str, str, str]]] = {}
-    files: list[tuple[str, str, str]] = []
-    for field in fields:
-        entry = field.lstrip(b"\n")
-        if entry.startswith(b"/"):
-            files = commits.setdefault(text(entry[1:]), [])
-        elif entry.startswith(b":"):
-            path = text(next(fields, b""))
-            old_mode, mode, before, after = entry[1:].split(b" ")[:4]
-            # Only what is a file: no links, no submodules.
-            if all(each[:3] in (b"100", b"000") for each in (old_mode, mode)) and is_own(path):
-                files.append((path, before.decode(), after.decode()))
-    return {hash: files if len(files) <= FILES else [] for hash, files in commits.items()}
 
 
 def _read_blobs(folder: str, names: Sequence[str]) -> dict[str, bytes]:

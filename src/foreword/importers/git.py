@@ -22,8 +22,6 @@ FUNCTIONS = 20  # that a commit's memory names
 CHANGES = 300  # functions that the newest commits changed
 CHANGED = 2000  # changed files that are listed; more are a checkout gone wrong, not somebody's work
 
-# Fields end with NUL, which no message and no name can hold. A record begins with a slash, which no name in git does.
-FORMAT = "--format=tformat:/%H%x00%at%x00%an%x00%s%x00%b%x00"
 STATUS = ("status", "-z", "--porcelain=v1", "--no-renames", "--untracked-files=normal", "--ignore-submodules=all")
 
 _PATTERNS: dict[str, list[str]] = {}
@@ -71,8 +69,11 @@ class Git(Source):
 
 def log(folder: str, hashes: Sequence[str]) -> list[Commit]:
     """Return these commits, in that order."""
-    raw = git.run(folder, (*git.LOG, "--name-only", FORMAT), stdin="\n".join(hashes).encode())
-    return list(_records(raw))
+    fields = ("%H", "%at", "%an", "%s", "%b")
+    return [
+        Commit(hash, timestamp(at), author, subject, body, tuple(path for path, *_ in files[:FILES]), len(files))
+        for (hash, at, author, subject, body), files in git.log(folder, hashes, fields)
+    ]
 
 
 def changed(folder: str, *, patience: float = 2.0) -> dict[str, float]:
@@ -104,24 +105,6 @@ def _hashes(root: str) -> list[str]:
     except git.NoRepository:
         return []
     return git.text(raw).split()[::-1]
-
-
-def _records(raw: bytes) -> Iterator[Commit]:
-    fields = iter(raw.split(b"\0"))
-    head = next(fields, b"")
-    while head:
-        at, author, subject, body = (git.text(next(fields, b"")) for _ in range(4))
-        names: list[bytes] = []
-        following = b""
-        for each in fields:
-            if each.startswith(b"/"):
-                following = each
-                break
-            # git puts a line break between a message and its first name; an empty field ends a message.
-            names += [each if names else each.removeprefix(b"\n")] if each else []
-        files = tuple(git.text(name) for name in names[:FILES])
-        yield Commit(git.text(head[1:]), timestamp(at), author, subject, body, files, len(names))
-        head = following
 
 
 # ---- commits as memories
