@@ -115,9 +115,7 @@ class Settings:
     # Once a day for each project; five minutes without a hook are a break, and the worker stays for thirty.
     tidy: bool = _setting(True, "Let the idle worker merge duplicates, resolve contradictions and mark stale.")
     tidy_idle_minutes: float = _setting(5.0, "The worker tidies after so long without a request.", *_MINUTES)
-    backups_keep: int = _setting(
-        7, "Daily copies that are kept, besides four weekly ones; 0: none.", "copies", (0, 100)
-    )
+    backups_keep: int = _setting(7, "Daily copies to keep, besides four weekly ones; 0: none.", "copies", (0, 100))
     layout: Mapping[str, TriggerLayout] = field(default_factory=lambda: LAYOUT)
 
     # Fixed, because nobody would look for them.

@@ -97,9 +97,7 @@ def revise(
     warn_of_secrets(changes)
 
 
-def pin(
-    id: Id, off: Annotated[bool, typer.Option("--off", help="Remove the pin.")] = False, json: Json = False
-) -> None:
+def pin(id: Id, off: Annotated[bool, typer.Option("--off", help="Unpin it.")] = False, json: Json = False) -> None:
     """Pin a memory: it ranks higher, whether or not it is used."""
     refuse_agents()
     client = connect()
@@ -120,9 +118,7 @@ def supersede(
 
 
 def undo(
-    which: Annotated[
-        str, typer.Argument(metavar="[ENTRY|RUN]", help="A number or run of the log (default: the last entry here).")
-    ] = "",
+    which: Annotated[str, typer.Argument(metavar="[ENTRY|RUN]", help="Of the log (default: the last here).")] = "",
     project: ProjectOrKey = "",
     json: Json = False,
 ) -> None:

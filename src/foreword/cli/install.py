@@ -37,9 +37,7 @@ def install(
     *,
     plugin: Annotated[
         bool | None,
-        typer.Option(
-            "--plugin/--no-plugin", help="Install as a plugin of the agent, where it has plugins (default: as before)."
-        ),
+        typer.Option("--plugin/--no-plugin", help="Install as the agent's own kind of plugin (default: as before)."),
     ] = None,
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -91,9 +89,7 @@ def uninstall(agents: Names = None, *, dry_run: DryRun = False, yes: Yes = False
     home, named = this_home(), _checked(agents)
     installed = manifest.installed_agents(home)
     if not installed:
-        output.write(
-            "nothing is installed; if you deleted the Foreword home first, run `foreword install`, then this again"
-        )
+        output.write("nothing is installed; if you deleted the Foreword home, run `foreword install`, then this again")
     plans, failed = _plans(named or installed, lambda agent: undo_plan(agent, home=home))
     question = "" if yes else "Remove this?"
     failed |= _carry_out(plans, lambda plan: undo(plan.agent, home=home), question=question, dry_run=dry_run)

@@ -71,9 +71,7 @@ def prune(dry_run: DryRun = False, yes: Yes = False, json: Json = False) -> None
 def forget(
     ids: Annotated[list[str] | None, typer.Argument(metavar="[ID…]", help="Memories, by id.")] = None,
     *,
-    session: Annotated[
-        str, typer.Option(metavar="ID", help="Everything of a session: memories, events, changes.")
-    ] = "",
+    session: Annotated[str, typer.Option(metavar="ID", help="All of a session: memories, events, changes.")] = "",
     project: Annotated[str, typer.Option(metavar="PATH|KEY", help="Everything of a project.")] = "",
     why: Annotated[str, typer.Option(metavar="TEXT", help="The reason, for the log.")] = "",
     dry_run: DryRun = False,

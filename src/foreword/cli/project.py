@@ -80,12 +80,8 @@ def list_projects(json: Json = False) -> None:
 def set_facts(
     *,
     role: Annotated[str | None, typer.Option(metavar="TEXT", help="What the project is for, in a line.")] = None,
-    contract: Annotated[
-        list[str] | None, typer.Option(metavar="TEXT", help="What other projects rely on; repeatable.")
-    ] = None,
-    depends_on: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="What the project needs; repeatable.")
-    ] = None,
+    contract: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="What others rely on; repeatable.")] = None,
+    depends_on: Annotated[list[str] | None, typer.Option(metavar="NAME", help="What it needs; repeatable.")] = None,
     project: Project = "",
     json: Json = False,
 ) -> None:

@@ -68,9 +68,7 @@ def search(
 
 
 def context(
-    prompt: Annotated[
-        list[str] | None, typer.Argument(metavar="[PROMPT]…", help="The prompt (default: a session start).")
-    ] = None,
+    prompt: Annotated[list[str] | None, typer.Argument(metavar="[PROMPT]…", help="Default: a session start.")] = None,
     json: Json = False,
     project: Project = "",
 ) -> None:
@@ -193,9 +191,7 @@ def graph(
 def stats(
     project: Project = "",
     everything: AllProjects = False,
-    days: Annotated[
-        int, typer.Option("--days", "-d", metavar="N", min=1, max=3650, help="Number of days, including today.")
-    ] = 30,
+    days: Annotated[int, typer.Option("--days", "-d", metavar="N", min=1, max=3650, help="Days, with today.")] = 30,
     json: Json = False,
 ) -> None:
     """Show what was injected, whether it was used, and what it cost.
@@ -260,9 +256,7 @@ def _last(client: Client, folder: str) -> dict[str, Any]:
     injections = client.get("/api/injections", project_path=folder, limit=1)["injections"]
     nothing = client.get("/api/no-context", project_path=folder, limit=1)["no_context"]
     if not (injections or nothing):
-        raise NotFound(
-            "nothing was injected in this project yet", hint="`foreword context` prints what would be injected"
-        )
+        raise NotFound("nothing was injected in this project yet", hint="`foreword context` prints what would be")
     later = nothing[0] if nothing and (not injections or nothing[0]["at"] > injections[0]["at"]) else None
     last = client.get(route("/api/injections", injections[0]["id"])) if injections else {"injection": None}
     return {**last, "silence": later}

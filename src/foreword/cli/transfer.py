@@ -93,9 +93,7 @@ def import_(
     *,
     project: Project = "",
     everything: Annotated[bool, typer.Option("--all", help="jsonl: import every project of the file.")] = False,
-    into: Annotated[
-        str, typer.Option("--as", metavar="PATH", help="jsonl: import into the project of this folder.")
-    ] = "",
+    into: Annotated[str, typer.Option("--as", metavar="PATH", help="jsonl: import into this folder's project.")] = "",
     project_name: Annotated[str, typer.Option(metavar="NAME", help="claude-mem: the name of this project there.")] = "",
     json: Json = False,
 ) -> None:

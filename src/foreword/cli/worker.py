@@ -57,9 +57,7 @@ def mcp() -> None:
 
 
 def view(
-    port: Annotated[
-        int, typer.Option("--port", metavar="N", min=0, max=65535, help="The port, such as one that ssh forwards.")
-    ] = 0,
+    port: Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="The port (default: any).")] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the pages in your browser.")] = True,
 ) -> None:
     """Look into the memory in your browser.

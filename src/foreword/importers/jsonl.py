@@ -111,9 +111,7 @@ class Jsonl(Source):
                 file.seek(0)
                 yield from self._batches(iter(lambda: file.readline(MOST_LINE), b""), header, project)
         except OSError as exc:
-            raise BadRequest(
-                f"{self._path} cannot be read: {exc.strerror}", hint="check that it exists and that you may read it"
-            ) from exc
+            raise BadRequest(f"{self._path} cannot be read: {exc.strerror}", hint="check that you may read it") from exc
 
     def _batches(self, lines: Iterator[bytes], header: Mapping[str, Any], project: Project) -> Iterator[Batch]:
         origin = str(header.get("project") or "") if self.options.get("as") else project.key
@@ -192,9 +190,7 @@ def _header(raw: bytes) -> dict[str, Any]:
     with suppress(ValueError, RecursionError):
         header = json.loads(raw)
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise BadRequest(
-            "this is not an export: its first line is not a header", hint="`foreword export FILE` writes one"
-        )
+        raise BadRequest("this is no export: its first line is no header", hint="`foreword export FILE` writes one")
     if header.get("version") != VERSION:
         message = f"this export is of version {header.get('version')!r}, this Foreword reads {VERSION}"
         raise BadRequest(message, hint="upgrade Foreword")
