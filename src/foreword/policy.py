@@ -49,9 +49,8 @@ def chosen(settings: object) -> dict[str, Any]:
 
 def listed(project: Project, entries: Sequence[str]) -> bool:
     """Return whether a list of folders and keys names this project: its key, or a folder that holds its root."""
-    return any(
-        each == project.key or (each and f"{project.root}/".startswith(f"{each.rstrip('/')}/")) for each in entries
-    )
+    folder = f"{project.root}/"
+    return any(each == project.key or (each and folder.startswith(f"{each.rstrip('/')}/")) for each in entries)
 
 
 def findings(off: Policy, project: Project) -> Iterator[tuple[str, str]]:

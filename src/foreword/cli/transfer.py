@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import IO, Annotated, Any
 
 import typer
@@ -203,35 +203,20 @@ def _listed(counts: Mapping[str, int]) -> str:
     return ", ".join(plural(count, plurals.get(name, f"{name}s")) for name, count in largest if count)
 
 
-def _write_export(out: IO[bytes], client: Client, where: dict[str, Any]) -> dict[str, int]:
+def _write_export(out: IO[bytes], client: Client, where: dict[str, Any]) -> Counter[str]:
     """Write the header and every row after those it refers to; return how many there are of each part."""
-    sessions = client.get("/api/export", part="session", **where)
-    project = "" if "all" in where else sessions["project"]
+    project = client.get("/api/export", part="session", **where)["project"]  # empty for all projects
+    keys = [project] if project else [each["key"] for each in client.get("/api/projects")["projects"]]
     header = {"format": "foreword export", "version": 1, "foreword": __version__, "at": time.time(), "project": project}
     out.write(jsonlib.dumps(header).encode() + b"\n")
-    counts = dict.fromkeys(("memory", "link", "change", "session"), 0)
-    projects = {sessions["project"], *(session["project"] for session in sessions["rows"])}
-
-    def write(part: str, rows: Iterable[dict[str, Any]]) -> None:
-        for row in rows:
-            line = jsonlib.dumps({part: row}, ensure_ascii=False, separators=(",", ":"))
-            out.write(line.encode("utf-8", "replace") + b"\n")
-            counts[part] += 1
-            projects.add(row.get("project", ""))
-
-    write("session", sessions["rows"])
-    write("memory", _pages(client, "memory", where))
-    for key in sorted(filter(None, projects)):
-        write("change", _pages(client, "change", {**where, "of": key}))
-    write("link", _pages(client, "link", where))
+    counts: Counter[str] = Counter()
+    for part, of in (("session", ""), ("memory", ""), *(("change", key) for key in keys), ("link", "")):
+        after = -1
+        while after:
+            page = client.get("/api/export", part=part, of=of, after=max(after, 0), **where)
+            for row in page["rows"]:
+                line = jsonlib.dumps({part: row}, ensure_ascii=False, separators=(",", ":"))
+                out.write(line.encode("utf-8", "replace") + b"\n")
+            counts[part] += len(page["rows"])
+            after = page["next"]
     return counts
-
-
-def _pages(client: Client, part: str, where: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    after = 0
-    while True:
-        page = client.get("/api/export", part=part, after=after, **where)
-        yield from page["rows"]
-        after = page["next"]
-        if not after:
-            return

@@ -61,9 +61,8 @@ def same(one: Memory, other: Memory) -> bool:
         rest = (words_of(each.title) - wrong - other_wrong for each in (one, other))
         return (wrong <= other_wrong or other_wrong <= wrong) and bool(frozenset.intersection(*rest))
     words, more = words_of(one.title), words_of(other.title)
-    return (words == more and bool(words) and not differ(one.title, other.title)) or same_statement(
-        one.title, other.title
-    )
+    titles = one.title, other.title
+    return same_statement(*titles) or (words == more and bool(words) and not differ(*titles))
 
 
 def rule_of(correction: str) -> str:
