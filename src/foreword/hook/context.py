@@ -8,6 +8,7 @@ from __future__ import annotations
 import stat
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,11 +58,8 @@ def recalled(here: Offline, trigger: Trigger, *, now: float, until: float) -> Co
         return None  # nothing was ever kept
     if not stat.S_ISREG(mode):
         raise ForewordError(f"{database} is no file")  # opening a pipe would wait for ever
-    connection = _connect(database)
-    try:
+    with closing(_connect(database)) as connection:
         return _recall(here, trigger, StoreReader(connection.execute, failures=(sqlite3.Error,)), now=now, until=until)
-    finally:
-        connection.close()
 
 
 def _recall(

@@ -217,7 +217,7 @@ def _without_entries(text: str, record: FileRecord, *, agent: str) -> str:
     """Remove our entries; of one that somebody has changed since, the part that runs us or has our name."""
     for entry in reversed(record.entries):
         text = text if entry.default else _without_entry(text, entry)
-    for path in reversed(list(_commands_of_ours(text, agent=agent))):
+    for path in reversed(list(_commands_of_ours(jsonc.read(text), agent=agent))):
         text = jsonc.remove(text, path)
         if len(path) > 2 and isinstance(path[-3], int) and jsonc.find(text, path[:-1]) == []:
             text = jsonc.remove(text, path[:-2])  # a matcher with its list of hooks, which were all ours
@@ -248,22 +248,18 @@ def _without_entry(text: str, entry: Entry) -> str:
     return text if place is None else jsonc.remove(text, (*entry.keys, place))
 
 
-def _commands_of_ours(text: str, *, agent: str) -> Iterator[jsonc.Path]:
+def _commands_of_ours(item: Any, path: jsonc.Path = (), *, agent: str) -> Iterator[jsonc.Path]:
     """Yield the paths of the objects whose command runs us, for this agent, in the order of the document."""
-
-    def walk(item: Any, path: jsonc.Path) -> Iterator[jsonc.Path]:
-        inner: Iterable[tuple[Any, Any]] = enumerate(item) if isinstance(item, list) else ()
-        if isinstance(item, dict):
-            inner = item.items()
-            commands = " ".join(str(item[key]) for key in _COMMANDS if key in item)
-            named = _AGENT.search(commands)
-            if _OURS.search(commands) and (named is None or named[1].strip("',") == agent):
-                yield path
-                return
-        for key, each in inner:
-            yield from walk(each, (*path, key))
-
-    yield from (path for path in walk(jsonc.read(text), ()) if path)
+    inner: Iterable[tuple[Any, Any]] = enumerate(item) if isinstance(item, list) else ()
+    if isinstance(item, dict):
+        inner = item.items()
+        commands = " ".join(str(item[key]) for key in _COMMANDS if key in item)
+        named = _AGENT.search(commands)
+        if path and _OURS.search(commands) and (named is None or named[1].strip("',") == agent):
+            yield path
+            return
+    for key, each in inner:
+        yield from _commands_of_ours(each, (*path, key), agent=agent)
 
 
 # --- what the agent writes by itself because of us ---

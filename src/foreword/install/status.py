@@ -148,30 +148,29 @@ def _switched_off(setup: Setup) -> str:
     """Return the agent's own setting that keeps every hook from running, with its file."""
     for file, keys, off in setup.switches:
         path = setup.folder / file
-        value = _settings(path)
-        for key in keys.split("."):
-            value = value.get(key) if isinstance(value, dict) else None
-        if value is off:
+        if _setting(path, keys) is off:
             return f"{keys} is {str(off).lower()} in {path}"
     return ""
 
 
 def _untrusted_by_codex(setup: Setup, records: Mapping[str, FileRecord]) -> list[str]:
     """Return our hooks that Codex's settings do not say it trusts; whether a trusted one changed since is not known."""
-    state = _settings(setup.folder / "config.toml")
-    for key in ("hooks", "state"):
-        state = state.get(key, {}) if isinstance(state, dict) else {}
-    trusted = [key for key, each in state.items() if isinstance(each, dict) and each.get("trusted_hash")]
+    state = _setting(setup.folder / "config.toml", "hooks.state")
+    known = state.items() if isinstance(state, dict) else ()
+    trusted = [key for key, each in known if isinstance(each, dict) and each.get("trusted_hash")]
     entries = (entry for record in records.values() for entry in record.entries)
     events = {entry.keys[-1]: entry.file for entry in entries if entry.keys[0] == "hooks"}
     keys = {event: f"{file}:{re.sub('(?<!^)(?=[A-Z])', '_', event).lower()}:" for event, file in events.items()}
     return [event for event, key in keys.items() if not any(each.startswith(key) for each in trusted)]
 
 
-def _settings(path: Path) -> Any:
-    """Read a file of settings; empty where it cannot be read."""
+def _setting(path: Path, name: str) -> Any:
+    """Return a value of a settings file by its dotted name; None where it cannot be read."""
     try:
         text = (manifest.read(path) or b"").decode("utf-8-sig")
-        return tomllib.loads(text) if path.suffix == ".toml" else jsonc.read(text)
+        value = tomllib.loads(text) if path.suffix == ".toml" else jsonc.read(text)
     except (ForewordError, ValueError, RecursionError):
-        return {}
+        return None
+    for key in name.split("."):
+        value = value.get(key) if isinstance(value, dict) else None
+    return value

@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from time import monotonic, sleep
 from typing import Any, NamedTuple
@@ -39,7 +39,6 @@ LISTED: dict[str, Message] = {
     "resources/templates/list": {"resourceTemplates": []},
 }
 
-MOST_LINE = 32 * 1024 * 1024  # bytes; the worker takes half of that
 MAX_CONCURRENT = 16  # calls; one more waits, and so does every message after it
 ANSWER_SECONDS = 8.0  # for a call, with a worker that must be started: long before any client gives up
 START_SECONDS = 6.0  # of these, for a worker to come
@@ -155,15 +154,14 @@ class Server:
         self._slots = threading.Semaphore(MAX_CONCURRENT)
 
     def serve(self, fd: int) -> None:
-        for line in _lines(fd):
-            self._receive(line)
+        with open(fd, "rb", closefd=False) as stream:
+            for line in stream:
+                if line.strip():
+                    self._receive(line)
         for _ in range(MAX_CONCURRENT):  # until the running calls have ended
             self._slots.acquire(timeout=CLOSED_SECONDS)
 
-    def _receive(self, line: bytes | None) -> None:
-        if line is None:
-            self._send(error(None, PARSE_ERROR, f"a line has at most {MOST_LINE} bytes"))
-            return
+    def _receive(self, line: bytes) -> None:
         try:
             message = loads(decoded(line))
         except BadPayload as exc:
@@ -186,18 +184,6 @@ class Server:
         with self._writing:
             while data:
                 data = data[os.write(self._out, data) :]
-
-
-def _lines(fd: int) -> Iterator[bytes | None]:
-    """Yield the lines that arrive, also a last one without its end; None for one that is too long."""
-    with open(fd, "rb", closefd=False) as stream:
-        while line := stream.readline(MOST_LINE):
-            too_long = len(line) == MOST_LINE and not line.endswith(b"\n")
-            rest = line if too_long else b""
-            while rest and not rest.endswith(b"\n"):
-                rest = stream.readline(1 << 20)
-            if too_long or line.strip():
-                yield None if too_long else line
 
 
 # ---- the worker
