@@ -22,11 +22,12 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from starlette.requests import Request as Received
 
 from foreword.errors import Conflict
 from foreword.paths import Home
 from foreword.viewer.app import HEADERS, ROUTES, ViewerServer
-from foreword.viewer.auth import LINK_SECONDS, Auth, Forbidden, Head
+from foreword.viewer.auth import LINK_SECONDS, Auth, Forbidden, is_page
 from foreword.worker import lifecycle
 from foreword.worker.client import Client
 from tests.flow.conftest import end_worker, wait_for
@@ -91,7 +92,7 @@ class Open:
         more = {"/api/preview": {"project": self.project}}
         target = f"{path}{names.get(path, '')}"
         target += f"?{urlencode(more[path])}" if path in more and method == "GET" else ""
-        page = Head("GET", target).is_page
+        page = is_page(target)
         fields = {
             "Host": f"127.0.0.1:{self.port}",
             "Cookie": f"foreword-{self.port}={self.cookie}",
@@ -496,13 +497,17 @@ def test_of_all_who_race_for_a_link_one_gets_in(opened: Open) -> None:
 def test_a_link_is_too_old_after_a_while() -> None:
     now = [0.0]
     auth = Auth(8000, now=lambda: now[0])
-    fields = {"host": "127.0.0.1:8000"}
+
+    def opening(token: str) -> Received:
+        scope = {"type": "http", "method": "GET", "path": "/", "query_string": f"token={token}".encode()}
+        return Received(scope | {"headers": [(b"host", b"127.0.0.1:8000")]})
+
     tokens = [auth.link().partition("token=")[2] for _ in range(2)]
     now[0] = LINK_SECONDS - 1
-    assert auth.redeem(Head("GET", "/", tokens[0], fields))["Set-Cookie"].startswith("foreword-8000=")
+    assert auth.redeem(opening(tokens[0]))["Set-Cookie"].startswith("foreword-8000=")
     now[0] = LINK_SECONDS + 1
     with pytest.raises(Forbidden):
-        auth.redeem(Head("GET", "/", tokens[1], fields))
+        auth.redeem(opening(tokens[1]))
 
 
 def test_another_viewer_has_other_keys_and_a_port_of_its_own(opened: Open) -> None:

@@ -10,6 +10,7 @@ import importlib
 import re
 import threading
 import warnings
+from functools import cache
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -33,9 +34,7 @@ _BY_NAME = {"rakefile": "ruby", "gemfile": "ruby", "vagrantfile": "ruby"}
 _MORE_ENDINGS = {"tsx": "tsx", "ipynb": "", "hxx": "c++", "tpp": "c++", "phtml": "php", "ksh": "shell", "bats": "shell"}
 _IS_CPP = re.compile(rb"^[ \t]*(class|namespace|template|using)\b|::|\b(public|private|protected)\s*:", re.MULTILINE)
 
-_languages: dict[str, Language | None] = {}
-_queries: dict[tuple[str, str], Query | None] = {}
-_lock = threading.Lock()
+_lock = threading.Lock()  # the filters of warnings are those of all threads
 
 
 def language_of(path: str, *, head: bytes = b"") -> str:
@@ -92,21 +91,18 @@ def captures(tree: Tree, *, language: str, part: str) -> dict[str, list[Node]] |
     return found if monotonic() <= until else None
 
 
+@cache
 def compile_query(language: str, part: str) -> Query | None:
     """Return the compiled *part* of a language's query; None where its grammar is not there or does not fit."""
-    loaded, key = _load(language), (language, part)
+    loaded = _load(language)
     if loaded is None:
         return None
-    if key not in _queries:
-        from tree_sitter import Query
+    from tree_sitter import Query
 
-        text = _query_text("tsx" if language == "tsx" else GRAMMARS[language])[part == "calls"]
-        with _lock:
-            try:
-                _queries[key] = Query(loaded, text)
-            except ValueError:  # a version of the grammar that calls things by other names
-                _queries[key] = None
-    return _queries[key]
+    try:
+        return Query(loaded, _query_text("tsx" if language == "tsx" else GRAMMARS[language])[part == "calls"])
+    except ValueError:  # a version of the grammar that calls things by other names
+        return None
 
 
 def _query_text(name: str) -> tuple[str, str]:
@@ -130,18 +126,15 @@ def _limit_time(parser: Any) -> None:
         parser.timeout_micros = int(PARSE_MS * 1000)
 
 
+@cache
 def _load(language: str) -> Language | None:
     """Return the grammar, where its wheel is there and of a version that this parser reads."""
-    with _lock:
-        if language not in _languages:
-            _languages[language] = None
-            try:
-                from tree_sitter import Language
+    try:
+        from tree_sitter import Language
 
-                module: Any = importlib.import_module(f"tree_sitter_{GRAMMARS[language]}")
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # older wheels hand over a number, which still works
-                    _languages[language] = Language(getattr(module, _LOADERS.get(language, "language"))())
-            except (ImportError, AttributeError, ValueError, TypeError, OSError, KeyError):
-                pass
-        return _languages[language]
+        module: Any = importlib.import_module(f"tree_sitter_{GRAMMARS[language]}")
+        with _lock, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # older wheels hand over a number, which still works
+            return Language(getattr(module, _LOADERS.get(language, "language"))())
+    except (ImportError, AttributeError, ValueError, TypeError, OSError, KeyError):
+        return None

@@ -23,7 +23,7 @@ from starlette.types import Receive, Scope, Send
 
 from foreword.errors import BadRequest, Conflict, ForewordError, WorkerError
 from foreword.paths import Home
-from foreword.viewer.auth import Auth, Forbidden, Head, unique_fields
+from foreword.viewer.auth import Auth, Forbidden, check_fields, is_page, token_of
 from foreword.worker.client import Client
 from foreword.worker.lifecycle import pid_of, start
 
@@ -132,41 +132,42 @@ class _ViewerApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         try:
-            token = request.query_params.get("token", "") if scope["path"] == "/" else ""
-            head = Head(scope["method"], scope["path"], token, unique_fields(scope["headers"]))
+            check_fields(request.headers)
         except BadRequest as exc:
             response: Response = _error(exc, 400)
         else:
-            response = self._refuse_or_welcome(head) or await self._answer(request, head)
+            response = self._refuse_or_welcome(request) or await self._answer(request)
         await response(scope, receive, send)
 
-    def _refuse_or_welcome(self, head: Head) -> Response | None:
+    def _refuse_or_welcome(self, request: Request) -> Response | None:
         """Return the answer to a link or to a request that is refused; None for one that is let in."""
         try:
-            if head.is_link:
-                return Response(WELCOME, media_type=HTML, headers=self._auth.redeem(head))
-            self._auth.check(head)
+            if token_of(request):
+                return Response(WELCOME, media_type=HTML, headers=self._auth.redeem(request))
+            self._auth.check(request)
         except Forbidden as exc:
-            return PlainTextResponse(f"{exc}: {exc.hint}\n", 403) if head.is_page else _error(exc, 403)
+            is_opened = is_page(request.scope["path"])
+            return PlainTextResponse(f"{exc}: {exc.hint}\n", 403) if is_opened else _error(exc, 403)
         return None
 
-    async def _answer(self, request: Request, head: Head) -> Response:
-        if head.path != "/api/changes":
+    async def _answer(self, request: Request) -> Response:
+        path = request.scope["path"]
+        if path != "/api/changes":
             self.last_request = time.monotonic()
-        prefixes = (each for each in ROUTES if each.endswith("/") and each != "/" and head.path.startswith(each))
-        route = head.path if head.path in ROUTES else next(prefixes, "")
+        prefixes = (each for each in ROUTES if each.endswith("/") and each != "/" and path.startswith(each))
+        route = path if path in ROUTES else next(prefixes, "")
         if route in PAGES:
             return self._file("index.html")
-        name = head.path.removeprefix("/static/")
+        name = path.removeprefix("/static/")
         if route == "/static/" and name in self._files:
             return self._file(name)
         if route == "/api/changes":
             return StreamingResponse(self._change_events(), media_type="text/event-stream")
-        if head.method in FORWARDED.get(route, ()):
+        if request.method in FORWARDED.get(route, ()):
             return await self._forward(request)
-        if head.is_page and "text/html" in head.fields.get("accept", ""):
+        if is_page(path) and "text/html" in request.headers.get("accept", ""):
             return self._file("index.html", 404)  # a person mistyped an address
-        error = BadRequest(f"no {head.method} {head.path[:80]} here", hint="/ is the first page")
+        error = BadRequest(f"no {request.method} {path[:80]} here", hint="/ is the first page")
         return _error(error, 405 if route in FORWARDED else 404)
 
     def _file(self, name: str, status: int = 200) -> Response:

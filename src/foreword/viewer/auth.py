@@ -11,8 +11,10 @@ import hmac
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
 
 from foreword.errors import BadRequest, ForewordError
 
@@ -27,34 +29,22 @@ class Forbidden(ForewordError):
     """A request that the viewer refuses."""
 
 
-@dataclass(frozen=True)
-class Head:
-    """A request without its body; names of fields are in lower case."""
-
-    method: str
-    path: str
-    token: str = ""  # of a one-time link
-    fields: Mapping[str, str] = field(default_factory=dict, hash=False)
-
-    @property
-    def is_link(self) -> bool:
-        return self.path == "/" and bool(self.token)
-
-    @property
-    def is_page(self) -> bool:
-        """Return whether a person opens it: anything but our files and what scripts ask for."""
-        return not self.path.startswith(("/api/", "/static/"))
+def is_page(path: str) -> bool:
+    """Return whether a person opens it: anything but our files and what scripts ask for."""
+    return not path.startswith(("/api/", "/static/"))
 
 
-def unique_fields(raw: list[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Return the fields of a head; one that two readers could understand differently raises BadRequest."""
-    fields: dict[str, str] = {}
-    for name, value in raw:
-        key = name.decode("latin-1").lower()
-        if key in fields or key == "transfer-encoding":
-            raise BadRequest(f"invalid header {key[:40]}", hint="send each header once, and a Content-Length")
-        fields[key] = value.decode("latin-1")
-    return fields
+def token_of(request: Request) -> str:
+    """Return the token of a one-time link; empty where the request is none."""
+    return request.query_params.get("token", "") if request.scope["path"] == "/" else ""
+
+
+def check_fields(headers: Headers) -> None:
+    """Raise BadRequest for a field that two readers could understand differently."""
+    names = [name.decode("latin-1").lower() for name, _ in headers.raw]
+    for name in names:
+        if names.count(name) > 1 or name == "transfer-encoding":
+            raise BadRequest(f"invalid header {name[:40]}", hint="send each header once, and a Content-Length")
 
 
 class Auth:
@@ -77,58 +67,59 @@ class Auth:
             self._links[token] = self._now() + LINK_SECONDS
         return f"{self._origin}/?token={token}"
 
-    def redeem(self, head: Head) -> dict[str, str]:
+    def redeem(self, request: Request) -> dict[str, str]:
         """Return the Set-Cookie field for a valid link, which is used up by it; raise Forbidden for any other.
 
         A browser that has the cookie may open its link again.
         """
-        self._check_origin(head)
-        if head.method != "GET" or head.fields.get("sec-purpose"):
+        fields = request.headers
+        self._check_origin(fields)
+        if request.method != "GET" or fields.get("sec-purpose"):
             raise Forbidden("a link must be opened, not prefetched", hint=HINT)
-        if head.fields.get("content-length", "0") != "0":
+        if fields.get("content-length", "0") != "0":
             raise Forbidden("unexpected body", hint=HINT)
-        if head.fields.get("sec-fetch-dest", "document") != "document":
+        if fields.get("sec-fetch-dest", "document") != "document":
             raise Forbidden("the viewer cannot be embedded", hint=HINT)
-        sent = head.token.encode(errors="surrogatepass")
+        sent = token_of(request).encode(errors="surrogatepass")
         with self._lock:
             token = next((each for each in self._links if hmac.compare_digest(each.encode(), sent)), "")
             until = self._links.pop(token, 0.0)
         if until > self._now():
             return {"Set-Cookie": f"{self._cookie}={self._key}; HttpOnly; SameSite=Strict; Path=/"}
-        if not self._has_cookie(head):
+        if not self._has_cookie(fields):
             raise Forbidden("this link was used, or is too old", hint=HINT)
         return {}
 
-    def check(self, head: Head) -> None:
+    def check(self, request: Request) -> None:
         """Raise Forbidden unless our own page, or a person at the address bar, sent this with our session cookie."""
-        self._check_origin(head)
-        fields = head.fields
+        fields = request.headers
+        self._check_origin(fields)
         site = fields.get("sec-fetch-site", "")
-        if head.is_page:
+        if is_page(request.scope["path"]):
             if site not in ("same-origin", "none") or fields.get("sec-fetch-dest") != "document":
                 raise Forbidden("the viewer cannot be embedded", hint=HINT)
         elif site != "same-origin" or fields.get("sec-fetch-dest", "empty") not in LOADED:
             raise Forbidden("only the viewer's own pages may send this", hint=HINT)
         if "upgrade" in fields or fields.get("sec-fetch-mode") == "websocket":
             raise Forbidden("upgrades are not supported", hint=HINT)
-        if head.method == "POST":
+        if request.method == "POST":
             if fields.get("origin") != self._origin:
                 raise Forbidden("missing Origin header", hint=HINT)
             if fields.get("content-type", "").partition(";")[0].strip().lower() != JSON:  # which no form can send
                 raise Forbidden("a change must be sent as JSON", hint=HINT)
-        elif head.method != "GET":
-            raise Forbidden(f"method {head.method[:20]} is not supported", hint=HINT)
-        if not self._has_cookie(head):
+        elif request.method != "GET":
+            raise Forbidden(f"method {request.method[:20]} is not supported", hint=HINT)
+        if not self._has_cookie(fields):
             raise Forbidden("missing session cookie", hint=HINT)
 
-    def _has_cookie(self, head: Head) -> bool:
-        pairs = (pair.partition("=") for pair in head.fields.get("cookie", "").split(";"))
+    def _has_cookie(self, fields: Headers) -> bool:
+        pairs = (pair.partition("=") for pair in fields.get("cookie", "").split(";"))
         found = [value.strip() for name, _, value in pairs if name.strip() == self._cookie]
         # The same name twice: another server set one.
         return len(found) == 1 and hmac.compare_digest(found[0].encode(), self._key.encode())
 
-    def _check_origin(self, head: Head) -> None:
-        if head.fields.get("host") != self._host:  # also a name that was rebound to this address
+    def _check_origin(self, fields: Headers) -> None:
+        if fields.get("host") != self._host:  # also a name that was rebound to this address
             raise Forbidden("invalid Host header", hint=HINT)
-        if head.fields.get("origin", self._origin) != self._origin:
+        if fields.get("origin", self._origin) != self._origin:
             raise Forbidden("invalid Origin header", hint=HINT)
