@@ -215,7 +215,7 @@ def test_bad_lines_are_told_and_nothing_foreign_is_trusted(make_store, tmp_path_
     filled(store)
     path = written(store, tmp_path / "x.jsonl")
     path.write_text(path.read_text(encoding="utf-8").split("\n", 1)[1], encoding="utf-8")
-    with pytest.raises(BadRequest, match="not a header"):
+    with pytest.raises(BadRequest, match="no header"):
         list(find("jsonl", {"file": str(path)}).read(HERE))
     # Secrets in a file are not written.
     other = make_store()
