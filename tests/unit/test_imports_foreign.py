@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -109,9 +110,7 @@ class World:
         return self.here(source).offer(self.rooms)
 
     def here(self, source: ClaudeMem | OpenMem | None) -> ClaudeMem | OpenMem:
-        source = source or CLAUDE_MEM
-        source.environ = self.environ
-        return source
+        return replace(source or CLAUDE_MEM, environ=self.environ)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any, TypeVar
@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from foreword.capture.parse import project_at
 from foreword.encoding import storable
 from foreword.errors import BadRequest, ForewordError
-from foreword.models import EMPTY, Change, Link, Memory, Project, Session
+from foreword.models import Change, Link, Memory, Project, Session
 from foreword.policy import off, refuse_to_write
 from foreword.redact import redact_all
 
@@ -54,18 +54,14 @@ class Batch:
     only_newer: bool = False  # a known memory stays as it is, unless this one was confirmed later
 
 
+@dataclass(frozen=True)
 class Source:
     """One source of memories; *environ* says where other programs keep their files, *project_of* whose a folder is."""
 
-    def __init__(
-        self,
-        name: str,
-        options: Mapping[str, Any] = EMPTY,
-        environ: Mapping[str, str] = EMPTY,
-        project_of: Callable[[str], Project] = project_at,
-    ) -> None:
-        self.name, self.options, self.environ = name, options, environ
-        self._project_of = project_of
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    environ: Mapping[str, str] = field(default_factory=dict)
+    project_of: Callable[[str], Project] = project_at
 
     def offer(self, project: Project) -> str:
         """Say for people what there is, without reading all of it: `2,431 commits`; empty where there is nothing."""
@@ -78,22 +74,17 @@ class Source:
     def key_of(self, folder: str) -> str:
         """Return the key of a folder's project; empty where the folder can be none's."""
         try:
-            return self._project_of(folder).key
+            return self.project_of(folder).key
         except BadRequest:
             return ""
 
 
-def find(
-    name: str,
-    options: Mapping[str, Any] = EMPTY,
-    environ: Mapping[str, str] = EMPTY,
-    project_of: Callable[[str], Project] = project_at,
-) -> Source:
-    """Return the source of that name; BadRequest where there is none."""
+def find(name: str, *more: Any, **named: Any) -> Source:
+    """Return the source of that name, made with the other fields of `Source`; BadRequest where there is none."""
     if name not in SOURCES:
         raise BadRequest(f"unknown source {name!r}", hint=f"one of {', '.join(SOURCES)}")
     module, kind = SOURCES[name]
-    source: Source = getattr(import_module(f"foreword.importers.{module}"), kind)(name, options, environ, project_of)
+    source: Source = getattr(import_module(f"foreword.importers.{module}"), kind)(name, *more, **named)
     return source
 
 

@@ -217,10 +217,7 @@ def _decision(file: File, project: Project) -> Memory | None:
     because = re.search(r"\bbecause:?\s+(.+)", body, re.S | re.I)
     why = re.split(r"(?<=[.!?])\s", because[1] if because else context)[0].rstrip(".")
     options = re.findall(r"^(?:[*\-+]|\d+[.)]) +(.+)$", sections.get("options", ""), re.M)
-    detail = {
-        "why": cut(why, WHY),
-        "alternatives": [cut(_plain(item), 120) for item in options[:10]],
-    }
+    detail = {"why": cut(why, WHY), "alternatives": [cut(_plain(item), 120) for item in options[:10]]}
     title = re.sub(r"^(ADR)?[- #\d]*\d[.:\-)–— ]+(?=\S)|^ADR[:\- ]+", "", plain_line(heading[1]).strip("# "))
     is_open = status in ("proposed", "rejected")
     return _memory(

@@ -89,14 +89,16 @@ def export_rows(
 class Jsonl(Source):
     """One export: of the file's one project (`as`: as the named one), or of every project as it is (`all`)."""
 
-    def __init__(self, name: str, options: Mapping[str, Any], *more: Any) -> None:
-        super().__init__(name, options, *more)
-        self._path = str(options.get("file", ""))
-        if not os.path.isabs(self._path):
+    @property
+    def path(self) -> str:
+        return str(self.options.get("file", ""))
+
+    def __post_init__(self) -> None:
+        if not os.path.isabs(self.path):
             raise BadRequest("`file` must be the absolute path of an export", hint="`foreword import jsonl FILE`")
-        if not os.path.isfile(self._path):
-            raise BadRequest(f"there is no file {self._path}", hint="`foreword export FILE` writes one")
-        if options.get("all") and options.get("as"):
+        if not os.path.isfile(self.path):
+            raise BadRequest(f"there is no file {self.path}", hint="`foreword export FILE` writes one")
+        if self.options.get("all") and self.options.get("as"):
             hint = "one project into another, or all as they are"
             raise BadRequest("`all` and `as` exclude each other", hint=hint)
 
@@ -106,12 +108,12 @@ class Jsonl(Source):
     def read(self, project: Project) -> Iterator[Batch]:
         """Yield the file's rows; links and superseded memories come last, when the rows that they name are there."""
         try:
-            with open(self._path, "rb") as file:
+            with open(self.path, "rb") as file:
                 header = _header(file.readline(MOST_LINE))
                 file.seek(0)
                 yield from self._batches(iter(lambda: file.readline(MOST_LINE), b""), header, project)
         except OSError as exc:
-            raise BadRequest(f"{self._path} cannot be read: {exc.strerror}", hint="check that you may read it") from exc
+            raise BadRequest(f"{self.path} cannot be read: {exc.strerror}", hint="check that you may read it") from exc
 
     def _batches(self, lines: Iterator[bytes], header: Mapping[str, Any], project: Project) -> Iterator[Batch]:
         origin = str(header.get("project") or "") if self.options.get("as") else project.key
