@@ -93,12 +93,9 @@ def model(context: typer.Context, json: Json = False) -> None:
 
 
 @model_app.command("try")
-def try_model(json: Json = False) -> None:
+def try_model() -> None:
     """Ask the model for one word, and print what that took; the tokens count for the daily limit."""
     answer = connect(seconds=TRIAL_SECONDS).post("/api/model", {})
-    if json:
-        output.write_json(answer)
-        raise typer.Exit(0 if answer["ok"] else 1)
     if not answer["ok"]:
         raise ModelError(answer["error"], hint=answer["hint"])
     tokens = [str(count) if count >= 0 else "?" for count in (answer["tokens_in"], answer["tokens_out"])]

@@ -41,15 +41,15 @@ def review(context: typer.Context, everything: AllProjects = False, project: Pro
 
 
 @review_app.command()
-def accept(id: Id, scope: Scope = "", title: Title = "", json: Json = False) -> None:
+def accept(id: Id, scope: Scope = "", title: Title = "") -> None:
     """Make a proposal a rule."""
-    _decide("accept", id, json=json, scope=scope, title=title)
+    _decide("accept", id, scope=scope, title=title)
 
 
 @review_app.command()
-def refuse(id: Id, json: Json = False) -> None:
+def refuse(id: Id) -> None:
     """Refuse a proposal; it is not made again."""
-    _decide("refuse", id, json=json)
+    _decide("refuse", id)
 
 
 @review_app.command()
@@ -58,16 +58,15 @@ def promote(
     kind: Annotated[str, typer.Argument(metavar="KIND", help="decision, pattern, learning, preference, goal, …")],
     scope: Scope = "",
     title: Title = "",
-    json: Json = False,
 ) -> None:
     """Turn a note into another kind of memory."""
-    _decide("promote", id, json=json, **{"as": kind}, scope=scope, title=title)
+    _decide("promote", id, **{"as": kind}, scope=scope, title=title)
 
 
 @review_app.command()
-def discard(id: Id, json: Json = False) -> None:
+def discard(id: Id) -> None:
     """Discard a note."""
-    _decide("discard", id, json=json)
+    _decide("discard", id)
 
 
 def revise(
@@ -80,7 +79,6 @@ def revise(
     file: Files = None,
     kind: Annotated[str | None, typer.Option(metavar="KIND", help="Another kind; the id stays the same.")] = None,
     scope: Annotated[str | None, typer.Option(metavar="SCOPE", help="project, universal or language:NAME.")] = None,
-    json: Json = False,
 ) -> None:
     """Change what a memory says.
 
@@ -93,34 +91,32 @@ def revise(
     changes: dict[str, Any] = {"title": title, "body": body, "why": why, "fixed_by": fixed_by, "files": files}
     client = connect()
     answer = client.post(route("/api/memories", full_id(client, id)), {**changes, "kind": kind, "scope": scope})
-    _print_change(answer, f"revised: {answer['entry']['why']}", json=json)
+    _print_change(answer, f"revised: {answer['entry']['why']}")
     warn_of_secrets(changes)
 
 
-def pin(id: Id, off: Annotated[bool, typer.Option("--off", help="Unpin it.")] = False, json: Json = False) -> None:
+def pin(id: Id, off: Annotated[bool, typer.Option("--off", help="Remove the pin.")] = False) -> None:
     """Pin a memory: it ranks higher, whether or not it is used."""
     refuse_agents()
     client = connect()
     answer = client.post("/api/pin", {"id": full_id(client, id), "off": off})
-    _print_change(answer, "no longer pinned" if off else "pinned", json=json)
+    _print_change(answer, "no longer pinned" if off else "pinned")
 
 
 def supersede(
     old: Annotated[str, typer.Argument(metavar="OLD", help="The memory that is no longer true.")],
     new: Annotated[str, typer.Argument(metavar="NEW", help="The memory that replaces it.")],
-    json: Json = False,
 ) -> None:
     """Replace a memory; the old one is kept but no longer injected."""
     refuse_agents()
     client = connect()
     answer = client.post("/api/supersede", {"old": full_id(client, old), "new": full_id(client, new)})
-    _print_change(answer, f"supersedes {answer['memory']['id']}", of="by", json=json)
+    _print_change(answer, f"supersedes {answer['memory']['id']}", of="by")
 
 
 def undo(
     which: Annotated[str, typer.Argument(metavar="[ENTRY|RUN]", help="Of the log (default: the last here).")] = "",
     project: ProjectOrKey = "",
-    json: Json = False,
 ) -> None:
     """Take back a change: a revision, a pin, a run of tidy.
 
@@ -130,12 +126,9 @@ def undo(
     refuse_agents()
     request: dict[str, Any] = {"entry": int(which)} if which.isdecimal() else {"run": which} if which else {}
     answer = connect().post("/api/undo", {**request, **project_query(project)})
-    if json:
-        output.write_json(answer)
-    else:
-        _print_entries(answer["undone"])
-        for number, why in answer["refused"].items():
-            output.error(f"entry {number} was not undone: {why}")
+    _print_entries(answer["undone"])
+    for number, why in answer["refused"].items():
+        output.error(f"entry {number} was not undone: {why}")
     if not answer["undone"]:
         raise typer.Exit(1)
 
@@ -163,18 +156,17 @@ def log(
         output.remark("no entries since then" if since else "no entries yet")
 
 
-def _decide(what: str, id: str, *, json: bool, **more: Any) -> None:
+def _decide(what: str, id: str, **more: Any) -> None:
     refuse_agents()
     client = connect()
     answer = client.post("/api/review", {"do": what, "id": full_id(client, id), **more})
     memory = answer["memory"]
     done = f"stored for {memory['scope']}" if memory["status"] == "active" else memory["status"]
-    _print_change(answer, done, json=json)
+    _print_change(answer, done)
 
 
-def _print_change(answer: dict[str, Any], done: str, *, json: bool, of: str = "memory") -> None:
+def _print_change(answer: dict[str, Any], done: str, *, of: str = "memory") -> None:
     """Print the memory that a change concerns, what was done, and how to take it back."""
-    output.exit_with_json(answer, enabled=json)
     output.write(output.memory_line(answer[of]))
     output.remark(f"{done}; `foreword undo {answer['entry']['number']}` takes it back")
 

@@ -122,13 +122,13 @@ def scrub(dry_run: DryRun = False, json: Json = False) -> None:
         output.write("no secrets were found")
 
 
-def index(json: Json = False) -> None:
+def index() -> None:
     """Rebuild the search index.
 
     For when `foreword doctor` reports that it is damaged; the memories themselves are not touched.
     """
     count = post_long("/api/index", {}, doing="building the search index")["indexed"]
-    output.write_json({"indexed": count}) if json else output.write(f"{plural(count, 'memories')} indexed")
+    output.write(f"{plural(count, 'memories')} indexed")
 
 
 def _ask(

@@ -119,13 +119,11 @@ def goal() -> None:
 @goal_app.command("add")
 def add_goal(
     title: Annotated[list[str], typer.Argument(metavar="TITLE…", help="What you want to reach, in one line.")],
-    *,
     project: Project = "",
-    json: Json = False,
 ) -> None:
     """Add a goal."""
     refuse_agents()
-    _store({"kind": "goal", "title": " ".join(title), "detail": {"status": "open"}}, project=project, json=json)
+    _store({"kind": "goal", "title": " ".join(title), "detail": {"status": "open"}}, project=project)
 
 
 @goal_app.command("list")
@@ -146,13 +144,12 @@ def list_goals(
 def finish_goal(
     id: Annotated[str, typer.Argument(metavar="ID", help="A goal's id, as `goal list` prints it.")],
     outcome: Annotated[str, typer.Option(metavar="TEXT", help="What was reached.")] = "",
-    json: Json = False,
 ) -> None:
     """Mark a goal as reached; `foreword undo` opens it again."""
     refuse_agents()
     client = connect()
     answer = client.post(route("/api/goals", full_id(client, id)), {"outcome": outcome})
-    output.write_json(answer) if json else _print_goal(answer["memory"])
+    _print_goal(answer["memory"])
 
 
 def warn_of_secrets(texts: dict[str, Any]) -> None:
@@ -167,7 +164,7 @@ def _title_and_body(words: list[str]) -> tuple[str, str]:
     return title, body.strip("\n")
 
 
-def _store(memory: dict[str, Any], *, project: str, json: bool, scope: str = "project") -> None:
+def _store(memory: dict[str, Any], *, project: str, json: bool = False, scope: str = "project") -> None:
     agent = calling_agent(os.environ)
     request = {**memory, "scope": scope, "project_path": folder(project), **({"source": agent} if agent else {})}
     answer = connect().post("/api/memories", request)

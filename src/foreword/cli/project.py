@@ -83,7 +83,6 @@ def set_facts(
     contract: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="What others rely on; repeatable.")] = None,
     depends_on: Annotated[list[str] | None, typer.Option(metavar="NAME", help="What it needs; repeatable.")] = None,
     project: Project = "",
-    json: Json = False,
 ) -> None:
     """Describe a project to agents. What you give replaces the old value; an empty text removes it."""
     refuse_agents()
@@ -97,7 +96,6 @@ def set_facts(
     memory = {"kind": "project", "title": detail.get("role") or about["name"], "uid": about["uid"]}
     client.post("/api/memories", {**memory, "detail": detail, "project_path": path})
     answer = client.get("/api/project", project_path=path)
-    output.exit_with_json(answer, enabled=json)
     output.fields(_facts(answer))
     output.remark(f"stored for {answer['name']} ({answer['key']})")
 
@@ -108,7 +106,6 @@ def merge(
     *,
     into: Annotated[str, typer.Option(metavar="PATH", help="A folder of the target (default: this one).")] = "",
     yes: Yes = False,
-    json: Json = False,
 ) -> None:
     """Move everything of another project here, and treat its folder or key as this project from now on.
 
@@ -121,7 +118,6 @@ def merge(
         counts = f"{plural(has['memories'], 'memories')} and {plural(has['sessions'], 'sessions')}"
         output.confirm(f"Move all of {has['key']} here ({counts})? This cannot be undone.")
     answer = client.post("/api/project/merge", {"other": _name_or_folder(other), "project_path": folder(into)})
-    output.exit_with_json(answer, enabled=json)
     rows = ", ".join(f"{count:,} {table}" for table, count in answer["rows"].items() if count and table != "log")
     output.write(f"{answer['from']} -> {answer['into']}: {rows or 'nothing was stored there'}")
 
