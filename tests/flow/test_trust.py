@@ -152,7 +152,7 @@ def test_exports(person: Person, tmp_path: Path):
     person.home.database.unlink()
     bare = tmp_path / "bare.jsonl"
     bare.write_text("\n".join(lines[1:]))
-    assert "its first line is not a header" in person.run("import", "jsonl", str(bare), code=1).stderr
+    assert "its first line is no header" in person.run("import", "jsonl", str(bare), code=1).stderr
     # Imported again with more trust than it has, it has no more.
     less = [{"memory": {**json.loads(line)["memory"], "trust": "imported"}} for line in lines[1:]]
     bare.write_text("\n".join([lines[0], *map(json.dumps, less)]))
