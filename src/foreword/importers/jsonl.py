@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeAlias
 
 from foreword.errors import BadRequest
@@ -86,6 +86,7 @@ def export_rows(
 # ---- read
 
 
+@dataclass(frozen=True)
 class Jsonl(Source):
     """One export: of the file's one project (`as`: as the named one), or of every project as it is (`all`)."""
 
