@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -67,7 +68,9 @@ def parse_hook(
     except BadPayload:
         return ParsedHook(payload=payload, input=HookInput(), kind="other", project=None)
     # The folder as it is called, not as it is written down: a name that looks like a secret is a folder all the same.
-    project = _project(adapter.parse(raw).cwd, known=hook_call.project, find_project=find_project)
+    folder, project = adapter.parse(raw).cwd, None
+    with suppress(BadRequest):
+        project = Project(hook_call.project, name="", root=folder) if hook_call.project else find_project(folder)
     kind = adapter.events.get(hook_call.event, "other")
     return ParsedHook(payload=payload, input=adapter.parse(payload), kind=kind, project=project)
 
@@ -112,15 +115,6 @@ def injection_id(hook_call: HookCall) -> str:
     called = f"{hook_call.host} {hook_call.event} {hook_call.at:.6f} ".encode() + hook_call.raw[:4096]
     number = int.from_bytes(hashlib.blake2b(called, digest_size=8).digest(), "big")
     return "inj-" + "".join(BASE32[number >> 5 * place & 31] for place in range(10))
-
-
-def _project(folder: str, *, known: str, find_project: Callable[[str], Project]) -> Project | None:
-    if known:
-        return Project(key=known, name="", root=folder)
-    try:
-        return find_project(folder)
-    except BadRequest:
-        return None
 
 
 def _unreadable(hook_call: HookCall, *, text_cap: int) -> str:

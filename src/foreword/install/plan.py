@@ -134,7 +134,11 @@ def undo(agent: str, *, home: Home) -> None:
 def _with_us(file: Path, changes: Sequence[Written], record: FileRecord | None, *, agent: str) -> PlannedFile:
     """Plan one file: first without anything of ours, then with all that is wanted now."""
     if isinstance(changes[0], OwnedFile):
-        return _own(changes[0], ours=record is not None, agent=agent)
+        there, ours = manifest.read(file), changes[0].text.encode()
+        if there not in (None, ours) and record is None:
+            hint = f"move it away, then run `foreword install {agent}` again"
+            raise BadConfig(f"{file}: a file of your own is there", hint=hint)
+        return PlannedFile(file, there, ours, FileRecord(existed=False, own=manifest.digest(ours)))
     without = _without_us(file, record or FileRecord(), agent=agent)
     try:
         text, bare = _text(without.old), _text(without.new)
@@ -151,14 +155,6 @@ def _with_us(file: Path, changes: Sequence[Written], record: FileRecord | None, 
         raise BadConfig(f"{file}: {exc}", hint=exc.hint) from exc
     now = replace(now, existed=without.new is not None)
     return replace(without, new=without.old if same else new.encode(), record=now)
-
-
-def _own(change: OwnedFile, *, ours: bool, agent: str) -> PlannedFile:
-    old, new = manifest.read(change.file), change.text.encode()
-    if old not in (None, new) and not ours:
-        hint = f"move it away, then run `foreword install {agent}` again"
-        raise BadConfig(f"{change.file}: a file of your own is there", hint=hint)
-    return PlannedFile(change.file, old, new, FileRecord(existed=False, own=manifest.digest(new)))
 
 
 def _with_entries(text: str, entries: Sequence[Entry], *, agent: str) -> tuple[str, FileRecord]:

@@ -34,9 +34,12 @@ MOST_ANSWER = 1024 * 1024  # bytes; the longest answer that we ask for is 10 KB
 MOST_COMPLAINT = 2_000  # bytes of a refusal that are read
 
 
+Tokens = tuple[int | None, int | None]  # in and out; None where the provider does not say
+
+
 @dataclass(frozen=True)
 class Answer:
-    """The JSON object of an answer, and its tokens; None where the provider does not say."""
+    """The JSON object of an answer, and its tokens."""
 
     data: dict[str, Any]
     tokens_in: int | None
@@ -46,9 +49,7 @@ class Answer:
 class NoAnswer(ModelError):
     """A model did not answer with a JSON object; `used` are its tokens, (0, 0) where it did not work on it."""
 
-    def __init__(
-        self, what: str, *, why: str, used: tuple[int | None, int | None] = (None, None), complaint: str = ""
-    ) -> None:
+    def __init__(self, what: str, *, why: str, used: Tokens = (None, None), complaint: str = "") -> None:
         self.passing = why in ("late", "away", "http-429") or why.startswith("http-5")  # the same may succeed later
         hint = "the next session is tried again" if self.passing else "check `foreword config`, `model_…`"
         super().__init__(what, hint=hint)
@@ -204,7 +205,7 @@ def call(
     return answer
 
 
-def _usage(answer: Any) -> tuple[int | None, int | None]:
+def _usage(answer: Any) -> Tokens:
     """Return the tokens in and out of an answer of either kind; None where it has no figure that can be true."""
     usage = answer.get("usage") if isinstance(answer, dict) else None
     figures = usage.items() if isinstance(usage, dict) else ()

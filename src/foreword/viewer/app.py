@@ -98,7 +98,6 @@ class ViewerServer:
 
     def start(self) -> None:
         """Begin to answer; connections made before wait in the socket's backlog."""
-        self._socket.listen()
         self._thread.start()
 
     def idle_seconds(self) -> float:
@@ -239,11 +238,7 @@ def _event(name: str, data: dict[str, object]) -> str:
 
 
 def _listen(port: int) -> socket.socket:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", port))
+        return socket.create_server(("127.0.0.1", port))
     except OSError as exc:
-        listener.close()
         raise Conflict(f"port {port} is not available: {exc.strerror}", hint="leave out --port") from exc
-    return listener
