@@ -7,7 +7,7 @@ import shlex
 import stat
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -119,17 +119,16 @@ def expand(path: str, environ: Mapping[str, str]) -> str:
 def _own(folder: Path, *, is_root: bool) -> None:
     """Create a folder, or check that it is the user's own, and close it to others."""
     try:
-        try:
+        with suppress(FileExistsError):
             folder.mkdir(mode=PRIVATE)
             os.chmod(folder, PRIVATE)  # a umask such as 0777 takes even our own bits away
-        except FileExistsError:
-            # Somebody else's link in a shared folder would choose where our memory goes; the user's own link to a
-            # bigger disk is fine for the whole home, and unneeded for one folder in it.
-            found = os.lstat(folder)
-            if stat.S_ISLNK(found.st_mode) and not (is_root and found.st_uid == os.geteuid()):
-                what = "not one of yours" if is_root else "must be a plain folder"
-                hint = "remove the link, or set FOREWORD_HOME to the folder itself"
-                raise ForewordError(f"{folder} is a symbolic link, and {what}", hint=hint) from None
+        # Somebody else's link in a shared folder would choose where our memory goes; the user's own link to a
+        # bigger disk is fine for the whole home, and unneeded for one folder in it.
+        found = os.lstat(folder)
+        if stat.S_ISLNK(found.st_mode) and not (is_root and found.st_uid == os.geteuid()):
+            what = "not one of yours" if is_root else "must be a plain folder"
+            hint = "remove the link, or set FOREWORD_HOME to the folder itself"
+            raise ForewordError(f"{folder} is a symbolic link, and {what}", hint=hint)
         _close_to_others(folder, is_root=is_root)
     except OSError as exc:
         why = "it, or a part of its path, is a file" if isinstance(exc, NotADirectoryError) else exc.strerror

@@ -335,10 +335,8 @@ def languages(root: str) -> tuple[str, ...]:
         except (OSError, ValueError):  # not there, not a folder, not readable, or no path at all
             pass
         left -= 1
-        if root not in (
-            "/",
-            os.environ.get("HOME", "").rstrip("/"),
-        ):  # there macOS asks the user before we look further
+        # In the home folder macOS asks the user before we look further.
+        if root not in ("/", os.environ.get("HOME", "").rstrip("/")):
             level += sorted(folders)[:: 1 + len(folders) // (MOST_FOLDERS + 1)]  # evenly spread
     del counted[""]
     least = SHARE * counted.total()

@@ -102,8 +102,8 @@ def trigger_for(hook_call: HookCall, parsed: ParsedHook) -> Trigger | None:
         session=fields.session,
         prompt=fields.prompt,
         host=hook_call.host,
-        source=fields.source
-        or ("startup" if name == "session_start" else ""),  # an agent that sends none starts a new window
+        # An agent that sends none starts a new window.
+        source=fields.source or ("startup" if name == "session_start" else ""),
         model=fields.model,
         form=form,
         stable=is_resent(name, form) and fields.session != "",

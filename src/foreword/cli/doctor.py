@@ -23,7 +23,7 @@ from foreword.config import Settings, load
 from foreword.encoding import plural, sized
 from foreword.errors import ForewordError, StoreError
 from foreword.hook.build import files
-from foreword.paths import Home, socket_problem, worker_command
+from foreword.paths import Home, socket_problem
 from foreword.policy import chosen, findings, off
 from foreword.problems import LATELY, NOTE, OK, WRONG, Finding, Group, grouped, noted
 from foreword.worker.client import Client
@@ -145,9 +145,8 @@ def _check_worker(home: Home) -> Iterator[Finding]:
         yield Finding("database", OK, f"{home.database}, {plural(counts['memories'], 'memories')}")
     for each in health["findings"]:
         if each["check"] != "project":  # what is switched off elsewhere explains nothing here
-            yield Finding(
-                each["check"], each["state"], each["says"].removeprefix(f"{each['check']}: "), each["way_out"]
-            )
+            says = each["says"].removeprefix(f"{each['check']}: ")
+            yield Finding(each["check"], each["state"], says, each["way_out"])
     for each in health["hosts"]:
         name, how = each["host"], "connected" if each["connected"] else "connected by hand"
         if each["connected"] or each["last_event"]:
@@ -159,7 +158,7 @@ def _check_worker(home: Home) -> Iterator[Finding]:
 def _check_hook(home: Home, settings: Settings) -> Finding:
     """Check that what agents run is there, and is of this package and these settings."""
     restart = "run `foreword worker stop`, then `foreword worker start`: the worker writes it"
-    wanted = files(home, settings, worker=worker_command() if settings.worker_autostart else [])
+    wanted = files(home, settings)
     for path in (home.launcher, home.mcp):
         if not os.access(path, os.X_OK):
             return Finding("hook", WRONG, f"{path} is gone or not executable: agents cannot report anything", restart)

@@ -108,10 +108,8 @@ def import_(
     path = folder(into or project)
     options = {"file": file and folder(file), "all": everything, "as": bool(into), "project_name": project_name}
     options = {name: value for name, value in options.items() if value}
-    importer, target = (
-        find(source, options, os.environ),
-        project_at(path),
-    )  # report wrong usage before a worker is started
+    importer = find(source, options, os.environ)  # reports wrong usage before a worker is started
+    target = project_at(path)
     refuse_where_off(target, choices=chosen(load(this_home(), os.environ).settings), environ=os.environ)
     if not file and not importer.offer(target):
         output.remark(f"{source} has nothing for {target.name}")

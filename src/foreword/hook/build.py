@@ -87,9 +87,8 @@ run({config!r})
 
 def refresh(home: Home, settings: Settings) -> bool:
     """Write the hook, its client and the launchers where they differ, each atomically; return whether any did."""
-    worker = worker_command() if settings.worker_autostart else []
     changed = False
-    for path, text in files(home, settings, worker=worker).items():
+    for path, text in files(home, settings).items():
         path.parent.mkdir(mode=0o700, exist_ok=True)
         mode = 0o700 if path in (home.launcher, home.mcp) else 0o600
         changed = _write(path, text.encode(), mode=mode) or changed
@@ -99,8 +98,10 @@ def refresh(home: Home, settings: Settings) -> bool:
     return changed
 
 
-def files(home: Home, settings: Settings, *, worker: list[str]) -> dict[Path, str]:
-    """Return every file that `refresh` writes, with its text; the same settings give the same texts."""
+def files(home: Home, settings: Settings, *, worker: list[str] | None = None) -> dict[Path, str]:
+    """Return every file that `refresh` writes, with its text; *worker* is another command to start one than ours."""
+    if worker is None:
+        worker = worker_command() if settings.worker_autostart else []
     return {
         home.hook_client: CLIENT.read_text(encoding="utf-8"),
         home.hook: hook_text(home, config(home, settings, worker=worker)),
