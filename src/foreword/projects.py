@@ -207,7 +207,7 @@ def _remotes(common: str, git: str) -> dict[str, str]:
     remotes: dict[str, str] = {}
     bases: dict[str, str] = {}
     for path in ("/etc/gitconfig", *user, join(common, "config"), join(git, "config.worktree")):
-        for section, name, key, value in _entries(path):
+        for section, name, key, value in _entries(path, git):
             if section == "remote" and key == "url" and value:
                 remotes.setdefault(name, value)
             elif section == "url" and key == "insteadof" and value:
@@ -220,8 +220,8 @@ def _remotes(common: str, git: str) -> dict[str, str]:
     return remotes
 
 
-def _entries(path: str, depth: int = 0) -> Iterator[tuple[str, str, str, str]]:
-    """Yield section, its name, key and value of a config and of the files that it always includes, in git's order."""
+def _entries(path: str, git: str, depth: int = 0) -> Iterator[tuple[str, str, str, str]]:
+    """Yield section, name of it, key and value of a config and of the files that it includes, in git's order."""
     section = name = ""
     for line in _text(path).removeprefix("\ufeff").splitlines():
         text = line.strip()
@@ -233,8 +233,22 @@ def _entries(path: str, depth: int = 0) -> Iterator[tuple[str, str, str, str]]:
         key, _, value = text.partition("=")
         key, value = key.rstrip().lower(), _value(value.strip())
         yield section, name, key, value
-        if section == "include" and key == "path" and value and depth < MOST_INCLUDES:
-            yield from _entries(join(dirname(path), os.path.expanduser(value)), depth + 1)
+        included = section == "include" or (section == "includeif" and _is_in(name, git, dirname(path)))
+        if key == "path" and value and included and depth < MOST_INCLUDES:
+            yield from _entries(join(dirname(path), os.path.expanduser(value)), git, depth + 1)
+
+
+def _is_in(condition: str, git: str, folder: str) -> bool:
+    """Return whether a condition such as `gitdir:~/code/` holds of a git directory; others are taken not to."""
+    from fnmatch import fnmatchcase  # seldom
+
+    kind, _, pattern = condition.partition(":")
+    pattern = os.path.expanduser(folder + pattern[1:] if pattern.startswith("./") else pattern)
+    pattern = pattern if pattern.startswith("/") else f"**/{pattern}"
+    pattern = f"{pattern}**" if pattern.endswith("/") else pattern
+    if kind == "gitdir/i":
+        git, pattern = git.lower(), pattern.lower()
+    return kind in ("gitdir", "gitdir/i") and fnmatchcase(git, pattern)
 
 
 def _value(text: str) -> str:
