@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from foreword.agents import ACTS, files_of, find, text_of
+from foreword.agents import ACTS, dict_of, files_of, find, text_of
 from foreword.agents.transcript_tail import codex_exit, copilot_answer
 from foreword.capture.payload import CUT
 from foreword.encoding import storable
@@ -234,18 +234,8 @@ def without_ours(text: str, *, mark: str = "") -> str:
 
     In a prompt a *mark* stays in their place: anybody can paste such a block, and what stands beside it makes no rule.
     """
-    kept, at, unclosed = [], 0, set[str]()
-    for found in _OURS_BEGIN.finditer(text):
-        end = _OURS_END[(found.lastindex or 1) - 1]
-        if found.start() < at or end in unclosed:
-            continue
-        close = text.find(end, found.end())
-        if close < 0:
-            unclosed.add(end)  # so that a text full of beginnings is read once
-        kept.append(text[at : found.start()])
-        at = len(text) if close < 0 else close + len(end)
-    whole = mark.join((*kept, text[at:]))
-    return whole if not kept or whole.replace(mark, "").strip() else ""
+    whole, blocks = _OURS.subn(mark, text)
+    return whole if not blocks or whole.replace(mark, "").strip() else ""
 
 
 def is_ours(used: ToolUse) -> bool:
@@ -279,14 +269,9 @@ def relative(file: str, *, cwd: str, root: str) -> str:
 
 EARLIER = 40  # texts of the agent and of tools that a prompt is compared with, to tell what was pasted
 KINDS = {
-    "session_start": "start",
-    "prompt": "prompt",
-    "tool": "tool",
-    "tool_failure": "tool",
-    "stop": "answer",
-    "compaction": "compaction",
-    "session_end": "end",
-}
+    "session_start": "start", "prompt": "prompt", "tool": "tool", "tool_failure": "tool", "stop": "answer",
+    "compaction": "compaction", "session_end": "end",
+}  # fmt: skip
 STARTS = ("startup", "resume", "clear", "compact", "fork")
 TIMED = ("gemini", "copilot")
 TOUCHING = ("edit", "read")
@@ -294,16 +279,13 @@ TOUCHING = ("edit", "read")
 RESULTS = ("tool_response", "toolResult", "tool_result", "tool_output", "output", "error", "error_message", CUT)
 MOST_PARTS = 200  # of a result that comes in parts
 
-# Blocks by how they begin, each with how it ends.
-_OURS = {
-    r"(?:^[ \t]*|(?<=[->\]]))--- foreword: ": "--- end foreword ---",
-    r"(?:^[ \t]*|(?<=[->\]]))\[foreword\] ": "[end foreword]",
-    r"(?:^[ \t]*|(?<=[->\]]))\[foreword, history\] ": "\n",  # a hint, beside what a tool gave back
-    r"<foreword_context\b": "</foreword_context>",
-    r"<hook_context>": "</hook_context>",  # Gemini's, around what any hook said
-}
-_OURS_BEGIN = re.compile("|".join(f"({begin})" for begin in _OURS), re.MULTILINE)
-_OURS_END = tuple(_OURS.values())
+_OURS = re.compile(
+    r"(?:^[ \t]*|(?<=[->\]]))(?:--- foreword: .*?(?:--- end foreword ---|\Z)|\[foreword\] .*?(?:\[end foreword\]|\Z)"
+    r"|\[foreword, history\] [^\n]*\n?)"  # a hint, beside what a tool gave back
+    r"|<foreword_context\b.*?(?:</foreword_context>|\Z)"
+    r"|<hook_context>.*?(?:</hook_context>|\Z)",  # Gemini's, around what any hook said
+    re.MULTILINE | re.DOTALL,
+)
 LEFT_OUT = "[…]\n"
 NON_USER_SOURCES = ("system", "loop_wakeup", "schedule_wakeup", "poll_event")  # sources of prompts that no user wrote
 OUR_TOOL = re.compile(
@@ -391,11 +373,9 @@ def _edits(used: ToolUse, *, cwd: str, root: str) -> tuple[Edit, ...]:
 
 def _whole(used: ToolUse) -> tuple[str | None, str] | None:
     """Return the whole file before and after an edit; None where the agent does not send both."""
-    arguments, result = used.input, used.result if isinstance(used.result, dict) else {}
-    places = [result, *(result[name] for name in ("returnDisplay", "filediff") if isinstance(result.get(name), dict))]
-    metadata = result.get("metadata")
-    if isinstance(metadata, dict) and isinstance(metadata.get("filediff"), dict):
-        places.append(metadata["filediff"])
+    arguments, result = used.input, dict_of(used.result)
+    places = [result, *(dict_of(result.get(name)) for name in ("returnDisplay", "filediff"))]
+    places.append(dict_of(dict_of(result.get("metadata")).get("filediff")))
     before = next((text for each in places if (text := text_of(each, *_BEFORE))), None)
     after = next((text for each in places if (text := text_of(each, *_AFTER))), "")
     content = text_of(arguments, "content", "contents", "file_text", "new_contents")
@@ -440,23 +420,23 @@ PATCH_HUNK = re.compile(r"^@@.*", re.MULTILINE)
 
 
 def _todos(used: ToolUse) -> tuple[Todo, ...]:
-    result = used.result if isinstance(used.result, dict) else {}
+    result = dict_of(used.result)
     task, id = result.get("task"), text_of(used.input, "taskId")
     if isinstance(task, dict):  # Claude Code's TaskCreate
-        return tuple(_listed([task]))
+        return _listed([task])
     if id:  # and its TaskUpdate, which tells what it changed
         state, text = text_of(used.input, "status"), text_of(used.input, "subject")
         return (Todo(text=text, done=state in DONE, id=id),) if state else ()
     for source in (used.input, result):
         for name in ("todos", "plan", "items", "todoList", "tasks"):
             if isinstance(several := source.get(name), list):
-                return tuple(_listed(several, ids=name == "tasks"))
+                return _listed(several, ids=name == "tasks")
     return ()
 
 
 def _choices(used: ToolUse) -> tuple[Choice, ...]:
     """Return the agent's questions with the user's answers, where the result holds both."""
-    result = used.result if isinstance(used.result, dict) else {}
+    result = dict_of(used.result)
     questions, answers = result.get("questions") or used.input.get("questions"), result.get("answers")
     if not isinstance(questions, list) or not isinstance(answers, dict):
         return ()
@@ -471,11 +451,13 @@ def _choices(used: ToolUse) -> tuple[Choice, ...]:
     return tuple(found)
 
 
-def _listed(several: list[Any], *, ids: bool = True) -> Iterator[Todo]:
-    for each in several:
-        if isinstance(each, dict) and (text := text_of(each, *_TODO_FIELDS)):
-            done = text_of(each, "status", "state") in DONE
-            yield Todo(text=text, done=done, id=text_of(each, "id") if ids else "")
+def _listed(several: list[Any], *, ids: bool = True) -> tuple[Todo, ...]:
+    entries = [(text_of(each, *_TODO_FIELDS), each) for each in several if isinstance(each, dict)]
+    return tuple(
+        Todo(text, done=text_of(each, "status", "state") in DONE, id=text_of(each, "id") if ids else "")
+        for text, each in entries
+        if text
+    )
 
 
 _TODO_FIELDS = ("content", "step", "text", "title", "subject", "description")
