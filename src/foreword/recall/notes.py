@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 from foreword.extract.text import cut, names_code, split_sentences
 from foreword.models import EMPTY, KINDS, Memory
+from foreword.models import text as text_in
+from foreword.models import texts as texts_in
 from foreword.recall.relevance import content_words, memory_words, references, without_parts
 from foreword.recall.sanitize import ago, neutral, shown_path
 from foreword.terms import lazy_pattern
@@ -110,9 +112,8 @@ def _turn(memory: Memory, now: float, weights: Mapping[str, float], width: int) 
     subject = next(iter(texts_in(memory.detail, "commits")), "").rstrip(".")
     room = max(80, width - len(subject) - 2)
     searched_for = any(each in weights for each in references(user))  # then all that came of it is about this issue
-    answer = (
-        (passage(memory.body, weights, room=room) if weights and not searched_for else "") or outcome or memory.title
-    )
+    found = passage(memory.body, weights, room=room) if weights and not searched_for else ""
+    answer = found or outcome or memory.title
     text = f"{subject}: {answer}" if subject and not _repeats(subject, answer) else answer
     ours = memory.trust in ("user", "agent")  # extracted here: who imports a turn could put words into the user's mouth
     if ours and user and not searched_for and len(user) <= QUOTE and _held(user, weights) > _held(answer, weights):
@@ -244,18 +245,6 @@ def time_of(memory: Memory) -> float:
     return max(memory.created, memory.confirmed) if repeats else memory.created
 
 
-def text_in(detail: Mapping[str, Any], name: str) -> str:
-    """Return the first text of a detail under *name*; empty where there is none."""
-    return next(iter(texts_in(detail, name)), "")
-
-
-def texts_in(detail: Mapping[str, Any], name: str) -> list[str]:
-    """Return a detail's texts under *name*, whether one or several were stored; anything else says nothing."""
-    value = detail.get(name) if isinstance(detail, Mapping) else None
-    several = value if isinstance(value, (list, tuple)) else (value,)
-    return [each for each in several if isinstance(each, str) and each.strip()]
-
-
 def _when(memory: Memory, now: float) -> str:
     return ago(now - time_of(memory))
 
@@ -336,13 +325,11 @@ def passage(text: str, weights: Mapping[str, float], *, room: int) -> str:
     if not ranked or ranked[0][0] < ENOUGH:
         return ""  # one word in passing: what came of the whole says more
     taken: list[tuple[int, str]] = []
-    for weight, place, sentence in ranked[:4]:
-        if taken and (weight < NEXT * ranked[0][0] or len(sentence) > room or len(taken) == 2):
+    for weight, place, sentence in ranked[:2]:
+        if taken and (weight < NEXT * ranked[0][0] or len(sentence) > room or room < SHORTEST):
             break
         taken.append((place, cut(sentence, room)))
         room -= len(sentence) + 1
-        if room < SHORTEST:
-            break
     return " ".join(each if each[-1] in ".!:" else f"{each}." for _, each in sorted(taken))
 
 

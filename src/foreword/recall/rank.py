@@ -6,6 +6,7 @@ score = match x recency x importance x reinforcement x scope x task
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
@@ -129,11 +130,8 @@ def ranked_search(
 def rank(found: Mapping[str, Sequence[Hit]], *, query: Query, now: float, trigger: str) -> tuple[Ranked, ...]:
     """Return one list out of all sources, best first."""
     matches = _matches(found, query)
-    memories = {hit.memory.id: hit.memory for hits in found.values() for hit in hits}
-    ranked = [
-        _weigh(memory, match=matches.get(id, 1.0), task=query.task, now=now, trigger=trigger)
-        for id, memory in memories.items()
-    ]
+    memories = {hit.memory.id: hit.memory for hits in found.values() for hit in hits}.values()
+    ranked = (_weigh(each, matches.get(each.id, 1.0), task=query.task, now=now, trigger=trigger) for each in memories)
     return tuple(sorted(ranked, key=lambda each: (-each.score, -each.memory.created, each.memory.id)))
 
 
@@ -144,8 +142,8 @@ def min_score(best: float, *, threshold: float) -> float:
 
 def weighed(hits: Sequence[Hit], query: Query) -> tuple[Hit, ...]:
     """Return the hits of words with what each is worth, from what it says, what stood around it, and its session."""
-    roots = {term: root(term) for hit in hits for term in hit.held if " " not in term}
     rarities = {term: rarity for hit in hits for term, rarity in hit.held.items()}
+    roots = {term: root(term) for term in rarities if " " not in term}
     meant = {other: SYNONYM if term in rarities else SYNONYM_ALONE for other, term in query.synonyms.items()}
     per_hit = [_term_strengths(hit, roots, meant) for hit in hits]
     scores = _with_sessions(hits, _with_neighbours(hits, per_hit, rarities))
@@ -158,10 +156,8 @@ def weighed(hits: Sequence[Hit], query: Query) -> tuple[Hit, ...]:
 def votes(hits: Sequence[Hit], query: Query, *, now: float) -> dict[str, float]:
     """Return the files and functions that a question is about: of the best hits, named, and touched a moment ago."""
     weights = {**dict.fromkeys(query.touched, TOUCHED), **dict.fromkeys((*query.files, *query.functions), NAMED)}
-    aged = sorted(
-        ((hit.score * _recency(hit.memory, now) ** RECENCY_OF_VOTERS, hit.memory) for hit in hits),
-        key=lambda each: -each[0],
-    )[:VOTERS]
+    aged = [(hit.score * _recency(hit.memory, now) ** RECENCY_OF_VOTERS, hit.memory) for hit in hits]
+    aged = sorted(aged, key=lambda each: -each[0])[:VOTERS]
     for score, memory in aged if aged and aged[0][0] > 0 else ():
         named = {**dict.fromkeys(memory.functions, FUNCTION), **dict.fromkeys(memory.files, 1.0)}
         voice = (score / aged[0][0]) ** 2 / max(1, len(named))
@@ -228,10 +224,7 @@ def _coherence(hits: Sequence[Hit]) -> float:
     ]
     if len(coded) < 2:
         return 0.5
-    named: dict[str, int] = {}
-    for _, names in coded:
-        for name in names:
-            named[name] = named.get(name, 0) + 1
+    named = Counter(name for _, names in coded for name in names)
     shared = sum(score for score, names in coded if any(named[name] > 1 for name in names))
     return shared / (sum(score for score, _ in coded) or 1)
 
@@ -245,16 +238,13 @@ def _term_strengths(hit: Hit, roots: Mapping[str, str], meant: Mapping[str, floa
     enough = ENOUGH * (1 - LONGER + LONGER * (len(title) + len(body) + len(code)) / LONG)
     titled = [word for word in title.split() if word not in STOP_WORDS]
     whole = WHOLE_TITLE if 0 < len(titled) <= SHORT and all(word in hit.held for word in titled) else 1.0
-    strengths = {}
-    for term, rarity in hit.held.items():
-        if term not in roots:
-            strengths[term] = PAIR * rarity * whole
-            continue
+    strengths = {term: PAIR * rarity * whole for term, rarity in hit.held.items()}
+    for term in hit.held.keys() & roots.keys():
         form = roots[term]
         often = IN_TITLE * title.count(form) + IN_BODY * body.count(form) + IN_CODE * code.count(form)
         often = max(HELD, often)
         frequency = often * (1 + ENOUGH) / (often + enough)
-        strengths[term] = rarity * frequency * whole * meant.get(term, 1.0)
+        strengths[term] = hit.held[term] * frequency * whole * meant.get(term, 1.0)
     return strengths
 
 
@@ -304,7 +294,7 @@ def _with_sessions(hits: Sequence[Hit], scores: list[float]) -> list[float]:
     return [own + share * full.get(hit.memory.session, 0.0) for hit, own in zip(hits, scores, strict=True)]
 
 
-def _weigh(memory: Memory, *, match: float, task: str, now: float, trigger: str) -> Ranked:
+def _weigh(memory: Memory, match: float, *, task: str, now: float, trigger: str) -> Ranked:
     worded = trigger in WORDED
     recency = _recency(memory, now) ** (RECENCY_FOR_WORDS if worded else 1)
     importance = (IMPORTANCE.get(memory.kind, 0.3) ** (IMPORTANCE_FOR_WORDS if worded else 1)) * memory.confidence
@@ -312,15 +302,9 @@ def _weigh(memory: Memory, *, match: float, task: str, now: float, trigger: str)
     reinforcement = 1.0 if memory.kind == "summary" and not worded else round(_reinforcement(memory), 4)
     # A scope that was lost is nobody's.
     scope = SCOPE_AT_START.get(memory.scope.partition(":")[0], 1.0) if trigger == "session_start" else 1.0
-    by_task = TASKS[task].get(memory.kind, 1.0) if task in TASKS else 1.0
-    why = {
-        "match": round(match, 4),
-        "recency": round(recency, 4),
-        "importance": round(importance, 4),
-        "reinforcement": reinforcement,
-        "scope": scope,
-        "task": by_task,
-    }
+    by_task = TASKS.get(task, {}).get(memory.kind, 1.0)
+    why = {"match": round(match, 4), "recency": round(recency, 4), "importance": round(importance, 4)}
+    why |= {"reinforcement": reinforcement, "scope": scope, "task": by_task}
     score = match * recency * importance * reinforcement * scope * by_task
     return Ranked(memory, round(score, 6), why)
 

@@ -21,8 +21,7 @@ def neutral(text: str, *, width: int) -> str:
     clean = _visible(head)
     if "<" in clean or ">" in clean:  # arrows of signatures survive: without a `<` they close nothing
         clean = clean.replace("->", "\0").replace("=>", "\1").translate(_ANGLES)
-    if "```" in clean or "~~~" in clean:
-        clean = clean.replace("```", "'''").replace("~~~", "'''")
+    clean = clean.replace("```", "'''").replace("~~~", "'''")
     low = clean.lower()
     if "foreword" in low:
         clean = clean.replace("---", "\N{EN DASH}" * 3)
@@ -91,12 +90,8 @@ def _span(seconds: float) -> tuple[int, str]:
         return 0, ""
     whole = int(min(seconds, _END_OF_TIME))
     days = whole // DAY
-    if whole < HOUR:
-        return whole // MINUTE, "m"
     if whole < DAY:
-        return whole // HOUR, "h"
-    if days < 14:
-        return days, "d"
+        return (whole // MINUTE, "m") if whole < HOUR else (whole // HOUR, "h")
     if days < 61:
-        return days // 7, "w"
+        return (days, "d") if days < 14 else (days // 7, "w")
     return (days * 12 // 365, "mo") if days < 730 else (days // 365, "y")
