@@ -71,17 +71,19 @@ def hint_before(
     commands = commands_of(command)
     folders = folders_of(commands, cwd, root=root)
     succeeding = {each.detail["command"] for each in known if each.detail["succeeded_in"]}
-    hits = [
-        each
-        for each in known
-        if is_reliable(each.detail)
-        and (each.detail["cause"] != "content" or _is_one_call(each.detail, succeeding))
-        and failures.calls(each.detail["command"], each.detail["folder"], commands, folders)
-        and _has_what_failed(each, command)
-        and not _has_what_worked(each.detail, command)
-    ]
-    for each in sorted(hits, key=lambda each: (sessions_in(each.detail["seen_in"]), each.detail["last"]), reverse=True):
-        detail, instead = each.detail, _instead(each.detail, command)
+    for each in sorted(
+        known, key=lambda each: (sessions_in(each.detail["seen_in"]), each.detail["last"]), reverse=True
+    ):
+        detail = each.detail
+        if not (
+            is_reliable(detail)
+            and (detail["cause"] != "content" or _is_one_call(detail, succeeding))
+            and failures.calls(detail["command"], detail["folder"], commands, folders)
+            and _has_what_failed(each, command)
+            and not _has_what_worked(detail, command)
+        ):
+            continue
+        instead = _instead(detail, command)
         # A check is run to find something: only another way to run it is worth telling.
         checks = not each.kinds.isdisjoint(("test", "lint")) or detail["error"].startswith("script '")
         if detail["cause"] == "content" and checks and (not instead or _has_own_fixer(detail)):
@@ -103,11 +105,8 @@ def hint_after(
     failure = failures.failure_of(run)
     if failure is None:
         return None
-    same = [
-        each
-        for each in _same(failure, run, known)
-        if _has_what_failed(each, command) and not _is_found_at_once(each.detail, output)
-    ]
+    same = [each for each in _same(failure, run, known) if _has_what_failed(each, command)]
+    same = [each for each in same if not _is_found_at_once(each.detail, output)]
     for each in same:
         if instead := [] if _has_own_fixer(each.detail) else _instead(each.detail, command):
             return _solved(each, failure, instead, now=now)
@@ -115,10 +114,9 @@ def hint_after(
         return hint
     for each in same:
         edited = each.detail["fixed_files"]  # an edit may help where this error names the file too
-        applies = each.detail["error"] == failure.error or any(
-            failures.names_file(failure.files, one) for one in edited
-        )
-        if (applies or not edited) and (fix := _fix(each.detail, failure.files)):
+        names_one = any(failures.names_file(failure.files, one) for one in edited)
+        applies = not edited or names_one or each.detail["error"] == failure.error
+        if applies and (fix := _fix(each.detail, failure.files)):
             return _solved(each, failure, fix, now=now)
     return None
 
@@ -146,10 +144,9 @@ def is_reliable(detail: Mapping[str, Any]) -> bool:
     if detail["cause"] not in ("usage", "folder"):
         return failed >= ENOUGH and not succeeded
     words = detail["command"].split()
+    specific = bool(detail["worked"]) or failures.is_path_shape(detail["command"])
     if detail["cause"] == "usage":
         specific = len(words) >= SPECIFIC or any(word.startswith("-") for word in words[1:])
-    else:
-        specific = bool(detail["worked"]) or failures.is_path_shape(detail["command"])
     return failed >= (1 if specific else ENOUGH) and succeeded * RELIABLE <= failed - 1
 
 
