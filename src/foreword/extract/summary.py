@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from foreword.extract.actions import Turn
 from foreword.extract.facts import PUSHES, commits_of, pull_requests_of, runs_in
@@ -62,15 +63,9 @@ def _headline(turn: Turn) -> str:
 
 def plan_title(turns: Sequence[Turn]) -> str:
     """Return the heading of the plan that the session carried out or wrote; empty without one."""
-    for turn in turns:
-        found = _PLAN_PROMPT.match(turn.text)
-        if found and (title := plan_heading(turn.text[found.end() :])):
-            return title
-    for turn in reversed(turns):
-        for action in reversed(turn.actions):
-            if action.plan and (title := plan_heading(action.plan)):
-                return title
-    return ""
+    carried_out = (turn.text[found.end() :] for turn in turns if (found := _PLAN_PROMPT.match(turn.text)))
+    accepted = (action.plan for turn in reversed(turns) for action in reversed(turn.actions))
+    return next(filter(None, map(plan_heading, chain(carried_out, accepted))), "")
 
 
 def request_of(turn: Turn) -> str:
@@ -216,10 +211,8 @@ def _outcome(found: Sequence[Passage], room: int) -> str:
 def _done(parts: Sequence[str], at: int) -> tuple[str, float]:
     """Return a sentence, and how much it tells about what was done or found out; 0 for what tells nothing."""
     text = parts[at]
-    if not 25 <= len(text) <= 400 or _is_talk(text) or len(stems(text)) < 4 or not says_something(text):
-        return "", 0.0
-    weight = 1.0 * bool(_WAS_DONE.match(text)) + _marks(text)
-    if not weight:
+    weight = 1.0 * bool(_WAS_DONE.match(text)) + _marks(text) if 25 <= len(text) <= 400 else 0.0
+    if not weight or _is_talk(text) or len(stems(text)) < 4 or not says_something(text):
         return "", 0.0
     weight += 0.8 * names_code(text) + 0.05 * min(len(stems(text)), 20) - 1.5 * bool(_DANGLING.match(text))
     return text, max(0.1, weight)
@@ -249,16 +242,15 @@ def _fate(turns: Sequence[Turn]) -> str:
     return f"{', '.join(parts)}." if parts else ""
 
 
-_OPEN_LABEL = re.compile(
-    r"(?:still )?(?:open|to do|pending|remaining|left|to-?dos?|next steps?)(?::| —)\s", re.IGNORECASE
+OPEN_LABEL = re.compile(
+    r"(?:still )?(?:open|to do|pending|remaining|left|to-?dos?|next steps?)(?::| —)\s+", re.IGNORECASE
 )
 
 
 def _is_talk(sentence: str) -> bool:
     """Return whether a sentence is an offer, a question, a guess, an announcement, a to-do or chatter."""
-    return sentence.endswith((":", "?")) or any(
-        (_URL.search(sentence), OFFER.search(sentence), _TALK.match(sentence), _OPEN_LABEL.match(sentence))
-    )
+    found = _URL.search(sentence) or OFFER.search(sentence) or _TALK.match(sentence) or OPEN_LABEL.match(sentence)
+    return sentence.endswith((":", "?")) or found is not None
 
 
 def _ended(text: str) -> str:

@@ -46,26 +46,18 @@ def blocks(markdown: str) -> list[Block]:
             if heading:
                 found.append(Block("heading", heading))
             joins, parents = False, []
-        elif item:
-            depth = len(item[1].expandtabs(4))
+        elif not item and joins and (line[:1] in " \t" or _is_wrapped(found[-1].text)):
+            found[-1] = found[-1]._replace(text=f"{found[-1].text} {plain_line(stripped)}")
+        else:
+            depth = len(item[1].expandtabs(4)) if item else -1  # paragraphs behind a list do not lie in its items
             while parents and parents[-1][0] >= depth:
                 parents.pop()
-            text, done = _box(item[2])
+            text, done = _box(item[2] if item else stripped)
             text = plain_line(text)
             if text:
                 over = parents[-1][1].rstrip(" :") if parents else heading
-                found.append(Block("item", text, over, done))
-                parents.append((depth, text))
-            joins = bool(text)
-        elif joins and (line[:1] in " \t" or (len(found[-1].text) > LONG_LINE and found[-1].text[-1] not in ".!?:;")):
-            found[-1] = found[-1]._replace(text=f"{found[-1].text} {plain_line(stripped)}")
-        else:
-            text, done = _box(stripped)
-            text = plain_line(text)
-            if text:
-                found.append(Block("text", text, heading, done))
-                # Paragraphs behind a list do not lie in its items.
-                parents = []
+                found.append(Block("item" if item else "text", text, over, done))
+                parents += [(depth, text)] if item else []
             joins = bool(text)
     return found
 
@@ -223,6 +215,11 @@ def _prose_lines(markdown: str) -> Iterator[str]:
             bare = line.strip()
             table = (bare[:1] == "|" and bare[-1:] == "|") or not bare.strip("|:- \t")
             yield "" if table or bare[:1] == ">" else line
+
+
+def _is_wrapped(line: str) -> bool:
+    """Return whether a sentence goes on in the next line."""
+    return len(line) > LONG_LINE and line[-1] not in ".!?:;"
 
 
 def _is_label(line: str) -> bool:

@@ -67,26 +67,15 @@ def _kind(run: str) -> int:
 
 def family_of(model: str) -> str:
     """Return the tokenizer family of a model as agents name it, such as `claude-sonnet-4-5` or `openai/o4-mini`."""
-    name = "".join(char if char.isalnum() else " " for char in model.lower())
-    parts = name.split()
+    name = " ".join("".join(char if char.isalnum() else " " for char in model.lower()).split())
     if any(word in name for word in ("claude", "opus", "sonnet", "haiku")):
-        return CLAUDE_3 if (0,) < _version(parts) < (4, 7) else CLAUDE_4_7
-    if "gpt" in name or "codex" in name or any(part[0] == "o" and part[1:2].isdigit() for part in parts):
-        return O200K
-    return MOST_EXPENSIVE
+        version = _VERSION.search(name)
+        return CLAUDE_3 if version and (int(version[1]), int(version[2] or 0)) < (4, 7) else CLAUDE_4_7
+    return O200K if _OPENAI.search(name) else MOST_EXPENSIVE
 
 
-def _version(parts: list[str]) -> tuple[int, ...]:
-    """Return the first number and the one right after it: (4, 5) of claude-opus-4-5; () where there is none."""
-    for place, part in enumerate(parts):
-        if _is_version(part):
-            after = parts[place + 1 : place + 2]
-            return (int(part), int(after[0])) if after and _is_version(after[0]) else (int(part),)
-    return ()
-
-
-def _is_version(part: str) -> bool:
-    return len(part) <= 2 and part.isascii() and part.isdigit()  # longer ones are dates
+_VERSION = lazy_pattern(r"\b([0-9]{1,2})\b(?: ([0-9]{1,2})\b)?")  # longer numbers are dates
+_OPENAI = lazy_pattern(r"gpt|codex|\bo[0-9]")
 
 
 _SCRIPTS = (  # the last lead byte of each class
