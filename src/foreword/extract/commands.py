@@ -322,9 +322,10 @@ def _meaning(words: list[str]) -> tuple[str, tuple[str, ...], str]:
             words = words[1:]
     if not words:
         return "", (), "other"
-    if len(words) > 2 and words[1] in _WITH_VERB and _is_wrapper(words[0]):
-        words = words[1:]
     name, rest = program_name(words[0]), words[1:]
+    known = name in _WITH_VERB or any(pattern.match(name) for pattern in _KIND_OF.values())
+    if len(rest) > 1 and rest[0] in _WITH_VERB and not known:  # the tool after it does the work: `direnv git commit`
+        name, rest = program_name(rest[0]), rest[1:]
     if name in _WITH_VERB:
         while len(rest) > 1 and rest[0].startswith("-"):  # `git -C x add`, `pnpm --filter web test`, `mvn -q test`
             rest = rest[2 if rest[0] in _VALUE_FLAGS else 1 :]
@@ -341,9 +342,3 @@ _INTERPRETER = re.compile(r"(?:.*/)?(?:python[\d.]*|node|ruby|php|bash|sh)")
 def _is_script(word: str) -> bool:
     """Return whether an interpreter is given a file to run."""
     return word.endswith((".py", ".js", ".rb", ".php", ".sh", ".ts", ".mjs", "artisan"))
-
-
-def _is_wrapper(word: str) -> bool:
-    """Return whether a program is none that is known, so that the tool after it does the work: `direnv git commit`."""
-    name = program_name(word)
-    return name not in _WITH_VERB and not any(pattern.match(name) for pattern in _KIND_OF.values())

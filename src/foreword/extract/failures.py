@@ -28,6 +28,7 @@ from foreword.extract.commands import (
 from foreword.extract.text import sentences
 from foreword.models import Edit
 
+LAST_LINES = 4  # of an output, in which a runner says how it ended
 MAX_FOLLOWING = 10  # commands after a failure among which the one that worked is looked for
 MIN_SIMILAR = 0.3  # share of words that a similar command has in common
 MIN_SAME_CALL = 0.6  # of two calls that differ in a word or two
@@ -156,8 +157,14 @@ def _error_of(action: Action, commands: Sequence[Command], text: str) -> str:
     if any(each.kind in _CHECKS for each in commands) and (nothing := outputs.NOTHING.search(text)):
         return nothing[0].strip()
     if action.failed:
-        return outputs.error_line(text) or outputs.failed_test(text) or _first_line(commands, text)
-    if any(each.kind != "look" for each in commands) and outputs.ends_with_failed_script(text):
+        # Where none of its lines looks like an error, git says first what is wrong.
+        line = next((line.strip() for line in text.split("\n") if line.strip()), "")[: outputs.MESSAGE]
+        is_git = commands[0].program.startswith("git ") and commands[0].kind == "git" and len(line.split()) >= 3
+        first = line if is_git and not outputs.NO_CAUSE.search(line) else ""
+        return outputs.error_line(text) or outputs.failed_test(text) or first
+    # The last lines may say that a script failed, and a wrapper around it ended well all the same.
+    ends = "\n".join(text.rstrip().split("\n")[-LAST_LINES:])
+    if any(each.kind != "look" for each in commands) and outputs.failed_script(ends):
         return outputs.error_line(text) or outputs.failed_test(text)
     # Some hosts do not tell how a command ended, and pipes hide it.
     hidden = [each for each in commands if action.failed is None or not each.tells]
@@ -170,13 +177,6 @@ def _relative(text: str, root: str) -> str:
     Where a project lies differs between people and machines, and a long path pushes the cause out of the line.
     """
     return text.replace(f"{root.rstrip('/')}/", "./") if root.strip("/") else text
-
-
-def _first_line(commands: Sequence[Command], text: str) -> str:
-    """Return what git says first, where none of its lines looks like an error."""
-    line = next((line.strip() for line in text.split("\n") if line.strip()), "")
-    is_git = commands[0].program.startswith("git ") and commands[0].kind == "git"
-    return line[: outputs.MESSAGE] if is_git and len(line.split()) >= 3 and not outputs.NO_CAUSE.search(line) else ""
 
 
 # -- what failed ---------------------------------------------------------------------------------------------------
@@ -435,7 +435,12 @@ def _with_alternative(failure: Failure, own: Run, near: Sequence[Run], *, next_r
     if not found:
         return replace(failure, fix=fix, at_once=at_once, open=not again and not fix)
     run = max(found, key=lambda each: likeness(own.words, each.words))
-    folder = None if fix.startswith("worked with `-") else _other_folder(failure, own, run)
+    folder = None
+    if failure.cause == "folder" and not fix.startswith("worked with `-"):  # where the same program ran instead
+        name = own.culprit.words[0]
+        places = [place for each, place in zip(run.commands, run.folders, strict=True) if each.words[0] == name]
+        folder = (places or run.folders)[-1]
+        folder = folder if folder != failure.folder else None
     return replace(failure, fix=fix, worked=shown(run.line), worked_in=folder, at_once=at_once)
 
 
@@ -575,16 +580,6 @@ def _is_simple_command(run: Run) -> bool:
 
 _OWN = re.compile(r"\$|<<|(?:^|\s|=)/tmp/|[Tt]emp/|scratch|[0-9a-f]{8}-[0-9a-f]{4}-")
 MOST_LINE = 300  # characters of a command line that another session can make use of
-
-
-def _other_folder(failure: Failure, failed: Run, later: Run) -> str | None:
-    """Return the folder where the same program ran instead, for a failure that depends on it."""
-    if failure.cause != "folder":
-        return None
-    name = failed.culprit.words[0]
-    places = [place for each, place in zip(later.commands, later.folders, strict=True) if each.words[0] == name]
-    place = (places or later.folders)[-1]
-    return place if place != failure.folder else None
 
 
 def _is_fixer(failed: Run, later: Run) -> bool:

@@ -33,20 +33,16 @@ def merge(known: Memory, fresh: Memory) -> Memory:
     if fresh.kind == "failure":
         return _merge_failure(known, fresh)
     if fresh.kind not in _COUNTED and ALSO not in known.detail:
-        return _still_closed(known, replace(fresh, uid=known.uid))
+        # What others did of its open items since it was written stays done: a session may go on later.
+        closed = [item for item in texts(known.detail, CLOSED) if item in _listed_items(fresh)]
+        detail = {**fresh.detail, CLOSED: closed} if closed else fresh.detail
+        return replace(fresh, uid=known.uid, detail=detail)
     seen_in = _evidence(known.detail, fresh.detail)
     older = known.confirmed > fresh.confirmed  # an old transcript that is read late tells nothing newer
     base, other = (known, fresh) if older else (fresh, known)
     detail = {**other.detail, **base.detail, "seen_in": seen_in}
     base = replace(base, status=fresh.status, superseded_by=fresh.superseded_by)
     return _seen_again(base, other, most=12, seen=sum(seen_in.values()), detail=detail)
-
-
-def _still_closed(known: Memory, fresh: Memory) -> Memory:
-    """Return *fresh* with what others did of its open items since *known* was written: a session may go on later."""
-    items = (*texts(fresh.detail, "next"), *texts(fresh.detail, "blockers"))
-    closed = [item for item in texts(known.detail, CLOSED) if item in items]
-    return replace(fresh, detail={**fresh.detail, CLOSED: closed}) if closed else fresh
 
 
 def _merge_failure(known: Memory, fresh: Memory) -> Memory:
@@ -100,8 +96,11 @@ def close_items(memory: Memory, *, done: Sequence[str], open: Sequence[str]) -> 
 def open_items(memory: Memory) -> tuple[str, ...]:
     """Return what a session or a handoff left open and nobody has done since."""
     closed = texts(memory.detail, CLOSED)
-    every = (*texts(memory.detail, "next"), *texts(memory.detail, "blockers"))
-    return tuple(item for item in every if item not in closed)
+    return tuple(item for item in _listed_items(memory) if item not in closed)
+
+
+def _listed_items(memory: Memory) -> tuple[str, ...]:
+    return (*texts(memory.detail, "next"), *texts(memory.detail, "blockers"))
 
 
 def evidence_of(memory: Memory) -> dict[str, int]:

@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 from foreword.extract.actions import Action, Turn, turns_of
@@ -311,14 +312,9 @@ def _trimmed(action: Action) -> Action:
 
 def _excerpt(answer: str) -> str:
     """Return the sentences of a final message, one a line: what passages are cut from later."""
-    kept: list[str] = []
-    room = EXCERPT
-    for sentence in sentences(answer):
-        if len(sentence) > room:
-            break
-        kept.append(sentence)
-        room -= len(sentence) + 1
-    return "\n".join(kept)
+    lines = sentences(answer)
+    ends = accumulate(len(line) + 1 for line in lines)
+    return "\n".join(line for line, end in zip(lines, ends, strict=True) if end <= EXCERPT + 1)
 
 
 def _ends(text: str | None, most: int) -> str | None:

@@ -184,7 +184,8 @@ def _passages(turns: Sequence[Turn], weigh: Weigh, *, about: str = "") -> list[P
                 for at in range(len(parts)):
                     passage, weight = weigh(parts, at)
                     if weight:
-                        plain = _ended(capitalised(_LEAD.sub("", passage)))
+                        plain = capitalised(_LEAD.sub("", passage))
+                        plain = plain if plain[-1:] in ".!?…" else f"{plain}."
                         weight += TOPIC * min(3, len(stems(plain) & topic)) - 0.5 * (block.kind == "item")
                         found.append(Passage(plain, max(0.1, weight), len(found), turn, number >= len(messages)))
     return found
@@ -251,10 +252,6 @@ def _is_talk(sentence: str) -> bool:
     """Return whether a sentence is an offer, a question, a guess, an announcement, a to-do or chatter."""
     found = _URL.search(sentence) or OFFER.search(sentence) or _TALK.match(sentence) or OPEN_LABEL.match(sentence)
     return sentence.endswith((":", "?")) or found is not None
-
-
-def _ended(text: str) -> str:
-    return text if text[-1:] in ".!?…" else f"{text}."
 
 
 _TESTS = re.compile(

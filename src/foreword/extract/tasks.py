@@ -33,7 +33,8 @@ class Tasks:
 
 def tasks_of(turns: Sequence[Turn]) -> Tasks:
     """Return what a session left open, the surest first, and what it finished."""
-    listed = _todos(turns)
+    no_list: tuple[Todo, ...] = ()
+    listed = reduce(todos_after, (each.todos for turn in turns for each in turn.actions if each.todos), no_list)
     done = tuple(dict.fromkeys(_finished(turns, listed)))[-MOST_DONE:]
     # A list that nobody touched for turns was given up, not left open.
     recent = any(action.todos for turn in turns[-LAST_ANSWERS:] for action in turn.actions)
@@ -105,12 +106,6 @@ def _finished(turns: Sequence[Turn], listed: Sequence[Todo]) -> Iterator[str]:
 
 
 # --- open ----------------------------------------------------------------------------------------------------------
-
-
-def _todos(turns: Sequence[Turn]) -> tuple[Todo, ...]:
-    """Return the agent's list at the end of the session."""
-    no_list: tuple[Todo, ...] = ()
-    return reduce(todos_after, (each.todos for turn in turns for each in turn.actions if each.todos), no_list)
 
 
 def _not_reached(turns: Sequence[Turn]) -> Iterator[str]:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from foreword.extract import failures
 from foreword.extract.actions import Action
@@ -56,8 +56,7 @@ class KnownFailure:
         return frozenset(part.kind for part in commands_of(self.detail["command"]))
 
 
-@dataclass(frozen=True)
-class Hint:
+class Hint(NamedTuple):
     """One line around a tool use, and the memory that it comes from."""
 
     text: str
@@ -71,17 +70,15 @@ def hint_before(
     commands = commands_of(command)
     folders = folders_of(commands, cwd, root=root)
     succeeding = {each.detail["command"] for each in known if each.detail["succeeded_in"]}
-    for each in sorted(
-        known, key=lambda each: (sessions_in(each.detail["seen_in"]), each.detail["last"]), reverse=True
-    ):
+    reliable = [each for each in known if is_reliable(each.detail)]
+    reliable.sort(key=lambda each: (sessions_in(each.detail["seen_in"]), each.detail["last"]), reverse=True)
+    for each in reliable:
         detail = each.detail
-        if not (
-            is_reliable(detail)
-            and (detail["cause"] != "content" or _is_one_call(detail, succeeding))
-            and failures.calls(detail["command"], detail["folder"], commands, folders)
-            and _has_what_failed(each, command)
-            and not _has_what_worked(detail, command)
-        ):
+        if not failures.calls(detail["command"], detail["folder"], commands, folders):
+            continue
+        if not _has_what_failed(each, command) or _has_what_worked(detail, command):
+            continue
+        if detail["cause"] == "content" and not _is_one_call(detail, succeeding):
             continue
         instead = _instead(detail, command)
         # A check is run to find something: only another way to run it is worth telling.
@@ -99,9 +96,8 @@ def hint_after(
     command: str, output: str, known: Sequence[KnownFailure], *, now: float, cwd: str = "", root: str = ""
 ) -> Hint | None:
     """Return what to tell after *command* failed with *output*: what worked, what an agent found, what fixed it then."""
-    run = failures.run_of(
-        Action("tool", now, act="run", command=command, output=output, failed=True), root=root, cwd=cwd
-    )
+    action = Action("tool", now, act="run", command=command, output=output, failed=True)
+    run = failures.run_of(action, root=root, cwd=cwd)
     failure = failures.failure_of(run)
     if failure is None:
         return None
@@ -376,7 +372,9 @@ def hint_for_edit(file: str, memories: Sequence[Memory], *, now: float) -> Hint 
     A turn may edit ten files: a statement counts for a file that it names, or where its turn edited hardly any other.
     """
     rules = [each for each in memories if each.trust == "user" and each.kind in LAID_DOWN and each.confidence >= SURE]
-    about = [each for each in rules if _is_self_contained(each.title) and _is_about(each, file)]
+    # Readers called a question with its chosen option, and a word on branches, noise at an edit: it settled that moment.
+    lasting = [each for each in rules if not _IS_ANSWER.search(each.title) and not is_about_process(each.title)]
+    about = [each for each in lasting if _is_about(each, file)]
     chosen = max(about, key=lambda each: each.created, default=None)
     if chosen is None:
         return None
@@ -397,14 +395,6 @@ def _is_about(memory: Memory, file: str) -> bool:
 def _stem(file: str) -> str:
     """Return the name of a file without its ending; that of a test is the name of what it tests."""
     return _TEST_NAME.sub("", file.rpartition("/")[2].partition(".")[0])
-
-
-def _is_self_contained(title: str) -> bool:
-    """Return whether a sentence is about a file: no answer to a question, nothing about branches and commits.
-
-    Readers called a question with its chosen option noise at an edit: it settled how to go on then.
-    """
-    return not _IS_ANSWER.search(title) and not is_about_process(title)
 
 
 _IS_ANSWER = re.compile(r"\?['\"”’)]*\s+\S|^Chosen: ")

@@ -203,16 +203,12 @@ def _confidence(hits: Sequence[Hit], query: Query) -> float:
     best = max(hits, key=lambda hit: (hit.score, hit.memory.id))
     topics = sum(EVERYDAY if query.synonyms.get(term, term) in GENERIC else 1 for term in best.held if " " not in term)
     certainty = max(hit.strength for hit in hits) / (best.full + MORE)
-    certainty *= _between(TOPICS, topics)
+    steps = (*TOPICS, TOPICS[-1])
+    low = min(int(topics), len(TOPICS) - 1)  # everyday words make a part of a step
+    certainty *= steps[low] + (topics - low) * (steps[low + 1] - steps[low])
     certainty *= 1 - COHERENT + COHERENT * _coherence(hits)
     certainty *= CHANCE / math.log(max(SMALL, best.size))
     return min(1.0, certainty)
-
-
-def _between(steps: Sequence[float], at: float) -> float:
-    """Return the value at a place between two steps."""
-    low = min(int(at), len(steps) - 1)
-    return steps[low] + (at - low) * (steps[min(low + 1, len(steps) - 1)] - steps[low])
 
 
 def _coherence(hits: Sequence[Hit]) -> float:
@@ -298,8 +294,11 @@ def _weigh(memory: Memory, match: float, *, task: str, now: float, trigger: str)
     worded = trigger in WORDED
     recency = _recency(memory, now) ** (RECENCY_FOR_WORDS if worded else 1)
     importance = (IMPORTANCE.get(memory.kind, 0.3) ** (IMPORTANCE_FOR_WORDS if worded else 1)) * memory.confidence
+    # It grows with use and sinks with being shown for nothing.
+    for_nothing = IGNORED * memory.ignored
+    used = 1.0 if memory.pinned else (memory.used - for_nothing) / (memory.used + for_nothing + DOUBT)
     # Recent sessions are the last ones, whatever was made of them.
-    reinforcement = 1.0 if memory.kind == "summary" and not worded else round(_reinforcement(memory), 4)
+    reinforcement = 1.0 if memory.kind == "summary" and not worded else round(1 + REINFORCED * used, 4)
     # A scope that was lost is nobody's.
     scope = SCOPE_AT_START.get(memory.scope.partition(":")[0], 1.0) if trigger == "session_start" else 1.0
     by_task = TASKS.get(task, {}).get(memory.kind, 1.0)
@@ -307,14 +306,6 @@ def _weigh(memory: Memory, match: float, *, task: str, now: float, trigger: str)
     why |= {"reinforcement": reinforcement, "scope": scope, "task": by_task}
     score = match * recency * importance * reinforcement * scope * by_task
     return Ranked(memory, round(score, 6), why)
-
-
-def _reinforcement(memory: Memory) -> float:
-    """Return a factor that grows with use and sinks with being shown for nothing; 1 where nothing is known."""
-    if memory.pinned:
-        return 1 + REINFORCED
-    for_nothing = IGNORED * memory.ignored
-    return 1 + REINFORCED * (memory.used - for_nothing) / (memory.used + for_nothing + DOUBT)
 
 
 def _recency(memory: Memory, now: float) -> float:
