@@ -144,17 +144,18 @@ def action_of(event: Event, *, root: str) -> Action | None:
     id = call.id if call.id and kind in ("prompt", "tool") and event.host not in TIMED else event.key
     if kind == "tool":
         return _used(event, ToolUse(**host.tool_use(event.payload)), root=root, id=id)
+    text = source = ""
     if kind == "prompt":
         text = without_ours(call.prompt, mark=LEFT_OUT).rstrip().lstrip("\r\n")
     elif kind == "answer":
         text = (call.answer or _elsewhere(event)).strip()
     elif kind == "compaction":
-        _, _, summary = text_of(event.payload, "compact_summary").rpartition("<summary>")
-        return Action(kind=kind, at=event.at, text=summary.partition("</summary>")[0].strip(), id=id, cwd=event.cwd)
-    else:
+        summary = text_of(event.payload, "compact_summary").rpartition("<summary>")[2]
+        text = summary.partition("</summary>")[0].strip()
+    elif kind == "start":
         source = call.source if call.source in STARTS else STARTS[0]
-        return Action(kind=kind, at=event.at, source=source if kind == "start" else "", id=id, cwd=event.cwd)
-    return Action(kind=kind, at=event.at, text=text, id=id, cwd=event.cwd) if text else None
+    says_nothing = kind in ("prompt", "answer") and not text
+    return None if says_nothing else Action(kind, event.at, text=text, source=source, id=id, cwd=event.cwd)
 
 
 def turns_of(actions: Iterable[Action]) -> tuple[Turn, ...]:
@@ -361,14 +362,10 @@ def _edits(used: ToolUse, *, cwd: str, root: str) -> tuple[Edit, ...]:
     if whole is not None:
         return (Edit(file=names[0], before=whole[0], after=whole[1], whole=True),)
     several = arguments.get("edits")
-    found = []
-    for piece in several if isinstance(several, list) else [arguments]:
-        if isinstance(piece, dict):
-            old = text_of(piece, "old_string", "oldString", "old_str", "old_text")
-            new = text_of(piece, "new_string", "newString", "new_str", "new_text", "insert_text")
-            if old or new:
-                found.append(Edit(file=names[0], before=old, after=new))
-    return tuple(found) or tuple(Edit(file=name, before="", after="") for name in names)
+    pieces = several if isinstance(several, list) else [arguments]
+    sides = [(text_of(each, *_OLD), text_of(each, *_NEW)) for each in pieces if isinstance(each, dict)]
+    found = tuple(Edit(names[0], old, new) for old, new in sides if old or new)
+    return found or tuple(Edit(name, "", "") for name in names)
 
 
 def _whole(used: ToolUse) -> tuple[str | None, str] | None:
@@ -388,6 +385,8 @@ def _whole(used: ToolUse) -> tuple[str | None, str] | None:
     return before, after
 
 
+_OLD = ("old_string", "oldString", "old_str", "old_text")
+_NEW = ("new_string", "newString", "new_str", "new_text", "insert_text")
 _BEFORE = ("originalFile", "originalContent", "before")
 _AFTER = ("newContent", "after")
 WAS_CUT = re.compile(r"\n\[\d+ characters left out\]\n")  # as `remember` caps a text
@@ -427,21 +426,16 @@ def _todos(used: ToolUse) -> tuple[Todo, ...]:
     if id:  # and its TaskUpdate, which tells what it changed
         state, text = text_of(used.input, "status"), text_of(used.input, "subject")
         return (Todo(text=text, done=state in DONE, id=id),) if state else ()
-    for source in (used.input, result):
-        for name in ("todos", "plan", "items", "todoList", "tasks"):
-            if isinstance(several := source.get(name), list):
-                return _listed(several, ids=name == "tasks")
-    return ()
+    fields = [(name, source.get(name)) for source in (used.input, result) for name in _TODO_LISTS]
+    return next((_listed(each, ids=name == "tasks") for name, each in fields if isinstance(each, list)), ())
 
 
 def _choices(used: ToolUse) -> tuple[Choice, ...]:
     """Return the agent's questions with the user's answers, where the result holds both."""
     result = dict_of(used.result)
-    questions, answers = result.get("questions") or used.input.get("questions"), result.get("answers")
-    if not isinstance(questions, list) or not isinstance(answers, dict):
-        return ()
+    questions, answers = result.get("questions") or used.input.get("questions"), dict_of(result.get("answers"))
     found = []
-    for each in filter(lambda each: isinstance(each, dict), questions):
+    for each in map(dict_of, questions if isinstance(questions, list) else ()):
         question = text_of(each, "question")
         answer = text_of(answers, question).rstrip().lstrip("\r\n") if question else ""
         options = [option for option in each.get("options") or () if isinstance(option, dict)]
@@ -460,5 +454,6 @@ def _listed(several: list[Any], *, ids: bool = True) -> tuple[Todo, ...]:
     )
 
 
+_TODO_LISTS = ("todos", "plan", "items", "todoList", "tasks")
 _TODO_FIELDS = ("content", "step", "text", "title", "subject", "description")
 DONE = ("completed", "done", "cancelled", "canceled", "deleted")

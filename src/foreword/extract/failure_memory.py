@@ -20,29 +20,24 @@ MOST_WORKED = 5  # commands that worked which a memory names
 
 def failure_detail(failure: Failure, session: str) -> dict[str, Any]:
     """Return what a memory of this failure keeps as its detail."""
+    same = ("error", "cause", "folder", "fix", "script", "last", "open")
     return {
+        **{name: getattr(failure, name) for name in same},
         "command": failure.shape,
         "text": failure.command,
-        "error": failure.error,
         "key": failure_key(failure),
         "error_key": failure.key,
         "blamed": list(failure.blamed),
-        "cause": failure.cause,
-        "folder": failure.folder,
         "worked": {failure.worked: [session]} if failure.worked else {},
         "worked_in": {failure.worked: failure.worked_in} if failure.worked_in is not None else {},
         "used_in": {},  # what worked, in sessions that did not see the failure
-        "fix": failure.fix,
         "fixes": {failure.fix: [session]} if failure.fix else {},
         "files": list(failure.files)[:MOST_FILES],
-        "script": failure.script,
         "fixed_files": list(failure.fixed_files),
         "explained": {failure.explained: [session]} if failure.explained else {},
         "at_once": [session] if failure.at_once else [],  # sessions whose very next command worked
         "seen_in": {session: failure.times},
         "succeeded_in": {session: 1} if failure.passed else {},  # the same call, later and in sessions since then
-        "last": failure.last,
-        "open": failure.open,
     }
 
 

@@ -31,28 +31,21 @@ def merge(known: Memory, fresh: Memory) -> Memory:
         counted: dict[str, Any] = {"seen": sum(seen_in.values()), "detail": {**again.detail, "seen_in": seen_in}}
         return replace(again, **counted) if seen_in else again
     if fresh.kind == "failure":
-        return _merge_failure(known, fresh)
+        from foreword.extract.failure_memory import failure_body, failure_title, merge_failure_detail  # late, as above
+
+        detail = merge_failure_detail(known.detail, fresh.detail)
+        merged = replace(fresh, uid=known.uid, title=failure_title(detail), body=failure_body(detail))
+        return _seen_again(merged, known, most=8, seen=sum(counts_of(detail).values()), detail=detail)
     if fresh.kind not in _COUNTED and ALSO not in known.detail:
         # What others did of its open items since it was written stays done: a session may go on later.
         closed = [item for item in texts(known.detail, CLOSED) if item in _listed_items(fresh)]
-        detail = {**fresh.detail, CLOSED: closed} if closed else fresh.detail
-        return replace(fresh, uid=known.uid, detail=detail)
+        return replace(fresh, uid=known.uid, detail={**fresh.detail, **({CLOSED: closed} if closed else {})})
     seen_in = _evidence(known.detail, fresh.detail)
     older = known.confirmed > fresh.confirmed  # an old transcript that is read late tells nothing newer
     base, other = (known, fresh) if older else (fresh, known)
     detail = {**other.detail, **base.detail, "seen_in": seen_in}
     base = replace(base, status=fresh.status, superseded_by=fresh.superseded_by)
     return _seen_again(base, other, most=12, seen=sum(seen_in.values()), detail=detail)
-
-
-def _merge_failure(known: Memory, fresh: Memory) -> Memory:
-    """Return one failure with the evidence of both."""
-    # Imported late: recall needs open_items of this module, and a hook without a worker pays for every import.
-    from foreword.extract.failure_memory import failure_body, failure_title, merge_failure_detail
-
-    detail = merge_failure_detail(known.detail, fresh.detail)
-    merged = replace(fresh, uid=known.uid, title=failure_title(detail), body=failure_body(detail))
-    return _seen_again(merged, known, most=8, seen=sum(counts_of(detail).values()), detail=detail)
 
 
 def _seen_again(base: Memory, other: Memory, *, most: int, **more: Any) -> Memory:

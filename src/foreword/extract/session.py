@@ -88,18 +88,11 @@ class SessionExtractor:
         tasks = tasks_of(turns)
         kept, retracted = self._statements(turns)
         summary = self._summary(turns, tasks)
-        changes = tuple(self._changes.values())
-        source = self.session.host or "session"
+        changes, source = tuple(self._changes.values()), self.session.host or "session"
+        changed = [memory_of_change(each, project=self.project, source=source, trust="tool") for each in changes]
         handoff = self._handoff(tasks, summary)
-        memories = (
-            summary,
-            *map(self._turn, turns),
-            *kept,
-            *self._learned(turns),
-            *self._failures(turns),
-            *(memory_of_change(each, project=self.project, source=source, trust="tool") for each in changes),
-            handoff,
-        )
+        found = (*kept, *self._learned(turns), *self._failures(turns), *changed)
+        memories = (summary, *map(self._turn, turns), *found, handoff)
         return Extraction(
             turns=turns,
             complete=not self._trimmed,

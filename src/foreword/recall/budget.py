@@ -63,14 +63,15 @@ def fit(layers: Sequence[Layer], *, limit: int, render: Render, count: Count, ca
         return max(cap.size(text), -(-count(text) * most // max(1, budget)))
 
     tokens = max(1, most * fitted.tokens // size, sum(layer.cap for layer in layers))  # that the cap is worth
-    fitted = _Fitting([_resized(layer, most, of=tokens) for layer in layers], most, render, cost).fitted()
+    resized = [
+        each._replace(
+            cap=-(-each.cap * most // tokens),  # rounded up: none becomes 0, which is off
+            groups={name: share * most // tokens for name, share in each.groups.items()},
+        )
+        for each in layers
+    ]
+    fitted = _Fitting(resized, most, render, cost).fitted()
     return fitted._replace(tokens=count(fitted.text))
-
-
-def _resized(layer: Layer, most: int, *, of: int) -> Layer:
-    """Return a layer whose caps are the same part of *most* as *of* so many tokens; none becomes 0, which is off."""
-    groups = {name: tokens * most // of for name, tokens in layer.groups.items()}
-    return layer._replace(cap=-(-layer.cap * most // of), groups=groups)
 
 
 class _Fitting:

@@ -9,7 +9,7 @@ program or a script of the project, and does nothing that `is_safe` refuses. Err
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -78,7 +78,9 @@ def hint_before(
             continue
         if not _has_what_failed(each, command) or _has_what_worked(detail, command):
             continue
-        if detail["cause"] == "content" and not _is_one_call(detail, succeeding):
+        # A call whose content was wrong must be the same each time: no script in its words, nothing that also succeeds.
+        inline = not {"-c", "-e"}.isdisjoint(detail["command"].split()) and not advice_for(detail)
+        if detail["cause"] == "content" and (inline or detail["command"] in succeeding):
             continue
         instead = _instead(detail, command)
         # A check is run to find something: only another way to run it is worth telling.
@@ -115,12 +117,6 @@ def hint_after(
         if applies and (fix := _fix(each.detail, failure.files)):
             return _solved(each, failure, fix, now=now)
     return None
-
-
-def _is_one_call(detail: Mapping[str, Any], succeeding: Collection[str]) -> bool:
-    """Whether a call whose content was wrong is the same each time: no script in its words, nothing that also succeeds."""
-    inline = {"-c", "-e"}.intersection(detail["command"].split())
-    return detail["command"] not in succeeding and bool(not inline or advice_for(detail))
 
 
 def failure_line(detail: Mapping[str, Any], *, now: float) -> str:

@@ -150,12 +150,6 @@ def _failure(memory: Memory, now: float, weights: Mapping[str, float], width: in
     return Note(neutral(failure_line(memory.detail, now=now), width=width), FAILURE)
 
 
-def _learning(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
-    if memory.trust == "user":
-        return _statement(memory, now, weights, width)
-    return Note(_title_and_body(memory, weights, width), f"learned {_when(memory, now)}")
-
-
 def _change(memory: Memory, now: float, _: Mapping[str, float], width: int) -> Note:
     signature = neutral(text_in(memory.detail, "signature") or next(iter(memory.functions), ""), width=SIGNATURE)
     what = text_in(memory.detail, "what").upper()
@@ -163,28 +157,23 @@ def _change(memory: Memory, now: float, _: Mapping[str, float], width: int) -> N
     return Note(f"{signature or neutral(memory.title, width=width)} {what}", _when(memory, now))
 
 
-def _observation(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
-    label = f"commit, {_when(memory, now)}" if memory.source == "git" else _when(memory, now)
-    return Note(_title_and_body(memory, weights, width), label)
-
-
 def _plain_words(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
+    """Return the title with what holds the weights, and what solved it; of a project what the user wrote about it."""
+    if memory.kind == "learning" and memory.trust == "user":
+        return _statement(memory, now, weights, width)
+    if memory.kind == "project" and (facts := facts_text(memory)):
+        return Note(neutral(facts, width=width))
     fix = text_in(memory.detail, "solution") or text_in(memory.detail, "fixed_by")
     text = _title_and_body(memory, weights, width)
     text = neutral(f"{text.rstrip('.')}: {fix}", width=width) if fix else text
-    who = "" if memory.trust == "user" else f" ({source_of(memory)})"
-    return Note(text, f"{kind_of(memory)}{who}, {_when(memory, now)}")
-
-
-def _project(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
-    text = facts_text(memory)
-    return Note(neutral(text, width=width)) if text else _plain_words(memory, now, weights, width)
+    when, who = _when(memory, now), "" if memory.trust == "user" else f" ({source_of(memory)})"
+    labels = {"learning": f"learned {when}", "observation": f"commit, {when}" if memory.source == "git" else when}
+    return Note(text, labels.get(memory.kind, f"{kind_of(memory)}{who}, {when}"))
 
 
 _WORDS = {
-    "turn": _turn, "summary": _summary, "failure": _failure, "learning": _learning, "change": _change,
-    "observation": _observation, "project": _project, "decision": _statement, "preference": _statement,
-    "correction": _statement,
+    "turn": _turn, "summary": _summary, "failure": _failure, "change": _change, "decision": _statement,
+    "preference": _statement, "correction": _statement,
 }  # fmt: skip
 
 

@@ -147,6 +147,9 @@ class _Recall:
         self.skipped: dict[str, str] = {}
         self.best: Ranked | None = None
         self.needed = 0.0
+        self.known: frozenset[str] = frozenset()  # ids of memories that this window has seen in full
+        self.taken: set[str] = set()  # ids of memories that a layer shows
+        self.since = 0.0  # when the window began that is resumed: what did not fit its beginning is not new
         self.older = False  # whether something was there when the window began
         self.repeated = False  # whether something that fits was shown before
         self.reason = ""  # of the decision to say nothing, where one was made
@@ -173,11 +176,10 @@ class _Recall:
         budget = min(wanted, max(0, allowed - spent)) if trigger.session else wanted
         if budget < min(wanted, 1):
             return self._nothing("used", spent=spent, allowed=allowed)
-        known: frozenset[str] = self._safely(self.window.shown, frozenset()) if goes_on else frozenset()
-        # What did not fit the beginning is not new when the session is resumed.
-        going_on = trigger.session and trigger.source in CONTINUING_SOURCES
-        since = self._safely(self.window.began, 0.0) if going_on else 0.0
-        layers = self._layers(known, since)
+        self.known = self._safely(self.window.shown, self.known) if goes_on else self.known
+        if trigger.session and trigger.source in CONTINUING_SOURCES:
+            self.since = self._safely(self.window.began, 0.0)
+        layers = self._layers()
         fitted = self._fit(layers, limit=budget)
         self.skipped.update(fitted.skipped)
         if not fitted.text:
@@ -187,15 +189,14 @@ class _Recall:
         return self._context(layers, fitted, budget)
 
     # -- choosing ------------------------------------------------------------------------------------------------
-    def _layers(self, known: frozenset[str], since: float) -> list[Layer]:
+    def _layers(self) -> list[Layer]:
         layers: list[Layer] = []
-        taken: set[str] = set()
         for rule in self.options.layout.layers:
             if self.expired():
                 self.skipped[rule.name] = "deadline"
                 continue
             try:
-                layers.append(self._layer(rule, self._entries(rule), known=known, since=since, taken=taken))
+                layers.append(self._layer(rule, self._entries(rule)))
             except Exception as exc:  # noqa: BLE001 - memory must never break the agent, nor one layer the others
                 self.skipped[rule.name] = self._problem(exc, rule.name)
         return layers
@@ -208,20 +209,17 @@ class _Recall:
             return self._prompt.get(rule.name, [])
         return self._compaction(rule) if self.trigger.name == "compaction" else self._answer(rule)
 
-    def _layer(
-        self, rule: LayerRule, entries: Sequence[Entry], *, known: frozenset[str], since: float, taken: set[str]
-    ) -> Layer:
+    def _layer(self, rule: LayerRule, entries: Sequence[Entry]) -> Layer:
         lines: list[Line] = []
         for entry in entries:
             memory = entry.ranked.memory if entry.ranked else None
             if memory is not None:
-                reason = self._passed_over(memory, known=known, since=since, taken=taken)
-                if reason:
+                if reason := self._passed_over(memory):
                     self._reject(entry, rule.name, *reason)
                     continue
                 if rule.name != "standing":  # where things stand and what a session was about are two things
-                    taken.add(memory.id)
-            elif since and entry.at <= since:
+                    self.taken.add(memory.id)
+            elif self.since and entry.at <= self.since:
                 self.older = True
                 continue  # what is put together from several memories was shown when the window began
             group = memory.scope.partition(":")[0] if memory else ""
@@ -246,17 +244,15 @@ class _Recall:
                 break
         return lines
 
-    def _passed_over(
-        self, memory: Memory, *, known: frozenset[str], since: float, taken: set[str]
-    ) -> tuple[str, str] | None:
+    def _passed_over(self, memory: Memory) -> tuple[str, str] | None:
         """Return why a memory is not shown here; None where it may be."""
-        if memory.id in taken:
+        if memory.id in self.taken:
             return "limit", "it is shown in another part"
-        if memory.id in known:
+        if memory.id in self.known:
             self.repeated = True
             own = memory.session and memory.session == self.trigger.session
             return "shown", "it came up in this session itself" if own else "already shown in this context window"
-        if max(memory.created, memory.confirmed) <= since:
+        if max(memory.created, memory.confirmed) <= self.since:
             self.older = True
             return "older", "it was there when this context window began"
         doubt = _doubt(memory, CERTAIN)

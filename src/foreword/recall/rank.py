@@ -170,7 +170,10 @@ def votes(hits: Sequence[Hit], query: Query, *, now: float) -> dict[str, float]:
 def _matches(found: Mapping[str, Sequence[Hit]], query: Query) -> dict[str, float]:
     """Return the match of each memory by id, from 0 to 1; empty without terms."""
     words = {hit.memory.id: hit.score for hit in found.get("words", ())}
-    meant = _spread(found.get("meaning", ()))
+    near = {hit.memory.id: hit.score for hit in found.get("meaning", ())}
+    low, high = min(near.values(), default=0.0), max(near.values(), default=0.0)
+    # From 0 for the last to 1 for the best.
+    meant = {id: (score - low) / (high - low) if high > low else 1.0 for id, score in near.items()}
     structure = {hit.memory.id: hit.score for hit in found.get("structure", ())}
     most, most_votes = max(words.values(), default=0.0), max(structure.values(), default=0.0)
     surely = _confidence(found["words"], query) if most > 0 else 0.0
@@ -190,12 +193,6 @@ def _matches(found: Mapping[str, Sequence[Hit]], query: Query) -> dict[str, floa
             match = (match + weight * structure.get(memory.id, 0.0) / most_votes) / (1 + weight)
         matches[memory.id] = surely * match
     return matches
-
-
-def _spread(hits: Sequence[Hit]) -> dict[str, float]:
-    """Return the scores of a list from 0 for its last to 1 for its best."""
-    low, high = min((hit.score for hit in hits), default=0.0), max((hit.score for hit in hits), default=0.0)
-    return {hit.memory.id: (hit.score - low) / (high - low) if high > low else 1.0 for hit in hits}
 
 
 def _confidence(hits: Sequence[Hit], query: Query) -> float:
