@@ -143,14 +143,13 @@ def has_shape(command: Command, shape: str) -> bool:
 
 def starts_same(command: Command, others: Sequence[Command]) -> bool:
     """Return whether a command starts a program of *others*, such as `.venv/bin/pytest` and `uv run pytest` for `pytest`."""
-    words = command.words
-    if _own_name(words[0]) in {_own_name(word) for each in others for word in each.words}:
-        return True
-    if "-".join(words[:2]) in {each.words[0] for each in others}:  # `docker compose` for `docker-compose`
-        return True
-    if words[0] in ("pnpm", "yarn") and words[1:2] in {each.words[:1] for each in others}:
-        return True
-    return words[:2] in _RUNNERS and command.program in {each.program for each in others}
+    words, programs = command.words, {each.words[0] for each in others}
+    return (
+        _own_name(words[0]) in {_own_name(word) for each in others for word in each.words}
+        or "-".join(words[:2]) in programs  # `docker compose` for `docker-compose`
+        or (words[0] in ("pnpm", "yarn") and not programs.isdisjoint(words[1:2]))
+        or (words[:2] in _RUNNERS and command.program in {each.program for each in others})
+    )
 
 
 def _own_name(word: str) -> str:

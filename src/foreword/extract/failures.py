@@ -217,24 +217,22 @@ def failure_of(run: Run) -> Failure | None:
     name = command.words[0]
     doubled = _doubled_folder(run.error, folder)
     culprits = _culprits(run.error, command)
-    nothing = outputs.NOTHING.search(run.error)
     cause, shape = "content", shape_of(command)
+    blamed_shape = _shape_up_to(command, culprits) if culprits else ""
     if doubled:
         cause, shape = "folder", f"{doubled}/"
     elif _INLINE.intersection(command.words):
-        culprits = ()
+        pass  # the error is about the script
     elif _FOLDER.search(run.error):
-        cause = "content" if folder is None else "folder"
-        shape = _shape_up_to(command, culprits) if culprits else shape
-    elif nothing:
+        cause, shape = "content" if folder is None else "folder", blamed_shape or shape
+    elif outputs.NOTHING.search(run.error):
         narrow = shape_of(command, narrow=True)
         cause = "usage" if narrow != shape or "script" in run.error else "content"
-        shape = _shape_up_to(command, culprits) if culprits else narrow
+        shape = blamed_shape or narrow
     elif missing := _MISSING.search(run.error):  # the program, or what was put before it: `timeout 60 make`
         cause, shape = "usage", (missing[1] or missing[2]).rpartition("/")[2]
     elif _USAGE.search(run.error):
-        cause = "usage"
-        shape = _shape_up_to(command, culprits) if culprits else shape
+        cause, shape = "usage", blamed_shape or shape
     if not shape or name.startswith(("$", "[", "^", "*")):
         return None
     only_reads = command.kind == "look" and name != "cd" and not doubled and not outputs.SHELL_ERROR.match(run.error)
@@ -430,7 +428,7 @@ def _with_alternative(failure: Failure, own: Run, near: Sequence[Run], *, next_r
     """Return a failure of the call itself with the call that worked instead: of those that are alike, the most alike."""
     alike = {run: _difference(failure, own, run) for run in near if _is_alike(own, run)}
     fix = next(filter(None, alike.values()), "")
-    at_once = next(iter(alike), None) is next_run is not None
+    at_once = next_run is not None and next(iter(alike), None) is next_run
     found = [run for run in alike if _is_simple_command(run) and (alike[run] or not _is_hit(failure, run))]
     if not found:
         return replace(failure, fix=fix, at_once=at_once, open=not again and not fix)
@@ -587,11 +585,8 @@ def _is_fixer(failed: Run, later: Run) -> bool:
     one = failed.culprit
     linters = [each for each in later.commands if each.kind == "lint"]
     if one.program != "git commit":
-        linters = [
-            each
-            for each in linters
-            if one.kind == "lint" and each.words[:1] == one.words[:1] and each.words != one.words
-        ]
+        same_program = [each for each in linters if each.words[0] == one.words[0] and each.words != one.words]
+        linters = same_program if one.kind == "lint" else []
     checked = not ONLY_CHECKS.isdisjoint(one.words)
     return any(_fixes(each) or (checked and ONLY_CHECKS.isdisjoint(each.words)) for each in linters)
 
@@ -627,18 +622,15 @@ def _again(known: Failure, fresh: Failure) -> Failure:
     """Return one failure of two times it was seen in a session; what worked the last time stands, unless nothing did."""
     return replace(
         known,
+        **{name: getattr(fresh, name) for name in ("last", "fixed_files", "passed", "open")},
         times=known.times + 1,
-        last=fresh.last,
         files=tuple(dict.fromkeys((*known.files, *fresh.files)))[:20],
         worked=fresh.worked or known.worked,
         worked_in=fresh.worked_in if fresh.worked else known.worked_in,
         # An edit after which the same error came again did not fix it.
         fix=fresh.fix or ("" if known.fixed_files else known.fix),
-        fixed_files=fresh.fixed_files,
         explained=fresh.explained or known.explained,
-        passed=fresh.passed,
         at_once=fresh.at_once if fresh.worked or fresh.fix else known.at_once,
-        open=fresh.open,
     )
 
 

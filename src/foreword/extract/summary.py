@@ -174,7 +174,7 @@ def _passages(turns: Sequence[Turn], weigh: Weigh, *, about: str = "") -> list[P
     found: list[Passage] = []
     topic = stems(about)
     for turn in turns:
-        bodies = [each.body for each in commits_of([turn])] + [each.body for each in pull_requests_of([turn])]
+        bodies = [each.body for each in (*commits_of([turn]), *pull_requests_of([turn]))]
         messages = [each.text for each in turn.actions if each.kind in ("answer", "compaction")]
         for number, text in enumerate((*messages, *bodies)):
             for block in blocks(text):
@@ -194,7 +194,7 @@ def _passages(turns: Sequence[Turn], weigh: Weigh, *, about: str = "") -> list[P
 def _chosen(found: Sequence[Passage], *, most: int, room: int, known: frozenset[str] = frozenset()) -> list[Passage]:
     """Return the heaviest passages that fit and say something new, in their order."""
     taken: list[Passage] = []
-    for each in sorted(found, key=lambda one: (-one.weight, one.place)):
+    for each in sorted(found, key=lambda one: -one.weight):
         words = stems(each.text)
         if len(taken) < most and len(each.text) <= room and not holds(known, words, share=SAME):
             taken.append(each)

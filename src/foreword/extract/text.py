@@ -170,7 +170,7 @@ CODE_NAME = lazy_pattern(
 )
 
 _CODE = lazy_pattern(r"`[^`]{1,300}`")
-_FENCE = lazy_pattern(r"^\s*(`{3,}|~{3,})")
+_FENCED = lazy_pattern(r"^[^\S\n]*(`{3,}|~{3,})[^\n]*(?:\n(?![^\S\n]*\1)[^\n]*)*(?:\n[^\n]*)?", re.MULTILINE)
 _HEADING = lazy_pattern(r"#{1,6}\s+(.*)")
 _ITEM = lazy_pattern(r"^(\s*)(?:[-*+•–]|\d{1,2}[.)])\s+(.*)")
 _RULE = lazy_pattern(r"[-*_=═─━—\s]{3,}$")
@@ -199,20 +199,10 @@ _NAME = lazy_pattern(r"\w[_./(]\w*|\d|[a-z][A-Z]")
 
 def _prose_lines(markdown: str) -> Iterator[str]:
     """Yield the lines of *markdown* that are neither code nor table nor quotation."""
-    fence = ""
-    for line in markdown[:MOST_TEXT].splitlines():
-        mark = _FENCE.match(line)
-        if fence:
-            if mark and mark[1][0] == fence[0] and len(mark[1]) >= len(fence):
-                fence = ""
-            continue
-        if mark:
-            fence = mark[1]
-            yield ""
-        else:
-            bare = line.strip()
-            table = (bare[:1] == "|" and bare[-1:] == "|") or not bare.strip("|:- \t")
-            yield "" if table or bare[:1] == ">" else line
+    for line in _FENCED.sub("", markdown[:MOST_TEXT]).splitlines():
+        bare = line.strip()
+        table = (bare[:1] == "|" and bare[-1:] == "|") or not bare.strip("|:- \t")
+        yield "" if table or bare[:1] == ">" else line
 
 
 def _is_label(line: str) -> bool:

@@ -654,8 +654,7 @@ def options_of(
 
 def _text_of(memory: Memory) -> str:
     """Return everything that a memory holds in words."""
-    user = memory.detail.get("user")
-    return " ".join((memory.title, memory.body, user if isinstance(user, str) else "", *memory.files))
+    return " ".join((memory.title, memory.body, *texts(memory.detail, "user"), *memory.files))
 
 
 def _weight_of(memory: Memory, weights: Mapping[str, float]) -> float:

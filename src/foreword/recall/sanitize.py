@@ -62,13 +62,10 @@ def _visible(text: str) -> str:
     if not text.isprintable() or not (text.isascii() or _FILLERS.isdisjoint(text)):
         # Fillers and selectors claim to be printable.
         unseen = [char for char in set(text) if not char.isprintable() or char in _FILLERS]
-        text = text.translate({ord(char): " " if _ends_word(char) else None for char in unseen})
+        ends_word = {char for char in unseen if char.isspace() or char < " " or "\x7f" <= char <= "\x9f"}
+        ends_word |= {"\u2800", "\u3164"}
+        text = text.translate({ord(char): " " if char in ends_word else None for char in unseen})
     return " ".join(text.split())
-
-
-def _ends_word(char: str) -> bool:
-    """Return whether words end at an unseen character."""
-    return char.isspace() or char < " " or "\x7f" <= char <= "\x9f" or char in "\u2800\u3164"
 
 
 def _cut(text: str, *, width: int, more: bool) -> str:
