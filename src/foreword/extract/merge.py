@@ -116,7 +116,7 @@ def counts_of(detail: Mapping[str, Any], name: str = "seen_in") -> dict[str, int
     return {
         session: times
         for session, times in named(detail, name).items()
-        if isinstance(times, int) and not isinstance(times, bool) and 0 < times <= MOST_TIMES
+        if type(times) is int and 0 < times <= MOST_TIMES
     }
 
 

@@ -194,7 +194,7 @@ class SessionExtractor:
 
     def _failures(self, turns: Sequence[Turn]) -> list[Memory]:
         found = failures_of(turns, root=self.project.root)
-        details = [failure_detail(each, self.session.id) for each in found]
+        details = ((each, failure_detail(each, self.session.id)) for each in found)
         return [
             self._memory(
                 "failure",
@@ -208,7 +208,7 @@ class SessionExtractor:
                 seen=failure.times,
                 detail=detail,
             )
-            for failure, detail in zip(found, details, strict=True)
+            for failure, detail in details
         ]
 
     def _handoff(self, tasks: Tasks, summary: Memory | None) -> Memory | None:
@@ -335,7 +335,7 @@ def _named_files(text: str, touched: Collection[str]) -> list[str]:
     """Return the files that *text* names: by a path, or by the name of one file that the session touched."""
     files: list[str] = []
     for name in dict.fromkeys(_FILE_NAME.findall(text)):
-        found = [file for file in touched if file == name or file.endswith(f"/{name}")]
+        found = [file for file in touched if f"/{file}".endswith(f"/{name}")]
         files += found if len(found) == 1 else [name] if "/" in name else []
     return files
 

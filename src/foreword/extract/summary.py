@@ -70,11 +70,9 @@ def plan_title(turns: Sequence[Turn]) -> str:
 
 def request_of(turn: Turn) -> str:
     """Return the main clause of what a person typed; empty for a reply, a greeting, a link or a command."""
-    for sentence in sentences(turn.typed):
-        plain = without_opening(sentence)
-        if len(plain.split()) >= 3 and not plain.startswith(("/", "<", "@")) and _WORD.search(plain):
-            return capitalised(plain)
-    return ""
+    plain = (without_opening(sentence) for sentence in sentences(turn.typed))
+    asking = (each for each in plain if len(each.split()) >= 3 and each[0] not in "/<@" and _WORD.search(each))
+    return capitalised(next(asking, ""))
 
 
 def without_opening(sentence: str) -> str:
@@ -111,11 +109,9 @@ def _subject(text: str) -> str:
 
 def plan_heading(text: str) -> str:
     """Return the heading of a plan without the word plan; empty where it has none, or a single word."""
-    for line in text.lstrip().splitlines()[:12]:
-        if line.startswith("#"):
-            title = _PLAN_WORD.sub("", plain_line(line.lstrip("# "))).strip(" :—–-")
-            return capitalised(title) if len(title.split()) >= 2 else ""
-    return ""
+    line = next((line for line in text.lstrip().splitlines()[:12] if line.startswith("#")), "")
+    title = _PLAN_WORD.sub("", plain_line(line.lstrip("# "))).strip(" :—–-")
+    return capitalised(title) if len(title.split()) >= 2 else ""
 
 
 _CONVENTIONAL = re.compile(
@@ -174,7 +170,7 @@ def _passages(turns: Sequence[Turn], weigh: Weigh, *, about: str = "") -> list[P
     found: list[Passage] = []
     topic = stems(about)
     for turn in turns:
-        bodies = [each.body for each in (*commits_of([turn]), *pull_requests_of([turn]))]
+        bodies = [each.body for each in commits_of([turn])] + [each.body for each in pull_requests_of([turn])]
         messages = [each.text for each in turn.actions if each.kind in ("answer", "compaction")]
         for number, text in enumerate((*messages, *bodies)):
             for block in blocks(text):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from itertools import takewhile
+from itertools import accumulate, dropwhile, takewhile
 from time import gmtime, strftime
 from typing import Any, NamedTuple
 
@@ -73,23 +73,15 @@ def session_note(memory: Memory, *, now: float, files: Collection[str] | None = 
     outcome = neutral(_whole_sentences(memory.body, room), width=room)
     text = f"{title}: {outcome}" if outcome and not _repeats(title, outcome) else outcome or title
     named = [file for file in memory.files if files is None or file in files][:MOST_FILES]
-    return Note(
-        text=neutral(text, width=room + TITLE),
-        label=ago(now - memory.created),
-        files=tuple(shown_path(file) for file in named),
-        **_origin(memory),
-    )
+    label, paths = ago(now - memory.created), tuple(map(shown_path, named))
+    return Note(neutral(text, width=room + TITLE), label, paths, **_origin(memory))
 
 
 def _whole_sentences(text: str, room: int) -> str:
     """Return the first sentences that fit *room*; where the first is too long, the first that fits, else all."""
-    whole = ""
-    for each in _lines(text):
-        if len(whole) + len(each) < room:
-            whole = f"{whole} {each}".strip()
-        elif whole:
-            break
-    return whole or text
+    lines = list(dropwhile(lambda line: len(line) >= room, _lines(text)))
+    ends = accumulate(len(line) + 1 for line in lines)  # each with the space behind it
+    return " ".join(line for line, end in zip(lines, ends, strict=True) if end <= room + 1) or text
 
 
 def rule_note(memory: Memory, *, now: float) -> Note:

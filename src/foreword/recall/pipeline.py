@@ -43,6 +43,7 @@ from foreword.terms import lazy_pattern, root, terms
 
 T = TypeVar("T")
 Expired = Callable[[], bool]  # whether the time to answer is over
+Synonyms = Mapping[str, Sequence[str]]  # of each term the words that may stand for it
 
 POOL = 60  # candidates where words are looked for and code votes; with 40, LoCoMo loses half a percent of R@10
 MOST_REJECTED = 20  # a screen full, best first
@@ -110,7 +111,7 @@ class Options(NamedTuple):
 
     layout: TriggerLayout
     threshold: float
-    synonyms: Mapping[str, Sequence[str]] = {}
+    synonyms: Synonyms = EMPTY
     most_terms: int = 10
     postings: int = POSTINGS
     family: str = "auto"
@@ -630,12 +631,7 @@ def injection_of(trigger: Trigger, got: Context | NoContext, *, id: str, at: flo
 
 
 def options_of(
-    settings: Settings,
-    trigger: str,
-    *,
-    synonyms: Mapping[str, Sequence[str]],
-    cap: Cap | None = None,
-    offline: bool = False,
+    settings: Settings, trigger: str, *, synonyms: Synonyms, cap: Cap | None = None, offline: bool = False
 ) -> Options:
     """Return the settings of a recall at *trigger*."""
     name = "session_start" if trigger == "compaction" else trigger  # a compaction keeps what a start would show
