@@ -196,15 +196,15 @@ def moved(uid: str, *, old: str, new: str, kind: str = "", title: str = "") -> s
 
 
 def text(detail: Mapping[str, Any], name: str) -> str:
-    """Return the text under *name* in a memory's detail; empty where there is none."""
-    value = detail.get(name)
-    return value if isinstance(value, str) else ""
+    """Return the first text under *name* in a memory's detail; empty where there is none."""
+    return next(iter(texts(detail, name)), "")
 
 
 def texts(detail: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """Return the texts of the list under *name*; none where there is no list."""
+    """Return the texts under *name*, whether one or several were stored; anything else says nothing."""
     value = detail.get(name)
-    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list | tuple) else ()
+    several = value if isinstance(value, list | tuple) else (value,)
+    return tuple(each for each in several if isinstance(each, str) and each.strip())
 
 
 def named(detail: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from foreword.agents import ACTS, files_of, find, text_of
+from foreword.agents import ACTS, dict_of, files_of, find, text_of
 from foreword.agents.transcript_tail import codex_exit, copilot_answer
 from foreword.capture.payload import CUT
 from foreword.encoding import storable
@@ -144,17 +144,18 @@ def action_of(event: Event, *, root: str) -> Action | None:
     id = call.id if call.id and kind in ("prompt", "tool") and event.host not in TIMED else event.key
     if kind == "tool":
         return _used(event, ToolUse(**host.tool_use(event.payload)), root=root, id=id)
+    text = source = ""
     if kind == "prompt":
         text = without_ours(call.prompt, mark=LEFT_OUT).rstrip().lstrip("\r\n")
     elif kind == "answer":
         text = (call.answer or _elsewhere(event)).strip()
     elif kind == "compaction":
-        _, _, summary = text_of(event.payload, "compact_summary").rpartition("<summary>")
-        return Action(kind=kind, at=event.at, text=summary.partition("</summary>")[0].strip(), id=id, cwd=event.cwd)
-    else:
+        summary = text_of(event.payload, "compact_summary").rpartition("<summary>")[2]
+        text = summary.partition("</summary>")[0].strip()
+    elif kind == "start":
         source = call.source if call.source in STARTS else STARTS[0]
-        return Action(kind=kind, at=event.at, source=source if kind == "start" else "", id=id, cwd=event.cwd)
-    return Action(kind=kind, at=event.at, text=text, id=id, cwd=event.cwd) if text else None
+    says_nothing = kind in ("prompt", "answer") and not text
+    return None if says_nothing else Action(kind, event.at, text=text, source=source, id=id, cwd=event.cwd)
 
 
 def turns_of(actions: Iterable[Action]) -> tuple[Turn, ...]:
@@ -234,18 +235,8 @@ def without_ours(text: str, *, mark: str = "") -> str:
 
     In a prompt a *mark* stays in their place: anybody can paste such a block, and what stands beside it makes no rule.
     """
-    kept, at, unclosed = [], 0, set[str]()
-    for found in _OURS_BEGIN.finditer(text):
-        end = _OURS_END[(found.lastindex or 1) - 1]
-        if found.start() < at or end in unclosed:
-            continue
-        close = text.find(end, found.end())
-        if close < 0:
-            unclosed.add(end)  # so that a text full of beginnings is read once
-        kept.append(text[at : found.start()])
-        at = len(text) if close < 0 else close + len(end)
-    whole = mark.join((*kept, text[at:]))
-    return whole if not kept or whole.replace(mark, "").strip() else ""
+    whole, blocks = _OURS.subn(mark, text)
+    return whole if not blocks or whole.replace(mark, "").strip() else ""
 
 
 def is_ours(used: ToolUse) -> bool:
@@ -279,14 +270,9 @@ def relative(file: str, *, cwd: str, root: str) -> str:
 
 EARLIER = 40  # texts of the agent and of tools that a prompt is compared with, to tell what was pasted
 KINDS = {
-    "session_start": "start",
-    "prompt": "prompt",
-    "tool": "tool",
-    "tool_failure": "tool",
-    "stop": "answer",
-    "compaction": "compaction",
-    "session_end": "end",
-}
+    "session_start": "start", "prompt": "prompt", "tool": "tool", "tool_failure": "tool", "stop": "answer",
+    "compaction": "compaction", "session_end": "end",
+}  # fmt: skip
 STARTS = ("startup", "resume", "clear", "compact", "fork")
 TIMED = ("gemini", "copilot")
 TOUCHING = ("edit", "read")
@@ -294,16 +280,13 @@ TOUCHING = ("edit", "read")
 RESULTS = ("tool_response", "toolResult", "tool_result", "tool_output", "output", "error", "error_message", CUT)
 MOST_PARTS = 200  # of a result that comes in parts
 
-# Blocks by how they begin, each with how it ends.
-_OURS = {
-    r"(?:^[ \t]*|(?<=[->\]]))--- foreword: ": "--- end foreword ---",
-    r"(?:^[ \t]*|(?<=[->\]]))\[foreword\] ": "[end foreword]",
-    r"(?:^[ \t]*|(?<=[->\]]))\[foreword, history\] ": "\n",  # a hint, beside what a tool gave back
-    r"<foreword_context\b": "</foreword_context>",
-    r"<hook_context>": "</hook_context>",  # Gemini's, around what any hook said
-}
-_OURS_BEGIN = re.compile("|".join(f"({begin})" for begin in _OURS), re.MULTILINE)
-_OURS_END = tuple(_OURS.values())
+_OURS = re.compile(
+    r"(?:^[ \t]*|(?<=[->\]]))(?:--- foreword: .*?(?:--- end foreword ---|\Z)|\[foreword\] .*?(?:\[end foreword\]|\Z)"
+    r"|\[foreword, history\] [^\n]*\n?)"  # a hint, beside what a tool gave back
+    r"|<foreword_context\b.*?(?:</foreword_context>|\Z)"
+    r"|<hook_context>.*?(?:</hook_context>|\Z)",  # Gemini's, around what any hook said
+    re.MULTILINE | re.DOTALL,
+)
 LEFT_OUT = "[…]\n"
 NON_USER_SOURCES = ("system", "loop_wakeup", "schedule_wakeup", "poll_event")  # sources of prompts that no user wrote
 OUR_TOOL = re.compile(
@@ -379,23 +362,17 @@ def _edits(used: ToolUse, *, cwd: str, root: str) -> tuple[Edit, ...]:
     if whole is not None:
         return (Edit(file=names[0], before=whole[0], after=whole[1], whole=True),)
     several = arguments.get("edits")
-    found = []
-    for piece in several if isinstance(several, list) else [arguments]:
-        if isinstance(piece, dict):
-            old = text_of(piece, "old_string", "oldString", "old_str", "old_text")
-            new = text_of(piece, "new_string", "newString", "new_str", "new_text", "insert_text")
-            if old or new:
-                found.append(Edit(file=names[0], before=old, after=new))
-    return tuple(found) or tuple(Edit(file=name, before="", after="") for name in names)
+    pieces = several if isinstance(several, list) else [arguments]
+    sides = [(text_of(each, *_OLD), text_of(each, *_NEW)) for each in pieces if isinstance(each, dict)]
+    found = tuple(Edit(names[0], old, new) for old, new in sides if old or new)
+    return found or tuple(Edit(name, "", "") for name in names)
 
 
 def _whole(used: ToolUse) -> tuple[str | None, str] | None:
     """Return the whole file before and after an edit; None where the agent does not send both."""
-    arguments, result = used.input, used.result if isinstance(used.result, dict) else {}
-    places = [result, *(result[name] for name in ("returnDisplay", "filediff") if isinstance(result.get(name), dict))]
-    metadata = result.get("metadata")
-    if isinstance(metadata, dict) and isinstance(metadata.get("filediff"), dict):
-        places.append(metadata["filediff"])
+    arguments, result = used.input, dict_of(used.result)
+    places = [result, *(dict_of(result.get(name)) for name in ("returnDisplay", "filediff"))]
+    places.append(dict_of(dict_of(result.get("metadata")).get("filediff")))
     before = next((text for each in places if (text := text_of(each, *_BEFORE))), None)
     after = next((text for each in places if (text := text_of(each, *_AFTER))), "")
     content = text_of(arguments, "content", "contents", "file_text", "new_contents")
@@ -408,6 +385,8 @@ def _whole(used: ToolUse) -> tuple[str | None, str] | None:
     return before, after
 
 
+_OLD = ("old_string", "oldString", "old_str", "old_text")
+_NEW = ("new_string", "newString", "new_str", "new_text", "insert_text")
 _BEFORE = ("originalFile", "originalContent", "before")
 _AFTER = ("newContent", "after")
 WAS_CUT = re.compile(r"\n\[\d+ characters left out\]\n")  # as `remember` caps a text
@@ -440,28 +419,23 @@ PATCH_HUNK = re.compile(r"^@@.*", re.MULTILINE)
 
 
 def _todos(used: ToolUse) -> tuple[Todo, ...]:
-    result = used.result if isinstance(used.result, dict) else {}
+    result = dict_of(used.result)
     task, id = result.get("task"), text_of(used.input, "taskId")
     if isinstance(task, dict):  # Claude Code's TaskCreate
-        return tuple(_listed([task]))
+        return _listed([task])
     if id:  # and its TaskUpdate, which tells what it changed
         state, text = text_of(used.input, "status"), text_of(used.input, "subject")
         return (Todo(text=text, done=state in DONE, id=id),) if state else ()
-    for source in (used.input, result):
-        for name in ("todos", "plan", "items", "todoList", "tasks"):
-            if isinstance(several := source.get(name), list):
-                return tuple(_listed(several, ids=name == "tasks"))
-    return ()
+    fields = [(name, source.get(name)) for source in (used.input, result) for name in _TODO_LISTS]
+    return next((_listed(each, ids=name == "tasks") for name, each in fields if isinstance(each, list)), ())
 
 
 def _choices(used: ToolUse) -> tuple[Choice, ...]:
     """Return the agent's questions with the user's answers, where the result holds both."""
-    result = used.result if isinstance(used.result, dict) else {}
-    questions, answers = result.get("questions") or used.input.get("questions"), result.get("answers")
-    if not isinstance(questions, list) or not isinstance(answers, dict):
-        return ()
+    result = dict_of(used.result)
+    questions, answers = result.get("questions") or used.input.get("questions"), dict_of(result.get("answers"))
     found = []
-    for each in filter(lambda each: isinstance(each, dict), questions):
+    for each in map(dict_of, questions if isinstance(questions, list) else ()):
         question = text_of(each, "question")
         answer = text_of(answers, question).rstrip().lstrip("\r\n") if question else ""
         options = [option for option in each.get("options") or () if isinstance(option, dict)]
@@ -471,12 +445,15 @@ def _choices(used: ToolUse) -> tuple[Choice, ...]:
     return tuple(found)
 
 
-def _listed(several: list[Any], *, ids: bool = True) -> Iterator[Todo]:
-    for each in several:
-        if isinstance(each, dict) and (text := text_of(each, *_TODO_FIELDS)):
-            done = text_of(each, "status", "state") in DONE
-            yield Todo(text=text, done=done, id=text_of(each, "id") if ids else "")
+def _listed(several: list[Any], *, ids: bool = True) -> tuple[Todo, ...]:
+    entries = [(text_of(each, *_TODO_FIELDS), each) for each in several if isinstance(each, dict)]
+    return tuple(
+        Todo(text, done=text_of(each, "status", "state") in DONE, id=text_of(each, "id") if ids else "")
+        for text, each in entries
+        if text
+    )
 
 
+_TODO_LISTS = ("todos", "plan", "items", "todoList", "tasks")
 _TODO_FIELDS = ("content", "step", "text", "title", "subject", "description")
 DONE = ("completed", "done", "cancelled", "canceled", "deleted")

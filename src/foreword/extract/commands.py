@@ -71,11 +71,9 @@ def commands_of(line: str) -> tuple[Command, ...]:
 def command_of(line: str) -> Command:
     """Return the command that matters in *line*: of several the first that does more than look around, or the last."""
     parts = [part for part in commands_of(line) if not part.filters]
-    if not parts:
-        return Command(program="", targets=(), kind="other", text="")
     telling = [part for part in parts if part.kind not in ("look", "other")]
     doing = [part for part in parts if part.kind != "look"]
-    return (telling or doing or parts)[0]
+    return next(iter(telling or doing or parts), Command(program="", targets=(), kind="other", text=""))
 
 
 def alters(command: Command) -> bool:
@@ -113,17 +111,14 @@ def shape_of(command: Command, *, narrow: bool = False) -> str:
         head.append(rest.pop(0))
         head += rest[: _verbs(words[1:])]
     flags: list[str] = []
-    skips = False
-    for word in rest:
+    words_left = iter(rest)
+    for word in words_left:
         name = word.partition("=")[0]
-        if skips:
-            skips = False
-            continue
         chooses = name in _NARROWING and not narrow
         if _FLAG.fullmatch(name) and not chooses and not _LOUD.match(word) and name not in flags:
             flags.append(f"{name}=" if name in _NARROWING and "=" in word else name)
         if word in _VALUE_FLAGS or (word.startswith("--") and word in _NARROWING):
-            skips = True
+            next(words_left, "")  # its value
         elif len(head) == 1 and head[0] in _WITH_VERB and _VERB.fullmatch(word):  # `git -C x add`
             head.append(word)
     rest = [*head[1:], *flags[:4], *(("(multi-line)",) if command.lines else ())]
@@ -141,24 +136,20 @@ def has_shape(command: Command, shape: str) -> bool:
         return False
     if _VERB.fullmatch(wanted[1]) and next(_bare(command.words[1:]), "") != wanted[1]:
         return False  # `run x test` is not `run test`
-    own = set(command.words[1:])
-    for word in command.words[1:]:
-        name, sign, _ = word.partition("=")
-        if word.startswith("-") and sign:
-            own |= {name, f"{name}="}
-    return set(wanted[1:]) <= own | ({"(multi-line)"} if command.lines else set())
+    own = {*command.words[1:], *(("(multi-line)",) if command.lines else ())}
+    joined = [word.partition("=")[0] for word in own if word.startswith("-") and "=" in word]
+    return own.union(joined, (f"{name}=" for name in joined)).issuperset(wanted[1:])
 
 
 def starts_same(command: Command, others: Sequence[Command]) -> bool:
     """Return whether a command starts a program of *others*, such as `.venv/bin/pytest` and `uv run pytest` for `pytest`."""
-    words = command.words
-    if _own_name(words[0]) in {_own_name(word) for each in others for word in each.words}:
-        return True
-    if "-".join(words[:2]) in {each.words[0] for each in others}:  # `docker compose` for `docker-compose`
-        return True
-    if words[0] in ("pnpm", "yarn") and words[1:2] in {each.words[:1] for each in others}:
-        return True
-    return words[:2] in _RUNNERS and command.program in {each.program for each in others}
+    words, programs = command.words, {each.words[0] for each in others}
+    return (
+        _own_name(words[0]) in {_own_name(word) for each in others for word in each.words}
+        or "-".join(words[:2]) in programs  # `docker compose` for `docker-compose`
+        or (words[0] in ("pnpm", "yarn") and not programs.isdisjoint(words[1:2]))
+        or (words[:2] in _RUNNERS and command.program in {each.program for each in others})
+    )
 
 
 def _own_name(word: str) -> str:
@@ -168,11 +159,11 @@ def _own_name(word: str) -> str:
 
 def _bare(words: Sequence[str]) -> Iterator[str]:
     """Yield the words that are neither flags nor the values of flags that choose where or how."""
-    skips = False
-    for word in words:
-        if skips or word.startswith("-"):
-            skips = not skips and word in _VALUE_FLAGS
-        else:
+    words_left = iter(words)
+    for word in words_left:
+        if word in _VALUE_FLAGS:
+            next(words_left, "")
+        elif not word.startswith("-"):
             yield word
 
 
@@ -194,9 +185,7 @@ def shown(line: str, *, most: int = SHORT) -> str:
     kept = [each for each in doing if not (each.filters and _DISPLAYS.match(each.text))]
     text = "".join((" | " if each.filters else " && ") + each.text for each in kept).removeprefix(" && ").strip()
     text = text.replace("`", "'")
-    if len(text) <= most:
-        return text
-    return text[: most - 1].rsplit(" ", 1)[0].rstrip(" ;|&") + "…"
+    return text if len(text) <= most else text[: most - 1].rsplit(" ", 1)[0].rstrip(" ;|&") + "…"
 
 
 def folder_of(cwd: str, *, root: str) -> str | None:
@@ -215,15 +204,12 @@ def folders_of(commands: tuple[Command, ...], cwd: str, *, root: str) -> tuple[s
     found: list[str | None] = []
     here, outside = cwd, cwd
     for command in commands:
-        if not command.inner:
-            here = outside
-        words = command.words
-        other = words[2] if words[1:2] == ("-C",) and len(words) > 2 else ""
-        found.append(folder_of(_joined(here, other) if other else here, root=root))
-        if words[0] == "cd":
-            here = _joined(here, words[1] if len(words) > 1 else "~")
-        if not command.inner:
-            outside = here
+        program, *words = command.words
+        here = here if command.inner else outside
+        found.append(folder_of(_joined(here, words[1]) if words[:1] == ["-C"] and words[1:] else here, root=root))
+        if program == "cd":
+            here = _joined(here, words[0] if words else "~")
+        outside = outside if command.inner else here
     return tuple(found)
 
 
@@ -289,16 +275,14 @@ def _parts(text: str) -> list[tuple[str, bool, bool, bool]]:
             start, deepest = found.end(), depth
     parts.append((text[start:], "", deepest > 0))
     parts = [each for each in parts if each[0].strip()]
+    lasts = max((place for place, each in enumerate(parts[:-1]) if each[1] in (";", "\n", "||")), default=-1)
     read: list[tuple[str, bool, bool, bool]] = []
-    tells = True
-    for place in range(len(parts) - 1, -1, -1):
-        part, sign, inner = parts[place]
-        if sign in (";", "\n", "||") and read:
-            tells = False
-        piped = sign == "|" and not whole_pipes
-        filters = place > 0 and parts[place - 1][1] == "|"
-        read.append((part, tells and not piped and not part.rstrip().endswith("&"), filters, inner))
-    return read[::-1]
+    before = ""
+    for place, (part, sign, inner) in enumerate(parts):
+        hidden = place <= lasts or (sign == "|" and not whole_pipes) or part.rstrip().endswith("&")
+        read.append((part, not hidden, before == "|", inner))
+        before = sign
+    return read
 
 
 # What is quoted or escaped, and the signs between commands.
@@ -337,9 +321,10 @@ def _meaning(words: list[str]) -> tuple[str, tuple[str, ...], str]:
             words = words[1:]
     if not words:
         return "", (), "other"
-    if len(words) > 2 and words[1] in _WITH_VERB and _is_wrapper(words[0]):
-        words = words[1:]
     name, rest = program_name(words[0]), words[1:]
+    known = name in _WITH_VERB or any(pattern.match(name) for pattern in _KIND_OF.values())
+    if len(rest) > 1 and rest[0] in _WITH_VERB and not known:  # the tool after it does the work: `direnv git commit`
+        name, rest = program_name(rest[0]), rest[1:]
     if name in _WITH_VERB:
         while len(rest) > 1 and rest[0].startswith("-"):  # `git -C x add`, `pnpm --filter web test`, `mvn -q test`
             rest = rest[2 if rest[0] in _VALUE_FLAGS else 1 :]
@@ -347,7 +332,7 @@ def _meaning(words: list[str]) -> tuple[str, tuple[str, ...], str]:
             verbs = rest[:2] if (name, rest[0]) in _WITH_TWO_VERBS and len(rest) > 1 else rest[:1]
             name, rest = " ".join((name, *verbs)), rest[len(verbs) :]
     kind = next((kind for kind in _ORDER if _KIND_OF[kind].match(name)), "other")
-    return name, _targets(rest), kind
+    return name, tuple(sorted(word.removeprefix("./") for word in rest if not word.startswith("-"))), kind
 
 
 _INTERPRETER = re.compile(r"(?:.*/)?(?:python[\d.]*|node|ruby|php|bash|sh)")
@@ -356,20 +341,3 @@ _INTERPRETER = re.compile(r"(?:.*/)?(?:python[\d.]*|node|ruby|php|bash|sh)")
 def _is_script(word: str) -> bool:
     """Return whether an interpreter is given a file to run."""
     return word.endswith((".py", ".js", ".rb", ".php", ".sh", ".ts", ".mjs", "artisan"))
-
-
-def _is_wrapper(word: str) -> bool:
-    """Return whether a program is none that is known, so that the tool after it does the work: `direnv git commit`."""
-    name = program_name(word)
-    return name not in _WITH_VERB and not any(pattern.match(name) for pattern in _KIND_OF.values())
-
-
-def _targets(words: list[str]) -> tuple[str, ...]:
-    found, takes = [], False
-    for word in words:
-        if takes or not word.startswith("-"):
-            found.append(word.removeprefix("./"))
-            takes = False
-        elif word in _VALUE_FLAGS:
-            takes = True
-    return tuple(sorted(found))

@@ -160,17 +160,14 @@ def _own_pull_request(command: str, output: str) -> str:
 def _option(command: str, start: int, option: re.Pattern[str]) -> str:
     """Return what a command's option is set to: a here-document, a quoted string or a word."""
     at = option.search(command, start)
-    if not at:
-        return ""
-    rest = command[at.end() :]
+    rest = command[at.end() :] if at else ""
     document = _HEREDOC.search(rest[:120])
     if document and "<<" in rest[:40]:
-        end = re.search(rf"^[ \t]*{re.escape(document[2])}[ \t]*$", rest[document.end() :], re.MULTILINE)
-        return rest[document.end() :][: end.start() if end else None]
+        text = rest[document.end() :]
+        end = re.search(rf"^[ \t]*{re.escape(document[2])}[ \t]*$", text, re.MULTILINE)
+        return text[: end.start() if end else None]
     value = _VALUE.match(rest)
-    if not value:
-        return ""
-    return _ESCAPED.sub(r"\1", value[1]) if value[1] is not None else value[2] or value[3] or ""
+    return (value[2] or value[3] or _ESCAPED.sub(r"\1", value[1] or "")) if value else ""
 
 
 PUSHES = re.compile(r"\bgit(?:\s+-C\s+\S+){0,3}\s+push\b")

@@ -20,29 +20,24 @@ MOST_WORKED = 5  # commands that worked which a memory names
 
 def failure_detail(failure: Failure, session: str) -> dict[str, Any]:
     """Return what a memory of this failure keeps as its detail."""
+    same = ("error", "cause", "folder", "fix", "script", "last", "open")
     return {
+        **{name: getattr(failure, name) for name in same},
         "command": failure.shape,
         "text": failure.command,
-        "error": failure.error,
         "key": failure_key(failure),
         "error_key": failure.key,
         "blamed": list(failure.blamed),
-        "cause": failure.cause,
-        "folder": failure.folder,
         "worked": {failure.worked: [session]} if failure.worked else {},
         "worked_in": {failure.worked: failure.worked_in} if failure.worked_in is not None else {},
         "used_in": {},  # what worked, in sessions that did not see the failure
-        "fix": failure.fix,
         "fixes": {failure.fix: [session]} if failure.fix else {},
         "files": list(failure.files)[:MOST_FILES],
-        "script": failure.script,
         "fixed_files": list(failure.fixed_files),
         "explained": {failure.explained: [session]} if failure.explained else {},
         "at_once": [session] if failure.at_once else [],  # sessions whose very next command worked
         "seen_in": {session: failure.times},
         "succeeded_in": {session: 1} if failure.passed else {},  # the same call, later and in sessions since then
-        "last": failure.last,
-        "open": failure.open,
     }
 
 
@@ -56,15 +51,14 @@ _END_OF_TIME = 1e11  # seconds; the year 5138, which every calendar has
 def checked_detail(detail: Mapping[str, Any]) -> dict[str, Any]:
     """Return a failure's detail with all its names, and only what makes sense under each: an import may say anything."""
     folder, last = detail.get("folder"), detail.get("last")
+    objects = {name: named(detail, name).items() for name in (*_BY_TEXT, *_COUNTS, "worked_in")}
     return {
         **detail,
         **{name: text(detail, name) for name in _TEXTS},
         **{name: list(texts(detail, name)) for name in _LISTS},
-        **{name: {each: list(texts(named(detail, name), each)) for each in named(detail, name)} for name in _BY_TEXT},
-        **{
-            name: {each: times for each, times in named(detail, name).items() if type(times) is int} for name in _COUNTS
-        },
-        "worked_in": {each: place for each, place in named(detail, "worked_in").items() if isinstance(place, str)},
+        **{name: {each: list(texts({each: some}, each)) for each, some in objects[name]} for name in _BY_TEXT},
+        **{name: {each: times for each, times in objects[name] if type(times) is int} for name in _COUNTS},
+        "worked_in": {each: place for each, place in objects["worked_in"] if isinstance(place, str)},
         "folder": folder if isinstance(folder, str) else None,
         "last": float(last) if isinstance(last, int | float) and 0 <= last < _END_OF_TIME else 0.0,
         "open": bool(detail.get("open")),
@@ -101,9 +95,8 @@ def confirm_failure_detail(known: Mapping[str, Any], runs: Sequence[Run], sessio
         detail["succeeded_in"] = _capped({**detail["succeeded_in"], session: hits})
     for command, sessions in detail["worked"].items():
         used, place = detail["used_in"].get(command, []), detail["worked_in"].get(command)
-        if session not in (*sessions, *used) and any(
-            _does(run, command) and place in (None, *run.folders) for run in fine
-        ):
+        there = [run for run in fine if place in (None, *run.folders)]
+        if session not in (*sessions, *used) and any(_does(run, command) for run in there):
             detail["used_in"][command] = [*used, session][-MOST_SESSIONS:]
     return detail
 
@@ -119,13 +112,9 @@ def sessions_worked(detail: Mapping[str, Any], command: str) -> int:
     Checks that passed count before the failure too, where the caller knows them.
     """
     wanted = _shapes_of(command)
-    sessions = {
-        session
-        for name in ("worked", "used_in")
-        for other, some in detail[name].items()
-        if other == command or (wanted and _shapes_of(other) == wanted)
-        for session in some
-    }
+    every = (*detail["worked"].items(), *detail["used_in"].items())
+    alike = (some for other, some in every if other == command or (wanted and _shapes_of(other) == wanted))
+    sessions = {session for some in alike for session in some}
     if wanted and command not in detail["worked_in"]:
         sessions |= {session for session, shapes in named(detail, CHECKS).items() if wanted <= set(shapes)}
     return len(sessions)
@@ -189,8 +178,8 @@ def counted(sessions: int) -> str:
 
 def _does(run: Run, line: str) -> bool:
     """Return whether a run called what *line* calls, whatever it was called on."""
-    commands = [each for each in commands_of(line) if not each.filters]
-    if len(commands) == 1 and commands[0].kind == "look":  # its flags are all that tells it from other looking around
+    kinds = [each.kind for each in commands_of(line) if not each.filters]
+    if kinds == ["look"]:  # its flags are all that tells it from other looking around
         return any(has_shape(each, line) for each in run.commands)
     wanted = _shapes_of(line)
     return bool(wanted) and wanted <= run.shapes
@@ -217,7 +206,5 @@ def _most_seen(known: Mapping[str, list[str]], fresh: Mapping[str, list[str]]) -
 def _capped(counts: dict[str, int]) -> dict[str, int]:
     """Return the last sessions by name, and the number of those before."""
     names = [name for name in counts if name != EARLIER]
-    gone = names[:-MOST_SESSIONS]
-    if not gone:
-        return counts
-    return {EARLIER: counts.get(EARLIER, 0) + len(gone), **{name: counts[name] for name in names[len(gone) :]}}
+    gone = len(names[:-MOST_SESSIONS])
+    return {EARLIER: counts.get(EARLIER, 0) + gone, **{name: counts[name] for name in names[gone:]}} if gone else counts

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cached_property
+from itertools import takewhile
 
 from foreword.extract import outputs
 from foreword.extract.actions import Action, Turn
@@ -27,6 +28,7 @@ from foreword.extract.commands import (
 from foreword.extract.text import sentences
 from foreword.models import Edit
 
+LAST_LINES = 4  # of an output, in which a runner says how it ended
 MAX_FOLLOWING = 10  # commands after a failure among which the one that worked is looked for
 MIN_SIMILAR = 0.3  # share of words that a similar command has in common
 MIN_SAME_CALL = 0.6  # of two calls that differ in a word or two
@@ -155,8 +157,14 @@ def _error_of(action: Action, commands: Sequence[Command], text: str) -> str:
     if any(each.kind in _CHECKS for each in commands) and (nothing := outputs.NOTHING.search(text)):
         return nothing[0].strip()
     if action.failed:
-        return outputs.error_line(text) or outputs.failed_test(text) or _first_line(commands, text)
-    if any(each.kind != "look" for each in commands) and outputs.ends_with_failed_script(text):
+        # Where none of its lines looks like an error, git says first what is wrong.
+        line = next((line.strip() for line in text.split("\n") if line.strip()), "")[: outputs.MESSAGE]
+        is_git = commands[0].program.startswith("git ") and commands[0].kind == "git" and len(line.split()) >= 3
+        first = line if is_git and not outputs.NO_CAUSE.search(line) else ""
+        return outputs.error_line(text) or outputs.failed_test(text) or first
+    # The last lines may say that a script failed, and a wrapper around it ended well all the same.
+    ends = "\n".join(text.rstrip().split("\n")[-LAST_LINES:])
+    if any(each.kind != "look" for each in commands) and outputs.failed_script(ends):
         return outputs.error_line(text) or outputs.failed_test(text)
     # Some hosts do not tell how a command ended, and pipes hide it.
     hidden = [each for each in commands if action.failed is None or not each.tells]
@@ -169,13 +177,6 @@ def _relative(text: str, root: str) -> str:
     Where a project lies differs between people and machines, and a long path pushes the cause out of the line.
     """
     return text.replace(f"{root.rstrip('/')}/", "./") if root.strip("/") else text
-
-
-def _first_line(commands: Sequence[Command], text: str) -> str:
-    """Return what git says first, where none of its lines looks like an error."""
-    line = next((line.strip() for line in text.split("\n") if line.strip()), "")
-    is_git = commands[0].program.startswith("git ") and commands[0].kind == "git"
-    return line[: outputs.MESSAGE] if is_git and len(line.split()) >= 3 and not outputs.NO_CAUSE.search(line) else ""
 
 
 # -- what failed ---------------------------------------------------------------------------------------------------
@@ -216,24 +217,22 @@ def failure_of(run: Run) -> Failure | None:
     name = command.words[0]
     doubled = _doubled_folder(run.error, folder)
     culprits = _culprits(run.error, command)
-    nothing = outputs.NOTHING.search(run.error)
     cause, shape = "content", shape_of(command)
+    blamed_shape = _shape_up_to(command, culprits) if culprits else ""
     if doubled:
         cause, shape = "folder", f"{doubled}/"
     elif _INLINE.intersection(command.words):
-        culprits = ()
+        pass  # the error is about the script
     elif _FOLDER.search(run.error):
-        cause = "content" if folder is None else "folder"
-        shape = _shape_up_to(command, culprits) if culprits else shape
-    elif nothing:
+        cause, shape = "content" if folder is None else "folder", blamed_shape or shape
+    elif outputs.NOTHING.search(run.error):
         narrow = shape_of(command, narrow=True)
         cause = "usage" if narrow != shape or "script" in run.error else "content"
-        shape = _shape_up_to(command, culprits) if culprits else narrow
+        shape = blamed_shape or narrow
     elif missing := _MISSING.search(run.error):  # the program, or what was put before it: `timeout 60 make`
         cause, shape = "usage", (missing[1] or missing[2]).rpartition("/")[2]
     elif _USAGE.search(run.error):
-        cause = "usage"
-        shape = _shape_up_to(command, culprits) if culprits else shape
+        cause, shape = "usage", blamed_shape or shape
     if not shape or name.startswith(("$", "[", "^", "*")):
         return None
     only_reads = command.kind == "look" and name != "cd" and not doubled and not outputs.SHELL_ERROR.match(run.error)
@@ -377,75 +376,69 @@ FIXER = re.compile(
 
 def _with_fix(failure: Failure, place: int, steps: Sequence[Action], runs: Mapping[int, Run]) -> Failure:
     """Return the failure with what worked afterwards: a similar command, else the edit of a file that the error names."""
-    later = [(at, runs[at]) for at in range(place + 1, len(steps)) if at in runs]
+    later = {at: run for at, run in runs.items() if at > place}
+    following = list(later.items())[:MAX_FOLLOWING]
     if place not in runs:
-        return _with_steps(failure, [run for _, run in later[:MAX_FOLLOWING]])
-    own = runs[place]
-    fine = [(at, run) for at, run in later if run.succeeded]
-    again = next((at for at, run in fine if _is_hit(failure, run)), None)
-    until = again if again is not None else later[:MAX_FOLLOWING][-1][0] if later else place
-    near = [
-        run
-        for _, run in later[:MAX_FOLLOWING]
-        if run.succeeded and (run.words != own.words or failure.cause == "folder")
-    ]
-    edits = [each for at in range(place + 1, until + 1) if not steps[at].failed for each in steps[at].edits]
+        return _with_steps(failure, [run for _, run in following])
+    own, next_run = runs[place], following[0][1] if following else None
+    passed = next((at for at, run in later.items() if run.succeeded and _is_hit(failure, run)), 0)
+    until = passed or (following[-1][0] if following else place)
+    differs = (run for _, run in following if run.words != own.words or failure.cause == "folder")
+    near = [run for run in differs if run.succeeded]
     if failure.cause != "content":
-        return _with_alternative(failure, own, near, next_run=later[0][1] if later else None, again=again is not None)
-    tools = [run for at, run in fine if at < until and _is_simple_command(run)]
+        return _with_alternative(failure, own, near, next_run=next_run, again=passed > 0)
+    tools = [run for at, run in later.items() if at < until and run.succeeded and _is_simple_command(run)]
     fixer = next((run for run in tools if _is_fixer(own, run)), None)
-    named = (
-        []
-        if outputs.NOTHING.search(failure.error)
-        else [each for each in edits if names_file(failure.files, each.file)]
-    )
+    edits = [each for step in steps[place + 1 : until + 1] if not step.failed for each in step.edits]
+    named = [each for each in edits if names_file(failure.files, each.file)]
     own_edits = [each for each in edits if not each.file.startswith("/")]
-    if again is not None and len({each.file for each in own_edits}) == 1:
+    if passed and len({each.file for each in own_edits}) == 1:
         named = own_edits  # nothing else of the project changed until it passed
-    failure = replace(failure, passed=again is not None)
+    elif outputs.NOTHING.search(failure.error):
+        named = []
+    failure = replace(failure, passed=passed > 0)
     other = next((run for run in near if not edits and _is_called_otherwise(own, run)), None)
-    if again is None and other is None:
+    repeated = later[passed] if passed else other
+    if repeated is None:
         return replace(_with_edits(failure, named), worked=shown(fixer.line) if fixer else "", open=True)
     if not edits:
         if own.culprit.kind != "look":  # what is not there comes with other work
             fixer = fixer or next((run for run in reversed(tools) if any(_fixes(each) for each in run.commands)), None)
-        repeated = runs[again] if again is not None else other
-        if repeated and (fix := _difference(failure, own, repeated)):
-            return replace(failure, fix=fix, at_once=later[0][1] is repeated, passed=False)
-        if fixer is None and repeated and not repeated.words <= own.words and _is_simple_command(repeated):
+        if fix := _difference(failure, own, repeated):
+            return replace(failure, fix=fix, at_once=next_run is repeated, passed=False)
+        if fixer is None and not repeated.words <= own.words and _is_simple_command(repeated):
             fixer = repeated
     worked = shown(fixer.line) if fixer else ""
-    return replace(_with_edits(failure, named), worked=worked, at_once=bool(fixer and later[0][1] is fixer))
+    return replace(_with_edits(failure, named), worked=worked, at_once=bool(fixer and next_run is fixer))
 
 
 def _with_steps(failure: Failure, near: Sequence[Run]) -> Failure:
     """Return a skill or task that does not exist with how it was done instead: the commands up to one of its name."""
     name = failure.shape.rpartition(" ")[2]
     programs: dict[str, None] = {}
-    for run in near:
-        for command in run.commands:
-            if run.succeeded and command.kind in ("git", "look", *_CHECKS) and " " in command.program:
-                programs[command.program] = None
-            if run.succeeded and programs and name in command.words[1:3]:
-                return replace(failure, fix=f"worked with `{'`, `'.join(list(programs)[-5:])}`")
+    for command in (each for run in near if run.succeeded for each in run.commands):
+        if command.kind in ("git", "look", *_CHECKS) and " " in command.program:
+            programs[command.program] = None
+        if programs and name in command.words[1:3]:
+            return replace(failure, fix=f"worked with `{'`, `'.join(list(programs)[-5:])}`")
     return failure
 
 
 def _with_alternative(failure: Failure, own: Run, near: Sequence[Run], *, next_run: Run | None, again: bool) -> Failure:
     """Return a failure of the call itself with the call that worked instead: of those that are alike, the most alike."""
-    alike = [run for run in near if _is_alike(own, run)]
-    differences = [_difference(failure, own, run) for run in alike]
-    fix = next(filter(None, differences), "")
-    at_once = bool(alike) and alike[0] is next_run
-    found = [
-        run
-        for run, difference in zip(alike, differences, strict=True)
-        if _is_simple_command(run) and (difference or not _is_hit(failure, run))
-    ]
+    alike = {run: _difference(failure, own, run) for run in near if _is_alike(own, run)}
+    fix = next(filter(None, alike.values()), "")
+    at_once = next_run is not None and next(iter(alike), None) is next_run
+    found = [run for run in alike if _is_simple_command(run) and (alike[run] or not _is_hit(failure, run))]
     if not found:
         return replace(failure, fix=fix, at_once=at_once, open=not again and not fix)
     run = max(found, key=lambda each: likeness(own.words, each.words))
-    folder = None if fix.startswith("worked with `-") else _other_folder(failure, own, run)
+    folder = None
+    if failure.cause == "folder" and not fix.startswith("worked with `-"):  # where the same program ran instead
+        name = own.culprit.words[0]
+        places = [place for each, place in zip(run.commands, run.folders, strict=True) if each.words[0] == name]
+        folder = (places or run.folders)[-1]
+        folder = folder if folder != failure.folder else None
     return replace(failure, fix=fix, worked=shown(run.line), worked_in=folder, at_once=at_once)
 
 
@@ -512,7 +505,7 @@ _VALUE = re.compile(r"(?<!\w)['\"`‘“]([^'\"`’”\s]{2,60})['\"`’”]")
 
 def _with_edits(failure: Failure, edits: Sequence[Edit]) -> Failure:
     """Return the failure with the edits that fixed it."""
-    fix = "; ".join(dict.fromkeys(_edit_text(each) for each in edits[:2]))
+    fix = "; ".join(dict.fromkeys(map(_edit_text, edits[:2])))
     return replace(failure, fix=fix, fixed_files=tuple(dict.fromkeys(each.file for each in edits))[:5])
 
 
@@ -555,18 +548,12 @@ _CODE = re.compile(r"`[^`\n]{3,60}`|[\w.@-]+(?:/[\w.@*-]+)+/?|\b\w+[_.]\w+\b")
 
 def calls(shape: str, folder: str | None, commands: Sequence[Command], folders: Sequence[str | None]) -> bool:
     """Return whether one of *commands* is of this shape; with a *folder*, only where it runs there."""
-    for command, place in zip(commands, folders, strict=True):
-        if folder is not None and place != folder:
-            continue
-        if is_path_shape(shape):
-            words = command.words[1:]
-            if command.kind == "look" and "--" in words:  # `git diff -- x` says nothing where x is not there
-                words = words[: words.index("--")]
-            if any(word == shape[:-1] or word.startswith(shape) for word in words):
-                return True
-        elif has_shape(command, shape):
-            return True
-    return False
+    there = [each for each, place in zip(commands, folders, strict=True) if folder is None or place == folder]
+    if not is_path_shape(shape):
+        return any(has_shape(each, shape) for each in there)
+    # `git diff -- x` says nothing where x is not there.
+    looking = (takewhile("--".__ne__, each.words[1:]) if each.kind == "look" else each.words[1:] for each in there)
+    return any(word == shape[:-1] or word.startswith(shape) for words in looking for word in words)
 
 
 def _is_hit(failure: Failure, run: Run) -> bool:
@@ -577,8 +564,8 @@ def _is_hit(failure: Failure, run: Run) -> bool:
 def _is_alike(failed: Run, later: Run) -> bool:
     """Return whether a later line does what the failed one was to do: much the same words, or the same program."""
     one = failed.culprit
-    same = any((each.words[0], each.kind) == (one.words[0], one.kind) for each in later.commands)
-    return likeness(failed.words, later.words) >= MIN_SIMILAR or (same and one.kind != "look")
+    same = one.kind != "look" and any((each.words[0], each.kind) == (one.words[0], one.kind) for each in later.commands)
+    return same or likeness(failed.words, later.words) >= MIN_SIMILAR
 
 
 _TOKEN = re.compile(r"[^\s(){},;|&\"']+")
@@ -593,28 +580,15 @@ _OWN = re.compile(r"\$|<<|(?:^|\s|=)/tmp/|[Tt]emp/|scratch|[0-9a-f]{8}-[0-9a-f]{
 MOST_LINE = 300  # characters of a command line that another session can make use of
 
 
-def _other_folder(failure: Failure, failed: Run, later: Run) -> str | None:
-    """Return the folder where the same program ran instead, for a failure that depends on it."""
-    if failure.cause != "folder":
-        return None
-    name = failed.culprit.words[0]
-    places = [place for each, place in zip(later.commands, later.folders, strict=True) if each.words[0] == name]
-    place = (places or later.folders)[-1]
-    return place if place != failure.folder else None
-
-
 def _is_fixer(failed: Run, later: Run) -> bool:
     """Return whether a later line is the same linter or generator, called to fix what it or a commit's hook found."""
     one = failed.culprit
-    return any(
-        each.kind == "lint"
-        and (_fixes(each) or (ONLY_CHECKS.intersection(one.words) and not ONLY_CHECKS.intersection(each.words)))
-        and (
-            one.program == "git commit"
-            or (each.words[0] == one.words[0] and one.kind == "lint" and each.words != one.words)
-        )
-        for each in later.commands
-    )
+    linters = [each for each in later.commands if each.kind == "lint"]
+    if one.program != "git commit":
+        same_program = [each for each in linters if each.words[0] == one.words[0] and each.words != one.words]
+        linters = same_program if one.kind == "lint" else []
+    checked = not ONLY_CHECKS.isdisjoint(one.words)
+    return any(_fixes(each) or (checked and ONLY_CHECKS.isdisjoint(each.words)) for each in linters)
 
 
 ONLY_CHECKS = frozenset(("--check", "-check", "--check-only"))
@@ -648,18 +622,15 @@ def _again(known: Failure, fresh: Failure) -> Failure:
     """Return one failure of two times it was seen in a session; what worked the last time stands, unless nothing did."""
     return replace(
         known,
+        **{name: getattr(fresh, name) for name in ("last", "fixed_files", "passed", "open")},
         times=known.times + 1,
-        last=fresh.last,
         files=tuple(dict.fromkeys((*known.files, *fresh.files)))[:20],
         worked=fresh.worked or known.worked,
         worked_in=fresh.worked_in if fresh.worked else known.worked_in,
         # An edit after which the same error came again did not fix it.
         fix=fresh.fix or ("" if known.fixed_files else known.fix),
-        fixed_files=fresh.fixed_files,
         explained=fresh.explained or known.explained,
-        passed=fresh.passed,
         at_once=fresh.at_once if fresh.worked or fresh.fix else known.at_once,
-        open=fresh.open,
     )
 
 

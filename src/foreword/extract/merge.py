@@ -31,32 +31,21 @@ def merge(known: Memory, fresh: Memory) -> Memory:
         counted: dict[str, Any] = {"seen": sum(seen_in.values()), "detail": {**again.detail, "seen_in": seen_in}}
         return replace(again, **counted) if seen_in else again
     if fresh.kind == "failure":
-        return _merge_failure(known, fresh)
+        from foreword.extract.failure_memory import failure_body, failure_title, merge_failure_detail  # late, as above
+
+        detail = merge_failure_detail(known.detail, fresh.detail)
+        merged = replace(fresh, uid=known.uid, title=failure_title(detail), body=failure_body(detail))
+        return _seen_again(merged, known, most=8, seen=sum(counts_of(detail).values()), detail=detail)
     if fresh.kind not in _COUNTED and ALSO not in known.detail:
-        return _still_closed(known, replace(fresh, uid=known.uid))
+        # What others did of its open items since it was written stays done: a session may go on later.
+        closed = [item for item in texts(known.detail, CLOSED) if item in _listed_items(fresh)]
+        return replace(fresh, uid=known.uid, detail={**fresh.detail, **({CLOSED: closed} if closed else {})})
     seen_in = _evidence(known.detail, fresh.detail)
     older = known.confirmed > fresh.confirmed  # an old transcript that is read late tells nothing newer
     base, other = (known, fresh) if older else (fresh, known)
     detail = {**other.detail, **base.detail, "seen_in": seen_in}
     base = replace(base, status=fresh.status, superseded_by=fresh.superseded_by)
     return _seen_again(base, other, most=12, seen=sum(seen_in.values()), detail=detail)
-
-
-def _still_closed(known: Memory, fresh: Memory) -> Memory:
-    """Return *fresh* with what others did of its open items since *known* was written: a session may go on later."""
-    items = (*texts(fresh.detail, "next"), *texts(fresh.detail, "blockers"))
-    closed = [item for item in texts(known.detail, CLOSED) if item in items]
-    return replace(fresh, detail={**fresh.detail, CLOSED: closed}) if closed else fresh
-
-
-def _merge_failure(known: Memory, fresh: Memory) -> Memory:
-    """Return one failure with the evidence of both."""
-    # Imported late: recall needs open_items of this module, and a hook without a worker pays for every import.
-    from foreword.extract.failure_memory import failure_body, failure_title, merge_failure_detail
-
-    detail = merge_failure_detail(known.detail, fresh.detail)
-    merged = replace(fresh, uid=known.uid, title=failure_title(detail), body=failure_body(detail))
-    return _seen_again(merged, known, most=8, seen=sum(counts_of(detail).values()), detail=detail)
 
 
 def _seen_again(base: Memory, other: Memory, *, most: int, **more: Any) -> Memory:
@@ -100,8 +89,11 @@ def close_items(memory: Memory, *, done: Sequence[str], open: Sequence[str]) -> 
 def open_items(memory: Memory) -> tuple[str, ...]:
     """Return what a session or a handoff left open and nobody has done since."""
     closed = texts(memory.detail, CLOSED)
-    every = (*texts(memory.detail, "next"), *texts(memory.detail, "blockers"))
-    return tuple(item for item in every if item not in closed)
+    return tuple(item for item in _listed_items(memory) if item not in closed)
+
+
+def _listed_items(memory: Memory) -> tuple[str, ...]:
+    return (*texts(memory.detail, "next"), *texts(memory.detail, "blockers"))
 
 
 def evidence_of(memory: Memory) -> dict[str, int]:
@@ -124,7 +116,7 @@ def counts_of(detail: Mapping[str, Any], name: str = "seen_in") -> dict[str, int
     return {
         session: times
         for session, times in named(detail, name).items()
-        if isinstance(times, int) and not isinstance(times, bool) and 0 < times <= MOST_TIMES
+        if type(times) is int and 0 < times <= MOST_TIMES
     }
 
 

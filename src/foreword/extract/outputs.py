@@ -7,7 +7,6 @@ import re
 
 MOST_OUTPUT = 40_000  # characters of an output; of more, the beginning and the end are read
 MESSAGE = 160  # characters of an error
-LAST_LINES = 4  # of an output, in which a runner says how it ended
 
 
 def error_line(output: str) -> str:
@@ -19,14 +18,10 @@ def error_line(output: str) -> str:
     if type and type.lower() in message.lower():
         type = ""
     line = " ".join(": ".join(filter(None, (type, message))).split())
-    if NO_CAUSE.search(line) or _only_counts(line):
+    words = re.findall(r"[^\W\d_]+", line.lower())
+    if NO_CAUSE.search(line) or _COUNTED.issuperset(words):  # it says how many failed: `1 failed, 2 passed in 3.68s`
         return ""
     return line if len(line) <= MESSAGE else line[: MESSAGE - 1].rsplit(" ", 1)[0] + "…"
-
-
-def ends_with_failed_script(text: str) -> bool:
-    """Return whether the last lines say that a script failed: a wrapper around it may have ended well all the same."""
-    return bool(failed_script("\n".join(text.rstrip().split("\n")[-LAST_LINES:])))
 
 
 def failed_script(text: str) -> str:
@@ -85,8 +80,6 @@ SHELL_ERROR = re.compile(
     r"^(?:\(eval\)|[\w/.-]{0,40}(?:bash|zsh|sh)):(?: ?line)? ?\d*:? ?(?:[^\n]*command not found[^\n]*|no matches found: [^\n]+|cd: [^\n]+)$",
     re.MULTILINE,
 )
-
-
 TIMED_OUT = re.compile(r"(?:Exit code \d+\n)?Command timed out after [^\n]+")
 
 
@@ -95,12 +88,6 @@ def plain_output(output: str) -> str:
         half = MOST_OUTPUT // 2
         output = f"{output[:half]}\n{output[-half:]}"
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r|^│ ?", "", output, flags=re.MULTILINE)
-
-
-def _only_counts(line: str) -> bool:
-    """Return whether a line says how many failed, and not what: `1 failed, 2 passed in 3.68s`."""
-    words = re.findall(r"[^\W\d_]+", line.lower())
-    return not words or _COUNTED.issuperset(words)
 
 
 def _error(text: str) -> tuple[str, str]:
@@ -118,8 +105,6 @@ def _error(text: str) -> tuple[str, str]:
 # What was raised before it was handled by what raised the next.
 _HANDLED = re.compile(r"^(?:During handling of the above|The above) exception", re.MULTILINE)
 _EXIT = re.compile(r"^(?:<[^>]*>|Exit [Cc]ode:? \d+|.*exited with code \d+.*)$")
-
-
 # What Python calls an exception: by its last part, of the few that are called otherwise, or with the module it is from.
 _NAMED = r"(?:[\w.]|<locals>)*(?:Error|Exception|Failure|Interrupt|Exit|Warning|Stop(?:Async)?Iteration|ExceptionGroup|Failed)\b"
 _DOTTED = r"(?:\w+\.)(?:\w+\.|<locals>\.)*[A-Z]\w*(?=:|[ \t]*$)"
@@ -219,8 +204,6 @@ _TESTS = tuple(
         r"^\[  FAILED  \] (\w+\.\w+)",  # GoogleTest
     )
 )
-
-
 # How checks sum up; what they print on the way says little.
 _FAILS = re.compile(
     r"\b[1-9]\d* (?:tests? |suites? )?(?:failed|failing|failures?|errors?|problems?)\b|\btest result: FAILED|\b(?:BUILD|Build) FAIL(?:ED|URE)\b"

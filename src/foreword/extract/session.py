@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 from foreword.extract.actions import Action, Turn, turns_of
@@ -87,18 +88,11 @@ class SessionExtractor:
         tasks = tasks_of(turns)
         kept, retracted = self._statements(turns)
         summary = self._summary(turns, tasks)
-        changes = tuple(self._changes.values())
-        source = self.session.host or "session"
+        changes, source = tuple(self._changes.values()), self.session.host or "session"
+        changed = [memory_of_change(each, project=self.project, source=source, trust="tool") for each in changes]
         handoff = self._handoff(tasks, summary)
-        memories = (
-            summary,
-            *map(self._turn, turns),
-            *kept,
-            *self._learned(turns),
-            *self._failures(turns),
-            *(memory_of_change(each, project=self.project, source=source, trust="tool") for each in changes),
-            handoff,
-        )
+        found = (*kept, *self._learned(turns), *self._failures(turns), *changed)
+        memories = (summary, *map(self._turn, turns), *found, handoff)
         return Extraction(
             turns=turns,
             complete=not self._trimmed,
@@ -168,7 +162,7 @@ class SessionExtractor:
             if any(other.at > some[0].at and retracts(other, some[0].text) for other in found):
                 back.append(self._uid(some[0].kind, key))
                 continue
-            one = some[-1]
+            one, seen_in = some[-1], {self.session.id: len(some)}
             quote = one.quote if one.quote != one.text else ""
             memory = self._memory(
                 one.kind,
@@ -179,12 +173,7 @@ class SessionExtractor:
                 confidence=one.confidence,
                 seen=len(some),
                 files=_inside((*_named_files(one.text, touched), *edited.get(one.turn, ())))[:MOST_FILES],
-                detail={
-                    "why": one.why,
-                    "instead_of": one.instead_of,
-                    "quote": quote,
-                    "seen_in": {self.session.id: len(some)},
-                },
+                detail={"why": one.why, "instead_of": one.instead_of, "quote": quote, "seen_in": seen_in},
             )
             kept.append(memory)
         return kept, sorted(back)
@@ -205,7 +194,7 @@ class SessionExtractor:
 
     def _failures(self, turns: Sequence[Turn]) -> list[Memory]:
         found = failures_of(turns, root=self.project.root)
-        details = [failure_detail(each, self.session.id) for each in found]
+        details = ((each, failure_detail(each, self.session.id)) for each in found)
         return [
             self._memory(
                 "failure",
@@ -219,7 +208,7 @@ class SessionExtractor:
                 seen=failure.times,
                 detail=detail,
             )
-            for failure, detail in zip(found, details, strict=True)
+            for failure, detail in details
         ]
 
     def _handoff(self, tasks: Tasks, summary: Memory | None) -> Memory | None:
@@ -255,19 +244,9 @@ class SessionExtractor:
         """Return a memory of this session; details that say nothing are left out, but for a failure's."""
         at = more.pop("at", self.session.last)
         detail = {name: value for name, value in more.pop("detail", {}).items() if value or kind == "failure"}
-        blank = Memory(
-            kind=kind,
-            title=title,
-            uid=self._uid(kind, key),
-            scope=self.project.scope,
-            project=self.project.key,
-            session=self.session.id,
-            source=self.session.host or "session",
-            created=at,
-            confirmed=at,
-            detail=detail,
-        )
-        return replace(blank, **more)
+        more |= {"scope": self.project.scope, "project": self.project.key, "session": self.session.id}
+        more |= {"source": self.session.host or "session", "created": at, "confirmed": at}
+        return Memory(kind, title, uid=self._uid(kind, key), detail=detail, **more)
 
     def _uid(self, kind: str, key: str) -> str:
         return f"{'trn' if kind == 'turn' else kind[:3]}:{self.project.key}:{key}"
@@ -295,21 +274,15 @@ def memory_of_change(change: Change, *, project: Project, source: str, trust: Tr
         confirmed=change.at,
         files=(change.file,),
         functions=(change.function,),
-        detail={
-            "what": change.what,
-            "signature": change.signature,
-            "line": change.line,
-            "end_line": change.end_line,
-        },
+        detail={each: getattr(change, each) for each in ("what", "signature", "line", "end_line")},
     )
 
 
 def is_test(file: str) -> bool:
     """Return whether a file holds tests, by its name and folders."""
     name = file.rpartition("/")[2].lower()
-    return (
-        name.startswith("test_") or "_test." in name or ".test." in name or ".spec." in name or "/tests/" in f"/{file}"
-    )
+    marks = ("_test.", ".test.", ".spec.")
+    return name.startswith("test_") or "/tests/" in f"/{file}" or any(each in name for each in marks)
 
 
 def extract_session(
@@ -324,29 +297,17 @@ def extract_session(
 
 def _trimmed(action: Action) -> Action:
     """Return *action* without what no step of extraction reads: the middle of long texts."""
-    edits = tuple(
-        each._replace(before=_ends(each.before, MOST_PIECE), after=_ends(each.after, MOST_PIECE))
-        for each in action.edits
-    )
-    return replace(
-        action,
-        text=_ends(action.text, MOST_TEXT) or "",
-        output=_ends(action.output, MOST_OUTPUT) or "",
-        command=action.command[:MOST_TEXT],
-        edits=edits,
-    )
+    pieces = ((each, _ends(each.before, MOST_PIECE), _ends(each.after, MOST_PIECE)) for each in action.edits)
+    edits = tuple(each._replace(before=before, after=after) for each, before, after in pieces)
+    text, output = _ends(action.text, MOST_TEXT) or "", _ends(action.output, MOST_OUTPUT) or ""
+    return replace(action, text=text, output=output, command=action.command[:MOST_TEXT], edits=edits)
 
 
 def _excerpt(answer: str) -> str:
     """Return the sentences of a final message, one a line: what passages are cut from later."""
-    kept: list[str] = []
-    room = EXCERPT
-    for sentence in sentences(answer):
-        if len(sentence) > room:
-            break
-        kept.append(sentence)
-        room -= len(sentence) + 1
-    return "\n".join(kept)
+    lines = sentences(answer)
+    ends = accumulate(len(line) + 1 for line in lines)
+    return "\n".join(line for line, end in zip(lines, ends, strict=True) if end <= EXCERPT + 1)
 
 
 def _ends(text: str | None, most: int) -> str | None:
@@ -374,7 +335,7 @@ def _named_files(text: str, touched: Collection[str]) -> list[str]:
     """Return the files that *text* names: by a path, or by the name of one file that the session touched."""
     files: list[str] = []
     for name in dict.fromkeys(_FILE_NAME.findall(text)):
-        found = [file for file in touched if file == name or file.endswith(f"/{name}")]
+        found = [file for file in touched if f"/{file}".endswith(f"/{name}")]
         files += found if len(found) == 1 else [name] if "/" in name else []
     return files
 

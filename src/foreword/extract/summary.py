@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from foreword.extract.actions import Turn
 from foreword.extract.facts import PUSHES, commits_of, pull_requests_of, runs_in
@@ -62,24 +63,16 @@ def _headline(turn: Turn) -> str:
 
 def plan_title(turns: Sequence[Turn]) -> str:
     """Return the heading of the plan that the session carried out or wrote; empty without one."""
-    for turn in turns:
-        found = _PLAN_PROMPT.match(turn.text)
-        if found and (title := plan_heading(turn.text[found.end() :])):
-            return title
-    for turn in reversed(turns):
-        for action in reversed(turn.actions):
-            if action.plan and (title := plan_heading(action.plan)):
-                return title
-    return ""
+    carried_out = (turn.text[found.end() :] for turn in turns if (found := _PLAN_PROMPT.match(turn.text)))
+    accepted = (action.plan for turn in reversed(turns) for action in reversed(turn.actions))
+    return next(filter(None, map(plan_heading, chain(carried_out, accepted))), "")
 
 
 def request_of(turn: Turn) -> str:
     """Return the main clause of what a person typed; empty for a reply, a greeting, a link or a command."""
-    for sentence in sentences(turn.typed):
-        plain = without_opening(sentence)
-        if len(plain.split()) >= 3 and not plain.startswith(("/", "<", "@")) and _WORD.search(plain):
-            return capitalised(plain)
-    return ""
+    plain = (without_opening(sentence) for sentence in sentences(turn.typed))
+    asking = (each for each in plain if len(each.split()) >= 3 and each[0] not in "/<@" and _WORD.search(each))
+    return capitalised(next(asking, ""))
 
 
 def without_opening(sentence: str) -> str:
@@ -116,11 +109,9 @@ def _subject(text: str) -> str:
 
 def plan_heading(text: str) -> str:
     """Return the heading of a plan without the word plan; empty where it has none, or a single word."""
-    for line in text.lstrip().splitlines()[:12]:
-        if line.startswith("#"):
-            title = _PLAN_WORD.sub("", plain_line(line.lstrip("# "))).strip(" :—–-")
-            return capitalised(title) if len(title.split()) >= 2 else ""
-    return ""
+    line = next((line for line in text.lstrip().splitlines()[:12] if line.startswith("#")), "")
+    title = _PLAN_WORD.sub("", plain_line(line.lstrip("# "))).strip(" :—–-")
+    return capitalised(title) if len(title.split()) >= 2 else ""
 
 
 _CONVENTIONAL = re.compile(
@@ -189,7 +180,8 @@ def _passages(turns: Sequence[Turn], weigh: Weigh, *, about: str = "") -> list[P
                 for at in range(len(parts)):
                     passage, weight = weigh(parts, at)
                     if weight:
-                        plain = _ended(capitalised(_LEAD.sub("", passage)))
+                        plain = capitalised(_LEAD.sub("", passage))
+                        plain = plain if plain[-1:] in ".!?…" else f"{plain}."
                         weight += TOPIC * min(3, len(stems(plain) & topic)) - 0.5 * (block.kind == "item")
                         found.append(Passage(plain, max(0.1, weight), len(found), turn, number >= len(messages)))
     return found
@@ -198,7 +190,7 @@ def _passages(turns: Sequence[Turn], weigh: Weigh, *, about: str = "") -> list[P
 def _chosen(found: Sequence[Passage], *, most: int, room: int, known: frozenset[str] = frozenset()) -> list[Passage]:
     """Return the heaviest passages that fit and say something new, in their order."""
     taken: list[Passage] = []
-    for each in sorted(found, key=lambda one: (-one.weight, one.place)):
+    for each in sorted(found, key=lambda one: -one.weight):
         words = stems(each.text)
         if len(taken) < most and len(each.text) <= room and not holds(known, words, share=SAME):
             taken.append(each)
@@ -216,10 +208,8 @@ def _outcome(found: Sequence[Passage], room: int) -> str:
 def _done(parts: Sequence[str], at: int) -> tuple[str, float]:
     """Return a sentence, and how much it tells about what was done or found out; 0 for what tells nothing."""
     text = parts[at]
-    if not 25 <= len(text) <= 400 or _is_talk(text) or len(stems(text)) < 4 or not says_something(text):
-        return "", 0.0
-    weight = 1.0 * bool(_WAS_DONE.match(text)) + _marks(text)
-    if not weight:
+    weight = 1.0 * bool(_WAS_DONE.match(text)) + _marks(text) if 25 <= len(text) <= 400 else 0.0
+    if not weight or _is_talk(text) or len(stems(text)) < 4 or not says_something(text):
         return "", 0.0
     weight += 0.8 * names_code(text) + 0.05 * min(len(stems(text)), 20) - 1.5 * bool(_DANGLING.match(text))
     return text, max(0.1, weight)
@@ -249,20 +239,15 @@ def _fate(turns: Sequence[Turn]) -> str:
     return f"{', '.join(parts)}." if parts else ""
 
 
-_OPEN_LABEL = re.compile(
-    r"(?:still )?(?:open|to do|pending|remaining|left|to-?dos?|next steps?)(?::| —)\s", re.IGNORECASE
+OPEN_LABEL = re.compile(
+    r"(?:still )?(?:open|to do|pending|remaining|left|to-?dos?|next steps?)(?::| —)\s+", re.IGNORECASE
 )
 
 
 def _is_talk(sentence: str) -> bool:
     """Return whether a sentence is an offer, a question, a guess, an announcement, a to-do or chatter."""
-    return sentence.endswith((":", "?")) or any(
-        (_URL.search(sentence), OFFER.search(sentence), _TALK.match(sentence), _OPEN_LABEL.match(sentence))
-    )
-
-
-def _ended(text: str) -> str:
-    return text if text[-1:] in ".!?…" else f"{text}."
+    found = _URL.search(sentence) or OFFER.search(sentence) or _TALK.match(sentence) or OPEN_LABEL.match(sentence)
+    return sentence.endswith((":", "?")) or found is not None
 
 
 _TESTS = re.compile(

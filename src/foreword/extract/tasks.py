@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from functools import reduce
+from itertools import chain, takewhile
 
 from foreword.extract import facts
 from foreword.extract.actions import Todo, Turn, todos_after
 from foreword.extract.failures import run_of
-from foreword.extract.summary import OFFER, plan_heading, plan_title, request_of, title_of
+from foreword.extract.summary import OFFER, OPEN_LABEL, plan_heading, plan_title, request_of, title_of
 from foreword.extract.text import blocks, capitalised, cut, holds, split_sentences, stems
 
 ITEM = 140  # characters of an open item
@@ -32,21 +33,16 @@ class Tasks:
 
 def tasks_of(turns: Sequence[Turn]) -> Tasks:
     """Return what a session left open, the surest first, and what it finished."""
-    listed = _todos(turns)
+    no_list: tuple[Todo, ...] = ()
+    listed = reduce(todos_after, (each.todos for turn in turns for each in turn.actions if each.todos), no_list)
     done = tuple(dict.fromkeys(_finished(turns, listed)))[-MOST_DONE:]
     # A list that nobody touched for turns was given up, not left open.
     recent = any(action.todos for turn in turns[-LAST_ANSWERS:] for action in turn.actions)
     unfinished = [each.text for each in listed if recent and not each.done and each.text.strip()]
     todos = tuple(cut(text, ITEM) for text in unfinished if not any(closes(one, text) for one in done))
     found: list[str] = []
-    for item in (
-        *todos,
-        *_not_reached(turns),
-        *_statements(turns),
-        *_backlog(turns),
-        *_failing(turns),
-        *_unfinished_git(turns),
-    ):
+    surest_first = (_not_reached, _statements, _backlog, _failing, _unfinished_git)
+    for item in chain(todos, *(step(turns) for step in surest_first)):
         text = cut(item, ITEM)
         words = stems(text)
         if len(words) >= FEWEST and not any(holds(stems(other), words, share=SAME) for other in found):
@@ -112,16 +108,6 @@ def _finished(turns: Sequence[Turn], listed: Sequence[Todo]) -> Iterator[str]:
 # --- open ----------------------------------------------------------------------------------------------------------
 
 
-def _todos(turns: Sequence[Turn]) -> tuple[Todo, ...]:
-    """Return the agent's list at the end of the session."""
-    listed: tuple[Todo, ...] = ()
-    for turn in turns:
-        for action in turn.actions:
-            if action.todos:
-                listed = todos_after(listed, action.todos)
-    return listed
-
-
 def _not_reached(turns: Sequence[Turn]) -> Iterator[str]:
     """Yield what was planned and not carried out, and the last request where nobody answered it."""
     if planned := _last_plan(turns):
@@ -165,7 +151,7 @@ def _statements(turns: Sequence[Turn]) -> Iterator[str]:
             for sentence in split_sentences(block.text):
                 # Later work has mostly dealt with what a message said; a list of what is still open outlives it.
                 is_open = _OPEN_LABEL.match(sentence) or (not later and _LEFT.search(sentence))
-                kept = takewhile(lambda clause: not OFFER.search(clause), _CLAUSE.split(_BARE_LABEL.sub("", sentence)))
+                kept = takewhile(lambda clause: not OFFER.search(clause), _CLAUSE.split(OPEN_LABEL.sub("", sentence)))
                 text = ", ".join(kept).rstrip(" :")
                 if is_open and text and not _SETTLED.search(sentence) and not _OF_GIT.search(text):
                     yield capitalised(text)
@@ -257,7 +243,6 @@ _SETTLED = re.compile(
 _TODO_COMMIT = re.compile(
     r"\b(?:add|capture|record)\b[^:]{0,20}\bto-?do\b\s*(?:for|to|[-:–—])?\s*(.{8,})", re.IGNORECASE
 )
-_BARE_LABEL = re.compile(r"(?:still )?(?:open|to do|pending|remaining|to-?dos?|next steps?)(?::| —)\s+", re.IGNORECASE)
 _CLAUSE = re.compile(r"[,;] | [—–] ")
 _OF_GIT = re.compile(
     r"\bun(?:committed|pushed|staged)\b|(?:\b(?:not|never|nothing)|n't)\b.{0,25}\b(?:commit|push)", re.I

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from functools import cache
 from typing import Literal, NamedTuple
 
 from foreword.terms import lazy_pattern, terms
@@ -41,31 +40,24 @@ def blocks(markdown: str) -> list[Block]:
             continue
         item = _ITEM.match(line)
         title = _HEADING.match(stripped)
+        before = found[-1].text if joins else ""
         if title or (not item and _is_label(stripped)):
             heading = plain_line(title[1] if title else stripped).rstrip(" :")
             if heading:
                 found.append(Block("heading", heading))
             joins, parents = False, []
-        elif item:
-            depth = len(item[1].expandtabs(4))
+        elif before and not item and (line[:1] in " \t" or (len(before) > LONG_LINE and before[-1] not in ".!?:;")):
+            found[-1] = found[-1]._replace(text=f"{before} {plain_line(stripped)}")
+        else:
+            depth = len(item[1].expandtabs(4)) if item else -1  # paragraphs behind a list do not lie in its items
             while parents and parents[-1][0] >= depth:
                 parents.pop()
-            text, done = _box(item[2])
+            text, done = _box(item[2] if item else stripped)
             text = plain_line(text)
             if text:
                 over = parents[-1][1].rstrip(" :") if parents else heading
-                found.append(Block("item", text, over, done))
-                parents.append((depth, text))
-            joins = bool(text)
-        elif joins and (line[:1] in " \t" or (len(found[-1].text) > LONG_LINE and found[-1].text[-1] not in ".!?:;")):
-            found[-1] = found[-1]._replace(text=f"{found[-1].text} {plain_line(stripped)}")
-        else:
-            text, done = _box(stripped)
-            text = plain_line(text)
-            if text:
-                found.append(Block("text", text, heading, done))
-                # Paragraphs behind a list do not lie in its items.
-                parents = []
+                found.append(Block("item" if item else "text", text, over, done))
+                parents += [(depth, text)] if item else []
             joins = bool(text)
     return found
 
@@ -112,8 +104,10 @@ def cut(text: str, width: int) -> str:
     for joint in _JOINTS:
         at = head.rfind(joint)
         # Less than six tenths of the room would say too little; then the last word is the better place.
-        if at > width * 0.6 and _balanced(head[:at]):
-            return head[:at].rstrip(_LOOSE)
+        begin = head[: max(0, at)]
+        balanced = begin.count("`") % 2 == 0 and begin.count("(") <= begin.count(")") and begin.count('"') % 2 == 0
+        if at > width * 0.6 and balanced:
+            return begin.rstrip(_LOOSE)
     head = text[: width - 1]
     at = head.rfind(" ")
     head = (head[:at] if at > 0 else head).rstrip(_LOOSE)
@@ -147,14 +141,6 @@ def holds(words: Collection[str], item: Collection[str], *, share: float = 0.75)
     return bool(item) and sum(each in words for each in item) >= share * len(item)
 
 
-@cache
-def _routine() -> frozenset[str]:
-    return stems(
-        "commit committed amended squashed fixup rebased merged pushed lease branch main master upstream origin pull"
-        " request PR review done finished complete pre hooks tests passed linted typechecked build clean green checks"
-    )
-
-
 def names_code(text: str) -> bool:
     """Return whether *text* names a file, a function, an option or a command."""
     return bool(_CODE.search(text) or CODE_NAME.search(text))
@@ -164,11 +150,15 @@ def says_something(text: str) -> bool:
     """Return whether *text* tells anything beside names of code, commits and checks that passed."""
     without_code, codes = CODE_NAME.subn(" ", _CODE.sub(" ` ", text))
     codes += without_code.count("`")
-    words = {each for each in stems(_HASH.sub(" ", without_code)) - _routine() if not each.isdigit()}
+    words = {each for each in stems(_HASH.sub(" ", without_code)) - _STEMS_OF_ROUTINE if not each.isdigit()}
     return len(words) >= max(FEWEST, min(codes, FEWEST + 1))
 
 
 FEWEST = 2  # words beside a name; beside three names or more, one further
+_STEMS_OF_ROUTINE = stems(
+    "commit committed amended squashed fixup rebased merged pushed lease branch main master upstream origin pull"
+    " request PR review done finished complete pre hooks tests passed linted typechecked build clean green checks"
+)
 _HASH = lazy_pattern(r"\b(?:(?=[a-f]*\d)[0-9a-f]{7,40}|commits?)\b(?: on [\w./-]+)?")
 CODE_NAME = lazy_pattern(
     r"\b[\w-]{1,60}(?:[/.][\w-]{1,60}){0,12}\.(?:[a-z][a-z0-9]{0,4})\b(?!\.)(?<!e\.g)(?<!i\.e)"  # a file
@@ -180,7 +170,7 @@ CODE_NAME = lazy_pattern(
 )
 
 _CODE = lazy_pattern(r"`[^`]{1,300}`")
-_FENCE = lazy_pattern(r"^\s*(`{3,}|~{3,})")
+_FENCED = lazy_pattern(r"^[^\S\n]*(`{3,}|~{3,})[^\n]*(?:\n(?![^\S\n]*\1)[^\n]*)*(?:\n[^\n]*)?", re.MULTILINE)
 _HEADING = lazy_pattern(r"#{1,6}\s+(.*)")
 _ITEM = lazy_pattern(r"^(\s*)(?:[-*+•–]|\d{1,2}[.)])\s+(.*)")
 _RULE = lazy_pattern(r"[-*_=═─━—\s]{3,}$")
@@ -209,20 +199,10 @@ _NAME = lazy_pattern(r"\w[_./(]\w*|\d|[a-z][A-Z]")
 
 def _prose_lines(markdown: str) -> Iterator[str]:
     """Yield the lines of *markdown* that are neither code nor table nor quotation."""
-    fence = ""
-    for line in markdown[:MOST_TEXT].splitlines():
-        mark = _FENCE.match(line)
-        if fence:
-            if mark and mark[1][0] == fence[0] and len(mark[1]) >= len(fence):
-                fence = ""
-            continue
-        if mark:
-            fence = mark[1]
-            yield ""
-        else:
-            bare = line.strip()
-            table = (bare[:1] == "|" and bare[-1:] == "|") or not bare.strip("|:- \t")
-            yield "" if table or bare[:1] == ">" else line
+    for line in _FENCED.sub("", markdown[:MOST_TEXT]).splitlines():
+        bare = line.strip()
+        table = (bare[:1] == "|" and bare[-1:] == "|") or not bare.strip("|:- \t")
+        yield "" if table or bare[:1] == ">" else line
 
 
 def _is_label(line: str) -> bool:
@@ -238,10 +218,6 @@ def _box(text: str) -> tuple[str, bool | None]:
     """Return the text of an item without its box, and whether that is ticked."""
     found = _BOX.match(text)
     return (text[found.end() :], found[1] is not None) if found else (text, None)
-
-
-def _balanced(text: str) -> bool:
-    return text.count("`") % 2 == 0 and text.count("(") <= text.count(")") and text.count('"') % 2 == 0
 
 
 def is_routine(typed: str) -> bool:

@@ -19,6 +19,7 @@ from foreword.extract.commands import Command, commands_of
 from foreword.models import (
     BASE32,
     CONTINUING_SOURCES,
+    EMPTY,
     KINDS,
     UNDECIDABLE,
     Injection,
@@ -217,9 +218,9 @@ def usage_of(
     *,
     memories: Mapping[str, Memory],
     activity: Activity,
-    base_rates: Mapping[str, BaseRates] | None = None,
+    base_rates: Mapping[str, BaseRates] = EMPTY,
     fetched: Sequence[tuple[str, float]] = (),
-    used_before: Mapping[str, frozenset[str]] | None = None,
+    used_before: Mapping[str, frozenset[str]] = EMPTY,
     over: bool = False,
 ) -> tuple[UsageVerdict, ...]:
     """Return what is known by now: use as soon as it shows, the rest once its window is closed or the session *over*.
@@ -232,7 +233,7 @@ def usage_of(
     for injection in injections:
         window = activity.window_of(injection)
         settled = over or window.end < NEVER
-        rates = (base_rates or {}).get(injection.project, BaseRates())
+        rates = base_rates.get(injection.project, BaseRates())
         for item in injection.items:
             memory = memories.get(item.memory)
             used, how = None, UNDECIDABLE
@@ -240,7 +241,7 @@ def usage_of(
                 used, how = True, "fetched"
             elif memory and memory.kind not in NOT_JUDGED_KINDS and item.layer not in NOT_JUDGED_LAYERS:
                 # What a session did because of the memory says nothing about chance.
-                because = (used_before or {}).get(memory.id, frozenset()) | {memory.session}
+                because = used_before.get(memory.id, frozenset()) | {memory.session}
                 others = replace(rates, sessions=rates.sessions - because)
                 shown = shown_text(injection.text, memory)
                 shows = _use(memory, shown, window, activity, others, project=injection.project)

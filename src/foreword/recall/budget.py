@@ -46,14 +46,11 @@ class Fitted(NamedTuple):
     skipped: Mapping[str, str]
 
 
-def fit(
-    layers: Sequence[Layer],
-    *,
-    limit: int,
-    render: Callable[[Sequence[Layer]], str],
-    count: Callable[[str], int],
-    cap: Cap | None = None,
-) -> Fitted:
+Render = Callable[[Sequence[Layer]], str]
+Count = Callable[[str], int]
+
+
+def fit(layers: Sequence[Layer], *, limit: int, render: Render, count: Count, cap: Cap | None = None) -> Fitted:
     """Take the best first, skipping what no longer fits, and never pass 95 % of *limit*, nor *cap*, as rendered."""
     budget = limit * SHARE // 100
     fitted = _Fitting(layers, budget, render, count).fitted()
@@ -66,36 +63,28 @@ def fit(
         return max(cap.size(text), -(-count(text) * most // max(1, budget)))
 
     tokens = max(1, most * fitted.tokens // size, sum(layer.cap for layer in layers))  # that the cap is worth
-    fitted = _Fitting([_resized(layer, most, of=tokens) for layer in layers], most, render, cost).fitted()
+    resized = [
+        each._replace(
+            cap=-(-each.cap * most // tokens),  # rounded up: none becomes 0, which is off
+            groups={name: share * most // tokens for name, share in each.groups.items()},
+        )
+        for each in layers
+    ]
+    fitted = _Fitting(resized, most, render, cost).fitted()
     return fitted._replace(tokens=count(fitted.text))
-
-
-def _resized(layer: Layer, most: int, *, of: int) -> Layer:
-    """Return a layer whose caps are the same part of *most* as *of* so many tokens; none becomes 0, which is off."""
-    groups = {name: tokens * most // of for name, tokens in layer.groups.items()}
-    return layer._replace(cap=-(-layer.cap * most // of), groups=groups)
 
 
 class _Fitting:
     """One fitting under way, and what each line costs."""
 
-    def __init__(
-        self,
-        layers: Sequence[Layer],
-        budget: int,
-        render: Callable[[Sequence[Layer]], str],
-        count: Callable[[str], int],
-    ) -> None:
+    def __init__(self, layers: Sequence[Layer], budget: int, render: Render, count: Count) -> None:
         self.layers, self.budget, self.render, self.count = layers, budget, render, count
-        self.costs: dict[_Key, int] = {}
+        self.lines = {(place, at): line for place, layer in enumerate(layers) for at, line in enumerate(layer.lines)}
+        self.costs = {key: count(line.text + "\n") for key, line in self.lines.items()}
         self.headings: dict[int, int] = {}  # what the heading of a layer costs
         # The lines of each layer by score; ties keep their order, and a cap of 0 switches a layer off.
-        self.best = [
-            [(place, at) for at in sorted(range(len(layer.lines)), key=lambda at: -layer.lines[at].score)]
-            if layer.cap > 0
-            else []
-            for place, layer in enumerate(layers)
-        ]
+        by_score = sorted(self.lines, key=lambda key: -self.lines[key].score)
+        self.best = [[key for key in by_score if key[0] == at and each.cap > 0] for at, each in enumerate(layers)]
 
     def fitted(self) -> Fitted:
         # Where lines are too many and not too long, the best of one group must not take the places of all others.
@@ -105,7 +94,10 @@ class _Fitting:
         if not crowded and self._sum(picked) <= self.budget:
             text, tokens = self._measure(picked)  # most sessions know little, and one rendering is enough
         if tokens > self.budget or not text:
-            picked, text, tokens = self._fill_remaining(self._within_caps())
+            picked, text, tokens = self._verified(self._within_caps())
+            # In the order of the layers, what the unused tokens can pay.
+            if more := self._take(range(len(self.layers)), taken=picked, room=self.budget - tokens):
+                picked, text, tokens = self._verified(picked + more)
         if not text:
             picked, tokens = [], 0
         shown = {place for place, _ in picked}
@@ -135,12 +127,6 @@ class _Fitting:
             found += self._take([place], taken=mine, room=room - self._sum(mine) - heading * bool(mine))
         return found
 
-    def _fill_remaining(self, picked: _Picked) -> tuple[_Picked, str, int]:
-        """Return *picked* and, in the order of the layers, what the unused tokens can pay."""
-        picked, text, tokens = self._verified(picked)
-        more = self._take(range(len(self.layers)), taken=picked, room=self.budget - tokens)
-        return self._verified(picked + more) if more else (picked, text, tokens)
-
     def _take(
         self, places: Sequence[int], *, taken: _Picked, room: int, groups: dict[str, int] | None = None
     ) -> _Picked:
@@ -148,28 +134,21 @@ class _Fitting:
         groups = groups or {}
         more: _Picked = []
         for place in places:
-            layer = self.layers[place]
-            mine = sum(key[0] == place for key in taken)
-            left = layer.limit - mine
-            seats = dict.fromkeys(groups, max(1, layer.limit // max(1, len(groups))))  # of each group
+            limit, mine = self.layers[place].limit, sum(key[0] == place for key in taken)
+            seats = dict.fromkeys(groups, max(1, limit // max(1, len(groups))))  # of each group
             heading = 0 if mine else self.headings.get(place, 0)
             for key in self.best[place]:
-                if left <= 0:
-                    break
-                if key in taken:
-                    continue
-                group, most = layer.lines[key[1]].group, room - heading
+                group, cost, most = self.lines[key].group, self.costs[key], room - heading
                 if group in groups:
                     most = min(most, groups[group]) if seats[group] else -1
-                cost = self._cost(key)
-                if cost > most:
+                if key in taken or cost > most or mine >= limit:
                     continue  # skip, not stop: one long memory must not hide ten short ones
                 room -= cost + heading
                 heading = 0
                 if group in groups:
                     groups[group] -= cost
                     seats[group] -= 1
-                left -= 1
+                mine += 1
                 more.append(key)
         return more
 
@@ -182,7 +161,7 @@ class _Fitting:
             over, last = tokens - self.budget, picked[-1][0]
             # Several at once, so that a far miss costs few renderings; not past a layer, whose heading goes with it.
             while picked and over > 0 and picked[-1][0] == last:
-                over -= max(1, self._cost(picked[-1]))
+                over -= max(1, self.costs[picked[-1]])
                 picked = picked[:-1]
         return [], "", 0
 
@@ -191,19 +170,11 @@ class _Fitting:
         return text, self.count(text)
 
     def _sum(self, picked: _Picked) -> int:
-        return sum(self._cost(key) for key in picked)
-
-    def _cost(self, key: _Key) -> int:
-        if key not in self.costs:
-            self.costs[key] = self.count(self._line(key).text + "\n")
-        return self.costs[key]
-
-    def _line(self, key: _Key) -> Line:
-        return self.layers[key[0]].lines[key[1]]
+        return sum(self.costs[key] for key in picked)
 
     def _chosen(self, picked: _Picked) -> tuple[Layer, ...]:
         """Return the layers with only their picked lines, everything in its original order."""
         lines: dict[int, list[Line]] = {}
         for key in sorted(picked):
-            lines.setdefault(key[0], []).append(self._line(key))
+            lines.setdefault(key[0], []).append(self.lines[key])
         return tuple(self.layers[place]._replace(lines=tuple(mine)) for place, mine in lines.items())

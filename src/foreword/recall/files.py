@@ -79,15 +79,12 @@ def missing_tests(named: Collection[str], history: Sequence[TurnRecord]) -> list
     found: list[tuple[str, int, int]] = []
     for file in dict.fromkeys(path for turn in history for path in turn.edited if is_named(path, named)):
         turns = [turn.edited for turn in history if file in turn.edited]
-        tests = (path for edited in turns for path in edited if _is_test(path, file) and not is_named(path, named))
-        counts = Counter(tests)
+        name = file.rpartition("/")[2]
+        others = (path for edited in turns for path in edited if path.rpartition("/")[2] != name)
+        tests = (path for path in others if _TEST.sub("", path.rpartition("/")[2]) == name)
+        counts = Counter(path for path in tests if not is_named(path, named))
         found += [(path, n, len(turns)) for path, n in counts.items() if n >= max(OFTEN, SHARE * len(turns))]
     return sorted(found, key=lambda each: (-each[1], each[0]))
-
-
-def _is_test(path: str, file: str) -> bool:
-    name = path.rpartition("/")[2]
-    return _TEST.sub("", name) == file.rpartition("/")[2] != name
 
 
 def is_source(path: str) -> bool:

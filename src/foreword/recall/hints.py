@@ -9,10 +9,10 @@ program or a script of the project, and does nothing that `is_safe` refuses. Err
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from foreword.extract import failures
 from foreword.extract.actions import Action
@@ -56,8 +56,7 @@ class KnownFailure:
         return frozenset(part.kind for part in commands_of(self.detail["command"]))
 
 
-@dataclass(frozen=True)
-class Hint:
+class Hint(NamedTuple):
     """One line around a tool use, and the memory that it comes from."""
 
     text: str
@@ -71,17 +70,19 @@ def hint_before(
     commands = commands_of(command)
     folders = folders_of(commands, cwd, root=root)
     succeeding = {each.detail["command"] for each in known if each.detail["succeeded_in"]}
-    hits = [
-        each
-        for each in known
-        if is_reliable(each.detail)
-        and (each.detail["cause"] != "content" or _is_one_call(each.detail, succeeding))
-        and failures.calls(each.detail["command"], each.detail["folder"], commands, folders)
-        and _has_what_failed(each, command)
-        and not _has_what_worked(each.detail, command)
-    ]
-    for each in sorted(hits, key=lambda each: (sessions_in(each.detail["seen_in"]), each.detail["last"]), reverse=True):
-        detail, instead = each.detail, _instead(each.detail, command)
+    reliable = [each for each in known if is_reliable(each.detail)]
+    reliable.sort(key=lambda each: (sessions_in(each.detail["seen_in"]), each.detail["last"]), reverse=True)
+    for each in reliable:
+        detail = each.detail
+        if not failures.calls(detail["command"], detail["folder"], commands, folders):
+            continue
+        if not _has_what_failed(each, command) or _has_what_worked(detail, command):
+            continue
+        # A call whose content was wrong must be the same each time: no script in its words, nothing that also succeeds.
+        inline = not {"-c", "-e"}.isdisjoint(detail["command"].split()) and not advice_for(detail)
+        if detail["cause"] == "content" and (inline or detail["command"] in succeeding):
+            continue
+        instead = _instead(detail, command)
         # A check is run to find something: only another way to run it is worth telling.
         checks = not each.kinds.isdisjoint(("test", "lint")) or detail["error"].startswith("script '")
         if detail["cause"] == "content" and checks and (not instead or _has_own_fixer(detail)):
@@ -97,17 +98,13 @@ def hint_after(
     command: str, output: str, known: Sequence[KnownFailure], *, now: float, cwd: str = "", root: str = ""
 ) -> Hint | None:
     """Return what to tell after *command* failed with *output*: what worked, what an agent found, what fixed it then."""
-    run = failures.run_of(
-        Action("tool", now, act="run", command=command, output=output, failed=True), root=root, cwd=cwd
-    )
+    action = Action("tool", now, act="run", command=command, output=output, failed=True)
+    run = failures.run_of(action, root=root, cwd=cwd)
     failure = failures.failure_of(run)
     if failure is None:
         return None
-    same = [
-        each
-        for each in _same(failure, run, known)
-        if _has_what_failed(each, command) and not _is_found_at_once(each.detail, output)
-    ]
+    same = [each for each in _same(failure, run, known) if _has_what_failed(each, command)]
+    same = [each for each in same if not _is_found_at_once(each.detail, output)]
     for each in same:
         if instead := [] if _has_own_fixer(each.detail) else _instead(each.detail, command):
             return _solved(each, failure, instead, now=now)
@@ -115,18 +112,11 @@ def hint_after(
         return hint
     for each in same:
         edited = each.detail["fixed_files"]  # an edit may help where this error names the file too
-        applies = each.detail["error"] == failure.error or any(
-            failures.names_file(failure.files, one) for one in edited
-        )
-        if (applies or not edited) and (fix := _fix(each.detail, failure.files)):
+        names_one = any(failures.names_file(failure.files, one) for one in edited)
+        applies = not edited or names_one or each.detail["error"] == failure.error
+        if applies and (fix := _fix(each.detail, failure.files)):
             return _solved(each, failure, fix, now=now)
     return None
-
-
-def _is_one_call(detail: Mapping[str, Any], succeeding: Collection[str]) -> bool:
-    """Whether a call whose content was wrong is the same each time: no script in its words, nothing that also succeeds."""
-    inline = {"-c", "-e"}.intersection(detail["command"].split())
-    return detail["command"] not in succeeding and bool(not inline or advice_for(detail))
 
 
 def failure_line(detail: Mapping[str, Any], *, now: float) -> str:
@@ -146,10 +136,9 @@ def is_reliable(detail: Mapping[str, Any]) -> bool:
     if detail["cause"] not in ("usage", "folder"):
         return failed >= ENOUGH and not succeeded
     words = detail["command"].split()
+    specific = bool(detail["worked"]) or failures.is_path_shape(detail["command"])
     if detail["cause"] == "usage":
         specific = len(words) >= SPECIFIC or any(word.startswith("-") for word in words[1:])
-    else:
-        specific = bool(detail["worked"]) or failures.is_path_shape(detail["command"])
     return failed >= (1 if specific else ENOUGH) and succeeded * RELIABLE <= failed - 1
 
 
@@ -379,7 +368,9 @@ def hint_for_edit(file: str, memories: Sequence[Memory], *, now: float) -> Hint 
     A turn may edit ten files: a statement counts for a file that it names, or where its turn edited hardly any other.
     """
     rules = [each for each in memories if each.trust == "user" and each.kind in LAID_DOWN and each.confidence >= SURE]
-    about = [each for each in rules if _is_self_contained(each.title) and _is_about(each, file)]
+    # Readers called a question with its chosen option, and a word on branches, noise at an edit: it settled that moment.
+    lasting = [each for each in rules if not _IS_ANSWER.search(each.title) and not is_about_process(each.title)]
+    about = [each for each in lasting if _is_about(each, file)]
     chosen = max(about, key=lambda each: each.created, default=None)
     if chosen is None:
         return None
@@ -400,14 +391,6 @@ def _is_about(memory: Memory, file: str) -> bool:
 def _stem(file: str) -> str:
     """Return the name of a file without its ending; that of a test is the name of what it tests."""
     return _TEST_NAME.sub("", file.rpartition("/")[2].partition(".")[0])
-
-
-def _is_self_contained(title: str) -> bool:
-    """Return whether a sentence is about a file: no answer to a question, nothing about branches and commits.
-
-    Readers called a question with its chosen option noise at an edit: it settled how to go on then.
-    """
-    return not _IS_ANSWER.search(title) and not is_about_process(title)
 
 
 _IS_ANSWER = re.compile(r"\?['\"”’)]*\s+\S|^Chosen: ")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from foreword.terms import lazy_pattern
+
 MOST = 20  # of each; who pastes more names none in particular
 READ = 800  # characters at the beginning and at the end, which are the user's own
 PASTED = 6_000  # at the end of what lies between: where a failure ends, it is named; 1 ms for all three
@@ -29,6 +31,7 @@ _PRODUCTS = frozenset(
     openai opencode openapi opentelemetry postgresql powershell pypi pytorch rabbitmq sqlalchemy sqlite
     stackoverflow typescript webassembly websocket wordpress youtube""".split()  # noqa: SIM905
 )
+_FRAME = lazy_pattern(r'File "([^<\n][^\n]{0,300}?)", line \d+(?:, in ([^\n]{0,300}))?')  # of Python's tracebacks
 _ELSEWHERE = ("/site-packages/", "/node_modules/", "/lib/python", "/usr/lib/", "/go/pkg/", "/.cargo/")
 _NEVER_IN_A_PATH = frozenset("<>|\"*?\0{}$=(),;`'!^%")
 _OPENING, _CLOSING = "([{<\"'`*,;:!?|=…“‘«", ")]}>\"'`*,;:!?|.…”’»"
@@ -53,9 +56,9 @@ def mentioned(text: str, *, root: str = "") -> tuple[tuple[str, ...], tuple[str,
             file, function = _named(word[2:] if patch and word[:2] in ("a/", "b/") else word)
             _keep(files, (_placed(file, folder),), most=most)
             _keep(functions, _names(function), most=most)
-    for file, function in _frames(text):
+    for file, function in reversed(_FRAME.findall(text)[-MOST:]):  # the innermost first
         _keep(files, (_placed(file, folder),), most=MOST)
-        _keep(functions, _names(function), most=MOST)
+        _keep(functions, _names(function.strip()), most=MOST)
     return tuple(files), tuple(functions)
 
 
@@ -139,19 +142,6 @@ def _names(function: str) -> tuple[str, ...]:
     if not all(part.isidentifier() for part in parts):
         return ()
     return (function, parts[-1]) if len(parts) > 1 else () if function[:2] == "__" else (function,)
-
-
-def _frames(text: str) -> Iterator[tuple[str, str]]:
-    """Yield file and function of Python's tracebacks, the innermost first, whatever blanks are in them."""
-    at = len(text)
-    for _ in range(MOST):
-        at = text.rfind('File "', 0, at)
-        if at < 0:
-            return
-        name, _, rest = text[at + 6 : at + LONGEST * 2].partition("\n")[0].partition('", line ')
-        function = rest.partition(", in ")[2].strip()
-        if rest[:1].isdigit() and name[:1] != "<":
-            yield name, function
 
 
 def _parts(text: str) -> Iterator[tuple[str, int, int]]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from itertools import takewhile
+from itertools import accumulate, dropwhile, takewhile
 from time import gmtime, strftime
 from typing import Any, NamedTuple
 
 from foreword.extract.text import cut, names_code, split_sentences
 from foreword.models import EMPTY, KINDS, Memory
+from foreword.models import text as text_in
+from foreword.models import texts as texts_in
 from foreword.recall.relevance import content_words, memory_words, references, without_parts
 from foreword.recall.sanitize import ago, neutral, shown_path
 from foreword.terms import lazy_pattern
@@ -71,23 +73,15 @@ def session_note(memory: Memory, *, now: float, files: Collection[str] | None = 
     outcome = neutral(_whole_sentences(memory.body, room), width=room)
     text = f"{title}: {outcome}" if outcome and not _repeats(title, outcome) else outcome or title
     named = [file for file in memory.files if files is None or file in files][:MOST_FILES]
-    return Note(
-        text=neutral(text, width=room + TITLE),
-        label=ago(now - memory.created),
-        files=tuple(shown_path(file) for file in named),
-        **_origin(memory),
-    )
+    label, paths = ago(now - memory.created), tuple(map(shown_path, named))
+    return Note(neutral(text, width=room + TITLE), label, paths, **_origin(memory))
 
 
 def _whole_sentences(text: str, room: int) -> str:
     """Return the first sentences that fit *room*; where the first is too long, the first that fits, else all."""
-    whole = ""
-    for each in _lines(text):
-        if len(whole) + len(each) < room:
-            whole = f"{whole} {each}".strip()
-        elif whole:
-            break
-    return whole or text
+    lines = list(dropwhile(lambda line: len(line) >= room, _lines(text)))
+    ends = accumulate(len(line) + 1 for line in lines)  # each with the space behind it
+    return " ".join(line for line, end in zip(lines, ends, strict=True) if end <= room + 1) or text
 
 
 def rule_note(memory: Memory, *, now: float) -> Note:
@@ -110,9 +104,8 @@ def _turn(memory: Memory, now: float, weights: Mapping[str, float], width: int) 
     subject = next(iter(texts_in(memory.detail, "commits")), "").rstrip(".")
     room = max(80, width - len(subject) - 2)
     searched_for = any(each in weights for each in references(user))  # then all that came of it is about this issue
-    answer = (
-        (passage(memory.body, weights, room=room) if weights and not searched_for else "") or outcome or memory.title
-    )
+    found = passage(memory.body, weights, room=room) if weights and not searched_for else ""
+    answer = found or outcome or memory.title
     text = f"{subject}: {answer}" if subject and not _repeats(subject, answer) else answer
     ours = memory.trust in ("user", "agent")  # extracted here: who imports a turn could put words into the user's mouth
     if ours and user and not searched_for and len(user) <= QUOTE and _held(user, weights) > _held(answer, weights):
@@ -149,12 +142,6 @@ def _failure(memory: Memory, now: float, weights: Mapping[str, float], width: in
     return Note(neutral(failure_line(memory.detail, now=now), width=width), FAILURE)
 
 
-def _learning(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
-    if memory.trust == "user":
-        return _statement(memory, now, weights, width)
-    return Note(_title_and_body(memory, weights, width), f"learned {_when(memory, now)}")
-
-
 def _change(memory: Memory, now: float, _: Mapping[str, float], width: int) -> Note:
     signature = neutral(text_in(memory.detail, "signature") or next(iter(memory.functions), ""), width=SIGNATURE)
     what = text_in(memory.detail, "what").upper()
@@ -162,28 +149,23 @@ def _change(memory: Memory, now: float, _: Mapping[str, float], width: int) -> N
     return Note(f"{signature or neutral(memory.title, width=width)} {what}", _when(memory, now))
 
 
-def _observation(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
-    label = f"commit, {_when(memory, now)}" if memory.source == "git" else _when(memory, now)
-    return Note(_title_and_body(memory, weights, width), label)
-
-
 def _plain_words(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
+    """Return the title with what holds the weights, and what solved it; of a project what the user wrote about it."""
+    if memory.kind == "learning" and memory.trust == "user":
+        return _statement(memory, now, weights, width)
+    if memory.kind == "project" and (facts := facts_text(memory)):
+        return Note(neutral(facts, width=width))
     fix = text_in(memory.detail, "solution") or text_in(memory.detail, "fixed_by")
     text = _title_and_body(memory, weights, width)
     text = neutral(f"{text.rstrip('.')}: {fix}", width=width) if fix else text
-    who = "" if memory.trust == "user" else f" ({source_of(memory)})"
-    return Note(text, f"{kind_of(memory)}{who}, {_when(memory, now)}")
-
-
-def _project(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
-    text = facts_text(memory)
-    return Note(neutral(text, width=width)) if text else _plain_words(memory, now, weights, width)
+    when, who = _when(memory, now), "" if memory.trust == "user" else f" ({source_of(memory)})"
+    labels = {"learning": f"learned {when}", "observation": f"commit, {when}" if memory.source == "git" else when}
+    return Note(text, labels.get(memory.kind, f"{kind_of(memory)}{who}, {when}"))
 
 
 _WORDS = {
-    "turn": _turn, "summary": _summary, "failure": _failure, "learning": _learning, "change": _change,
-    "observation": _observation, "project": _project, "decision": _statement, "preference": _statement,
-    "correction": _statement,
+    "turn": _turn, "summary": _summary, "failure": _failure, "change": _change, "decision": _statement,
+    "preference": _statement, "correction": _statement,
 }  # fmt: skip
 
 
@@ -242,18 +224,6 @@ def time_of(memory: Memory) -> float:
     """Return the last time for what repeats, the first time for what happened once."""
     repeats = memory.kind in ("failure", "preference", "correction", "learning")
     return max(memory.created, memory.confirmed) if repeats else memory.created
-
-
-def text_in(detail: Mapping[str, Any], name: str) -> str:
-    """Return the first text of a detail under *name*; empty where there is none."""
-    return next(iter(texts_in(detail, name)), "")
-
-
-def texts_in(detail: Mapping[str, Any], name: str) -> list[str]:
-    """Return a detail's texts under *name*, whether one or several were stored; anything else says nothing."""
-    value = detail.get(name) if isinstance(detail, Mapping) else None
-    several = value if isinstance(value, (list, tuple)) else (value,)
-    return [each for each in several if isinstance(each, str) and each.strip()]
 
 
 def _when(memory: Memory, now: float) -> str:
@@ -336,13 +306,11 @@ def passage(text: str, weights: Mapping[str, float], *, room: int) -> str:
     if not ranked or ranked[0][0] < ENOUGH:
         return ""  # one word in passing: what came of the whole says more
     taken: list[tuple[int, str]] = []
-    for weight, place, sentence in ranked[:4]:
-        if taken and (weight < NEXT * ranked[0][0] or len(sentence) > room or len(taken) == 2):
+    for weight, place, sentence in ranked[:2]:
+        if taken and (weight < NEXT * ranked[0][0] or len(sentence) > room or room < SHORTEST):
             break
         taken.append((place, cut(sentence, room)))
         room -= len(sentence) + 1
-        if room < SHORTEST:
-            break
     return " ".join(each if each[-1] in ".!:" else f"{each}." for _, each in sorted(taken))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from time import perf_counter
 from typing import Any, NamedTuple, TypeVar
@@ -29,11 +28,12 @@ from foreword.models import (
     Trigger,
     Vector,
     named,
+    texts,
 )
 from foreword.recall import relevance, render
 from foreword.recall.budget import SHARE, Fitted, Layer, Line, fit
 from foreword.recall.files import TurnRecord, changed_together, is_named, missing_tests, record_of
-from foreword.recall.notes import Note, answer_note, id_of, is_torn, note_of, texts_in, unique_notes
+from foreword.recall.notes import Note, answer_note, id_of, is_torn, note_of, unique_notes
 from foreword.recall.query import query_of
 from foreword.recall.rank import CERTAIN, WORDED, Searchable, min_score, rank, ranked_search
 from foreword.recall.sanitize import shown_path
@@ -43,6 +43,7 @@ from foreword.terms import lazy_pattern, root, terms
 
 T = TypeVar("T")
 Expired = Callable[[], bool]  # whether the time to answer is over
+Synonyms = Mapping[str, Sequence[str]]  # of each term the words that may stand for it
 
 POOL = 60  # candidates where words are looked for and code votes; with 40, LoCoMo loses half a percent of R@10
 MOST_REJECTED = 20  # a screen full, best first
@@ -110,7 +111,7 @@ class Options(NamedTuple):
 
     layout: TriggerLayout
     threshold: float
-    synonyms: Mapping[str, Sequence[str]] = {}
+    synonyms: Synonyms = EMPTY
     most_terms: int = 10
     postings: int = POSTINGS
     family: str = "auto"
@@ -147,6 +148,9 @@ class _Recall:
         self.skipped: dict[str, str] = {}
         self.best: Ranked | None = None
         self.needed = 0.0
+        self.known: frozenset[str] = frozenset()  # ids of memories that this window has seen in full
+        self.taken: set[str] = set()  # ids of memories that a layer shows
+        self.since = 0.0  # when the window began that is resumed: what did not fit its beginning is not new
         self.older = False  # whether something was there when the window began
         self.repeated = False  # whether something that fits was shown before
         self.reason = ""  # of the decision to say nothing, where one was made
@@ -173,11 +177,10 @@ class _Recall:
         budget = min(wanted, max(0, allowed - spent)) if trigger.session else wanted
         if budget < min(wanted, 1):
             return self._nothing("used", spent=spent, allowed=allowed)
-        known: frozenset[str] = self._safely(self.window.shown, frozenset()) if goes_on else frozenset()
-        # What did not fit the beginning is not new when the session is resumed.
-        going_on = trigger.session and trigger.source in CONTINUING_SOURCES
-        since = self._safely(self.window.began, 0.0) if going_on else 0.0
-        layers = self._layers(known, since)
+        self.known = self._safely(self.window.shown, self.known) if goes_on else self.known
+        if trigger.session and trigger.source in CONTINUING_SOURCES:
+            self.since = self._safely(self.window.began, 0.0)
+        layers = self._layers()
         fitted = self._fit(layers, limit=budget)
         self.skipped.update(fitted.skipped)
         if not fitted.text:
@@ -187,15 +190,14 @@ class _Recall:
         return self._context(layers, fitted, budget)
 
     # -- choosing ------------------------------------------------------------------------------------------------
-    def _layers(self, known: frozenset[str], since: float) -> list[Layer]:
+    def _layers(self) -> list[Layer]:
         layers: list[Layer] = []
-        taken: set[str] = set()
         for rule in self.options.layout.layers:
             if self.expired():
                 self.skipped[rule.name] = "deadline"
                 continue
             try:
-                layers.append(self._layer(rule, self._entries(rule), known=known, since=since, taken=taken))
+                layers.append(self._layer(rule, self._entries(rule)))
             except Exception as exc:  # noqa: BLE001 - memory must never break the agent, nor one layer the others
                 self.skipped[rule.name] = self._problem(exc, rule.name)
         return layers
@@ -208,20 +210,17 @@ class _Recall:
             return self._prompt.get(rule.name, [])
         return self._compaction(rule) if self.trigger.name == "compaction" else self._answer(rule)
 
-    def _layer(
-        self, rule: LayerRule, entries: Sequence[Entry], *, known: frozenset[str], since: float, taken: set[str]
-    ) -> Layer:
+    def _layer(self, rule: LayerRule, entries: Sequence[Entry]) -> Layer:
         lines: list[Line] = []
         for entry in entries:
             memory = entry.ranked.memory if entry.ranked else None
             if memory is not None:
-                reason = self._passed_over(memory, known=known, since=since, taken=taken)
-                if reason:
+                if reason := self._passed_over(memory):
                     self._reject(entry, rule.name, *reason)
                     continue
                 if rule.name != "standing":  # where things stand and what a session was about are two things
-                    taken.add(memory.id)
-            elif since and entry.at <= since:
+                    self.taken.add(memory.id)
+            elif self.since and entry.at <= self.since:
                 self.older = True
                 continue  # what is put together from several memories was shown when the window began
             group = memory.scope.partition(":")[0] if memory else ""
@@ -246,17 +245,15 @@ class _Recall:
                 break
         return lines
 
-    def _passed_over(
-        self, memory: Memory, *, known: frozenset[str], since: float, taken: set[str]
-    ) -> tuple[str, str] | None:
+    def _passed_over(self, memory: Memory) -> tuple[str, str] | None:
         """Return why a memory is not shown here; None where it may be."""
-        if memory.id in taken:
+        if memory.id in self.taken:
             return "limit", "it is shown in another part"
-        if memory.id in known:
+        if memory.id in self.known:
             self.repeated = True
             own = memory.session and memory.session == self.trigger.session
             return "shown", "it came up in this session itself" if own else "already shown in this context window"
-        if max(memory.created, memory.confirmed) <= since:
+        if max(memory.created, memory.confirmed) <= self.since:
             self.older = True
             return "older", "it was there when this context window began"
         doubt = _doubt(memory, CERTAIN)
@@ -294,39 +291,29 @@ class _Recall:
         plain = PLAIN.fullmatch(prompt) and not MACHINE_START.match(prompt.lstrip())
         author = Authorship("typed", prompt, "plain words") if plain else authorship_of(prompt)
         typed = relevance.subject_of(prompt, author.typed) if author.author == "mixed" else author.typed
-        kind = relevance.classify(
-            prompt,
-            typed=typed,
-            author=author.author,
-            first=self.trigger.first,
-            session_words=self.trigger.session_words,
-        )
-        implied = []
-        if self.options.style == "notes":
-            implied = [*self._pull_request(author.typed), *self._parallel_work(author.typed)]
+        first, session_words = self.trigger.first, self.trigger.session_words
+        kind = relevance.classify(prompt, typed=typed, author=author.author, first=first, session_words=session_words)
+        with_notes = self.options.style == "notes"
+        implied = [*self._pull_request(author.typed), *self._parallel_work(author.typed)] if with_notes else []
         if kind.kind not in KINDS_WITH_NOTES:
-            tests = self._missing_tests() if kind.kind == "plan" and self.options.style == "notes" else []
+            tests = self._missing_tests() if kind.kind == "plan" and with_notes else []
             self.reason = "" if implied or tests else _REASON_OF_KIND.get(kind.kind, "topic")
             return {"files": tests, "notes": implied}
         if not self.query.terms:
             self.reason = "wordless"
             return {}
-        ranked = self._search("prompt", NOTE_KINDS if self.options.style == "notes" else ())
+        ranked = self._search("prompt", NOTE_KINDS if with_notes else ())
         goals = self._goals()
-        if self.options.style == "index":
+        if not with_notes:
             self.needed = self._min_score(ranked)
             shown = [each for each in ranked if each.score >= self.needed]
             return {"index": [Entry(Note(text=each.memory.title), each) for each in (*goals, *shown)]}
         sure = self._without_unsure(ranked)
         if kind.kind == "past":
             return {"notes": [*implied, *self._answers_about_past(kind, typed, [*goals, *sure])]}
-        found = self._notes(kind, typed, sure)
-        found["notes"] = [
-            *implied,
-            *(Entry(note_of(each.memory, now=self.now), each) for each in goals),
-            *found["notes"],
-        ]
-        return found
+        open_goals = (Entry(note_of(each.memory, now=self.now), each) for each in goals)
+        notes = [*implied, *open_goals, *self._notes(kind, typed, sure)]
+        return {"files": self._changed_together(), "notes": notes}
 
     def _search(self, trigger: str, kinds: Sequence[str], limit: int = POOL) -> tuple[Ranked, ...]:
         query = self.query._replace(kinds=tuple(kinds), limit=limit)
@@ -342,16 +329,14 @@ class _Recall:
 
     def _without_unsure(self, ranked: Sequence[Ranked]) -> list[Ranked]:
         """Leave out what is not sure enough to come by itself, before it pushes out what is."""
-        kept: list[Ranked] = []
-        for each in ranked:
-            if reason := _doubt(each.memory, MIN_CONFIDENCE):
-                self._reject(Entry(Note(text=each.memory.title), each), "notes", "unsure", reason)
-            else:
-                kept.append(each)
-        return kept
+        doubts = [(each, _doubt(each.memory, MIN_CONFIDENCE)) for each in ranked]
+        for each, doubt in doubts:
+            if doubt:
+                self._reject(Entry(Note(text=each.memory.title), each), "notes", "unsure", doubt)
+        return [each for each, doubt in doubts if not doubt]
 
-    def _notes(self, kind: relevance.PromptKind, typed: str, ranked: Sequence[Ranked]) -> dict[str, list[Entry]]:
-        """Return the notes that concern the very thing the prompt is about, and the files that it will need."""
+    def _notes(self, kind: relevance.PromptKind, typed: str, ranked: Sequence[Ranked]) -> list[Entry]:
+        """Return the notes that concern the very thing the prompt is about."""
         weights = self._weights(kind.topic, typed)
         nearest = sorted(ranked, key=lambda each: -_weight_of(each.memory, weights))[:CANDIDATES]
         entries = {each.memory.id: Entry(note_of(each.memory, now=self.now, weights=weights), each) for each in nearest}
@@ -367,7 +352,7 @@ class _Recall:
         for id, why in choice.rejected.items():
             if why != relevance.NO_WORD:
                 self._reject(entries[id], "notes", "relevance", why)
-        return {"files": self._changed_together(), "notes": chosen}
+        return chosen
 
     def _with_files(self, entry: Entry, weights: Mapping[str, float], typed: str) -> Entry:
         """Return a note that names no file with those of its session that are called like a word of the prompt."""
@@ -443,9 +428,7 @@ class _Recall:
         memory, shown = entry.ranked.memory, relevance.content_words(entry.note.text)
         words = relevance.memory_words(_text_of(memory)) | shown
         own_prompt = memory.detail.get("user")  # a turn is about the issue that its prompt names
-        subject = anchors.references.intersection(relevance.references(f"{memory.title} {own_prompt}")) | (
-            anchors.references & shown
-        )
+        subject = shown.union(relevance.references(f"{memory.title} {own_prompt}"))
         return relevance.Candidate(
             id=memory.id,
             at=memory.created,
@@ -453,7 +436,7 @@ class _Recall:
             shown=shown,
             anchored=_is_written(memory) or relevance.is_anchored(anchors, files=memory.files, words=words),
             titled=relevance.is_titled(weights, text=f"{memory.title} {entry.note.text}", files=memory.files),
-            same_thing=bool(subject),
+            same_thing=not anchors.references.isdisjoint(subject),
             substance=_has_substance(memory, shown, prompt)
             and (memory.trust == "user" or not is_torn(entry.note.text)),
             without_changes=memory.kind == "turn" and not (memory.files or memory.detail.get("commits")),
@@ -479,7 +462,7 @@ class _Recall:
             uncommitted = self.trigger.changed  # by git, or else by what the sessions themselves did
             if uncommitted is None:
                 recent = (each for each in self._recent(("summary",), SESSIONS) if each.created >= since)
-                uncommitted = frozenset(file for each in recent for file in texts_in(each.detail, "uncommitted"))
+                uncommitted = frozenset(file for each in recent for file in texts(each.detail, "uncommitted"))
             kept = [file for file in files if file in uncommitted]
             named = not self.trigger.first and any(is_named(file, self.query.files) for file in kept)
             if kept and (named or relevance.asks_to_commit(typed)):
@@ -495,10 +478,13 @@ class _Recall:
         query = self.query._replace(terms=(), kinds=rule.kinds, session=session, limit=max(30, rule.limit * 2))
         ranked, wrong = ranked_search(self.store, query, now=self.now, trigger="compaction", expired=self.expired)
         self.problems += wrong
-        entries = [Entry(note_of(each.memory, now=self.now)._replace(id=""), each) for each in ranked]
-        kept = unique_notes([each.note for each in entries])  # a turn, its session and what was learned repeat it
-        entries = [each for each in entries if each.note in kept]
-        return [each for each in entries if own or (each.ranked and each.ranked.memory.session != self.trigger.session)]
+        notes = [(note_of(each.memory, now=self.now)._replace(id=""), each) for each in ranked]
+        kept = unique_notes([note for note, _ in notes])  # a turn, its session and what was learned repeat it
+        return [
+            Entry(note, each)
+            for note, each in notes
+            if note in kept and (own or each.memory.session != self.trigger.session)
+        ]
 
     def _answer(self, rule: LayerRule) -> list[Entry]:
         """Return what answers a question, in full text."""
@@ -508,18 +494,14 @@ class _Recall:
         ranked = self._search("question", rule.kinds, limit=max(POOL, rule.limit * 2))
         self.needed = self._min_score(ranked)
         weights = self._weights(sorted(relevance.content_words(self.trigger.prompt)), self.trigger.prompt)
-        entries = [
-            Entry(answer_note(each.memory, now=self.now, weights=weights, requested=True), each)
-            for each in (*self._goals(), *ranked)
-        ]
         kept = []
-        for each in entries:
-            assert each.ranked is not None
-            if each.ranked.score < self.needed and not each.ranked.why.get("named"):
-                below = f"its score of {each.ranked.score:.3f} is below {self.needed:.3f}"
-                self._reject(each, rule.name, "threshold", below)
+        for each in (*self._goals(), *ranked):
+            entry = Entry(answer_note(each.memory, now=self.now, weights=weights, requested=True), each)
+            if each.score < self.needed and not each.why.get("named"):
+                below = f"its score of {each.score:.3f} is below {self.needed:.3f}"
+                self._reject(entry, rule.name, "threshold", below)
             else:
-                kept.append(each)
+                kept.append(entry)
         return kept
 
     def _goals(self) -> list[Ranked]:
@@ -562,9 +544,7 @@ class _Recall:
                     needs = f"no room: it needs {self._count(line.text)} tokens"
                     self._reject(Entry(Note(text=line.text), line.ranked), layer.name, "room", needs)
         tokens = {layer.name: sum(self._count(line.text) for line in layer.lines) for layer in fitted.layers}
-        return Context(
-            text=fitted.text, tokens=fitted.tokens, budget=budget, layers=tokens, items=items, **self._record()
-        )
+        return Context(fitted.text, fitted.tokens, budget, layers=tokens, items=items, **self._record())
 
     def _record(self) -> dict[str, Any]:
         """Return what every answer tells about how it came about."""
@@ -579,25 +559,17 @@ class _Recall:
 
     # -- saying nothing ------------------------------------------------------------------------------------------
     def _why(self) -> str:
-        if set(self.skipped.values()) == {"deadline"}:
-            return "late"
-        if self.problems:
-            return "failed"
-        if "does not fit" in self.skipped.values():
-            return "room"
-        if self.repeated:
-            return "repeated"
-        if self.reason:
-            return self.reason
-        if self.older:
-            return "old"
-        if self.best is None:
-            return "nothing"
-        if self.best.score < self.needed:
-            return "below"
-        if any(each.reason == "unsure" for each in self.rejected):
-            return "unsure"
-        return "nothing"
+        reasons = (  # the first that applies
+            ("late", set(self.skipped.values()) == {"deadline"}),
+            ("failed", self.problems),
+            ("room", "does not fit" in self.skipped.values()),
+            ("repeated", self.repeated),
+            (self.reason, self.reason),
+            ("old", self.older),
+            ("below", self.best and self.best.score < self.needed),
+            ("unsure", self.best and any(each.reason == "unsure" for each in self.rejected)),
+        )
+        return next((reason for reason, applies in reasons if applies), "nothing")
 
     def _nothing(self, reason: str, *, budget: int = 0, spent: int = 0, allowed: int = 0) -> NoContext:
         numbers: dict[str, Any] = {"budget": budget, "spent": spent, "allowed": allowed, "needed": self.needed}
@@ -646,40 +618,20 @@ def requested_trigger(trigger: Trigger) -> Trigger:
 
 def injection_of(trigger: Trigger, got: Context | NoContext, *, id: str, at: float, away: bool = False) -> Injection:
     """Return the record of an answer; one without context holds the reason, and none of the prompt's words."""
-    record = Injection(
-        id=id,
-        trigger=trigger.name,
-        session=trigger.session,
-        project=trigger.project.key,
-        host=trigger.host,
-        at=at,
-        tokens=0,
-        budget=got.budget,
-        build_ms=round(got.build_ms, 3),
-        layers=EMPTY,
-        skipped=EMPTY,
-        items=(),
-        source=trigger.source,
-        form=trigger.form,
-        away=away,
-    )
     if isinstance(got, Context):
-        fields = {
-            name: getattr(got, name) for name in ("tokens", "layers", "skipped", "items", "terms", "files", "text")
-        }
-        return replace(record, **fields)
-    nearest, score = (got.nearest.memory.id, got.nearest.score) if got.nearest else ("", 0.0)
-    numbers = {name: getattr(got, name) for name in ("needed", "spent", "allowed")}
-    return replace(record, why=got.reason, nearest=nearest, score=score, **numbers)
+        names = ("tokens", "layers", "skipped", "items", "terms", "files", "text")
+        result: dict[str, Any] = {name: getattr(got, name) for name in names}
+    else:
+        result = {"tokens": 0, "layers": EMPTY, "skipped": EMPTY, "items": (), "why": got.reason}
+        result |= {"needed": got.needed, "spent": got.spent, "allowed": got.allowed}
+        result |= {"nearest": got.nearest.memory.id, "score": got.nearest.score} if got.nearest else {}
+    about = {name: getattr(trigger, name) for name in ("session", "host", "source", "form")}
+    about |= {"trigger": trigger.name, "project": trigger.project.key}
+    return Injection(id=id, at=at, budget=got.budget, build_ms=round(got.build_ms, 3), away=away, **about, **result)
 
 
 def options_of(
-    settings: Settings,
-    trigger: str,
-    *,
-    synonyms: Mapping[str, Sequence[str]],
-    cap: Cap | None = None,
-    offline: bool = False,
+    settings: Settings, trigger: str, *, synonyms: Synonyms, cap: Cap | None = None, offline: bool = False
 ) -> Options:
     """Return the settings of a recall at *trigger*."""
     name = "session_start" if trigger == "compaction" else trigger  # a compaction keeps what a start would show
@@ -698,8 +650,7 @@ def options_of(
 
 def _text_of(memory: Memory) -> str:
     """Return everything that a memory holds in words."""
-    user = memory.detail.get("user")
-    return " ".join((memory.title, memory.body, user if isinstance(user, str) else "", *memory.files))
+    return " ".join((memory.title, memory.body, *texts(memory.detail, "user"), *memory.files))
 
 
 def _weight_of(memory: Memory, weights: Mapping[str, float]) -> float:

@@ -6,6 +6,7 @@ score = match x recency x importance x reinforcement x scope x task
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
@@ -129,11 +130,8 @@ def ranked_search(
 def rank(found: Mapping[str, Sequence[Hit]], *, query: Query, now: float, trigger: str) -> tuple[Ranked, ...]:
     """Return one list out of all sources, best first."""
     matches = _matches(found, query)
-    memories = {hit.memory.id: hit.memory for hits in found.values() for hit in hits}
-    ranked = [
-        _weigh(memory, match=matches.get(id, 1.0), task=query.task, now=now, trigger=trigger)
-        for id, memory in memories.items()
-    ]
+    memories = {hit.memory.id: hit.memory for hits in found.values() for hit in hits}.values()
+    ranked = (_weigh(each, matches.get(each.id, 1.0), task=query.task, now=now, trigger=trigger) for each in memories)
     return tuple(sorted(ranked, key=lambda each: (-each.score, -each.memory.created, each.memory.id)))
 
 
@@ -144,8 +142,8 @@ def min_score(best: float, *, threshold: float) -> float:
 
 def weighed(hits: Sequence[Hit], query: Query) -> tuple[Hit, ...]:
     """Return the hits of words with what each is worth, from what it says, what stood around it, and its session."""
-    roots = {term: root(term) for hit in hits for term in hit.held if " " not in term}
     rarities = {term: rarity for hit in hits for term, rarity in hit.held.items()}
+    roots = {term: root(term) for term in rarities if " " not in term}
     meant = {other: SYNONYM if term in rarities else SYNONYM_ALONE for other, term in query.synonyms.items()}
     per_hit = [_term_strengths(hit, roots, meant) for hit in hits]
     scores = _with_sessions(hits, _with_neighbours(hits, per_hit, rarities))
@@ -158,10 +156,8 @@ def weighed(hits: Sequence[Hit], query: Query) -> tuple[Hit, ...]:
 def votes(hits: Sequence[Hit], query: Query, *, now: float) -> dict[str, float]:
     """Return the files and functions that a question is about: of the best hits, named, and touched a moment ago."""
     weights = {**dict.fromkeys(query.touched, TOUCHED), **dict.fromkeys((*query.files, *query.functions), NAMED)}
-    aged = sorted(
-        ((hit.score * _recency(hit.memory, now) ** RECENCY_OF_VOTERS, hit.memory) for hit in hits),
-        key=lambda each: -each[0],
-    )[:VOTERS]
+    aged = [(hit.score * _recency(hit.memory, now) ** RECENCY_OF_VOTERS, hit.memory) for hit in hits]
+    aged = sorted(aged, key=lambda each: -each[0])[:VOTERS]
     for score, memory in aged if aged and aged[0][0] > 0 else ():
         named = {**dict.fromkeys(memory.functions, FUNCTION), **dict.fromkeys(memory.files, 1.0)}
         voice = (score / aged[0][0]) ** 2 / max(1, len(named))
@@ -174,7 +170,10 @@ def votes(hits: Sequence[Hit], query: Query, *, now: float) -> dict[str, float]:
 def _matches(found: Mapping[str, Sequence[Hit]], query: Query) -> dict[str, float]:
     """Return the match of each memory by id, from 0 to 1; empty without terms."""
     words = {hit.memory.id: hit.score for hit in found.get("words", ())}
-    meant = _spread(found.get("meaning", ()))
+    near = {hit.memory.id: hit.score for hit in found.get("meaning", ())}
+    low, high = min(near.values(), default=0.0), max(near.values(), default=0.0)
+    # From 0 for the last to 1 for the best.
+    meant = {id: (score - low) / (high - low) if high > low else 1.0 for id, score in near.items()}
     structure = {hit.memory.id: hit.score for hit in found.get("structure", ())}
     most, most_votes = max(words.values(), default=0.0), max(structure.values(), default=0.0)
     surely = _confidence(found["words"], query) if most > 0 else 0.0
@@ -196,27 +195,17 @@ def _matches(found: Mapping[str, Sequence[Hit]], query: Query) -> dict[str, floa
     return matches
 
 
-def _spread(hits: Sequence[Hit]) -> dict[str, float]:
-    """Return the scores of a list from 0 for its last to 1 for its best."""
-    low, high = min((hit.score for hit in hits), default=0.0), max((hit.score for hit in hits), default=0.0)
-    return {hit.memory.id: (hit.score - low) / (high - low) if high > low else 1.0 for hit in hits}
-
-
 def _confidence(hits: Sequence[Hit], query: Query) -> float:
     """Return how surely the question is about what is remembered here, from 0 to 1, by the best hits."""
     best = max(hits, key=lambda hit: (hit.score, hit.memory.id))
     topics = sum(EVERYDAY if query.synonyms.get(term, term) in GENERIC else 1 for term in best.held if " " not in term)
     certainty = max(hit.strength for hit in hits) / (best.full + MORE)
-    certainty *= _between(TOPICS, topics)
+    steps = (*TOPICS, TOPICS[-1])
+    low = min(int(topics), len(TOPICS) - 1)  # everyday words make a part of a step
+    certainty *= steps[low] + (topics - low) * (steps[low + 1] - steps[low])
     certainty *= 1 - COHERENT + COHERENT * _coherence(hits)
     certainty *= CHANCE / math.log(max(SMALL, best.size))
     return min(1.0, certainty)
-
-
-def _between(steps: Sequence[float], at: float) -> float:
-    """Return the value at a place between two steps."""
-    low = min(int(at), len(steps) - 1)
-    return steps[low] + (at - low) * (steps[min(low + 1, len(steps) - 1)] - steps[low])
 
 
 def _coherence(hits: Sequence[Hit]) -> float:
@@ -228,10 +217,7 @@ def _coherence(hits: Sequence[Hit]) -> float:
     ]
     if len(coded) < 2:
         return 0.5
-    named: dict[str, int] = {}
-    for _, names in coded:
-        for name in names:
-            named[name] = named.get(name, 0) + 1
+    named = Counter(name for _, names in coded for name in names)
     shared = sum(score for score, names in coded if any(named[name] > 1 for name in names))
     return shared / (sum(score for score, _ in coded) or 1)
 
@@ -245,16 +231,13 @@ def _term_strengths(hit: Hit, roots: Mapping[str, str], meant: Mapping[str, floa
     enough = ENOUGH * (1 - LONGER + LONGER * (len(title) + len(body) + len(code)) / LONG)
     titled = [word for word in title.split() if word not in STOP_WORDS]
     whole = WHOLE_TITLE if 0 < len(titled) <= SHORT and all(word in hit.held for word in titled) else 1.0
-    strengths = {}
-    for term, rarity in hit.held.items():
-        if term not in roots:
-            strengths[term] = PAIR * rarity * whole
-            continue
+    strengths = {term: PAIR * rarity * whole for term, rarity in hit.held.items()}
+    for term in hit.held.keys() & roots.keys():
         form = roots[term]
         often = IN_TITLE * title.count(form) + IN_BODY * body.count(form) + IN_CODE * code.count(form)
         often = max(HELD, often)
         frequency = often * (1 + ENOUGH) / (often + enough)
-        strengths[term] = rarity * frequency * whole * meant.get(term, 1.0)
+        strengths[term] = hit.held[term] * frequency * whole * meant.get(term, 1.0)
     return strengths
 
 
@@ -304,33 +287,22 @@ def _with_sessions(hits: Sequence[Hit], scores: list[float]) -> list[float]:
     return [own + share * full.get(hit.memory.session, 0.0) for hit, own in zip(hits, scores, strict=True)]
 
 
-def _weigh(memory: Memory, *, match: float, task: str, now: float, trigger: str) -> Ranked:
+def _weigh(memory: Memory, match: float, *, task: str, now: float, trigger: str) -> Ranked:
     worded = trigger in WORDED
     recency = _recency(memory, now) ** (RECENCY_FOR_WORDS if worded else 1)
     importance = (IMPORTANCE.get(memory.kind, 0.3) ** (IMPORTANCE_FOR_WORDS if worded else 1)) * memory.confidence
+    # It grows with use and sinks with being shown for nothing.
+    for_nothing = IGNORED * memory.ignored
+    used = 1.0 if memory.pinned else (memory.used - for_nothing) / (memory.used + for_nothing + DOUBT)
     # Recent sessions are the last ones, whatever was made of them.
-    reinforcement = 1.0 if memory.kind == "summary" and not worded else round(_reinforcement(memory), 4)
+    reinforcement = 1.0 if memory.kind == "summary" and not worded else round(1 + REINFORCED * used, 4)
     # A scope that was lost is nobody's.
     scope = SCOPE_AT_START.get(memory.scope.partition(":")[0], 1.0) if trigger == "session_start" else 1.0
-    by_task = TASKS[task].get(memory.kind, 1.0) if task in TASKS else 1.0
-    why = {
-        "match": round(match, 4),
-        "recency": round(recency, 4),
-        "importance": round(importance, 4),
-        "reinforcement": reinforcement,
-        "scope": scope,
-        "task": by_task,
-    }
+    by_task = TASKS.get(task, {}).get(memory.kind, 1.0)
+    why = {"match": round(match, 4), "recency": round(recency, 4), "importance": round(importance, 4)}
+    why |= {"reinforcement": reinforcement, "scope": scope, "task": by_task}
     score = match * recency * importance * reinforcement * scope * by_task
     return Ranked(memory, round(score, 6), why)
-
-
-def _reinforcement(memory: Memory) -> float:
-    """Return a factor that grows with use and sinks with being shown for nothing; 1 where nothing is known."""
-    if memory.pinned:
-        return 1 + REINFORCED
-    for_nothing = IGNORED * memory.ignored
-    return 1 + REINFORCED * (memory.used - for_nothing) / (memory.used + for_nothing + DOUBT)
 
 
 def _recency(memory: Memory, now: float) -> float:

@@ -99,7 +99,8 @@ def block(layers: Sequence[Layer], *, trigger: str, project: str, form: str = "m
         return "\n".join((f"{BEGIN}: {name} ({HISTORY}) ---", *lines, _SEARCH, END))
     parts = [f"{BEGIN}: notes from earlier sessions in {name} ({HISTORY}) ---"]
     for layer in shown:
-        parts += [f"## {_heading(layer)}", *(each.text for each in layer.lines), ""]
+        heading = HEADINGS.get(layer.name) or neutral(layer.name, width=60).capitalize() or "Notes"
+        parts += [f"## {heading}", *(each.text for each in layer.lines), ""]
     return "\n".join((*parts, _more(shown), END))
 
 
@@ -153,15 +154,7 @@ def _xml(layers: Sequence[Layer], *, project: str) -> str:
     return "\n".join((*parts, XML_END))
 
 
-def _heading(layer: Layer) -> str:
-    return HEADINGS.get(layer.name) or neutral(layer.name, width=60).capitalize() or "Notes"
-
-
 def _more(layers: Sequence[Layer]) -> str:
     """Return how to get more, with an id that the reader has just seen."""
-    for layer in layers:
-        for each in layer.lines:
-            name = id_of(each.ranked.memory) if each.ranked else NO_ID
-            if name != NO_ID and name in each.text:
-                return _GET.format(name)
-    return _SEARCH
+    ids = [(id_of(line.ranked.memory), line.text) for layer in layers for line in layer.lines if line.ranked]
+    return next((_GET.format(id) for id, text in ids if id != NO_ID and id in text), _SEARCH)

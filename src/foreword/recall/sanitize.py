@@ -21,8 +21,7 @@ def neutral(text: str, *, width: int) -> str:
     clean = _visible(head)
     if "<" in clean or ">" in clean:  # arrows of signatures survive: without a `<` they close nothing
         clean = clean.replace("->", "\0").replace("=>", "\1").translate(_ANGLES)
-    if "```" in clean or "~~~" in clean:
-        clean = clean.replace("```", "'''").replace("~~~", "'''")
+    clean = clean.replace("```", "'''").replace("~~~", "'''")
     low = clean.lower()
     if "foreword" in low:
         clean = clean.replace("---", "\N{EN DASH}" * 3)
@@ -63,13 +62,10 @@ def _visible(text: str) -> str:
     if not text.isprintable() or not (text.isascii() or _FILLERS.isdisjoint(text)):
         # Fillers and selectors claim to be printable.
         unseen = [char for char in set(text) if not char.isprintable() or char in _FILLERS]
-        text = text.translate({ord(char): " " if _ends_word(char) else None for char in unseen})
+        ends_word = {char for char in unseen if char.isspace() or char < " " or "\x7f" <= char <= "\x9f"}
+        ends_word |= {"\u2800", "\u3164"}
+        text = text.translate({ord(char): " " if char in ends_word else None for char in unseen})
     return " ".join(text.split())
-
-
-def _ends_word(char: str) -> bool:
-    """Return whether words end at an unseen character."""
-    return char.isspace() or char < " " or "\x7f" <= char <= "\x9f" or char in "\u2800\u3164"
 
 
 def _cut(text: str, *, width: int, more: bool) -> str:
@@ -91,12 +87,8 @@ def _span(seconds: float) -> tuple[int, str]:
         return 0, ""
     whole = int(min(seconds, _END_OF_TIME))
     days = whole // DAY
-    if whole < HOUR:
-        return whole // MINUTE, "m"
     if whole < DAY:
-        return whole // HOUR, "h"
-    if days < 14:
-        return days, "d"
+        return (whole // MINUTE, "m") if whole < HOUR else (whole // HOUR, "h")
     if days < 61:
-        return days // 7, "w"
+        return (days, "d") if days < 14 else (days // 7, "w")
     return (days * 12 // 365, "mo") if days < 730 else (days // 365, "y")

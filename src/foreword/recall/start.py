@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 from foreword.extract.merge import open_items
 from foreword.extract.text import most_frequent
 from foreword.models import Memory, Project, Query, Ranked, Trigger, named
+from foreword.models import text as text_in
+from foreword.models import texts as texts_in
 from foreword.recall import render
 from foreword.recall.files import TurnRecord, recent_files
 from foreword.recall.notes import (
@@ -23,8 +25,6 @@ from foreword.recall.notes import (
     note_of,
     rule_note,
     session_note,
-    text_in,
-    texts_in,
     unique_notes,
 )
 from foreword.recall.rank import Searchable

@@ -15,12 +15,10 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections import Counter
+from collections.abc import Mapping
 
 from foreword.models import TOKENIZERS
 from foreword.terms import lazy_pattern
-
-_Rows = tuple[tuple[bytes, int], ...]
-_Weights = tuple[_Rows, _Rows, _Rows, int, int]
 
 FAMILIES = TOKENIZERS
 CLAUDE_4_7, CLAUDE_3, O200K = FAMILIES
@@ -29,26 +27,26 @@ MOST_EXPENSIVE = CLAUDE_4_7  # what we do not know is counted with the family th
 
 def count(text: str, *, family: str = MOST_EXPENSIVE) -> int:
     """Return the tokens of *text*, rounded up; an unknown family counts as the dearest."""
-    shapes, in_words, in_scripts, foreign, total = _WEIGHTS.get(family) or _WEIGHTS[MOST_EXPENSIVE]
+    column = FAMILIES.index(family if family in FAMILIES else MOST_EXPENSIVE)
     # Lone surrogates come from broken JSON escapes; they must cost something and raise nothing.
     shape = b"\n" + text.encode("utf-8", "surrogatepass").translate(_CLASS, _CONTINUATION)
-    seen = shape.count
-    for pattern, weight in shapes:
-        total += weight * seen(pattern)
-    seen_in_words = shape.translate(_LETTERS).count
-    for pattern, weight in in_words:
-        total += weight * seen_in_words(pattern)
+    words = shape.translate(_LETTERS)
+    total = _weigh(shape, _SHAPES, column) + _weigh(words, _IN_WORDS, column)
+    total -= _SHAPES[b"\n"][column]  # of the newline that was put in front
     if not text.isascii():
-        for pattern, weight in in_scripts:
-            total += weight * seen(pattern)
-        total += foreign * min(seen_in_words(b" a"), _REACH * seen(b"e"))
+        total += _weigh(shape, _IN_SCRIPTS, column)
+        total += _FOREIGN[column] * min(words.count(b" a"), _REACH * shape.count(b"e"))
         for character, times in Counter(text).items():
             if character >= FIRST_RARE and bisect(_RARE, character) % 2:
                 total += 1000 * len(character.encode("utf-8", "surrogatepass")) * times
     if _RUN in shape.translate(_IN_RUNS):
-        extra = _EXTRA.get(family) or _EXTRA[MOST_EXPENSIVE]
-        total += sum(len(run) * extra[_kind(run)] for run in _RUNS.findall(text))
+        total += sum(len(run) * _EXTRA[_kind(run)][column] for run in _RUNS.findall(text))
     return -(-total // 1000)
+
+
+def _weigh(shape: bytes, weights: Mapping[bytes, tuple[int, int, int]], column: int) -> int:
+    """Return what the patterns in a shape cost, in thousandths of a token."""
+    return sum(each[column] * shape.count(pattern) for pattern, each in weights.items() if each[column])
 
 
 def _kind(run: str) -> int:
@@ -67,26 +65,15 @@ def _kind(run: str) -> int:
 
 def family_of(model: str) -> str:
     """Return the tokenizer family of a model as agents name it, such as `claude-sonnet-4-5` or `openai/o4-mini`."""
-    name = "".join(char if char.isalnum() else " " for char in model.lower())
-    parts = name.split()
+    name = " ".join("".join(char if char.isalnum() else " " for char in model.lower()).split())
     if any(word in name for word in ("claude", "opus", "sonnet", "haiku")):
-        return CLAUDE_3 if (0,) < _version(parts) < (4, 7) else CLAUDE_4_7
-    if "gpt" in name or "codex" in name or any(part[0] == "o" and part[1:2].isdigit() for part in parts):
-        return O200K
-    return MOST_EXPENSIVE
+        version = _VERSION.search(name)
+        return CLAUDE_3 if version and (int(version[1]), int(version[2] or 0)) < (4, 7) else CLAUDE_4_7
+    return O200K if _OPENAI.search(name) else MOST_EXPENSIVE
 
 
-def _version(parts: list[str]) -> tuple[int, ...]:
-    """Return the first number and the one right after it: (4, 5) of claude-opus-4-5; () where there is none."""
-    for place, part in enumerate(parts):
-        if _is_version(part):
-            after = parts[place + 1 : place + 2]
-            return (int(part), int(after[0])) if after and _is_version(after[0]) else (int(part),)
-    return ()
-
-
-def _is_version(part: str) -> bool:
-    return len(part) <= 2 and part.isascii() and part.isdigit()  # longer ones are dates
+_VERSION = lazy_pattern(r"\b([0-9]{1,2})\b(?: ([0-9]{1,2})\b)?")  # longer numbers are dates
+_OPENAI = lazy_pattern(r"gpt|codex|\bo[0-9]")
 
 
 _SCRIPTS = (  # the last lead byte of each class
@@ -127,48 +114,48 @@ _LETTERS = b" " * 0x41 + b"a" + b" " * 0x1F + b"a" + b" " * 0x9E  # of a shape: 
 _REACH = 12  # words around one accented letter are taken for words of its language, which cost more than English ones
 
 # What is counted, with its weight for each of FAMILIES.
-_SHAPES = (
-    (b"a", 260, 61, 95),
-    (b"A", 768, 102, 122),
-    (b"aA", 666, 934, 228),  # camelCase
-    (b".A", 1186, 1366, 264),
-    (b"0", 252, 258, 226),
-    (b"0a", 1567, 557, 509),
-    (b"a0", 0, 365, 467),
-    (b".0", 249, 687, 1195),
-    (b" 0", 839, 1550, 2119),  # a space beside a number is a token of its own
-    (b"0 ", 2439, 1478, 0),
-    (b"0.", 1069, 773, 275),
-    (b".", 437, 268, 349),
-    (b".a", 935, 776, 103),
-    (b" .", 0, 226, 437),
-    (b". ", 1063, 724, 449),
-    (b"\n.", 1363, 1174, 428),
-    (b"\n", 580, 618, 578),
-    (b"\n ", 1419, 1679, 714),
-    (b"  ", 53, 70, 0),
-)
-_IN_WORDS = (
-    (b" a", 170, 708, 584),
-    (b"aaaaaa", 0, 76, 0),  # long words fall into pieces
-    (b"aaaaaaaaa", 244, 301, 0),
-)
-_IN_SCRIPTS = (
-    (b"e", 1043, 987, 1047),
-    (b"g", 823, 826, 442),
-    (b"r", 492, 496, 390),
-    (b"b", 579, 582, 300),
-    (b" b", 1609, 1567, 549),
-    (b"h", 864, 867, 472),
-    (b"i", 1002, 1002, 438),
-    (b"x", 796, 801, 418),
-    (b"u", 1615, 1718, 1093),
-    (b"k", 768, 769, 632),
-    (b"c", 1303, 1286, 842),
-    (b"o", 1374, 1386, 741),
-    (b"v", 600, 818, 1204),
-    (b"z", 4071, 3951, 2035),
-)
+_SHAPES = {
+    b"a": (260, 61, 95),
+    b"A": (768, 102, 122),
+    b"aA": (666, 934, 228),  # camelCase
+    b".A": (1186, 1366, 264),
+    b"0": (252, 258, 226),
+    b"0a": (1567, 557, 509),
+    b"a0": (0, 365, 467),
+    b".0": (249, 687, 1195),
+    b" 0": (839, 1550, 2119),  # a space beside a number is a token of its own
+    b"0 ": (2439, 1478, 0),
+    b"0.": (1069, 773, 275),
+    b".": (437, 268, 349),
+    b".a": (935, 776, 103),
+    b" .": (0, 226, 437),
+    b". ": (1063, 724, 449),
+    b"\n.": (1363, 1174, 428),
+    b"\n": (580, 618, 578),
+    b"\n ": (1419, 1679, 714),
+    b"  ": (53, 70, 0),
+}
+_IN_WORDS = {
+    b" a": (170, 708, 584),
+    b"aaaaaa": (0, 76, 0),  # long words fall into pieces
+    b"aaaaaaaaa": (244, 301, 0),
+}
+_IN_SCRIPTS = {
+    b"e": (1043, 987, 1047),
+    b"g": (823, 826, 442),
+    b"r": (492, 496, 390),
+    b"b": (579, 582, 300),
+    b" b": (1609, 1567, 549),
+    b"h": (864, 867, 472),
+    b"i": (1002, 1002, 438),
+    b"x": (796, 801, 418),
+    b"u": (1615, 1718, 1093),
+    b"k": (768, 769, 632),
+    b"c": (1303, 1286, 842),
+    b"o": (1374, 1386, 741),
+    b"v": (600, 818, 1204),
+    b"z": (4071, 3951, 2035),
+}
 _FOREIGN = (697, 508, 189)
 # Scripts and signs that no vocabulary holds: at most a token for each byte, and nearly as many in all three families.
 # The first character of each range, and the first one behind it.
@@ -184,18 +171,5 @@ _IN_RUNS = bytes(ord("w") if chr(byte) in "aA0." else byte for byte in range(256
 # Thousandths of a token that a character of such a run costs beyond its shape. Random ones are bounded by base32 in
 # capitals, the dearest; base64 is counted up to a tenth too high by that.
 _ORDINARY, _HASH, _DIGITS, _RANDOM = range(4)
-_EXTRA = {CLAUDE_4_7: (0, 15, 90, 280), CLAUDE_3: (0, 35, 80, 550), O200K: (0, 50, 110, 420)}
+_EXTRA = ((0, 0, 0), (15, 35, 50), (90, 80, 110), (280, 550, 420))
 _NO_WORD = 24  # letters and digits in a row, of which no word has so many
-
-
-def _column(rows: tuple[tuple[bytes, int, int, int], ...], place: int) -> _Rows:
-    return tuple((row[0], row[1:][place]) for row in rows if row[1:][place])
-
-
-def _weights(place: int) -> _Weights:
-    shapes = _column(_SHAPES, place)
-    start = -dict(shapes)[b"\n"]  # takes back the newline that `count` puts in front
-    return shapes, _column(_IN_WORDS, place), _column(_IN_SCRIPTS, place), _FOREIGN[place], start
-
-
-_WEIGHTS = {family: _weights(place) for place, family in enumerate(FAMILIES)}
