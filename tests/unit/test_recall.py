@@ -333,6 +333,8 @@ def test_who_commits_is_told_what_sessions_at_work_have_not_committed(store):
     # What git calls changed decides, where it knows.
     changed = frozenset(("rooms/done.py",))
     assert "committed: rooms/done.py\n" in ask(store, "prompt", "commit this", changed=changed, **work).text
+    both = "committed: rooms/prices.py, rooms/done.py\n"  # git names a folder of nothing but new files
+    assert both in ask(store, "prompt", "commit this", changed=frozenset(("rooms/",)), **work).text
     assert isinstance(ask(store, "prompt", "commit this", session="s"), NoContext)
     # So is who speaks of such a file in the middle of a session; its start has told it already.
     warning = "wait, somebody else edits rooms/prices.py"

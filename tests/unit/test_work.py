@@ -155,6 +155,7 @@ def git(folder, *words):
 @needs_git
 def test_changed_files_of_git_are_there_the_next_time(folder, works):
     git(folder, "init")
+    git(folder, "-c", "user.name=x", "-c", "user.email=x@example.com", "commit", "--allow-empty", "-m", "first")
     for age, name in enumerate(("new.py", "older.py")):
         (folder / name).touch()
         os.utime(folder / name, (NOW - 100 - age, NOW - 100 - age))

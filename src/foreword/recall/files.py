@@ -107,6 +107,11 @@ _OTHERS = lazy_pattern(
 )
 
 
+def is_changed(path: str, changed: Collection[str]) -> bool:
+    """Return whether git calls *path* changed: itself, or a folder of nothing but new files, which ends with a slash."""
+    return path in changed or any(path[: at + 1] in changed for at, letter in enumerate(path) if letter == "/")
+
+
 def is_named(path: str, named: Collection[str]) -> bool:
     """Return whether a prompt names *path*: as it is, or by its last parts in any case."""
     whole = f"/{path.lower()}"

@@ -32,7 +32,7 @@ from foreword.models import (
 )
 from foreword.recall import relevance, render
 from foreword.recall.budget import SHARE, Fitted, Layer, Line, fit
-from foreword.recall.files import TurnRecord, changed_together, is_named, missing_tests, record_of
+from foreword.recall.files import TurnRecord, changed_together, is_changed, is_named, missing_tests, record_of
 from foreword.recall.notes import Note, answer_note, id_of, is_torn, note_of, texts_in, unique_notes
 from foreword.recall.query import query_of
 from foreword.recall.rank import CERTAIN, WORDED, Searchable, min_score, rank, ranked_search
@@ -480,7 +480,7 @@ class _Recall:
             if uncommitted is None:
                 recent = (each for each in self._recent(("summary",), SESSIONS) if each.created >= since)
                 uncommitted = frozenset(file for each in recent for file in texts_in(each.detail, "uncommitted"))
-            kept = [file for file in files if file in uncommitted]
+            kept = [file for file in files if is_changed(file, uncommitted)]
             named = not self.trigger.first and any(is_named(file, self.query.files) for file in kept)
             if kept and (named or relevance.asks_to_commit(typed)):
                 found.append((since, kept))

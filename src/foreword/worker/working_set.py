@@ -66,7 +66,7 @@ class WorkingSet:
         if not root:
             return trigger._replace(languages=())  # a project that was never seen on this machine
         changed = self._changed_in(root)
-        files = dict(changed or {})
+        files = {name: at for name, at in (changed or {}).items() if not name.endswith("/")}
         recent: tuple[str, ...] = ()
         first, words = True, frozenset[str]()
         if trigger.session:
