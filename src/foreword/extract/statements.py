@@ -194,6 +194,7 @@ POINTS_BACK = re.compile(
     r"^(?:it|this|that|these|those|they|same)(?:'s)?\s+(?:should|must|is|are|was|can|needs?|also|will|has)\b",
     re.IGNORECASE,
 )
+REQUEST = re.compile(r", (?:(?:so|and|but) )?(?:can|could|would) (?:you|we)\b.*$", re.IGNORECASE)
 NEXT_STEP = re.compile(r",? (?:so|and) (?:we need to|you can|can you|we can|please|then)\b.*$", re.IGNORECASE)
 REASON = re.compile(r"\b(?:because|since|so that|due to|as (?:that|this|it|we|they))\b.+", re.IGNORECASE)
 UNWANTED = re.compile(
@@ -244,6 +245,8 @@ def _cue(text: str) -> _Cue | None:
 def _trimmed(sentence: str) -> str:
     """Return a sentence without the words around what it states."""
     text = FILLER.sub("", " ".join(sentence.split())).strip(" ,:;-")
+    stated = REQUEST.sub("", text)  # "the notes are in docs/notes.md, can you read them?"
+    text = stated if len(stated.split()) >= FEWEST else text
     shorter = NEXT_STEP.sub("", text)
     return shorter if len(shorter.split()) >= 2 * FEWEST else text
 
