@@ -26,8 +26,7 @@ def names_in(text: str) -> frozenset[str]:
 
 def respelled(edits: Iterable[Edit]) -> list[str]:
     """Return the names that *edits* spelled otherwise in several places, and that none of them left."""
-    times: Counter[str] = Counter()
-    left: set[str] = set()
+    times, left = Counter[str](), set[str]()
     for edit in edits:
         before, after = edit.before or "", edit.after or ""
         left |= names_in(after)

@@ -94,9 +94,9 @@ ALIKE = 0.5  # of the words of two short prompts, from which on they ask for the
 def files_of_routine(prompt: str, history: Sequence[TurnRecord]) -> Often:
     """Return the files that most of the last runs of the routine edited; *history* is newest first."""
     words, runs = content_words(prompt), []
-    for turn in history:
+    for turn in (each for each in history if each.routine and each.edited):
         other = memory_words(turn.routine)
-        if turn.routine and turn.edited and len(words & other) > ALIKE * len(words | other):
+        if len(words & other) > ALIKE * len(words | other):
             runs.append(turn.edited)
     return _often(runs[:RUNS], least=TIMES)
 

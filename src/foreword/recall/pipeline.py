@@ -42,7 +42,7 @@ from foreword.recall.files import (
     is_named,
     missing_tests,
     record_of,
-)  # fmt: skip
+)
 from foreword.recall.notes import MOST_FILES, Note, answer_note, id_of, is_torn, note_of, texts_in, unique_notes
 from foreword.recall.query import query_of
 from foreword.recall.rank import CERTAIN, WORDED, Searchable, min_score, rank, ranked_search
@@ -280,14 +280,16 @@ class _Recall:
 
     def _outdated(self, entry: Entry) -> tuple[str, str] | None:
         """Return why a line is not true any more: a later turn spelled a name of it otherwise."""
-        assert entry.ranked is not None
-        memory = entry.ranked.memory
-        if memory.pinned or self.trigger.name == "question":
+        memory = entry.ranked.memory if entry.ranked else None
+        if memory is None or memory.pinned or self.trigger.name == "question" or not self._respellings:
             return None
-        since = max(memory.created, memory.confirmed)
-        later = {name for turn in self._history if turn.ended > since for name in turn.respelled}
-        old = next(iter(sorted(later & names_in(entry.note.text))), "") if later else ""
-        return ("outdated", f"`{old}` was spelled otherwise since") if old else None
+        since, names = max(memory.created, memory.confirmed), names_in(entry.note.text)
+        found = [name for ended, old in self._respellings if ended > since for name in old if name in names]
+        return ("outdated", f"`{found[0]}` was spelled otherwise since") if found else None
+
+    @cached_property
+    def _respellings(self) -> list[tuple[float, tuple[str, ...]]]:
+        return [(turn.ended, turn.respelled) for turn in self._history if turn.respelled]
 
     @cached_property
     def _session_start(self) -> SessionStart:
