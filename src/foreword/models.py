@@ -249,6 +249,7 @@ class Trigger(NamedTuple):
     scope: str = ""  # only this one of project, language and universal; empty means all
     first: bool = True  # whether the prompt is the first of its context window
     session_words: frozenset[str] = frozenset()  # words that came up in this session before the prompt
+    answer: str = ""  # the end of the agent's last message
     parallel: tuple[tuple[float, tuple[str, ...]], ...] = ()  # other sessions in this folder: since when, their files
     changed: frozenset[str] | None = None  # files that git calls changed; None where that is not known
 

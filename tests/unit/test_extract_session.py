@@ -153,6 +153,21 @@ def test_three_turns_become_their_turns_summary_statements_failure_learning_and_
     assert {link.target for link in got.links} == {summary.uid}
 
 
+def test_a_turn_names_what_it_spelled_otherwise_in_several_places() -> None:
+    def respelled(*actions: Action) -> object:
+        found = extracted(prompt("rename it"), *actions, answer("Renamed the folder of exports."))
+        return by_kind(found)["turn"][0].detail.get("respelled")
+
+    first = edit("rooms/export.py", 'put("data/export/new")', 'put("data/exports/new")')
+    second = edit("tests/test_export.py", "assert data/export/new", "assert data/exports/new")
+    assert respelled(first, second) == ["data/export/new"]
+    assert respelled(first) is None  # one place may be another thing
+    assert respelled(first, second, edit("rooms/old.py", "x = 1", 'x = "data/export/new"')) is None  # it stands there
+    others = [edit(f"{name}.py", "rooms/slots.py", "pool/walrus.py") for name in "ab"]
+    versions = [edit(f"{name}.toml", "release/1.2.0", "release/1.2.1") for name in "ab"]
+    assert respelled(*others, *versions) is None
+
+
 def test_extracting_a_growing_session_again_changes_nothing_that_stays_true() -> None:
     extractor = SessionExtractor(session(), ROOMS, changes_of=changed)
     actions = numbered(*FIRST, *SECOND, *THIRD)

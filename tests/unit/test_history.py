@@ -364,7 +364,7 @@ def test_changed_files_are_told_without_touching_the_repository(tmp_path_factory
     (repo.folder / "fresh" / "x.py").touch()
     found = changed(str(repo.folder))
     assert {name for name, at in found.items() if at == NOON} == {"src/old.py", "new file.py", "naïve.py"}
-    assert set(found) == {"src/old.py", "new file.py", "naïve.py", "gone.py", "moved.py", "to.py"}
+    assert set(found) == {"src/old.py", "new file.py", "naïve.py", "gone.py", "moved.py", "to.py", "fresh/"}
     assert found["gone.py"] == 0.0
     # Asking what is changed writes nothing and runs nothing of the repository.
     repo = Repository(tmp_path_factory.mktemp("r") / "repo")
@@ -383,10 +383,11 @@ def test_changed_files_are_told_without_touching_the_repository(tmp_path_factory
     assert set(changed(str(repo.folder))) == {"a.py"}
     assert (repo.folder / ".git" / "index").read_bytes() == index
     assert not ran.exists()
-    # What is no work tree has no changed files.
+    # What is no work tree has no changed files; before the first commit git cannot tell.
     repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     tmp_path = tmp_path_factory.mktemp("x")
     (repo.folder / "b.py").touch()
+    assert changed(str(repo.folder)) is None
     half = repo.folder / "half"
     (half / ".git").mkdir(parents=True)  # git would go on to the repository around it
     assert changed(str(half)) == {}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from foreword.errors import StoreError
 from foreword.layout import LAYOUT
-from foreword.models import FORMS, KINDS, TRIGGERS, Context, Hit, NoContext, Project, Trigger
+from foreword.models import FORMS, KINDS, TRIGGERS, Context, Hit, Memory, NoContext, Project, Trigger
 from foreword.recall import render
 from foreword.recall.pipeline import (
     MOST_RECORDED,
@@ -303,6 +303,57 @@ def test_a_plan_is_told_of_the_test_that_it_leaves_out(store):
     assert ask(store, "prompt", f"{plan}; extend test_hours.py").reason == "plan"
 
 
+def test_a_routine_is_told_of_the_files_that_its_last_runs_edited(store):
+    def run(number: int, request: str, *files: str) -> Memory:
+        about = {"user": request, "outcome": "Published it."}
+        return a_turn(
+            "Published it", uid=f"t{number}", session=f"s{number}", age=DAY * number, files=files, detail=about
+        )
+
+    runs = [
+        run(1, "bump the version and push", "rooms/version.py", "HISTORY.md"),
+        run(2, "push the branch", "rooms/slots.py"),
+        run(3, "Please bump the version, then push", "rooms/version.py", "HISTORY.md", "rooms/mail.py"),
+    ]
+    store.memories.put([*runs, *noise()])
+    line = "Edited when you asked for this before: HISTORY.md (2 of 2 times), rooms/version.py (2 of 2 times)"
+    got = ask(store, "prompt", "bump the version and push", first=False, session="s")
+    assert got.text.split("\n")[1:-1] == [line]
+    # Nothing that the prompt names, or that this session had in its hands.
+    named = ask(
+        store, "prompt", "bump the version in version.py, push", first=False, session="s", touched=("HISTORY.md",)
+    )
+    assert isinstance(named, NoContext)
+    assert isinstance(ask(store, "prompt", "push", first=False, session="s"), NoContext)
+
+
+def test_a_reply_that_picks_an_entry_of_a_list_is_about_that_entry(store):
+    store.memories.put([a_turn(uid="t"), *noise()])
+    menu = (
+        "| # | to do | since |\n|---|---|---|\n| 3 | Print invoices | 2d |\n"
+        "| 4 | Where do the opening hours of the walrus pool come from | 5d |\n\nReply with a number."
+    )
+    running = {"first": False, "session": "s", "session_words": content_words(menu)}
+    for reply in ("4", "4 seems like a good one to tackle", "the last one"):
+        assert "hours.toml" in ask(store, "prompt", reply, answer=menu, **running).text
+    for reply in ("3", "yes", "4 of them fail", "9"):
+        assert isinstance(ask(store, "prompt", reply, answer=menu, **running), NoContext)
+
+
+def test_a_note_is_silent_when_a_name_in_it_was_spelled_otherwise_since(store):
+    prompt = "where do exports of the walrus pool go, and who cleans the walrus exports?"
+    text = "Exports of the walrus pool go to `data/export/walrus`, cleaned at night because the pool is closed then"
+    note = a_memory(text, uid="n", age=2 * DAY, session="first", files=("pool/walrus.py",))
+    store.memories.put([note, *noise()])
+    (known,) = shown(ask(store, "prompt", prompt))
+    later = {"outcome": "Renamed the folder.", "respelled": ["data/export/walrus"]}
+    store.memories.put([a_turn("Rename the folder", uid="t", session="second", age=DAY, detail=later)])
+    assert known not in shown(ask(store, "prompt", prompt))
+    assert known in shown(ask(store, "question", prompt))  # who asks gets what was
+    store.memories.put([replace(note, confirmed=NOW - HOUR)])
+    assert known in shown(ask(store, "prompt", prompt))  # said again since
+
+
 def test_a_pull_request_that_is_meant_and_not_named_is_named(store):
     work = {"branch": "waiting-list", "pull_request": "#41", "repository": "band/rooms"}
     about = {"kind": "summary", "trust": "agent", "session": "earlier", "files": ("rooms/waiting.py",)}
@@ -333,6 +384,8 @@ def test_who_commits_is_told_what_sessions_at_work_have_not_committed(store):
     # What git calls changed decides, where it knows.
     changed = frozenset(("rooms/done.py",))
     assert "committed: rooms/done.py\n" in ask(store, "prompt", "commit this", changed=changed, **work).text
+    both = "committed: rooms/prices.py, rooms/done.py\n"  # git names a folder of nothing but new files
+    assert both in ask(store, "prompt", "commit this", changed=frozenset(("rooms/",)), **work).text
     assert isinstance(ask(store, "prompt", "commit this", session="s"), NoContext)
     # So is who speaks of such a file in the middle of a session; its start has told it already.
     warning = "wait, somebody else edits rooms/prices.py"

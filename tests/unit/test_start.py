@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from foreword.models import Context, Memory, Project, Trigger
 from foreword.recall.files import TurnRecord, recent_files
 from foreword.recall.start import FILES, OPEN_ITEMS, repository_of, resume, work_in_progress
@@ -155,6 +157,13 @@ def test_only_what_comes_back_and_lately_is_told_with_what_works(store):
         lines[1]
         == '- `make unit` fails (2 sessions, last yesterday): "no rule to make target"; `make test` worked in 2'
     )
+
+
+def test_the_place_of_one_sessions_error_is_not_told(store):
+    failure = a_failure("make lint", *"abcd")
+    error = "rooms/mail.py:41:80: E501 line too long"
+    store.memories.put([replace(failure, detail={**failure.detail, "error": error})])
+    assert '(4 sessions, last yesterday): "E501 line too long"' in start_text(store)
 
 
 def test_how_things_are_run_is_what_most_sessions_ran(store):

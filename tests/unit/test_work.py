@@ -155,6 +155,7 @@ def git(folder, *words):
 @needs_git
 def test_changed_files_of_git_are_there_the_next_time(folder, works):
     git(folder, "init")
+    git(folder, "-c", "user.name=x", "-c", "user.email=x@example.com", "commit", "--allow-empty", "-m", "first")
     for age, name in enumerate(("new.py", "older.py")):
         (folder / name).touch()
         os.utime(folder / name, (NOW - 100 - age, NOW - 100 - age))
@@ -211,6 +212,7 @@ def test_the_words_of_a_conversation_are_known_without_the_newest_prompt(folder,
     assert not second.first
     assert {"pool", "keeper", "seal"} <= second.session_words
     assert not any(word.startswith("aquari") for word in second.session_words)
+    assert second.answer == "The keepers feed the seals first."
     # Of another session nothing is known, and a window that begins anew knows nothing either.
     assert work.enrich(a_moment(folder, session="other")).session_words == frozenset()
     for begins in ({"name": "SessionStart", "source": "clear"}, {"name": "PreCompact", "trigger": "auto"}):
@@ -218,7 +220,7 @@ def test_the_words_of_a_conversation_are_known_without_the_newest_prompt(folder,
         work.add(an_event(folder, **begins))
         work.add(a_prompt(folder, "hello there"))
         enriched = work.enrich(a_moment(folder))
-        assert (enriched.first, enriched.session_words) == (True, frozenset()), begins
+        assert (enriched.first, enriched.session_words, enriched.answer) == (True, frozenset(), ""), begins
     # One that is resumed goes on.
     work.add(an_answer(folder, "The gate is open."))
     work.add(an_event(folder, name="SessionStart", source="resume"))

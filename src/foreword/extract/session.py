@@ -13,6 +13,7 @@ from foreword.extract.actions import Action, Turn, turns_of
 from foreword.extract.facts import commits_of, facts_of
 from foreword.extract.failure_memory import failure_body, failure_detail, failure_title
 from foreword.extract.failures import failures_of
+from foreword.extract.names import MOST_PIECE, respelled
 from foreword.extract.statements import Statement, retracts, statements_of
 from foreword.extract.summary import learned_of, outcome_of, outcome_of_session, title_of
 from foreword.extract.tasks import Tasks, tasks_of
@@ -25,7 +26,6 @@ MOST_ACTIONS = 4_000
 FIRST_ACTIONS = 400  # that stay when the oldest of the rest go
 MOST_OUTPUT = 6_000  # characters of an output, head and tail: where errors stand
 MOST_TEXT = 20_000  # of a prompt or an answer
-MOST_PIECE = 400  # of each side of an edit
 MOST_CHANGES = 300
 MOST_FILES = 20  # that a summary or a turn names
 USER_WORDS = 600  # characters of the user's words that a turn keeps
@@ -136,6 +136,7 @@ class SessionExtractor:
             "commits": commits,
             "commands": [cut(each.command, 120) for each in turn.runs if each.failed is False][-MOST_COMMANDS:],
             "read": list(turn.read)[:8],
+            "respelled": respelled(edit for each in turn.actions if not each.failed for edit in each.edits),
         }
         return self._memory(
             "turn",

@@ -194,6 +194,7 @@ POINTS_BACK = re.compile(
     r"^(?:it|this|that|these|those|they|same)(?:'s)?\s+(?:should|must|is|are|was|can|needs?|also|will|has)\b",
     re.IGNORECASE,
 )
+REQUEST = re.compile(r", (?:(?:so|and|but) )?(?:can|could|would) (?:you|we)\b.*$", re.IGNORECASE)
 NEXT_STEP = re.compile(r",? (?:so|and) (?:we need to|you can|can you|we can|please|then)\b.*$", re.IGNORECASE)
 REASON = re.compile(r"\b(?:because|since|so that|due to|as (?:that|this|it|we|they))\b.+", re.IGNORECASE)
 UNWANTED = re.compile(
@@ -244,6 +245,8 @@ def _cue(text: str) -> _Cue | None:
 def _trimmed(sentence: str) -> str:
     """Return a sentence without the words around what it states."""
     text = FILLER.sub("", " ".join(sentence.split())).strip(" ,:;-")
+    stated = REQUEST.sub("", text)  # "the notes are in docs/notes.md, can you read them?"
+    text = stated if len(stated.split()) >= FEWEST else text
     shorter = NEXT_STEP.sub("", text)
     return shorter if len(shorter.split()) >= 2 * FEWEST else text
 
@@ -318,16 +321,16 @@ def _question_and_answer(choice: Choice, *, offered: bool) -> str:
 PICK = re.compile(
     r"(?:(?:yes|ok(?:ay)?),? )?(?:i (?:want|prefer|like|choose) |(?:let'?s )?(?:do|use|take|pick|go (?:for|with)) )?"
     r"(?:to use )?"
-    r"(?:(?:option|approach|variant|alternative|proposal) #?(?P<named>\d|[A-E])"
-    r"|#?(?P<bare>\d|[A-E])(?= (?:is|seems|does|sounds|looks|works)\b|\W*$)"
+    r"(?:(?:option|approach|variant|alternative|proposal) #?(?P<named>\d{1,2}|[A-E])"
+    r"|#?(?P<bare>\d{1,2}|[A-E])(?= (?:is|seems|does|sounds|looks|works)\b|\W*$)"
     r"|the (?P<order>first|second|third|fourth|last|former|latter)(?: (?:one|option|approach)|(?=\W*$)))\b",
     re.IGNORECASE,
 )
 ORDER = {"first": 0, "former": 0, "second": 1, "latter": 1, "third": 2, "fourth": 3, "last": -1}
 OFFERS = _any(r"\b(?:options?|approach(?:es)?|alternatives?|ways to|either|variants?|which (?:one|do|would))\b")
 OPTION = re.compile(
-    r"^\s{0,3}(?:#{1,4}\s+)?(?:[-*]\s+)?[*_]{0,2}(?:(?:Option|Approach|Variant|Alternative|Proposal)\s+)?"
-    r"(?P<label>\d|[A-E])(?:[*_]{0,2}\s?[.:)—–-]|\s[—–-])[*_]{0,2}\s*(?P<text>\S.*)$",
+    r"^\s{0,3}(?:#{1,4}\s+)?(?:[-*|]\s+)?[*_]{0,2}(?:(?:Option|Approach|Variant|Alternative|Proposal)\s+)?"
+    r"(?P<label>\d{1,2}|[A-E])(?:[*_]{0,2}\s?[.:)|—–-]|\s[—–-])[*_]{0,2}\s*(?P<text>\S.*)$",
     re.MULTILINE | re.IGNORECASE,
 )
 AGREES = _any(r"^(yes|yeah|yep|no|nope|correct|exactly|agreed)(?: please|,? thanks)?\W*$")
@@ -338,16 +341,20 @@ NEAR_END = 4_000  # characters at the end of the agent's message in which its op
 def _from_reply(turn: Turn, answer: str) -> Iterator[Statement]:
     """Yield what a short reply to the agent's last message decides, in the words of that message."""
     first, shown = SENTENCE.split(turn.typed.strip())[0], answer[-NEAR_END:].strip()
-    if text := _picked_option(first, shown) or _agreed_question(turn.typed.strip(), SENTENCE.split(shown)[-1]):
+    prose = "\n".join(line for line in shown.splitlines() if line[:1] != "|")  # an entry of a table is a task
+    option = picked_option(first, prose) if OFFERS.search(prose) else ""
+    title = re.split(r"\s[—–-]\s|\s\(|:\s|,\sor$", option)[0]
+    chosen = f"Chosen: {cut(title if len(title.split()) >= FEWEST else option, LONGEST)}" if option else ""
+    if text := chosen or _agreed_question(turn.typed.strip(), SENTENCE.split(shown)[-1]):
         reason = REASON.search(first)
         why = reason[0] if reason else ""
         yield Statement("decision", text, turn.began, turn.number, why=why, quote=first, confidence=0.75)
 
 
-def _picked_option(reply: str, shown: str) -> str:
-    """Return the words of the option that *reply* names; empty where it names none."""
+def picked_option(reply: str, shown: str) -> str:
+    """Return the words of the option, or of the entry of a list or table, that *reply* names; empty for none."""
     picked = PICK.match(reply)
-    if not picked or not OFFERS.search(shown):
+    if not picked:
         return ""
     options = list(OPTION.finditer(shown))
     label = (picked["named"] or picked["bare"] or "").upper()
@@ -356,11 +363,7 @@ def _picked_option(reply: str, shown: str) -> str:
     else:
         place = ORDER[picked["order"].lower()]
         chosen = options[place] if -len(options) <= place < len(options) else None
-    if chosen is None:
-        return ""
-    first = SENTENCE.split(plain_line(chosen["text"]))[0]
-    title = re.split(r"\s[—–-]\s|\s\(|:\s|,\sor$", first)[0]
-    return f"Chosen: {cut(title if len(title.split()) >= FEWEST else first, LONGEST)}"
+    return SENTENCE.split(plain_line(chosen["text"].partition(" | ")[0]))[0] if chosen else ""
 
 
 def _agreed_question(reply: str, last: str) -> str:

@@ -22,7 +22,10 @@ FUNCTIONS = 20  # that a commit's memory names
 CHANGES = 300  # functions that the newest commits changed
 CHANGED = 2000  # changed files that are listed; more are a checkout gone wrong, not somebody's work
 
-STATUS = ("status", "-z", "--porcelain=v1", "--no-renames", "--untracked-files=normal", "--ignore-submodules=all")
+STATUS = (
+    "status", "-z", "--porcelain=v1", "--branch", "--no-ahead-behind", "--no-renames", "--untracked-files=normal",
+    "--ignore-submodules=all",
+)  # fmt: skip
 
 _PATTERNS: dict[str, list[str]] = {}
 for _about, _, _pattern in (line.partition(": ") for line in read_table(__file__, "commits.txt")):
@@ -76,10 +79,11 @@ def log(folder: str, hashes: Sequence[str]) -> list[Commit]:
     ]
 
 
-def changed(folder: str, *, patience: float = 2.0) -> dict[str, float]:
+def changed(folder: str, *, patience: float = 2.0) -> dict[str, float] | None:
     """Return the files that differ from the last commit, and new ones, by time of change; none outside of git.
 
-    A git that fails or takes longer than *patience* seconds is a BadRequest.
+    A folder of nothing but new files ends with a slash. Before the first commit git knows nothing: None. A git that
+    fails or takes longer than *patience* seconds is a BadRequest.
     """
     if not os.path.lexists(os.path.join(folder, ".git")):
         return {}
@@ -88,10 +92,11 @@ def changed(folder: str, *, patience: float = 2.0) -> dict[str, float]:
         raw = git.run(folder, STATUS, patience=patience, ceiling=os.path.dirname(folder))
     except git.NoRepository:
         return {}
-    # `XY name`; a folder of nothing but new files ends with a slash.
-    names = [each[3:] for each in raw.split(b"\0")[:CHANGED] if each[3:] and not each.endswith(b"/")]
+    branch, *entries = raw.split(b"\0")[: CHANGED + 1]
+    if branch.startswith(b"## No commits yet"):
+        return None
     times = {}
-    for name in names:
+    for name in (each[3:] for each in entries if each[3:]):  # `XY name`
         times[git.text(name)] = 0.0
         with suppress(OSError, ValueError):
             times[git.text(name)] = os.lstat(os.path.join(os.fsencode(folder), name)).st_mtime

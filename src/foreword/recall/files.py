@@ -8,26 +8,33 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from foreword.extract.text import is_routine
 from foreword.models import Memory, texts
+from foreword.recall.relevance import content_words, memory_words
 from foreword.terms import lazy_pattern
 
 
 class TurnRecord(NamedTuple):
-    """The files of an earlier turn."""
+    """The files of an earlier turn, the names that it spelled otherwise, and the prompt of a routine."""
 
     session: str
     ended: float  # seconds since the epoch
     edited: tuple[str, ...] = ()  # relative to the project's root
     read: tuple[str, ...] = ()
+    respelled: tuple[str, ...] = ()
+    routine: str = ""
 
 
 def record_of(memory: Memory) -> TurnRecord:
     """Return the record of a turn's memory."""
+    user = memory.detail.get("user")
     return TurnRecord(
         session=memory.session,
         ended=memory.created,
         edited=memory.files,
         read=tuple(file for file in texts(memory.detail, "read") if not file.startswith("/")),
+        respelled=tuple(texts(memory.detail, "respelled")),
+        routine=user if isinstance(user, str) and is_routine(user) else "",
     )
 
 
@@ -51,40 +58,59 @@ def recent_files(records: Sequence[TurnRecord]) -> list[str]:
 
 
 AGAIN = 0.2  # more for each further session that edited a file: better than 0 on each project left out
-READ = 0.4  # of a vote for an edited file
+READ = 0.6  # of a vote for an edited file: as good as 0.4 or better on each project
 
 
 TIMES, SHARE = 2, 0.5  # turns in which a file changed with another, of all in which that one changed
+Often = list[tuple[str, int, int]]  # files, each with how often it was edited, of how many times
 
 
-def changed_together(
-    named: Collection[str], history: Sequence[TurnRecord], *, most: int = 3
-) -> list[tuple[str, int, int]]:
-    """Return the files that mostly change together with a named one: each with how often, of how many times."""
-    turns = [turn for turn in history if any(is_named(path, named) for path in turn.edited)]
-    counts = Counter(path for turn in turns for path in turn.edited if not is_named(path, named) and is_source(path))
-    often = [(path, count, len(turns)) for path, count in counts.items() if count >= max(TIMES, SHARE * len(turns))]
-    return sorted(often, key=lambda each: (-each[1], each[0]))[:most]
+def changed_together(named: Collection[str], history: Sequence[TurnRecord], *, most: int = 3) -> Often:
+    """Return the files that mostly change together with a named one."""
+    turns = [turn.edited for turn in history if any(is_named(path, named) for path in turn.edited)]
+    return [each for each in _often(turns, least=TIMES) if not is_named(each[0], named)][:most]
 
 
 OFTEN = 3  # times a test changed with its file before it is named for a plan that leaves it out
 _TEST = lazy_pattern(r"^test_|[._-](?:tests?|spec)(?=\.)", re.IGNORECASE)
 
 
-def missing_tests(named: Collection[str], history: Sequence[TurnRecord]) -> list[tuple[str, int, int]]:
-    """Return the tests that mostly change with a named file and are not named: each with how often, of how many times.
+def missing_tests(named: Collection[str], history: Sequence[TurnRecord]) -> Often:
+    """Return the tests that mostly change with a named file and are not named.
 
     Of what changes together with the files of a plan, only tests were edited with it too: 5 of 7, all others 0 of 30.
     """
-    found: list[tuple[str, int, int]] = []
+    found: Often = []
     for file in dict.fromkeys(path for turn in history for path in turn.edited if is_named(path, named)):
         turns = [turn.edited for turn in history if file in turn.edited]
-        name = file.rpartition("/")[2]
-        others = (path for edited in turns for path in edited if path.rpartition("/")[2] != name)
-        tests = (path for path in others if _TEST.sub("", path.rpartition("/")[2]) == name)
-        counts = Counter(path for path in tests if not is_named(path, named))
-        found += [(path, n, len(turns)) for path, n in counts.items() if n >= max(OFTEN, SHARE * len(turns))]
-    return sorted(found, key=lambda each: (-each[1], each[0]))
+        found += [each for each in _often(turns, least=OFTEN) if _is_test(each[0], file)]
+    return sorted((each for each in found if not is_named(each[0], named)), key=lambda each: (-each[1], each[0]))
+
+
+RUNS = 3  # of a routine, the last ones, that tell its files
+ALIKE = 0.5  # of the words of two short prompts, from which on they ask for the same routine
+
+
+def files_of_routine(prompt: str, history: Sequence[TurnRecord]) -> Often:
+    """Return the files that most of the last runs of the routine edited; *history* is newest first."""
+    words, runs = content_words(prompt), []
+    for turn in (each for each in history if each.routine and each.edited):
+        other = memory_words(turn.routine)
+        if len(words & other) > ALIKE * len(words | other):
+            runs.append(turn.edited)
+    return _often(runs[:RUNS], least=TIMES)
+
+
+def _often(turns: Sequence[Sequence[str]], *, least: int) -> Often:
+    """Return the files that half of *turns* edited, and *least* of them, most often first."""
+    counts = Counter(path for edited in turns for path in dict.fromkeys(edited) if is_source(path))
+    often = [(path, count, len(turns)) for path, count in counts.items() if count >= max(least, SHARE * len(turns))]
+    return sorted(often, key=lambda each: (-each[1], each[0]))
+
+
+def _is_test(path: str, file: str) -> bool:
+    name = path.rpartition("/")[2]
+    return _TEST.sub("", name) == file.rpartition("/")[2] != name
 
 
 def is_source(path: str) -> bool:
@@ -102,6 +128,11 @@ _OTHERS = lazy_pattern(
     r"|\.(?:generated|gen)\.\w+$",
     re.IGNORECASE,
 )
+
+
+def is_changed(path: str, changed: Collection[str]) -> bool:
+    """Return whether git calls *path* changed, or a folder of nothing but new files, which ends with a slash."""
+    return path in changed or any(path[: at + 1] in changed for at, letter in enumerate(path) if letter == "/")
 
 
 def is_named(path: str, named: Collection[str]) -> bool:

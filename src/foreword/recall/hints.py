@@ -125,7 +125,11 @@ def failure_line(detail: Mapping[str, Any], *, now: float) -> str:
     often = f"{counted(sessions_in(detail['seen_in']))}, last {_when(detail, now)}"
     findings = [text for sentence in list(detail["explained"])[:1] if (text := _finding(sentence))]
     known = _instead(detail, detail["text"]) or findings or _fix(detail)
-    return "; ".join((f"{_call(detail)} fails ({often}): {quote(detail['error'])}", *known))
+    error = _PLACE.sub("", detail["error"]) if sessions_in(detail["seen_in"]) > 1 else detail["error"]
+    return "; ".join((f"{_call(detail)} fails ({often}): {quote(error)}", *known))
+
+
+_PLACE = re.compile(r"^[\w./\\-]+\.\w+:\d+(?::\d+)?:? +")  # of one session's error: the next one is elsewhere
 
 
 def is_reliable(detail: Mapping[str, Any]) -> bool:

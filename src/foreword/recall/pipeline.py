@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from foreword.config import Settings
 from foreword.errors import ForewordError
 from foreword.extract.authorship import MACHINE_START, Authorship, authorship_of
+from foreword.extract.names import names_in
 from foreword.layout import LayerRule, TriggerLayout
 from foreword.models import (
     CONTINUING_SOURCES,
@@ -32,8 +33,17 @@ from foreword.models import (
 )
 from foreword.recall import relevance, render
 from foreword.recall.budget import SHARE, Fitted, Layer, Line, fit
-from foreword.recall.files import TurnRecord, changed_together, is_named, missing_tests, record_of
-from foreword.recall.notes import Note, answer_note, id_of, is_torn, note_of, unique_notes
+from foreword.recall.files import (
+    Often,
+    TurnRecord,
+    changed_together,
+    files_of_routine,
+    is_changed,
+    is_named,
+    missing_tests,
+    record_of,
+)
+from foreword.recall.notes import MOST_FILES, Note, answer_note, id_of, is_torn, note_of, unique_notes
 from foreword.recall.query import query_of
 from foreword.recall.rank import CERTAIN, WORDED, Searchable, min_score, rank, ranked_search
 from foreword.recall.sanitize import shown_path
@@ -60,8 +70,9 @@ UNKNOWN_WORDS, UNKNOWN_COVERAGE = 2, 0.65
 MIN_CONFIDENCE = 0.7  # of what an agent wrote before it comes with a prompt: found in two sessions, or by the user
 SHORT_OUTCOME = 60  # characters of an outcome without a file: what an agent was about to do when it was stopped
 MIN_NEW_WORDS = 0.4  # of a note's words that the prompt does not say itself
-MOST_TESTS = 3  # named for a plan
+MOST_COMPANIONS = 3  # files that a line names, of those that changed with others
 MOST_CALLED = 2  # files of a session that a note gets by their names: right in 5 of 8 notes before work
+MOST_PICK = 80  # characters of a prompt that only picks an entry of the agent's list
 MOST_TYPED = 3_000  # characters of a prompt whose words are weighed
 MOST_WEIGHED = 60  # words
 PROGRESS_SECONDS = 3 * 86_400.0  # after which it is old news
@@ -140,6 +151,11 @@ class _Recall:
     def __init__(
         self, store: Searchable, trigger: Trigger, options: Options, *, now: float, window: Window, expired: Expired
     ) -> None:
+        if trigger.name == "prompt" and trigger.answer and len(trigger.prompt) <= MOST_PICK:
+            from foreword.extract.statements import picked_option  # late: hooks without a worker know no answer
+
+            if option := picked_option(trigger.prompt.strip(), trigger.answer):
+                trigger = trigger._replace(prompt=option, first=True)  # a topic that the agent has put into words
         self.store, self.trigger, self.options, self.now = store, trigger, options, now
         self.window, self.expired = window, expired
         self.started = perf_counter()
@@ -215,7 +231,8 @@ class _Recall:
         for entry in entries:
             memory = entry.ranked.memory if entry.ranked else None
             if memory is not None:
-                if reason := self._passed_over(memory):
+                reason = self._passed_over(memory) or self._outdated(entry)
+                if reason:
                     self._reject(entry, rule.name, *reason)
                     continue
                 if rule.name != "standing":  # where things stand and what a session was about are two things
@@ -259,6 +276,19 @@ class _Recall:
         doubt = _doubt(memory, CERTAIN)
         return ("unsure", doubt) if doubt else None
 
+    def _outdated(self, entry: Entry) -> tuple[str, str] | None:
+        """Return why a line is not true any more: a later turn spelled a name of it otherwise."""
+        memory = entry.ranked.memory if entry.ranked else None
+        if memory is None or memory.pinned or self.trigger.name == "question" or not self._respellings:
+            return None
+        since, names = max(memory.created, memory.confirmed), names_in(entry.note.text)
+        found = [name for ended, old in self._respellings if ended > since for name in old if name in names]
+        return ("outdated", f"`{found[0]}` was spelled otherwise since") if found else None
+
+    @cached_property
+    def _respellings(self) -> list[tuple[float, tuple[str, ...]]]:
+        return [(turn.ended, turn.respelled) for turn in self._history if turn.respelled]
+
     @cached_property
     def _session_start(self) -> SessionStart:
         return SessionStart(self.trigger, now=self.now, recent=self._recent, about=self._about, history=self._history)
@@ -296,9 +326,9 @@ class _Recall:
         with_notes = self.options.style == "notes"
         implied = [*self._pull_request(author.typed), *self._parallel_work(author.typed)] if with_notes else []
         if kind.kind not in KINDS_WITH_NOTES:
-            tests = self._missing_tests() if kind.kind == "plan" and with_notes else []
-            self.reason = "" if implied or tests else _REASON_OF_KIND.get(kind.kind, "topic")
-            return {"files": tests, "notes": implied}
+            files = self._files_without_notes(kind.kind, author.typed) if with_notes else []
+            self.reason = "" if implied or files else _REASON_OF_KIND.get(kind.kind, "topic")
+            return {"files": files, "notes": implied}
         if not self.query.terms:
             self.reason = "wordless"
             return {}
@@ -355,14 +385,17 @@ class _Recall:
         return chosen
 
     def _with_files(self, entry: Entry, weights: Mapping[str, float], typed: str) -> Entry:
-        """Return a note that names no file with those of its session that are called like a word of the prompt."""
-        session = entry.ranked.memory.session if entry.ranked else ""
-        if entry.note.files or not session:
+        """Return a note that names first those of its files, or of its session's, that are called like a word."""
+        memory = entry.ranked.memory if entry.ranked else None
+        if memory is None or not memory.session:
             return entry
-        edited = dict.fromkeys(file for turn in self._history if turn.session == session for file in turn.edited)
-        called = (file for file in edited if relevance.is_titled(weights, text=typed, files=(file,)))
+        session = dict.fromkeys(
+            file for turn in self._history if turn.session == memory.session for file in turn.edited
+        )
+        called = (file for file in memory.files or session if relevance.is_titled(weights, text=typed, files=(file,)))
         there = [shown_path(file) for file in called if file_exists(self.trigger.project.root, file)]
-        return entry._replace(note=entry.note._replace(files=tuple(there[:MOST_CALLED])))
+        files = dict.fromkeys((*there[:MOST_CALLED], *entry.note.files))
+        return entry._replace(note=entry.note._replace(files=tuple(files)[:MOST_FILES]))
 
     def _answers_about_past(self, kind: relevance.PromptKind, typed: str, ranked: Sequence[Ranked]) -> list[Entry]:
         """Return what answers a question about the past: the best hits, where the search is sure of them."""
@@ -393,21 +426,24 @@ class _Recall:
         """Return the files that mostly change together with those that the prompt names."""
         named = self.query.files
         found = changed_together(named, self._history) if named else []
-        there = [each for each in found if file_exists(self.trigger.project.root, each[0])]
-        if not there:
-            return []
-        paths = ", ".join(f"{shown_path(path)} ({count} of {times} times)" for path, count, times in there)
-        return [Entry(Note(text=f"Changed together with {shown_path(named[0])}: {paths}", kind="change"))]
+        return self._files_line(f"Changed together with {shown_path(named[0])}", found) if found else []
 
-    def _missing_tests(self) -> list[Entry]:
-        """Return the tests that mostly change with files of a plan which does not name them."""
-        missing = [
-            f"{shown_path(test)} ({count} of {times} times)"
-            for test, count, times in missing_tests(self.query.files, self._history)
-            if test.rpartition("/")[2] not in self.trigger.prompt and file_exists(self.trigger.project.root, test)
-        ]
-        text = f"Not in this plan, but changed together with its files: {', '.join(missing[:MOST_TESTS])}"
-        return [Entry(Note(text=text, kind="change"))] if missing else []
+    def _files_without_notes(self, kind: relevance.Kind, typed: str) -> list[Entry]:
+        """Return the tests that a plan leaves out, or the files that the last runs of a routine edited."""
+        text, found = "Not in this plan, but changed together with its files", Often()
+        if kind == "plan":
+            found = missing_tests(self.query.files, self._history)
+        elif kind == "routine":
+            text, found = "Edited when you asked for this before", files_of_routine(typed, self._history)
+            found = [each for each in found if each[0] not in self.trigger.touched]
+        prompt = self.trigger.prompt.lower()
+        return self._files_line(text, [each for each in found if each[0].rpartition("/")[2].lower() not in prompt])
+
+    def _files_line(self, text: str, found: Often) -> list[Entry]:
+        """Return a line with the files that are still there, each with how often it was edited."""
+        there = [each for each in found if file_exists(self.trigger.project.root, each[0])][:MOST_COMPANIONS]
+        paths = ", ".join(f"{shown_path(path)} ({count} of {times} times)" for path, count, times in there)
+        return [Entry(Note(text=f"{text}: {paths}", kind="change"))] if there else []
 
     def _weights(self, topic: Sequence[str], typed: str) -> dict[str, float]:
         """Return what each word of a prompt's topic weighs: the fewer memories hold it, the more.
@@ -463,7 +499,7 @@ class _Recall:
             if uncommitted is None:
                 recent = (each for each in self._recent(("summary",), SESSIONS) if each.created >= since)
                 uncommitted = frozenset(file for each in recent for file in texts(each.detail, "uncommitted"))
-            kept = [file for file in files if file in uncommitted]
+            kept = [file for file in files if is_changed(file, uncommitted)]
             named = not self.trigger.first and any(is_named(file, self.query.files) for file in kept)
             if kept and (named or relevance.asks_to_commit(typed)):
                 found.append((since, kept))

@@ -14,7 +14,7 @@ from foreword.models import Memory, Project, Query, Ranked, Trigger, named
 from foreword.models import text as text_in
 from foreword.models import texts as texts_in
 from foreword.recall import render
-from foreword.recall.files import TurnRecord, recent_files
+from foreword.recall.files import TurnRecord, is_changed, recent_files
 from foreword.recall.notes import (
     MOST_FILES,
     Note,
@@ -286,7 +286,7 @@ def work_in_progress(summary: Memory, trigger: Trigger, *, now: float) -> str:
     branch, pull = text_in(detail, "branch"), text_in(detail, "pull_request")
     merged = ", merged" if text_in(detail, "fate") == "merged" else ""
     left = [file for file in texts_in(detail, "uncommitted") if file_exists(trigger.project.root, file)]
-    left = [file for file in left if trigger.changed is None or file in trigger.changed]
+    left = [file for file in left if trigger.changed is None or is_changed(file, trigger.changed)]
     parts = []
     # A branch alone says nothing: agents see which one is checked out.
     known = branch and (pull or merged or left)

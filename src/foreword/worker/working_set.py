@@ -26,6 +26,7 @@ RECENT = 300.0  # seconds for which a tool use says something about the next pro
 TOOLS = ("tool", "tool_failure")
 READING = ("Read", "Grep", "Glob", "LS", "NotebookRead")  # tools that name files and change none
 MOST_WORDS = 20_000  # of a session's conversation
+MOST_ANSWER = 4_000  # characters
 MOST_EDITED = 5  # files of another session that are named
 MOST_PARALLEL = 3  # other sessions
 ACTIVE = 1800.0  # seconds since the last event, within which a session is at work
@@ -66,16 +67,16 @@ class WorkingSet:
         if not root:
             return trigger._replace(languages=())  # a project that was never seen on this machine
         changed = self._changed_in(root)
-        files = dict(changed or {})
+        files = {name: at for name, at in (changed or {}).items() if not name.endswith("/")}
         recent: tuple[str, ...] = ()
-        first, words = True, frozenset[str]()
+        first, words, answer = True, frozenset[str](), ""
         if trigger.session:
             self._read_back(trigger.session)
             with self._lock:
                 session = self._session(trigger.session)
                 now, touched = self._services.now(), dict(session.files)
                 recent = tuple(kind for at, kind in reversed(session.tools) if now - at < RECENT)
-                first, words = session.prompts <= 1, frozenset(session.words)
+                first, words, answer = session.prompts <= 1, frozenset(session.words), session.answer
             for path, at in touched.items():
                 if name := _inside(path, root):
                     files[name] = max(at, files.get(name, 0.0))
@@ -86,6 +87,7 @@ class WorkingSet:
             languages=languages(root),
             first=first,
             session_words=words,
+            answer=answer,
             parallel=self._parallel(trigger),
             changed=None if changed is None else frozenset(changed),
         )
@@ -231,6 +233,7 @@ class _Session:
         self.tools: list[tuple[float, str]] = []  # the last uses
         self.uses = 0  # of tools
         self.words: set[str] = set()  # of its prompts and answers, without the newest prompt
+        self.answer = ""  # the end of the agent's last message, where its options stand
         self.prompts = 0  # in the present context window
         self.carried_over: tuple[str, ...] = ()  # sessions whose conversation it goes on with
         self.project = self.cwd_before = self.cwd = ""
@@ -266,7 +269,7 @@ class _Session:
         if event.kind == "session_start" and event.payload.get("source") in CONTINUING_SOURCES:
             return
         if event.kind in ("session_start", "compaction"):
-            self.words, self.prompts, self._prompt = set(), 0, ""
+            self.words, self.prompts, self._prompt, self.answer = set(), 0, "", ""
             return
         if self._prompt:
             self.words |= content_words(self._prompt)
@@ -275,6 +278,7 @@ class _Session:
             self.prompts, self._prompt = self.prompts + 1, text
         elif event.kind == "stop" and text:
             self.words |= content_words(text)
+            self.answer = text[-MOST_ANSWER:]
         if len(self.words) > MOST_WORDS:
             self.words = set(list(self.words)[-MOST_WORDS:])
 
