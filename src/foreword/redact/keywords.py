@@ -434,39 +434,33 @@ def _find_columns(text: str, low: str, words: list[str]) -> Iterator[Span]:
         separator = next((each for each in _SEPARATORS if each.search(text, begin, end)), None)
         if begin < done or end - begin > _MOST_HEADER or not separator:
             continue
-        names = [text[cell].strip(_AROUND).lower() for cell in _cells(text, begin, end, separator)]
-        columns = [(number, kind) for number, name in enumerate(names) for kind, form in _COLUMNS if form.match(name)]
-        if not columns or not all(map(_TITLE.match, names)):
+        names = [name.strip(_AROUND).lower() for name in separator.split(text[begin:end])[::2]]
+        columns = [
+            (2 * number, kind) for number, name in enumerate(names) for kind, form in _COLUMNS if form.match(name)
+        ]
+        if not columns or sum(map(bool, names)) < 2 or not all(map(_TITLE.match, names)):
             continue
         done = end
         for row in _LINE.finditer(text, end + 1):
-            cells = _cells(text, *row.span(), separator)
-            if row.start() > done + 1 or (len(cells) < 2 and not _RULER.match(row[0])):
+            cells = separator.split(row[0])  # every other one is what separates them
+            if row.start() > done + 1 or (len(cells) < 3 and not _RULER.match(row[0])):
                 break  # behind an empty line, or no row
-            yield from _column_secrets(text, [(cells[number], kind) for number, kind in columns if number < len(cells)])
             done = row.end()
+            for number, kind in columns:
+                value = cells[number].strip(_AROUND) if number < len(cells) else ""
+                if (
+                    len(value) > 3
+                    and value[0] != "["
+                    and _is_cell_secret(value, kind, quoted=cells[number].strip()[0] in "\"'")
+                ):
+                    start = text.find(value, row.start() + sum(map(len, cells[:number])))
+                    yield start, start + len(value), kind
 
 
-def _cells(text: str, begin: int, end: int, separator: re.Pattern[str]) -> list[slice]:
-    """Return where the cells of a line stand."""
-    cells = []
-    for piece in separator.split(text[begin:end]):
-        cells.append(slice(begin, begin + len(piece)))
-        begin += len(piece)
-    return cells[::2]  # the others are what is between them
-
-
-def _column_secrets(text: str, cells: list[tuple[slice, str]]) -> Iterator[Span]:
-    for cell, kind in cells:
-        value = text[cell].strip(_AROUND)
-        start = text.find(value, cell.start)
-        quoted = text[start - 1 : start] in ('"', "'")
-        if (
-            is_key(value, quoted=quoted)
-            if kind == SECRET
-            else is_password(value, quoted=quoted, sure=False, line=False, tight=True, number=True, phrase=False)
-        ):
-            yield start, start + len(value), kind
+def _is_cell_secret(value: str, kind: str, *, quoted: bool) -> bool:
+    if kind == SECRET:
+        return is_key(value, quoted=quoted)
+    return is_password(value, quoted=quoted, sure=False, line=False, tight=True, number=True, phrase=False)
 
 
 # --- headers, cookies, flags ---
