@@ -10,6 +10,8 @@ import pytest
 from foreword.redact import shorten
 from foreword.redact.files import MARK, denied, without_denied
 from tests.corpora import assert_holds, read_corpus
+from tests.growth import assert_linear
+from tests.tables import table
 
 CANARY = "canary-wombat"
 
@@ -380,6 +382,14 @@ def test_what_commands_print_of_secrets_goes_for_every_agent() -> None:
 
 def test_what_ordinary_commands_print_is_kept_for_every_agent() -> None:
     assert_holds(read_corpus("plain_commands.txt", held_out=False), keeps_what_it_prints)
+
+
+@table(
+    "piece",
+    ["echo ", "cat <<a\n", "sh -c '", 'x secrets get "', "echo $", "a --show-", "vault-", "get-secret-", "ls .e; "],
+)
+def test_a_long_command_is_read_in_linear_time(piece: str) -> None:
+    assert_linear(lambda command: without_denied({"tool_input": {"command": command}}), piece, size=4_000)
 
 
 @pytest.mark.prove

@@ -64,7 +64,9 @@ def _without(item: Any, deny: tuple[str, ...]) -> Any:
             return _hidden(item, deny)  # it names a denied file, or runs a command that prints secrets
         unnamed = _unnamed_variables(item)
         return {
-            name: _without(inner, deny) if name in _INPUTS else _output(_without(inner, deny), deny, unnamed)
+            name: _without(inner, deny)
+            if name in _INPUTS or name in _COMMANDS
+            else _output(_without(inner, deny), deny, unnamed)
             for name, inner in item.items()
         }
     if isinstance(item, list):
@@ -82,7 +84,7 @@ def _denied(path: str, deny: tuple[str, ...]) -> bool:
     low = path.strip().replace("\\", "/").lower().rstrip("/")
     if not low or "\n" in path or low.endswith(_SAMPLES):
         return False
-    low = normpath(re.sub("/{2,}", "/", low))[-256:]  # a name and its folders
+    low = re.sub("/{2,}", "/", normpath(low) if "/../" in low else low)[-256:]  # a name and its folders
     return bool(_compile(tuple(_FILES)).search(low) or (deny and _compile(deny).search(low)))
 
 
@@ -232,20 +234,43 @@ def _prints(command: str) -> bool:
             plain = " ".join(_FLAG.sub("", " ".join(words[at : at + 12])).split()).lower()
             is_dump = bool(_ENV.match(" ".join(words[at : at + 12])))
             is_dump = is_dump or (run in _DUMPS and (at == 0 or run != "set"))
-            if is_dump or run.startswith(_PRINTS) or plain.startswith(_PRINTS) or _reads_store(plain.split()):
+            if is_dump or run.startswith(_PRINTS) or plain.startswith(_PRINTS):
                 return True
-    if _REVEALS.search(command):
-        return True
-    if any(is_telling(name) and is_secret(name, _PROBE) for name in _PRINTED.findall(command)):
+    bare = _without_quotes(command)
+    for script in (bare, *(_without_quotes(found[2]) for found in _RUN_BY_SHELL.finditer(command))):
+        for part in re.split(r"&&|[|;\n`(){}&]", script):
+            words = _FLAG.sub("", f"{_PREFIX.sub('', part.strip(), count=1)} ").lower().split()
+            asks = "--help" in part or "--version" in part
+            if not asks and _reads_store(words[1:] if words[:1] == ["sudo"] else words):
+                return True
+    if _REVEALS.search(bare) or any(is_telling(name) and is_secret(name, _PROBE) for name in _PRINTED.findall(command)):
         return True
     scripts = "\n".join(part for part in re.split(r"&&|[|;\n]", command) if not _SEARCH.match(part))
     return any(not found["name"] or is_telling(found["name"]) for found in _ENVIRONMENT.finditer(scripts))
+
+
+def _without_quotes(command: str) -> str:
+    """Return a command without what is in quotes and in documents (`<<EOF`): no program begins there."""
+    kept: list[str] = []
+    document = ""
+    for line in command.split("\n"):
+        if not document:
+            kept.append(line)
+            document = found[1] if (found := _DOCUMENT.search(line)) else ""
+        elif line.strip() == document:
+            document = ""
+    return _QUOTED.sub("''", "\n".join(kept))
+
+
+_DOCUMENT, _QUOTED = lazy_pattern(r"<<-?\s*[\"']?(\w+)[\"']?"), lazy_pattern(r"'[^']*'|\"[^\"]*\"")
+_RUN_BY_SHELL = lazy_pattern(r"(?s)sh -\w*c\s+(['\"])(.*?)\1")
 
 
 def _reads_store(words: list[str]) -> bool:
     """Return whether a command reads secrets or variables where a program keeps them: `x secrets get`, `x env:list`."""
     if not words or words[0] in _TOOLS:
         return False
+    words[0] = words[0].rpartition("/")[2]
     parts = {part for word in words[1:6] for part in re.split("[:/]", word)}
     if _KEEPER.match(words[0]) and not parts & _OTHERS:
         return True
@@ -271,7 +296,7 @@ _REVEALS = lazy_pattern(  # flags that ask for secrets
 )
 # `echo "$NAME"`, `cat <<< $NAME`, `echo %NAME%`, `$env:NAME`: whether the name is telling decides.
 _PRINTED = lazy_pattern(
-    r"\b(?:(?:echo|printf|print|Write-\w+)\b|cat\s*<{2,3})(?:[^$|;&<>]|\$(?![{A-Za-z]))*?[$%](?:\{!?|[Ee]nv:)?([A-Za-z_]\w{2,63})"
+    r"\b(?:(?:echo|printf|print|Write-\w+)\b|cat\s*<{2,3})(?:[^$|;&<>]|\$(?![{A-Za-z])){0,200}?[$%](?:\{!?|[Ee]nv:)?([A-Za-z_]\w{2,63})"
 )
 _PROBE = "q7Zk3Tq9Wx2Lm8Rv"  # a value that is a secret beside any telling name
 
