@@ -27,7 +27,8 @@ STDLIB = Path(sysconfig.get_path("stdlib"))
 TESTS = {"test", "tests", "idle_test", "site-packages"}
 # Repeated: what each step looks for, next to itself.
 HOSTILE = """password = |password=|token: a1|key=|"password": "x", |authorization: bearer |Cookie: a=|mysql -p
-curl -u a:|<password>|password is |eyJ|sk-|xapp-1|a|A|_|\\u003c|<|<private|</private>|&lt;|-----BEGIN |PRIVATE KEY |://a:b@|QUJDREVG"""
+curl -u a:|<password>|password is |eyJ|sk-|xapp-1|a|A|_|\\u003c|<|<private|</private>|&lt;|-----BEGIN |PRIVATE KEY |://a:b@|QUJDREVG
+contraseña: a1b2c3 |password|user;password;|https://aaaaaaaaaaaaaaaaaaaa1@h """
 # What one pass of `re` over the same text costs: five words that every scanner looks for.
 PLAIN = re.compile(r"password|secret|token|api_key|BEGIN [A-Z ]*PRIVATE KEY")
 
@@ -100,6 +101,8 @@ def hostile(size: int) -> dict[str, dict[str, object]]:
     rng = random.Random(9)
     name = "".join(rng.choices("abcdefghij", k=8))
     texts = {unit: unit * (2 * size // len(unit)) for unit in HOSTILE.replace("\n", "|").split("|")}
+    texts["table"] = "name,password\n" + "ada,a1b2c3\n" * (2 * size // 11)
+    texts["tables"] = "a;password\nx;1\n\n" * (2 * size // 16)
     made = {
         "login lines": lambda: f"user=ada password={name}{rng.randrange(10**4)}\n",
         "keys": lambda: f"api_key={rng.randrange(1 << 128):032x}\n",

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 from foreword.redact import shorten
 from foreword.redact.files import MARK, denied, without_denied
+from tests.corpora import assert_holds, read_corpus
+from tests.growth import assert_linear
+from tests.tables import table
 
 CANARY = "canary-wombat"
 
@@ -342,3 +346,57 @@ def test_a_pattern_of_many_stars_reads_a_path_once() -> None:
     assert not denied("a" * 1000, ("*a*a*a*a*a*a*b",))
     assert denied("x-a-b-c.thing", ("*a*b*.thing",))
     assert not denied("x-b-a-c.thing", ("*a*b*.thing",))
+
+
+# --- commands of the corpora, in the shapes in which agents send a command and what it printed ---
+
+DIFF = f"diff --git a/.env b/.env\n--- a/.env\n+++ b/.env\n@@ -1 +1 @@\n-{CANARY}\n+{CANARY}2\n"
+
+
+def calls_of(command: str, output: str) -> list[dict[str, object]]:
+    run = {"command": command}
+    return [
+        {"tool_name": "Bash", "tool_input": run, "tool_response": {"stdout": output}},
+        {"tool_name": "Bash", "tool_input": {"command": ["bash", "-lc", command]}, "tool_response": output},
+        {"tool_name": "run_shell_command", "tool_input": run, "tool_response": {"llmContent": output}},
+        {"toolName": "bash", "toolArgs": run, "toolResult": {"textResultForLlm": output}},
+        {"toolName": "bash", "toolArgs": json.dumps(run), "toolResult": {"textResultForLlm": output}},
+        {"tool": "bash", "args": run, "output": output, "metadata": {"output": output}},
+        {"tool_name": "Shell", "tool_input": run, "tool_output": json.dumps({"output": output, "exitCode": 0})},
+        {"command": command, "output": output, "duration": 5},
+    ]
+
+
+def hides_what_it_prints(command: str) -> bool:
+    output = DIFF if re.match(r"git (?:stash show|log|diff|show (?!\S*:))", command) else f"one\nKEY={CANARY}\n"
+    return all(CANARY not in json.dumps(without_denied(call)) for call in calls_of(command, output))
+
+
+def keeps_what_it_prints(command: str) -> bool:
+    return all(CANARY in json.dumps(without_denied(call)) for call in calls_of(command, f"one\ntwo {CANARY}\n"))
+
+
+def test_what_commands_print_of_secrets_goes_for_every_agent() -> None:
+    assert_holds(read_corpus("secret_commands.txt", held_out=False), hides_what_it_prints)
+
+
+def test_what_ordinary_commands_print_is_kept_for_every_agent() -> None:
+    assert_holds(read_corpus("plain_commands.txt", held_out=False), keeps_what_it_prints)
+
+
+@table(
+    "piece",
+    ["echo ", "cat <<a\n", "sh -c '", 'x secrets get "', "echo $", "a --show-", "vault-", "get-secret-", "ls .e; "],
+)
+def test_a_long_command_is_read_in_linear_time(piece: str) -> None:
+    assert_linear(lambda command: without_denied({"tool_input": {"command": command}}), piece, size=4_000)
+
+
+@pytest.mark.prove
+def test_what_commands_that_were_kept_aside_print_of_secrets_goes() -> None:
+    assert_holds(read_corpus("secret_commands.txt", held_out=True), hides_what_it_prints)
+
+
+@pytest.mark.prove
+def test_what_ordinary_commands_that_were_kept_aside_print_is_kept() -> None:
+    assert_holds(read_corpus("plain_commands.txt", held_out=True), keeps_what_it_prints)

@@ -14,7 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreword.redact import CUT, DEEPEST, EDGE, keywords, patterns, private_tags, redact, redact_all, shorten
-from tests.planted import ALNUM, CARRIERS, FORMATS, chars, secrets_of
+from tests.corpora import assert_holds, read_corpus
+from tests.growth import assert_linear
+from tests.planted import ALNUM, CARRIERS, FORMATS, HEX, chars, secrets_of
+from tests.tables import table
 
 MODULE = sys.modules["foreword.redact"]
 
@@ -396,6 +399,7 @@ def test_no_expression_that_runs_over_a_text_can_go_back_over_an_unbounded_stret
         private_tags.compile_tag(),
         private_tags.KEY_BLOCK,
         re.compile(MODULE._PASSWORD),
+        re.compile(MODULE._USER),
         keywords._MAY_BE_FLAG,
         patterns._WORD,
         *patterns._compile_heads(),
@@ -410,6 +414,8 @@ def test_no_expression_that_runs_over_a_text_can_go_back_over_an_unbounded_stret
             assert kind == "POSSESSIVE_REPEAT" or int(most) <= 128, expression
 
 
+TABLES = ["password,x\n1,2\n", "a|password\n", "user  password\nx  y1\n", "password|", "user;password\nx;a1b2c3\n"]
+TABLES += ["contraseña: a1b2c3 ", "contraseña a b ", "https://aaaaaaaaaaaaaaaaaaaa1@h ", "password for a "]
 HOSTILE = r"""
     <private <private> </private> < &amp; %25 ＜ｐｒ private - QUJD a1B2 @ eyJ eyJ. -eyJaaaaaaaaaaaa
     eyJaaaaaaaaaaaa. eyJaaaaaaaaaaaa.b. sk- sk-ant- -sk-aB \nsk- :// ://a: ://a:b/ ://a:b@ :\/\/a:b
@@ -437,6 +443,7 @@ HOSTILE += [
     "curl -u a:",
     "password is ",
     "api_key: a1B2c3D4",
+    *TABLES,
 ]
 HOSTILE += [row.prefixes[-1] + "a1" for row in patterns.FORMATS if row.check or row.begins][::4]
 
@@ -445,6 +452,11 @@ def test_hostile_text_is_clean_after_one_pass() -> None:
     for unit in HOSTILE:
         clean = redact(unit * (60_000 // len(unit)))
         assert redact(clean) == clean
+
+
+@table("piece", TABLES)
+def test_tables_and_names_are_read_in_linear_time(piece: str) -> None:
+    assert_linear(redact, piece)
 
 
 @pytest.mark.parametrize(
@@ -539,3 +551,56 @@ def test_marks_that_are_longer_than_secrets_change_nothing_the_second_time() -> 
     once = shorten(redact_all(shorten(item, max_chars=65_536)), max_chars=65_536)
     again = shorten(redact_all(shorten(once, max_chars=65_536)), max_chars=65_536)
     assert once == again
+
+
+# --- the corpora: tables, tokens in URLs, names in other languages ---
+
+KINDS = {
+    "{p}": lambda rng: rng.choice(
+        [
+            chars(rng, ALNUM, 10),
+            chars(rng, ALNUM, 9) + rng.choice("!#$%&*+?") + "x",
+            "wombat" + chars(rng, "0123456789", 3),
+            chars(rng, "0123456789", 8),
+        ]
+    ),
+    "{k}": lambda rng: chars(rng, ALNUM, 32),
+    "{h}": lambda rng: chars(rng, HEX, 40),
+    "{g}": lambda rng: "gh" + "p_" + chars(rng, ALNUM, 36),
+}
+
+
+def hides_its_secrets(form: str) -> bool:
+    for seed in range(5):
+        rng, text, secrets = random.Random(f"{seed} {form}"), form.replace("\\t", "\t"), []
+        for mark, make in KINDS.items():
+            while mark in text:
+                secrets.append(make(rng))
+                text = text.replace(mark, secrets[-1], 1)
+        clean = redact(text)
+        if any(secret in clean for secret in secrets) or redact(clean) != clean:
+            return False
+    return True
+
+
+def is_unchanged(form: str) -> bool:
+    text = form.replace("\\t", "\t")
+    return redact(text) is text
+
+
+def test_secrets_in_tables_in_urls_and_by_names_of_any_language_are_gone() -> None:
+    assert_holds(read_corpus("secret_texts.txt", held_out=False), hides_its_secrets)
+
+
+def test_tables_urls_and_sentences_without_a_secret_stay() -> None:
+    assert_holds(read_corpus("plain_texts.txt", held_out=False), is_unchanged)
+
+
+@pytest.mark.prove
+def test_secrets_of_the_texts_that_were_kept_aside_are_gone() -> None:
+    assert_holds(read_corpus("secret_texts.txt", held_out=True), hides_its_secrets)
+
+
+@pytest.mark.prove
+def test_texts_that_were_kept_aside_stay() -> None:
+    assert_holds(read_corpus("plain_texts.txt", held_out=True), is_unchanged)

@@ -15,6 +15,7 @@ from typing import Literal
 from foreword.extract.actions import Choice, Turn
 from foreword.extract.authorship import authorship_of
 from foreword.extract.text import cut, plain_line
+from foreword.extract.voice import is_own_voice, reported_words
 from foreword.terms import root, terms
 
 Kind = Literal["preference", "correction", "decision", "learning"]
@@ -39,8 +40,9 @@ def statements_of(turns: Sequence[Turn]) -> tuple[Statement, ...]:
     found: dict[str, Statement] = {}
     answer = ""
     for turn in turns:
-        # A prompt that holds anything but typed words lays down nothing.
-        typed = (*_from_reply(turn, answer), *_from_typed(turn)) if turn.author.author == "typed" else ()
+        # A prompt that holds anything but typed words lays down nothing, nor does one that tells what others said.
+        own = turn.author.author == "typed" and not reported_words(turn.typed)
+        typed = (*_from_reply(turn, answer), *_from_typed(turn)) if own else ()
         for each in (*typed, *_from_choices(turn)):
             found.setdefault(each.text.lower(), each)
         answer = turn.answer or answer
@@ -172,7 +174,8 @@ CUES = (
 OPEN = _any(
     r"\b(?:theoretically|the question is|my assumption|alternatively|i wonder|in theory|probably|i guess|impression)\b",
     r"\b(?:we could|could it|(?:just|not) yet|yet(?=\W*$)|i (?:still )?feel the|this time|for example)\b",
-    r"^(?:validate|verify|check|make sure|mention|tell|explain)\b",
+    r"^(?:validate|verify|check|make sure|mention|tell|explain|draft|translate)\b",
+    r"^(?:answer|ask|reply to) (?!me\b).*\b(?:that|if|whether)\b",
     r"\b(?:mentions?|says?|states?|claims?|suggests?) (?:that|to)\b",  # what somebody else holds
 )
 # What only this moment explains: something that both see, a point of a list, an option on the table, a next step.
@@ -239,7 +242,8 @@ def _cue(text: str) -> _Cue | None:
     if len(text.split()) < FEWEST or OPEN.search(text):
         return None
     cues = (cue for cue in CUES if cue.question or not text.endswith("?"))
-    return next((cue for cue in cues if cue.form.search(text) and not (cue.unless and cue.unless.search(text))), None)
+    found = ((cue, cue.form.search(text)) for cue in cues if not (cue.unless and cue.unless.search(text)))
+    return next((cue for cue, match in found if match and is_own_voice(text[: match.start()], match[0])), None)
 
 
 def _trimmed(sentence: str) -> str:
@@ -288,7 +292,7 @@ def _from_choices(turn: Turn) -> Iterator[Statement]:
         offered = answer in choice.options
         if offered and (RECOMMENDED.search(answer) or SCOPE.search(answer)):
             continue  # what the agent would have done anyway
-        if not offered and authorship_of(choice.answer).author != "typed":
+        if not offered and (authorship_of(choice.answer).author != "typed" or reported_words(answer)):
             continue
         against = any(RECOMMENDED.search(option) for option in choice.options)
         yield Statement(

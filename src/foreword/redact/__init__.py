@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Any, Literal
 
-from foreword.redact.keywords import find_secrets, is_secret, is_telling
+from foreword.redact.keywords import find_secrets, is_key, is_secret, is_telling
 from foreword.redact.patterns import find_tokens, mark, replace_spans
 from foreword.redact.private_tags import PRIVATE, hide_blocks, leaves_open
 
@@ -307,14 +307,18 @@ _PASSWORD = (
     rf"(?P<password>(?>(?:(?![0-9]*+[/?#]|[$%{{(])[^{_NOT}/]*+(?>(?:/(?!/)[^{_NOT}/]*+)*)@)?)(?>(?:[^{_NOT}/?#]*+@)*))(?<=@)"
 )
 # {password}, ${PASSWORD}, {{ password }}, %s, ***, the word itself or nothing: useful to the reader and no secret
-_PLACEHOLDER = r"(?i:password|pass|passwd|pwd|token|secret)|\**|%s|\$*\{+[^\W\d][\w.]*\}+"
+_PLACEHOLDER = r"(?i:password|pass|passwd|pwd|token|secret|x-oauth-basic|x-access-token)|\**|%s|\$*\{+[^\W\d][\w.]*\}+"
+# A token in place of the user, with any password or none
+_USER = rf"(?P<before>:(?:\\{{0,4}}/){{2}})(?P<user>[\w.~%\-]{{16,255}}+)(?=(?::(?:{_MARK}|[^{_NOT}/]{{0,64}}+))?@)"
 
 
 def _hide_passwords(text: str) -> str:
-    def replace(found: re.Match[str]) -> str:
-        password = found["password"][:-1]
-        if re.fullmatch(_PLACEHOLDER, password):
-            return found[0]
-        return f"{found['before']}{mark('url-password')}@"
+    is_placeholder, hidden = re.compile(_PLACEHOLDER).fullmatch, mark("url-password")
 
-    return re.sub(_PASSWORD, replace, text)
+    def replace(found: re.Match[str]) -> str:
+        return found[0] if is_placeholder(found["password"][:-1]) else f"{found['before']}{hidden}@"
+
+    def replace_user(found: re.Match[str]) -> str:
+        return f"{found['before']}{hidden}" if is_key(found["user"]) else found[0]
+
+    return re.sub(_USER, replace_user, re.sub(_PASSWORD, replace, text))

@@ -13,11 +13,12 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import islice
+from posixpath import normpath
 from typing import Any
 
 from foreword.encoding import dumps, loads, read_table
 from foreword.errors import BadPayload
-from foreword.redact.keywords import is_telling
+from foreword.redact.keywords import is_secret, is_telling
 from foreword.redact.patterns import WORDS
 from foreword.terms import lazy_pattern
 
@@ -36,6 +37,7 @@ _SEARCHES = ("grep", "egrep", "fgrep", "rg", "ag", "ack", "git grep", "sed", "aw
 _ENVIRONMENT = lazy_pattern("|".join(read_table(__file__, "environment.txt")))
 _INPUTS = ("tool_input", "toolInput", "toolArgs", "args", "arguments", "input", "parameters")
 _COMMANDS = ("command", "cmd", "script", "shell_command", "code")
+_CALLS = (*_INPUTS, "command", "cmd")  # some agents put a command and its output side by side
 # The fields in which tools get their file, over all agents; other names (originalFile) may hold what is in it.
 _PATHS = ("file_path", "filePath", "notebook_path", "absolute_path", "target_file", "path", "paths", "uri", "filename")
 _MAX_PATH_CHARS = 1024
@@ -50,7 +52,7 @@ def without_denied(item: Any, *, deny: Sequence[str] = ()) -> Any:
 
 def _without(item: Any, deny: tuple[str, ...]) -> Any:
     if isinstance(item, dict):
-        if not any(name in item for name in _INPUTS):
+        if not any(name in item for name in _CALLS):
             return {name: _without(inner, deny) for name, inner in item.items()}
         item = {name: _decoded(inner) if name in _INPUTS else inner for name, inner in item.items()}
         cwd = item.get("cwd")
@@ -62,7 +64,9 @@ def _without(item: Any, deny: tuple[str, ...]) -> Any:
             return _hidden(item, deny)  # it names a denied file, or runs a command that prints secrets
         unnamed = _unnamed_variables(item)
         return {
-            name: _without(inner, deny) if name in _INPUTS else _output(_without(inner, deny), deny, unnamed)
+            name: _without(inner, deny)
+            if name in _INPUTS or name in _COMMANDS
+            else _output(_without(inner, deny), deny, unnamed)
             for name, inner in item.items()
         }
     if isinstance(item, list):
@@ -80,7 +84,7 @@ def _denied(path: str, deny: tuple[str, ...]) -> bool:
     low = path.strip().replace("\\", "/").lower().rstrip("/")
     if not low or "\n" in path or low.endswith(_SAMPLES):
         return False
-    low = re.sub("/{2,}", "/", low)[-256:]  # a name and its folders
+    low = re.sub("/{2,}", "/", normpath(low) if "/../" in low else low)[-256:]  # a name and its folders
     return bool(_compile(tuple(_FILES)).search(low) or (deny and _compile(deny).search(low)))
 
 
@@ -108,12 +112,15 @@ def _decoded(item: Any) -> Any:
     return item
 
 
+_QUIET = lazy_pattern(rf"\s*(?:{'|'.join(WORDS['quiet'])}|git (?:rm|check-ignore|update-index))\s[^|\n]*\Z")
 _MOST_FOLDERS = 4
 _HIDDEN_FOLDER = lazy_pattern(r"(?:\A|/)\.\w")  # ~/.ssh: others hold few secrets by their place alone
 _FOLDER = lazy_pattern(r"(?:\b(?:cd|pushd)|\s-C|--directory)[ =]+[\"']?([^\s\"';&|]{1,255})")
 
 
 def _names_denied(command: str, deny: tuple[str, ...], cwd: str) -> bool:
+    if not any(sign in command for sign in "<>$`") and all(map(_QUIET.match, re.split(r"&&|\|\||;", command))):
+        return False  # it prints no file, and writes none
     words = dict.fromkeys(_words(command))
     words.update(dict.fromkeys(re.sub(r"[\\\"']", "", command).split()))  # .e"n"v
     folders = [cwd, *(each[1] for each in islice(_FOLDER.finditer(command), _MOST_FOLDERS))]
@@ -193,12 +200,15 @@ def _commands(item: Any) -> Iterator[str]:
             if name in _COMMANDS and isinstance(inner, str):
                 yield _ends(inner)
             elif name in _COMMANDS and isinstance(inner, list):
-                yield _ends(" ".join(each for each in inner if isinstance(each, str)))
+                yield _ends(_SHELL.sub("", " ".join(each for each in inner if isinstance(each, str))))
             else:
                 yield from _commands(inner)
     elif isinstance(item, list):
         for inner in item:
             yield from _commands(inner)
+
+
+_SHELL = lazy_pattern(r"\A\S*sh -\w*c ")  # of a command as a list of words, its last one is what the shell runs
 
 
 def _ends(command: str) -> str:
@@ -217,7 +227,7 @@ def _prints(command: str) -> bool:
         words = _PREFIX.sub("", re.split(r"\d?>", part)[0].strip(), count=1).split(None, 36)
         if not words:
             continue
-        words[0] = words[0].rpartition("/")[2]
+        words[0] = words[0].rpartition("/")[2].removesuffix(".exe")
         # A wrapper's own arguments are not known here, so what it runs may begin with any word.
         for at in range(min(len(words), 24)) if words[0] in _WRAPPERS else (0,):
             run = " ".join(words[at : at + 5]).lower()
@@ -226,15 +236,75 @@ def _prints(command: str) -> bool:
             is_dump = is_dump or (run in _DUMPS and (at == 0 or run != "set"))
             if is_dump or run.startswith(_PRINTS) or plain.startswith(_PRINTS):
                 return True
+    bare = _without_quotes(command)
+    for script in (bare, *(_without_quotes(found[2]) for found in _RUN_BY_SHELL.finditer(command))):
+        for part in re.split(r"&&|[|;\n`(){}&]", script):
+            words = _FLAG.sub("", f"{_PREFIX.sub('', part.strip(), count=1)} ").lower().split()
+            asks = "--help" in part or "--version" in part
+            if not asks and _reads_store(words[1:] if words[:1] == ["sudo"] else words):
+                return True
+    if _REVEALS.search(bare) or any(is_telling(name) and is_secret(name, _PROBE) for name in _PRINTED.findall(command)):
+        return True
     scripts = "\n".join(part for part in re.split(r"&&|[|;\n]", command) if not _SEARCH.match(part))
     return any(not found["name"] or is_telling(found["name"]) for found in _ENVIRONMENT.finditer(scripts))
 
 
+def _without_quotes(command: str) -> str:
+    """Return a command without what is in quotes and in documents (`<<EOF`): no program begins there."""
+    kept: list[str] = []
+    document = ""
+    for line in command.split("\n"):
+        if not document:
+            kept.append(line)
+            document = found[1] if (found := _DOCUMENT.search(line)) else ""
+        elif line.strip() == document:
+            document = ""
+    return _QUOTED.sub("''", "\n".join(kept))
+
+
+_DOCUMENT, _QUOTED = lazy_pattern(r"<<-?\s*[\"']?(\w+)[\"']?"), lazy_pattern(r"'[^']*'|\"[^\"]*\"")
+_RUN_BY_SHELL = lazy_pattern(r"(?s)sh -\w*c\s+(['\"])(.*?)\1")
+
+
+def _reads_store(words: list[str]) -> bool:
+    """Return whether a command reads secrets or variables where a program keeps them: `x secrets get`, `x env:list`."""
+    if not words or words[0] in _TOOLS:
+        return False
+    words[0] = words[0].rpartition("/")[2]
+    parts = {part for word in words[1:6] for part in re.split("[:/]", word)}
+    if _KEEPER.match(words[0]) and not parts & _OTHERS:
+        return True
+    if parts & _SECRETS or (parts & _STORES and parts & _READS) or any(map(_FUSED.match, words[1:4])):
+        return True
+    return len(words) > 1 and words[-1] in ("env", "printenv", "setenv")
+
+
+_TOOLS, _SECRETS, _STORES, _READS, _OTHERS = (
+    frozenset(WORDS[use]) for use in ("tool", "secret", "store", "reading", "other")
+)
+_KEEPER = lazy_pattern(  # a program named after what it keeps
+    r"[a-z0-9][\w.-]*(?:vault|-secrets?\b|secret-|cred(?!o)|passw|passbolt|keepass|keyring|keychain|keystore|warden|dashlane)"
+    r"|vault|credstash|keywhiz|(?:go|l|1)?pass(?:\Z|-)"
+)
+_FUSED = lazy_pattern(  # get-secret-value, print-access-token, DescribeSecret
+    r"(?:batch-)?(?:get|show|list|generate|create|export|print|extract|assume|describe)-?[\w-]*"
+    r"(?:secret|password|token|credential|connection-string|access-key|api-key)s?(?:-?\w+)*\Z"
+)
+_REVEALS = lazy_pattern(  # flags that ask for secrets
+    r"\s--(?:(?:show|export|reveal|print|dump|include|unmask)-(?:secret|token|password|credential|private)\S*"
+    r"|reveal|decrypt|unmask|with-decryption)(?![\w-])"
+)
+# `echo "$NAME"`, `cat <<< $NAME`, `echo %NAME%`, `$env:NAME`: whether the name is telling decides.
+_PRINTED = lazy_pattern(
+    r"\b(?:(?:echo|printf|print|Write-\w+)\b|cat\s*<{2,3})(?:[^$|;&<>]|\$(?![{A-Za-z])){0,200}?[$%](?:\{!?|[Ee]nv:)?([A-Za-z_]\w{2,63})"
+)
+_PROBE = "q7Zk3Tq9Wx2Lm8Rv"  # a value that is a secret beside any telling name
+
 _ENV = lazy_pattern(r"env(?:\s+(?:-[uC]\s*\S+|--?[a-z0][\w-]*(?:=\S*)?|[A-Za-z_]\w*=\S*))*\Z")
 # What may stand before a command: `then`, `FOO=1`, `timeout 5`, `command`.
 _PREFIX = lazy_pattern(
-    r"\A(?>(?:(?:then|do|else|if|while|!|command|exec|builtin|nice|stdbuf|timeout(?: -\S+)*(?: \d\S*)?"
-    r"|[A-Za-z_]\w*=\S*)\s+)*)"
+    r"\A(?>(?:(?:then|do|else|if|while|!|command|exec|builtin|nice|stdbuf|timeout(?: -\S+)*(?: \d\S*)?|\S*sh -\w*c"
+    r"|busybox|toybox|[A-Za-z_]\w*=\S*)\s+)*)"
 )
 _FLAG = lazy_pattern(r"(?<=\s)(?:--?[A-Za-z][\w-]*(?:=\S+| (?!-)\S+)?)(?=\s)")
 _SEARCH = lazy_pattern(rf"\s*(?:{'|'.join(_SEARCHES)})\s")
@@ -278,7 +348,12 @@ def _unnamed_variables(call: dict[str, Any]) -> re.Pattern[str] | None:
 
 def _output(item: Any, deny: tuple[str, ...], unnamed: re.Pattern[str] | None) -> Any:
     if isinstance(item, str):
+        if not isinstance(held := _decoded(item), str):
+            with suppress(RecursionError):  # no search nests its hits so deep
+                clean = _output(held, deny, unnamed)
+                return item if clean == held else dumps(clean)
         text = _without_lines(item, deny)
+        text = _without_patches(text, deny) if "+++ " in text else text
         return unnamed.sub(rf"\1{MARK}", text) if unnamed else text
     if isinstance(item, dict):
         if any(denied(text, deny) for name, text in item.items() if name in _NAMES_A_FILE and isinstance(text, str)):
@@ -305,13 +380,6 @@ def _without_lines(text: str, deny: tuple[str, ...]) -> str:
 
     A search names the file before each line (`path:12:text`, `path-12-text`, `HEAD:path:text`), others above them all.
     """
-    if text[:1] in ("{", "[") and "\n{" not in text:
-        try:
-            item = loads(text)
-            clean = _output(item, deny, None)
-            return text if clean == item else dumps(clean)
-        except (BadPayload, RecursionError):  # no search nests its hits so deep
-            pass
     lines = _COLOUR.sub("", text).replace("\0", ":").split("\n")
     changed = len(lines) > _MAX_LINES
     if changed:

@@ -32,7 +32,7 @@ _PASSWORD_NAMES = {
 }
 _SECRET_NAMES = {
     "secret": f"secret{_ABOUT}",
-    "token": f"token(?<!publickeytoken){_ABOUT}",
+    "token": f"token(?<!publickeytoken){_ABOUT}(?:.(?:de|d').?acc?[eè]s{{1,2}}o?)?",
     "key": rf"key(?<=[a-z_. \-]key){_ABOUT}",
     "credential": f"credential{_ABOUT}",
     "auth": f"auth(?:(?![a-z])|(?=key|token|secret)){_ABOUT}",
@@ -40,7 +40,14 @@ _SECRET_NAMES = {
     "jsessionid": f"jsessionid{_ABOUT}",
     "connect.sid": rf"connect\.sid{_ABOUT}",
 }
-_TELLING = lazy_pattern("pass|pwd|secret|token|key|cred|auth|cookie", re.IGNORECASE)
+_FOREIGN_PASSWORDS, _FOREIGN_SECRETS = (
+    {word: f"{name}{_ABOUT}" for word, _, name in (each.partition("=") for each in WORDS[f"{kind}-name"])}
+    for kind in ("password", "secret")
+)
+_ALL_NAMES = (*_PASSWORD_NAMES, *_SECRET_NAMES, *_FOREIGN_PASSWORDS, *_FOREIGN_SECRETS)
+_TELLING = lazy_pattern(
+    "|".join(("pass|pwd|secret|token|key|cred|auth|cookie", *_FOREIGN_PASSWORDS, *_FOREIGN_SECRETS)), re.IGNORECASE
+)
 
 # --- what is between a name and its value ---
 
@@ -67,7 +74,15 @@ _ASSIGNED = (
     rf"|(?P<fallback>{_QUOTE}\)?{_SPACE}(?:\|\||\?\?|\?:|or){_SPACE}{_BEGINS_QUOTED})"
     rf"|(?P<cell>[`*]{{0,2}}[ \t]{{0,16}}+\|[ \t]{{0,16}}+`?|\t{{1,4}}+)"
     rf"|(?P<form>\\{{0,8}}\"{_LINES}{{2}})"
-    rf"|(?P<prose>{_GAP}(?:is:?|was:?|to) {_SPACE})"
+    rf"|(?P<prose>{_GAP}(?:is:?|was:?|to|ist:?|lautet:?|è) {_SPACE})"
+)
+# "password for the database: x", "the password of ada is x"; the same in other languages, which need no spaces.
+_WORDS_OF = r"(?: [^\W_][\w'.\-]{0,20})"
+_OF = rf"|(?P<of>{_GAP}(?:for|of|on|at|to|in|für|de|zu|para){_WORDS_OF}{{1,4}}(?: is| was|:| =) {_SPACE})"
+_IS = r"(?:is|[eé]s|est|ist|lautet|è|é|är|er|on|je|jest|to|es):? "
+_FOREIGN_OF = (
+    rf"|(?P<foreign>{_WORDS_OF}{{0,3}}(?:{_SPACE}[:=：—–]|{_GAP}{_IS}){_SPACE}"
+    rf"|{_SPACE}(?:是|为|為|は|는|은)[：:]?{_SPACE}|(?<=пароль) )"
 )
 _IN_SQL = rf"|(?P<call>\()(?=[\"'])|(?P<sql>{_GAP}(?=[\"']))"  # PASSWORD('x'), SET PASSWORD 'x'
 _DECLARED = rf"|(?P<declared>{_GAP})"  # ENV name x, set -x name x, #define name "x", (setq name "x"), :name "x"
@@ -92,7 +107,9 @@ def _behind_flags(*names: str, kind: str) -> tuple[str, str, str]:
 
 # A word that must be there, the kind of the value, and what finds the place where it begins; compiled when first used.
 _PLACES = (
-    *_behind_names(_PASSWORD_NAMES, PASSWORD, _ASSIGNED + _IN_SQL + _DECLARED),
+    *_behind_names(_PASSWORD_NAMES, PASSWORD, _ASSIGNED + _OF + _IN_SQL + _DECLARED),
+    *_behind_names(_FOREIGN_PASSWORDS, PASSWORD, _ASSIGNED + _FOREIGN_OF),
+    *_behind_names(_FOREIGN_SECRETS, SECRET, f"(?:{_ASSIGNED}{_FOREIGN_OF}){_LONG}"),
     *_behind_names(_SECRET_NAMES, SECRET, f"(?:{_ASSIGNED}{_DECLARED}){_LONG}"),
     _behind_flags(*_PASSWORD_NAMES.values(), kind=PASSWORD),
     _behind_flags(_SECRET_NAMES["key"], kind=SECRET),
@@ -101,6 +118,7 @@ _PLACES = (
     *_behind_names(_PASSWORD_NAMES, PASSWORD, f"(?P<login>{_GAP})", word="login "),
     ("requirepass", PASSWORD, rf"requirepass(?<!{_NAME}requirepass)(?P<rest>)(?P<flag>{_GAP}){_MARKED}"),
 )
+_OTHER_WORDS = ("login ", "requirepass")  # in _PLACES, and no names
 # Most flags name no secret, and those above take 3 ms to compile: first look for one that does.
 _MAY_BE_FLAG = lazy_pattern(rf"-(?<!{_NAME}-){_NAME}{{0,64}}(?:{'|'.join((*_PASSWORD_NAMES, *_SECRET_NAMES))})")
 _compile = cache(re.compile)
@@ -123,11 +141,12 @@ def find_secrets(text: str) -> list[Span]:
     """Return where such values stand, in order and without overlaps, each with what it is."""
     low = text.replace("\u0130", "I").lower()  # the one letter that is longer in lower case
     spans: list[Span] = []
-    if any(word in low for word in (*_PASSWORD_NAMES, *_SECRET_NAMES)):
+    if names := [word for word in _ALL_NAMES if word in low]:
         may_be_flag = _MAY_BE_FLAG.search(low) is not None
         for word, kind, expression in _PLACES:
-            if may_be_flag if word == "-" else word in low:
+            if may_be_flag if word == "-" else word in names or (word in _OTHER_WORDS and word in low):
                 spans += _find_named(text, low, kind, _compile(expression))
+        spans += _find_columns(text, low, names)
     if "authorization" in low:
         spans += _find_headers(text, low, _HEADER)
     if "bearer" in low:
@@ -228,7 +247,8 @@ def _read_value(text: str, low: str, match: re.Match[str], kind: str) -> Span | 
     if how == "pair" and not _CALL_BEGINS.match(text, max(0, begin - 40), begin):
         quoted = False  # a list may hold words that are no values: ["password", "email"]
     phrase = "phrase" in low[begin:name_end]
-    number = how in ("pair", "declared", "cell", "prose", "sign")
+    number = how in ("pair", "declared", "cell", "prose", "sign", "of", "foreign")
+    line = line and ("pas" in low[begin:name_end] or "pwd" in low[begin:name_end])  # other languages: no plain word
     hide = is_password(value, quoted=quoted, sure=sure, line=line, tight=tight, number=number, phrase=phrase)
     return (start, end, PASSWORD) if hide else None
 
@@ -378,6 +398,69 @@ def _is_phrase(value: str, *, phrase: bool) -> bool:
         return len(words) <= 12 and not any(word.lower() in _IN_SENTENCES for word in words[:2])
     plain = (word.isalpha() and word.islower() and word not in _IN_SENTENCES for word in words)
     return 4 <= len(words) <= 12 and all(plain)
+
+
+# --- columns of tables: markdown, psql, CSV, what kubectl prints ---
+
+_COLUMNS = tuple(
+    (kind, lazy_pattern(rf"[\w .\-]{{0,40}}?(?:{'|'.join((*names.values(), *others.values()))})s?\Z"))
+    for kind, names, others in (
+        (PASSWORD, _PASSWORD_NAMES, _FOREIGN_PASSWORDS),
+        (SECRET, _SECRET_NAMES, _FOREIGN_SECRETS),
+    )
+)
+_SEPARATORS = [*map(re.compile, (r"(\|)", r"(\t)", "(;)", "(,)", "( {2,})"))]
+_ENDS_CELL = r"\w{0,6}+[\"'`*]{0,3}+(?:  | ?[|│┃\t;,\r\n]| ?\Z)"
+_TITLE = lazy_pattern(r"#?\Z|[^\W\d_][\w.\-/()#]*(?: [\w.\-/()#]+){0,3}\Z")
+_RULER = lazy_pattern(r"(?=\S| +[|+])[\s\-+=|:─━┼├┤╇┡┩]*\Z")
+_BARS = str.maketrans("│┃", "||")
+_LINE, _AROUND = lazy_pattern(r"[^\n]+"), " \t\r\"'`*"
+_MOST_HEADER = 1000  # characters of a line that names columns
+
+
+def _find_columns(text: str, low: str, words: list[str]) -> Iterator[Span]:
+    """Yield the values below a telling name in a line of names; no line is read twice for one name."""
+    headers: set[tuple[int, int]] = set()
+    for word in words:
+        done = 0
+        for found in _compile(re.escape(word) + _ENDS_CELL).finditer(low):
+            if found.start() >= done:
+                begin, end = low.rfind("\n", done, found.start()) + 1 or done, low.find("\n", found.start())
+                done = end if end >= 0 else len(low)
+                headers.add((begin, done))
+    text = text.translate(_BARS) if headers and not text.isascii() else text
+    done = 0
+    for begin, end in sorted(headers):
+        separator = next((each for each in _SEPARATORS if each.search(text, begin, end)), None)
+        if begin < done or end - begin > _MOST_HEADER or not separator:
+            continue
+        names = [name.strip(_AROUND).lower() for name in separator.split(text[begin:end])[::2]]
+        columns = [
+            (2 * number, kind) for number, name in enumerate(names) for kind, form in _COLUMNS if form.match(name)
+        ]
+        if not columns or sum(map(bool, names)) < 2 or not all(map(_TITLE.match, names)):
+            continue
+        done = end
+        for row in _LINE.finditer(text, end + 1):
+            cells = separator.split(row[0])  # every other one is what separates them
+            if row.start() > done + 1 or (len(cells) < 3 and not _RULER.match(row[0])):
+                break  # behind an empty line, or no row
+            done = row.end()
+            for number, kind in columns:
+                value = cells[number].strip(_AROUND) if number < len(cells) else ""
+                if (
+                    len(value) > 3
+                    and value[0] != "["
+                    and _is_cell_secret(value, kind, quoted=cells[number].strip()[0] in "\"'")
+                ):
+                    start = text.find(value, row.start() + sum(map(len, cells[:number])))
+                    yield start, start + len(value), kind
+
+
+def _is_cell_secret(value: str, kind: str, *, quoted: bool) -> bool:
+    if kind == SECRET:
+        return is_key(value, quoted=quoted)
+    return is_password(value, quoted=quoted, sure=False, line=False, tight=True, number=True, phrase=False)
 
 
 # --- headers, cookies, flags ---
