@@ -433,7 +433,7 @@ class _Recall:
         text, found = "Not in this plan, but changed together with its files", Often()
         if kind == "plan":
             found = missing_tests(self.query.files, self._history)
-        elif kind == "routine":
+        elif kind == "routine" and " " in typed.strip():  # "commit" alone says nothing of what is edited
             text, found = "Edited when you asked for this before", files_of_routine(typed, self._history)
             found = [each for each in found if each[0] not in self.trigger.touched]
         prompt = self.trigger.prompt.lower()
