@@ -13,7 +13,6 @@ from foreword import policy
 from foreword.capture.parse import project_at
 from foreword.capture.payload import HookCall
 from foreword.errors import BadRequest, NotFound, StoreError
-from foreword.extract.merge import merge
 from foreword.models import EMPTY, Change, Event, Injection, KnownProject, Memory, Project, ProjectContents, Session
 from foreword.policy import LISTS, Policy, chosen, listed
 from foreword.redact import redact
@@ -214,25 +213,9 @@ def merge_project(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
         )
     if app.imports.is_busy(other, project.key):
         raise BadRequest("an import of one of them is running", hint="wait until it is done, and merge then")
-    done = app.extraction.apart(
-        lambda: app.store.projects.merge(other, into=project.key, unite=unite, who="user", at=app.now())
-    ).result()
-    rows = {"rows": dict(done.rows), "united": done.united, "entry": done.entry.number}
-    return {"from": other, "into": project.key, **rows}
-
-
-def unite(known: Memory, other: Memory) -> Memory:
-    """Return one memory of two that say the same in merged projects, with the evidence of both."""
-    older, newer = sorted((known, other), key=lambda each: each.confirmed)
-    both = merge(older, newer)
-    return replace(
-        both,
-        created=min(known.created, other.created),
-        seen=both.seen if "seen_in" in both.detail else known.seen + other.seen,
-        pinned=known.pinned,
-        used=known.used,
-        ignored=known.ignored,
-    )
+    merge = app.store.projects.merge
+    entry = app.extraction.apart(lambda: merge(other, into=project.key, who="user", at=app.now())).result()
+    return {**entry.patch["moved"], "entry": entry.number}
 
 
 def _known(app: App) -> tuple[Mapping[str, KnownProject], Mapping[str, ProjectContents]]:
