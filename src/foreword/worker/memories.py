@@ -18,7 +18,7 @@ from foreword.store.projects import names
 from foreword.worker import serialize
 from foreword.worker.app import App
 from foreword.worker.jobs.maintenance import settle_choices
-from foreword.worker.sessions import describe_sessions
+from foreword.worker.sessions import heads
 
 MOST_GOALS = 1000
 EXCERPT = 200  # characters of a body that a list shows
@@ -171,7 +171,7 @@ def _details(app: App, id: str) -> dict[str, Any]:
     injections = store.injections.list(memory=id, limit=MAX_SHOWN)
     ids = dict.fromkeys(filter(None, (memory.session, *(each.session for each in injections))))
     known = [session for each in ids if (session := store.sessions.get(each))]
-    sessions = {each["id"]: each for each in describe_sessions(app, known)}
+    sessions = {each["id"]: each for each in heads(app, known)}
     shown = [
         {
             **vars(item),

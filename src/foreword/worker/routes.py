@@ -118,8 +118,6 @@ ROUTES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "/api/resume": {"GET": sessions.show_resume},
     "/api/injections": {"GET": injections.list_injections},
     "/api/injections/": {"GET": injections.show_injection},
-    "/api/no-context": {"GET": injections.list_no_context},
-    "/api/line": {"GET": injections.status_line},
     "/api/stats": {"GET": upkeep.show_stats},
     "/api/goals": {"GET": memories.list_goals},
     "/api/goals/": {"POST": memories.finish_goal},

@@ -21,7 +21,7 @@ from foreword.recall.start import resume
 from foreword.store.projects import counts_as, names
 from foreword.worker import serialize
 from foreword.worker.app import App
-from foreword.worker.injections import list_no_context
+from foreword.worker.injections import describe_injections
 
 TRIGGERS = 20  # that are sent with their text: at most 160 KB
 SESSIONS = 20  # to switch to
@@ -41,20 +41,7 @@ Step = dict[str, Any]
 
 def list_sessions(app: App, *, project_path: str = "", limit: int = 20) -> dict[str, Any]:
     """Return the newest sessions of a project, or of all."""
-    return {"sessions": describe_sessions(app, app.store.sessions.list(app.projects.key_at(project_path), limit=limit))}
-
-
-def describe_sessions(app: App, sessions: Sequence[Session]) -> list[dict[str, Any]]:
-    """Return sessions with the titles and ids of their summaries, where there are some."""
-    uids = [session_uid("sum", project=each.project, session=each.id) for each in sessions]
-    known = {(memory.uid, memory.scope): memory for memory in app.store.memories.get_by_uid(uids)}
-    rows = []
-    for session, uid in zip(sessions, uids, strict=True):
-        summary = known.get((uid, f"project:{session.project}"))
-        rows.append(
-            {**vars(session), "title": summary.title if summary else "", "summary": summary.id if summary else ""}
-        )
-    return rows
+    return {"sessions": heads(app, app.store.sessions.list(app.projects.key_at(project_path), limit=limit))}
 
 
 def settled_session(app: App, id: str) -> Session:
@@ -114,25 +101,10 @@ def _totals(app: App, about: Mapping[str, Any]) -> dict[str, Any]:
 
 def _triggers(app: App, session: str, *, limit: int) -> list[dict[str, Any]]:
     """Return the injections and the triggers without context, newest first, each with its prompt."""
-    injections = app.store.injections.list(session=session, limit=limit, texts=True)
-    ids = [item.memory for each in injections for item in each.items]
-    known = {
-        each.id: {"title": each.title, "kind": each.kind, "status": each.status} for each in app.store.memories.get(ids)
-    }
-    forgotten = {"title": "", "kind": "", "status": "forgotten"}
-    rows = [
-        {
-            **serialize.injection(each, text=True),
-            "silent": False,
-            "layers": [{"name": name, "tokens": tokens} for name, tokens in each.layers.items()],
-            "skipped": [{"name": name, "why": why} for name, why in each.skipped.items()],
-            "items": [{**vars(item), **known.get(item.memory, forgotten)} for item in each.items],
-        }
-        for each in injections
-    ]
-    for each in list_no_context(app, session_id=session, limit=limit)["no_context"]:
-        nearest = {"memory": each["nearest"], **{name: each[name] for name in ("title", "score", "needed")}}
-        rows.append({**each, "silent": True, "nearest": nearest if each["nearest"] else None, "items": []})
+    given, nothing = (
+        app.store.injections.list(session=session, limit=limit, texts=True, empty=empty) for empty in (False, True)
+    )
+    rows = describe_injections(app, [*given, *nothing], text=True)
     # A session start that was lost comes with the first prompt, before the prompt's own context.
     rows.sort(key=lambda each: (-each["at"], each["trigger"] == "session_start"))
     _add_prompts(rows, {event.key: event for event in app.store.events.prompts(session, limit=limit)})
@@ -175,13 +147,24 @@ def timeline(app: App, *, project: str = "", before: str = "", limit: int = 30) 
 
 def heads(app: App, sessions: Sequence[Session]) -> list[dict[str, Any]]:
     """Return what identifies sessions; the title is that of the summary, or until there is one the first prompt."""
-    name, rows = names(app.projects.known()), describe_sessions(app, sessions)
-    for row in rows:
-        first = () if row["title"] else app.store.events.prompts(row["id"], limit=1, oldest=True)
+    name = names(app.projects.known())
+    uids = [session_uid("sum", project=each.project, session=each.id) for each in sessions]
+    known = {(memory.uid, memory.scope): memory for memory in app.store.memories.get_by_uid(uids)}
+    rows = []
+    for session, uid in zip(sessions, uids, strict=True):
+        summary = known.get((uid, f"project:{session.project}"))
+        first = () if summary else app.store.events.prompts(session.id, limit=1, oldest=True)
         prompts = [action.text for event in first if (action := action_of(event, root=""))]
-        row["title"] = cut(row["title"] or "".join(prompts), TITLE)
-        row["project_name"] = name(row["project"])
-        row["running"] = not row["ended"] and abs(app.now() - row["last"]) < QUIET  # a clock may be set back
+        rows.append(
+            {
+                **vars(session),
+                "title": cut(summary.title if summary else "".join(prompts), TITLE),
+                "summary": summary.id if summary else "",
+                "project_name": name(session.project),
+                # A clock may be set back.
+                "running": not session.ended and abs(app.now() - session.last) < QUIET,
+            }
+        )
     return rows
 
 
@@ -273,6 +256,7 @@ def story(app: App, id: str) -> dict[str, Any]:
         for each in store.injections.list(session=session.id, limit=MOST_STEPS)
     ]
     steps += [_kept(each, session) for each in memories if each.kind != "summary" and each.id not in prompted]
+    nothing = store.injections.list(session=session.id, limit=MOST_NO_CONTEXT, empty=True)
     steps.sort(key=lambda step: (step["at"], ORDER.get(step["what"], len(ORDER))))
     unread = max(0, session.events - len(events)) if len(events) == EVENTS else 0
     return {
@@ -281,7 +265,7 @@ def story(app: App, id: str) -> dict[str, Any]:
         "left_out": max(0, len(steps) - MOST_STEPS) + unread,
         "without_events": not events,  # it was imported, or its events were pruned
         "memories": [serialize.memory(each) for each in store.memories.of_session(session.id, limit=MOST_MEMORIES)],
-        "no_context": list_no_context(app, session_id=session.id, limit=MOST_NO_CONTEXT)["no_context"],
+        "no_context": describe_injections(app, nothing),
     }
 
 
