@@ -174,11 +174,6 @@ class Maintenance(Repository):
                     break
                 yield each.name, rows
 
-    def note_pruned(self, rows: Mapping[str, int], *, who: str, at: float) -> None:
-        """Log how many rows a run deleted."""
-        why = "old, or more than the store may hold; this cannot be undone"
-        self._db.write(self._store.audit.note, "prune", why, {"pruned": dict(rows)}, who=who, at=at, project="", ids=())
-
     def _old(self, each: Prunable, keep_days: Mapping[str, int], *, now: float) -> tuple[str, dict[str, float]]:
         """Return the condition for rows that are too old, and its parameters."""
         since, days = trusted_since(self._store.stats.days(), now=now), keep_days.get(each.setting, 0)

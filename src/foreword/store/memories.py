@@ -70,9 +70,10 @@ class Memories(Repository):
         self._without_vector = 0  # grows whenever a memory is kept without a vector
         self._all_have_vectors: tuple[object, ...] = ()  # the model and the count above at which nothing was lacking
 
-    def get(self, ids: Sequence[str]) -> tuple[Memory, ...]:
-        """Return the memories with these ids, in this order, without those that do not exist or are being forgotten."""
-        return tuple(memory for memory in self.by_id(ids) if memory.status != "forgotten")
+    def get(self, ids: Sequence[str], *, forgotten: bool = False) -> tuple[Memory, ...]:
+        """Return the memories with these ids, in this order; those that are being *forgotten* only where asked for."""
+        found = {each.id: each for each in self._named("id", ids) if forgotten or each.status != "forgotten"}
+        return tuple(found[id] for id in dict.fromkeys(ids) if id in found)
 
     def get_by_uid(self, uids: Sequence[str]) -> tuple[Memory, ...]:
         """Return the memories with these uids, in this order, without those that do not exist."""
@@ -129,11 +130,6 @@ class Memories(Repository):
         self._db.flush()
         sql = "SELECT memory, at FROM access WHERE session = ?1 AND session <> '' AND at >= ?2 ORDER BY at, memory"
         return tuple(tuple(row) for row in self._all(sql, (session, since)))
-
-    def by_id(self, ids: Sequence[str]) -> tuple[Memory, ...]:
-        """Return the same with those that are being forgotten."""
-        found = {memory.id: memory for memory in self._named("id", ids)}
-        return tuple(found[id] for id in dict.fromkeys(ids) if id in found)
 
     def _named(self, column: str, names: Sequence[str]) -> tuple[Memory, ...]:
         return self._memories(f"m.{column} IN {EACH}", (dumps(names),))

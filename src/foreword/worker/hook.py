@@ -208,9 +208,9 @@ class HookHandler:
         policy = self._projects.policy(project)
         if policy.inject:
             return "foreword: off" if policy.capture else "foreword: silent"
-        totals = self._services.store.injections.totals(session)
-        items, tokens = totals["items"], totals["tokens"]
-        return f"foreword: {plural(items, 'items')}, {tokens:,} tokens" if tokens else "foreword: quiet"
+        usage = self._services.store.injections.usage(session=session) if session else {"tokens": 0}
+        tokens = usage["tokens"]
+        return f"foreword: {plural(usage['memories'], 'items')}, {tokens:,} tokens" if tokens else "foreword: quiet"
 
     def close(self) -> None:
         self._writers.shutdown()

@@ -47,7 +47,7 @@ def list_sessions(app: App, *, project_path: str = "", limit: int = 20) -> dict[
 def settled_session(app: App, id: str) -> Session:
     """Return a session, by its id or the beginning of it, after its extraction was waited for a moment."""
     sessions = app.store.sessions
-    found = sessions.get(id) or next(iter(sessions.find(id, limit=1)), None)
+    found = sessions.get(id) or next(iter(sessions.list(prefix=id, limit=1) if id else ()), None)
     if found is None:
         raise NotFound(f"there is no session {id!r}", hint="`foreword sessions` lists them")
     app.extraction.settle(found.project)
@@ -86,11 +86,10 @@ def live(app: App, *, session: str = "", limit: int = TRIGGERS) -> dict[str, Any
 def _totals(app: App, about: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was injected into a session in all and in its context window, and what switches injection off."""
     injections = app.store.injections
-    totals, use = injections.totals(about["id"]), injections.usage(session=about["id"])
-    spent, allowed = injections.window_tokens(about["id"]), window_budget(app.settings.layout)
-    unjudged = use["shown"] - use["used"] - use["ignored"]
+    use, spent = injections.usage(session=about["id"]), injections.window_tokens(about["id"])
+    allowed, unjudged = window_budget(app.settings.layout), use["shown"] - use["used"] - use["ignored"]
     return {
-        "totals": {"memories": totals["items"], "tokens": totals["tokens"], **use, "unjudged": unjudged},
+        "totals": {**use, "unjudged": unjudged},
         "window": [
             {"trigger": trigger, "spent": spent.get(trigger, 0), "of": allowed[trigger]}
             for trigger in ("session_start", "prompt", "question", "tool")
@@ -107,7 +106,8 @@ def _triggers(app: App, session: str, *, limit: int) -> list[dict[str, Any]]:
     rows = describe_injections(app, [*given, *nothing], text=True)
     # A session start that was lost comes with the first prompt, before the prompt's own context.
     rows.sort(key=lambda each: (-each["at"], each["trigger"] == "session_start"))
-    _add_prompts(rows, {event.key: event for event in app.store.events.prompts(session, limit=limit)})
+    prompts = app.store.events.list(session, kind="prompt", newest=True, limit=limit)
+    _add_prompts(rows, {event.key: event for event in prompts})
     return rows
 
 
@@ -153,7 +153,7 @@ def heads(app: App, sessions: Sequence[Session]) -> list[dict[str, Any]]:
     rows = []
     for session, uid in zip(sessions, uids, strict=True):
         summary = known.get((uid, f"project:{session.project}"))
-        first = () if summary else app.store.events.prompts(session.id, limit=1, oldest=True)
+        first = () if summary else app.store.events.list(session.id, kind="prompt", limit=1)
         prompts = [action.text for event in first if (action := action_of(event, root=""))]
         rows.append(
             {
@@ -206,7 +206,7 @@ def _came_of(app: App, session: Session, memories: Sequence[Memory], *, most: in
         "work": ", ".join(filter(None, (branch and f"branch {branch}", pull and f"pull request {pull}", fate))),
         **{sort: items[:most] for sort, items in lists.items()},
         "more": {sort: len(items) - most for sort, items in lists.items() if len(items) > most},
-        "injected": app.store.injections.totals(session.id),
+        "injected": app.store.injections.usage(session=session.id),
     }
 
 

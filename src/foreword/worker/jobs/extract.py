@@ -109,8 +109,8 @@ class ExtractionJob:
     # -- in the job's thread ------------------------------------------------------------------------------------
     def run(self) -> None:
         """Extract the sessions that are due, and settle the usage of those that fell silent."""
-        waiting = (each for each in self._services.store.sessions.pending(limit=MOST_WAITING) if self._is_due(each))
-        for session in islice(waiting, AT_ONCE):
+        waiting = self._services.store.sessions.list(pending=True, limit=MOST_WAITING)
+        for session in islice(filter(self._is_due, waiting), AT_ONCE):
             self._try(session, self._extract)
         for session in self._usage.overdue():
             self._try(session, self._settle_usage)
@@ -124,7 +124,7 @@ class ExtractionJob:
         return due and (session.ended > 0 or known is None or time.monotonic() >= known.rests_until)
 
     def _extract_project(self, project: str) -> None:
-        for session in self._services.store.sessions.pending(project=project, limit=3):
+        for session in self._services.store.sessions.list(project, pending=True, limit=3):
             self._try(session, self._extract)
 
     def _try(self, session: Session, step: Callable[[Session], None]) -> None:
