@@ -100,10 +100,10 @@ def _totals(app: App, about: Mapping[str, Any]) -> dict[str, Any]:
 
 def _triggers(app: App, session: str, *, limit: int) -> list[dict[str, Any]]:
     """Return the injections and the triggers without context, newest first, each with its prompt."""
-    given, nothing = (
+    injected, nothing = (
         app.store.injections.list(session=session, limit=limit, texts=True, empty=empty) for empty in (False, True)
     )
-    rows = describe_injections(app, [*given, *nothing], text=True)
+    rows = describe_injections(app, [*injected, *nothing], text=True)
     # A session start that was lost comes with the first prompt, before the prompt's own context.
     rows.sort(key=lambda each: (-each["at"], each["trigger"] == "session_start"))
     prompts = app.store.events.list(session, kind="prompt", newest=True, limit=limit)

@@ -1,4 +1,4 @@
-"""Answer requests for upkeep and statistics: tidy, prune, scrub, index, and the optional model."""
+"""Answer requests for upkeep and statistics: tidy, prune, scrub, index, imports, and what changed."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from foreword.worker.app import App
 from foreword.worker.services import log_to
 
 MOST_DAYS = 3650  # of statistics
+CHANGE_SECONDS = 1.0  # that a request for changes is held; a worker that leaves waits for it
 
 
 def tidy(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -23,6 +24,28 @@ def tidy(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     folder = str(body.get("project_path") or "")
     projects = app.tidy.projects() if body.get("all") else (app.projects.at(folder),)
     return app.tidy.run(projects, dry_run=bool(body.get("dry_run")))
+
+
+def prune(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Delete what is too old or too much; with `dry_run` only count it."""
+    return app.prune.preview() if body.get("dry_run") else app.prune.run(who="user")
+
+
+def index(app: App) -> dict[str, int]:
+    """Derive all indexes again, and make the file as small as what it holds."""
+    count = app.store.maintenance.reindex()
+    app.store.maintenance.vacuum()
+    return {"indexed": count}
+
+
+def show_imports(app: App, *, project_path: str) -> dict[str, Any]:
+    """Return the last import of a project, or of every project."""
+    return app.imports.status(app.projects.key_at(project_path))
+
+
+def changes(app: App, *, after: int = -1) -> dict[str, Any]:
+    """Return the number of the last commit, as soon as it differs from *after*, or after a second."""
+    return {"number": app.store.database.wait_for_commit(after, seconds=CHANGE_SECONDS)}
 
 
 def scrub_store(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
