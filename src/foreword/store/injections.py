@@ -148,9 +148,9 @@ class Injections(Repository):
         return found
 
     def usage(self, *, session: str = "", memory: str = "") -> dict[str, int]:
-        """Count the items that a session was shown, or of a memory, and which of them were used or for nothing.
+        """Count the items that a session was given, or of a memory: shown, used, for nothing, and different memories.
 
-        Of a session also the tokens; and how many different memories it were.
+        Of a session also the tokens.
         """
         clause, parameters = where({"j.session = ?": session, "i.memory = ?": memory})
         (counts,) = self._all(
@@ -158,8 +158,11 @@ class Injections(Repository):
             FROM injections j JOIN injection_items i ON i.injection = j.id {clause}""",
             parameters,
         )
-        ((tokens,),) = self._all("SELECT ifnull(sum(tokens), 0) FROM injections WHERE session = ?", (session,))
-        return dict(zip(("shown", "used", "ignored", "memories", "tokens"), (*counts, tokens), strict=True))
+        usage = dict(zip(("shown", "used", "ignored", "memories"), counts, strict=True))
+        if session:
+            tokens = "SELECT ifnull(sum(tokens), 0) FROM injections WHERE session = ?"
+            usage["tokens"] = self._all(tokens, (session,))[0][0]
+        return usage
 
     # -- inside a change ----------------------------------------------------------------------------------------
     def _record(self, injection: Injection) -> None:
