@@ -10,6 +10,7 @@ from foreword.audit import REVISED, AuditEntry, MemoryChange, is_undoable, merge
 from foreword.errors import BadRequest
 from foreword.importers.jsonl import export_rows as rows_of
 from foreword.models import STATUSES, UNIVERSAL, Hit, Memory, Query
+from foreword.policy import refuse_to_write
 from foreword.recall.rank import rank
 from foreword.redact import redact
 from foreword.store import Store
@@ -36,7 +37,8 @@ def add_memories(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     memories = [serialize.read_memory(each, find_project=app.projects.seen_at, now=app.now()) for each in items]
     for each in items:
         if path := each.get("project_path"):
-            app.projects.refuse_to_write(app.projects.at(path))
+            project = app.projects.at(path)
+            refuse_to_write(app.projects.policy(project), project)
     uids = [each.uid for each in memories if each.uid]
     known = {memory.uid: memory for memory in app.store.memories.get_by_uid(uids)}
     memories = [merge_repeated(known.get(each.uid, each), each) for each in memories]

@@ -54,7 +54,8 @@ class ProjectRegistry:
                 self._raw.clear()
             known = self._by_folder[folder] = (now, project_at(folder))
             self._raw[known[1].root] = known[1].key
-        return self.counted(known[1])
+        found = self.named(known[1].key)  # another one, where it is an alias; with the name that people gave it
+        return replace(known[1], key=found.key, name=found.name or known[1].name)
 
     def key_at(self, folder: str) -> str:
         """Return the key of a folder's project; empty without a folder."""
@@ -65,11 +66,6 @@ class ProjectRegistry:
         project = self.at(folder)
         self.saw(project)
         return project
-
-    def counted(self, project: Project) -> Project:
-        """Return the project that this one counts as, under the name that people gave it."""
-        found = self.named(project.key)
-        return replace(project, key=found.key, name=found.name or project.name)
 
     def named(self, key: str) -> Project:
         """Return the project that a key counts as, with its name and root as far as they are known."""
@@ -117,9 +113,6 @@ class ProjectRegistry:
         if project is not None and not project.name:
             project = self.of_session(project.key, project.root, root=project.root)
         return policy.off(project, chosen(self._services.settings))
-
-    def refuse_to_write(self, project: Project) -> None:
-        policy.refuse_to_write(self.policy(project), project)
 
     # -- what was seen ------------------------------------------------------------------------------------------
     def saw(self, project: Project | None) -> None:

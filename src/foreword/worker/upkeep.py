@@ -10,7 +10,6 @@ from typing import Any
 from foreword.errors import BadRequest
 from foreword.hook.client import without_values
 from foreword.maintenance.rescan import Cleaner, scrub
-from foreword.models import Project
 from foreword.worker.app import App
 from foreword.worker.services import log_to
 
@@ -65,7 +64,7 @@ def scrub_store(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
 
 def show_stats(app: App, *, project_path: str = "", project: str = "", days: int = 30) -> dict[str, Any]:
     """Return what was injected, whether it was used and what it cost; without a path or key, of all projects."""
-    named = app.projects.at(project_path) if project_path else app.projects.counted(Project(project, "", ""))
+    named = app.projects.at(project_path) if project_path else app.projects.named(project)
     if not 1 <= days <= MOST_DAYS:
         raise BadRequest(f"`days` must be from 1 to {MOST_DAYS}", hint="leave it out for 30")
     last = datetime.fromtimestamp(app.now()).date()
