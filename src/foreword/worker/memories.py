@@ -217,7 +217,7 @@ def _links(store: Store, memory: Memory) -> list[dict[str, Any]]:
 def _briefly(store: Store, ids: Sequence[str]) -> list[dict[str, Any]]:
     fields = ("id", "kind", "title", "status", "scope")
     known = store.memories.get(list(dict.fromkeys(filter(None, ids))))
-    return [{name: getattr(each, name) for name in fields} for each in known if each.status != "forgotten"]
+    return [{name: getattr(each, name) for name in fields} for each in known]
 
 
 def _changes(entry: AuditEntry, id: str) -> list[dict[str, Any]]:

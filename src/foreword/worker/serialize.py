@@ -122,7 +122,7 @@ def wide_scope(scope: str) -> str:
 def known(store: Store, id: str, *, hint: str = "`foreword search` finds ids") -> Memory:
     """Return the memory of an id, or raise NotFound."""
     found = store.memories.get([id])
-    if not found or found[0].status == "forgotten":
+    if not found:
         raise NotFound(f"there is no memory {id[:80]!r}", hint=hint)
     return found[0]
 
