@@ -87,7 +87,7 @@ LATELY = 7 * 86_400.0  # seconds; what is older than a week is history
 SETTLE = 10.0  # seconds; a worker reads the spool within its first second, a big one takes a few
 BACKLOG = 60.0  # seconds; what waits longer beside a running worker is stuck
 # The counts of an agent that never sent an event.
-NEVER_SEEN: Mapping[str, Any] = {"last_event": None, "last_injection": None, "sessions": 0, "events": 0}
+NEVER_SEEN: Mapping[str, Any] = {"last_event": None, "last_injection": None, "sessions": 0}
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ def test_whoever_waits_is_told_of_the_next_commit_alone(make_store):
     known = store.database.wait_for_commit(-1, seconds=LONG)
     store.injections.list(session="s1")
     store.sessions.list()
-    store.events.prompts("s1")
+    store.events.list("s1", kind="prompt")
     store.injections.usage(session="s1")
     assert store.database.wait_for_commit(known, seconds=0.05) == known
     # What could not be written is no news.
@@ -63,10 +63,10 @@ def test_whoever_waits_is_told_of_the_next_commit_alone(make_store):
     store = make_store()
     events = [event("one"), event("edit", kind="tool"), event("two"), event("other", session="s2"), event("three")]
     store.events.append(events)
-    assert [each.key for each in store.events.prompts("s1")] == ["three", "two", "one"]
-    assert [each.key for each in store.events.prompts("s1", limit=1, oldest=True)] == ["one"]
-    assert store.events.prompts("s1", limit=1)[0].payload == {"prompt": "three"}
-    assert store.events.prompts("nobody") == ()
+    assert [each.key for each in store.events.list("s1", kind="prompt", newest=True)] == ["three", "two", "one"]
+    assert [each.key for each in store.events.list("s1", kind="prompt", limit=1)] == ["one"]
+    assert store.events.list("s1", kind="prompt", newest=True, limit=1)[0].payload == {"prompt": "three"}
+    assert store.events.list("nobody", kind="prompt") == ()
 
 
 def test_what_is_left_for_later_while_somebody_waits_is_news(store):

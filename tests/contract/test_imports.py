@@ -44,7 +44,7 @@ def test_sessions_and_changes_are_kept(make_store):
     store.put_import([], session=session)
     (kept,) = store.sessions.list("p")
     assert (kept.events, kept.extracted) == (1, kept.newest)
-    assert store.sessions.pending() == ()
+    assert store.sessions.list(pending=True) == ()
     # An older change does not hide a newer one.
     store = make_store()
     newer = Change(project="p", file="a.py", function="f", what="DELETED", at=9.0)

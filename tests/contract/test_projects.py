@@ -24,10 +24,6 @@ from foreword.store.projects import TABLES
 OLD, NEW = "dir:/old", "git:example.com/a/new"
 
 
-def newer(known: Memory, other: Memory) -> Memory:
-    return replace(known, seen=known.seen + other.seen, body=other.body)
-
-
 def a_memory(project: str, title: str, kind: str = "decision", **more: object) -> Memory:
     return replace(Memory(kind, title, project=project, created=5.0, confirmed=5.0), **more)
 
@@ -85,7 +81,7 @@ def everything(store, key):
 
 def test_a_merge_moves_everything_by_every_way_that_asks_for_it(store):
     ours, theirs = filled(store)
-    got = store.projects.merge(OLD, into=NEW, unite=newer, who="user", at=9.0)
+    got = store.projects.merge(OLD, into=NEW, who="user", at=9.0)
     assert not any(everything(store, OLD).values())
     now = everything(store, NEW)
     alone = sorted([ours[0].id, *(each.id for each in theirs[1:4])])
@@ -98,36 +94,33 @@ def test_a_merge_moves_everything_by_every_way_that_asks_for_it(store):
     assert now["silences"] == ["inj-2"]
     assert store.memories.links(theirs[0].id) == (Link(theirs[0].id, "relates-to", theirs[1].id),)
     assert store.memories.get([theirs[4].id])[0].project == NEW  # it counts everywhere, and came from here
-    assert got.rows["memories"] == 4
-    assert got.united == 1
+    assert got.patch["moved"]["rows"]["memories"] == 4
 
 
 def test_after_a_merge_the_same_memory_is_found_again_under_its_uid(store):
     _, theirs = filled(store)
-    store.projects.merge(OLD, into=NEW, unite=newer, who="user", at=9.0)
+    store.projects.merge(OLD, into=NEW, who="user", at=9.0)
     uid = agent_memory_uid(project=NEW, kind="decision", title="Walrus  said")
     assert [each.id for each in store.memories.get_by_uid([f"sum:{NEW}:s1", uid])] == [theirs[1].id, theirs[3].id]
 
 
-def test_of_two_that_are_the_same_the_evidence_is_put_together_and_nothing_is_lost(store):
+def test_of_two_that_are_the_same_one_stays_active_and_nothing_is_lost(store):
     ours, theirs = filled(store)
-    store.projects.merge(OLD, into=NEW, unite=newer, who="user", at=9.0)
+    store.projects.merge(OLD, into=NEW, who="user", at=9.0)
     one, other = store.memories.get([ours[0].id, theirs[0].id])
-    assert (one.seen, one.body, one.status) == (5, "second", "active")
+    assert (one.body, one.status) == ("first", "active")
     assert (other.status, other.superseded_by, other.scope) == ("superseded", one.id, f"project:{NEW}")
 
 
 def test_a_merge_is_logged_and_cannot_be_taken_back(store):
     filled(store)
-    got = store.projects.merge(OLD, into=NEW, unite=newer, who="user", at=9.0)
+    got = store.projects.merge(OLD, into=NEW, who="user", at=9.0)
     after = everything(store, NEW)
     assert store.projects.all()[OLD].alias_of == NEW
     (entry,) = store.audit.list(limit=1)
-    assert (entry.number, entry.what) == (got.entry.number, "merge project")
-    assert set(got.rows) == {"memories", *TABLES}
-    assert set(entry.memories) == set(got.entry.memories)
-    assert entry.patch["moved"]["rows"] == dict(got.rows)
-    assert "stay one" in store.audit.undo([got.entry], who="user", at=10.0).refused[got.entry.number]
+    assert (entry, entry.what) == (got, "merge project")
+    assert set(entry.patch["moved"]["rows"]) == {"memories", *TABLES}
+    assert "stay one" in store.audit.undo([got], who="user", at=10.0).refused[got.number]
     assert everything(store, NEW) == after
 
 

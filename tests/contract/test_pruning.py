@@ -129,7 +129,8 @@ def test_what_is_removed_leaves_nothing_behind_that_points_to_it(month):
 
 
 def test_the_log_tells_counts_alone_and_cannot_undo_it(month):
-    month.maintenance.note_pruned(pruned(month, now=at(29)), who="worker", at=at(29))
+    gone = {"pruned": pruned(month, now=at(29))}
+    month.audit.note("prune", "old", gone, who="worker", at=at(29), project="", ids=())
     entries = [entry for entry in month.audit.list(limit=1000) if entry.what == "prune"]
     assert [(entry.who, entry.memories) for entry in entries] == [("worker", ())]
     assert entries[0].patch["pruned"]["events"] == 57

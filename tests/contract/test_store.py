@@ -626,16 +626,16 @@ def test_injections_come_back_with_their_items(make_store):
     def items(*ids):
         return tuple(Item(id, "index", 0.5, 3, {}) for id in ids)
 
-    assert store.injections.totals("s")["items"] == 0
+    assert store.injections.usage(session="s")["memories"] == 0
     store.injections.record(an_injection("inj-1", items=items("dec-1", "dec-2"), tokens=30))
     store.injections.record(
         an_injection("inj-2", at=1001.0, trigger="session_start", source="clear", items=items("dec-2"), tokens=12)
     )
     store.injections.record(an_injection("inj-3", at=1002.0, tokens=0))  # a kept silence
     store.injections.record(an_injection("inj-4", session="other", items=items("dec-3"), tokens=400))
-    totals = store.injections.totals("s")
-    assert (totals["items"], totals["tokens"]) == (2, 42)
-    assert not any(store.injections.totals("nobody").values())
+    totals = store.injections.usage(session="s")
+    assert (totals["memories"], totals["tokens"]) == (2, 42)
+    assert not any(store.injections.usage(session="nobody").values())
     # Injections come back with their items.
     store = make_store()
     items = tuple(Item(f"not-{n}", "index", 0.5, 3, {"match": 0.25, "recency": 1.0}) for n in range(12))

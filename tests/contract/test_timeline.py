@@ -53,8 +53,8 @@ def test_page_by_page_every_session_comes_once_newest_first_also_those_of_one_mo
 def test_the_beginning_of_an_id_finds_the_newest_session_that_begins_so(store):
     for id, last in (("abc1", 1.0), ("abc2", 2.0), ("abd", 3.0), ("ab%", 4.0)):
         store.sessions.save_extraction(session(id, last=last))
-    for prefix, ids in (("abc", ["abc2", "abc1"]), ("abc1", ["abc1"]), ("ab%", ["ab%"]), ("%", []), ("", [])):
-        assert [each.id for each in store.sessions.find(prefix, limit=5)] == ids
+    for prefix, ids in (("abc", ["abc2", "abc1"]), ("abc1", ["abc1"]), ("ab%", ["ab%"]), ("%", [])):
+        assert [each.id for each in store.sessions.list(prefix=prefix, limit=5)] == ids
 
 
 def seen_by(*sessions: str, of: str, title: str = "it broke", **more: object) -> Memory:
@@ -125,5 +125,5 @@ def test_what_a_session_was_given_counts_every_memory_once_and_nothing_where_not
     store.injections.record_usage(
         [UsageVerdict("two", "dec-1", used=True, how="words"), UsageVerdict("one", "dec-2", used=False)]
     )
-    assert store.injections.totals("a") == {"injections": 2, "tokens": 20, "items": 3, "used": 1}
-    assert store.injections.totals("b") == {"injections": 1, "tokens": 10, "items": 1, "used": 0}
+    assert store.injections.usage(session="a") == {"shown": 4, "used": 1, "ignored": 1, "memories": 3, "tokens": 20}
+    assert store.injections.usage(session="b") == {"shown": 1, "used": 0, "ignored": 0, "memories": 1, "tokens": 10}

@@ -89,7 +89,7 @@ def test_counts_are_always_those_of_the_items(shared_store, verdicts):
         shared_store.injections.record_usage([UsageVerdict(f"{id}{one.id}", one.id, used=used, how=how)])
     items = [item for each in shared_store.injections.list(memory=one.id) for item in each.items]
     assert counts(shared_store, one) == (sum(i.used is True for i in items), sum(i.used is False for i in items))
-    assert shared_store.injections.usage(memory=one.id) == usage(2, *counts(shared_store, one))
+    assert usage(2, *counts(shared_store, one)).items() <= shared_store.injections.usage(memory=one.id).items()
 
 
 def test_what_waits_for_a_verdict_is_told_until_it_has_one(make_store):
@@ -155,13 +155,13 @@ def test_use_is_counted_by_project_time_and_session(make_store):
     store.injections.record_usage(
         [UsageVerdict("inj-1", one.id, used=True, how="file"), UsageVerdict("inj-1", two.id, used=False)]
     )
-    assert store.injections.usage(memory=one.id) == usage(2, 1, 0)
+    assert usage(2, 1, 0).items() <= store.injections.usage(memory=one.id).items()
     # Use is counted of one session too.
     store = make_store()
     (one,) = kept(store, "one")
     given_to(store, one, id="inj-1", session="s1")
     given_to(store, one, id="inj-2", session="s2")
     store.injections.record_usage([UsageVerdict("inj-2", one.id, used=True, how="file")])
-    assert store.injections.usage(session="s1") == usage(1, 0, 0)
-    assert store.injections.usage(session="s2") == usage(1, 1, 0)
-    assert store.injections.usage(session="s3") == usage(0, 0, 0)
+    assert usage(1, 0, 0).items() <= store.injections.usage(session="s1").items()
+    assert usage(1, 1, 0).items() <= store.injections.usage(session="s2").items()
+    assert usage(0, 0, 0).items() <= store.injections.usage(session="s3").items()

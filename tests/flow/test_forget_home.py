@@ -20,7 +20,6 @@ from foreword.paths import Home
 from foreword.worker import forget as forgetting
 from foreword.worker.app import App
 from foreword.worker.memories import show_memory
-from foreword.worker.projects import unite
 from foreword.worker.sessions import settled_session
 from tests.canaries import noise, standing
 
@@ -72,7 +71,7 @@ def prompt(key: str, text: str, *, session: str) -> Event:
 
 
 def merge(app: App, key: str, into: str) -> None:
-    app.store.projects.merge(key, into=into, unite=unite, who="user", at=app.now())
+    app.store.projects.merge(key, into=into, who="user", at=app.now())
 
 
 def back_up(home: Home, app: App) -> Path:

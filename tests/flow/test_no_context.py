@@ -44,7 +44,7 @@ def prompted(host: HookRunner, project: str, prompt: str, *, session: str = "s1"
 
 
 def silences(client: Client, **query: Any) -> list[dict[str, Any]]:
-    return list(client.get("/api/no-context", **query)["no_context"])
+    return list(client.get("/api/injections", empty=1, **query)["injections"])
 
 
 def test_each_silence_of_a_hook_is_kept_with_its_reason_and_none_of_its_words(

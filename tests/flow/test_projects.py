@@ -173,7 +173,7 @@ def test_what_hooks_spooled_under_the_old_key_lands_in_the_project_it_counts_as(
     from foreword.store import Store
 
     store = Store(home.database, backups=home.backups)
-    store.projects.merge(f"dir:{other}", into=f"dir:{project}", unite=lambda one, _: one, who="user", at=1.0)
+    store.projects.merge(f"dir:{other}", into=f"dir:{project}", who="user", at=1.0)
     store.close()
     client = start()
     wait_for(lambda: client.get("/api/sessions", project_path=project)["sessions"])

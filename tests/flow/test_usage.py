@@ -118,7 +118,7 @@ def test_what_a_session_did_tells_what_it_used_and_what_it_did_not(ids, agent, s
     assert counts(client, ids) == {"used": (1, 0), "ignored": (0, 1), "rule": (0, 0), "worded": (1, 0)}
 
     about = client.get(f"/api/memories/{ids['used']}", full=1)
-    assert about["use"] == {"shown": 1, "used": 1, "ignored": 0}
+    assert about["use"] == {"shown": 1, "used": 1, "ignored": 0, "memories": 1}
     assert (about["shown"][0]["used"], about["shown"][0]["how"]) == (True, "file")
     assert about["why"]["reinforcement"] > 1
 

@@ -97,7 +97,7 @@ def test_a_session_stands_in_the_timeline_with_all_that_came_of_it(client, ask, 
     assert [each["title"] for each in answer["decisions"]] == ["Let's use UTC because venues lie in two zones"]
     assert answer["next"] == ["Verify the sender's domain", "Change not committed: mail.py"]
     assert answer["work"] == ""
-    assert set(answer["injected"]) == {"injections", "items", "tokens", "used"}
+    assert set(answer["injected"]) == {"shown", "used", "ignored", "memories", "tokens"}
 
 
 def test_older_sessions_follow_page_by_page_and_a_project_shows_its_own_alone(client, ask, project, tmp_path):

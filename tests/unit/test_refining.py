@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from foreword.config import load
+from foreword.models import Memory
 from foreword.worker.jobs import JobRunner
 from foreword.worker.jobs.refine import RefineJob
 from tests import endpoint
@@ -18,7 +19,7 @@ from tests.tables import table
 from tests.talking import FULL, data, sent_texts
 
 PATIENCE = 20.0
-DRAFT = ["request: A waiting list for full evenings", "done: offer_slot() in rooms/waiting.py", "files: a.py"]
+DRAFT = "A waiting list for full evenings"
 
 
 @pytest.fixture
@@ -68,26 +69,31 @@ def until(what: Callable[[], object]) -> None:
         time.sleep(0.005)
 
 
-class Results(list):
-    """What was body, in order; `wait` until so many."""
-
-    def of(self, session: str) -> Callable[[object], None]:
-        return lambda refined: self.append((session, refined))
-
-    def wait(self, many: int) -> Results:
-        until(lambda: len(self) >= many)
-        return self
+def submit(refining, *sessions, excerpts=()):
+    """Let the summary of each session wait for the model."""
+    for session in sessions:
+        summary = Memory(
+            "summary", DRAFT, uid=session, session=session, trust="tool", detail={"done": ["offer_slot()"]}
+        )
+        refining.submit(session, [summary, Memory("decision", "Mail, not push", trust="user")], excerpts=excerpts)
 
 
-def submit(refining, session="s", results=None, **more):
-    results = results if results is not None else Results()
-    assert refining.submit(session, DRAFT, trusts=("user", "tool"), then=results.of(session), **more)
-    return results
+def finish(refining):
+    until(lambda: not is_busy(refining))
 
 
-def test_a_draft_is_refined_and_told(choose, server, store):
-    ((session, got),) = submit(choose(), excerpts=["we kept one writer in SQLite", "October, mail"]).wait(1)
-    assert (session, got.title, got.trust, got.source) == ("s", FULL["title"], "tool", "model:m")
+def refined(store):
+    """The summaries in the model's words, oldest first."""
+    return [memory for _, memory in store.memories.page() if memory.kind == "summary"]
+
+
+def test_a_summary_is_refined_and_kept(choose, server, store):
+    refining = choose()
+    submit(refining, "s", excerpts=["we kept one writer in SQLite", "October, mail"])
+    finish(refining)
+    (got,) = refined(store)
+    assert (got.session, got.title, got.trust, got.source) == ("s", FULL["title"], "tool", "model:m")
+    assert got.detail["without_model"]["title"] == DRAFT
     (entry,) = model_calls(store)
     assert (entry.session, entry.purpose, entry.outcome) == ("s", "refine", "ok")
     assert (entry.tokens_out, len(server.requests)) == (50, 1)
@@ -96,37 +102,36 @@ def test_a_draft_is_refined_and_told(choose, server, store):
 
 def test_while_it_is_off_nothing_is_taken_or_sent(choose, server, store):
     refining = choose(model_provider="off")
-    assert not refining.submit("s", DRAFT, then=lambda _: None)
+    submit(refining, "s")
+    assert refining.status()["waiting"] == 0
     leave(refining)
     assert (server.requests, model_calls(store)) == ([], ())
 
 
 @table("wrong", [status(500), status(400), says(b"garbage"), data("no")])
-def test_whatever_fails_the_draft_stays_and_is_reported_once(choose, server, services, wrong):
+def test_whatever_fails_the_summary_stays_and_is_reported_once(choose, server, services, wrong):
     services.reports.clear()
     server.answer = wrong
     refining = choose()
-    results = Results()
-    for session in ("one", "two"):
-        submit(refining, session, results)
-        results.wait(1 if session == "one" else 2)
-    assert results == [("one", None), ("two", None)]
+    submit(refining, "one", "two")
+    finish(refining)
+    assert refined(services.store) == []
     assert len(services.reports) == 1
     assert "without a model" in services.problems[0]
     assert {each.outcome.partition(":")[0] for each in model_calls(services.store)} == {"failed"}
 
 
 def test_a_cap_that_is_reached_is_told_once_and_nothing_is_sent(choose, server, store, services):
-    refining, results = choose(model_daily_tokens="100"), Results()
-    for number in range(3):
-        submit(refining, f"s{number}", results)
-    assert [refined for _, refined in results.wait(3)] == [None] * 3
+    refining = choose(model_daily_tokens="100")
+    submit(refining, "one", "two", "three")
+    finish(refining)
+    assert refined(store) == []
     assert (server.requests, len(services.reports)) == ([], 1)
     assert {each.outcome for each in model_calls(store)} == {"refused:cap"}
     assert "model_daily_tokens" in services.problems[0]
 
 
-def test_the_same_session_again_is_asked_once(choose, server):
+def test_the_same_session_again_is_asked_once(choose, server, store):
     released = threading.Event()
 
     def slow(request):
@@ -134,28 +139,27 @@ def test_the_same_session_again_is_asked_once(choose, server):
         data()(request)
 
     server.answer = slow
-    refining, results = choose(), Results()
-    submit(refining, "first", results)
+    refining = choose()
+    submit(refining, "first")
     until(lambda: server.requests)
     for word in ("old", "new"):
-        submit(refining, "again", results, excerpts=[f"the {word} excerpt"])
+        submit(refining, "again", excerpts=[f"the {word} excerpt"])
     released.set()
-    results.wait(2)
-    until(lambda: not is_busy(refining))
-    assert [session for session, _ in results] == ["first", "again"]
+    finish(refining)
+    assert [memory.session for memory in refined(store)] == ["first", "again"]
+    assert len(server.requests) == 2
     assert "the new excerpt" in sent_texts(server)
     assert "the old excerpt" not in sent_texts(server)
 
 
 def test_closing_does_not_wait_for_a_model(choose, server, store, services):
     server.answer = silent
-    refining, results = choose(model_seconds="600"), Results()
-    for session in ("one", "two"):
-        submit(refining, session, results)
+    refining = choose(model_seconds="600")
+    submit(refining, "one", "two")
     until(lambda: server.requests)
     leave(refining)
-    assert (results, services.reports) == ([], [])
-    assert not refining.submit("late", DRAFT, then=lambda _: None)
+    submit(refining, "late")
+    assert (refined(store), services.reports) == ([], [])
     assert model_calls(store)[0].tokens_in > 0  # it may have been worked on
 
 
@@ -163,7 +167,8 @@ def test_a_wrong_setting_is_told_and_seen_to_be_right_again(choose, tmp_path, se
     key = tmp_path / "key"
     refining = choose(model_provider="anthropic", model_key_env=str(key))
     assert "cannot be read" in refining.status()["problem"]
-    assert submit(refining).wait(1) == [("s", None)]
+    submit(refining, "s")
+    finish(refining)
     assert "cannot be read" in services.problems[0]
     assert not refining.attempt()["ok"]
     key.write_text("k-1")
@@ -187,6 +192,7 @@ def test_a_try_tells_what_it_took_and_counts(choose, server, store):
 def test_a_store_that_cannot_write_means_that_nothing_is_asked(choose, server, store, services):
     refining = choose()
     store.close()
-    assert submit(refining).wait(1) == [("s", None)]
+    submit(refining, "s")
+    finish(refining)
     assert server.requests == []
     assert "without a model" in services.problems[0]

@@ -76,7 +76,7 @@ def test_a_prompt_without_an_answer_is_told_as_silence_with_what_came_nearest(fr
     }.items():
         assert asks(fresh, prompt) == ""
         page.locator(CARDS, has_text=prompt).get_by_text(words).wait_for()  # at first it is being looked for
-    answer = fresh.client.get("/api/no-context", session_id=fresh.sessions["live"], limit=1)["no_context"][0]
+    answer = fresh.client.get("/api/injections", session_id=fresh.sessions["live"], limit=1, empty=1)["injections"][0]
     card = page.locator(CARDS, has_text=near)
     assert [each["title"] in card.text_content() for each in answer["rejected"]] == [True] * len(answer["rejected"])
     assert answer["rejected"]

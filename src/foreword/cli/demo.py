@@ -110,10 +110,10 @@ def _run_hook(home: Home, client: Client, event: str, payload: dict[str, Any]) -
     )
     wall_ms = (time.perf_counter() - started) * 1000
     text = json.loads(ended.stdout)["hookSpecificOutput"]["additionalContext"] if ended.stdout else ""
-    route = "injections" if text else "no-context"
+    query = {"session_id": "demo", "limit": 1, "empty": None if text else 1}
     record: dict[str, Any] = {}
     while not record and time.perf_counter() < started + wall_ms / 1000 + RECORD_SECONDS:
-        record = next(iter(client.get(f"/api/{route}", session_id="demo", limit=1)[route.replace("-", "_")]), {})
+        record = next(iter(client.get("/api/injections", **query)["injections"]), {})
         time.sleep(0 if record else 0.02)
     output.write_raw(text or f"(nothing: {record.get('says') or 'nothing remembered here is relevant'})")
     cost = f"{record['tokens']} of {record['budget']} tokens" if text and record else "0 tokens"

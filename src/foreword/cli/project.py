@@ -109,7 +109,7 @@ def merge(
 ) -> None:
     """Move everything of another project here, and treat its folder or key as this project from now on.
 
-    Memories that are the same in both become one. It cannot be undone.
+    Of two equal memories, the one here counts. It cannot be undone.
     """
     refuse_agents()
     client = connect(seconds=LONG)

@@ -254,7 +254,7 @@ def _titled(memory: dict[str, Any]) -> str:
 def _last(client: Client, folder: str) -> dict[str, Any]:
     """Return the last injection of a project, and the last trigger without context if that was later."""
     injections = client.get("/api/injections", project_path=folder, limit=1)["injections"]
-    nothing = client.get("/api/no-context", project_path=folder, limit=1)["no_context"]
+    nothing = client.get("/api/injections", project_path=folder, limit=1, empty=1)["injections"]
     if not (injections or nothing):
         raise NotFound("nothing was injected in this project yet", hint="`foreword context` prints what would be")
     later = nothing[0] if nothing and (not injections or nothing[0]["at"] > injections[0]["at"]) else None
@@ -276,7 +276,7 @@ def _print_answer(row: dict[str, Any]) -> None:
         ("id", row["id"]),
         ("nearest", nearest),
     ]
-    if "says" in row:
+    if not row["tokens"]:
         output.write(f"nothing was injected: {row['says'] or row['why']}")
     else:
         layers, skipped = _layers(row)
@@ -288,7 +288,7 @@ def _print_answer(row: dict[str, Any]) -> None:
             ("skipped", skipped),
         ]
     output.fields(fields)
-    output.write_raw(f"\n{row['text']}\n") if "text" in row else None
+    output.write_raw(f"\n{row['text']}\n") if row.get("text") else None
     for item in row.get("items", ()):
         output.write(f"{item['memory']}  {item['layer']}, {item['tokens']} tokens  {item['title'] or '(removed)'}")
         _print_score_and_usage(item)

@@ -100,10 +100,6 @@ class Store:
         self.database.flush()
         return Forgetter(self.database.query, self.tombstones)
 
-    def was_forgotten(self, memories: Sequence[Memory]) -> bool:
-        """Return whether one of these was forgotten, so that it must not be made automatically again."""
-        return any(self.tombstones.refuses(memory, imported=False) for memory in memories)
-
     def close(self) -> None:
         """Finish what is being written, and close the file."""
         self.database.close()

@@ -89,7 +89,7 @@ class Audit(Repository):
         rows = self._all("SELECT memory FROM log_memories WHERE number = ? ORDER BY memory", (number,))
         return tuple(memory for (memory,) in rows)
 
-    # -- inside a change ----------------------------------------------------------------------------------------
+    @transaction
     def note(
         self,
         what: str,
@@ -102,7 +102,7 @@ class Audit(Repository):
         ids: Iterable[str],
         run: str = "",
     ) -> AuditEntry:
-        """Write an entry, as part of the change that it is about."""
+        """Write an entry, in the commit of the change that it is about."""
         ((number,),) = self._all(
             "INSERT INTO log (at, who, what, why, run, project, patch) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING number",
             (at, who, what, why, run, project, as_json(patch)),
@@ -111,6 +111,7 @@ class Audit(Repository):
         self._db.execute_many("INSERT OR IGNORE INTO log_memories VALUES (?, ?)", [(id, number) for id in about])
         return AuditEntry(number, at, who, what, why, run, project, about, patch)
 
+    # -- inside a change ----------------------------------------------------------------------------------------
     def _apply(self, one: MemoryChange, *, who: str, run: str, at: float) -> AuditEntry:
         new = self._store.memories.put(one.new)
         if len(new) < len(one.new):

@@ -206,7 +206,7 @@ class Forgetter:
     def hide(self, target: Target, *, at: float) -> None:
         """Hide everything that goes, and write a tombstone for it: from here on it is never shown again."""
         self._execute(f"UPDATE memories SET status = 'forgotten' WHERE id IN {LIST}", (_list(target.ids),))
-        memories = StoreReader(self._execute, failures=(apsw.Error,)).memories.by_id(target.ids)
+        memories = StoreReader(self._execute, failures=(apsw.Error,)).memories.get(target.ids, forgotten=True)
         loose = f"SELECT key FROM events WHERE session = '' AND project IN {LIST}"
         bury = self.tombstones.bury
         bury("memory", (memory.uid for memory in memories), at=at)

@@ -38,12 +38,11 @@ class Injections(Repository):
             # to since the window began was said there.
             f"""SELECT i.memory FROM injections j JOIN injection_items i ON i.injection = j.id
             WHERE j.session = ?1 AND {IN_WINDOW} AND j.trigger <> 'compaction' AND i.layer NOT IN ({_MENTIONS})
-            UNION SELECT id FROM memories WHERE session = ?1 AND session <> '' AND created >= {WINDOW}""",
+            UNION SELECT id FROM memories WHERE session = ?1 AND session <> '' AND created >= {WINDOW}
+            UNION SELECT m.id FROM sightings s CROSS JOIN memories m ON m.id = s.memory
+            WHERE s.session = ?1 AND m.created >= {WINDOW}""",
             (session,),
         )
-        if (again := self._seen_again(session)) != "[]":  # most sessions have none, and do not wait for it
-            of_these = "id IN (SELECT value FROM json_each(?2))"
-            rows += self._all(f"SELECT id FROM memories WHERE {of_these} AND created >= {WINDOW}", (session, again))
         return frozenset(memory for (memory,) in rows)
 
     def last_start_at(self, session: str) -> float:
@@ -106,18 +105,6 @@ class Injections(Repository):
         else:
             self._db.write_later(self._record, injection)
 
-    def totals(self, session: str) -> dict[str, int]:
-        """Count a session's injections, their tokens, the memories in them, each once, and those that it used."""
-        ((injections, tokens),) = self._all(
-            "SELECT count(*), ifnull(sum(tokens), 0) FROM injections WHERE session = ? AND tokens > 0", (session,)
-        )
-        ((items, used),) = self._all(
-            """SELECT count(DISTINCT i.memory), count(DISTINCT CASE WHEN i.used = 1 THEN i.memory END)
-            FROM injections j JOIN injection_items i ON i.injection = j.id WHERE j.session = ?""",
-            (session,),
-        )
-        return {"injections": injections, "tokens": tokens, "items": items, "used": used}
-
     # -- usage --------------------------------------------------------------------------------------------------
     @transaction
     def record_usage(self, verdicts: Sequence[UsageVerdict]) -> int:
@@ -160,15 +147,22 @@ class Injections(Repository):
             found[memory] = found.get(memory, frozenset()) | {session}
         return found
 
-    def usage(self, *, memory: str = "", session: str = "") -> dict[str, int]:
-        """Return how many items were injected, and how many of them were used or were for nothing."""
-        clause, parameters = where({"i.memory = ?": memory, "j.session = ?": session})
-        rows = self._all(
-            f"""SELECT count(*), ifnull(sum(i.used = 1), 0), ifnull(sum(i.used = 0), 0)
+    def usage(self, *, session: str = "", memory: str = "") -> dict[str, int]:
+        """Count the items that a session was given, or of a memory: shown, used, for nothing, and different memories.
+
+        Of a session also the tokens.
+        """
+        clause, parameters = where({"j.session = ?": session, "i.memory = ?": memory})
+        (counts,) = self._all(
+            f"""SELECT count(*), ifnull(sum(i.used = 1), 0), ifnull(sum(i.used = 0), 0), count(DISTINCT i.memory)
             FROM injections j JOIN injection_items i ON i.injection = j.id {clause}""",
             parameters,
         )
-        return dict(zip(("shown", "used", "ignored"), rows[0], strict=True))
+        usage = dict(zip(("shown", "used", "ignored", "memories"), counts, strict=True))
+        if session:
+            tokens = "SELECT ifnull(sum(tokens), 0) FROM injections WHERE session = ?"
+            usage["tokens"] = self._all(tokens, (session,))[0][0]
+        return usage
 
     # -- inside a change ----------------------------------------------------------------------------------------
     def _record(self, injection: Injection) -> None:

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import apsw
 
 from foreword.errors import StoreError
-from foreword.store.memories import NAMED, WORDS, split_of
+from foreword.store.memories import NAMED, NO_SESSION, WORDS, split_of
 from foreword.store.migrations import execute_all, schema_sql
-from foreword.store.sql import EACH, Repository, json_list, marks, transaction
+from foreword.store.sql import EACH, SEQUENCE_BITS, Repository, json_list, marks, transaction
 
 Execute = Callable[..., Any]
 Statement = tuple[str, Sequence[Any]]
@@ -40,6 +40,11 @@ _MAY_GO = """m.pinned = 0
  AND m.kind NOT IN ('preference', 'correction', 'decision', 'pattern', 'goal', 'learning')"""
 # Imported rows do not go by age: a repository's history is old from the first day.
 _OWN = "m.trust <> 'imported'"
+
+_ALL_SIGHTINGS = f"""INSERT OR IGNORE INTO sightings (session, memory)
+  SELECT s.key, m.id FROM memories m, json_each(CASE json_type(m.detail, '$.seen_in')
+    WHEN 'object' THEN m.detail -> '$.seen_in' ELSE '{{}}' END) s
+  WHERE m.session <> '' AND s.key NOT IN {(*NO_SESSION,)!r} AND s.key <> m.session"""
 
 # Tables that are derived from others: indexes are rebuilt, and vectors go with their memories.
 DERIVED = ("words", "vectors", "code", "sqlite_")
@@ -144,7 +149,23 @@ class Maintenance(Repository):
             self._db.execute(f"DROP TABLE IF EXISTS {table}")
         execute_all(self._db.connection, schema_sql())
         self._db.execute("REINDEX")
-        return self._store.memories.rebuild()
+        self._adopt_orphans()
+        self._db.execute("INSERT INTO words (words) VALUES ('rebuild')")
+        self._db.execute(f"INSERT INTO units (name) SELECT DISTINCT name FROM ({NAMED})")
+        self._db.execute(f"INSERT INTO code SELECT u.number, n.place FROM ({NAMED}) n JOIN units u ON u.name = n.name")
+        self._db.execute("DELETE FROM sightings")
+        self._db.execute(_ALL_SIGHTINGS)
+        return int(self._db.execute("SELECT count(*) FROM memories").get)
+
+    def _adopt_orphans(self) -> None:
+        """Let memories whose owner was lost keep its number, so that no other scope is given it, and them with it."""
+        one_project = "CASE WHEN count(DISTINCT project) = 1 AND project <> '' THEN 'project:' || project END"
+        for scope in (f"ifnull({one_project}, 'lost:' || owner)", "'lost:' || owner"):
+            self._db.execute(
+                f"""INSERT OR IGNORE INTO owners (number, scope, newest)
+                SELECT owner, {scope}, max(place & {(1 << SEQUENCE_BITS) - 1}) FROM memories
+                WHERE owner NOT IN (SELECT number FROM owners) GROUP BY owner ORDER BY count(*) DESC"""
+            )
 
     # -- age and size -------------------------------------------------------------------------------------------
     def old_rows(self, keep_days: Mapping[str, int], *, now: float) -> dict[str, int]:
@@ -173,11 +194,6 @@ class Maintenance(Repository):
                 if not rows:
                     break
                 yield each.name, rows
-
-    def note_pruned(self, rows: Mapping[str, int], *, who: str, at: float) -> None:
-        """Log how many rows a run deleted."""
-        why = "old, or more than the store may hold; this cannot be undone"
-        self._db.write(self._store.audit.note, "prune", why, {"pruned": dict(rows)}, who=who, at=at, project="", ids=())
 
     def _old(self, each: Prunable, keep_days: Mapping[str, int], *, now: float) -> tuple[str, dict[str, float]]:
         """Return the condition for rows that are too old, and its parameters."""

@@ -44,10 +44,6 @@ OF_SESSION = """SELECT m.place, m.created, m.id FROM memories m
 # Which memory names which file or function.
 NAMED = """SELECT m.place, n.value AS name FROM memories m, json_each(m.files) n
  UNION SELECT m.place, n.value AS name FROM memories m, json_each(m.functions) n"""
-_ALL_SIGHTINGS = f"""INSERT OR IGNORE INTO sightings (session, memory)
-  SELECT s.key, m.id FROM memories m, json_each(CASE json_type(m.detail, '$.seen_in')
-    WHEN 'object' THEN m.detail -> '$.seen_in' ELSE '{{}}' END) s
-  WHERE m.session <> '' AND s.key NOT IN {(*NO_SESSION,)!r} AND s.key <> m.session"""
 _BY_UID = "(SELECT id FROM memories WHERE uid = ?)"
 WORDS = "title, body, tags, files, split"  # the columns of the words index
 
@@ -70,9 +66,10 @@ class Memories(Repository):
         self._without_vector = 0  # grows whenever a memory is kept without a vector
         self._all_have_vectors: tuple[object, ...] = ()  # the model and the count above at which nothing was lacking
 
-    def get(self, ids: Sequence[str]) -> tuple[Memory, ...]:
-        """Return the memories with these ids, in this order, without those that do not exist or are being forgotten."""
-        return tuple(memory for memory in self.by_id(ids) if memory.status != "forgotten")
+    def get(self, ids: Sequence[str], *, forgotten: bool = False) -> tuple[Memory, ...]:
+        """Return the memories with these ids, in this order; those that are being *forgotten* only where asked for."""
+        found = {each.id: each for each in self._named("id", ids) if forgotten or each.status != "forgotten"}
+        return tuple(found[id] for id in dict.fromkeys(ids) if id in found)
 
     def get_by_uid(self, uids: Sequence[str]) -> tuple[Memory, ...]:
         """Return the memories with these uids, in this order, without those that do not exist."""
@@ -129,11 +126,6 @@ class Memories(Repository):
         self._db.flush()
         sql = "SELECT memory, at FROM access WHERE session = ?1 AND session <> '' AND at >= ?2 ORDER BY at, memory"
         return tuple(tuple(row) for row in self._all(sql, (session, since)))
-
-    def by_id(self, ids: Sequence[str]) -> tuple[Memory, ...]:
-        """Return the same with those that are being forgotten."""
-        found = {memory.id: memory for memory in self._named("id", ids)}
-        return tuple(found[id] for id in dict.fromkeys(ids) if id in found)
 
     def _named(self, column: str, names: Sequence[str]) -> tuple[Memory, ...]:
         return self._memories(f"m.{column} IN {EACH}", (dumps(names),))
@@ -213,7 +205,7 @@ class Memories(Repository):
         ).fetchone()
         if old is None and self._store.tombstones.refuses(memory, imported=imported):
             return None
-        owner, words, vector = self.owner(memory.scope), indexed_texts(memory), None
+        owner, words, vector = self._owner(memory.scope), indexed_texts(memory), None
         if old is None:
             # The id that an imported memory brings is kept where it is free.
             id = memory.id if memory.id.startswith(f"{KINDS[memory.kind]}-") else ""
@@ -266,7 +258,7 @@ class Memories(Repository):
         sql = "INSERT OR REPLACE INTO vectors (place, model, scale, blob) VALUES (?, ?, ?, ?)"
         self._db.execute(sql, (place, vector.model, vector.scale, vector.data))
 
-    def owner(self, scope: str) -> int:
+    def _owner(self, scope: str) -> int:
         """Return the number of a scope, which it is given where it has none, as part of a change."""
         self._db.execute("INSERT OR IGNORE INTO owners (scope) VALUES (?)", (scope,))
         return int(self._db.execute("SELECT number FROM owners WHERE scope = ?", (scope,)).get)
@@ -274,26 +266,6 @@ class Memories(Repository):
     def _new_place(self, owner: int) -> int:
         sql = "UPDATE owners SET newest = newest + 1 WHERE number = ? RETURNING newest"
         return owner << SEQUENCE_BITS | int(self._db.execute(sql, (owner,)).get)
-
-    def rebuild(self) -> int:
-        """Derive everything again that is derived from memories, as part of a change, and return how many there are."""
-        self._adopt_orphans()
-        self._db.execute("INSERT INTO words (words) VALUES ('rebuild')")
-        self._db.execute(f"INSERT INTO units (name) SELECT DISTINCT name FROM ({NAMED})")
-        self._db.execute(f"INSERT INTO code SELECT u.number, n.place FROM ({NAMED}) n JOIN units u ON u.name = n.name")
-        self._db.execute("DELETE FROM sightings")
-        self._db.execute(_ALL_SIGHTINGS)
-        return int(self._db.execute("SELECT count(*) FROM memories").get)
-
-    def _adopt_orphans(self) -> None:
-        """Let memories whose owner was lost keep its number, so that no other scope is given it, and them with it."""
-        one_project = "CASE WHEN count(DISTINCT project) = 1 AND project <> '' THEN 'project:' || project END"
-        for scope in (f"ifnull({one_project}, 'lost:' || owner)", "'lost:' || owner"):
-            self._db.execute(
-                f"""INSERT OR IGNORE INTO owners (number, scope, newest)
-                SELECT owner, {scope}, max(place & {(1 << SEQUENCE_BITS) - 1}) FROM memories
-                WHERE owner NOT IN (SELECT number FROM owners) GROUP BY owner ORDER BY count(*) DESC"""
-            )
 
 
 def indexed_texts(memory: Memory) -> tuple[str, str, str, str, str]:

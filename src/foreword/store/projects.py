@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from foreword.encoding import dumps
-from foreword.models import KnownProject, Memory, Project, ProjectContents, moved
+from foreword.models import KnownProject, Project, ProjectContents, moved
 from foreword.store.sql import Repository, transaction
 
 if TYPE_CHECKING:
@@ -17,14 +17,6 @@ if TYPE_CHECKING:
 
 MOST_ROOTS = 20  # folders of one project; whoever has more clones has forgotten the first
 TABLES = ("sessions", "events", "changes", "injections", "log")  # that name a project, besides memories
-
-
-class Merged(NamedTuple):
-    """What a merge moved, by table, and how many memories became one with another."""
-
-    rows: Mapping[str, int]
-    united: int
-    entry: AuditEntry
 
 
 class Projects(Repository):
@@ -81,15 +73,9 @@ class Projects(Repository):
             )
 
     @transaction
-    def merge(self, key: str, *, into: str, unite: Callable[[Memory, Memory], Memory], who: str, at: float) -> Merged:
-        """Make everything of a project another's, all or nothing, and its key an alias; logged, and cannot be undone.
-
-        Uids become those of the new project. Where one exists there already, *unite* puts the two together, the known
-        one first; the one that came stays as superseded by it.
-        """
-        rows, pairs = self._move(key, into)
-        for winner, loser in pairs:
-            self._unite(winner, loser, unite)
+    def merge(self, key: str, *, into: str, who: str, at: float) -> AuditEntry:
+        """Make everything of a project another's, all or nothing, and its key an alias; this cannot be undone."""
+        rows = self._move(key, into)
         for other in (key, *(other for other, known in self._read().items() if known.alias_of == key)):
             self._db.execute(
                 "INSERT INTO projects (key, alias_of) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET alias_of = ?2",
@@ -98,9 +84,7 @@ class Projects(Repository):
         from foreword.store.audit import MERGE  # late: a hook without a worker pays for every import
 
         patch = {"moved": {"from": key, "into": into, "rows": rows}}
-        about = [id for pair in pairs for id in pair]
-        entry = self._store.audit.note(MERGE, f"{key} into {into}", patch, who=who, at=at, project=into, ids=about)
-        return Merged(rows, len(pairs), entry)
+        return self._store.audit.note(MERGE, f"{key} into {into}", patch, who=who, at=at, project=into, ids=())
 
     def _read(self) -> dict[str, KnownProject]:
         rows = self._all("SELECT key, name, root, roots, alias_of, first, last FROM projects ORDER BY key")
@@ -108,37 +92,31 @@ class Projects(Repository):
         return {row[0]: KnownProject(*row) for row in values}
 
     # -- inside a change ----------------------------------------------------------------------------------------
-    def _move(self, key: str, into: str) -> tuple[dict[str, int], list[tuple[str, str]]]:
-        """Give every row of a project to another; return their number by table, and memories that exist there twice."""
+    def _move(self, key: str, into: str) -> dict[str, int]:
+        """Give every row of a project to another; return their number by table.
+
+        Uids become those of the new project. A memory that it has already supersedes the one that comes.
+        """
         self._db.flush()
-        pairs: list[tuple[str, str]] = []
         after = memories = 0
         while page := self._store.memories.page(after=after, scopes=(f"project:{key}",)):
             for _, memory in page:
                 uid = moved(memory.uid, old=key, new=into, kind=memory.kind, title=memory.title)
-                taken = self._all("SELECT id FROM memories WHERE uid = ?", (uid,)) if uid != memory.uid else []
-                if taken:
-                    pairs += [(taken[0][0], memory.id)] if memory.status == "active" else []
-                    uid = memory.uid
-                self._db.execute("UPDATE memories SET uid = ? WHERE id = ?", (uid, memory.id))
-                self._store.memories.put([replace(memory, uid=uid, scope=f"project:{into}")])
+                known = self._store.memories.get_by_uid([uid]) if uid != memory.uid else ()
+                change: dict[str, str] = {}
+                if not known:
+                    self._db.execute("UPDATE memories SET uid = ? WHERE id = ?", (uid, memory.id))
+                    change = {"uid": uid}
+                elif memory.status == "active":
+                    change = {"status": "superseded", "superseded_by": known[0].id}
+                self._store.memories.put([replace(memory, scope=f"project:{into}", **change)])  # type: ignore[arg-type]
             after, memories = page[-1][0], memories + len(page)
         rows = {}
         for table in ("memories", *TABLES):
             # Of a function that one session changed in both, the other's row stays as it is.
             self._db.execute(f"UPDATE OR IGNORE {table} SET project = ? WHERE project = ?", (into, key))
             rows[table] = self._db.connection.changes()
-        return {**rows, "memories": memories}, pairs
-
-    def _unite(self, winner: str, loser: str, unite: Callable[[Memory, Memory], Memory]) -> None:
-        """Put two memories of the same uid together; the one that was moved stays, superseded, and so do its links."""
-        known, other = self._store.memories.by_id([winner, loser])
-        both = replace(unite(known, other), id=known.id, uid=known.uid, scope=known.scope, project=known.project)
-        self._store.memories.put([both, replace(other, status="superseded", superseded_by=known.id)])
-        self._db.execute(
-            "UPDATE memories SET used = used + ?, ignored = ignored + ?, pinned = max(pinned, ?) WHERE id = ?",
-            (other.used, other.ignored, int(other.pinned), winner),
-        )
+        return {**rows, "memories": memories}
 
 
 def counts_as(key: str, known: Mapping[str, KnownProject]) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foreword.encoding import dumps, storable
 from foreword.errors import DamagedIndex, EmbedError, StoreError
 from foreword.models import Hit, Memory, Near, Query
+from foreword.store.memories import MOST
 from foreword.store.sql import (
     EACH,
     FOREVER,
@@ -23,9 +24,6 @@ from foreword.store.sql import (
 )
 from foreword.terms import TAIL, any_of, plain, rarity, root
 
-if TYPE_CHECKING:
-    pass
-
 # A word in so many rows is common: all who hold it are read only if the budget of postings has room.
 COMMON = 500
 # So many of the rarest words make a full match; more words in a prompt must not make it harder to match.
@@ -38,9 +36,6 @@ NEIGHBOUR_HITS = 60  # of the best hits have their sessions looked at
 ADDED_NEIGHBOURS = 15  # of the best hits bring in what stood next to them, whatever it holds
 NEIGHBOUR_DISTANCE = 3  # places to either side; sessions at the same time are interleaved
 MAX_MEMORIES_PER_NAME = 200  # of the memories that name a file or a function, the newest
-# Where lies what session ?1 saw: its own, where the second condition lets the partial index be used, and what ?2 names.
-_SEEN = """SELECT place FROM memories WHERE session = ?1 AND session <> ''
- UNION SELECT place FROM memories WHERE id IN (SELECT value FROM json_each(?2))"""
 
 
 class Search(Repository):
@@ -241,16 +236,14 @@ class Search(Repository):
 
     def _of_session(self, query: Query) -> tuple[Hit, ...]:
         """Return what one session itself established, newest first, also where later ones saw it again."""
-        of_kinds = f"AND m.kind IN ({marks(query.kinds)})" if query.kinds else ""
-        seen = (query.session, self._seen_again(query.session))
-        rows = self._all(
-            # The plus keeps other indexes out of it.
-            f"""SELECT {MEMORY} {FROM} WHERE m.place IN ({_SEEN}) AND +m.status = 'active' {of_kinds}
-            AND +o.scope IN ({marks(query.scopes)}) AND +m.created >= ?
-            ORDER BY m.created DESC, m.id LIMIT ?""",
-            (*seen, *query.kinds, *query.scopes, query.since, query.limit),
-        )
-        return tuple(Hit(memory, "recency", memory.created) for memory in map(memory_of, rows))
+        of_session = self._store.memories.of_session(query.session, limit=MOST)
+        found = [
+            memory
+            for memory in sorted(of_session, key=_newest)
+            if memory.status == "active" and memory.scope in query.scopes and memory.created >= query.since
+            if not query.kinds or memory.kind in query.kinds
+        ]
+        return tuple(Hit(memory, "recency", memory.created) for memory in found[: query.limit])
 
     # -- rows ---------------------------------------------------------------------------------------------------
     def _best(self, score: Mapping[int, float], query: Query) -> dict[int, Memory]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from foreword.encoding import loads
 from foreword.models import CONTINUING_SOURCES, Change, Event, Link, Memory, Session
-from foreword.store.sql import FOREVER, SESSION, WINDOW, Repository, as_json, marks, transaction, where
+from foreword.store.sql import FOREVER, SESSION, WINDOW, Repository, as_json, marks, transaction
 
 # Two hooks registered for one event send it within seconds; a person repeating it takes longer.
 SAME_EVENT_SECONDS = 10.0
@@ -23,18 +23,16 @@ class Events(Repository):
         """Store *events*, and return of each whether it is new; the same event sent twice is one event."""
         return tuple(self._append(event) for event in events)
 
-    def list(self, session: str, *, limit: int = 1000, newest: bool = False, after: int = -1) -> tuple[Event, ...]:
-        """Return what happened in a session, in order; or what happened last, the newest first.
+    def list(
+        self, session: str, *, kind: str = "", limit: int = 1000, newest: bool = False, after: int = -1
+    ) -> tuple[Event, ...]:
+        """Return what happened in a session, in order, or only events of a kind; with *newest* the last ones first.
 
         Behind the event of number *after* they come as they arrived: what was spooled arrives late.
         """
         order = "number DESC" if newest else "number" if after >= 0 else "at, number"
-        return self._events(f"session = ? AND number > ? ORDER BY {order} LIMIT ?", (session, after, limit))
-
-    def prompts(self, session: str, *, limit: int = 20, oldest: bool = False) -> tuple[Event, ...]:
-        """Return the prompts of a session, the newest first, or the oldest."""
-        order = "number" if oldest else "number DESC"
-        return self._events(f"session = ? AND kind = 'prompt' ORDER BY {order} LIMIT ?", (session, limit))
+        where = f"session = ? AND number > ? AND ? IN ('', kind) ORDER BY {order} LIMIT ?"
+        return self._events(where, (session, after, kind, limit))
 
     def has_prompt(self, session: str, *, before: float) -> bool:
         """Return whether the session's present context window had a prompt before that time."""
@@ -86,28 +84,31 @@ class Events(Repository):
 class Sessions(Repository):
     """The sessions and their changes."""
 
-    def list(self, *projects: str, before: tuple[float, str] = (FOREVER, ""), limit: int = 20) -> tuple[Session, ...]:
-        """Return sessions of these projects, or of all, newest first, behind the one of this last time and id."""
+    def list(
+        self,
+        *projects: str,
+        prefix: str = "",
+        pending: bool = False,
+        before: tuple[float, str] = (FOREVER, ""),
+        limit: int = 20,
+    ) -> tuple[Session, ...]:
+        """Return sessions of these projects, or of all, newest first, behind the one of this last time and id.
+
+        With a *prefix*, those whose ids begin so; *pending* are those with events that are not in their memories yet.
+        """
         keys, (last, id) = tuple(filter(None, projects)), before
         of_projects = f"project IN ({marks(keys)}) AND" if keys else ""
+        of_ids = "id >= ? AND id < ? AND" if prefix else ""
+        ids = (prefix, prefix + chr(0x10FFFF)) if prefix else ()
         return self._sessions(
-            f"WHERE {of_projects} last <= ? AND (last < ? OR id > ?) ORDER BY last DESC, id LIMIT ?",
-            (*keys, last, last, id, limit),
+            f"""WHERE {of_projects} {of_ids} {"newest > extracted AND" if pending else ""}
+            last <= ? AND (last < ? OR id > ?) ORDER BY last DESC, id LIMIT ?""",
+            (*keys, *ids, last, last, id, limit),
         )
 
     def get(self, id: str) -> Session | None:
         """Return one session."""
         return next(iter(self._sessions("WHERE id = ?", (id,))), None)
-
-    def find(self, prefix: str, *, limit: int) -> tuple[Session, ...]:
-        """Return at most *limit* sessions whose ids begin with *prefix*, newest first."""
-        rest = "WHERE id >= ? AND id < ? ORDER BY last DESC, id LIMIT ?"
-        return self._sessions(rest, (prefix, prefix + chr(0x10FFFF), limit)) if prefix else ()
-
-    def pending(self, *, project: str = "", limit: int = 100) -> tuple[Session, ...]:
-        """Return sessions with events that are not part of their memories yet, newest first."""
-        clause, parameters = where({"project = ?": project}, "newest > extracted")
-        return self._sessions(f"{clause} ORDER BY last DESC, id LIMIT ?", (*parameters, limit))
 
     def changes(self, project: str, *, session: str = "", limit: int) -> tuple[Change, ...]:
         """Return the functions of a project that changed last, or in one session, newest first."""

@@ -9,7 +9,7 @@ from dataclasses import fields
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from foreword.encoding import dumps, loads, storable
+from foreword.encoding import loads, storable
 from foreword.models import CONTINUING_SOURCES, Memory
 
 if TYPE_CHECKING:
@@ -76,10 +76,6 @@ class Repository:
         sql = f"SELECT {MEMORY}, m.place {FROM} WHERE m.place IN {EACH}"
         listed = json_list(places)
         return {row[-1]: memory_of(row) for row in self._all(sql, (listed,))} if listed != "[]" else {}
-
-    def _seen_again(self, session: str) -> str:
-        """Return the ids, as JSON, of what later sessions saw again."""
-        return dumps([id for (id,) in self._all("SELECT memory FROM sightings WHERE session = ?", (session,))])
 
 
 W = TypeVar("W", bound=Any)  # what has a Database as `_db`

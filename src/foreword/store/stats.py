@@ -67,34 +67,27 @@ class Stats(Repository):
 
     # -- agents -------------------------------------------------------------------------------------------------
     def agents(self) -> dict[str, dict[str, Any]]:
-        """Return what was seen of each agent that ever sent an event, by its name."""
+        """Return the last event and injection of each agent that ever sent an event, by its name."""
         self._db.flush()
         # A session of an import has no event of an agent: no number.
-        rows = self._all(
-            """SELECT host, count(*), sum(events) FROM sessions WHERE newest > 0 AND host <> ''
-            GROUP BY host ORDER BY host"""
-        )
+        latest = "SELECT id FROM sessions WHERE host = ? AND newest > 0 ORDER BY last DESC, id LIMIT"
+        event = f"SELECT max(at) AS at, name FROM events WHERE session = ({latest} 1)"
+        injection = f"""SELECT max(at) AS at, trigger, tokens FROM injections
+            WHERE tokens > 0 AND session IN ({latest} {LATELY})"""
+        counts = "SELECT host, count(*) FROM sessions WHERE newest > 0 AND host <> '' GROUP BY host ORDER BY host"
         return {
             host: {
-                "last_event": self._last(
-                    host, ("at", "name", "session", "project"), "events WHERE session = ? ORDER BY number"
-                ),
-                "last_injection": self._last(
-                    host, ("at", "trigger", "tokens"), "injections WHERE session = ? AND tokens > 0 ORDER BY at"
-                ),
+                "last_event": self._last(("at", "name"), event, host),
+                "last_injection": self._last(("at", "trigger", "tokens"), injection, host),
                 "sessions": sessions,
-                "events": events,
             }
-            for host, sessions, events in rows
+            for host, sessions in self._all(counts)
         }
 
-    def _last(self, host: str, columns: Sequence[str], table: str) -> dict[str, Any] | None:
-        """Return the last row of an agent's latest sessions; None where they have none."""
-        sql = "SELECT id FROM sessions WHERE host = ? AND newest > 0 ORDER BY last DESC, id LIMIT ?"
-        latest = [id for (id,) in self._all(sql, (host, LATELY))]
-        sql = f"SELECT {', '.join(columns)} FROM {table} DESC LIMIT 1"
-        rows = [tuple(row) for id in latest for row in self._all(sql, (id,))]
-        return dict(zip(columns, max(rows), strict=True)) if rows else None
+    def _last(self, columns: Sequence[str], sql: str, host: str) -> dict[str, Any] | None:
+        """Return the row of the last time; None where there is none."""
+        ((at, *more),) = self._all(sql, (host,))
+        return None if at is None else dict(zip(columns, (at, *more), strict=True))
 
     # -- what was given, and what became of it ------------------------------------------------------------------
     def figures(self, *, project: str, since: float, until: float) -> dict[str, Any]:

@@ -33,11 +33,7 @@ class App(Services):
     """The services of one home's worker with all parts that use them; handlers get it as their first argument."""
 
     def __init__(
-        self,
-        home: Home,
-        *,
-        now: Callable[[], float] = time.time,
-        choose: Callable[[str], str] = secrets.choice,
+        self, home: Home, *, now: Callable[[], float] = time.time, choose: Callable[[str], str] = secrets.choice
     ) -> None:
         self.build = fingerprint()
         super().__init__(home, now=now, choose=choose)

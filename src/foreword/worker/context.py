@@ -14,16 +14,7 @@ from foreword.agents.transcript_tail import tail
 from foreword.capture.parse import ParsedHook, injection_id
 from foreword.capture.payload import HookCall
 from foreword.errors import BadRequest
-from foreword.models import (
-    BASE32,
-    KINDS,
-    Context,
-    NoContext,
-    Project,
-    Query,
-    Ranked,
-    Trigger,
-)
+from foreword.models import BASE32, KINDS, Context, NoContext, Project, Query, Ranked, Trigger
 from foreword.recall.files import TurnRecord, record_of
 from foreword.recall.pipeline import POOL, Window, injection_of, options_of, recall
 from foreword.recall.query import query_of
@@ -189,14 +180,7 @@ class ContextBuilder:
         return self._locks[hash(trigger.session) % LOCKS] if trigger.session else nullcontext()
 
     def search(
-        self,
-        q: str,
-        *,
-        project: Project,
-        now: float,
-        kinds: Sequence[str] = (),
-        since: float = 0.0,
-        limit: int = 0,
+        self, q: str, *, project: Project, now: float, kinds: Sequence[str] = (), since: float = 0.0, limit: int = 0
     ) -> SearchResult:
         """Return what a search finds in a project, best first, and what went wrong."""
         for kind in kinds:

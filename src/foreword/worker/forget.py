@@ -59,7 +59,7 @@ def forget(app: App, body: Mapping[str, Any], who: str = "user") -> dict[str, An
     if body.get("dry_run"):
         return _preview(app, target)  # it only reads, and a session's start would wait in line behind it
     if who == "agent":
-        target = replace(target, only=app.store.memories.by_id(target.ids[:1])[0].project)
+        target = replace(target, only=app.store.memories.get(target.ids[:1], forgotten=True)[0].project)
     if app.imports.is_busy():
         raise BadRequest("an import is running", hint="run this again when it is done: it may import what you forget")
     app.capture.drain()
@@ -99,7 +99,7 @@ def _finish(app: App) -> None:
 def _preview(app: App, target: Target) -> dict[str, Any]:
     live = app.store.forgetter
     target, _ = _with_copies([live], target)
-    memories = app.store.memories.by_id(target.ids)
+    memories = app.store.memories.get(target.ids, forgotten=True)
     return {
         "dry_run": True,
         "tables": live.row_counts(target),
@@ -116,7 +116,7 @@ def _carry_out(app: App, target: Target, *, who: str, why: str, at: float) -> di
         backups, unread = _open_backups(home, opened)
         target, texts = _with_copies([live, *backups], target)
         cutter = Cutter(target, texts)
-        memories = store.memories.by_id(target.ids)
+        memories = store.memories.get(target.ids, forgotten=True)
         remaining = _remaining(store, target, memories)
 
         def begin() -> None:
@@ -210,7 +210,7 @@ def _session(prefix: str, store: Store) -> str:
     """Find a session by its id, or by how that begins where it is the only one."""
     if store.sessions.get(prefix):
         return prefix
-    found = store.sessions.find(prefix, limit=2)
+    found = store.sessions.list(prefix=prefix, limit=2)
     if len(found) != 1:
         many = "several sessions begin with" if found else "there is no session"
         raise NotFound(f"{many} {prefix!r}", hint="`foreword sessions` lists them")

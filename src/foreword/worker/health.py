@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from foreword import __version__
 from foreword.config import load_synonyms
-from foreword.encoding import STORE, sized
+from foreword.encoding import STORE, plural, sized
 from foreword.errors import ForewordError
 from foreword.install.status import InstallStatus, install_status
 from foreword.models import Project
@@ -31,54 +31,46 @@ def health(app: App, *, full: bool = False) -> dict[str, Any]:
     """Return whether the worker is well, and what its store holds; with *full* the state of every part."""
     if full:
         return _health_page(app)
-    problems = app.store_problems()
-    opened = app.has_store
+    problems, opened = app.store_problems(), app.has_store
     return {
-        "version": __version__,
+        **_worker(app),
         "build": app.build,
-        "pid": os.getpid(),
         "home": str(app.home.root),
-        "uptime_s": round(max(0.0, app.now() - app.started), 1),  # a clock may be set back
         "ok": not problems,
         "problems": problems,
-        "counts": dict(app.store.stats.row_counts()) if opened else {},
+        "counts": app.store.stats.row_counts() if opened else {},
         "database_bytes": app.store.stats.size().total if opened else None,
     }
+
+
+def _worker(app: App) -> dict[str, Any]:
+    uptime = max(0.0, app.now() - app.started)  # a clock may be set back
+    return {"version": __version__, "pid": os.getpid(), "uptime_s": round(uptime, 1)}
 
 
 def _health_page(app: App) -> dict[str, Any]:
     """Return the state of every part; what a broken store cannot tell is left out, with the reason in the findings."""
     if app.settings_changed():  # a command may have changed them a moment ago
         app.reload()
-    found: list[Finding] = []
-
-    def attempt(question: Callable[[], dict[str, Any]], default: dict[str, Any]) -> dict[str, Any]:
-        try:
-            return question()
-        except ForewordError as exc:
-            found.append(Finding("store", WRONG, str(exc), exc.hint))
-            return default
-
-    silent = {"version": __version__, "pid": os.getpid(), "uptime_s": 0.0, "problems": [], "counts": {}}
-    worker = attempt(lambda: health(app), {**silent, "database_bytes": None})
-    for each in worker["problems"]:
-        says, _, way_out = each.partition("; ")
-        found.append(Finding("store", WRONG, says, way_out or "run `foreword index`; the memories themselves are safe"))
-    for loss in app.losses:
-        says = f"{loss.events:,} events were lost: {loss.what}" if loss.events else loss.what
-        found.append(Finding("lost", WRONG, says, LOST))
-    spool = Spooled(0, 0.0)
-    with suppress(OSError):
-        spool = spooled(app.home.spool)
-    if spool.bytes and app.now() - spool.oldest > BACKLOG and worker["uptime_s"] > SETTLE:
-        says = f"{sized(spool.bytes)} of hook payloads wait in the spool, though a worker runs"
-        found.append(Finding("spool", WRONG, says, "see logs/worker.log, and run `foreword doctor`"))
-
-    def agents_seen() -> dict[str, Any]:
+    found = [*_store_findings(app)]
+    counts: dict[str, int] = {}
+    seen: dict[str, dict[str, Any]] = {}
+    size = 0
+    try:
         app.capture.catch_up()
-        return app.store.stats.agents()
-
-    seen = attempt(agents_seen, {})
+        size, seen, counts = app.store.stats.size().total, app.store.stats.agents(), app.store.stats.row_counts()
+        model = app.refine.status()
+        if model["problem"]:
+            way_out = "docs/model.md explains how to set it up or turn it off"
+            found.append(Finding("model", WRONG, model["problem"], way_out))
+    except ForewordError as exc:
+        found.append(Finding("store", WRONG, str(exc), exc.hint))
+    waiting = Spooled(0, 0.0)
+    with suppress(OSError):
+        waiting = spooled(app.home.spool)
+    if waiting.bytes and app.now() - waiting.oldest > BACKLOG and app.now() - app.started > SETTLE:
+        says = f"{sized(waiting.bytes)} of hook payloads wait in the spool, though a worker runs"
+        found.append(Finding("spool", WRONG, says, "see logs/worker.log, and run `foreword doctor`"))
     agents = []
     for name, status in install_status(app.home, os.environ).items():
         activity = {**NEVER_SEEN, **seen.get(name, {})}
@@ -88,40 +80,42 @@ def _health_page(app: App) -> dict[str, Any]:
             found.append(Finding(name, NOTE, says, f"run `foreword install {name}`, and restart it"))
         if status.files or name in seen or status.setup.folder.is_dir():
             agents.append({"host": name, "connected": bool(status.files), **activity})
-    if worker["counts"] and not any(each["connected"] or each["last_event"] for each in agents):
+    if counts and not any(each["connected"] or each["last_event"] for each in agents):
         found.append(Finding("hosts", NOTE, "no agent is connected: nothing is captured", "run `foreword install`"))
-    found += _switched(app)
-    found += _shared(app)
-    model = attempt(app.refine.status, {"provider": "off"})
-    if model["provider"] != "off" and model["problem"]:
-        way_out = "docs/model.md explains how to set it up or turn it off"
-        found.append(Finding("model", WRONG, model["problem"], way_out))
-    found = list({each.says: each for each in found}.values())  # a broken store fails every question alike
+    found += [*_switched(app), *_shared(app)]
+    found = list({each.says: each for each in found}.values())  # a broken store is found by several ways
     wrong = [each.says for each in found if each.state == WRONG]
-    size, memories = worker["database_bytes"] or 0, worker["counts"].get("memories", 0)
-    says = f"All is well: {memories or 'no'} {'memory' if memories == 1 else 'memories'}, {sized(size)}"
+    memories = counts.get("memories", 0)
+    says = f"All is well: {plural(memories, 'memories') if memories else 'no memories'}, {sized(size)}"
     if wrong:
         says = f"Not all is well: {wrong[0]}" + (f", and {len(wrong) - 1} more" if wrong[1:] else "")
     troubles = sorted(grouped(noted(str(app.home.trouble))), key=lambda group: -group.last)[:MOST_TROUBLES]
+    limit = app.settings.store_max_mb * 1024 * 1024
     return {
         "at": app.now(),
         "ok": not wrong,
         "says": says,
         "findings": [vars(each) for each in found],
-        "worker": {name: worker[name] for name in ("version", "pid", "uptime_s")},
+        "worker": _worker(app),
         "home": str(app.home.root),
-        "spool_bytes": spool.bytes,
+        "spool_bytes": waiting.bytes,
         "hosts": sorted(agents, key=lambda each: (not each["last_event"], each["host"])),
         "troubles": [
             {"at": each.last, "where": each.where, "what": each.what, "count": each.count} for each in troubles
         ],
-        "store": {
-            "bytes": size,
-            "limit": app.settings.store_max_mb * 1024 * 1024,
-            "counts": worker["counts"],
-            "counted": STORE,
-        },
+        "store": {"bytes": size, "limit": limit, "counts": counts, "counted": STORE},
     }
+
+
+def _store_findings(app: App) -> Iterator[Finding]:
+    """Yield what is wrong with the store, and what it lost."""
+    for each in app.store_problems():
+        says, _, way_out = each.partition("; ")
+        yield Finding("store", WRONG, says, way_out or "run `foreword index`; the memories themselves are safe")
+    for loss in app.losses:
+        yield Finding(
+            "lost", WRONG, f"{plural(loss.events, 'events')} were lost: {loss.what}" if loss.events else loss.what, LOST
+        )
 
 
 def _silent_since(status: InstallStatus, event: Mapping[str, Any] | None) -> float:

@@ -16,7 +16,7 @@ from typing import Any
 from foreword.agents import find
 from foreword.capture.parse import CapturedEvent, capture_event, parse_hook, store_events, trigger_for
 from foreword.capture.payload import HookCall
-from foreword.encoding import dumps
+from foreword.encoding import dumps, plural
 from foreword.errors import BadRequest, ForewordError, StoreError
 from foreword.hook import spool
 from foreword.models import CONTINUING_SOURCES, TOOL_BEGIN, Event, Project
@@ -170,7 +170,7 @@ class HookHandler:
         """Store the event of one hook call, and return the bytes that its agent accepts."""
         if hook_call.event == STATUS_LINE:
             parsed = parse_hook(hook_call, find_project=self._projects.at)
-            return str(self.status_line(parsed.input.session, parsed.project)["line"]).encode()
+            return self._status_line(parsed.input.session, parsed.project).encode()
         if not hook_call.raw.strip():
             return b""
         event = self._capture.read(hook_call)
@@ -203,14 +203,14 @@ class HookHandler:
             writing.result()
         return find(hook_call.host).encode_answer(hook_call.event, text)
 
-    def status_line(self, session: str, project: Project | None) -> dict[str, Any]:
+    def _status_line(self, session: str, project: Project | None) -> str:
         """Return what was injected into a session, in a line for people."""
-        totals = self._services.store.injections.totals(session)
-        items, tokens = totals["items"], totals["tokens"]
-        text = f"{items} item{'' if items == 1 else 's'}, {tokens:,} tokens" if tokens else "quiet"
-        if (policy := self._projects.policy(project)).inject:
-            text = "off" if policy.capture else "silent"
-        return {"line": f"foreword: {text}", "items": items, "tokens": tokens, "session": session}
+        policy = self._projects.policy(project)
+        if policy.inject:
+            return "foreword: off" if policy.capture else "foreword: silent"
+        usage = self._services.store.injections.usage(session=session) if session else {"tokens": 0}
+        tokens = usage["tokens"]
+        return f"foreword: {plural(usage['memories'], 'items')}, {tokens:,} tokens" if tokens else "foreword: quiet"
 
     def close(self) -> None:
         self._writers.shutdown()

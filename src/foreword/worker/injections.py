@@ -66,13 +66,20 @@ def _context(app: App, wanted: Trigger, *, preview: bool) -> dict[str, Any]:
 
 
 def list_injections(
-    app: App, *, session_id: str = "", project_path: str = "", memory: str = "", limit: int = 20, text: bool = False
+    app: App,
+    *,
+    session_id: str = "",
+    project_path: str = "",
+    memory: str = "",
+    limit: int = 20,
+    text: bool = False,
+    empty: bool = False,
 ) -> dict[str, Any]:
-    """Return what was injected, newest first."""
+    """Return what was injected, newest first; or with *empty* the triggers at which nothing was, with the reasons."""
     app.capture.catch_up()
-    session, project = redact(storable(session_id)), app.projects.key_at(project_path)
-    found = app.store.injections.list(session=session, project=project, memory=memory, limit=limit, texts=text)
-    return {"injections": [serialize.injection(each, text=text) for each in found]}
+    where = {"session": redact(storable(session_id)), "project": app.projects.key_at(project_path), "memory": memory}
+    found = app.store.injections.list(**where, limit=limit, texts=text, empty=empty)
+    return {"injections": describe_injections(app, found, text=text)}
 
 
 def show_injection(app: App, id: str) -> dict[str, Any]:
@@ -81,46 +88,28 @@ def show_injection(app: App, id: str) -> dict[str, Any]:
     found = app.store.injections.get(id)
     if found is None:
         raise NotFound(f"there is no injection {id!r}", hint="`foreword explain` shows the last one")
-    if not found.tokens:
-        return {"silence": _no_context_rows(app, [found])[0]}
-    titles = {memory.id: memory.title for memory in app.store.memories.get([item.memory for item in found.items])}
-    injection = serialize.injection(found, text=True)
-    injection["items"] = [{**item, "title": titles.get(item["memory"], "")} for item in injection["items"]]
-    return {"injection": {**injection, "rejected": _rejected(app, id)}}
+    return {"injection" if found.tokens else "silence": describe_injections(app, [found], text=True)[0]}
 
 
-def list_no_context(app: App, *, session_id: str = "", project_path: str = "", limit: int = 20) -> dict[str, Any]:
-    """Return the triggers at which nothing was injected, newest first, each with the reason."""
-    app.capture.catch_up()
-    session, project = redact(storable(session_id)), app.projects.key_at(project_path)
-    found = app.store.injections.list(session=session, project=project, limit=limit, empty=True)
-    return {"no_context": _no_context_rows(app, found)}
+def describe_injections(app: App, records: Sequence[Injection], *, text: bool = False) -> list[dict[str, Any]]:
+    """Return injections as JSON, with what their memories are called, and with what was left out and why.
 
+    What was left out is known for as long as the worker runs.
+    """
+    left_out = {each.id: app.context.rejected(each.id) for each in records}
+    ids = {item.memory for each in records for item in each.items} | {each.nearest for each in records}
+    known = {each.id: each for each in app.store.memories.get([*ids.union(*left_out.values())])}
 
-def _no_context_rows(app: App, records: Sequence[Injection]) -> list[dict[str, Any]]:
-    nearest = [each.nearest for each in records if each.nearest]
-    known = {memory.id: memory for memory in app.store.memories.get(nearest)}
-    return [
-        {**serialize.no_context(each, known.get(each.nearest)), "rejected": _rejected(app, each.id)} for each in records
-    ]
+    def named(id: str) -> dict[str, str]:
+        if id not in known:
+            return {"title": "", "kind": "", "status": "forgotten"}
+        return {"title": known[id].title, "kind": known[id].kind, "status": known[id].status}
 
-
-def _rejected(app: App, id: str) -> list[dict[str, Any]]:
-    """Return what an answer left out, best first, and why; empty where the worker does not know it any more."""
-    reasons = app.context.rejected(id)
-    known = {each.id: each for each in app.store.memories.get(list(reasons))}
-    return [
-        {"memory": id, "kind": known[id].kind, "title": known[id].title, "why": why}
-        for id, why in reasons.items()
-        if id in known
-    ]
-
-
-def status_line(app: App, *, session_id: str = "", project_path: str = "") -> dict[str, Any]:
-    """Return what was injected into a session, in a line for people; without an id, into the project's last one."""
-    project = app.projects.at(project_path) if project_path else None
-    session = redact(storable(session_id))
-    if not session and project:
-        newest = app.store.sessions.list(project.key, limit=1)
-        session = newest[0].id if newest else ""
-    return app.hooks.status_line(session, project)
+    rows = []
+    for record in records:
+        row = serialize.injection(record, text=text)
+        row["items"] = [{**item, **named(item["memory"])} for item in row["items"]]
+        reasons = left_out[record.id].items()
+        row["rejected"] = [{"memory": id, **named(id), "why": why} for id, why in reasons if id in known]
+        rows.append({**row, "title": named(record.nearest)["title"]})
+    return rows

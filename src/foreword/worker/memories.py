@@ -10,6 +10,7 @@ from foreword.audit import REVISED, AuditEntry, MemoryChange, is_undoable, merge
 from foreword.errors import BadRequest
 from foreword.importers.jsonl import export_rows as rows_of
 from foreword.models import STATUSES, UNIVERSAL, Hit, Memory, Query
+from foreword.policy import refuse_to_write
 from foreword.recall.rank import rank
 from foreword.redact import redact
 from foreword.store import Store
@@ -18,7 +19,7 @@ from foreword.store.projects import names
 from foreword.worker import serialize
 from foreword.worker.app import App
 from foreword.worker.jobs.maintenance import settle_choices
-from foreword.worker.sessions import describe_sessions
+from foreword.worker.sessions import heads
 
 MOST_GOALS = 1000
 EXCERPT = 200  # characters of a body that a list shows
@@ -36,7 +37,8 @@ def add_memories(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     memories = [serialize.read_memory(each, find_project=app.projects.seen_at, now=app.now()) for each in items]
     for each in items:
         if path := each.get("project_path"):
-            app.projects.refuse_to_write(app.projects.at(path))
+            project = app.projects.at(path)
+            refuse_to_write(app.projects.policy(project), project)
     uids = [each.uid for each in memories if each.uid]
     known = {memory.uid: memory for memory in app.store.memories.get_by_uid(uids)}
     memories = [merge_repeated(known.get(each.uid, each), each) for each in memories]
@@ -171,7 +173,7 @@ def _details(app: App, id: str) -> dict[str, Any]:
     injections = store.injections.list(memory=id, limit=MAX_SHOWN)
     ids = dict.fromkeys(filter(None, (memory.session, *(each.session for each in injections))))
     known = [session for each in ids if (session := store.sessions.get(each))]
-    sessions = {each["id"]: each for each in describe_sessions(app, known)}
+    sessions = {each["id"]: each for each in heads(app, known)}
     shown = [
         {
             **vars(item),
@@ -215,7 +217,7 @@ def _links(store: Store, memory: Memory) -> list[dict[str, Any]]:
 def _briefly(store: Store, ids: Sequence[str]) -> list[dict[str, Any]]:
     fields = ("id", "kind", "title", "status", "scope")
     known = store.memories.get(list(dict.fromkeys(filter(None, ids))))
-    return [{name: getattr(each, name) for name in fields} for each in known if each.status != "forgotten"]
+    return [{name: getattr(each, name) for name in fields} for each in known]
 
 
 def _changes(entry: AuditEntry, id: str) -> list[dict[str, Any]]:

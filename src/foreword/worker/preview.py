@@ -12,7 +12,7 @@ from foreword.recall.pipeline import requested_trigger
 from foreword.redact import redact
 from foreword.worker import serialize
 from foreword.worker.app import App
-from foreword.worker.sessions import describe_sessions
+from foreword.worker.sessions import heads
 
 SESSIONS = 20  # to choose from
 LEAST_BUDGET = 40  # tokens; the frame of a block and half a line: what it is to have too little
@@ -31,7 +31,7 @@ def choices(app: App, *, project: str) -> dict[str, Any]:
         ],
         "sessions": [
             {name: each[name] for name in ("id", "host", "last", "title")}
-            for each in describe_sessions(app, app.store.sessions.list(found.key, limit=SESSIONS))
+            for each in heads(app, app.store.sessions.list(found.key, limit=SESSIONS))
         ],
     }
 

@@ -13,7 +13,6 @@ from foreword import policy
 from foreword.capture.parse import project_at
 from foreword.capture.payload import HookCall
 from foreword.errors import BadRequest, NotFound, StoreError
-from foreword.extract.merge import merge
 from foreword.models import EMPTY, Change, Event, Injection, KnownProject, Memory, Project, ProjectContents, Session
 from foreword.policy import LISTS, Policy, chosen, listed
 from foreword.redact import redact
@@ -55,7 +54,8 @@ class ProjectRegistry:
                 self._raw.clear()
             known = self._by_folder[folder] = (now, project_at(folder))
             self._raw[known[1].root] = known[1].key
-        return self.counted(known[1])
+        found = self.named(known[1].key)  # another one, where it is an alias; with the name that people gave it
+        return replace(known[1], key=found.key, name=found.name or known[1].name)
 
     def key_at(self, folder: str) -> str:
         """Return the key of a folder's project; empty without a folder."""
@@ -66,11 +66,6 @@ class ProjectRegistry:
         project = self.at(folder)
         self.saw(project)
         return project
-
-    def counted(self, project: Project) -> Project:
-        """Return the project that this one counts as, under the name that people gave it."""
-        found = self.named(project.key)
-        return replace(project, key=found.key, name=found.name or project.name)
 
     def named(self, key: str) -> Project:
         """Return the project that a key counts as, with its name and root as far as they are known."""
@@ -118,9 +113,6 @@ class ProjectRegistry:
         if project is not None and not project.name:
             project = self.of_session(project.key, project.root, root=project.root)
         return policy.off(project, chosen(self._services.settings))
-
-    def refuse_to_write(self, project: Project) -> None:
-        policy.refuse_to_write(self.policy(project), project)
 
     # -- what was seen ------------------------------------------------------------------------------------------
     def saw(self, project: Project | None) -> None:
@@ -214,25 +206,9 @@ def merge_project(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
         )
     if app.imports.is_busy(other, project.key):
         raise BadRequest("an import of one of them is running", hint="wait until it is done, and merge then")
-    done = app.extraction.apart(
-        lambda: app.store.projects.merge(other, into=project.key, unite=unite, who="user", at=app.now())
-    ).result()
-    rows = {"rows": dict(done.rows), "united": done.united, "entry": done.entry.number}
-    return {"from": other, "into": project.key, **rows}
-
-
-def unite(known: Memory, other: Memory) -> Memory:
-    """Return one memory of two that say the same in merged projects, with the evidence of both."""
-    older, newer = sorted((known, other), key=lambda each: each.confirmed)
-    both = merge(older, newer)
-    return replace(
-        both,
-        created=min(known.created, other.created),
-        seen=both.seen if "seen_in" in both.detail else known.seen + other.seen,
-        pinned=known.pinned,
-        used=known.used,
-        ignored=known.ignored,
-    )
+    merge = app.store.projects.merge
+    entry = app.extraction.apart(lambda: merge(other, into=project.key, who="user", at=app.now())).result()
+    return {**entry.patch["moved"], "entry": entry.number}
 
 
 def _known(app: App) -> tuple[Mapping[str, KnownProject], Mapping[str, ProjectContents]]:

@@ -32,7 +32,6 @@ UPGRADE_CHECK_EVERY = 5.0  # seconds
 LATENCY_CRITICAL = ("/api/hook", "/api/events", "/api/context", "/api/search", "/api/mcp")
 LOW_PRIORITY = ("/api/live", "/api/timeline", "/api/memories", "/api/facets")  # a reader can wait for a hook's answer
 NOT_ACTIVITY = ("/api/changes",)  # a viewer that nobody uses keeps no worker from leaving
-CHANGE_SECONDS = 1.0  # that a request for changes is held; a worker that leaves waits for it
 STATUS = {BadRequest: 400, BadPayload: 400, NotFound: 404, Conflict: 409, StoreError: 503}
 MOST = {"limit": 1000, "budget": 100_000, "days": 36_500}  # of whole numbers in a query
 
@@ -73,25 +72,6 @@ def _tick_until_left(app: App, worker_lock: WorkerLock, leaving: threading.Event
             return False
 
 
-def prune(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
-    return app.prune.preview() if body.get("dry_run") else app.prune.run(who="user")
-
-
-def index(app: App) -> dict[str, int]:
-    count = app.store.maintenance.reindex()
-    app.store.maintenance.vacuum()
-    return {"indexed": count}
-
-
-def import_status(app: App, *, project_path: str) -> dict[str, Any]:
-    return app.imports.status(app.projects.key_at(project_path))
-
-
-def changes(app: App, *, after: int = -1) -> dict[str, Any]:
-    """Return the number of the last commit, as soon as it differs from *after*, or after a second."""
-    return {"number": app.store.database.wait_for_commit(after, seconds=CHANGE_SECONDS)}
-
-
 # Path -> method -> handler. A path that ends in a slash is a prefix: an id follows it.
 ROUTES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "/api/hook": {"POST": lambda app, call: app.hooks.answer(call)},
@@ -113,28 +93,26 @@ ROUTES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "/api/sessions/": {"GET": sessions.story},
     "/api/timeline": {"GET": sessions.timeline},
     "/api/live": {"GET": sessions.live},
-    "/api/changes": {"GET": changes},
+    "/api/changes": {"GET": upkeep.changes},
     "/api/preview": {"GET": preview.choices, "POST": preview.preview},
     "/api/resume": {"GET": sessions.show_resume},
     "/api/injections": {"GET": injections.list_injections},
     "/api/injections/": {"GET": injections.show_injection},
-    "/api/no-context": {"GET": injections.list_no_context},
-    "/api/line": {"GET": injections.status_line},
     "/api/stats": {"GET": upkeep.show_stats},
     "/api/goals": {"GET": memories.list_goals},
     "/api/goals/": {"POST": memories.finish_goal},
     "/api/projects": {"GET": projects.list_projects},
     "/api/project": {"GET": projects.show_project},
     "/api/project/merge": {"POST": projects.merge_project},
-    "/api/imports": {"GET": import_status, "POST": lambda app, body: {"import": app.imports.start(body)}},
+    "/api/imports": {"GET": upkeep.show_imports, "POST": lambda app, body: {"import": app.imports.start(body)}},
     "/api/tidy": {"POST": upkeep.tidy},
-    "/api/prune": {"POST": prune},
+    "/api/prune": {"POST": upkeep.prune},
     "/api/backup": {"POST": lambda app, body: app.backup.copy(body)},
     "/api/restore": {"POST": lambda app, body: app.backup.restore(body)},
     "/api/verify": {"POST": lambda app, body: app.backup.verify(body)},
     "/api/scrub": {"POST": upkeep.scrub_store},
     "/api/forget": {"POST": forget},
-    "/api/index": {"POST": index},
+    "/api/index": {"POST": upkeep.index},
     "/api/model": {"GET": lambda app: app.refine.status(), "POST": lambda app: app.refine.attempt()},
     "/api/health": {"GET": health},
 }

@@ -122,7 +122,7 @@ def wide_scope(scope: str) -> str:
 def known(store: Store, id: str, *, hint: str = "`foreword search` finds ids") -> Memory:
     """Return the memory of an id, or raise NotFound."""
     found = store.memories.get([id])
-    if not found or found[0].status == "forgotten":
+    if not found:
         raise NotFound(f"there is no memory {id[:80]!r}", hint=hint)
     return found[0]
 
@@ -228,21 +228,10 @@ def context(got: Context | NoContext, id: str, *, trigger: str = "prompt") -> di
     }
 
 
-# What an injection and a trigger without context both have, and what only the latter has.
-_ABOUT = ("id", "trigger", "source", "session", "project", "host", "at", "budget", "build_ms", "away")
-_NOTHING = ("why", "nearest", "score", "needed", "spent", "allowed")
-
-
 def injection(record: Injection, *, text: bool) -> dict[str, Any]:
-    """Return an injection as JSON, with or without its text."""
-    row = {name: each for name, each in vars(record).items() if name not in _NOTHING and (text or name != "text")}
-    lists = {"terms": list(record.terms), "files": list(record.files)}
-    return {**row, **lists, "items": [{**vars(item), "why": dict(item.why)} for item in record.items]}
-
-
-def no_context(record: Injection, nearest: Memory | None) -> dict[str, Any]:
-    """Return a trigger without context as JSON, with its reason in words and the title of the nearest memory."""
+    """Return an injection as JSON, with or without its text; where nothing was injected, with the reason in words."""
     numbers = {"budget": record.budget, "spent": record.spent, "allowed": record.allowed}
-    says = explain_nothing(record.trigger, record.why, **numbers)
-    row = {name: getattr(record, name) for name in (*_ABOUT, *_NOTHING)}
-    return {**row, "says": says, "title": nearest.title if nearest else ""}
+    says = explain_nothing(record.trigger, record.why, **numbers) if record.why else ""
+    row = {name: each for name, each in vars(record).items() if text or name != "text"}
+    lists = {"terms": list(record.terms), "files": list(record.files)}
+    return {**row, **lists, "items": [{**vars(item), "why": dict(item.why)} for item in record.items], "says": says}

@@ -21,7 +21,7 @@ from foreword.recall.start import resume
 from foreword.store.projects import counts_as, names
 from foreword.worker import serialize
 from foreword.worker.app import App
-from foreword.worker.injections import list_no_context
+from foreword.worker.injections import describe_injections
 
 TRIGGERS = 20  # that are sent with their text: at most 160 KB
 SESSIONS = 20  # to switch to
@@ -41,26 +41,13 @@ Step = dict[str, Any]
 
 def list_sessions(app: App, *, project_path: str = "", limit: int = 20) -> dict[str, Any]:
     """Return the newest sessions of a project, or of all."""
-    return {"sessions": describe_sessions(app, app.store.sessions.list(app.projects.key_at(project_path), limit=limit))}
-
-
-def describe_sessions(app: App, sessions: Sequence[Session]) -> list[dict[str, Any]]:
-    """Return sessions with the titles and ids of their summaries, where there are some."""
-    uids = [session_uid("sum", project=each.project, session=each.id) for each in sessions]
-    known = {(memory.uid, memory.scope): memory for memory in app.store.memories.get_by_uid(uids)}
-    rows = []
-    for session, uid in zip(sessions, uids, strict=True):
-        summary = known.get((uid, f"project:{session.project}"))
-        rows.append(
-            {**vars(session), "title": summary.title if summary else "", "summary": summary.id if summary else ""}
-        )
-    return rows
+    return {"sessions": heads(app, app.store.sessions.list(app.projects.key_at(project_path), limit=limit))}
 
 
 def settled_session(app: App, id: str) -> Session:
     """Return a session, by its id or the beginning of it, after its extraction was waited for a moment."""
     sessions = app.store.sessions
-    found = sessions.get(id) or next(iter(sessions.find(id, limit=1)), None)
+    found = sessions.get(id) or next(iter(sessions.list(prefix=id, limit=1) if id else ()), None)
     if found is None:
         raise NotFound(f"there is no session {id!r}", hint="`foreword sessions` lists them")
     app.extraction.settle(found.project)
@@ -99,11 +86,10 @@ def live(app: App, *, session: str = "", limit: int = TRIGGERS) -> dict[str, Any
 def _totals(app: App, about: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was injected into a session in all and in its context window, and what switches injection off."""
     injections = app.store.injections
-    totals, use = injections.totals(about["id"]), injections.usage(session=about["id"])
-    spent, allowed = injections.window_tokens(about["id"]), window_budget(app.settings.layout)
-    unjudged = use["shown"] - use["used"] - use["ignored"]
+    use, spent = injections.usage(session=about["id"]), injections.window_tokens(about["id"])
+    allowed, unjudged = window_budget(app.settings.layout), use["shown"] - use["used"] - use["ignored"]
     return {
-        "totals": {"memories": totals["items"], "tokens": totals["tokens"], **use, "unjudged": unjudged},
+        "totals": {**use, "unjudged": unjudged},
         "window": [
             {"trigger": trigger, "spent": spent.get(trigger, 0), "of": allowed[trigger]}
             for trigger in ("session_start", "prompt", "question", "tool")
@@ -114,28 +100,14 @@ def _totals(app: App, about: Mapping[str, Any]) -> dict[str, Any]:
 
 def _triggers(app: App, session: str, *, limit: int) -> list[dict[str, Any]]:
     """Return the injections and the triggers without context, newest first, each with its prompt."""
-    injections = app.store.injections.list(session=session, limit=limit, texts=True)
-    ids = [item.memory for each in injections for item in each.items]
-    known = {
-        each.id: {"title": each.title, "kind": each.kind, "status": each.status} for each in app.store.memories.get(ids)
-    }
-    forgotten = {"title": "", "kind": "", "status": "forgotten"}
-    rows = [
-        {
-            **serialize.injection(each, text=True),
-            "silent": False,
-            "layers": [{"name": name, "tokens": tokens} for name, tokens in each.layers.items()],
-            "skipped": [{"name": name, "why": why} for name, why in each.skipped.items()],
-            "items": [{**vars(item), **known.get(item.memory, forgotten)} for item in each.items],
-        }
-        for each in injections
-    ]
-    for each in list_no_context(app, session_id=session, limit=limit)["no_context"]:
-        nearest = {"memory": each["nearest"], **{name: each[name] for name in ("title", "score", "needed")}}
-        rows.append({**each, "silent": True, "nearest": nearest if each["nearest"] else None, "items": []})
+    injected, nothing = (
+        app.store.injections.list(session=session, limit=limit, texts=True, empty=empty) for empty in (False, True)
+    )
+    rows = describe_injections(app, [*injected, *nothing], text=True)
     # A session start that was lost comes with the first prompt, before the prompt's own context.
     rows.sort(key=lambda each: (-each["at"], each["trigger"] == "session_start"))
-    _add_prompts(rows, {event.key: event for event in app.store.events.prompts(session, limit=limit)})
+    prompts = app.store.events.list(session, kind="prompt", newest=True, limit=limit)
+    _add_prompts(rows, {event.key: event for event in prompts})
     return rows
 
 
@@ -175,13 +147,24 @@ def timeline(app: App, *, project: str = "", before: str = "", limit: int = 30) 
 
 def heads(app: App, sessions: Sequence[Session]) -> list[dict[str, Any]]:
     """Return what identifies sessions; the title is that of the summary, or until there is one the first prompt."""
-    name, rows = names(app.projects.known()), describe_sessions(app, sessions)
-    for row in rows:
-        first = () if row["title"] else app.store.events.prompts(row["id"], limit=1, oldest=True)
+    name = names(app.projects.known())
+    uids = [session_uid("sum", project=each.project, session=each.id) for each in sessions]
+    known = {(memory.uid, memory.scope): memory for memory in app.store.memories.get_by_uid(uids)}
+    rows = []
+    for session, uid in zip(sessions, uids, strict=True):
+        summary = known.get((uid, f"project:{session.project}"))
+        first = () if summary else app.store.events.list(session.id, kind="prompt", limit=1)
         prompts = [action.text for event in first if (action := action_of(event, root=""))]
-        row["title"] = cut(row["title"] or "".join(prompts), TITLE)
-        row["project_name"] = name(row["project"])
-        row["running"] = not row["ended"] and abs(app.now() - row["last"]) < QUIET  # a clock may be set back
+        rows.append(
+            {
+                **vars(session),
+                "title": cut(summary.title if summary else "".join(prompts), TITLE),
+                "summary": summary.id if summary else "",
+                "project_name": name(session.project),
+                # A clock may be set back.
+                "running": not session.ended and abs(app.now() - session.last) < QUIET,
+            }
+        )
     return rows
 
 
@@ -223,7 +206,7 @@ def _came_of(app: App, session: Session, memories: Sequence[Memory], *, most: in
         "work": ", ".join(filter(None, (branch and f"branch {branch}", pull and f"pull request {pull}", fate))),
         **{sort: items[:most] for sort, items in lists.items()},
         "more": {sort: len(items) - most for sort, items in lists.items() if len(items) > most},
-        "injected": app.store.injections.totals(session.id),
+        "injected": app.store.injections.usage(session=session.id),
     }
 
 
@@ -273,6 +256,7 @@ def story(app: App, id: str) -> dict[str, Any]:
         for each in store.injections.list(session=session.id, limit=MOST_STEPS)
     ]
     steps += [_kept(each, session) for each in memories if each.kind != "summary" and each.id not in prompted]
+    nothing = store.injections.list(session=session.id, limit=MOST_NO_CONTEXT, empty=True)
     steps.sort(key=lambda step: (step["at"], ORDER.get(step["what"], len(ORDER))))
     unread = max(0, session.events - len(events)) if len(events) == EVENTS else 0
     return {
@@ -281,7 +265,7 @@ def story(app: App, id: str) -> dict[str, Any]:
         "left_out": max(0, len(steps) - MOST_STEPS) + unread,
         "without_events": not events,  # it was imported, or its events were pruned
         "memories": [serialize.memory(each) for each in store.memories.of_session(session.id, limit=MOST_MEMORIES)],
-        "no_context": list_no_context(app, session_id=session.id, limit=MOST_NO_CONTEXT)["no_context"],
+        "no_context": describe_injections(app, nothing),
     }
 
 

@@ -1,4 +1,4 @@
-"""Answer requests for upkeep and statistics: tidy, prune, scrub, index, and the optional model."""
+"""Answer requests for upkeep and statistics: tidy, prune, scrub, index, imports, and what changed."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 from foreword.errors import BadRequest
 from foreword.hook.client import without_values
 from foreword.maintenance.rescan import Cleaner, scrub
-from foreword.models import Project
 from foreword.worker.app import App
 from foreword.worker.services import log_to
 
 MOST_DAYS = 3650  # of statistics
+CHANGE_SECONDS = 1.0  # that a request for changes is held; a worker that leaves waits for it
 
 
 def tidy(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -23,6 +23,28 @@ def tidy(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     folder = str(body.get("project_path") or "")
     projects = app.tidy.projects() if body.get("all") else (app.projects.at(folder),)
     return app.tidy.run(projects, dry_run=bool(body.get("dry_run")))
+
+
+def prune(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Delete what is too old or too much; with `dry_run` only count it."""
+    return app.prune.preview() if body.get("dry_run") else app.prune.run(who="user")
+
+
+def index(app: App) -> dict[str, int]:
+    """Derive all indexes again, and make the file as small as what it holds."""
+    count = app.store.maintenance.reindex()
+    app.store.maintenance.vacuum()
+    return {"indexed": count}
+
+
+def show_imports(app: App, *, project_path: str) -> dict[str, Any]:
+    """Return the last import of a project, or of every project."""
+    return app.imports.status(app.projects.key_at(project_path))
+
+
+def changes(app: App, *, after: int = -1) -> dict[str, Any]:
+    """Return the number of the last commit, as soon as it differs from *after*, or after a second."""
+    return {"number": app.store.database.wait_for_commit(after, seconds=CHANGE_SECONDS)}
 
 
 def scrub_store(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -42,7 +64,7 @@ def scrub_store(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
 
 def show_stats(app: App, *, project_path: str = "", project: str = "", days: int = 30) -> dict[str, Any]:
     """Return what was injected, whether it was used and what it cost; without a path or key, of all projects."""
-    named = app.projects.at(project_path) if project_path else app.projects.counted(Project(project, "", ""))
+    named = app.projects.at(project_path) if project_path else app.projects.named(project)
     if not 1 <= days <= MOST_DAYS:
         raise BadRequest(f"`days` must be from 1 to {MOST_DAYS}", hint="leave it out for 30")
     last = datetime.fromtimestamp(app.now()).date()

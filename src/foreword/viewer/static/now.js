@@ -85,7 +85,7 @@ export async function show(root, page) {
     const newest = Math.max(0, ...[...feed.children].map((each) => Number(each.dataset.at) || 0));
     const added = before ? data.triggers.filter((each) => !before.has(each.id) && each.at >= newest) : [];
     for (const each of added) freshUntil.set(each.id, performance.now() + FRESH);
-    const latest = data.triggers.find((each) => !each.silent);
+    const latest = data.triggers.find((each) => each.tokens);
     const restore = holdScroll([...feed.children]);
     feed.querySelector(".empty")?.parentElement.remove();
     const isNew = (each) => (freshUntil.get(each.id) ?? 0) > performance.now();

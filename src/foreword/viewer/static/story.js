@@ -114,7 +114,7 @@ function summary(data) {
     ),
     h(
       "p.figures",
-      injected.injections ? injectedFigures(session) : h("span", "no context injected"),
+      injected.tokens ? injectedFigures(session) : h("span", "no context injected"),
       session.summary_id ? memoryLink(session.summary_id, "Its summary") : null,
     ),
     session.summary ? h("p.quote", session.summary) : null,
@@ -132,10 +132,10 @@ function summary(data) {
   ];
 }
 
-function injectedFigures({ id, running, injected: { items, tokens, used } }) {
+function injectedFigures({ id, running, injected: { shown, tokens, used } }) {
   const usage = used ? `✓ ${formatNumber(used)} used` : running ? "none used so far" : "none used";
   return [
-    h("span", `${pluralize(items, "memory", "memories")} injected, ${formatTokens(tokens)}`),
+    h("span", `${pluralize(shown, "item")} injected, ${formatTokens(tokens)}`),
     h("span", { class: used ? "used" : "" }, usage),
     h("a", { href: livePath(id) }, "What was injected, and why"),
   ];

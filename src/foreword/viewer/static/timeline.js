@@ -173,11 +173,11 @@ function sessionCard(session, open) {
       "p.figures",
       sessionState(session),
       [formatSpan(started, last), project_name, host].map((each) => h("span", each)),
-      injected.items
+      injected.shown
         ? h(
             "span",
             { title: formatTokens(injected.tokens) },
-            `${pluralize(injected.items, "memory", "memories")} injected`,
+            `${pluralize(injected.shown, "item")} injected`,
             usage,
           )
         : null,

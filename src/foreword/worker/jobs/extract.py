@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from foreword.agents.transcript_tail import LATER
-from foreword.audit import REVISED, merge_repeated
+from foreword.audit import REVISED
 from foreword.errors import ForewordError
 from foreword.extract.actions import action_of
 from foreword.extract.failure_memory import confirm_failure_detail, failure_body, failure_title
@@ -35,7 +35,7 @@ from foreword.worker.projects import ProjectRegistry
 from foreword.worker.services import Services
 
 if TYPE_CHECKING:
-    from foreword.llm.refine import Refined
+    pass
 
 log = logging.getLogger("foreword")
 
@@ -74,7 +74,7 @@ class ExtractionJob:
         *,
         caches: Sequence[ContextBuilder | Hints] = (),  # of a project's memories, refreshed when they change
     ) -> None:
-        self._services, self._runner, self._projects, self._refine_job = services, runner, projects, refine
+        self._services, self._runner, self._projects, self._refine = services, runner, projects, refine
         self._caches = caches
         self._usage = UsageTracker(services)
         self._aliases: Mapping[str, str] = {}  # as they were when the sessions were opened
@@ -109,8 +109,8 @@ class ExtractionJob:
     # -- in the job's thread ------------------------------------------------------------------------------------
     def run(self) -> None:
         """Extract the sessions that are due, and settle the usage of those that fell silent."""
-        waiting = (each for each in self._services.store.sessions.pending(limit=MOST_WAITING) if self._is_due(each))
-        for session in islice(waiting, AT_ONCE):
+        waiting = self._services.store.sessions.list(pending=True, limit=MOST_WAITING)
+        for session in islice(filter(self._is_due, waiting), AT_ONCE):
             self._try(session, self._extract)
         for session in self._usage.overdue():
             self._try(session, self._settle_usage)
@@ -124,7 +124,7 @@ class ExtractionJob:
         return due and (session.ended > 0 or known is None or time.monotonic() >= known.rests_until)
 
     def _extract_project(self, project: str) -> None:
-        for session in self._services.store.sessions.pending(project=project, limit=3):
+        for session in self._services.store.sessions.list(project, pending=True, limit=3):
             self._try(session, self._extract)
 
     def _try(self, session: Session, step: Callable[[Session], None]) -> None:
@@ -166,7 +166,8 @@ class ExtractionJob:
         if session.ended or self._services.now() - session.last > IDLE:
             propose_rules(self._services, extracted)
             for extractor, (_, got) in zip(opened.extractors.values(), extracted, strict=True):
-                self._refine(session, extractor, got)
+                if any(each.kind == "summary" for each in got.memories):
+                    self._refine.submit(session.id, got.memories, excerpts=extractor.excerpts)
         opened.rests_until = time.monotonic() + SHARE * (time.monotonic() - began)
         if session.ended:
             self._open.pop(session.id, None)
@@ -203,23 +204,6 @@ class ExtractionJob:
                         opened.activity.add(action, project=extractor.project.key, root=extractor.project.root)
                 opened.number = event.number
         return opened
-
-    def _refine(self, session: Session, extractor: SessionExtractor, got: Extraction) -> None:
-        """Let a model improve the summary of a session that is over, where the user chose one."""
-        summary = next((each for each in got.memories if each.kind == "summary"), None)
-        if summary is None or not self._refine_job.on:
-            return
-        from foreword.llm.refine import apply, draft_of
-
-        def keep(refined: Refined | None) -> None:
-            if refined is not None:
-                store = self._services.store
-                (known,) = store.memories.get_by_uid([summary.uid]) or (summary,)
-                store.memories.put([merge_repeated(known, apply(known, refined))])
-
-        trusts = (*(each.trust for each in got.memories), "agent")
-        draft = draft_of(got.memories)
-        self._refine_job.submit(session.id, draft, excerpts=extractor.excerpts, trusts=trusts, then=keep)
 
     def _extractor(self, opened: _OpenSession, session: Session, *, project: str, cwd: str) -> SessionExtractor:
         if project not in opened.extractors:

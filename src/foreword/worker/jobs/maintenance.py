@@ -136,8 +136,6 @@ def _is_title(decision: str, title: str) -> bool:
 
 def _apply(store: Store, change: MemoryChange, *, who: str, at: float, run: str = "") -> tuple[str, ...] | None:
     """Carry out one change and return the ids it was about; None where it changed in this moment, or was forgotten."""
-    if store.was_forgotten(change.new):
-        return None
     with suppress(Conflict):
         (entry,) = store.audit.apply([change], who=who, at=at, run=run)
         return entry.memories
@@ -220,7 +218,7 @@ class TidyJob:
         """Return whether it was done, or would be; what changed since it was read is left for the next round."""
         store = self._services.store
         if dry_run:
-            if store.was_forgotten(change.new):
+            if any(store.tombstones.refuses(each, imported=False) for each in change.new):
                 return False
             known.update((after.id, after) for _, after in change.changed)
             known.update((each.uid, replace(each, id=each.uid)) for each in change.new)
@@ -287,7 +285,8 @@ class PruneJob:
             finally:
                 if rows:
                     log.info("pruned: %s", ", ".join(f"{count} {name}" for name, count in rows.items()))
-                    store.maintenance.note_pruned(rows, who=who, at=now)
+                    why = "old, or more than the store may hold; this cannot be undone"
+                    store.audit.note("prune", why, {"pruned": dict(rows)}, who=who, at=now, project="", ids=())
             self._day = self._today()
             store.set_checkpoint(PRUNED, self._day, at=now)
             before = self._size()

@@ -5,16 +5,17 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from foreword.audit import merge_repeated
 from foreword.errors import ForewordError, ModelError
+from foreword.models import Memory
 from foreword.worker.jobs import Job, JobRunner
 from foreword.worker.services import Services
 
 if TYPE_CHECKING:
     from foreword.llm.client import Answer, Model
-    from foreword.llm.refine import Refined
 
 log = logging.getLogger("foreword")
 
@@ -28,7 +29,7 @@ class RefineJob:
 
     def __init__(self, services: Services, runner: JobRunner) -> None:
         self._services, self._runner = services, runner
-        self._waiting: dict[str, Callable[[], None]] = {}
+        self._waiting: dict[str, tuple[Sequence[Memory], Sequence[str]]] = {}  # memories and excerpts, by session
         self._dropped = 0  # times that everything was dropped
         runner.add(Job("refine", self._run, due=lambda: bool(self._waiting)))
 
@@ -36,31 +37,14 @@ class RefineJob:
     def on(self) -> bool:
         return self._services.settings.model_provider != "off" and not self._runner.closing
 
-    def submit(
-        self,
-        session: str,
-        draft: Sequence[str],
-        *,
-        excerpts: Sequence[str] = (),
-        trusts: Sequence[str] = (),
-        then: Callable[[Refined | None], object],
-    ) -> bool:
-        """Queue a draft, and call *then* at most once with the result, None where it stays as it is.
+    def submit(self, session: str, memories: Sequence[Memory], *, excerpts: Sequence[str] = ()) -> None:
+        """Let the model improve the summary among a session's memories, where one is configured.
 
-        Return False where no model is configured. The same session again takes the place of the one that waits.
+        The same session again takes the place of the one that waits.
         """
-        if not self.on:
-            return False
-        dropped = self._dropped
-
-        def work() -> None:
-            refined = self._refined(session, draft, excerpts=excerpts, trusts=trusts)
-            if dropped == self._dropped and not self._runner.closing:
-                then(refined)
-
-        self._waiting[session] = work
-        self._runner.wake("refine")
-        return True
+        if self.on:
+            self._waiting[session] = (memories, excerpts)
+            self._runner.wake("refine")
 
     def status(self) -> dict[str, Any]:
         """Return the model, what is wrong with it, and what it may still cost."""
@@ -104,27 +88,35 @@ class RefineJob:
     def _run(self) -> None:
         while self._waiting and not self._runner.closing:
             try:
-                self._waiting.pop(next(iter(self._waiting)))()
+                dropped, session = self._dropped, next(iter(self._waiting))
+                self._refine(session, *self._waiting.pop(session), dropped=dropped)
             except (KeyError, StopIteration, RuntimeError):  # dropped, or another one came, in this moment
                 continue
             except Exception:
                 log.exception("the refined summary of a session was not kept")
 
-    def _refined(self, session: str, draft: Sequence[str], **inputs: Sequence[str]) -> Refined | None:
-        from foreword.llm.refine import MOST_OUT, SYSTEM, refine
+    def _refine(self, session: str, memories: Sequence[Memory], excerpts: Sequence[str], *, dropped: int) -> None:
+        """Store the summary of a session in the model's words; it stays as it is where anything goes wrong."""
+        from foreword.llm.refine import MOST_OUT, SYSTEM, apply, draft_of, refine
 
         def complete(prompt: str) -> dict[str, Any]:
             about = {"system": SYSTEM, "most_tokens": MOST_OUT, "purpose": "refine", "session": session}
             return self._call(model, prompt, **about).data
 
+        store = self._services.store
+        inputs = {"excerpts": excerpts, "trusts": (*(each.trust for each in memories), "agent")}
         try:
             model = self._model()
-            return refine(complete, draft, model=model.name, fence=secrets.token_hex(8), **inputs)
+            refined = refine(complete, draft_of(memories), model=model.name, fence=secrets.token_hex(8), **inputs)
         except ForewordError as exc:  # also where the store fails: a call that cannot be counted is not made
             if self.on:
                 message = f"{exc}; summaries stay as they are made without a model; {exc.hint}"
                 self._services.report("model", message)
-        return None
+            return
+        if refined and dropped == self._dropped and not self._runner.closing:
+            summary = next(each for each in memories if each.kind == "summary")
+            (known,) = store.memories.get_by_uid([summary.uid]) or (summary,)
+            store.memories.put([merge_repeated(known, apply(known, refined))])
 
     def _model(self) -> Model:
         from foreword.llm.client import choose_model

@@ -38,8 +38,9 @@ export function drawCard(data, { folds, page, session, isNew, isFirst, isLatest 
     ),
     h("h2", capitalize(nameOf(data)), data.prompt ? [": ", h("q", shorten(data.prompt, PROMPT))] : null),
   );
-  if (data.silent) return [header, noContext(data, session, page)];
-  const { items, layers } = data;
+  if (!data.tokens) return [header, noContext(data, session, page)];
+  const { items } = data;
+  const layers = Object.entries(data.layers);
   const block = h(
     "pre.block",
     { tabindex: "0", role: "group", "aria-label": "As the agent saw it" },
@@ -54,7 +55,7 @@ export function drawCard(data, { folds, page, session, isNew, isFirst, isLatest 
         "p.figures",
         h("span", pluralize(new Set(items.map((each) => each.memory)).size, "memory", "memories")),
         h("span", `built in ${formatMilliseconds(data.build_ms)}`),
-        layers.length > 1 ? layers.map((each) => h("span", `${each.name} ${formatNumber(each.tokens)}`)) : null,
+        layers.length > 1 ? layers.map(([name, tokens]) => h("span", `${name} ${formatNumber(tokens)}`)) : null,
       ),
     ),
     fold("text", "As the agent saw it", isFirst, block),
@@ -83,9 +84,9 @@ export function drawCard(data, { folds, page, session, isNew, isFirst, isLatest 
 
 // Why nothing was injected, and what came nearest.
 function noContext(data, session, page) {
-  const { nearest, rejected = [] } = data;
-  const isBelow = nearest && data.why === "below" && nearest.score < nearest.needed;
-  const scores = isBelow ? ` ${nearest.score.toFixed(3)}, needed ${nearest.needed.toFixed(3)}` : "";
+  const { nearest, rejected } = data;
+  const isBelow = nearest && data.why === "below" && data.score < data.needed;
+  const scores = isBelow ? ` ${data.score.toFixed(3)}, needed ${data.needed.toFixed(3)}` : "";
   return h(
     "div.silence",
     h("p", data.says ? `Nothing was injected: ${data.says}.` : UNKNOWN),
@@ -99,7 +100,7 @@ function noContext(data, session, page) {
       ? h(
           "p.dim",
           data.why === "repeated" ? "Among it: " : "Nearest: ",
-          nearest.title ? memoryLink(nearest.memory, nearest.title) : "a memory that was forgotten",
+          data.title ? memoryLink(nearest, data.title) : "a memory that was forgotten",
           scores,
         )
       : null,
@@ -132,10 +133,11 @@ function injectedItem(entry, hasLayers) {
 }
 
 // What was searched for, and what was left out and why.
-function searched({ terms, files, skipped }) {
+function searched({ terms, files, ...data }) {
+  const skipped = Object.entries(data.skipped);
   if (!terms.length && !files.length && !skipped.length) return null;
-  const leftOut = [...Map.groupBy(skipped, (each) => each.why)].map(
-    ([why, some]) => `${some.map((each) => each.name).join(", ")} (${why})`,
+  const leftOut = [...Map.groupBy(skipped, ([, why]) => why)].map(
+    ([why, some]) => `${some.map(([name]) => name).join(", ")} (${why})`,
   );
   const chips = [...terms.map((each) => chip(each)), ...files.map((each) => chip(each, "mono"))];
   return h(
@@ -161,7 +163,7 @@ const nameOf = ({ trigger, source }) =>
   nameTrigger("at", trigger);
 
 export function describeTrigger(data) {
-  const what = data.silent
+  const what = !data.tokens
     ? `nothing was injected${data.says ? `, ${data.says}` : ""}`
     : `${pluralize(data.items.length, "item")}, ${formatTokens(data.tokens)}`;
   return `${nameOf(data)}${data.prompt ? ` ${shorten(data.prompt, 60)}` : ""}: ${what}`;
