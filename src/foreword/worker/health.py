@@ -59,7 +59,13 @@ def _health_page(app: App) -> dict[str, Any]:
             found.append(Finding("store", WRONG, str(exc), exc.hint))
             return default
 
-    silent = {"version": __version__, "pid": os.getpid(), "uptime_s": 0.0, "problems": [], "counts": {}}
+    silent = {
+        "version": __version__,
+        "pid": os.getpid(),
+        "uptime_s": 0.0,
+        "problems": app.store_problems(),
+        "counts": {},
+    }
     worker = attempt(lambda: health(app), {**silent, "database_bytes": None})
     for each in worker["problems"]:
         says, _, way_out = each.partition("; ")
