@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from datetime import date, timedelta
@@ -41,7 +41,7 @@ def filled(home: Home, host: HookRunner, start: Callable[..., Client], project: 
     return client
 
 
-def add_events(client: Client, project: str, numbers: range, *, session: str = "s1") -> None:
+def add_events(client: Client, project: str, numbers: Iterable[int], *, session: str = "s1") -> None:
     payload = {"session_id": session, "cwd": project}
     events = [
         {"host": "claude-code", "event": "UserPromptSubmit", "payload": {**payload, "prompt": f"step {n} of the work"}}

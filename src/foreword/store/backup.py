@@ -255,12 +255,9 @@ def forgotten(folder: Path, *, database: Path, live: Execute | None) -> apsw.Con
     """Gather what the database and all copies know as forgotten: one that was lost took its own tombstones with it."""
     known = apsw.Connection(":memory:")
     execute_all(known, schema_sql())
-    sources = sorted(folder.glob("*.db"))
-    if live:
-        _add_forgotten(known, live)
-    else:
-        sources.append(database)
-    for file in sources:
+    with suppress(StoreError):
+        _add_forgotten(known, live) if live else None
+    for file in [*([] if live else [database]), *folder.glob("*.db")]:
         with suppress(StoreError, *_UNREADABLE), borrowed(file, folder) as db:
             _add_forgotten(known, db.execute)
     return known
@@ -317,12 +314,17 @@ def put_in_place(new: Path, database: Path, *, replaced: Path | None = None, sin
         for ending in ("-wal", ""):
             with suppress(FileNotFoundError):
                 os.link(f"{database}{ending}", f"{replaced}{ending}")
-    for ending in ("-wal", "-shm"):  # they belong to the old one
-        Path(f"{database}{ending}").unlink(missing_ok=True)
+    remove_log(database)
     new.chmod(0o600)
     _sync(new)
     new.replace(database)
     _sync(database.parent)
+
+
+def remove_log(database: Path) -> None:
+    """Remove the log of a database that another one takes the place of."""
+    for ending in ("-wal", "-shm"):
+        Path(f"{database}{ending}").unlink(missing_ok=True)
 
 
 def take_over(store: Store) -> tuple[int, int]:

@@ -179,10 +179,14 @@ class Database:
                 return CUT
         return ""
 
-    def _note_sizes(self) -> None:
-        """Note how large the files are: outside of our own commits and sweeps they never shrink."""
-        present = _files(self.path)
-        self._files = tuple((opened, size) for (opened, _), (_, size) in zip(self._files, present, strict=True))
+    def _note_sizes(self, *, least: bool = False) -> None:
+        """Note how large the files are, *least* where they cannot have shrunk: only a vacuum makes them smaller."""
+        present = zip(self._files, _files(self.path), strict=True)
+        self._files = tuple((opened, max(size, before * least)) for (opened, before), (_, size) in present)
+
+    def has_own_log(self) -> bool:
+        """Return whether the log at its path is the one that was opened: of no use beside another database."""
+        return _files(self.path)[1][0] == self._files[1][0]
 
     def copy(self, write: Callable[[apsw.Connection], T], *, rescue: bool = False) -> T:
         """Let *write* copy all that is committed; a *rescue* reads files that are no longer in the folder."""
@@ -274,7 +278,7 @@ class Database:
             known.note(min(newest, known.number), min(self._events, known.count))  # what was deleted is not lost
             self.connection.execute("COMMIT")
             known.note(newest, self._events)
-            self._note_sizes()
+            self._note_sizes(least=True)
         except Exception as exc:  # noqa: BLE001 - a writer that died would leave everybody waiting
             with suppress(apsw.Error):
                 self.connection.execute("ROLLBACK")

@@ -107,12 +107,12 @@ class Services:
 
     @contextmanager
     def closed_store(self) -> Iterator[None]:
-        """Close the store while its file is replaced: requests fail, so that hooks spool."""
+        """Close the store, its files as they are, while they are replaced: requests fail, so that hooks spool."""
         with self._opening:
             store, self._store = self._store, None
             try:
                 if store is not None:
-                    store.close()
+                    store.database.close(checkpoint=False)
                 yield
             finally:
                 self._store = self._open()
@@ -148,6 +148,8 @@ class Services:
                 if why == REPLACED and database.exists() and database.stat().st_size:  # somebody wants another one
                     kept = str(new.replace(backup.new_path(folder, backup.REPLACED)))
                     self.report("store", f"{what}; what it held is in {kept}")
+                    if store.database.has_own_log():
+                        backup.remove_log(database)
                 else:
                     backup.put_in_place(new, database)
                     missing, newest = known.count - rows["events"], known.number
@@ -164,8 +166,8 @@ class Services:
         self.unrescued = ""
         store.database.close(checkpoint=False)
         opened = self._open(copy=kept)
-        if damage and self.losses == before:
-            self.note_loss(damage)
+        if (damage or (kept and not opened)) and self.losses == before:
+            self.note_loss(damage or what, copy=kept)
         return opened
 
     def close(self) -> None:

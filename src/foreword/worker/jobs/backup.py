@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -57,14 +57,16 @@ class BackupJob:
                     return
                 raise
         if report.damage:
-            services.note_loss(f"{services.home.database} is damaged: {report.damage[0]}; {report.way_out}")
             raise StoreError(report.damage[0], hint=report.way_out)
         if not services.losses:
             backup.rotate(services.home.backups, daily=services.settings.backups_keep)
 
     def _check(self, stop: Callable[[], bool] | None = None) -> backup.Report:
         database = self._services.store.database
-        return database.copy(lambda db: backup.check(db, database.path, interrupted=stop or self._is_closing))
+        report = database.copy(lambda db: backup.check(db, database.path, interrupted=stop or self._is_closing))
+        if report.damage:
+            self._services.note_loss(f"{database.path} is damaged: {report.damage[0]}; {report.way_out}")
+        return report
 
     def _copy(self, target: Path, stop: Callable[[], bool] | None = None) -> backup.Report:
         backup.remove_unfinished(self._services.home.backups)
@@ -86,9 +88,6 @@ class BackupJob:
     def verify(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Check the database, or a file; say what was lost, and forget that where the caller acknowledges it."""
         services, home, file = self._services, self._services.home, _path(request)
-        lost = [vars(each) for each in services.losses]
-        if request.get("acknowledge"):
-            services.save_losses(())
         if file and not (file.exists() and home.database.exists() and file.samefile(home.database)):
             report = backup.check_file(file, scratch=home.backups)
         elif services.has_store:
@@ -99,6 +98,9 @@ class BackupJob:
             {"file": str(path), "bytes": path.stat().st_size, "at": path.stat().st_mtime}
             for path in backup.copies(home.backups)
         ]
+        lost = [vars(each) for each in services.losses]
+        if request.get("acknowledge"):
+            services.save_losses(())
         return {**asdict(report), "losses": lost, "copies": copies}
 
     def restore(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -110,7 +112,9 @@ class BackupJob:
         services, home, unreadable = self._services, self._services.home, dict[str, int]()
         backup.remove_unfinished(home.backups)
         opened = services.store if services.has_store else None
-        before = opened.stats.row_counts()["memories"] if opened else None
+        before: int | None = None
+        with suppress(StoreError):  # it may be damaged
+            before = opened.stats.row_counts().get("memories") if opened else None
         good = next((Path(each.copy) for each in services.losses if each.copy and os.path.exists(each.copy)), None)
         good = good or next(iter(backup.copies(home.backups)), None)
         if not salvage and not (file := file or good):
@@ -132,7 +136,7 @@ class BackupJob:
                 if not file:
                     report, unreadable = backup.salvage(home.database, new, forgotten, copy=good)
                 # A database that began after a loss counts its events anew.
-                since = 0 if any(each.copy for each in services.losses) else report.rows["newest"]
+                since = 0 if any(each.copy and each.newest for each in services.losses) else report.rows["newest"]
                 wanted = max(0, min(known.number - since, known.count))
                 backup.put_in_place(new, home.database, replaced=replaced, since=since if file else -1, lost=wanted)
         if salvage:
