@@ -28,7 +28,7 @@ from foreword.store import Store
 from foreword.store.database import KnownEvents, open_connection
 from foreword.store.forget import Backup, Tombstones
 from foreword.store.maintenance import DERIVED, Execute
-from foreword.store.migrations import check_version, execute_all, migrate, schema_sql, upgrade
+from foreword.store.migrations import execute_all, migrate, schema_sql, upgrade
 from foreword.store.sql import marks
 
 COPY, REPLACED, UNFINISHED = "memory-", "replaced-", ".tmp"
@@ -298,17 +298,17 @@ def _finish(new: Path, known: apsw.Connection) -> Report:
         return check(db, new)
 
 
-def put_in_place(new: Path, database: Path, *, replaced: Path | None = None, since: int = -1, lost: int = 0) -> None:
+def put_in_place(new: Path, database: Path, *, replaced: Path | None = None, since: int = -1) -> None:
     """Let *new* take the place of the closed *database* at once, which *replaced* keeps.
 
-    From its event number *since* on, its events are taken over; *lost* of them are missed where it cannot be read.
+    Its events are taken over later, if *since* is given: up to this number, *new* has all of them.
     """
     if replaced:
         with closing(open_connection(new, apsw.SQLITE_OPEN_READWRITE)) as db:
-            if since >= 0:
-                noted = dumps({"file": str(replaced), "since": since, "events": lost})
-                db.execute("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?)", (RESTORED, noted, time.time()))
             known = KnownEvents(database)  # what the new one lacks is reported by who restores it
+            if since >= 0:
+                noted = dumps({"file": str(replaced), "since": since, "newest": known.number, "events": known.count})
+                db.execute("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?)", (RESTORED, noted, time.time()))
             known.note(*db.execute("SELECT ifnull(max(number), 0), count(*) FROM events").get)
             known.close()
         for ending in ("-wal", ""):
@@ -332,19 +332,21 @@ def take_over(store: Store) -> tuple[int, int]:
 
     Begun again after a kill or on a full disk, it takes what is left.
     """
-    taken, read, unreadable = 0, 0, defaultdict[str, list[int]](list)
+    taken, numbers, unreadable = 0, list[int](), defaultdict[str, list[int]](list)
     noted = loads(store.checkpoint(RESTORED))
-    file, since, wanted = Path(noted["file"]), noted["since"], noted["events"]
+    file, since = Path(noted["file"]), noted["since"]
     columns = ("number", "key", "host", "name", "kind", "session", "project", "cwd", "at", "payload")
     with borrowed(file, file.parent) as db:
         rows = readable(db, "events", columns, unreadable)
         while batch := list(islice(rows, BATCH)):
-            read += sum(row[0] > since for row in batch)
+            numbers += [row[0] for row in batch]
             events = [Event._make([*each, loads(payload), False, 0]) for _, *each, payload in batch]
             taken += sum(store.events.append(events))
-    missing = unreadable["events"]
+    numbers += filter(None, unreadable["events"])
+    left = noted["newest"] - since - sum(number > since for number in numbers)  # of these, some were deleted
+    lost = max(0, min(left, noted["events"] - len(numbers)))
     store.set_checkpoint(RESTORED, "", at=time.time())
-    return taken, max(0, wanted - read) if 0 in missing else sum(number > since for number in missing)
+    return taken, lost + sum(number > since for number in unreadable["events"])
 
 
 def recover_log(database: Path, folder: Path) -> None:
@@ -352,8 +354,7 @@ def recover_log(database: Path, folder: Path) -> None:
     log = Path(f"{database}-wal")
     if (database.exists() and database.stat().st_size) or not (log.exists() and log.stat().st_size):
         return
-    with suppress(StoreError, apsw.Error), borrowed(database, folder) as db, scratch(folder) as made:
-        check_version(db)
+    with suppress(Damaged, apsw.Error), borrowed(database, folder) as db, scratch(folder) as made:
         copy(db, made / "new.db")
         put_in_place(made / "new.db", database)
 

@@ -31,7 +31,7 @@ LATER_SECONDS = 1.0  # until what nobody waits for is written
 BUSY_MS = 5_000  # for whoever else has the file locked
 PIECE = 64 * 1024  # bytes of the file that are read at once
 READERS = 8  # connections kept open for reading; more threads than that take turns
-REPLACED, LOG_LOST, CUT = "was removed or replaced", "lost its write-ahead log", "was cut short, or its write-ahead log"
+REPLACED, LOG_LOST, CUT = "was removed or replaced", "lost its write-ahead log", "was cut short or overwritten"
 # What a damaged index raises; garbage where a size should be asks for more memory than there is.
 DAMAGED = (apsw.SQLError, apsw.CorruptError, apsw.ConstraintError, apsw.NoMemError)
 HINTS = {
@@ -53,8 +53,9 @@ class Database:
         self.connection, self.trouble = _open(path, backups=backups)
         self._files = _files(path)
         self.known_events = known = KnownEvents(path)
-        newest = self._newest_event()
+        self._newest = newest = self._newest_event()
         self._events = known.count if newest == known.number else self._count_events()
+        self._removed = False  # whether events were deleted in this transaction
         # Events that were acknowledged and are no longer there, the number of the newest, and the cause.
         gone = max(min(known.number - newest, known.count), known.count - self._events)
         self.lost = (gone if newest < known.number else 0, known.number, cause)
@@ -177,7 +178,7 @@ class Database:
                 return lost
             if size < least:
                 return CUT
-        return ""
+        return "" if self._removed or self._newest_event() >= self._newest else CUT
 
     def _note_sizes(self, *, least: bool = False) -> None:
         """Note how large the files are, *least* where they cannot have shrunk: only a vacuum makes them smaller."""
@@ -278,11 +279,12 @@ class Database:
             known.note(min(newest, known.number), min(self._events, known.count))  # what was deleted is not lost
             self.connection.execute("COMMIT")
             known.note(newest, self._events)
+            self._newest, self._removed = newest, False
             self._note_sizes(least=True)
         except Exception as exc:  # noqa: BLE001 - a writer that died would leave everybody waiting
             with suppress(apsw.Error):
                 self.connection.execute("ROLLBACK")
-            self._events = events
+            self._events, self._removed = events, False
             left = [change for change in changes if not change.done.done()]
             if len(left) > 1 and not isinstance(exc, apsw.BusyError):
                 for change in left:  # one of them may be more than a full disk takes
@@ -316,6 +318,7 @@ class Database:
     def _note_change(self, kind: int, _database: str, table: str, _row: int) -> None:
         if table == "events":
             self._events += {apsw.SQLITE_INSERT: 1, apsw.SQLITE_DELETE: -1}.get(kind, 0)
+            self._removed |= kind == apsw.SQLITE_DELETE
 
     def _in_savepoint(self, work: Callable[[], T]) -> T:
         """Run *work* in a savepoint. Not apsw's own: it hides why SQLite took the whole transaction back."""

@@ -145,6 +145,8 @@ class Services:
             with backup.scratch(folder) as made:
                 new, write = made / "new.db", backup.copy if why == CUT else backup.rescue
                 rows = store.database.copy(lambda db: write(db, new), rescue=True).rows
+                if why == CUT and rows["events"] < known.count:
+                    raise backup.Damaged("events are missing")  # noqa: TRY301 - the files may have more
                 if why == REPLACED and database.exists() and database.stat().st_size:  # somebody wants another one
                     kept = str(new.replace(backup.new_path(folder, backup.REPLACED)))
                     self.report("store", f"{what}; what it held is in {kept}")

@@ -137,8 +137,7 @@ class BackupJob:
                     report, unreadable = backup.salvage(home.database, new, forgotten, copy=good)
                 # A database that began after a loss counts its events anew.
                 since = 0 if any(each.copy and each.newest for each in services.losses) else report.rows["newest"]
-                wanted = max(0, min(known.number - since, known.count))
-                backup.put_in_place(new, home.database, replaced=replaced, since=since if file else -1, lost=wanted)
+                backup.put_in_place(new, home.database, replaced=replaced, since=since if file else -1)
         if salvage:
             services.store.maintenance.reindex()
         self._settle_losses(report.rows["newest"])
