@@ -185,6 +185,10 @@ class Database:
         present = zip(self._files, _files(self.path), strict=True)
         self._files = tuple((opened, max(size, before * least)) for (opened, before), (_, size) in present)
 
+    def note_present(self) -> None:
+        """Count from what is there, once it is reported what is not."""
+        self.known_events.note(self._newest, self._events)
+
     def has_own_log(self) -> bool:
         """Return whether the log at its path is the one that was opened: of no use beside another database."""
         return _files(self.path)[1][0] == self._files[1][0]
@@ -278,8 +282,8 @@ class Database:
             newest, known = self._newest_event(), self.known_events
             known.note(min(newest, known.number), min(self._events, known.count))  # what was deleted is not lost
             self.connection.execute("COMMIT")
-            known.note(newest, self._events)
             self._newest, self._removed = newest, False
+            self.note_present()
             self._note_sizes(least=True)
         except Exception as exc:  # noqa: BLE001 - a writer that died would leave everybody waiting
             with suppress(apsw.Error):

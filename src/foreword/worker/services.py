@@ -132,6 +132,7 @@ class Services:
         events, newest, cause = store.database.lost
         if events:
             self.note_loss(f"{self.home.database}: {cause}", events=events, newest=newest, copy=copy)
+            store.database.note_present()
         return store
 
     def _rescue(self, store: Store, why: str) -> Store | None:
