@@ -64,12 +64,14 @@ class Loss:
     """Data that is gone, shown until somebody acknowledges it.
 
     Of `events` that were acknowledged and are lost, `newest` is the number of the last one; 0 where it is not known.
+    `copy` is the last copy from before it, until something is restored.
     """
 
     at: float
     what: str
     events: int = 0
     newest: int = 0
+    copy: str = ""
 
 
 def losses(path: Path) -> tuple[Loss, ...]:

@@ -42,8 +42,8 @@ def restore(
 ) -> None:
     """Put a copy in the place of the database.
 
-    By default the newest copy. Events that came after the copy and can be read are taken over, hooks go on, and the
-    present database is kept in the backups folder for four weeks.
+    By default the newest copy; while a loss is reported, the last one from before it. Events that came after the copy
+    and can be read are taken over, hooks go on, and the present database is kept in the backups folder for four weeks.
     """
     refuse_agents()
     if not yes:
@@ -54,6 +54,7 @@ def restore(
     before = f", {done['memories_before']:,} memories before" if done["memories_before"] is not None else ""
     output.write(f"restored from {done['file']}: {_holds(done)}{before}")
     output.write(f"{plural(done['taken_over'], 'events')} taken over; what was replaced is {done['replaced']}")
+    output.warn([f"the other events wait: {done['waiting']}"] if done["waiting"] else [])
     output.warn(f"{rows:,} rows of {table} could not be read" for table, rows in done["unreadable"].items())
     _print_losses(done["losses"])
 

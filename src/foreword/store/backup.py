@@ -12,22 +12,23 @@ import tempfile
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import date
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import apsw
 
-from foreword.encoding import loads, sized
+from foreword.encoding import dumps, loads, sized
 from foreword.errors import StoreError
 from foreword.models import Event
 from foreword.store import Store
-from foreword.store.database import NewestEvent, open_connection
-from foreword.store.forget import Backup
-from foreword.store.maintenance import DERIVED
-from foreword.store.migrations import migrate, upgrade
+from foreword.store.database import KnownEvents, open_connection
+from foreword.store.forget import Backup, Tombstones
+from foreword.store.maintenance import DERIVED, Execute
+from foreword.store.migrations import execute_all, migrate, schema_sql, upgrade
 from foreword.store.sql import marks
 
 COPY, REPLACED, UNFINISHED = "memory-", "replaced-", ".tmp"
@@ -48,6 +49,10 @@ COUNTED = {
 JSON_TEXTS = {"events": ("payload",), "memories": ("tags", "files", "functions", "detail")}
 Lost = dict[str, list[int]]  # table -> the rowids that cannot be read, 0 for an unknown number of them
 _UNREADABLE = (apsw.Error, UnicodeError)
+
+
+class Damaged(StoreError):
+    """A database cannot be copied, because it cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -93,12 +98,11 @@ def check(db: apsw.Connection, file: Path, *, interrupted: Callable[[], bool] = 
 
 
 def check_file(file: Path, *, scratch: Path) -> Report:
-    """Check a database that nobody has open; it is copied to *scratch* first, and stays as it is."""
+    """Check a database that nobody has open, and leave it as it is."""
     if damage := _unreadable(file):
         return Report(str(file), file.stat().st_size, (damage,), RESTORE)
-    with _borrowed(file, scratch) as borrowed, closing(_opened(borrowed)) as db:
-        found = check(db, borrowed)
-        return Report(str(file), file.stat().st_size, found.damage, found.way_out, found.rows)
+    with borrowed(file, scratch) as db:
+        return check(db, file)
 
 
 def _unreadable(file: Path) -> str:
@@ -118,22 +122,42 @@ def _unreadable(file: Path) -> str:
     return ""
 
 
-def _opened(file: Path) -> apsw.Connection:
-    return open_connection(file, apsw.SQLITE_OPEN_READWRITE)
+@contextmanager
+def borrowed(file: Path, folder: Path) -> Iterator[apsw.Connection]:
+    """Open a database with its log to be read; what SQLite writes beside it lies in a folder of ours."""
+    log, size = file.with_name(f"{file.name}-wal"), file.stat().st_size if file.exists() else 0
+    with scratch(folder) as beside:
+        here = beside / file.name
+        try:
+            if not size:
+                here.write_bytes(bytes(4096))  # of an empty file SQLite does not read the log
+            else:
+                _link_or_copy(file, here)
+            if log.exists():
+                _copy_file(log, Path(f"{here}-wal"))
+        except OSError as exc:
+            raise StoreError(f"cannot read {file}: {exc.strerror}", hint="check the path and its permissions") from exc
+        with closing(open_connection(here, apsw.SQLITE_OPEN_READONLY)) as db:
+            yield db
 
 
 @contextmanager
-def _borrowed(file: Path, folder: Path) -> Iterator[Path]:
-    """Copy a database with its log to a folder of ours, for as long as it is read: the original stays untouched."""
+def scratch(folder: Path) -> Iterator[Path]:
+    """Make a folder for files that are not finished; `remove_unfinished` removes what a killed worker left."""
+    with tempfile.TemporaryDirectory(dir=folder, suffix=UNFINISHED) as made:
+        yield Path(made)
+
+
+def _link_or_copy(file: Path, target: Path) -> None:
     try:
-        _check_space(folder, file.stat().st_size)
-        with tempfile.TemporaryDirectory(dir=folder, suffix=UNFINISHED) as scratch:
-            for path in (file, file.with_name(f"{file.name}-wal")):
-                if path.exists():
-                    shutil.copyfile(path, Path(scratch, path.name))
-            yield Path(scratch, file.name)
-    except OSError as exc:
-        raise StoreError(f"cannot read {file}: {exc.strerror}", hint="check the path and its permissions") from exc
+        os.link(file, target)
+    except OSError:  # on another disk, or somebody else's
+        _copy_file(file, target)
+
+
+def _copy_file(file: Path, target: Path) -> None:
+    _check_space(target.parent, file.stat().st_size)
+    shutil.copyfile(file, target)
 
 
 # ---- copy
@@ -145,24 +169,25 @@ def copy(db: apsw.Connection, target: Path, *, interrupted: Callable[[], bool] =
     Pages that hold deleted rows are not copied.
     """
     unfinished = target.with_name(f".{target.name}{UNFINISHED}")
-    used = db.pragma("page_size") * (db.pragma("page_count") - db.pragma("freelist_count"))
-    _check_space(target.parent, used)
     try:
+        used = db.pragma("page_size") * (db.pragma("page_count") - db.pragma("freelist_count"))
+        _check_space(target.parent, used)
         unfinished.unlink(missing_ok=True)
         os.close(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         db.set_progress_handler(interrupted, 10_000)
         db.execute("VACUUM INTO ?", (str(unfinished),))
-        with closing(_opened(unfinished)) as made:
+        with closing(open_connection(unfinished, apsw.SQLITE_OPEN_READONLY)) as made:
             report = check(made, unfinished, interrupted=interrupted)
         if report.damage:
-            raise StoreError(f"the copy is damaged: {report.damage[0]}", hint=report.way_out)
+            raise Damaged(f"the copy is damaged: {report.damage[0]}", hint=report.way_out)
         _sync(unfinished)
         unfinished.replace(target)
         _sync(target.parent)
     except apsw.InterruptError as exc:
         raise StoreError("the copy was interrupted", hint="it is made again later") from exc
     except (apsw.Error, OSError) as exc:
-        raise StoreError(f"cannot write the copy {target}: {exc}", hint="run `foreword verify`") from exc
+        failed = StoreError if isinstance(exc, (apsw.FullError, OSError)) else Damaged
+        raise failed(f"cannot write the copy {target}: {exc}", hint="run `foreword verify`") from exc
     finally:
         db.set_progress_handler(None)
         with suppress(OSError):
@@ -226,78 +251,166 @@ def remove_unfinished(folder: Path) -> None:
 # ---- restore
 
 
-def prepare(file: Path, new: Path, *, live: Store | None) -> Report:
-    """Write a copy of *file* in today's schema that can take the database's place, without what was forgotten since."""
+def forgotten(folder: Path, *, database: Path, live: Execute | None) -> apsw.Connection:
+    """Gather what the database and all copies know as forgotten: one that was lost took its own tombstones with it."""
+    known = apsw.Connection(":memory:")
+    execute_all(known, schema_sql())
+    with suppress(StoreError):
+        _add_forgotten(known, live) if live else None
+    for file in [*([] if live else [database]), *folder.glob("*.db")]:
+        with suppress(StoreError, *_UNREADABLE), borrowed(file, folder) as db:
+            _add_forgotten(known, db.execute)
+    return known
+
+
+def _add_forgotten(known: apsw.Connection, other: Execute) -> None:
+    Tombstones(known.execute).take_over(other)
+    for alias in list(other("SELECT key, alias_of FROM projects WHERE alias_of <> ''")):
+        known.execute("INSERT OR IGNORE INTO projects (key, alias_of) VALUES (?, ?)", alias)
+
+
+def prepare(file: Path, new: Path, known: apsw.Connection) -> tuple[Report, dict[str, int]]:
+    """Write a copy of *file* that can take the database's place, without what is *known* as forgotten.
+
+    Return what it holds, and how many rows of each table were lost: none.
+    """
     hint = "`foreword restore --salvage FILE` takes what can be read"
     if damage := _unreadable(file):
         raise StoreError(f"{file}: {damage}", hint=hint)
-    with _borrowed(file, new.parent) as borrowed, closing((opened := Backup(borrowed)).db) as db:
-        found = check(db, borrowed)
-        if found.damage:
-            raise StoreError(f"{file} is damaged: {found.damage[0]}", hint=hint)
+    try:
+        for ending in ("", "-wal"):
+            if (path := Path(f"{file}{ending}")).exists():
+                _copy_file(path, Path(f"{new}{ending}"))
+    except OSError as exc:
+        raise StoreError(f"cannot copy {file}: {exc.strerror}", hint="check the path and its permissions") from exc
+    with closing(open_connection(new, apsw.SQLITE_OPEN_READWRITE)) as db:
+        if damaged := check(db, new).damage:
+            raise StoreError(f"{file} is damaged: {damaged[0]}", hint=hint)
+    return _finish(new, known), {}
+
+
+def _finish(new: Path, known: apsw.Connection) -> Report:
+    """Bring a database to today's schema, and remove what is *known* as forgotten."""
+    with closing((opened := Backup(new)).db) as db:
         upgrade(db)
-        if live:
-            opened.forget_again(live.database.query)
-        return copy(db, new)
+        opened.forget_again(known.execute)
+        db.pragma("journal_mode", "delete")
+        return check(db, new)
 
 
-def put_in_place(new: Path, database: Path, *, replaced: Path | None = None, resume: bool = False) -> None:
-    """Let *new* take the place of the closed *database* at once, which *replaced* keeps; *resume*: with its events."""
+def put_in_place(new: Path, database: Path, *, replaced: Path | None = None, since: int = -1) -> None:
+    """Let *new* take the place of the closed *database* at once, which *replaced* keeps.
+
+    Its events are taken over later, if *since* is given: up to this number, *new* has all of them.
+    """
     if replaced:
-        with closing(_opened(new)) as db:
-            marked = (RESTORED, str(replaced), time.time())
-            db.execute("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?)", marked) if resume else None
-        newest = NewestEvent(database)
-        newest.note(0)  # what the copy lacks is reported by who restores it
-        newest.close()
+        with closing(open_connection(new, apsw.SQLITE_OPEN_READWRITE)) as db:
+            known = KnownEvents(database)  # what the new one lacks is reported by who restores it
+            if since >= 0:
+                noted = dumps({"file": str(replaced), "since": since, "newest": known.number, "events": known.count})
+                db.execute("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?)", (RESTORED, noted, time.time()))
+            known.note(*db.execute("SELECT ifnull(max(number), 0), count(*) FROM events").get)
+            known.close()
         for ending in ("-wal", ""):
             with suppress(FileNotFoundError):
                 os.link(f"{database}{ending}", f"{replaced}{ending}")
-    for ending in ("-wal", "-shm"):  # they belong to the old one
-        Path(f"{database}{ending}").unlink(missing_ok=True)
+    remove_log(database)
+    new.chmod(0o600)
     _sync(new)
     new.replace(database)
     _sync(database.parent)
 
 
-def take_over(store: Store) -> tuple[int, list[int]]:
-    """Store the events that a replaced database has and this one lacks; return how many, and which are unreadable.
+def remove_log(database: Path) -> None:
+    """Remove the log of a database that another one takes the place of."""
+    for ending in ("-wal", "-shm"):
+        Path(f"{database}{ending}").unlink(missing_ok=True)
 
-    Begun again after a kill, it takes what is left.
+
+def take_over(store: Store) -> tuple[int, int]:
+    """Store the events that a replaced database has and this one lacks; return how many, and how many are lost.
+
+    Begun again after a kill or on a full disk, it takes what is left.
     """
-    taken, batch, lost = 0, list[Event](), defaultdict[str, list[int]](list)
-    file = Path(store.checkpoint(RESTORED))
-    columns = ("key", "host", "name", "kind", "session", "project", "cwd", "at", "payload")
-    with suppress(StoreError, apsw.Error), _borrowed(file, file.parent) as borrowed, closing(_opened(borrowed)) as db:
-        for row in readable(db, "events", columns, lost):
-            batch.append(Event(*[*row[:-1], loads(row[-1])]))
-            if len(batch) == BATCH:
-                taken += sum(store.events.append(batch))
-                batch = []
-    taken += sum(store.events.append(batch))
+    taken, numbers, unreadable = 0, list[int](), defaultdict[str, list[int]](list)
+    noted = loads(store.checkpoint(RESTORED))
+    file, since = Path(noted["file"]), noted["since"]
+    columns = ("number", "key", "host", "name", "kind", "session", "project", "cwd", "at", "payload")
+    with borrowed(file, file.parent) as db:
+        rows = readable(db, "events", columns, unreadable)
+        while batch := list(islice(rows, BATCH)):
+            numbers += [row[0] for row in batch]
+            events = [Event._make([*each, loads(payload), False, 0]) for _, *each, payload in batch]
+            taken += sum(store.events.append(events))
+    numbers += filter(None, unreadable["events"])
+    left = noted["newest"] - since - sum(number > since for number in numbers)  # of these, some were deleted
+    lost = max(0, min(left, noted["events"] - len(numbers)))
     store.set_checkpoint(RESTORED, "", at=time.time())
-    return taken, lost["events"]
+    return taken, lost + sum(number > since for number in unreadable["events"])
 
 
-def salvage(file: Path, new: Path) -> tuple[Report, dict[str, int]]:
-    """Write every row that can be read into a new database; return what it holds, and how many rows were lost."""
-    lost = defaultdict[str, list[int]](list)
+def recover_log(database: Path, folder: Path) -> None:
+    """Write back a database that was deleted or emptied, where its write-ahead log still holds all of it."""
+    log = Path(f"{database}-wal")
+    if (database.exists() and database.stat().st_size) or not (log.exists() and log.stat().st_size):
+        return
+    with suppress(Damaged, apsw.Error), borrowed(database, folder) as db, scratch(folder) as made:
+        copy(db, made / "new.db")
+        put_in_place(made / "new.db", database)
+
+
+def rescue(db: apsw.Connection, new: Path) -> Report:
+    """Write what an open connection can still read into a new database."""
+    try:
+        return copy(db, new)
+    except Damaged:
+        return _salvage(db, new)[0]
+
+
+def salvage(
+    file: Path, new: Path, known: apsw.Connection, *, copy: Path | None = None
+) -> tuple[Report, dict[str, int]]:
+    """Write what can be read of a file into a new database, and of a *copy* the rows that cannot be.
+
+    Return what it holds, and how many rows of each table were lost.
+    """
+    with ExitStack() as opened:
+        db = opened.enter_context(borrowed(file, new.parent))
+        lost = _salvage(db, new, opened.enter_context(borrowed(copy, new.parent)) if copy else None)[1]
+    return _finish(new, known), lost
+
+
+def _salvage(db: apsw.Connection, new: Path, copy: apsw.Connection | None = None) -> tuple[Report, dict[str, int]]:
+    lost: Lost = defaultdict(list)
     new.unlink(missing_ok=True)
-    with _borrowed(file, new.parent) as borrowed, closing(apsw.Connection(str(new))) as target:
-        new.chmod(0o600)
+    with closing(apsw.Connection(str(new))) as target:
         migrate(target, backups=new.parent)
         try:
-            with closing(_opened(borrowed)) as db:
-                present = dict(_tables(db))
-                for table, columns in _tables(target):
-                    both = [name for name in columns if name in present.get(table, ())]
-                    into = f"INSERT OR IGNORE INTO {table} ({', '.join(both)}) VALUES ({marks(both)})"
-                    with target:
-                        for row in readable(db, table, both, lost) if both else ():
-                            target.execute(into, row)
+            present = dict(_tables(db))
         except apsw.Error as exc:
-            raise StoreError(f"nothing of {file} can be read: {exc}", hint="`foreword restore` takes a copy") from exc
-        return check(target, new), {table: len(rows) for table, rows in lost.items()}
+            raise Damaged(f"nothing can be read: {exc}", hint="`foreword restore` takes a copy") from exc
+        for table, columns in _tables(target):
+            both = [name for name in columns if name in present.get(table, ())]
+            into = f"INSERT OR IGNORE INTO {table} ({', '.join(both)}) VALUES ({marks(both)})"
+            with target:
+                for row in readable(db, table, both, lost) if both else ():
+                    target.execute(into, row)
+            if table in lost and copy and table != "checkpoints":
+                with target, suppress(apsw.Error):
+                    lost[table] = _fill(target, into, copy, f"SELECT {', '.join(both)} FROM {table}", lost[table])
+        return check(target, new), {table: len(rows) for table, rows in lost.items() if rows}
+
+
+def _fill(target: apsw.Connection, into: str, copy: apsw.Connection, select: str, lost: list[int]) -> list[int]:
+    """Take lost rows from a copy, all that are missing where it is not known which; return those that it lacks."""
+    if 0 in lost:
+        target.executemany(into, copy.execute(select))
+        return lost
+    left = []
+    for id in lost:
+        target.executemany(into, copy.execute(f"{select} WHERE rowid = ?", (id,)))
+        left += [] if target.changes() else [id]
+    return left
 
 
 def _tables(db: apsw.Connection) -> list[tuple[str, tuple[str, ...]]]:
@@ -308,8 +421,13 @@ def _tables(db: apsw.Connection) -> list[tuple[str, tuple[str, ...]]]:
 
 def readable(db: apsw.Connection, table: str, columns: Sequence[str], lost: Lost) -> Iterator[list[Any]]:
     """Yield the rows of a table that can be read, and note the others in *lost*, as far as an index knows them."""
-    has_rowid = "WITHOUT ROWID" not in db.execute("SELECT sql FROM sqlite_master WHERE name = ?", (table,)).get.upper()
-    keys = ["rowid"] if has_rowid else [row[1] for row in db.execute(f"PRAGMA table_info({table})") if row[5]]
+    try:
+        ((sql,),) = db.execute("SELECT sql FROM sqlite_master WHERE name = ?", (table,))
+        has_rowid = "WITHOUT ROWID" not in sql.upper()
+        keys = ["rowid"] if has_rowid else [row[1] for row in db.execute(f"PRAGMA table_info({table})") if row[5]]
+    except (ValueError, *_UNREADABLE):  # not even which tables there are
+        lost[table].append(0)
+        return
     valid = " AND ".join(f"json_valid({column})" for column in JSON_TEXTS.get(table, ())) or "1"
     select, last = f"SELECT {keys[0]}, {valid}, {', '.join(columns)} FROM {table}", None
     try:

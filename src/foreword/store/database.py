@@ -31,7 +31,7 @@ LATER_SECONDS = 1.0  # until what nobody waits for is written
 BUSY_MS = 5_000  # for whoever else has the file locked
 PIECE = 64 * 1024  # bytes of the file that are read at once
 READERS = 8  # connections kept open for reading; more threads than that take turns
-REPLACED = "was removed or replaced"
+REPLACED, LOG_LOST, CUT = "was removed or replaced", "lost its write-ahead log", "was cut short or overwritten"
 # What a damaged index raises; garbage where a size should be asks for more memory than there is.
 DAMAGED = (apsw.SQLError, apsw.CorruptError, apsw.ConstraintError, apsw.NoMemError)
 HINTS = {
@@ -51,10 +51,15 @@ class Database:
         self.damaged = DAMAGED
         # The connection that writes, and what is wrong, by what it is about.
         self.connection, self.trouble = _open(path, backups=backups)
-        self._files = _identities(path)
-        self.newest_event = NewestEvent(path)
+        self._files = _files(path)
+        self.known_events = known = KnownEvents(path)
+        self._newest = newest = self._newest_event()
+        self._events = known.count if newest == known.number else self._count_events()
+        self._removed = False  # whether events were deleted in this transaction
         # Events that were acknowledged and are no longer there, the number of the newest, and the cause.
-        self.lost = (max(0, self.newest_event.number - self._newest_event()), self.newest_event.number, cause)
+        gone = max(min(known.number - newest, known.count), known.count - self._events)
+        self.lost = (gone if newest < known.number else 0, known.number, cause)
+        self.connection.set_update_hook(self._note_change)
         self.commits = time.time_ns() // 1000  # no two databases that are opened begin with the same number
         self._committed = threading.Condition()
         self.turn = threading.Lock()  # held by whoever uses the writing connection
@@ -141,6 +146,8 @@ class Database:
                 yield self.connection
             except apsw.Error as exc:
                 raise in_words(exc, self.path) from exc
+            finally:
+                self._note_sizes()
 
     def wait_for_commit(self, after: int, *, seconds: float) -> int:
         """Wait for a commit after number *after*, at most so long, and return the number of the last one."""
@@ -157,11 +164,34 @@ class Database:
 
     def files_lost(self) -> str:
         """Return what happened to the files that were opened, empty while they are in place: other writes are lost."""
-        if (present := _identities(self.path)) == self._files:
-            return ""
-        if present[0] != self._files[0]:
-            return REPLACED
-        return "lost its write-ahead log"
+        if not self.turn.acquire(timeout=LATER_SECONDS):
+            return ""  # whoever writes looks, too
+        try:
+            return self._files_lost()
+        finally:
+            self.turn.release()
+
+    def _files_lost(self) -> str:
+        present = _files(self.path)
+        for (here, size), (opened, least), lost in zip(present, self._files, (REPLACED, LOG_LOST), strict=True):
+            if here != opened:
+                return lost
+            if size < least:
+                return CUT
+        return "" if self._removed or self._newest_event() >= self._newest else CUT
+
+    def _note_sizes(self, *, least: bool = False) -> None:
+        """Note how large the files are, *least* where they cannot have shrunk: only a vacuum makes them smaller."""
+        present = zip(self._files, _files(self.path), strict=True)
+        self._files = tuple((opened, max(size, before * least)) for (opened, before), (_, size) in present)
+
+    def note_present(self) -> None:
+        """Count from what is there, once it is reported what is not."""
+        self.known_events.note(self._newest, self._events)
+
+    def has_own_log(self) -> bool:
+        """Return whether the log at its path is the one that was opened: of no use beside another database."""
+        return _files(self.path)[1][0] == self._files[1][0]
 
     def copy(self, write: Callable[[apsw.Connection], T], *, rescue: bool = False) -> T:
         """Let *write* copy all that is committed; a *rescue* reads files that are no longer in the folder."""
@@ -194,7 +224,7 @@ class Database:
             while not self._pool.empty():
                 self._pool.get().close()
             self.connection.close()
-            self.newest_event.close()
+            self.known_events.close()
         self._wake.set()
         with self._committed:
             self._committed.notify_all()
@@ -237,6 +267,7 @@ class Database:
     def _write_all(self, changes: Sequence[_Change]) -> None:
         """Write *changes* in one transaction; one that fails is undone alone, and reported to its own caller."""
         results: list[tuple[_Change, object]] = []
+        events = self._events
         try:
             self.connection.execute("BEGIN IMMEDIATE")
             for change in changes:
@@ -246,15 +277,18 @@ class Database:
                     if not self.connection.in_transaction:  # a full disk may take the whole of it back
                         raise
                     self._fail(change, exc)  # whatever it is, it belongs to the caller, not to the writer
-            if why := self.files_lost():
+            if why := self._files_lost():
                 raise StoreError(f"{self.path} {why}", hint="try again")  # noqa: TRY301 - it undoes the transaction
-            newest = self._newest_event()
-            self.newest_event.note(min(newest, self.newest_event.number))  # what was deleted on purpose is not lost
+            newest, known = self._newest_event(), self.known_events
+            known.note(min(newest, known.number), min(self._events, known.count))  # what was deleted is not lost
             self.connection.execute("COMMIT")
-            self.newest_event.note(newest)
+            self._newest, self._removed = newest, False
+            self.note_present()
+            self._note_sizes(least=True)
         except Exception as exc:  # noqa: BLE001 - a writer that died would leave everybody waiting
             with suppress(apsw.Error):
                 self.connection.execute("ROLLBACK")
+            self._events, self._removed = events, False
             left = [change for change in changes if not change.done.done()]
             if len(left) > 1 and not isinstance(exc, apsw.BusyError):
                 for change in left:  # one of them may be more than a full disk takes
@@ -278,10 +312,21 @@ class Database:
         """Return the number of the newest event; of a damaged table, what is known of it."""
         with suppress(apsw.Error):
             return int(self.connection.execute("SELECT ifnull(max(number), 0) FROM events").get)
-        return self.newest_event.number
+        return self.known_events.number
+
+    def _count_events(self) -> int:
+        with suppress(apsw.Error):
+            return int(self.connection.execute("SELECT count(*) FROM events").get)
+        return self.known_events.count
+
+    def _note_change(self, kind: int, _database: str, table: str, _row: int) -> None:
+        if table == "events":
+            self._events += {apsw.SQLITE_INSERT: 1, apsw.SQLITE_DELETE: -1}.get(kind, 0)
+            self._removed |= kind == apsw.SQLITE_DELETE
 
     def _in_savepoint(self, work: Callable[[], T]) -> T:
         """Run *work* in a savepoint. Not apsw's own: it hides why SQLite took the whole transaction back."""
+        events = self._events
         self.connection.execute("SAVEPOINT work")
         try:
             result = work()
@@ -290,6 +335,7 @@ class Database:
             if self.connection.in_transaction:
                 self.connection.execute("ROLLBACK TO work")
                 self.connection.execute("RELEASE work")
+                self._events = events
             raise
         return result
 
@@ -330,39 +376,42 @@ def open_connection(path: Path, flags: int) -> apsw.Connection:
     return connection
 
 
-class NewestEvent:
-    """The number of the newest event, in a file beside the database: it tells how many a lost database held.
+class KnownEvents:
+    """The number of the newest event and how many there are, in a file beside the database: what a lost one held.
 
     Written in place and never synced: it survives `kill -9` and a full disk, and costs microseconds.
     """
 
     def __init__(self, database: Path) -> None:
-        self._fd, self.number = -1, 0
+        self._fd, self.number, self.count = -1, 0, 0
         with suppress(OSError, ValueError):
             self._fd = os.open(database.with_name("newest-event"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            self.number = int(os.pread(self._fd, 20, 0))
+            self.number, self.count = map(int, os.pread(self._fd, 40, 0).split())
 
-    def note(self, number: int) -> None:
-        if number != self.number:
-            self.number = number
+    def note(self, number: int, count: int) -> None:
+        if (number, count) != (self.number, self.count):
+            self.number, self.count = number, count
             with suppress(OSError):
-                os.pwrite(self._fd, b"%-20d" % number, 0)
+                os.pwrite(self._fd, b"%-20d%-20d" % (number, count), 0)
 
     def close(self) -> None:
         with suppress(OSError):
             os.close(self._fd)
 
 
-def _identities(path: Path) -> tuple[object, object]:
-    """Return which files lie at the path of a database and of its write-ahead log; an empty database is none."""
-    return _identity(path, least=1), _identity(Path(f"{path}-wal"), least=0)
+_File = tuple[tuple[int, int] | None, int]  # which file lies at a path, if any, and its size
 
 
-def _identity(path: Path, *, least: int) -> tuple[int, int] | None:
+def _files(path: Path) -> tuple[_File, ...]:
+    """Return which files lie at the path of a database and of its write-ahead log."""
+    return tuple(map(_file, (path, Path(f"{path}-wal"))))
+
+
+def _file(path: Path) -> _File:
     with suppress(OSError):
         here = path.stat()
-        return (here.st_dev, here.st_ino) if here.st_size >= least else None
-    return None
+        return (here.st_dev, here.st_ino), here.st_size
+    return None, 0
 
 
 def _lost_cause(path: Path, backups: Path) -> str:
@@ -384,6 +433,8 @@ def _open(path: Path, *, backups: Path) -> tuple[apsw.Connection, dict[str, str]
     """Open the file, created where there is none and migrated; one that cannot be worked with is left as it is."""
     left = "`foreword restore` puts the newest copy in its place; until then the file is left as it is"
     try:
+        with suppress(FileNotFoundError):
+            path.chmod(0o600)  # SQLite opens what may not be written for reading alone
         db = open_connection(path, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
         try:
             log = path.with_name(f"{path.name}-wal")
@@ -400,6 +451,8 @@ def _open(path: Path, *, backups: Path) -> tuple[apsw.Connection, dict[str, str]
             db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # its files stay as they are, -wal too
             db.close()
             raise
+    except (apsw.FullError, apsw.ReadOnlyError) as exc:
+        raise in_words(exc, path) from exc
     except (apsw.Error, OSError) as exc:
         raise StoreError(f"cannot open {path}: {exc}", hint=left) from exc
 

@@ -45,23 +45,33 @@ class Tombstones:
     """Keyed hashes of what was forgotten in one database, so that nothing brings it back.
 
     The key lies in the database, so that it goes with every backup: one that is put back refuses the same. Without a
-    key, whoever has a list of likely texts could ask the hashes of any copied file.
+    key, whoever has a list of likely texts could ask the hashes of any copied file. A database that began after a loss
+    has a key of its own; what was restored has those of both.
     """
 
     def __init__(self, execute: Execute) -> None:
         self._execute = execute
-        self._key: bytes | None = None
+        self._keys: list[str] | None = None
 
     def bury(self, what: str, names: Iterable[str], *, at: float) -> None:
         """Let nothing of these names come back that is not newer than *at*."""
         self._execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (KEY, secrets.token_hex(32)))
-        self._key = None  # what was known of it may have been taken back with its transaction
+        self._keys = None  # what was known of it may have been taken back with its transaction
         for name in filter(None, dict.fromkeys(names)):
-            self._execute("INSERT OR REPLACE INTO tombstones VALUES (?, ?, ?)", (self._hash(what, name), what, at))
+            self._execute("INSERT OR REPLACE INTO tombstones VALUES (?, ?, ?)", (self._hashes(what, name)[0], what, at))
+
+    def take_over(self, other: Execute) -> None:
+        """Refuse also what another database refuses."""
+        keys = dict.fromkeys([*Tombstones(other).keys(), *self.keys()])
+        if keys:
+            self._execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (KEY, " ".join(keys)))
+        for row in list(other("SELECT * FROM tombstones")):
+            self._execute("INSERT OR REPLACE INTO tombstones VALUES (?, ?, ?)", row)
+        self._keys = None
 
     def refuses(self, memory: Memory, *, imported: bool) -> bool:
         """Return whether a new memory was forgotten; one that is newer than that, and not *imported*, was not."""
-        if not self._load():
+        if not self.keys():
             return False
         if memory.session and MARK in memory.title and memory.kind != "summary":
             return True  # made of what was cut
@@ -74,29 +84,30 @@ class Tombstones:
 
     def is_cut(self, memory: Memory) -> bool:
         """Return whether a passage was cut from a memory: what an import knows of it is from before."""
-        return self._load() and self._at("cut", memory.uid) > 0
+        return bool(self.keys()) and self._at("cut", memory.uid) > 0
 
     def refuses_part(self, session: str, *, at: float, event: str = "") -> bool:
         """Return whether what is from then was forgotten with its session, or as the event of this key."""
-        return self._load() and at <= max(self._at("event", event), self._at("session", session))
+        return bool(self.keys()) and at <= max(self._at("event", event), self._at("session", session))
+
+    def keys(self) -> list[str]:
+        """Return the keys of the hashes; none where nothing was ever forgotten."""
+        if self._keys is None:
+            found = list(self._execute("SELECT value FROM meta WHERE key = ?", (KEY,)))
+            self._keys = found[0][0].split() if found else []
+        return self._keys
 
     def _at(self, what: str, name: str) -> float:
         if not name:
             return 0.0
-        found = list(self._execute("SELECT at FROM tombstones WHERE hash = ?", (self._hash(what, name),)))
-        return float(found[0][0]) if found else 0.0
+        query = "SELECT at FROM tombstones WHERE hash = ?"
+        found = [at for each in self._hashes(what, name) for (at,) in self._execute(query, (each,))]
+        return float(max(found, default=0.0))
 
-    def _hash(self, what: str, name: str) -> bytes:
-        self._load()
+    def _hashes(self, what: str, name: str) -> list[bytes]:
         named = f"{what}\0{name}".encode("utf-8", "replace")
-        return hashlib.blake2b(named, key=self._key or b"", digest_size=16).digest()
-
-    def _load(self) -> bool:
-        """Load the key, and return whether anything was ever forgotten here."""
-        if self._key is None:
-            found = list(self._execute("SELECT value FROM meta WHERE key = ?", (KEY,)))
-            self._key = bytes.fromhex(found[0][0]) if found else b""
-        return bool(self._key)
+        keys = map(bytes.fromhex, self.keys())
+        return [hashlib.blake2b(named, key=key, digest_size=16).digest() for key in keys]
 
 
 def identity_texts(memory: Memory) -> tuple[str, ...]:
@@ -274,10 +285,7 @@ class Backup(Forgetter):
         db.pragma("journal_mode", "delete")
         upgrade(db)
         with db:
-            db.executemany(
-                "INSERT OR REPLACE INTO meta VALUES (?, ?)", live("SELECT * FROM meta WHERE key = ?", (KEY,))
-            )
-            db.executemany("INSERT OR REPLACE INTO tombstones VALUES (?, ?, ?)", live("SELECT * FROM tombstones"))
+            self.tombstones.take_over(live)
             self.hide(target, at=at)
             changed = rewrite(db.execute, clean, partial(run, db.execute)).changed.total()
             self.bury_cut(cut, at=at)
@@ -287,9 +295,12 @@ class Backup(Forgetter):
         return changed
 
     def forget_again(self, live: Execute) -> None:
-        """Remove what was forgotten in the *live* database since this copy was made."""
+        """Remove what was forgotten in the *live* database, or any other that this one's tombstones came from."""
         from foreword.store.verbatim import Cutter, Sentences  # it imports this module
 
+        tombstones = "SELECT hash, at FROM tombstones"
+        if {*live(tombstones)} <= {*self._execute(tombstones)}:
+            return  # it was cleaned with the live database, or copied from it since
         known, ids, cut, after = Tombstones(live), list[str](), list[str](), 0
         reader = StoreReader(self._execute, failures=(apsw.Error,))
         while page := reader.memories.page(after=after):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import datetime
 
 from foreword.errors import ForewordError
@@ -60,8 +59,6 @@ class App(Services):
         self.reload()
         self.open_store()
         forget.resume(self)
-        with suppress(ForewordError):  # there may be no store
-            self.backup.resume()
 
     def reload(self) -> None:
         """Read the settings again, and let everything follow them."""
@@ -98,8 +95,12 @@ class App(Services):
             return False  # in the middle of an upgrade; the next check decides
 
     def is_idle(self) -> bool:
-        """Return whether no request came for long, and no job keeps the worker."""
-        return self.idle_seconds > self.settings.worker_idle_minutes * 60 and not self.runner.is_busy()
+        """Return whether no request came for long, and nothing keeps the worker."""
+        return (
+            not self.unrescued
+            and self.idle_seconds > self.settings.worker_idle_minutes * 60
+            and not self.runner.is_busy()
+        )
 
     def close(self) -> None:
         """Let jobs finish the commits at hand, then close what is open; the rest waits for the next worker."""

@@ -51,6 +51,7 @@ class Services:
         self._reported = {each.what for each in noted(str(home.trouble)) if each.at > now() - DAY}
         self._unwritten: dict[str, str] = {}  # problems that found no room on the disk
         self._opening = threading.Lock()  # held while the store is opened, closed or replaced
+        self.unrescued = ""  # why what only an open connection can read could not be written to files yet
         self.losses = losses(home.losses)
         self._saved_losses = self.losses
 
@@ -94,63 +95,83 @@ class Services:
         """Return what is wrong with the store; nothing where it is well."""
         if self._store is None:
             return [f"{self._store_error}; {self._store_error.hint}"]
-        return list(self._store.database.problems())
+        return [*filter(None, [self.unrescued]), *self._store.database.problems()]
 
     def open_store(self) -> None:
         """Open the store where it is not; while it cannot be opened, every request is answered with the reason."""
         with self._opening:
             if self._store is not None and (why := self._store.database.files_lost()):
-                what = self._rescue(self._store, why)
-                self._store = self._open()
-                self.report("store", what)
+                self._store = self._rescue(self._store, why)
             if self._store is None:
                 self._store = self._open()
 
     @contextmanager
     def closed_store(self) -> Iterator[None]:
-        """Close the store while its file is replaced: requests fail, so that hooks spool."""
+        """Close the store, its files as they are, while they are replaced: requests fail, so that hooks spool."""
         with self._opening:
             store, self._store = self._store, None
             try:
                 if store is not None:
-                    store.close()
+                    store.database.close(checkpoint=False)
                 yield
             finally:
                 self._store = self._open()
 
-    def _open(self) -> Store | None:
+    def _open(self, *, copy: str = "") -> Store | None:
+        from foreword.store import backup  # not with the module: it needs apsw
+
         try:
+            backup.recover_log(self.home.database, self.home.backups)
             store = Store(self.home.database, backups=self.home.backups, choose=self._choose)
-        except StoreError as exc:
-            self._store_error = exc
-            self.report("store", f"{exc}; {exc.hint}")
+        except (StoreError, OSError) as exc:
+            self._store_error = (
+                exc if isinstance(exc, StoreError) else StoreError(str(exc), hint="run `foreword doctor`")
+            )
+            self.report("store", f"{self._store_error}; {self._store_error.hint}")
             return None
         events, newest, cause = store.database.lost
         if events:
-            self.note_loss(f"{self.home.database}: {cause}", events=events, newest=newest)
+            self.note_loss(f"{self.home.database}: {cause}", events=events, newest=newest, copy=copy)
+            store.database.note_present()
         return store
 
-    def _rescue(self, store: Store, why: str) -> str:
-        """Put back what an open store holds whose files are gone, or keep it in a copy; return what was done."""
-        from foreword.store import backup  # not with the module: it needs apsw
-        from foreword.store.database import REPLACED
+    def _rescue(self, store: Store, why: str) -> Store | None:
+        """Write back what an open store holds whose files are gone; without room for it, it stays open."""
+        from foreword.store import backup
+        from foreword.store.database import CUT, REPLACED
 
-        database, what = self.home.database, f"{self.home.database} {why}"
-        rescued = backup.new_path(self.home.backups, backup.REPLACED)
+        database, folder, known, kept = self.home.database, self.home.backups, store.database.known_events, ""
+        what, damage, before = f"{database} {why}", "", self.losses
         try:
-            found = store.database.copy(lambda db: backup.copy(db, rescued), rescue=True)
-            store.database.close(checkpoint=False)
-            if found.rows["newest"] < store.database.newest_event.number:
-                what = f"{what}; a part of what it held is in {rescued}"
-            elif why == REPLACED and database.exists() and database.stat().st_size:
-                what = f"{what}; what it held is in {rescued}: `foreword restore {rescued}` brings it back"
-            else:
-                backup.put_in_place(rescued, database)
-                what = f"{what}; it was put back whole, and nothing is lost"
+            with backup.scratch(folder) as made:
+                new, write = made / "new.db", backup.copy if why == CUT else backup.rescue
+                rows = store.database.copy(lambda db: write(db, new), rescue=True).rows
+                if why == CUT and rows["events"] < known.count:
+                    raise backup.Damaged("events are missing")  # noqa: TRY301 - the files may have more
+                if why == REPLACED and database.exists() and database.stat().st_size:  # somebody wants another one
+                    kept = str(new.replace(backup.new_path(folder, backup.REPLACED)))
+                    self.report("store", f"{what}; what it held is in {kept}")
+                    if store.database.has_own_log():
+                        backup.remove_log(database)
+                else:
+                    backup.put_in_place(new, database)
+                    missing, newest = known.count - rows["events"], known.number
+                    known.note(rows["newest"], rows["events"])
+                    self.report("store", f"{what}; it was put back{'' if missing > 0 else ', and nothing is lost'}")
+                    if missing > 0:
+                        self.note_loss(f"{what}, and could not be read as a whole", events=missing, newest=newest)
+        except backup.Damaged as exc:  # it was cut: what is left of it is opened again, and can be salvaged
+            damage = f"{what}, and cannot be read as a whole: {exc}"
         except (ForewordError, OSError) as exc:
-            store.database.close(checkpoint=False)
-            what = f"{what}, and nothing could be rescued: {exc}"
-        return f"{what}; it was opened again"
+            self.unrescued = f"{what}, and cannot be put back yet: {exc}; free some space"
+            self.report("store", self.unrescued)
+            return store
+        self.unrescued = ""
+        store.database.close(checkpoint=False)
+        opened = self._open(copy=kept)
+        if (damage or (kept and not opened)) and self.losses == before:
+            self.note_loss(damage or what, copy=kept)
+        return opened
 
     def close(self) -> None:
         self.is_closed = True
@@ -184,12 +205,18 @@ class Services:
                     self.losses = known
         self.save_losses(self.losses)
 
-    def note_loss(self, what: str, *, events: int = 0, newest: int = 0) -> None:
+    def note_loss(self, what: str, *, events: int = 0, newest: int = 0, copy: str = "") -> None:
         """Note that data is gone; it is shown until somebody acknowledges it."""
         others = [each for each in self.losses if each.what != what]
         events += sum(each.events for each in self.losses if each.what == what and not newest)
         self.report("store", what)
-        self.save_losses((*others, Loss(self.now(), what, events, newest)))
+        copy = copy or next((each.copy for each in self.losses if each.what == what), "") or self._last_copy()
+        self.save_losses((*others, Loss(self.now(), what, events, newest, copy)))
+
+    def _last_copy(self) -> str:
+        from foreword.store import backup
+
+        return str(next(iter(backup.copies(self.home.backups)), ""))
 
     def save_losses(self, found: Sequence[Loss]) -> None:
         """Keep the list of losses; where the disk takes nothing, it is tried again every second."""

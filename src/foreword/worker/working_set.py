@@ -57,7 +57,8 @@ class WorkingSet:
         with self._lock:
             starts, is_new = event.kind == "session_start", event.session not in self._sessions
             session = self._session(event.session, whole=starts and hook.source in BEGINNINGS)
-            session.add((event, hook.files, hook.prompt if event.kind == "prompt" else hook.answer))
+            light = event._replace(payload={name: event.payload.get(name) for name in ("source", "tool_name")})
+            session.add((light, hook.files, hook.prompt if event.kind == "prompt" else hook.answer))
             if starts and is_new and hook.source in FORKS:
                 self._carry_over(event, session)
 

@@ -4,31 +4,35 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from foreword.errors import BadRequest, NotFound, StoreError
 from foreword.store import backup
-from foreword.store.database import NewestEvent
+from foreword.store.database import KnownEvents
 from foreword.worker.jobs import Job, JobRunner
 from foreword.worker.jobs.extract import ExtractionJob
 from foreword.worker.jobs.maintenance import QUIET
 from foreword.worker.services import Services
 
 RETRY = 3600.0  # seconds until a copy that failed is tried again
-RESTORED = "restored"  # the checkpoint that names the database whose newer events are still to be taken over
+RETRY_EVENTS = 5.0  # ... and until events that found no room are
+LANE = "backup"
 
 
 class BackupJob:
-    """Makes, checks and restores copies, one at a time, and never while something is forgotten or extracted."""
+    """Makes, checks and restores copies, one at a time; `ExtractionJob.apart` keeps `forget` and restores away."""
 
     def __init__(self, services: Services, runner: JobRunner, extraction: ExtractionJob) -> None:
         self._services, self._runner, self._extraction = services, runner, extraction
         self._day = ""  # the last one of which there is a copy
         problem = "no copy of the database could be made"
-        runner.add(Job("backup", self._daily, due=self._is_due, lane="extract", problem=problem, retry=RETRY))
+        runner.add(Job("backup", self._daily, due=self._is_due, lane=LANE, problem=problem, retry=RETRY))
+        problem = "events of the replaced database wait"
+        runner.add(Job("resume", self.resume, due=self._has_more, lane="extract", problem=problem, retry=RETRY_EVENTS))
 
     # -- once a day ---------------------------------------------------------------------------------------------
     def _is_due(self) -> bool:
@@ -40,23 +44,37 @@ class BackupJob:
         return not self._day and any(self._services.store.stats.row_counts().values())
 
     def _daily(self) -> None:
-        """Check the database, copy it, and remove old copies."""
-        services = self._services
-        report = self._check()
+        """Check the database, copy it, and remove old copies; later where somebody wants to change it just now."""
+        services, hurry = self._services, self._extraction.hurry
+        with self._extraction.copying:
+            try:
+                report = self._check(lambda: self._runner.closing or hurry.is_set())
+                if not report.damage:
+                    target = backup.new_path(services.home.backups, backup.COPY)
+                    self._copy(target, lambda: self._runner.closing or hurry.is_set())
+            except StoreError:
+                if hurry.is_set():
+                    return
+                raise
         if report.damage:
-            services.note_loss(f"{services.home.database} is damaged: {report.damage[0]}; {report.way_out}")
             raise StoreError(report.damage[0], hint=report.way_out)
-        self._copy(backup.new_path(services.home.backups, backup.COPY))
-        backup.rotate(services.home.backups, daily=services.settings.backups_keep)
+        if not services.losses:
+            backup.rotate(services.home.backups, daily=services.settings.backups_keep)
 
-    def _check(self) -> backup.Report:
+    def _check(self, stop: Callable[[], bool] | None = None) -> backup.Report:
         database = self._services.store.database
-        return database.copy(lambda db: backup.check(db, database.path, interrupted=lambda: self._runner.closing))
+        report = database.copy(lambda db: backup.check(db, database.path, interrupted=stop or self._is_closing))
+        if report.damage:
+            self._services.note_loss(f"{database.path} is damaged: {report.damage[0]}; {report.way_out}")
+        return report
 
-    def _copy(self, target: Path) -> backup.Report:
-        database, closing = self._services.store.database, self._runner
+    def _copy(self, target: Path, stop: Callable[[], bool] | None = None) -> backup.Report:
         backup.remove_unfinished(self._services.home.backups)
-        return database.copy(lambda db: backup.copy(db, target, interrupted=lambda: closing.closing))
+        database = self._services.store.database
+        return database.copy(lambda db: backup.copy(db, target, interrupted=stop or self._is_closing))
+
+    def _is_closing(self) -> bool:
+        return self._runner.closing
 
     # -- on request ---------------------------------------------------------------------------------------------
     def copy(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -64,14 +82,12 @@ class BackupJob:
         target = _path(request) or backup.new_path(self._services.home.backups, backup.COPY)
         if os.path.lexists(target) or not target.parent.is_dir():
             raise BadRequest(f"cannot write {target}", hint="give the path of a new file in a folder that exists")
-        return asdict(self._extraction.apart(lambda: self._copy(target)).result())
+        with self._extraction.copying:
+            return asdict(self._copy(target))
 
     def verify(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Check the database, or a file; say what was lost, and forget that where the caller acknowledges it."""
         services, home, file = self._services, self._services.home, _path(request)
-        lost = [vars(each) for each in services.losses]
-        if request.get("acknowledge"):
-            services.save_losses(())
         if file and not (file.exists() and home.database.exists() and file.samefile(home.database)):
             report = backup.check_file(file, scratch=home.backups)
         elif services.has_store:
@@ -82,6 +98,9 @@ class BackupJob:
             {"file": str(path), "bytes": path.stat().st_size, "at": path.stat().st_mtime}
             for path in backup.copies(home.backups)
         ]
+        lost = [vars(each) for each in services.losses]
+        if request.get("acknowledge"):
+            services.save_losses(())
         return {**asdict(report), "losses": lost, "copies": copies}
 
     def restore(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -91,52 +110,74 @@ class BackupJob:
 
     def _restore(self, file: Path | None, *, salvage: bool) -> dict[str, Any]:
         services, home, unreadable = self._services, self._services.home, dict[str, int]()
-        new, replaced = home.backups / f"new{backup.UNFINISHED}", backup.new_path(home.backups, backup.REPLACED)
         backup.remove_unfinished(home.backups)
         opened = services.store if services.has_store else None
-        wanted = 0 if opened else NewestEvent(home.database).number
-        before = opened.stats.row_counts()["memories"] if opened else None
-        if not salvage:
-            file = file or next(iter(backup.copies(home.backups)), None)
-            if file is None:
-                hint = "`foreword restore --salvage` takes what can be read of the database itself"
-                raise NotFound(f"there is no copy in {home.backups}", hint=hint)
-            report = backup.prepare(file, new, live=opened)
-        with services.closed_store():
-            if salvage:
-                report, unreadable = backup.salvage(file or home.database, new)
-            backup.put_in_place(new, home.database, replaced=replaced, resume=file is not None)
+        before: int | None = None
+        with suppress(StoreError):  # it may be damaged
+            before = opened.stats.row_counts().get("memories") if opened else None
+        good = next((Path(each.copy) for each in services.losses if each.copy and os.path.exists(each.copy)), None)
+        good = good or next(iter(backup.copies(home.backups)), None)
+        if not salvage and not (file := file or good):
+            hint = "`foreword restore --salvage` takes what can be read of the database itself"
+            raise NotFound(f"there is no copy in {home.backups}", hint=hint)
+        replaced = backup.new_path(home.backups, backup.REPLACED)
+        live = opened.database.query if opened else None
+        with (
+            closing(backup.forgotten(home.backups, database=home.database, live=live)) as forgotten,
+            backup.scratch(home.backups) as made,
+        ):
+            new = made / "new.db"
+            if file:
+                take = backup.salvage if salvage else backup.prepare
+                report, unreadable = take(file, new, forgotten)
+            with services.closed_store():
+                known = KnownEvents(home.database)
+                known.close()
+                if not file:
+                    report, unreadable = backup.salvage(home.database, new, forgotten, copy=good)
+                # A database that began after a loss counts its events anew.
+                since = 0 if any(each.copy and each.newest for each in services.losses) else report.rows["newest"]
+                backup.put_in_place(new, home.database, replaced=replaced, since=since if file else -1)
         if salvage:
             services.store.maintenance.reindex()
-        taken, missing = self.resume()
-        newest = report.rows["newest"]
-        found = [each for each in services.losses if each.events and (not each.newest or each.newest > newest)]
-        services.save_losses(
-            [
-                replace(each, events=min(each.events, each.newest - newest if each.newest else each.events))
-                for each in found
-            ]
-        )
-        lost = max(sum(number > newest for number in missing), wanted - newest - taken, unreadable.get("events", 0), 0)
-        if lost:
-            services.note_loss(
-                f"they could not be read in {replaced}, which was replaced by {file or 'what was salvaged'}",
-                events=lost,
-            )
+        self._settle_losses(report.rows["newest"])
+        self._note_unreadable(unreadable.get("events", 0) if file else known.count - report.rows["events"])
+        taken, waiting = 0, ""
+        try:
+            taken = self.resume()
+        except StoreError as exc:
+            waiting = f"{exc}; {exc.hint}"
         return {
-            **{
-                "file": str(file or home.database),
-                "replaced": str(replaced),
-                "rows": report.rows,
-                "memories_before": before,
-            },
-            **{"unreadable": unreadable, "taken_over": taken, "losses": [vars(each) for each in services.losses]},
+            **{"file": str(file or home.database), "replaced": str(replaced), "rows": report.rows},
+            **{"memories_before": before, "unreadable": unreadable, "taken_over": taken, "waiting": waiting},
+            "losses": [vars(each) for each in services.losses],
         }
 
-    def resume(self) -> tuple[int, list[int]]:
-        """Take over the events that the replaced database has and the restored one lacks."""
+    def _settle_losses(self, newest: int) -> None:
+        """Drop what a restored database, whose newest event has this number, makes good."""
+        left = [
+            replace(each, copy="", events=min(each.events, each.newest - newest if each.newest else each.events))
+            for each in self._services.losses
+            if each.events and (not each.newest or each.newest > newest)
+        ]
+        self._services.save_losses(left)
+
+    def _has_more(self) -> bool:
+        return bool(self._services.store.checkpoint(backup.RESTORED))
+
+    def resume(self) -> int:
+        """Take over the events that the replaced database has and the restored one lacks; return how many."""
         store = self._services.store
-        return backup.take_over(store) if store.checkpoint(backup.RESTORED) else (0, [])
+        if not self._has_more():
+            return 0
+        taken, lost = backup.take_over(store)
+        self._note_unreadable(lost)
+        return taken
+
+    def _note_unreadable(self, events: int) -> None:
+        what = "they could not be read in the database that was replaced, which is kept in the backups folder"
+        if events > 0:
+            self._services.note_loss(what, events=events)
 
 
 def _path(request: Mapping[str, Any]) -> Path | None:

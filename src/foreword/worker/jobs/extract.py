@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import stat
+import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -81,6 +82,8 @@ class ExtractionJob:
         self._open: dict[str, _OpenSession] = {}
         self._due: dict[str, None] = {}
         self._failed: dict[str, int] = {}  # sessions that failed, and the event they failed at
+        self.copying = threading.Lock()  # held while a copy is made, which ends early ...
+        self.hurry = threading.Event()  # ... where somebody wants to change what it reads
         runner.add(Job("extract", self.run, problem="sessions wait to be extracted", keeps_worker=False))
 
     def event_stored(self, kind: str, session: str) -> None:
@@ -95,14 +98,17 @@ class ExtractionJob:
             self._runner.submit("extract", lambda: self._extract_project(project)).result(seconds)
 
     def apart(self, work: Callable[[], T]) -> Future[T]:
-        """Queue *work* while no session is extracted; afterwards all are read again from the store."""
+        """Queue *work* while no session is extracted and no copy made; sessions are read again from the store then."""
 
         def alone() -> T:
-            self._open.clear()
-            try:
-                return work()
-            finally:
+            self.hurry.set()
+            with self.copying:
+                self.hurry.clear()
                 self._open.clear()
+                try:
+                    return work()
+                finally:
+                    self._open.clear()
 
         return self._runner.submit("extract", alone)
 
