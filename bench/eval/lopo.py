@@ -35,8 +35,8 @@ NOTES: Grid = {
 }
 STARTS: Grid = {
     (start, "FILES"): (7, 8, 9, 10, 11, 12, 14),
-    (files, "HALF"): (4, 8, 16),
-    (files, "READ"): (0.0, 0.2, 0.4, 0.7),
+    (files, "HALF_LIFE_TURNS"): (4, 8, 16),
+    (files, "READ"): (0.0, 0.2, 0.4, 0.6, 0.8),
     (files, "AGAIN"): (0.0, 0.1, 0.2, 0.5, 1.0),
 }
 

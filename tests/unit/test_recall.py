@@ -334,7 +334,7 @@ def test_a_reply_that_picks_an_entry_of_a_list_is_about_that_entry(store):
         "| 4 | Where do the opening hours of the walrus pool come from | 5d |\n\nReply with a number."
     )
     running = {"first": False, "session": "s", "session_words": content_words(menu)}
-    for reply in ("4", "4 seems like a good one to tackle", "the last one"):
+    for reply in ("4", "4 looks right", "the last one"):
         assert "hours.toml" in ask(store, "prompt", reply, answer=menu, **running).text
     for reply in ("3", "yes", "4 of them fail", "9"):
         assert isinstance(ask(store, "prompt", reply, answer=menu, **running), NoContext)

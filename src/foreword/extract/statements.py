@@ -249,7 +249,7 @@ def _cue(text: str) -> _Cue | None:
 def _trimmed(sentence: str) -> str:
     """Return a sentence without the words around what it states."""
     text = FILLER.sub("", " ".join(sentence.split())).strip(" ,:;-")
-    stated = REQUEST.sub("", text)  # "the notes are in docs/notes.md, can you read them?"
+    stated = REQUEST.sub("", text)  # "the price list is at docs/prices.csv, can you read it?"
     text = stated if len(stated.split()) >= FEWEST else text
     shorter = NEXT_STEP.sub("", text)
     return shorter if len(shorter.split()) >= 2 * FEWEST else text
