@@ -474,8 +474,10 @@ def test_the_worker_can_be_run_in_a_terminal(fresh: Shell) -> None:
     try:
         wait_for(lambda: lifecycle.pid_of(fresh.home) == running.pid)
         assert fresh.json("status")["worker"]["pid"] == running.pid
+        assert fresh.says("status", "--line") == "foreword: quiet\n"
         fresh.says("worker", "stop")
         assert running.wait(20) == 0
+        assert fresh.says("status", "--line") == "\n"
     finally:
         running.kill()
         running.communicate()

@@ -11,13 +11,13 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
 from foreword.capture.parse import project_at
 from foreword.cli import output
-from foreword.cli.connection import connect, this_home
+from foreword.cli.connection import connect, folder, this_home
 from foreword.cli.options import Json
 from foreword.config import Settings, load
 from foreword.encoding import plural, sized
@@ -32,18 +32,30 @@ from foreword.worker.lifecycle import pid_of, start
 MAX_PROBLEMS = 10  # printed; more would hide the checks above them
 STYLES = {OK: output.GREEN, NOTE: output.YELLOW, WRONG: output.RED}
 ANSWER_SECONDS = 5.0  # an idle worker answers in a millisecond, one that was just started in half a second
+LINE_SECONDS = 0.5  # a status line is drawn often; an empty one is better than a late one
 PATIENCE = 8.0  # seconds that `status` waits for a worker which migrates an old database
 MIN_DISK = 200 * 1024 * 1024  # bytes; a busy month is some 50 MB, and a migration keeps a copy
 NEARLY_FULL = 0.8  # share of `store_max_mb` from which on it is reported
 COUNTED = ("memories", "sessions", "events", "injections")
 
 
-def status(json: Json = False) -> None:
+def status(
+    line: Annotated[bool, typer.Option("--line", help="Print one line: what the last session here was given.")] = False,
+    json: Json = False,
+) -> None:
     """Show what is stored, what happened last, and what went wrong.
 
-    Problems are shown once; `foreword doctor` keeps showing them.
+    Problems are shown once; `foreword doctor` keeps showing them. With --line no worker is started, and without one
+    the line is empty.
     """
     home = this_home()
+    if line:
+        answer = {"line": "", "session": ""}
+        with suppress(ForewordError):
+            answer = Client(home, seconds=LINE_SECONDS).get("/api/line", project_path=folder(""))
+        output.exit_with_json(answer, enabled=json)
+        output.write(answer["line"])
+        return
     about, seen, reported = _collect_status(home), home.logs / "trouble.seen", 0.0
     with suppress(OSError, ValueError):
         reported = float(seen.read_text(encoding="utf-8"))

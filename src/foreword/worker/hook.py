@@ -170,7 +170,7 @@ class HookHandler:
         """Store the event of one hook call, and return the bytes that its agent accepts."""
         if hook_call.event == STATUS_LINE:
             parsed = parse_hook(hook_call, find_project=self._projects.at)
-            return self._status_line(parsed.input.session, parsed.project).encode()
+            return self.status_line(parsed.input.session, parsed.project).encode()
         if not hook_call.raw.strip():
             return b""
         event = self._capture.read(hook_call)
@@ -203,7 +203,7 @@ class HookHandler:
             writing.result()
         return find(hook_call.host).encode_answer(hook_call.event, text)
 
-    def _status_line(self, session: str, project: Project | None) -> str:
+    def status_line(self, session: str, project: Project | None) -> str:
         """Return what was injected into a session, in a line for people."""
         policy = self._projects.policy(project)
         if policy.inject:

@@ -65,6 +65,14 @@ def _context(app: App, wanted: Trigger, *, preview: bool) -> dict[str, Any]:
 # ---- what was injected
 
 
+def status_line(app: App, *, project_path: str) -> dict[str, Any]:
+    """Return what was injected into the project's last session, in a line for people."""
+    project = app.projects.at(project_path)
+    newest = app.store.sessions.list(project.key, limit=1)
+    session = newest[0].id if newest else ""
+    return {"line": app.hooks.status_line(session, project), "session": session}
+
+
 def list_injections(
     app: App,
     *,

@@ -96,6 +96,7 @@ ROUTES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "/api/changes": {"GET": upkeep.changes},
     "/api/preview": {"GET": preview.choices, "POST": preview.preview},
     "/api/resume": {"GET": sessions.show_resume},
+    "/api/line": {"GET": injections.status_line},
     "/api/injections": {"GET": injections.list_injections},
     "/api/injections/": {"GET": injections.show_injection},
     "/api/stats": {"GET": upkeep.show_stats},

@@ -174,12 +174,7 @@ function sessionCard(session, open) {
       sessionState(session),
       [formatSpan(started, last), project_name, host].map((each) => h("span", each)),
       injected.shown
-        ? h(
-            "span",
-            { title: formatTokens(injected.tokens) },
-            `${pluralize(injected.shown, "item")} injected`,
-            usage,
-          )
+        ? h("span", { title: formatTokens(injected.tokens) }, `${pluralize(injected.shown, "item")} injected`, usage)
         : null,
     ),
     session.summary ? h("p", session.summary) : null,
