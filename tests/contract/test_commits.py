@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
+from contextlib import closing
 
 import pytest
 
@@ -94,3 +96,26 @@ def test_a_store_that_closes_lets_go_of_those_who_wait(make_store):
     assert failed
     with pytest.raises(StoreError):
         store.database.wait_for_commit(0, seconds=LONG)
+
+
+def test_a_reader_that_outlives_its_store_does_not_keep_the_file_locked(make_store, tmp_path, monkeypatch):
+    monkeypatch.setattr("foreword.store.database.CLOSE_SECONDS", 0.1)
+    store = make_store(tmp_path)
+    reads, may_end = threading.Event(), threading.Event()
+
+    def read():
+        with store.database.same_connection() as connection:
+            connection.execute("SELECT count(*) FROM memories").fetchall()
+            reads.set()
+            may_end.wait(LONG)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    assert reads.wait(LONG)
+    store.close()
+    with pytest.raises(StoreError, match="is closed"):
+        store.database.query("SELECT 1")
+    may_end.set()
+    reader.join(LONG)
+    with closing(sqlite3.connect(tmp_path / "memory.db", timeout=0)) as other:
+        assert other.execute("PRAGMA journal_mode = delete").fetchone() == ("delete",)  # nobody else has it open

@@ -37,7 +37,7 @@ RELATIONS = ("supersedes", "resolves", "caused-by", "relates-to", "part-of")
 
 # What every route may tell. A new one belongs into one of these; a reader of a project is then asked below.
 OF_A_PROJECT = {
-    "GET /api/context", "GET /api/search", "GET /api/sessions", "GET /api/injections",
+    "GET /api/context", "GET /api/search", "GET /api/sessions", "GET /api/injections", "GET /api/line",
     "GET /api/resume", "GET /api/export", "GET /api/imports", "GET /api/goals", "GET /api/project",
     "GET /api/log", "GET /api/review", "GET /api/stats", "POST /api/tidy",
     "POST /api/mcp", "POST /api/hook",
@@ -193,7 +193,7 @@ def read_everything(client: Client, place: Place, other: Place, *, folder: str =
                 yield get("/api/context", prompt=foreign, **request)
     yield get("/api/search", q=foreign, project_path=here, limit=200, explain=1)
     yield get("/api/search", q=EVERYWHERE, project_path=here, limit=200, compact=1)
-    for path in ("/api/sessions", "/api/injections", "/api/resume", "/api/imports", "/api/project"):
+    for path in ("/api/sessions", "/api/injections", "/api/line", "/api/resume", "/api/imports", "/api/project"):
         yield get(path, project_path=here, limit=100, text=1)
     yield get("/api/injections", project_path=here, empty=1)
     for path in ("/api/log", "/api/review", "/api/stats"):

@@ -30,6 +30,7 @@ P = ParamSpec("P")
 LATER_SECONDS = 1.0  # until what nobody waits for is written
 BUSY_MS = 5_000  # for whoever else has the file locked
 PIECE = 64 * 1024  # bytes of the file that are read at once
+CLOSE_SECONDS = 2.0  # that a closing store waits for those who still read
 READERS = 8  # connections kept open for reading; more threads than that take turns
 REPLACED, LOG_LOST, CUT = "was removed or replaced", "lost its write-ahead log", "was cut short or overwritten"
 # What a damaged index raises; garbage where a size should be asks for more memory than there is.
@@ -97,6 +98,8 @@ class Database:
             finally:
                 self._used.connection = None
                 self._pool.put(connection)
+                if self._closed.is_set():  # nobody else closes it, and it would keep the file locked
+                    self._close_pool()
 
     # -- writing ------------------------------------------------------------------------------------------------
     def write(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
@@ -221,13 +224,22 @@ class Database:
             if not checkpoint:
                 self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             self._closed.set()
-            while not self._pool.empty():
-                self._pool.get().close()
-            self.connection.close()
-            self.known_events.close()
         self._wake.set()
         with self._committed:
             self._committed.notify_all()
+        until = time.monotonic() + CLOSE_SECONDS
+        slots = [self._read_slots.acquire(timeout=max(0.0, until - time.monotonic())) for _ in range(READERS)]
+        if taken := sum(slots):  # nobody reads any more; who waits is told that it is closed
+            self._read_slots.release(taken)
+        with self.turn:
+            self._close_pool()
+            self.connection.close()
+            self.known_events.close()
+
+    def _close_pool(self) -> None:
+        with suppress(queue.Empty):
+            while True:
+                self._pool.get_nowait().close()
 
     def _check_open(self) -> None:
         if self._closed.is_set():
