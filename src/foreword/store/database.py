@@ -70,6 +70,7 @@ class Database:
         self._pool: queue.LifoQueue[apsw.Connection] = queue.LifoQueue()
         self._read_slots = threading.BoundedSemaphore(READERS)
         self._closed = threading.Event()
+        self._has_ended = False  # the writer thread
         threading.Thread(target=self._write_loop, name="writer", daemon=True).start()
 
     # -- reading ------------------------------------------------------------------------------------------------
@@ -116,6 +117,8 @@ class Database:
                 self.turn.release()
         else:  # all who wait share the next commit, and its one wait for the disk
             self._wake.set()
+            if self._has_ended:  # who came after the writer thread had ended would wait for ever
+                raise self._closed_error()
         return cast("T", change.done.result())
 
     def write_later(self, work: Callable[P, object], *args: P.args, **named: P.kwargs) -> None:
@@ -258,6 +261,7 @@ class Database:
             self._wake.clear()
             with self.turn:
                 if self._closed.is_set():
+                    self._has_ended = True
                     while self._waiting:  # hooks may still add to it
                         self._waiting.popleft().done.set_exception(self._closed_error())
                     return
@@ -266,7 +270,7 @@ class Database:
     def _commit(self) -> None:
         """Commit all that waits; it stays in sight until it is written, for `flush` must not miss it."""
         waiting = tuple(self._waiting)
-        if not waiting:
+        if not waiting or self._closed.is_set():
             return
         before, self._used.connection = self._connection_in_use(), self.connection
         try:

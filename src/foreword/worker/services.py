@@ -142,6 +142,7 @@ class Services:
 
         database, folder, known, kept = self.home.database, self.home.backups, store.database.known_events, ""
         what, damage, before = f"{database} {why}", "", self.losses
+        missing, newest = 0, known.number
         try:
             with backup.scratch(folder) as made:
                 new, write = made / "new.db", backup.copy if why == CUT else backup.rescue
@@ -150,25 +151,27 @@ class Services:
                     raise backup.Damaged("events are missing")  # noqa: TRY301 - the files may have more
                 if why == REPLACED and database.exists() and database.stat().st_size:  # somebody wants another one
                     kept = str(new.replace(backup.new_path(folder, backup.REPLACED)))
-                    self.report("store", f"{what}; what it held is in {kept}")
+                    done = f"{what}; what it held is in {kept}"
                     if store.database.has_own_log():
                         backup.remove_log(database)
                 else:
                     backup.put_in_place(new, database)
-                    missing, newest = known.count - rows["events"], known.number
+                    missing = known.count - rows["events"]
                     known.note(rows["newest"], rows["events"])
-                    self.report("store", f"{what}; it was put back{'' if missing > 0 else ', and nothing is lost'}")
-                    if missing > 0:
-                        self.note_loss(f"{what}, and could not be read as a whole", events=missing, newest=newest)
+                    done = f"{what}; it was put back{'' if missing > 0 else ', and nothing is lost'}"
         except backup.Damaged as exc:  # it was cut: what is left of it is opened again, and can be salvaged
-            damage = f"{what}, and cannot be read as a whole: {exc}"
+            done, damage = "", f"{what}, and cannot be read as a whole: {exc}"
         except (ForewordError, OSError) as exc:
             self.unrescued = f"{what}, and cannot be put back yet: {exc}; free some space"
             self.report("store", self.unrescued)
             return store
         self.unrescued = ""
         store.database.close(checkpoint=False)
-        opened = self._open(copy=kept)
+        opened = self._store = self._open(copy=kept)  # before anybody reads that it was put back
+        if done:
+            self.report("store", done)
+        if missing > 0:
+            self.note_loss(f"{what}, and could not be read as a whole", events=missing, newest=newest)
         if (damage or (kept and not opened)) and self.losses == before:
             self.note_loss(damage or what, copy=kept)
         return opened
