@@ -56,21 +56,14 @@ def fit(layers: Sequence[Layer], *, limit: int, render: Render, count: Count, ca
     fitted = _Fitting(layers, budget, render, count).fitted()
     if cap is None or (size := cap.size(fitted.text)) <= cap.most:
         return fitted
-    # Again, by what the host counts: skipped and shared out is as ever, and the budget stays one.
-    most = cap.most
+    share = max(1, cap.most * fitted.tokens // size)  # the tokens that the cap is worth: then all of it costs so many
 
     def cost(text: str) -> int:
-        return max(cap.size(text), -(-count(text) * most // max(1, budget)))
+        return max(-(-cap.size(text) * share // cap.most), -(-count(text) * share // budget))
 
-    tokens = max(1, most * fitted.tokens // size, sum(layer.cap for layer in layers))  # that the cap is worth
-    resized = [
-        each._replace(
-            cap=-(-each.cap * most // tokens),  # rounded up: none becomes 0, which is off
-            groups={name: share * most // tokens for name, share in each.groups.items()},
-        )
-        for each in layers
-    ]
-    fitted = _Fitting(resized, most, render, cost).fitted()
+    caps = max(share, sum(layer.cap for layer in layers))
+    smaller = [each._replace(cap=-(-each.cap * share // caps)) for each in layers]  # none becomes 0, which is off
+    fitted = _Fitting(smaller, share, render, cost).fitted()
     return fitted._replace(tokens=count(fitted.text))
 
 
@@ -81,7 +74,7 @@ class _Fitting:
         self.layers, self.budget, self.render, self.count = layers, budget, render, count
         self.lines = {(place, at): line for place, layer in enumerate(layers) for at, line in enumerate(layer.lines)}
         self.costs = {key: count(line.text + "\n") for key, line in self.lines.items()}
-        self.headings: dict[int, int] = {}  # what the heading of a layer costs
+        self.heading = 0  # what the heading of a layer costs
         # The lines of each layer by score; ties keep their order, and a cap of 0 switches a layer off.
         by_score = sorted(self.lines, key=lambda key: -self.lines[key].score)
         self.best = [[key for key in by_score if key[0] == at and each.cap > 0] for at, each in enumerate(layers)]
@@ -110,21 +103,21 @@ class _Fitting:
 
     def _within_caps(self) -> _Picked:
         """Return the best of each layer within its cap, heading included, by estimate."""
-        first = [keys[:1] for keys in self.best if keys]
-        alone = [self._measure(picked)[1] for picked in first]
-        # What any two layers share, markers and last line; where there is only one, its heading as well.
-        two = self._measure(first[0] + first[1])[1] if len(first) > 1 else self._sum(first[0]) if first else 0
-        frame = max(0, sum(alone[:2]) - two)
+        first = [keys[0] for keys in self.best if keys]
+        if not first:
+            return []
+        # What the first lines of all layers cost beside themselves: a heading each, and a frame, which one has as well.
+        one, every = (self._measure(some)[1] - self._sum(some) for some in (first[:1], first))
+        self.heading = max(0, every - one) // max(1, len(first) - 1)
+        most = self.budget - one + self.heading
         found: _Picked = []
-        for picked, tokens in zip(first, alone, strict=True):
-            place = picked[0][0]
+        for place, _ in first:
             layer = self.layers[place]
-            heading = self.headings[place] = max(0, tokens - self._sum(picked) - frame)
-            room = min(layer.cap, self.budget - frame)
+            room = min(layer.cap, most)
             # First each group within its own cap, then whoever needs what is left.
             mine = self._take([place], taken=[], room=room, groups=dict(layer.groups))
             found += mine
-            found += self._take([place], taken=mine, room=room - self._sum(mine) - heading * bool(mine))
+            found += self._take([place], taken=mine, room=room - self._sum(mine) - self.heading * bool(mine))
         return found
 
     def _take(
@@ -136,7 +129,7 @@ class _Fitting:
         for place in places:
             limit, mine = self.layers[place].limit, sum(key[0] == place for key in taken)
             seats = dict.fromkeys(groups, max(1, limit // max(1, len(groups))))  # of each group
-            heading = 0 if mine else self.headings.get(place, 0)
+            heading = 0 if mine else self.heading
             for key in self.best[place]:
                 group, cost, most = self.lines[key].group, self.costs[key], room - heading
                 if group in groups:
