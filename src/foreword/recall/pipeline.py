@@ -332,7 +332,7 @@ class _Recall:
         if not self.query.terms:
             self.reason = "wordless"
             return {}
-        ranked = self._search("prompt", NOTE_KINDS if with_notes else ())
+        ranked = self._search(NOTE_KINDS if with_notes else ())
         goals = self._goals()
         if not with_notes:
             self.needed = self._min_score(ranked)
@@ -345,13 +345,15 @@ class _Recall:
         notes = [*implied, *open_goals, *self._notes(kind, typed, sure)]
         return {"files": self._changed_together(), "notes": notes}
 
-    def _search(self, trigger: str, kinds: Sequence[str], limit: int = POOL) -> tuple[Ranked, ...]:
-        query = self.query._replace(kinds=tuple(kinds), limit=limit)
-        ranked, wrong = ranked_search(self.store, query, now=self.now, trigger=trigger, expired=self.expired)
+    def _search(self, kinds: Sequence[str], limit: int = POOL, **more: Any) -> tuple[Ranked, ...]:
+        query = self.query._replace(kinds=tuple(kinds), limit=limit, **more)
+        name = self.trigger.name
+        ranked, wrong = ranked_search(self.store, query, now=self.now, trigger=name, expired=self.expired)
         self.problems += wrong
         if wrong and not ranked:
             raise ForewordError("; ".join(wrong), hint="run `foreword doctor`")
-        self.best = ranked[0] if ranked else None
+        if query.terms:
+            self.best = ranked[0] if ranked else None
         return ranked
 
     def _min_score(self, ranked: Sequence[Ranked]) -> float:
@@ -511,9 +513,7 @@ class _Recall:
         if own and not self.trigger.session:
             return []
         session = self.trigger.session if own else ""
-        query = self.query._replace(terms=(), kinds=rule.kinds, session=session, limit=max(30, rule.limit * 2))
-        ranked, wrong = ranked_search(self.store, query, now=self.now, trigger="compaction", expired=self.expired)
-        self.problems += wrong
+        ranked = self._search(rule.kinds, limit=max(30, rule.limit * 2), terms=(), session=session)
         notes = [(note_of(each.memory, now=self.now)._replace(id=""), each) for each in ranked]
         kept = unique_notes([note for note, _ in notes])  # a turn, its session and what was learned repeat it
         return [
@@ -527,7 +527,7 @@ class _Recall:
         if not self.query.terms:
             self.reason = "wordless"
             return []
-        ranked = self._search("question", rule.kinds, limit=max(POOL, rule.limit * 2))
+        ranked = self._search(rule.kinds, limit=max(POOL, rule.limit * 2))
         self.needed = self._min_score(ranked)
         weights = self._weights(sorted(relevance.content_words(self.trigger.prompt)), self.trigger.prompt)
         kept = []
@@ -544,9 +544,7 @@ class _Recall:
         """Return the best open goals where the words speak of goals, whatever words they are put in."""
         if GOAL_WORDS.isdisjoint(self.query.terms):
             return []
-        query = self.query._replace(terms=(), kinds=("goal",), limit=GOALS)
-        goals, wrong = ranked_search(self.store, query, now=self.now, trigger=self.trigger.name)
-        self.problems += wrong
+        goals = self._search(("goal",), GOALS, terms=())
         open_goals = [each for each in goals if each.memory.detail.get("status") != "done"]
         return [each._replace(why={**each.why, "named": 1.0}) for each in open_goals[:MOST_GOALS]]
 

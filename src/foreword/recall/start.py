@@ -283,14 +283,13 @@ def parallel_entries(parallel: Sequence[tuple[float, Sequence[str]]], *, now: fl
 def work_in_progress(summary: Memory, trigger: Trigger, *, now: float) -> str:
     """Return the branch of the last session, its pull request, and what it left uncommitted."""
     detail = summary.detail
-    branch, pull = text_in(detail, "branch"), text_in(detail, "pull_request")
+    branch, pull = _topic_branch(summary), text_in(detail, "pull_request")
     merged = ", merged" if text_in(detail, "fate") == "merged" else ""
     left = [file for file in texts_in(detail, "uncommitted") if file_exists(trigger.project.root, file)]
     left = [file for file in left if trigger.changed is None or is_changed(file, trigger.changed)]
     parts = []
     # A branch alone says nothing: agents see which one is checked out.
-    known = branch and (pull or merged or left)
-    if known and branch not in (text_in(detail, "default_branch"), "main", "master", "HEAD"):
+    if branch and (pull or merged or left):
         of = f", pull request {neutral(pull, width=20)}" if pull else ""
         parts.append(f"Branch {neutral(branch, width=80)}{of}{merged}")
     elif pull:
@@ -301,6 +300,12 @@ def work_in_progress(summary: Memory, trigger: Trigger, *, now: float) -> str:
         many = f"{len(left)} file{'s' if len(left) > 1 else ''}"
         parts.append(f"{many} edited {ago(now - summary.created)} and not committed: {paths}{more}")
     return "; ".join(parts)
+
+
+def _topic_branch(summary: Memory) -> str:
+    """Return the branch that a session worked on; empty for the default one."""
+    branch = text_in(summary.detail, "branch")
+    return "" if branch in (text_in(summary.detail, "default_branch"), "main", "master", "HEAD") else branch
 
 
 def repository_of(project: Project, summaries: Sequence[Memory]) -> str:
@@ -327,9 +332,7 @@ def pull_request_note(
     for memory in summaries:
         if now - memory.created > within:
             return None
-        branch, pull = text_in(memory.detail, "branch"), text_in(memory.detail, "pull_request")
-        if branch in ("main", "master", "HEAD", text_in(memory.detail, "default_branch")):
-            branch = ""
+        branch, pull = _topic_branch(memory), text_in(memory.detail, "pull_request")
         if not branch and not pull:
             continue
         if text_in(memory.detail, "fate") == "merged":
