@@ -94,8 +94,8 @@ limit = 2
 ```
 
 The window budget limits what one context window gets in all; it is reset by a start, a clear and a compaction.
-`together` is shared by session start and questions. A block beyond the budget is cut to fit, and then nothing more is
-injected; searching and fetching are free. Totals that you do not name grow and shrink with the budgets.
+A block beyond the budget is cut to fit, and then nothing more is injected; searching and fetching are free.
+Totals that you do not name grow and shrink with the budgets.
 
 | in `[layout.window]` | tokens in one window |
 |---|---|

@@ -88,7 +88,7 @@ class Scratch:
         query = query_of(self._moment(prompt), synonyms=self.options.synonyms)
         if not query.terms:
             return ()  # a prompt without a topic gets nothing
-        query = query._replace(limit=POOL, most_terms=self.options.most_terms, postings=self.options.postings)
+        query = query._replace(limit=POOL)
         ranked, problems = ranked_search(self.store.search, query, now=at, trigger="prompt")
         if problems:
             raise ForewordError(f"{self.dataset.name} cannot be searched: {'; '.join(problems)}")

@@ -17,7 +17,6 @@ from typing import Any, ClassVar, NamedTuple
 from foreword import models
 from foreword.errors import BadConfig, ForewordError
 from foreword.layout import LAYOUT, TriggerLayout, merge_layout, shorten
-from foreword.models import POSTINGS
 from foreword.paths import Home, expand, replacing
 
 MOST_BYTES = 64 * 1024  # every setting written out with its comment is 4 KB
@@ -120,11 +119,8 @@ class Settings:
 
     # Fixed, because nobody would look for them.
     worker_log_kb: ClassVar[int] = 1024  # the log is rotated at this size
-    event_text_kb: ClassVar[int] = 64  # a longer text of an event keeps its head and its tail
     stdin_head_kb: ClassVar[int] = 1024  # what a hook keeps of huge input: it may use 96 MB in all, and a text is held
     stdin_tail_kb: ClassVar[int] = 256  # a few times over while it is parsed and redacted
-    terms_max: ClassVar[int] = 10  # search terms of a prompt
-    postings_budget: ClassVar[int] = POSTINGS  # of the word index that one prompt may read, rarest terms first
     traces_keep_days: ClassVar[int] = 365  # texts of injections, fetches, reasons for no context, undo data
     inactive_keep_days: ClassVar[int] = 365  # memories that are superseded, stale or discarded
     observations_keep_days: ClassVar[int] = 730

@@ -26,13 +26,12 @@ class LayerRule(NamedTuple):
 class TriggerLayout(NamedTuple):
     """What a trigger gets: at most `budget` tokens, frame included; what the caps leave is the frame's.
 
-    The window budget: all its blocks in one context window have `total`, session start with questions `together`.
+    The window budget: all its blocks in one context window have `total`.
     """
 
     budget: int
     layers: tuple[LayerRule, ...]
     total: int = UNCOUNTED
-    together: int = UNCOUNTED
 
 
 RULES = ("preference", "correction")
@@ -53,7 +52,6 @@ LAYOUT: Mapping[str, TriggerLayout] = {
             LayerRule("changes", 120, ("turn",), limit=1),
         ),
         total=2000,
-        together=3000,
     ),
     "prompt": TriggerLayout(
         budget=500,
@@ -78,7 +76,6 @@ LAYOUT: Mapping[str, TriggerLayout] = {
             LayerRule("answer", 500, NO_GOALS, limit=20, groups={"universal": 150, "language": 150, "project": 200}),
         ),
         total=1000,
-        together=3000,
     ),
     "tool": TriggerLayout(budget=120, layers=(), total=1500),  # one line, so that there is nothing to share out
 }
@@ -127,20 +124,16 @@ def merge_layout(overrides: object) -> tuple[Mapping[str, TriggerLayout], tuple[
             for each in ours.layers
         ]
         layout[trigger] = TriggerLayout(budget=budget, layers=tuple(layers))
-    window = table(tables.get("window", {}), "layout.window", (*COUNTED, "together"))
-    usual_totals = {each: LAYOUT[each].total * layout[each].budget // LAYOUT[each].budget for each in COUNTED}
-    totals = {each: number(window, "layout.window", each, usual_totals[each], MOST_TOTAL) for each in COUNTED}
-    both = totals["session_start"] + totals["question"]
-    together = number(window, "layout.window", "together", both, MOST_TOTAL)
-    for trigger, total in totals.items():
-        shared = together if trigger in ("session_start", "question") else UNCOUNTED
-        layout[trigger] = layout[trigger]._replace(total=total, together=shared)
+    window = table(tables.get("window", {}), "layout.window", COUNTED)
+    for each in COUNTED:
+        usual = LAYOUT[each].total * layout[each].budget // LAYOUT[each].budget
+        layout[each] = layout[each]._replace(total=number(window, "layout.window", each, usual, MOST_TOTAL))
     return layout, tuple(problems)
 
 
 def window_budget(layout: Mapping[str, TriggerLayout]) -> dict[str, int]:
     """Return the totals of one context window, by the names of the `[layout.window]` table."""
-    return {**{trigger: layout[trigger].total for trigger in COUNTED}, "together": layout["question"].together}
+    return {trigger: layout[trigger].total for trigger in COUNTED}
 
 
 def shorten(value: object) -> str:

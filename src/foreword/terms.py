@@ -35,6 +35,7 @@ _FOLDED = str.maketrans("йёїўѓќ", "иеіугк")
 TAIL = 60  # characters at the end of a text that tell whether it asks
 MOST_RUN = 300  # characters of writing without spaces that are looked for: a page of it is known by its ends
 MOST_TEXT = 20_000  # characters of a text that are counted in or taken in pairs
+MOST_PAIRS = 16
 _ENDINGS = ("ings", "ing", "ed", "ies", "es", "ly", "s", "e", "y")
 
 
@@ -72,7 +73,7 @@ def terms(text: str, *, limit: int = 64) -> tuple[str, ...]:
     return tuple(found)[:limit]
 
 
-def pairs(text: str, *, limit: int = 16) -> tuple[str, ...]:
+def pairs(text: str) -> tuple[str, ...]:
     """Return the words worth a search that are side by side in *text*, two each, in its order."""
     found: dict[str, None] = {}
     before = ""
@@ -80,7 +81,7 @@ def pairs(text: str, *, limit: int = 16) -> tuple[str, ...]:
         word = token if len(token) > 1 and token.isascii() and token not in STOP_WORDS else ""
         if word and before:
             found[f"{before} {word}"] = None
-            if len(found) >= limit:
+            if len(found) >= MOST_PAIRS:
                 break
         before = word
     return tuple(found)

@@ -470,11 +470,11 @@ class TestLayout:
         overrides = {"compaction": {"budget": 900}, "session_start": {"budget": 1000}}
         assert merge_layout(overrides)[0]["compaction"].budget == 900
         # The window budget is as specified and follows the budgets unless told.
-        totals = {"session_start": 2000, "question": 1000, "prompt": 3000, "tool": 1500, "together": 3000}
+        totals = {"session_start": 2000, "question": 1000, "prompt": 3000, "tool": 1500}
         assert window_budget(LAYOUT) == totals
         layout, wrong = merge_layout({"session_start": {"budget": 3000}, "prompt": {"budget": 250}})
-        assert window_budget(layout) == {**totals, "session_start": 3000, "prompt": 1500, "together": 4000}
-        overrides = {"session_start": 2500, "question": 10, "prompt": 0, "tool": 20, "together": 100}
+        assert window_budget(layout) == {**totals, "session_start": 3000, "prompt": 1500}
+        overrides = {"session_start": 2500, "question": 10, "prompt": 0, "tool": 20}
         layout, more = merge_layout({"window": overrides})
         assert window_budget(layout) == overrides
         assert (wrong, more) == ((), ())
@@ -499,7 +499,7 @@ class TestLayout:
             ({"prompt": {"index": {"limit": 201}}}, "from 0 to 200"),
             ({"window": {"compaction": 1}}, "known are session_start, question, prompt"),
             ({"window": {"prompt": "much"}}, "whole number from 0 to 100000, not 'much'"),
-            ({"window": {"together": -1}}, "not -1"),
+            ({"window": {"tool": -1}}, "not -1"),
             ({"window": 3}, "`layout.window` must be a table"),
         ],
     )
@@ -514,7 +514,7 @@ class TestLayout:
         st.recursive(
             st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
             lambda inner: st.dictionaries(
-                st.sampled_from([*LAYOUT, "window", "together", "budget", "index", "rules", "cap", "limit", "?"]),
+                st.sampled_from([*LAYOUT, "window", "budget", "index", "rules", "cap", "limit", "?"]),
                 inner,
                 max_size=4,
             ),
@@ -528,7 +528,6 @@ class TestLayout:
             assert [layer.name for layer in each.layers] == [layer.name for layer in LAYOUT[trigger].layers]
             assert all(layer.cap >= 0 and layer.limit >= 0 for layer in each.layers)
             assert each.total >= 0
-            assert each.together >= 0
 
 
 class TestSynonyms:

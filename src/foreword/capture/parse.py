@@ -21,7 +21,7 @@ from foreword.redact.files import without_denied
 if TYPE_CHECKING:
     from foreword.store import Store
 
-TEXT_CAP = 65_536  # characters of a text, where the setting `event_text_kb` is not known
+TEXT_CAP = 65_536  # characters of a text of an event: a longer one keeps its head and its tail
 UNREADABLE = "foreword_unreadable"  # the field that holds a payload which is no JSON object
 
 
@@ -144,7 +144,7 @@ def store_events(store: Store, captured: Sequence[CapturedEvent]) -> tuple[bool,
 def capture_event(
     hook_call: HookCall,
     *,
-    text_cap: int,
+    text_cap: int = TEXT_CAP,
     keep: Callable[[Project | None], bool] = lambda _project: True,
     deny: tuple[str, ...] = (),
     find_project: Callable[[str], Project] = project_at,

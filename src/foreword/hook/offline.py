@@ -72,8 +72,7 @@ def answer(
     off = policy.Policy(capture="nothing to keep", inject="nothing to answer")
     if hook_call.raw.strip():
         try:
-            text_cap = here.settings.event_text_kb * 1024
-            parsed = parse_hook(hook_call, deny=here.settings.deny_paths, text_cap=text_cap)
+            parsed = parse_hook(hook_call, deny=here.settings.deny_paths)
             off = policy.off(parsed.project, policy.chosen(here.settings))
         except Exception as exc:  # noqa: BLE001 - the hook's own rule: memory must never break the agent
             here.log("redact", exc)  # what cannot be redacted is neither kept nor looked at

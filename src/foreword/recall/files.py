@@ -65,10 +65,10 @@ TIMES, SHARE = 2, 0.5  # turns in which a file changed with another, of all in w
 Often = list[tuple[str, int, int]]  # files, each with how often it was edited, of how many times
 
 
-def changed_together(named: Collection[str], history: Sequence[TurnRecord], *, most: int = 3) -> Often:
+def changed_together(named: Collection[str], history: Sequence[TurnRecord]) -> Often:
     """Return the files that mostly change together with a named one."""
     turns = [turn.edited for turn in history if any(is_named(path, named) for path in turn.edited)]
-    return [each for each in _often(turns, least=TIMES) if not is_named(each[0], named)][:most]
+    return [each for each in _often(turns, least=TIMES) if not is_named(each[0], named)]
 
 
 OFTEN = 3  # times a test changed with its file before it is named for a plan that leaves it out

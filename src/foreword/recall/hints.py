@@ -87,7 +87,7 @@ def hint_before(
         checks = not each.kinds.isdisjoint(("test", "lint")) or detail["error"].startswith("script '")
         if detail["cause"] == "content" and checks and (not instead or _has_own_fixer(detail)):
             continue
-        begin = f"{_call(detail)} failed in {counted(sessions_in(detail['seen_in']))}, last {_when(detail, now)}"
+        begin = f"{_call(detail)} failed in {counted(sessions_in(detail['seen_in']))}, last {ago(now - detail['last'])}"
         if not failures.is_path_shape(detail["command"]):  # of any program that is given such a path
             begin += f": {quote(detail['error'])}"
         return _hint([begin, *instead], each)
@@ -122,7 +122,7 @@ def hint_after(
 def failure_line(detail: Mapping[str, Any], *, now: float) -> str:
     """Return the line for what comes back at a session's start: the call, its error, and what works."""
     detail = checked_detail(detail)
-    often = f"{counted(sessions_in(detail['seen_in']))}, last {_when(detail, now)}"
+    often = f"{counted(sessions_in(detail['seen_in']))}, last {ago(now - detail['last'])}"
     findings = [text for sentence in list(detail["explained"])[:1] if (text := _finding(sentence))]
     known = _instead(detail, detail["text"]) or findings or _fix(detail)
     error = _PLACE.sub("", detail["error"]) if sessions_in(detail["seen_in"]) > 1 else detail["error"]
@@ -207,7 +207,7 @@ _FIX_FLAG = re.compile(r"--(?:fix|write|apply)\b.*|-w")
 # -- the text of a hint ---------------------------------------------------------------------------------------------
 def _solved(known: KnownFailure, failure: failures.Failure, ends: Sequence[str], *, now: float) -> Hint:
     """Return the hint after a failure that was solved before."""
-    detail, when = known.detail, _when(known.detail, now)
+    detail, when = known.detail, ago(now - known.detail["last"])
     begin = f"{when} the same with {_call(detail)}: {quote(detail['error'])}"
     if detail["error_key"] != failure.key:
         begin = f"{_call(detail)} failed in {counted(sessions_in(detail['seen_in']))} before, last {when}"
@@ -231,7 +231,7 @@ def _explained(
     if not found:
         return None
     *_, text, each = max(found, key=lambda one: one[:3])
-    return _hint([f"{_when(each.detail, now)} of such a failure {text}"], each)
+    return _hint([f"{ago(now - each.detail['last'])} of such a failure {text}"], each)
 
 
 def _finding(sentence: str) -> str:
@@ -289,10 +289,6 @@ def _fix(detail: Mapping[str, Any], named: Sequence[str] = ()) -> list[str]:
 
 def _call(detail: Mapping[str, Any]) -> str:
     return call_of(plain(detail["command"], most=70), detail["folder"])
-
-
-def _when(detail: Mapping[str, Any], now: float) -> str:
-    return ago(now - detail["last"])
 
 
 def _hint(parts: Sequence[str], known: KnownFailure) -> Hint:

@@ -16,7 +16,6 @@ from foreword.models import (
     CONTINUING_SOURCES,
     EMPTY,
     KINDS,
-    POSTINGS,
     Cap,
     Context,
     Hit,
@@ -123,8 +122,6 @@ class Options(NamedTuple):
     layout: TriggerLayout
     threshold: float
     synonyms: Synonyms = EMPTY
-    most_terms: int = 10
-    postings: int = POSTINGS
     family: str = "auto"
     style: str = "notes"  # of prompts: notes or index
     cap: Cap | None = None
@@ -170,8 +167,7 @@ class _Recall:
         self.older = False  # whether something was there when the window began
         self.repeated = False  # whether something that fits was shown before
         self.reason = ""  # of the decision to say nothing, where one was made
-        query = query_of(trigger, synonyms=options.synonyms)
-        self.query = query._replace(most_terms=options.most_terms, postings=options.postings, plain=options.offline)
+        self.query = query_of(trigger, synonyms=options.synonyms)._replace(plain=options.offline)
         self.family = family_of(trigger.model) if options.family == "auto" else options.family
         self.form = render.form_at(trigger.name, trigger.form)
 
@@ -186,10 +182,7 @@ class _Recall:
         if trigger.source == QUESTION and used.get("session_start"):
             return self._nothing("given")
         wanted = trigger.budget or layout.budget
-        # What the window budget leaves: of this trigger's own, and of what starts and questions share.
-        own = (used.get(trigger.name, 0), layout.total)
-        both = (used.get("session_start", 0) + used.get("question", 0), layout.together)
-        spent, allowed = min(own, both, key=lambda each: each[1] - each[0])
+        spent, allowed = used.get(trigger.name, 0), layout.total  # of the window budget
         budget = min(wanted, max(0, allowed - spent)) if trigger.session else wanted
         if budget < min(wanted, 1):
             return self._nothing("used", spent=spent, allowed=allowed)
@@ -673,8 +666,6 @@ def options_of(
         layout=settings.layout[trigger],
         threshold=getattr(settings, f"threshold_{name}"),
         synonyms=synonyms,
-        most_terms=settings.terms_max,
-        postings=settings.postings_budget,
         family=settings.tokenizer,
         style=settings.prompt_style,
         cap=cap,

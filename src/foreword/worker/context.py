@@ -192,8 +192,6 @@ class ContextBuilder:
             kinds=tuple(kinds),
             since=since,
             limit=max(most, POOL),
-            most_terms=self._services.settings.terms_max,
-            postings=self._services.settings.postings_budget,
             vector=self._embeddings.embed_prompt(q),
         )
         if q.strip() and not query.terms:

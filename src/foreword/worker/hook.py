@@ -66,7 +66,6 @@ class Capture:
         settings = self._services.settings
         captured = capture_event(
             self._projects.resolve(hook_call),
-            text_cap=settings.event_text_kb * 1024,
             keep=lambda project: not self._projects.policy(project).capture,
             deny=settings.deny_paths,
             find_project=self._projects.at,
