@@ -34,7 +34,7 @@ _FOLDED = str.maketrans("йёїўѓќ", "иеіугк")
 
 TAIL = 60  # characters at the end of a text that tell whether it asks
 MOST_RUN = 300  # characters of writing without spaces that are looked for: a page of it is known by its ends
-MOST_TEXT = 20_000  # characters of a text that are counted in or taken in pairs
+MOST_TEXT = 20_000  # characters of a text that are compared, counted in or taken in pairs
 MOST_PAIRS = 16
 _ENDINGS = ("ings", "ing", "ed", "ies", "es", "ly", "s", "e", "y")
 

@@ -14,6 +14,7 @@ from itertools import dropwhile, pairwise
 MOST = 4_000  # characters of a command line that are read; what follows is a here-document or a script
 MOST_PARTS = 40  # commands of a line; a line with more is a script
 SHORT = 120  # characters of a command that is shown
+CHECKS = ("test", "lint", "build")  # kinds of commands that find something
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from foreword.extract.actions import Action, Turn
-from foreword.extract.commands import commands_of, shape_of
+from foreword.extract.commands import CHECKS, commands_of, shape_of
 from foreword.extract.outputs import ended_badly
 
-CHECKS = ("test", "lint", "build")
 MOST_SUBJECT = 140  # characters of a commit's subject
 
 

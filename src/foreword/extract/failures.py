@@ -14,6 +14,7 @@ from itertools import takewhile
 from foreword.extract import outputs
 from foreword.extract.actions import Action, Turn
 from foreword.extract.commands import (
+    CHECKS,
     Command,
     alters,
     commands_of,
@@ -154,7 +155,7 @@ def run_of(action: Action, *, root: str = "", cwd: str = "") -> Run:
 
 def _error_of(action: Action, commands: Sequence[Command], text: str) -> str:
     """Return the line that names the cause of a failure; empty where none does, or nothing failed."""
-    if any(each.kind in _CHECKS for each in commands) and (nothing := outputs.NOTHING.search(text)):
+    if any(each.kind in CHECKS for each in commands) and (nothing := outputs.NOTHING.search(text)):
         return nothing[0].strip()
     if action.failed:
         # Where none of its lines looks like an error, git says first what is wrong.
@@ -180,7 +181,6 @@ def _relative(text: str, root: str) -> str:
 
 
 # -- what failed ---------------------------------------------------------------------------------------------------
-_CHECKS = ("test", "lint", "build")
 # What a client says of itself, whatever the command was.
 _CLIENT = re.compile(
     r"^(?:<\w+>)?(?:sibling tool call|the user (?:doesn't|rejected|declined|wants)|user (?:rejected|declined)|request interrupted"
@@ -281,7 +281,7 @@ def _hidden_error(hidden: Sequence[Command], text: str) -> str:
     """Return the error in the output of commands whose line does not tell of it: `pytest | tail`, `a; b`."""
     if found := outputs.SHELL_ERROR.search(text):
         return " ".join(found[0].split())[: outputs.MESSAGE]
-    checks = [each for each in hidden if each.kind in _CHECKS]
+    checks = [each for each in hidden if each.kind in CHECKS]
     ended = outputs.ended_badly(text) if checks else False
     lints = any(each.kind == "lint" for each in checks)
     if ended or (ended is None and lints and _FINDING.search(text)):  # some linters only list what they find
@@ -333,7 +333,7 @@ def _failing(commands: Sequence[Command], error: str, *, tells: bool) -> int:
     commits = [place for place in able if commands[place].program == "git commit"]
     if commits and not _GIT_ERROR.match(error):  # what its hooks say
         return commits[-1]
-    checks = [place for place in able if commands[place].kind in _CHECKS]
+    checks = [place for place in able if commands[place].kind in CHECKS]
     doing = [place for place in able if commands[place].kind != "look"]
     return (checks or doing or able[-1:])[0]
 
@@ -417,7 +417,7 @@ def _with_steps(failure: Failure, near: Sequence[Run]) -> Failure:
     name = failure.shape.rpartition(" ")[2]
     programs: dict[str, None] = {}
     for command in (each for run in near if run.succeeded for each in run.commands):
-        if command.kind in ("git", "look", *_CHECKS) and " " in command.program:
+        if command.kind in ("git", "look", *CHECKS) and " " in command.program:
             programs[command.program] = None
         if programs and name in command.words[1:3]:
             return replace(failure, fix=f"worked with `{'`, `'.join(list(programs)[-5:])}`")
@@ -468,7 +468,7 @@ def _difference(failure: Failure, failed: Run, later: Run) -> str:
         named = [name for word in gone for name in (word, word.partition(":")[0]) if name in blamed]
         if failure.cause == "usage" and named and not any(word.startswith("-") for word in new):
             return f"worked without `{named[-1]}`"
-        target = failure.cause == "content" and one.kind in _CHECKS  # to check less is no fix
+        target = failure.cause == "content" and one.kind in CHECKS  # to check less is no fix
         if failure.cause == "folder" and not gone and 0 < len(new) < FEW and new[0].startswith("-"):
             return f"worked with `{' '.join(new)}`"
         if not new and not target and len(gone) <= FEW and FEW * len(gone) < len(before):

@@ -10,6 +10,7 @@ from itertools import chain, takewhile
 
 from foreword.extract import facts
 from foreword.extract.actions import Todo, Turn, todos_after
+from foreword.extract.commands import CHECKS
 from foreword.extract.failures import run_of
 from foreword.extract.summary import OFFER, OPEN_LABEL, plan_heading, plan_title, request_of, title_of
 from foreword.extract.text import blocks, capitalised, cut, holds, split_sentences, stems
@@ -96,7 +97,7 @@ def _finished(turns: Sequence[Turn], listed: Sequence[Todo]) -> Iterator[str]:
                 earlier = [each.branch for each in commits if each.at <= action.at and each.branch]
                 yield f"pushed {(earlier or [commits[-1].branch])[-1]}"
             if not run.skipped:
-                yield from (f"passed {_program(each.text)}" for each in run.commands if each.kind in facts.CHECKS)
+                yield from (f"passed {_program(each.text)}" for each in run.commands if each.kind in CHECKS)
     if any(turn.edited for turn in turns):
         if commits:
             left = set(facts.uncommitted_of(turns))
@@ -169,9 +170,9 @@ def _failing(turns: Sequence[Turn]) -> Iterator[str]:
     failing: dict[str, str] = {}
     for action in facts.runs_in(turns[-LAST_ANSWERS:]):  # after turns of other work its state is unknown
         run = run_of(action)
-        cleared = facts.CHECKS if facts.is_commit(action) else {each.kind for each in run.commands}
+        cleared = CHECKS if facts.is_commit(action) else {each.kind for each in run.commands}
         failing = {kind: text for kind, text in failing.items() if kind not in cleared}
-        if run.failed and run.error and run.commands[run.place].kind in facts.CHECKS:
+        if run.failed and run.error and run.commands[run.place].kind in CHECKS:
             command = run.commands[run.place]
             failing[command.kind] = f"Failed in its last run: `{cut(command.text, 60)}`: {cut(run.error, 70)}"
     yield from failing.values()

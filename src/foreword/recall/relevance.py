@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from foreword.extract.text import is_routine
-from foreword.terms import GENERIC, STOP_WORDS, TALK, lazy_pattern, rarity, root, terms
+from foreword.terms import GENERIC, MOST_TEXT, STOP_WORDS, TALK, lazy_pattern, rarity, root, terms
 
 Kind = Literal["machine", "plan", "pasted", "reply", "routine", "same topic", "new topic", "past"]
 
@@ -49,7 +49,6 @@ class Choice(NamedTuple):
 # --- words -----------------------------------------------------------------------------------------------------------
 
 CHUNK = 120  # words at a time: `terms` sifts longer texts, and a note is known by all of its words
-MOST_TEXT = 20_000  # characters of a text that are compared
 _URL = lazy_pattern(r"\b(?:https?|ssh|git)://\S+|\bwww\.\S+")
 _HEX = lazy_pattern(r"(?=[a-z]*\d)[0-9a-f]{6,}$|\d+$")
 

@@ -27,7 +27,7 @@ from foreword.recall.notes import (
     session_note,
     unique_notes,
 )
-from foreword.recall.rank import Searchable
+from foreword.recall.rank import CERTAIN, Searchable
 from foreword.recall.sanitize import ago, neutral, shown_path
 from foreword.terms import lazy_pattern
 
@@ -54,7 +54,6 @@ MOST_PARALLEL_FILES = 5  # of another session at work
 MAX_KNOWLEDGE = 5  # notes on the files in play
 HAND_WRITTEN_POOL = 60  # memories, the newest, that are looked through for what the user pinned or wrote by hand
 PROJECTS = 5  # memories about projects that are looked through for the user's facts
-CERTAIN = 0.5  # learnings below this confidence never come by themselves
 _GOTCHA = lazy_pattern(
     r"\b(?:because|root cause|caused by|due to|turns? out|only (?:works?|when|if|runs?)|never|unless|silently"
     r"|fails? (?:when|if|with)|requires?|cannot|can'?t)\b",
