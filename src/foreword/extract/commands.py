@@ -150,7 +150,7 @@ def starts_same(command: Command, others: Sequence[Command]) -> bool:
         _own_name(words[0]) in {_own_name(word) for each in others for word in each.words}
         or "-".join(words[:2]) in programs  # `docker compose` for `docker-compose`
         or (words[0] in ("pnpm", "yarn") and not programs.isdisjoint(words[1:2]))
-        or ((words[:2] in _RUNNERS or _inside(words)) and command.program in {each.program for each in others})
+        or ((words[:2] in _RUNNERS or bool(_inside(words))) and command.program in {each.program for each in others})
     )
 
 
