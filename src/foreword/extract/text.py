@@ -125,7 +125,7 @@ def capitalised(text: str) -> str:
 
 def stem(word: str) -> str:
     """Return *word* without its ending, where enough of it is left."""
-    for ending in ("ing", "ed", "es", "s"):
+    for ending in ("ing", "ed", "es", "s", "e"):
         if word.endswith(ending) and len(word) - len(ending) > 3:
             return word[: -len(ending)]
     return word
@@ -190,7 +190,7 @@ _END = lazy_pattern(
     r"|(?<=[。！？])"
 )
 _ABBREVIATION = lazy_pattern(
-    r"(?:\b(?:e\.g|i\.e|vs|etc|cf|ca|approx|resp|incl|esp|Dr|Mr|Mrs|St|no|fig|ref|sec|a\.k\.a)\.)$"
+    r"(?:\b(?:e\.g|i\.e|vs|etc|cf|ca|approx|resp|incl|esp|Dr|Mr|Mrs|St|no|fig|ref|sec|a\.k\.a|bzw|usw|ggf|z\.\s?B|d\.\s?h|p\.\s?ej)\.)$"
 )
 _JOINTS = ("; ", " — ", " – ", ": ", ", so ", " because ", ", ", " (", " so that ", " which ", " with ", " and ")
 _LOOSE = " ,;:—–-(+&/"

@@ -311,7 +311,7 @@ def passage(text: str, weights: Mapping[str, float], *, room: int) -> str:
             break
         taken.append((place, cut(sentence, room)))
         room -= len(sentence) + 1
-    return " ".join(each if each[-1] in ".!:" else f"{each}." for _, each in sorted(taken))
+    return " ".join(each if each[-1] in ".!:。" else f"{each}." for _, each in sorted(taken))
 
 
 def _section_on(lines: Sequence[str], weights: Mapping[str, float], *, room: int) -> str:

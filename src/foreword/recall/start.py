@@ -49,6 +49,7 @@ FAILURE_DAYS = 45.0
 RULES = 240  # that are looked through: a project that is corrected all day must not hide what holds everywhere
 SURE_RULE = 0.7  # confidence of a rule that is shown after it was stated once
 MAX_AGENT_NOTES = 2  # notes among them that an agent wrote
+OWN_TURNS = 2  # of the session itself that are told after a compaction, beside its summary
 SHOWN_SESSIONS = 4  # of which the files stand in the list of sessions
 MOST_PARALLEL_FILES = 5  # of another session at work
 MAX_KNOWLEDGE = 5  # notes on the files in play
@@ -88,7 +89,7 @@ class SessionStart:
         self, trigger: Trigger, *, now: float, recent: Recent, about: MemoriesAbout, history: Sequence[TurnRecord]
     ) -> None:
         self._trigger, self._now, self._recent, self._about = trigger, now, recent, about
-        own = trigger.session
+        own = "" if trigger.source == "compact" else trigger.session  # which takes from the agent what it did itself
         self._summaries = [each for each in recent(("summary",), SESSIONS) if each.session != own or not own]
         self._handoffs = list(recent(("handoff",), OPEN_SESSIONS))
         turns = [each for each in history if each.session != own or not own]
@@ -157,7 +158,16 @@ class SessionStart:
 
     def _sessions(self) -> list[Entry]:
         worth = [each for each in self._summaries if each.body or each.files]
-        return [Entry(session_note(each, now=self._now, files=self._files), Ranked(each, 1.0, {})) for each in worth]
+        found = [(session_note(each, now=self._now, files=self._files), each) for each in worth]
+        if self._trigger.source == "compact":
+            session = self._trigger.session
+            turns = [each for each in self._recent(("turn",), TURNS) if each.session == session][:OWN_TURNS]
+            told = [note_of(each, now=self._now) for each in turns]
+            # Of a session of one turn both say the same.
+            found = [pair for pair in found if pair[1].session != session or pair[0] in unique_notes([*told, pair[0]])]
+            told = [each._replace(label=f"this session, {each.label}") for each in told]
+            found = [*zip(told, turns, strict=True), *found]
+        return [Entry(note, Ranked(each, 1.0, {})) for note, each in found]
 
     def _failures(self) -> list[Entry]:
         """Return what failed in several sessions, those of most sessions first."""
