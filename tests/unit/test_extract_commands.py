@@ -63,6 +63,7 @@ def test_a_line_is_known_by_the_command_that_matters(line, program, kind):
         ("sudo docker compose up -d", "docker compose up -d"),
         ("docker compose exec -T web pytest -x tests/test_a.py", "docker compose exec -T web pytest"),
         ("make -j8 check", "make check"),
+        ("cargo clippy --workspace -- -D warnings", "cargo clippy --workspace"),
         ("npx eslint --fix src/a.ts src/b.ts", "npx eslint --fix"),
         ("cargo test --features fuse cart::adds", "cargo test --features"),
     ],

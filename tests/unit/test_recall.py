@@ -412,6 +412,19 @@ def test_a_question_about_what_was_never_spoken_of_is_not_answered(store):
     assert isinstance(ask(store, prompt="where did we sell the dolphin opera tickets of the walrus?"), NoContext)
 
 
+def test_a_question_about_the_past_is_answered_once_and_not_by_a_word_in_passing(store):
+    asks = "where did we read the opening hours of the walrus pool?"
+    session = a_memory("Walrus hours", kind="summary", body=STORY, session="earlier", files=("pool/hours.py",))
+    passing = a_memory(
+        "Printed the walrus", kind="turn", session="b", files=("pool/hours.py",), detail={"outcome": "It is printed."}
+    )
+    store.memories.put([a_turn(), session, passing, *noise()])
+    got = ask(store, prompt=asks)
+    assert isinstance(got, Context)
+    assert sum("hours.toml" in line for line in got.text.split("\n")) == 1
+    assert "printed" not in got.text
+
+
 def test_what_is_not_sure_does_not_push_out_what_is(make_store):
     other_store = make_store()
     unsure = a_memory(

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import dropwhile, pairwise
+from itertools import dropwhile, pairwise, takewhile
 
 MOST = 4_000  # characters of a command line that are read; what follows is a here-document or a script
 MOST_PARTS = 40  # commands of a line; a line with more is a script
@@ -113,7 +113,8 @@ def shape_of(command: Command, *, narrow: bool = False) -> str:
         head.append(rest.pop(0))
         head += rest[: _verbs(words[1:])]
     flags: list[str] = []
-    words_left = iter(rest)
+    # What stands behind `--` is for another program, and by its flags alone nobody could type it again.
+    words_left = iter(rest if narrow else takewhile("--".__ne__, rest))
     for word in words_left:
         name = word.partition("=")[0]
         chooses = name in _NARROWING and not narrow

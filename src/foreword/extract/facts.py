@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
 from typing import Any
 
 from foreword.extract.actions import Action, Turn
@@ -55,9 +54,7 @@ def facts_of(turns: Sequence[Turn]) -> dict[str, Any]:
         command, output = run.command, run.output
         if (ended_badly(output) if run.failed is None else run.failed) is False:
             passed = [each for each in commands_of(command) if each.kind in CHECKS and each.tells]
-            # What stands behind `--` is for another program, and cut to its flags nobody could type it again.
-            own = (replace(each, words=tuple(takewhile("--".__ne__, each.words))) for each in passed)
-            checks.update(filter(None, map(shape_of, own)))
+            checks.update(filter(None, map(shape_of, passed)))
         if not _GIT.search(command):
             continue
         if made := list(_MADE.finditer(output)):

@@ -288,7 +288,7 @@ _TALK = re.compile(
     r"|i'?ll|i will|i need to|now (?:let|i)|next,?|waiting|you\b|run\b|on `|no \w+ (?:issues|comments)"
     r"|(?:also )?(?:loading|fetching|checking|looking|looks)\b|moved? [^.]{0,30}\bto done"
     r"|lint(?:ing)?:|posted\b|subagent"
-    r"|(?:\w+ )?(?:commit|committed|pushed|amended)\b|co-authored|fixes #|closes #)",
+    r"|(?:\w+ )?(?:commit|committ?et|committed|pushed|gepusht|poussé|amended)\b|co-authored|fixes #|closes #)",
     re.IGNORECASE,
 )
 _LEAD = re.compile(

@@ -52,6 +52,8 @@ CHUNK = 120  # words at a time: `terms` sifts longer texts, and a note is known 
 MOST_TEXT = 20_000  # characters of a text that are compared
 _URL = lazy_pattern(r"\b(?:https?|ssh|git)://\S+|\bwww\.\S+")
 _HEX = lazy_pattern(r"(?=[a-z]*\d)[0-9a-f]{6,}$|\d+$")
+# Of a script that parts no words `terms` gives pairs of characters; those with Hiragana are endings and particles.
+_PAIR = lazy_pattern(r"(?!.?[\u3040-\u309f])[\u0e00-\uffdc]{2}$")
 
 
 _REFERENCE = lazy_pattern(
@@ -85,7 +87,8 @@ def references(text: str) -> tuple[str, ...]:
 def topic_words(text: str) -> tuple[str, ...]:
     """Return the words of *text* that name its things: no function words, no words of any project's day, no links."""
     found = dict.fromkeys(_comparable(_URL.sub(" ", text[:MOST_TEXT])))
-    named = (word for word in found if len(word) > 2 and word not in _EVERYDAY and not _HEX.match(word))
+    long = (word for word in found if len(word) > 2 or _PAIR.match(word))
+    named = (word for word in long if word not in _EVERYDAY and not _HEX.match(word))
     return tuple(dict.fromkeys((*references(text), *named)))
 
 
@@ -102,7 +105,11 @@ def _comparable(text: str) -> Iterable[str]:
 
 
 # What people write to an agent whatever the topic is counts as everyday: in a small store such words would look rare.
-_EVERYDAY = frozenset(root(word).strip() for word in (*GENERIC, *STOP_WORDS, *TALK))
+_EVERYDAY = frozenset(
+    root(part).strip()
+    for word in (*GENERIC, *STOP_WORDS, *TALK)
+    for part in ((word,) if word.isascii() else (word, *terms(word)))
+)
 
 
 # --- what kind of prompt ---------------------------------------------------------------------------------------------
@@ -127,7 +134,11 @@ _PAST = lazy_pattern(
     r"|\ba (?:few )?(?:days?|weeks?) ago\b"
     r"|\b(?:do you )?(?:remember|recall) (?:when|how|what|why|the|that)\b|\bremind me\b|\bwalk me through\b"
     r"|\bwe (?:already )?(?:decided|agreed|discussed|talked|settled|investigated|tried)\b"
-    r"|\bis [^.?!\n]{0,80}\balready (?:logged|done|there|implemented|planned|scoped|fixed|solved)\b",
+    r"|\bis [^.?!\n]{0,80}\balready (?:logged|done|there|implemented|planned|scoped|fixed|solved)\b"
+    # German, French, Spanish and Japanese
+    r"|\b(?:wie|was|wo|wann|warum|wieso|welche\w*) (?:war|wurden?|hatten?|haben wir|ging)\b|\bhatten wir\b|\bgestern\b"
+    r"|\b(?:pourquoi|comment|quand|où|quel\w*)\b[^.?!\n]{0,80}\b(?:étai(?:t|ent)|avait|avions|avons)\b"
+    r"|\bhab[ií]amos\b|\bayer\b|\b(?:dernière fois|última vez)\b|前に|前回|昨日|[たす]っけ",
     re.I,
 )
 _PAST_TENSE = lazy_pattern(
@@ -135,7 +146,12 @@ _PAST_TENSE = lazy_pattern(
     r"|^\s*(?:did|has|have|had|was|were) \w[^?\n]{0,200}\?",
     re.I,
 )
-_QUESTION = lazy_pattern(r"\s*(?:what|which|where|how|when|who|whose|why|does|do|is|are)\b[^\n]{10,240}\?\s*$", re.I)
+_QUESTION = lazy_pattern(
+    r"[\s¿]*(?:what|which|where|how|when|who|whose|why|does|do|is|are"
+    r"|wie|was|wo|wann|warum|wieso|weshalb|pourquoi|comment|quand|où|combien|por qu[eé]|c[oó]mo|d[oó]nde|cu[aá]\w+)\b"
+    r"[^\n]{10,240}\?\s*$|[^\n]{0,200}(?:なぜ|どこ|いつ|どう|何)[^\n]{0,40}[?？]\s*$",
+    re.I,
+)
 _ANSWER = lazy_pattern(
     r"\s*(?:[-*\"'(]\s*)?(?:"
     r"(?:y|n|yes|yeah|yep|yup|no|nope|sure|lgtm|thanks?|thank you|perfect|great|nice|cool|correct|exactly|agreed)\b"
