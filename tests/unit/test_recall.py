@@ -416,7 +416,7 @@ def test_a_question_about_the_past_is_answered_once_and_not_by_a_word_in_passing
     asks = "where did we read the opening hours of the walrus pool?"
     session = a_memory("Walrus hours", kind="summary", body=STORY, session="earlier", files=("pool/hours.py",))
     passing = a_memory(
-        "Printed the walrus", kind="turn", session="b", files=("pool/hours.py",), detail={"outcome": "It is printed."}
+        "Printed the walrus", kind="turn", session="b", files=("zoo/print.py",), detail={"outcome": "It is printed."}
     )
     store.memories.put([a_turn(), session, passing, *noise()])
     got = ask(store, prompt=asks)
