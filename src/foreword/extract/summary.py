@@ -10,6 +10,7 @@ from itertools import chain
 from foreword.extract.actions import Turn
 from foreword.extract.facts import PUSHES, commits_of, pull_requests_of, runs_in
 from foreword.extract.text import (
+    OPEN_ABROAD,
     blocks,
     capitalised,
     cut,
@@ -57,7 +58,7 @@ def title_of(turns: Sequence[Turn]) -> str:
 
 def _headline(turn: Turn) -> str:
     """Return the sentence of a turn's final messages that says most about what was done, as a headline."""
-    found = _told([turn])
+    found = _passages([turn], _done)
     return max(found, key=lambda each: each.weight).text.rstrip(". ") if found else ""
 
 
@@ -147,14 +148,15 @@ class Passage:
 
 def outcome_of(turn: Turn) -> str:
     """Return what came of one turn, in one or two sentences of its final message; empty where it brought nothing."""
-    return _outcome(_told([turn]), OUTCOME)
+    return _outcome(_passages([turn], _done), OUTCOME)
 
 
 def outcome_of_session(turns: Sequence[Turn]) -> str:
     """Return what came of a session: the best sentences of its messages, and what became of the work."""
     parts = _fate(turns)
     worked = [turn for turn in turns if turn.edited or commits_of([turn])] or turns
-    outcome = _outcome(_told(worked, about=title_of(turns)), SESSION_OUTCOME - len(", ".join(parts)) - 2)
+    found = _passages(worked, _done, about=title_of(turns))
+    outcome = _outcome(found, SESSION_OUTCOME - len(", ".join(parts)) - 2)
     fate = ", ".join(each for each in parts if not (_TESTS.search(each) and _TESTS.search(outcome)))
     return f"{outcome} {fate}{'.' if fate else ''}".strip()
 
@@ -189,11 +191,6 @@ def _passages(turns: Sequence[Turn], weigh: Weigh, *, about: str = "") -> list[P
     return found
 
 
-def _told(turns: Sequence[Turn], *, about: str = "") -> list[Passage]:
-    """Return what these turns say that they did; where no sentence says so in words that are known, what names code."""
-    return _passages(turns, _done, about=about) or _passages(turns, _on_code, about=about)
-
-
 def _chosen(found: Sequence[Passage], *, most: int, room: int, known: frozenset[str] = frozenset()) -> list[Passage]:
     """Return the heaviest passages that fit and say something new, in their order."""
     taken: list[Passage] = []
@@ -216,20 +213,12 @@ def _done(parts: Sequence[str], at: int) -> tuple[str, float]:
     """Return a sentence, and how much it tells about what was done or found out; 0 for what tells nothing."""
     text = parts[at]
     weight = 1.0 * bool(_WAS_DONE.match(_CODE.sub("`", text))) + _marks(text)
-    if not weight or not _may_tell(text):
+    if not 25 <= len(text) <= 400 or not (weight or names_code(text)):  # any language names code
+        return "", 0.0
+    if _is_talk(text) or len(stems(text)) < 4 or not says_something(text):
         return "", 0.0
     weight += 0.8 * names_code(text) + 0.05 * min(len(stems(text)), 20) - 1.5 * bool(_DANGLING.match(text))
     return text, max(0.1, weight)
-
-
-def _on_code(parts: Sequence[str], at: int) -> tuple[str, float]:
-    """Return a sentence that names code, in whatever language, and how much it tells."""
-    text = parts[at]
-    return (text, 1.0 + 0.05 * min(len(stems(text)), 20)) if names_code(text) and _may_tell(text) else ("", 0.0)
-
-
-def _may_tell(text: str) -> bool:
-    return 25 <= len(text) <= 400 and not _is_talk(text) and len(stems(text)) >= 4 and says_something(text)
 
 
 def _fact(parts: Sequence[str], at: int) -> tuple[str, float]:
@@ -255,11 +244,6 @@ def _fate(turns: Sequence[Turn]) -> list[str]:
     return parts + ([f"{passed[-1]} tests pass"] if passed else [])
 
 
-OPEN_ABROAD = (
-    r"(?:noch )?offen\w*|nächste schritte|ausstehend\w*|pendientes?|por hacer|falta\w*|próximos pasos"
-    r"|(?:reste )?à faire|il (?:manque|reste)(?: encore)?|prochaines étapes|da fare|a fazer"
-    r"|残り\w*|残タスク|次の\w*|未完了\w*|未対応\w*"
-)
 OPEN_LABEL = re.compile(
     rf"(?:(?:still )?(?:open|to do|pending|remaining|left|to-?dos?|next steps?)|{OPEN_ABROAD})(?: ?:| —|：)\s*",
     re.IGNORECASE,

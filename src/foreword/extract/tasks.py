@@ -11,17 +11,8 @@ from itertools import chain, takewhile
 from foreword.extract import facts
 from foreword.extract.actions import Todo, Turn, todos_after
 from foreword.extract.failures import run_of
-from foreword.extract.summary import (
-    OFFER,
-    OPEN_ABROAD,
-    OPEN_LABEL,
-    outcome_of,
-    plan_heading,
-    plan_title,
-    request_of,
-    title_of,
-)
-from foreword.extract.text import blocks, capitalised, cut, holds, split_sentences, stems
+from foreword.extract.summary import OFFER, OPEN_LABEL, outcome_of, plan_heading, plan_title, request_of, title_of
+from foreword.extract.text import OPEN_ABROAD, blocks, capitalised, cut, holds, split_sentences, stems
 
 ITEM = 140  # characters of an open item
 MOST = 6  # open items of a session; a longer list is a plan, and is in the plan

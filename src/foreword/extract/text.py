@@ -169,6 +169,12 @@ CODE_NAME = lazy_pattern(
     r"|\b[A-Z]{2,}_[A-Z_]+\b"
 )
 
+# Headings and labels of what is open, in German, Spanish, French, Italian, Portuguese and Japanese.
+OPEN_ABROAD = (
+    r"(?:noch )?offen\w*|nächste schritte|ausstehend\w*|pendientes?|por hacer|falta\w*|próximos pasos"
+    r"|(?:reste )?à faire|il (?:manque|reste)(?: encore)?|prochaines étapes|da fare|a fazer"
+    r"|残り\w*|残タスク|次の\w*|未完了\w*|未対応\w*"
+)
 _CODE = lazy_pattern(r"`[^`]{1,300}`")
 _FENCED = lazy_pattern(r"^[^\S\n]*(`{3,}|~{3,})[^\n]*(?:\n(?![^\S\n]*\1)[^\n]*)*(?:\n[^\n]*)?", re.MULTILINE)
 _HEADING = lazy_pattern(r"#{1,6}\s+(.*)")
