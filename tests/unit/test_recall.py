@@ -284,6 +284,20 @@ def test_a_note_without_files_names_those_of_its_session_that_the_prompt_calls_b
     assert "tickets.py" not in line
 
 
+def test_a_note_names_no_file_that_is_gone(store, tmp_path):
+    (tmp_path / "pool").mkdir()
+    (tmp_path / "pool/hours.py").touch()
+    store.memories.put([a_turn(files=("pool/hours.py", "pool/gone.py")), *noise()])
+    project = replace(HERE, root=str(tmp_path))
+    for asks in (
+        "the opening hours of the walrus pool are wrong",
+        "where did we read the walrus pool's opening hours?",
+    ):
+        got = ask(store, prompt=asks, first=True, project=project)
+        assert "pool/hours.py" in got.text
+        assert "gone" not in got.text
+
+
 def test_what_changes_together_with_a_file_that_the_prompt_names_is_told(store):
     both = ("pool/hours.py", "pool/walrus.py")
     turns = [a_turn(f"Step {n}", uid=f"t{n}", session=f"s{n}", age=n * HOUR, files=both) for n in range(6)]

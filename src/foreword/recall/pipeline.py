@@ -247,7 +247,8 @@ class _Recall:
             if sum(each.group == group or not rule.groups for each in lines) >= rule.limit * 3 // 2:
                 self._reject(entry, rule.name, "limit", f"this part shows at most {rule.limit}")
                 continue
-            text = render.line(entry.note, form=self.form, layer=rule.name)
+            there = tuple(file for file in entry.note.files if file_exists(self.trigger.project.root, file))
+            text = render.line(entry.note._replace(files=there), form=self.form, layer=rule.name)
             lines.append(Line(text=text, ranked=entry.ranked, group=group))
         if rule.name == "index":
             lines = self._index(lines)
