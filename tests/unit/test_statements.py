@@ -43,7 +43,7 @@ LASTING = [
     ("merk dir bitte, dass wir auf dem Server niemals den Ordner leeren", "preference"),
     ("dorénavant utilise toujours le fuseau de la salle", "preference"),
     ("recuerda que los precios van en céntimos", "preference"),
-    ("コミットメッセージは必ず日本語で書いてください", "preference"),
+    ("はい、お願いします。あとコミットメッセージは必ず日本語で書いてください", "preference"),
     ("I want prices first, names second, pictures last.", "decision"),
     ("I don't want any shadow around the picture of the room", "decision"),
     ("I want to use one client id for all environments", "decision"),

@@ -198,10 +198,13 @@ HERE = _any(
     r"\b(?:prefer|favou?r|like) the\b|\bin that case\b|^go ahead\b",
 )
 ASKS = _any(r"^(?:can|could|should|would|why|how about|what about)\b")
-SENTENCE = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\betc\.)(?<!\bvs\.)(?<!\s\d\.)\s+(?=\S)|\n+")
+SENTENCE = re.compile(
+    r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\betc\.)(?<!\bvs\.)(?<!\s\d\.)\s+(?=\S)|\n+|(?<=[。！？])"
+)
 FILLER = re.compile(
     r"^(?:(?:https?://\S+|ok(?:ay)?|yes|yeah|yep|no|nope|sure|hm+|u+m+|a+h+|oh|well|great|perfect|thanks|good|cool|also"
-    r"|and|but|so|then|now|actually|honestly|basically|obviously|plus|wait|right|alright|please|pls)\b[\s,.:;!-]*)+",
+    r"|btw|by the way|und|aber|et|mais|pero|y|and|but|so|then|now|actually|honestly|basically|obviously|plus|wait|right"
+    r"|alright|please|pls)\b[\s,.:;!-]*)+",
     re.IGNORECASE,
 )
 LISTED = re.compile(r"\s*(?:[-*+]|\d{1,2}[.)])\s")
@@ -251,11 +254,16 @@ def _from_typed(turn: Turn) -> Iterator[Statement]:
 
 def _cue(text: str) -> _Cue | None:
     """Return the first cue of a sentence; None where it asks, thinks aloud or is about the work at hand."""
-    if max(len(text.split()), len(terms(text)) // 3) < FEWEST or OPEN.search(text):
+    if _size(text) < FEWEST or OPEN.search(text):
         return None
     cues = (cue for cue in CUES if cue.question or not text.endswith("?"))
     found = ((cue, cue.form.search(text)) for cue in cues if not (cue.unless and cue.unless.search(text)))
     return next((cue for cue, match in found if match and is_own_voice(text[: match.start()], match[0])), None)
+
+
+def _size(text: str) -> int:
+    """Return how many words a text has, or would have with spaces between them."""
+    return max(len(text.split()), len(terms(text)) // 3)
 
 
 def _trimmed(sentence: str) -> str:
@@ -273,7 +281,7 @@ def _standing_alone(text: str, before: str) -> str:
         text = cut(text, LONGEST)
         return text if _cue(text) else ""
     points_back = POINTS_BACK.match(text)
-    short = len(text.split()) < NAMES_ITSELF
+    short = _size(text) < NAMES_ITSELF
     joins = points_back or (short and not before.endswith("?"))
     if joins and before and len(before) + len(text) < LONGEST:
         return f"{before} {text}"

@@ -68,7 +68,7 @@ ANSWER_WORDS = 0.6  # ... or of all its words, everyday ones too: 6 answers more
 # note holds this share of its weight: silences 5 more of devmem's 25 questions without an answer, loses 1 of 175.
 UNKNOWN_WORDS, UNKNOWN_COVERAGE = 2, 0.65
 EVENTS = ("turn", "summary", "failure", "observation")  # that name many things in passing, or are near by their files
-NEXT_ANSWER = 0.5  # of the weight that the best answer holds, which one of them needs to answer too
+NEXT_ANSWER = 0.5  # of the weight that the best memory holds, which the line of one of them needs to be an answer
 MIN_CONFIDENCE = 0.7  # of what an agent wrote before it comes with a prompt: found in two sessions, or by the user
 SHORT_OUTCOME = 60  # characters of an outcome without a file: what an agent was about to do when it was stopped
 MIN_NEW_WORDS = 0.4  # of a note's words that the prompt does not say itself
@@ -417,7 +417,9 @@ class _Recall:
             entry = Entry(answer_note(each.memory, now=self.now, weights=weights), each)
             told = [other.note for other in found]  # a turn says what its session says, in more words or fewer
             new = len(told) < min(len(unique_notes([*told, entry.note])), len(unique_notes([entry.note, *told])))
-            holds = each.memory.kind not in EVENTS or _weight_of(each.memory, weights) >= most * NEXT_ANSWER
+            shown = relevance.content_words(entry.note.text)
+            held = sum(weight for word, weight in weights.items() if word in shown)
+            holds = each.memory.kind not in EVENTS or held > most * NEXT_ANSWER
             fits = each.why.get("named") or (sure and each.score >= self.needed and holds and new)
             if fits and each.memory.trust != "user" and is_torn(entry.note.text):
                 self._reject(entry, "notes", "relevance", "it begins with a pronoun for something that it does not say")
