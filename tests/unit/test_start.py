@@ -143,13 +143,14 @@ def test_recent_sessions_are_told_newest_first_and_its_own_is_not(store):
 
 def test_after_a_compaction_the_sessions_own_work_comes_first(store):
     store.memories.put([a_session(n) for n in (1, 2, 3)])
-    detail = {"outcome": "hold() keeps a slot for 30 minutes."}
-    own = a_memory("Hold slots", kind="turn", session="s0", uid="t0", age=HOUR, trust="agent", detail=detail)
-    store.memories.put([a_session(0, title="Now", detail={"next": ["send the offer by mail"]}), own])
+    body = (
+        "hold() keeps a slot for half an hour, because members pay by hand and the bank needs its time for that. " * 3
+    )
+    store.memories.put([a_session(0, title="Now", body=body, detail={"next": ["send the offer by mail"]})])
     text = start_text(store, session="s0", source="compact")
     lines = part(text, "Recent sessions")
-    assert lines[0].startswith("- this session, 1h ago: hold() keeps a slot for 30 minutes.")
-    assert [line.split(": ")[1] for line in lines[1:]] == ["Now", "Walrus1", "Walrus2"]
+    assert body.strip(" .") in lines[0]
+    assert [line.split(": ")[1] for line in lines] == ["Now", "Walrus1", "Walrus2", "Walrus3"]
     assert any("send the offer by mail" in line for line in part(text, "Where things stand"))
 
 

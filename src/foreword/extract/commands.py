@@ -157,21 +157,15 @@ def starts_same(command: Command, others: Sequence[Command]) -> bool:
 
 def _inside(words: Sequence[str]) -> tuple[str, ...]:
     """Return the command that is run in a container or an environment: `pytest` of `docker compose exec web pytest`."""
-    head = next((size for size in (2, 3) if tuple(words[:size]) in _ROOMS), 0)
-    at = head
-    for _ in range(_ROOMS[tuple(words[:head])] + 1 if head else 0):
-        while at < len(words) and words[at].startswith("-"):
-            at += 2 if words[at] in _ROOM_FLAGS else 1
-        at += 1  # the name of the container, and at last the program
-    return tuple(words[at - 1 :]) if head else ()
+    found = _ROOM.match(" ".join(words))
+    return tuple(words[len(found[0].split()) :]) if found else ()
 
 
-# What runs a command elsewhere, and how many names of a place stand before it.
-_ROOMS = {
-    (*each, "exec"): 1 for each in (("docker",), ("podman",), ("kubectl",), ("docker-compose",), ("docker", "compose"))
-}
-_ROOMS |= {("docker-compose", "run"): 1, ("docker", "compose", "run"): 1, ("conda", "run"): 0, ("mamba", "run"): 0}
-_ROOM_FLAGS = {"-n", "--name", "-p", "--prefix", "-e", "--env", "-u", "--user", "-w", "--workdir", "-c", "--container"}
+_FLAGS = r"(?: (?:-[eunwpc]|--(?:env|user|name|workdir|container|prefix)) \S+| -\S*)*"
+_ROOM = re.compile(
+    rf"(?:(?:(?:docker|podman)(?:[ -]compose)?|kubectl) exec|docker[ -]compose run){_FLAGS} [^-\s]\S*{_FLAGS} (?=\S)"
+    rf"|(?:conda|mamba) run{_FLAGS} (?=\S)"
+)
 
 
 def _own_name(word: str) -> str:
@@ -332,9 +326,7 @@ _SETS = re.compile(r"\w+=.*|[\d.]+[smh]?", re.DOTALL)  # a variable, or the seco
 def _meaning(words: list[str]) -> tuple[str, tuple[str, ...], str]:
     """Return the tool that matters in a command, what it works on, and its kind."""
     while words:
-        if inner := _inside(words):
-            words = list(inner)
-            continue
+        words = list(_inside(words)) or words
         runs = len(words) > 2 and (words[0], words[1]) in _RUNNERS and words[1] != "compose"
         if not runs and words[0] not in _PREFIXES:
             break

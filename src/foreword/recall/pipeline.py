@@ -43,7 +43,7 @@ from foreword.recall.files import (
     missing_tests,
     record_of,
 )
-from foreword.recall.notes import MOST_FILES, Note, answer_note, id_of, is_torn, note_of, unique_notes
+from foreword.recall.notes import MOST_FILES, Note, answer_note, held, id_of, is_torn, note_of, unique_notes
 from foreword.recall.query import query_of
 from foreword.recall.rank import CERTAIN, WORDED, Searchable, min_score, rank, ranked_search
 from foreword.recall.sanitize import shown_path
@@ -417,9 +417,7 @@ class _Recall:
             entry = Entry(answer_note(each.memory, now=self.now, weights=weights), each)
             told = [other.note for other in found]  # a turn says what its session says, in more words or fewer
             new = len(told) < min(len(unique_notes([*told, entry.note])), len(unique_notes([entry.note, *told])))
-            shown = relevance.content_words(entry.note.text)
-            held = sum(weight for word, weight in weights.items() if word in shown)
-            holds = each.memory.kind not in EVENTS or held > most * NEXT_ANSWER
+            holds = each.memory.kind not in EVENTS or held(entry.note.text, weights) > most * NEXT_ANSWER
             fits = each.why.get("named") or (sure and each.score >= self.needed and holds and new)
             if fits and each.memory.trust != "user" and is_torn(entry.note.text):
                 self._reject(entry, "notes", "relevance", "it begins with a pronoun for something that it does not say")

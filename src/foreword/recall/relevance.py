@@ -105,11 +105,7 @@ def _comparable(text: str) -> Iterable[str]:
 
 
 # What people write to an agent whatever the topic is counts as everyday: in a small store such words would look rare.
-_EVERYDAY = frozenset(
-    root(part).strip()
-    for word in (*GENERIC, *STOP_WORDS, *TALK)
-    for part in ((word,) if word.isascii() else (word, *terms(word)))
-)
+_EVERYDAY = frozenset(root(word).strip() for word in (*GENERIC, *STOP_WORDS, *TALK))
 
 
 # --- what kind of prompt ---------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from foreword.recall import render
 from foreword.recall.files import TurnRecord, is_changed, recent_files
 from foreword.recall.notes import (
     MOST_FILES,
+    OUTCOME,
     Note,
     day_of,
     facts_text,
@@ -27,7 +28,7 @@ from foreword.recall.notes import (
     session_note,
     unique_notes,
 )
-from foreword.recall.rank import Searchable
+from foreword.recall.rank import CERTAIN, Searchable
 from foreword.recall.sanitize import ago, neutral, shown_path
 from foreword.terms import lazy_pattern
 
@@ -49,21 +50,15 @@ FAILURE_DAYS = 45.0
 RULES = 240  # that are looked through: a project that is corrected all day must not hide what holds everywhere
 SURE_RULE = 0.7  # confidence of a rule that is shown after it was stated once
 MAX_AGENT_NOTES = 2  # notes among them that an agent wrote
-OWN_TURNS = 2  # of the session itself that are told after a compaction, beside its summary
+OWN = 450  # characters of what came of the session itself, after a compaction
 SHOWN_SESSIONS = 4  # of which the files stand in the list of sessions
 MOST_PARALLEL_FILES = 5  # of another session at work
 MAX_KNOWLEDGE = 5  # notes on the files in play
 HAND_WRITTEN_POOL = 60  # memories, the newest, that are looked through for what the user pinned or wrote by hand
 PROJECTS = 5  # memories about projects that are looked through for the user's facts
-CERTAIN = 0.5  # learnings below this confidence never come by themselves
 _GOTCHA = lazy_pattern(
     r"\b(?:because|root cause|caused by|due to|turns? out|only (?:works?|when|if|runs?)|never|unless|silently"
     r"|fails? (?:when|if|with)|requires?|cannot|can'?t)\b",
-    re.IGNORECASE,
-)
-_POINTS_AT_SCREEN = lazy_pattern(
-    r"\b(?:this|that|these|those) (?:one|page|section|part|button|line|option|solution|comment|question)s?\b"
-    r"|\b(?:bullet|option|point|item) #?\d|\bin (?:that|this) case\b|\bthe (?:last|first|second|other) one\b",
     re.IGNORECASE,
 )
 _REMOTE = lazy_pattern(r"git:(?P<host>[\w.-]+\.[a-z]+)/(?P<name>[\w.-]+/[\w.-]+)")
@@ -158,16 +153,9 @@ class SessionStart:
 
     def _sessions(self) -> list[Entry]:
         worth = [each for each in self._summaries if each.body or each.files]
-        found = [(session_note(each, now=self._now, files=self._files), each) for each in worth]
-        if self._trigger.source == "compact":
-            session = self._trigger.session
-            turns = [each for each in self._recent(("turn",), TURNS) if each.session == session][:OWN_TURNS]
-            told = [note_of(each, now=self._now) for each in turns]
-            # Of a session of one turn both say the same.
-            found = [pair for pair in found if pair[1].session != session or pair[0] in unique_notes([*told, pair[0]])]
-            told = [each._replace(label=f"this session, {each.label}") for each in told]
-            found = [*zip(told, turns, strict=True), *found]
-        return [Entry(note, Ranked(each, 1.0, {})) for note, each in found]
+        rooms = (OWN if each.session == self._trigger.session else OUTCOME for each in worth)  # after a compaction
+        notes = (session_note(each, now=self._now, files=self._files, room=next(rooms)) for each in worth)
+        return [Entry(note, Ranked(each, 1.0, {})) for note, each in zip(notes, worth, strict=True)]
 
     def _failures(self) -> list[Entry]:
         """Return what failed in several sessions, those of most sessions first."""
@@ -276,8 +264,8 @@ def _is_worth_knowing(memory: Memory) -> bool:
 
 
 def _is_standing_rule(memory: Memory) -> bool:
-    """Return whether a rule was stated twice, or clearly and so that it can be read without its conversation."""
-    return memory.seen > 1 or (memory.confidence >= SURE_RULE and not _POINTS_AT_SCREEN.search(memory.title))
+    """Return whether a rule was stated twice, or clearly and about no single task."""
+    return memory.seen > 1 or memory.confidence >= SURE_RULE
 
 
 def parallel_entries(parallel: Sequence[tuple[float, Sequence[str]]], *, now: float, what: str = "") -> list[Entry]:
