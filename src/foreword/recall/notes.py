@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate, dropwhile, takewhile
+from itertools import accumulate, takewhile
 from time import gmtime, strftime
 from typing import Any, NamedTuple
 
@@ -78,10 +78,11 @@ def session_note(memory: Memory, *, now: float, files: Collection[str] | None = 
 
 
 def _whole_sentences(text: str, room: int) -> str:
-    """Return the first sentences that fit *room*; where the first is too long, the first that fits, else all."""
-    lines = list(dropwhile(lambda line: len(line) >= room, _lines(text)))
+    """Return the first sentences that fit *room*; of a first one that is too long, what fits up to a clause."""
+    lines = _lines(text)
     ends = accumulate(len(line) + 1 for line in lines)  # each with the space behind it
-    return " ".join(line for line, end in zip(lines, ends, strict=True) if end <= room + 1) or text
+    whole = " ".join(line for line, end in zip(lines, ends, strict=True) if end <= room + 1)
+    return whole or cut(next(iter(lines), ""), room)
 
 
 def rule_note(memory: Memory, *, now: float) -> Note:
