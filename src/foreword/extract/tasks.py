@@ -19,6 +19,7 @@ MOST = 6  # open items of a session; a longer list is a plan, and is in the plan
 MOST_DONE = 60
 LAST_ANSWERS = 2  # final messages of a session that are read for what is left; older ones were mostly dealt with
 FEWEST = 2  # words that tell something; "waiting" alone does not
+DONE = 0.6  # of an item's words in what a later turn of its own session did
 SAME = 0.75  # of an item's words that another must hold to say it too
 
 
@@ -158,7 +159,7 @@ def _statements(turns: Sequence[Turn]) -> Iterator[str]:
                 continue
             if block.done is False or listed:
                 first = split_sentences(block.text)[0]
-                done = any(holds(words, stems(first), share=SAME) for words in did)
+                done = any(holds(words, stems(first), share=DONE) for words in did)
                 if not done and not _SETTLED.search(block.text) and not OFFER.search(first):
                     yield first.rstrip(" :")
                 continue
