@@ -154,12 +154,6 @@ def test_what_a_later_turn_was_asked_to_do_and_did_is_not_open(actions: list[Act
     assert (item not in tasks_of(session(*left, *actions)).open) is closed
 
 
-def test_short_answers_after_it_do_not_hide_a_list_of_what_is_left() -> None:
-    left = [prompt("build it"), answer("Done.\n\n## Remaining\n- Hold a slot for half an hour")]
-    rest = [each for text in ("rename it", "commit", "push") for each in (prompt(text), answer("Done."))]
-    assert tasks_of(session(*left, *rest)).open == ("Hold a slot for half an hour",)
-
-
 def test_a_push_of_a_session_that_made_no_commit_closes_what_was_not_pushed() -> None:
     later = session(prompt("push"), run("git push", "To x.org:a/b.git\n   1a2b3c4..5d6e7f8  main -> main"))
     assert any(closes(done, "Not pushed: 2 commits on main (5d6e7f8)") for done in tasks_of(later).done)

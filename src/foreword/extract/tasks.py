@@ -149,8 +149,7 @@ def _last_plan(turns: Sequence[Turn]) -> str:
 def _statements(turns: Sequence[Turn]) -> Iterator[str]:
     """Yield what the last messages list or state as left to do."""
     messages = [(turn, text) for turn in turns for text in (*turn.summaries, turn.answer) if text]
-    telling = [each for each in messages if each is messages[-1] or "\n" in each[1].strip()]  # not "Committed."
-    for turn, message in telling[-LAST_ANSWERS:]:
+    for turn, message in messages[-LAST_ANSWERS:]:
         did = [stems(_did(other)) for other in turns if other.number > turn.number]
         later = any(other.edited or facts.commits_of([other]) for other in turns if other.number > turn.number)
         for block in blocks(message):
