@@ -22,6 +22,7 @@ from foreword.extract.text import (
     split_sentences,
     stems,
 )
+from foreword.terms import terms
 
 TITLE = 110  # characters; two commit subjects
 OUTCOME = 300  # characters of what came of one turn
@@ -72,7 +73,7 @@ def plan_title(turns: Sequence[Turn]) -> str:
 def request_of(turn: Turn) -> str:
     """Return the main clause of what a person typed; empty for a reply, a greeting, a link or a command."""
     plain = (without_opening(sentence) for sentence in sentences(turn.typed))
-    long = (each for each in plain if len(each.split()) >= 3 or len(stems(each)) > 4)  # some scripts part no words
+    long = (each for each in plain if len(each.split()) >= 3 or len(terms(each)) > 6)  # some scripts part no words
     asking = (each for each in long if each[0] not in "/<@" and _WORD.search(each))
     return capitalised(next(asking, ""))
 

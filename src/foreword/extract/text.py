@@ -133,7 +133,7 @@ def stem(word: str) -> str:
 
 def stems(text: str) -> frozenset[str]:
     """Return the words that tell what *text* is about, without their endings."""
-    return frozenset(stem(term) for term in terms(text, limit=60))
+    return frozenset(stem(term) for term in terms(text, limit=60) if not PARTICLE.match(term))
 
 
 def holds(words: Collection[str], item: Collection[str], *, share: float = 0.75) -> bool:
@@ -154,6 +154,8 @@ def says_something(text: str) -> bool:
     return len(words) >= max(FEWEST, min(codes, FEWEST + 1))
 
 
+# Of scripts that part no words `terms` gives pairs of characters: those with Hiragana are endings and particles.
+PARTICLE = lazy_pattern(r".?[\u3040-\u309f]")
 FEWEST = 2  # words beside a name; beside three names or more, one further
 _STEMS_OF_ROUTINE = stems(
     "commit committed amended squashed fixup rebased merged pushed lease branch main master upstream origin pull"

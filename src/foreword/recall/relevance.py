@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from foreword.extract.text import is_routine
+from foreword.extract.text import PARTICLE, is_routine
 from foreword.terms import GENERIC, STOP_WORDS, TALK, lazy_pattern, rarity, root, terms
 
 Kind = Literal["machine", "plan", "pasted", "reply", "routine", "same topic", "new topic", "past"]
@@ -52,8 +52,6 @@ CHUNK = 120  # words at a time: `terms` sifts longer texts, and a note is known 
 MOST_TEXT = 20_000  # characters of a text that are compared
 _URL = lazy_pattern(r"\b(?:https?|ssh|git)://\S+|\bwww\.\S+")
 _HEX = lazy_pattern(r"(?=[a-z]*\d)[0-9a-f]{6,}$|\d+$")
-# Of a script that parts no words `terms` gives pairs of characters; those with Hiragana are endings and particles.
-_PAIR = lazy_pattern(r"(?!.?[\u3040-\u309f])[\u0e00-\uffdc]{2}$")
 
 
 _REFERENCE = lazy_pattern(
@@ -87,7 +85,7 @@ def references(text: str) -> tuple[str, ...]:
 def topic_words(text: str) -> tuple[str, ...]:
     """Return the words of *text* that name its things: no function words, no words of any project's day, no links."""
     found = dict.fromkeys(_comparable(_URL.sub(" ", text[:MOST_TEXT])))
-    long = (word for word in found if len(word) > 2 or _PAIR.match(word))
+    long = (word for word in found if (len(word) > 2 or word > "\u0e00") and not PARTICLE.match(word))
     named = (word for word in long if word not in _EVERYDAY and not _HEX.match(word))
     return tuple(dict.fromkeys((*references(text), *named)))
 
