@@ -143,7 +143,15 @@ def test_what_is_finished_closes_what_an_earlier_session_left() -> None:
     "actions, closed",
     [
         ([prompt("now hold the slots for half an hour"), edit("a.py"), answer("`hold()` keeps slots held.")], True),
-        ([prompt("hold slots for half an hour"), answer("`hold()` would have to keep them.")], False),
+        ([prompt("hold the slots for half an hour"), run("slotctl hold --all"), answer("They are held now.")], True),
+        (
+            [
+                prompt("hold slots for half an hour"),
+                run("grep -rn hold ."),
+                answer("`hold()` would have to keep them."),
+            ],
+            False,
+        ),
         ([prompt("show the prices in cents"), edit("a.py"), answer("`show()` rounds prices now.")], False),
     ],
 )

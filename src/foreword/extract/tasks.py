@@ -10,6 +10,7 @@ from itertools import chain, takewhile
 
 from foreword.extract import facts
 from foreword.extract.actions import Todo, Turn, todos_after
+from foreword.extract.commands import alters, commands_of
 from foreword.extract.failures import run_of
 from foreword.extract.summary import OFFER, OPEN_LABEL, outcome_of, plan_heading, plan_title, request_of, title_of
 from foreword.extract.text import OPEN_ABROAD, blocks, capitalised, cut, holds, split_sentences, stems
@@ -112,7 +113,8 @@ def _finished(turns: Sequence[Turn], listed: Sequence[Todo]) -> Iterator[str]:
 def _did(turn: Turn) -> str:
     """Return what a turn was asked to do and says that it did, in one text; empty where it changed nothing."""
     commits = facts.commits_of([turn])
-    if turn.typed.rstrip().endswith("?") or not (turn.edited or commits):
+    ran = any(alters(each) for run in turn.runs if run.failed is False for each in commands_of(run.command))
+    if turn.typed.rstrip().endswith("?") or not (turn.edited or commits or ran):
         return ""
     return " ".join((cut(turn.typed, ITEM), outcome_of(turn), *(each.subject for each in commits)))
 
