@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 
 from foreword.extract.actions import Turn
@@ -59,7 +60,7 @@ def title_of(turns: Sequence[Turn]) -> str:
 
 def _headline(turn: Turn) -> str:
     """Return the sentence of a turn's final messages that says most about what was done, as a headline."""
-    found = _passages([turn], _done)
+    found = _told([turn])
     return max(found, key=lambda each: each.weight).text.rstrip(". ") if found else ""
 
 
@@ -149,15 +150,14 @@ class Passage:
 
 def outcome_of(turn: Turn) -> str:
     """Return what came of one turn, in one or two sentences of its final message; empty where it brought nothing."""
-    return _outcome(_passages([turn], _done), OUTCOME)
+    return _outcome(_told([turn]), OUTCOME)
 
 
 def outcome_of_session(turns: Sequence[Turn]) -> str:
     """Return what came of a session: the best sentences of its messages, and what became of the work."""
     parts = _fate(turns)
     worked = [turn for turn in turns if turn.edited or commits_of([turn])] or turns
-    found = _passages(worked, _done, about=title_of(turns))
-    outcome = _outcome(found, SESSION_OUTCOME - len(", ".join(parts)) - 2)
+    outcome = _outcome(_told(worked, about=title_of(turns)), SESSION_OUTCOME - len(", ".join(parts)) - 2)
     fate = ", ".join(each for each in parts if not (_TESTS.search(each) and _TESTS.search(outcome)))
     return f"{outcome} {fate}{'.' if fate else ''}".strip()
 
@@ -192,6 +192,11 @@ def _passages(turns: Sequence[Turn], weigh: Weigh, *, about: str = "") -> list[P
     return found
 
 
+def _told(turns: Sequence[Turn], *, about: str = "") -> list[Passage]:
+    """Return what these turns say that they did; where no sentence says so in words that are known, what names code."""
+    return _passages(turns, _done, about=about) or _passages(turns, partial(_done, any_code=True), about=about)
+
+
 def _chosen(found: Sequence[Passage], *, most: int, room: int, known: frozenset[str] = frozenset()) -> list[Passage]:
     """Return the heaviest passages that fit and say something new, in their order."""
     taken: list[Passage] = []
@@ -210,11 +215,11 @@ def _outcome(found: Sequence[Passage], room: int) -> str:
     return " ".join(each.text for each in taken) or cut(best, room)
 
 
-def _done(parts: Sequence[str], at: int) -> tuple[str, float]:
+def _done(parts: Sequence[str], at: int, *, any_code: bool = False) -> tuple[str, float]:
     """Return a sentence, and how much it tells about what was done or found out; 0 for what tells nothing."""
     text = parts[at]
     weight = 1.0 * bool(_WAS_DONE.match(_CODE.sub("`", text))) + _marks(text)
-    if not 25 <= len(text) <= 400 or not (weight or names_code(text)):  # any language names code
+    if not 25 <= len(text) <= 400 or not (weight or (any_code and names_code(text))):
         return "", 0.0
     if _is_talk(text) or len(stems(text)) < 4 or not says_something(text):
         return "", 0.0
