@@ -206,7 +206,7 @@ class SessionStart:
         rules = [
             each
             for each in self._recent(("preference", "correction"), RULES)
-            if each.trust == "user" and (each.pinned or _is_standing_rule(each))
+            if each.trust == "user" and (each.pinned or each.seen > 1 or each.confidence >= SURE_RULE)
         ]
         return [Entry(rule_note(each.memory, now=self._now), each) for each in rank(rules)]
 
@@ -261,11 +261,6 @@ def _is_worth_knowing(memory: Memory) -> bool:
         return False
     noted = not memory.uid.startswith(EXTRACTED_LEARNING)
     return noted or memory.seen > 1 or bool(_GOTCHA.search(f"{memory.title} {memory.body}"))
-
-
-def _is_standing_rule(memory: Memory) -> bool:
-    """Return whether a rule was stated twice, or clearly and about no single task."""
-    return memory.seen > 1 or memory.confidence >= SURE_RULE
 
 
 def parallel_entries(parallel: Sequence[tuple[float, Sequence[str]]], *, now: float, what: str = "") -> list[Entry]:
