@@ -158,5 +158,5 @@ def test_any_text_is_read_without_an_error(line):
 
 
 def test_hostile_lines_are_read_in_no_time():
-    for piece in ("<<a ", "$(", "cd x && ", "((((", "'\"", "a=b ", "-x ", "\\", "| ; "):
+    for piece in ("<<a ", "$(", "cd x && ", "((((", "'\"", "a=b ", "-x ", "\\", "| ; ", "docker exec -e "):
         assert_linear(lambda line: (commands_of(line), shown(line)), piece)
