@@ -35,6 +35,13 @@ ROOT = "/srv/shop"
         ("gh pr checks 41", "gh pr checks", "look"),
         ("FOO=1 python manage.py migrate", "manage.py migrate", "migrate"),
         ("cat <<'EOF' > a.py\nimport os; rm -rf /\nEOF\npython a.py", "a.py", "other"),
+        ("docker compose exec -T web python manage.py migrate", "manage.py migrate", "migrate"),
+        ("docker compose up -d", "docker compose up", "other"),
+        ("conda run -n lake dvc repro", "dvc", "other"),
+        ("kubectl exec -it api-0 -c app -- pytest tests", "pytest", "test"),
+        ("./gradlew connectedDebugAndroidTest", "./gradlew connectedDebugAndroidTest", "test"),
+        ("./gradlew ktlintCheck", "./gradlew ktlintCheck", "lint"),
+        ("tflint --recursive", "tflint", "lint"),
         ("", "", "other"),
         ("'unclosed", "'unclosed", "other"),
     ],
@@ -54,6 +61,9 @@ def test_a_line_is_known_by_the_command_that_matters(line, program, kind):
         ("python3 -c 'print(1)\nprint(2)'", "python -c (multi-line)"),
         ("python -c 'print(1)'", "python -c"),
         ("sudo docker compose up -d", "docker compose up -d"),
+        ("docker compose exec -T web pytest -x tests/test_a.py", "docker compose exec -T web pytest"),
+        ("make -j8 check", "make check"),
+        ("cargo clippy --workspace -- -D warnings", "cargo clippy --workspace"),
         ("npx eslint --fix src/a.ts src/b.ts", "npx eslint --fix"),
         ("cargo test --features fuse cart::adds", "cargo test --features"),
     ],
@@ -148,5 +158,5 @@ def test_any_text_is_read_without_an_error(line):
 
 
 def test_hostile_lines_are_read_in_no_time():
-    for piece in ("<<a ", "$(", "cd x && ", "((((", "'\"", "a=b ", "-x ", "\\", "| ; "):
+    for piece in ("<<a ", "$(", "cd x && ", "((((", "'\"", "a=b ", "-x ", "\\", "| ; ", "docker exec -e "):
         assert_linear(lambda line: (commands_of(line), shown(line)), piece)

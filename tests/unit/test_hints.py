@@ -232,6 +232,8 @@ def test_stored_text_cannot_leave_its_quotation():
         ("dotnet test", "dotnet test Shop.sln", "dotnet test", "`dotnet test Shop.sln`"),  # of two sessions
         ("python -m shop", ".venv/bin/python -m shop", "python -m shop", "`.venv/bin/python -m shop`"),
         ("pytest", "uv run pytest tests/a.py", "pytest tests/b.py", "`uv run pytest …`"),  # what it worked on
+        ("dvc repro", "conda run -n lake dvc repro", "dvc repro", "`conda run -n lake dvc repro`"),
+        ("pytest", "docker compose exec web pytest", "pytest", "`docker compose exec web pytest`"),
     ],
 )
 def test_the_same_program_called_otherwise_is_named_whole(failed, worked, command, named):

@@ -107,6 +107,20 @@ def test_each_kind_says_what_it_knows_when_and_from_whom(memory: Memory, prompt:
     assert note_line(memory, prompt).rstrip(".") == text
 
 
+def test_of_a_long_outcome_a_session_says_what_comes_before_a_clause() -> None:
+    outcome = (
+        "`book()` took a slot twice where two members of the band sent their forms at the same time, because "
+        + "it read first and " * 9
+    )
+    note = session_note(
+        a_memory("Book once", kind="summary", body=f"{outcome}wrote then.\nCommitted 1a2b3c4."), now=NOW
+    )
+    assert (
+        note.text
+        == "Book once: `book()` took a slot twice where two members of the band sent their forms at the same time"
+    )
+
+
 def test_sessions_and_rules_are_one_line_each() -> None:
     summary = a_memory(
         "Waiting list", kind="summary", body="offer_slot() holds a slot for 30 minutes.", files=("a.py", "b.py")

@@ -284,6 +284,20 @@ def test_a_note_without_files_names_those_of_its_session_that_the_prompt_calls_b
     assert "tickets.py" not in line
 
 
+def test_a_note_names_no_file_that_is_gone(store, tmp_path):
+    (tmp_path / "pool").mkdir()
+    (tmp_path / "pool/hours.py").touch()
+    store.memories.put([a_turn(files=("pool/hours.py", "pool/gone.py")), *noise()])
+    project = replace(HERE, root=str(tmp_path))
+    for asks in (
+        "the opening hours of the walrus pool are wrong",
+        "where did we read the walrus pool's opening hours?",
+    ):
+        got = ask(store, prompt=asks, first=True, project=project)
+        assert "pool/hours.py" in got.text
+        assert "gone" not in got.text
+
+
 def test_what_changes_together_with_a_file_that_the_prompt_names_is_told(store):
     both = ("pool/hours.py", "pool/walrus.py")
     turns = [a_turn(f"Step {n}", uid=f"t{n}", session=f"s{n}", age=n * HOUR, files=both) for n in range(6)]
@@ -410,6 +424,19 @@ def test_a_question_about_what_was_never_spoken_of_is_not_answered(store):
     store.memories.put([a_turn(), *noise()])
     assert isinstance(ask(store, prompt="where did we read the opening hours of the walrus pool?"), Context)
     assert isinstance(ask(store, prompt="where did we sell the dolphin opera tickets of the walrus?"), NoContext)
+
+
+def test_a_question_about_the_past_is_answered_once_and_not_by_a_word_in_passing(store):
+    asks = "where did we read the opening hours of the walrus pool?"
+    session = a_memory("Walrus hours", kind="summary", body=STORY, session="earlier", files=("pool/hours.py",))
+    passing = a_memory(
+        "Printed the walrus", kind="turn", session="b", files=("zoo/print.py",), detail={"outcome": "It is printed."}
+    )
+    store.memories.put([a_turn(), session, passing, *noise()])
+    got = ask(store, prompt=asks)
+    assert isinstance(got, Context)
+    assert sum("hours.toml" in line for line in got.text.split("\n")) == 1
+    assert "printed" not in got.text
 
 
 def test_what_is_not_sure_does_not_push_out_what_is(make_store):

@@ -32,7 +32,9 @@ SILENT = """yes|y|yeah|yep|yup|sure|ok|okay|okay thanks|thanks|thank you|perfect
 |back to main please|ok switch back to main|pull the latest|switch branch|run the tests|rerun the tests
 |run tests again|run lint|run the linter|fix lint|format it|build it|rebuild|restart the server|release it
 |tag the release|you good there?|are you done?|still failing|it works now|ok now it works|post it|yes please
-|yes, delete them|exactly|correct|sounds great, lets do it|that's fine|good idea, do that"""
+|yes, delete them|exactly|correct|sounds great, lets do it|that's fine|good idea, do that
+|ja bitte|nein, noch nicht|passt so, danke|oui vas y|non merci|sí, dale|perfecto, gracias
+|はい、お願いします|続けてください"""
 
 
 @table("prompt", [each.strip() for each in SILENT.split("|")])
@@ -87,6 +89,12 @@ PLAN = (
         ("how do I reset the sandbox again?", "typed", True, "", "past"),
         ("didn't we store slots in utc?", "typed", False, "slots utc", "past"),
         ("we decided on cents last week, apply that to vouchers", "typed", True, "", "past"),
+        ("warum haben wir die Absender der Sandbox verworfen?", "typed", False, "sandbox", "past"),
+        ("pourquoi le créneau était faux en hiver ?", "typed", True, "", "past"),
+        ("¿por qué habíamos puesto los precios en céntimos?", "typed", True, "", "past"),
+        ("予約が重なった原因は何だったっけ？", "typed", True, "", "past"),
+        ("予約の一覧画面が遅い", "typed", True, "", "new topic"),
+        ("wenn man zurück geht ist der Gutschein verloren", "typed", True, "", "new topic"),
         ("replace the sandbox logo, which was drawn by hand, by the poster", "typed", True, "", "new topic"),
         ("Implement the following plan:\n\n" + PLAN, "machine", True, "", "plan"),
         (PLAN, "pasted", True, "", "plan"),

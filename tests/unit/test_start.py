@@ -141,6 +141,19 @@ def test_recent_sessions_are_told_newest_first_and_its_own_is_not(store):
     assert f"[{kept[1].id}]" in lines[0]
 
 
+def test_after_a_compaction_the_sessions_own_work_comes_first(store):
+    store.memories.put([a_session(n) for n in (1, 2, 3)])
+    body = (
+        "hold() keeps a slot for half an hour, because members pay by hand and the bank needs its time for that. " * 3
+    )
+    store.memories.put([a_session(0, title="Now", body=body, detail={"next": ["send the offer by mail"]})])
+    text = start_text(store, session="s0", source="compact")
+    lines = part(text, "Recent sessions")
+    assert body.strip(" .") in lines[0]
+    assert [line.split(": ")[1] for line in lines] == ["Now", "Walrus1", "Walrus2", "Walrus3"]
+    assert any("send the offer by mail" in line for line in part(text, "Where things stand"))
+
+
 def test_only_what_comes_back_and_lately_is_told_with_what_works(store):
     store.memories.put(
         [

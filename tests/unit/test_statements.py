@@ -38,6 +38,12 @@ LASTING = [
     ("can't we reuse the constants of the parser?", "correction"),
     ("do not sort the imports by hand as that confuses the formatter", "correction"),
     ("please dont run migrations directly on the server", "correction"),
+    ("dont ever round prices in the view", "preference"),
+    ("nothing in rooms/api.py may change without a new version", "preference"),
+    ("merk dir bitte, dass wir auf dem Server niemals den Ordner leeren", "preference"),
+    ("dorénavant utilise toujours le fuseau de la salle", "preference"),
+    ("recuerda que los precios van en céntimos", "preference"),
+    ("はい、お願いします。あとコミットメッセージは必ず日本語で書いてください", "preference"),
     ("I want prices first, names second, pictures last.", "decision"),
     ("I don't want any shadow around the picture of the room", "decision"),
     ("I want to use one client id for all environments", "decision"),
@@ -67,6 +73,8 @@ PASSING = [
     "let's try it", "lets get back to main", "let's keep going", "it only works in Firefox", "looks good, thanks",
     "I still feel the steps are too large", "theoretically we should never get here",
     "maybe we could return the cached list instead of a new one", "as soon as possible please",
+    "rerun all the imports, i want numbers for the report", "export the plans and lets use png for them",
+    "nichts geht immer, merkst du das?", "el usuario no recuerda su clave", "désormais la page plante au chargement",
     "- always sort the list\n- never page it", "can we add a filter?", "is it better to use a set here?",
 ]  # fmt: skip
 

@@ -124,6 +124,7 @@ def test_titles_a_session_by_the_best_that_it_has(actions: list[Action], expecte
         ),
         ("https://git.example.org/band/rooms/issues/12", ""),
         ("ok thanks", ""),
+        ("予約の一覧をもっと速く表示して", "予約の一覧をもっと速く表示して"),
         ("commit", ""),
     ],
 )
@@ -154,6 +155,19 @@ def test_keeps_titles_short() -> None:
         ("Moved the task of the venue's mails to done in `todo.md`.", ""),
         ("Fixup squashed into 3f602d14 (now 6dd3a03d), and pushed with lease to `origin/slots`.", ""),
         ("`holdUntil`, `offerSlot()` and `freeSlots()` are now set in `rooms/slots.py`.", ""),
+        (
+            "Erledigt. `book()` sperrt die Zeile in `rooms/book.py`, weil zwei Anfragen zugleich kamen. Pushen?",
+            "`book()` sperrt die Zeile in `rooms/book.py`, weil zwei Anfragen zugleich kamen.",
+        ),
+        (
+            "Fait. `book()` verrouille la ligne dans `rooms/book.py`.\n\n## Reste à faire\n- le test de `cancel()`",
+            "`book()` verrouille la ligne dans `rooms/book.py`.",
+        ),
+        (
+            "修正しました。`book()` が `rooms/book.py` の行をロックするようにしました。",
+            "`book()` が `rooms/book.py` の行をロックするようにしました。",
+        ),
+        ("Listo.\n\n## Falta\n- El bloque `moved` en `net.tf`, y el test de `moved`", ""),
         ("", ""),
     ],
 )

@@ -44,6 +44,9 @@ def todos(*entries: tuple[str, bool]) -> Action:
         ([answer("## Show the remaining places\n- The badge is blue")], ()),
         ([answer("The remaining warnings are pre-existing and still open.")], ()),
         ([answer("Done. All tests pass.")], ()),
+        ([answer("Fertig.\n\n## Noch offen\n- Mails nach Zonen testen")], ("Mails nach Zonen testen",)),
+        ([answer("Hecho.\n\n**Pendiente**\n- Probar los correos por zona")], ("Probar los correos por zona",)),
+        ([answer("完了しました。\n\n## 残りの作業\n- 時差のあるメールの確認")], ("時差のあるメールの確認",)),
     ],
 )
 def test_takes_what_is_said_to_be_left_and_no_offers(actions: list[Action], expected: tuple[str, ...]) -> None:
@@ -134,6 +137,34 @@ def test_what_is_finished_closes_what_an_earlier_session_left() -> None:
     later = session(prompt("commit"), edit("rooms/waiting.py"), TOPIC, run("git push"), answer("Pushed."))
     assert left == ("Change not committed: waiting.py",)
     assert any(closes(done, left[0]) for done in tasks_of(later).done)
+
+
+@table(
+    "actions, closed",
+    [
+        ([prompt("now hold the slots for half an hour"), edit("a.py"), answer("`hold()` keeps slots held.")], True),
+        ([prompt("hold the slots for half an hour"), run("slotctl hold --all"), answer("They are held now.")], True),
+        (
+            [
+                prompt("hold slots for half an hour"),
+                run("grep -rn hold ."),
+                answer("`hold()` would have to keep them."),
+            ],
+            False,
+        ),
+        ([prompt("show the prices in cents"), edit("a.py"), answer("`show()` rounds prices now.")], False),
+    ],
+)
+def test_what_a_later_turn_was_asked_to_do_and_did_is_not_open(actions: list[Action], closed: bool) -> None:
+    left = [prompt("build it"), answer("Done.\n\n## Remaining\n- Hold a slot for half an hour")]
+    (item,) = tasks_of(session(*left)).open
+    assert any(closes(done, item) for done in tasks_of(session(*actions)).done) is closed
+    assert (item not in tasks_of(session(*left, *actions)).open) is closed
+
+
+def test_a_push_of_a_session_that_made_no_commit_closes_what_was_not_pushed() -> None:
+    later = session(prompt("push"), run("git push", "To x.org:a/b.git\n   1a2b3c4..5d6e7f8  main -> main"))
+    assert any(closes(done, "Not pushed: 2 commits on main (5d6e7f8)") for done in tasks_of(later).done)
 
 
 def test_lists_few_items_and_reads_any_text_in_linear_time() -> None:

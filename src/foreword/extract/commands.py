@@ -7,9 +7,9 @@ import posixpath
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import dropwhile, pairwise
+from itertools import dropwhile, pairwise, takewhile
 
 MOST = 4_000  # characters of a command line that are read; what follows is a here-document or a script
 MOST_PARTS = 40  # commands of a line; a line with more is a script
@@ -47,9 +47,9 @@ _WITH_TWO_VERBS = {("gh", each) for each in ("pr", "api", "issue", "repo", "run"
     ("git", each) for each in ("remote", "stash", "worktree", "submodule", "bisect")
 } | {(each, "run") for each in ("npm", "yarn", "pnpm", "bun", "deno")} | _RUNNERS | {("uv", "pip")}  # fmt: skip
 _KINDS = {
-    "test": r"^(?:py\.?test|unittest|tox|nox|jest|vitest|mocha|ava|rspec|phpunit|ctest|go test|cargo (?:test|nextest)|\S+ (?:run )?test\S*|make (?:test|check)\S*|(?:mvn|gradle|\./mvnw|\./gradlew) (?:test|verify|check)|dotnet test|playwright|cypress|behave|manage\.py test|bats)\b",
-    "lint": r"^(?:ruff|flake8|pylint|mypy|pyright|eslint|prettier|black|isort|golangci-lint|clippy|cargo (?:clippy|fmt|check)|tsc|rubocop|shellcheck|biome|\S*markdownlint\S*|vale|\S+ (?:run )?(?:lint|typecheck|fmt|format)\S*|go vet|gofmt)\b",
-    "build": r"^(?:make|gcc|g\+\+|clang|cmake|ninja|cargo (?:build|run)|go (?:build|run|generate)|npm run build|\S+ (?:run )?build|javac|mvn \S+|gradle \S+|docker (?:build|compose)|webpack|vite|rustc|dotnet build)\b",
+    "test": r"^(?:py\.?test|unittest|tox|nox|jest|vitest|mocha|ava|rspec|phpunit|ctest|go test|cargo (?:test|nextest)|\S+ (?:run )?test\S*|make (?:test|check)\S*|(?:mvn|gradle|\./mvnw|\./gradlew) (?:\w*test\w*|verify|check)|terraform (?:plan|validate)|dotnet test|playwright|cypress|behave|manage\.py test|bats)\b",
+    "lint": r"^(?:ruff|flake8|mypy|pyright|prettier|black|isort|clippy|cargo (?:clippy|fmt|check)|tsc|rubocop|shellcheck|biome|vale|\S*lint\S*|\S+ (?:run )?(?:\S*lint|typecheck|fmt|format)\S*|go vet|gofmt)\b",
+    "build": r"^(?:make|gcc|g\+\+|clang|cmake|ninja|cargo (?:build|run)|go (?:build|run|generate)|npm run build|\S+ (?:run )?build|javac|mvn \S+|gradle \S+|docker (?:build|compose build)|webpack|vite|rustc|dotnet build)\b",
     "install": r"^(?:(?:pip3?|uv|poetry|npm|yarn|pnpm|bun|cargo|gem|bundle|composer|brew|apt(?:-get)?|conda|go|mix|dotnet) (?:install|add|i|ci|sync|get|remove|uninstall|rm|update|upgrade)|uv pip)\b",
     "migrate": r"^(?:alembic|aerich|prisma|flyway|liquibase|\S+ (?:db:)?migrate\S*|manage\.py migrate|knex|sqlx)\b",
     "deploy": r"^(?:kubectl|helm|terraform|ansible\S*|fly|vercel|netlify|serverless|\S+ (?:run )?deploy\S*|gcloud|aws)\b",
@@ -99,6 +99,8 @@ def shape_of(command: Command, *, narrow: bool = False) -> str:
     words = command.words
     if not words:
         return ""
+    if inner := _inside(words):
+        return f"{' '.join(words[: -len(inner)])} {shape_of(replace(command, words=inner), narrow=narrow)}"
     head = [program_name(words[0])]
     rest = list(words[1:])
     while rest and head[-1] in _FETCHERS and rest[0].startswith("-"):
@@ -112,7 +114,8 @@ def shape_of(command: Command, *, narrow: bool = False) -> str:
         head.append(rest.pop(0))
         head += rest[: _verbs(words[1:])]
     flags: list[str] = []
-    words_left = iter(rest)
+    # What stands behind `--` is for another program, and by its flags alone nobody could type it again.
+    words_left = iter(rest if narrow else takewhile("--".__ne__, rest))
     for word in words_left:
         name = word.partition("=")[0]
         chooses = name in _NARROWING and not narrow
@@ -149,8 +152,21 @@ def starts_same(command: Command, others: Sequence[Command]) -> bool:
         _own_name(words[0]) in {_own_name(word) for each in others for word in each.words}
         or "-".join(words[:2]) in programs  # `docker compose` for `docker-compose`
         or (words[0] in ("pnpm", "yarn") and not programs.isdisjoint(words[1:2]))
-        or (words[:2] in _RUNNERS and command.program in {each.program for each in others})
+        or ((words[:2] in _RUNNERS or bool(_inside(words))) and command.program in {each.program for each in others})
     )
+
+
+def _inside(words: Sequence[str]) -> tuple[str, ...]:
+    """Return the command that is run in a container or an environment: `pytest` of `docker compose exec web pytest`."""
+    found = _ROOM.match(" ".join(words))
+    return tuple(words[len(found[0].split()) :]) if found else ()
+
+
+_FLAGS = r"(?: (?:-[eunwpc]|--(?:env|user|name|workdir|container|prefix)) [^-\s]\S*| -\S*)*+"
+_ROOM = re.compile(
+    rf"(?:(?:(?:docker|podman)(?:[ -]compose)?|kubectl) exec|docker[ -]compose run){_FLAGS} [^-\s]\S*{_FLAGS} (?=\S)"
+    rf"|(?:conda|mamba) run{_FLAGS} (?=\S)"
+)
 
 
 def _own_name(word: str) -> str:
@@ -232,7 +248,7 @@ _FLAG = re.compile(r"--?[A-Za-z][\w.-]{0,30}")
 _NARROWING = ("-k", "--tests", "--filter", "--grep", "-t", "-run", "--run", "--test", "-p", "--package", "--durations", "--maxfail",
               "-j", "-m", "-am", "-count", "-n", "-F", "--testPathPattern")  # fmt: skip
 _LOUD = re.compile(
-    r"-[qvxsl]+$|-r\w*$|--(?:tb|lf|ff|last-failed|failed-first|maxfail|durations|no-header|no-summary|color|verbose|quiet|pdb|sw|nocapture|show-output|capture|watch)\b"
+    r"-[qvxsl]+$|-r\w*$|-j\d+$|--(?:tb|lf|ff|last-failed|failed-first|maxfail|durations|no-header|no-summary|color|verbose|quiet|pdb|sw|nocapture|show-output|capture|watch)\b"
 )
 
 
@@ -311,6 +327,7 @@ _SETS = re.compile(r"\w+=.*|[\d.]+[smh]?", re.DOTALL)  # a variable, or the seco
 def _meaning(words: list[str]) -> tuple[str, tuple[str, ...], str]:
     """Return the tool that matters in a command, what it works on, and its kind."""
     while words:
+        words = list(_inside(words)) or words
         runs = len(words) > 2 and (words[0], words[1]) in _RUNNERS and words[1] != "compose"
         if not runs and words[0] not in _PREFIXES:
             break

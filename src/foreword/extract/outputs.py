@@ -66,7 +66,7 @@ def ended_badly(output: str) -> bool | None:
 NO_CAUSE = re.compile(
     r"^(?:[×✖!✗❌⚠]\ufe0f?\s*)?(?:exit (?:code|status)|command failed with exit code|process exited|elifecycle|\$ |husky - |(?:error: )?script \""
     r"|\[redacted|hint: |(?:error: )?usage: |failed to compile|ran \d+ tests|ok\s|some (?:errors|warnings) were emitted|\(this error)"
-    r"|\b(?:pass|passed|ok)\b[^a-z]*$|^\[[a-z ]+\] warning|\twarning\b|\b0 (?:errors|failed)\b|\t(?:pass|pending)\t",
+    r"|\b(?:pass|passed|ok)\b[^a-z]*$|^\[[a-z ]+\] warning|\twarning\b|\b0 (?:errors|failed)\b|\t(?:pass|pending)\t|^> task |\.{9,}(?:failed|skipped)",
     re.IGNORECASE,
 )
 # A check that did nothing, and says so.
@@ -125,9 +125,11 @@ _ERRORS = tuple(
         r"^E[ \t]{2,}(?P<message>fixture '[^'\n]+' not found)",
         rf"^(?:FAILED|ERROR) [^\n]+? - (?P<type>{_NAMED}|{_DOTTED}):?[ \t]*(?P<message>[^\n]*)",  # pytest's summary
         rf"^(?:ERROR|FAIL): \w+ \([\w.]+\)[^\n]*\n(?:[^\n]+\n)?-{{30,}}\nTraceback[^\n]*\n(?:[ \t][^\n]*\n|\n)*(?:[\w.<>]+\.)?(?P<type>[A-Za-z_]\w*){_MESSAGE}$",  # unittest
-        r"^(?P<type>error\[E\d+\]): (?P<message>[^\n]+)",  # rustc
+        r"^(?P<type>error\[[\w:-]+\]): (?P<message>[^\n]+)",  # rustc, cargo deny
         r"\berror (?P<type>(?:TS|CS|FS|VB|BC|NU|NETSDK|MSB)\d+): (?P<message>[^\n]+?)(?: \[[^\]\n]{1,300}proj\])?$",  # TypeScript, .NET
         r"^[^\s:][^:\n]*:\d+(?::\d+)?: (?P<type>(?:fatal )?error): (?P<message>[^\n]+)",  # C, C++, Java, Swift, mypy
+        r"^==\d+==(?P<type>ERROR): (?P<message>[^\n]+)",  # sanitizers
+        r"^[^\n]*: (?P<message>undefined reference to [^\n]+)",  # ld
         r"^\[ERROR\] \S+\.\w+:\[\d+,\d+\] (?:error: )?(?P<message>[^\n]+)",  # Maven's compilers
         r"^e: (?:file://)?\S+\.kts?:\d+:\d+:? (?P<message>[^\n]+)",  # Kotlin
         r"^(?:vet(?:\.exe)?: )?(?:\.[/\\])?[\w./\\-]+\.go:\d+:\d+: (?P<message>[^\n]+)",  # go build, go vet
@@ -164,7 +166,8 @@ _ERRORS = tuple(
         r"^\(fail\) (?P<message>[^\n]+?)(?: \[[\d.]+ ?m?s\])?$",  # bun
         r"^(?P<message>[^\s:][^:\n]*:\d+(?::\d+)? (?:error )?MD\d{3}/\S+ [^\n]+)",  # markdownlint
         r"^- hook id: (?P<type>\S+)\n(?:- [^\n]+\n)*?- (?P<message>files were modified by this hook)",  # pre-commit
-        r"^\* What went wrong:\n(?!Execution failed)(?P<message>[^\n]+)",  # Gradle
+        r"^[\w./-]+\.\w+:\d+:\d+:? (?P<message>[^\n]+ \([\w:-]+\))$",  # ktlint, tflint
+        r"^\* What went wrong:\n(?:Execution failed for [^\n]+\n> )?(?P<message>[^\n]+)",  # Gradle
         r"^[ \t]*[×✖!✗❌⚠]\ufe0f?[ \t]{1,3}(?P<message>\S[^\n]*)",  # biome, hooks
         r"^(?P<message>[\w.-]{1,40}: (?:illegal|invalid|unrecognized|unknown) option[^\n]*)",
         r"^(?P<message>The following paths are ignored by [^\n]*)",
@@ -190,7 +193,7 @@ _TESTS = tuple(
         r"^--- FAIL: (\S+)",  # Go
         r"^test (\S+) \.\.\. FAILED",  # Rust
         r"^[ \t]+FAIL \[[ \d.]+s\] (?:\([^)\n]*\) )?\S+ (\S+)",  # nextest
-        r"^(?:FAIL|ERROR): (\w+ \([\w.]+\))",  # unittest
+        r"^(?:FAIL|ERROR): (\w+ \([\w.]+\)|[\w./-]+$)",  # unittest, automake
         r"^[ \t]*(?:✕|✗|×|✖)[ \t]+([^\n(]{3,80})",  # jest, vitest, node
         r"^[ \t]*FAIL[ \t]+(\S+ > [^\n]+)",  # vitest
         r"^[ \t]*●[ \t]+([^\n]+ › [^\n]+)",  # jest

@@ -108,6 +108,12 @@ REMEMBER = _any(  # an explicit wish to be remembered
     r"\bnext time(?:,| (?:please|you|do)\b)",
     r"\b(?:can|could|would) (?:you|we) (?:please )?always\b",
     r"\bwhenever (?!I\b)[^.]*\b(?:should|must|needs? to|always|please|add|update|run|use)\b",
+    # German, French, Spanish and Japanese
+    r"\bmerk(?:e|t)? (?:dir|euch)\b|\bab (?:jetzt|sofort) (?:bitte|immer|nie|nur|keine)\b",
+    r"\b(?:dorénavant|désormais),? (?:\w+ )?(?:toujours|jamais|ne|que)\b|(?:^|\bet |, )(?:retiens|souviens-toi)\b",
+    r"(?:^|\by |, )recuerda\b(?! (?:cuando|si|cómo)\b)",
+    r"\b(?:a partir de ahora|de ahora en adelante),? (?:\w+ )?(?:siempre|nunca|no|usa)\b",
+    r"(?:今後|必ず|絶対に)[^。]{0,60}(?:ください|下さい|(?:使わ|し)ないで)|覚えておいて",
 )
 WHY = _any(  # questions that correct: why it was done so, why not otherwise
     r"\bwhy (?:are|were|do|did) (?:you|we) (?:still|even|again|not|always|keep|using)\b|\bwhy would (?:you|we)\b",
@@ -118,6 +124,7 @@ WHY = _any(  # questions that correct: why it was done so, why not otherwise
 ALWAYS = _any(
     r"\b(?:should|must|may|can|will|need to|have to|is|are|it'?s|we|you) (?:\w+ ){0,2}?(?:never|always)\b",
     r"^(?:never|always)\b|(?:,|\band|\bbut|\bor) (?:never|always) \w+|\bnot\b[^.]{0,40} ever\b|\bnot allowed\b",
+    rf"(?<!\bI ){_NEG} ever \w+|\bnothing (?:in|under) \S+ (?:may|must|should)\b",
 )
 REPORT = _any(  # of what it always does
     r"\balways (?:\w+ing|\w+ed|shown|null|empty|wrong|true|false|zero|the same)\b|\bfails?\b|\bcrash",
@@ -147,6 +154,11 @@ TASK = _any(
     r"|working|enough|fine|ok|okay|good|able|easy|possible|there|ready|safe|clear|simple)\b",
     r"\bbut (?:it|is|are|I|now)\b|\bseems?\b",
 )
+# A purpose or a second step of the task that the sentence begins with: `export all of it, I want the totals`.
+STEP = _any(
+    r"^(?!(?:in|on|at|for|from|with|to|of|if|as|by|not|we|i|like|since|because|instead|when|wherever)\b)"
+    r"\w+ (?:all|the|an?|it|this|that|these|those)\b.*(?:,| and)(?: so| then)? (?:I (?:only |really )?want|let'?s)\b"
+)
 AGREED = _any(
     r"\blet'?s (?:only|use|stick|avoid|keep (?!going|it\b)|not (?!worry))",
     r"\b(?:let'?s|we'?ll|we will) (?!see\b|check\b|look\b|try\b|go\b|wait\b)\w+ [^.?!\n]{3,160}\b(?:because|since)\b",
@@ -164,10 +176,10 @@ CUES = (
     _Cue("correction", 0.8, WHY, question=True),
     _Cue("preference", 0.9, ALWAYS, unless=REPORT),
     _Cue("preference", 0.8, TASTE),
-    _Cue("decision", 0.75, WISH),
+    _Cue("decision", 0.75, WISH, unless=STEP),
     _Cue("correction", 0.75, PROHIBITION, unless=GATE),
     _Cue("decision", 0.7, BEHAVIOUR, unless=TASK),
-    _Cue("decision", 0.75, AGREED),
+    _Cue("decision", 0.75, AGREED, unless=STEP),
     _Cue("learning", 0.75, FACT),
 )
 # Thinking aloud, reports, and steps of the work at hand.
@@ -186,10 +198,13 @@ HERE = _any(
     r"\b(?:prefer|favou?r|like) the\b|\bin that case\b|^go ahead\b",
 )
 ASKS = _any(r"^(?:can|could|should|would|why|how about|what about)\b")
-SENTENCE = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\betc\.)(?<!\bvs\.)(?<!\s\d\.)\s+(?=\S)|\n+")
+SENTENCE = re.compile(
+    r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\betc\.)(?<!\bvs\.)(?<!\s\d\.)\s+(?=\S)|\n+|(?<=[。！？])"
+)
 FILLER = re.compile(
     r"^(?:(?:https?://\S+|ok(?:ay)?|yes|yeah|yep|no|nope|sure|hm+|u+m+|a+h+|oh|well|great|perfect|thanks|good|cool|also"
-    r"|and|but|so|then|now|actually|honestly|basically|obviously|plus|wait|right|alright|please|pls)\b[\s,.:;!-]*)+",
+    r"|btw|by the way|und|aber|et|mais|pero|y|and|but|so|then|now|actually|honestly|basically|obviously|plus|wait|right"
+    r"|alright|please|pls)\b[\s,.:;!-]*)+",
     re.IGNORECASE,
 )
 LISTED = re.compile(r"\s*(?:[-*+]|\d{1,2}[.)])\s")
@@ -239,11 +254,16 @@ def _from_typed(turn: Turn) -> Iterator[Statement]:
 
 def _cue(text: str) -> _Cue | None:
     """Return the first cue of a sentence; None where it asks, thinks aloud or is about the work at hand."""
-    if len(text.split()) < FEWEST or OPEN.search(text):
+    if _size(text) < FEWEST or OPEN.search(text):
         return None
     cues = (cue for cue in CUES if cue.question or not text.endswith("?"))
     found = ((cue, cue.form.search(text)) for cue in cues if not (cue.unless and cue.unless.search(text)))
     return next((cue for cue, match in found if match and is_own_voice(text[: match.start()], match[0])), None)
+
+
+def _size(text: str) -> int:
+    """Return how many words a text has, or would have with spaces between them."""
+    return max(len(text.split()), len(terms(text)) // 3)
 
 
 def _trimmed(sentence: str) -> str:
@@ -261,7 +281,7 @@ def _standing_alone(text: str, before: str) -> str:
         text = cut(text, LONGEST)
         return text if _cue(text) else ""
     points_back = POINTS_BACK.match(text)
-    short = len(text.split()) < NAMES_ITSELF
+    short = _size(text) < NAMES_ITSELF
     joins = points_back or (short and not before.endswith("?"))
     if joins and before and len(before) + len(text) < LONGEST:
         return f"{before} {text}"

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 
 from foreword.extract.actions import Turn
 from foreword.extract.facts import PUSHES, commits_of, pull_requests_of, runs_in
 from foreword.extract.text import (
+    OPEN_ABROAD,
     blocks,
     capitalised,
     cut,
@@ -21,6 +23,7 @@ from foreword.extract.text import (
     split_sentences,
     stems,
 )
+from foreword.terms import terms
 
 TITLE = 110  # characters; two commit subjects
 OUTCOME = 300  # characters of what came of one turn
@@ -57,7 +60,7 @@ def title_of(turns: Sequence[Turn]) -> str:
 
 def _headline(turn: Turn) -> str:
     """Return the sentence of a turn's final messages that says most about what was done, as a headline."""
-    found = _passages([turn], _done)
+    found = _told([turn])
     return max(found, key=lambda each: each.weight).text.rstrip(". ") if found else ""
 
 
@@ -71,7 +74,8 @@ def plan_title(turns: Sequence[Turn]) -> str:
 def request_of(turn: Turn) -> str:
     """Return the main clause of what a person typed; empty for a reply, a greeting, a link or a command."""
     plain = (without_opening(sentence) for sentence in sentences(turn.typed))
-    asking = (each for each in plain if len(each.split()) >= 3 and each[0] not in "/<@" and _WORD.search(each))
+    long = (each for each in plain if len(each.split()) >= 3 or len(terms(each)) > 6)  # some scripts part no words
+    asking = (each for each in long if each[0] not in "/<@" and _WORD.search(each))
     return capitalised(next(asking, ""))
 
 
@@ -146,15 +150,16 @@ class Passage:
 
 def outcome_of(turn: Turn) -> str:
     """Return what came of one turn, in one or two sentences of its final message; empty where it brought nothing."""
-    return _outcome(_passages([turn], _done), OUTCOME)
+    return _outcome(_told([turn]), OUTCOME)
 
 
 def outcome_of_session(turns: Sequence[Turn]) -> str:
     """Return what came of a session: the best sentences of its messages, and what became of the work."""
-    fate = _fate(turns)
+    parts = _fate(turns)
     worked = [turn for turn in turns if turn.edited or commits_of([turn])] or turns
-    found = _passages(worked, _done, about=title_of(turns))
-    return f"{_outcome(found, SESSION_OUTCOME - len(fate) - 1)} {fate}".strip()
+    outcome = _outcome(_told(worked, about=title_of(turns)), SESSION_OUTCOME - len(", ".join(parts)) - 2)
+    fate = ", ".join(each for each in parts if not (_TESTS.search(each) and _TESTS.search(outcome)))
+    return f"{outcome} {fate}{'.' if fate else ''}".strip()
 
 
 def learned_of(turns: Sequence[Turn]) -> list[Passage]:
@@ -181,10 +186,15 @@ def _passages(turns: Sequence[Turn], weigh: Weigh, *, about: str = "") -> list[P
                     passage, weight = weigh(parts, at)
                     if weight:
                         plain = capitalised(_LEAD.sub("", passage))
-                        plain = plain if plain[-1:] in ".!?…" else f"{plain}."
+                        plain = plain if plain[-1:] in ".!?…。！？" else f"{plain}."
                         weight += TOPIC * min(3, len(stems(plain) & topic)) - 0.5 * (block.kind == "item")
                         found.append(Passage(plain, max(0.1, weight), len(found), turn, number >= len(messages)))
     return found
+
+
+def _told(turns: Sequence[Turn], *, about: str = "") -> list[Passage]:
+    """Return what these turns say that they did; where no sentence says so in words that are known, what names code."""
+    return _passages(turns, _done, about=about) or _passages(turns, partial(_done, any_code=True), about=about)
 
 
 def _chosen(found: Sequence[Passage], *, most: int, room: int, known: frozenset[str] = frozenset()) -> list[Passage]:
@@ -205,11 +215,13 @@ def _outcome(found: Sequence[Passage], room: int) -> str:
     return " ".join(each.text for each in taken) or cut(best, room)
 
 
-def _done(parts: Sequence[str], at: int) -> tuple[str, float]:
+def _done(parts: Sequence[str], at: int, *, any_code: bool = False) -> tuple[str, float]:
     """Return a sentence, and how much it tells about what was done or found out; 0 for what tells nothing."""
     text = parts[at]
-    weight = 1.0 * bool(_WAS_DONE.match(text)) + _marks(text) if 25 <= len(text) <= 400 else 0.0
-    if not weight or _is_talk(text) or len(stems(text)) < 4 or not says_something(text):
+    weight = 1.0 * bool(_WAS_DONE.match(_CODE.sub("`", text))) + _marks(text)
+    if not 25 <= len(text) <= 400 or not (weight or (any_code and names_code(text))):
+        return "", 0.0
+    if _is_talk(text) or len(stems(text)) < 4 or not says_something(text):
         return "", 0.0
     weight += 0.8 * names_code(text) + 0.05 * min(len(stems(text)), 20) - 1.5 * bool(_DANGLING.match(text))
     return text, max(0.1, weight)
@@ -223,7 +235,7 @@ def _fact(parts: Sequence[str], at: int) -> tuple[str, float]:
     return passage, marks + 0.15 * min(4, len(set(_NAMES.findall(passage)))) + len(passage) / 150
 
 
-def _fate(turns: Sequence[Turn]) -> str:
+def _fate(turns: Sequence[Turn]) -> list[str]:
     """Return what became of the work, from the session's own commands: committed, pushed, pull request, tests."""
     commits, pulls = commits_of(turns), pull_requests_of(turns)
     parts = []
@@ -235,19 +247,19 @@ def _fate(turns: Sequence[Turn]) -> str:
         parts.append(f"{some}{where}{', pushed' if pushed else ''}")
     parts += [f"PR #{each.number}" if each.number else "a pull request" for each in pulls[-3:]]
     passed = [each[1] for turn in turns for each in _TESTS.finditer(turn.answer)]
-    parts += [f"{passed[-1]} tests pass"] if passed else []
-    return f"{', '.join(parts)}." if parts else ""
+    return parts + ([f"{passed[-1]} tests pass"] if passed else [])
 
 
 OPEN_LABEL = re.compile(
-    r"(?:still )?(?:open|to do|pending|remaining|left|to-?dos?|next steps?)(?::| —)\s+", re.IGNORECASE
+    rf"(?:(?:still )?(?:open|to do|pending|remaining|left|to-?dos?|next steps?)|{OPEN_ABROAD})(?: ?:| —|：)\s*",
+    re.IGNORECASE,
 )
 
 
 def _is_talk(sentence: str) -> bool:
     """Return whether a sentence is an offer, a question, a guess, an announcement, a to-do or chatter."""
     found = _URL.search(sentence) or OFFER.search(sentence) or _TALK.match(sentence) or OPEN_LABEL.match(sentence)
-    return sentence.endswith((":", "?")) or found is not None
+    return sentence.endswith((":", "?", "？")) or found is not None
 
 
 _TESTS = re.compile(
@@ -266,7 +278,7 @@ _TALK = re.compile(
     r"|i'?ll|i will|i need to|now (?:let|i)|next,?|waiting|you\b|run\b|on `|no \w+ (?:issues|comments)"
     r"|(?:also )?(?:loading|fetching|checking|looking|looks)\b|moved? [^.]{0,30}\bto done"
     r"|lint(?:ing)?:|posted\b|subagent"
-    r"|(?:\w+ )?(?:commit|committed|pushed|amended)\b|co-authored|fixes #|closes #)",
+    r"|(?:\w+ )?(?:commit|committ?et|committed|pushed|gepusht|poussé|amended)\b|co-authored|fixes #|closes #)",
     re.IGNORECASE,
 )
 _LEAD = re.compile(
@@ -283,7 +295,8 @@ _DANGLING = re.compile(
 )
 _SKIPPED_HEADING = re.compile(
     r"\b(?:next|remaining|still to do|to-?dos?|follow[- ]?ups?|deferred|out of scope|options?|alternatives?|questions?"
-    r"|pending|proposal|proposed|plan|recommend\w*|verification|how to (?:test|verify)|user messages)\b",
+    r"|pending|proposal|proposed|plan|recommend\w*|verification|how to (?:test|verify)|user messages"
+    rf"|{OPEN_ABROAD}|vorschlag|propuesta|proposition|提案)\b",
     re.IGNORECASE,
 )
 
@@ -321,4 +334,5 @@ _MARKS = tuple(
         (r"returns?|runs?|reads?|uses?|calls?|writes?|stores?|renders?|resolves?|treats?|lives? in|loads?", 0.4),
     )
 )
+_CODE = re.compile(r"`[^`]{1,300}`")
 _NAMES = re.compile(r"`[^`]+`|\b\w+\(\)|\b[\w/-]+\.[a-z]{1,4}\b")

@@ -10,16 +10,17 @@ from itertools import chain, takewhile
 
 from foreword.extract import facts
 from foreword.extract.actions import Todo, Turn, todos_after
-from foreword.extract.commands import CHECKS
+from foreword.extract.commands import CHECKS, alters, commands_of
 from foreword.extract.failures import run_of
-from foreword.extract.summary import OFFER, OPEN_LABEL, plan_heading, plan_title, request_of, title_of
-from foreword.extract.text import blocks, capitalised, cut, holds, split_sentences, stems
+from foreword.extract.summary import OFFER, OPEN_LABEL, outcome_of, plan_heading, plan_title, request_of, title_of
+from foreword.extract.text import OPEN_ABROAD, blocks, capitalised, cut, holds, split_sentences, stems
 
 ITEM = 140  # characters of an open item
 MOST = 6  # open items of a session; a longer list is a plan, and is in the plan
-MOST_DONE = 40
+MOST_DONE = 60
 LAST_ANSWERS = 2  # final messages of a session that are read for what is left; older ones were mostly dealt with
 FEWEST = 2  # words that tell something; "waiting" alone does not
+DONE = 0.6  # of an item's words in what a later turn of its own session did
 SAME = 0.75  # of an item's words that another must hold to say it too
 
 
@@ -72,6 +73,7 @@ def replaces(later_item: str, open_item: str) -> bool:
 
 _TO_MERGE = re.compile(r"PR #(\d+): review and merge")
 _TO_PUSH = re.compile(r"Not pushed: \d+ commits? on (\S+)")
+_PUSHED_TO = re.compile(r" -> (\S+)$", re.MULTILINE)
 _TO_PASS = re.compile(r"Failed in its last run: `([^`]+)`")
 _STATE = re.compile(r"^(?:Changes? not committed|Planned, not implemented|Not finished|Todo): ")
 
@@ -93,9 +95,10 @@ def _finished(turns: Sequence[Turn], listed: Sequence[Todo]) -> Iterator[str]:
         run = run_of(action)
         if not run.failed:
             yield from (f"PR #{number} merged" for number in facts.MERGES.findall(action.command))
-            if facts.PUSHES.search(action.command) and commits:
+            if facts.PUSHES.search(action.command):
                 earlier = [each.branch for each in commits if each.at <= action.at and each.branch]
-                yield f"pushed {(earlier or [commits[-1].branch])[-1]}"
+                earlier = earlier or [each.branch for each in commits] or _PUSHED_TO.findall(run.text)
+                yield from (f"pushed {branch}" for branch in earlier[-1:])
             if not run.skipped:
                 yield from (f"passed {_program(each.text)}" for each in run.commands if each.kind in CHECKS)
     if any(turn.edited for turn in turns):
@@ -104,6 +107,16 @@ def _finished(turns: Sequence[Turn], listed: Sequence[Todo]) -> Iterator[str]:
             names = [file for turn in turns for file in turn.edited if file not in left]
             yield "Changes committed: " + ", ".join(file.rpartition("/")[2] for file in dict.fromkeys(names))
         yield from filter(None, (plan_title([turn for turn in turns if turn.edited]), title_of(turns)))
+    yield from filter(None, map(_did, turns))
+
+
+def _did(turn: Turn) -> str:
+    """Return what a turn was asked to do and says that it did, in one text; empty where it changed nothing."""
+    commits = facts.commits_of([turn])
+    ran = any(alters(each) for run in turn.runs if run.failed is False for each in commands_of(run.command))
+    if turn.typed.rstrip().endswith("?") or not (turn.edited or commits or ran):
+        return ""
+    return " ".join((cut(turn.typed, ITEM), outcome_of(turn), *(each.subject for each in commits)))
 
 
 # --- open ----------------------------------------------------------------------------------------------------------
@@ -139,6 +152,7 @@ def _statements(turns: Sequence[Turn]) -> Iterator[str]:
     """Yield what the last messages list or state as left to do."""
     messages = [(turn, text) for turn in turns for text in (*turn.summaries, turn.answer) if text]
     for turn, message in messages[-LAST_ANSWERS:]:
+        did = [stems(_did(other)) for other in turns if other.number > turn.number]
         later = any(other.edited or facts.commits_of([other]) for other in turns if other.number > turn.number)
         for block in blocks(message):
             listed = block.kind == "item" and _OPEN_HEADING.match(block.heading) and not _SETTLED.search(block.heading)
@@ -146,7 +160,8 @@ def _statements(turns: Sequence[Turn]) -> Iterator[str]:
                 continue
             if block.done is False or listed:
                 first = split_sentences(block.text)[0]
-                if not _SETTLED.search(block.text) and not OFFER.search(first):
+                done = any(holds(words, stems(first), share=DONE) for words in did)
+                if not done and not _SETTLED.search(block.text) and not OFFER.search(first):
                     yield first.rstrip(" :")
                 continue
             for sentence in split_sentences(block.text):
@@ -217,12 +232,13 @@ _OPEN_HEADING = re.compile(
     r"(?:\W|\d|the |some |what'?s |what is |things? |work |items? |also |suggested )*"
     r"(?:next steps?|next up|next$|remain(?:s|ing)?|still (?:to do|open|missing)|to-?dos?|follow-?ups?|deferred"
     r"|not (?:yet )?(?:done|implemented|covered|finished|included)|left (?:to do|open|over|for (?:later|you))|left$"
-    r"|loose ends?|outstanding|unfinished|pending|open (?:items?|issues?|points?|tasks?|work))\b",
+    r"|loose ends?|outstanding|unfinished|pending|open (?:items?|issues?|points?|tasks?|work)"
+    rf"|{OPEN_ABROAD})\b",
     re.IGNORECASE,
 )
 _OPEN_LABEL = re.compile(
     r"(?:still (?:open|to do|left|pending|missing)|remaining|left (?:to do|open)|open|to-?dos?|next steps?"
-    r"|not (?:yet )?done|follow-?ups?|pending|outstanding)\b(?! \w+ed\b)[^:.—]{0,40}(?::|—)\s+"
+    rf"|not (?:yet )?done|follow-?ups?|pending|outstanding|{OPEN_ABROAD})\b(?! \w+ed\b)[^:.—]{{0,40}}(?::|—)\s+"
     r"|(?=(?:phase|step|task|part|stage|milestone) \S+ (?:is )?next\b)",
     re.IGNORECASE,
 )

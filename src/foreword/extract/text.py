@@ -125,7 +125,7 @@ def capitalised(text: str) -> str:
 
 def stem(word: str) -> str:
     """Return *word* without its ending, where enough of it is left."""
-    for ending in ("ing", "ed", "es", "s"):
+    for ending in ("ing", "ed", "es", "s", "e"):
         if word.endswith(ending) and len(word) - len(ending) > 3:
             return word[: -len(ending)]
     return word
@@ -133,7 +133,7 @@ def stem(word: str) -> str:
 
 def stems(text: str) -> frozenset[str]:
     """Return the words that tell what *text* is about, without their endings."""
-    return frozenset(stem(term) for term in terms(text, limit=60))
+    return frozenset(stem(term) for term in terms(text, limit=60) if not PARTICLE.match(term))
 
 
 def holds(words: Collection[str], item: Collection[str], *, share: float = 0.75) -> bool:
@@ -154,6 +154,8 @@ def says_something(text: str) -> bool:
     return len(words) >= max(FEWEST, min(codes, FEWEST + 1))
 
 
+# Of scripts that part no words `terms` gives pairs of characters: those with Hiragana are endings and particles.
+PARTICLE = lazy_pattern(r".?[\u3040-\u309f]")
 FEWEST = 2  # words beside a name; beside three names or more, one further
 _STEMS_OF_ROUTINE = stems(
     "commit committed amended squashed fixup rebased merged pushed lease branch main master upstream origin pull"
@@ -169,6 +171,12 @@ CODE_NAME = lazy_pattern(
     r"|\b[A-Z]{2,}_[A-Z_]+\b"
 )
 
+# Headings and labels of what is open, in German, Spanish, French, Italian, Portuguese and Japanese.
+OPEN_ABROAD = (
+    r"(?:noch )?offen\w*|nächste schritte|ausstehend\w*|pendientes?|por hacer|falta\w*|próximos pasos"
+    r"|(?:reste )?à faire|il (?:manque|reste)(?: encore)?|prochaines étapes|da fare|a fazer"
+    r"|残り\w*|残タスク|次の\w*|未完了\w*|未対応\w*"
+)
 _CODE = lazy_pattern(r"`[^`]{1,300}`")
 _FENCED = lazy_pattern(r"^[^\S\n]*(`{3,}|~{3,})[^\n]*(?:\n(?![^\S\n]*\1)[^\n]*)*(?:\n[^\n]*)?", re.MULTILINE)
 _HEADING = lazy_pattern(r"#{1,6}\s+(.*)")
@@ -190,7 +198,7 @@ _END = lazy_pattern(
     r"|(?<=[。！？])"
 )
 _ABBREVIATION = lazy_pattern(
-    r"(?:\b(?:e\.g|i\.e|vs|etc|cf|ca|approx|resp|incl|esp|Dr|Mr|Mrs|St|no|fig|ref|sec|a\.k\.a)\.)$"
+    r"(?:\b(?:e\.g|i\.e|vs|etc|cf|ca|approx|resp|incl|esp|Dr|Mr|Mrs|St|no|fig|ref|sec|a\.k\.a|bzw|usw|ggf|z\.\s?B|d\.\s?h|p\.\s?ej)\.)$"
 )
 _JOINTS = ("; ", " — ", " – ", ": ", ", so ", " because ", ", ", " (", " so that ", " which ", " with ", " and ")
 _LOOSE = " ,;:—–-(+&/"

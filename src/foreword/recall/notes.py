@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate, dropwhile, takewhile
+from itertools import accumulate, takewhile
 from time import gmtime, strftime
 from typing import Any, NamedTuple
 
@@ -78,10 +78,11 @@ def session_note(memory: Memory, *, now: float, files: Collection[str] | None = 
 
 
 def _whole_sentences(text: str, room: int) -> str:
-    """Return the first sentences that fit *room*; where the first is too long, the first that fits, else all."""
-    lines = list(dropwhile(lambda line: len(line) >= room, _lines(text)))
+    """Return the first sentences that fit *room*; of a first one that is too long, what fits up to a clause."""
+    lines = _lines(text)
     ends = accumulate(len(line) + 1 for line in lines)  # each with the space behind it
-    return " ".join(line for line, end in zip(lines, ends, strict=True) if end <= room + 1) or text
+    whole = " ".join(line for line, end in zip(lines, ends, strict=True) if end <= room + 1)
+    return whole or cut(next(iter(lines), ""), room)
 
 
 def rule_note(memory: Memory, *, now: float) -> Note:
@@ -108,7 +109,7 @@ def _turn(memory: Memory, now: float, weights: Mapping[str, float], width: int) 
     answer = found or outcome or memory.title
     text = f"{subject}: {answer}" if subject and not _repeats(subject, answer) else answer
     ours = memory.trust in ("user", "agent")  # extracted here: who imports a turn could put words into the user's mouth
-    if ours and user and not searched_for and len(user) <= QUOTE and _held(user, weights) > _held(answer, weights):
+    if ours and user and not searched_for and len(user) <= QUOTE and held(user, weights) > held(answer, weights):
         quoted = neutral(user, width=QUOTE).replace('"', "'")
         rest = neutral(outcome or answer, width=max(60, width - len(quoted) - 2))
         return Note(f'"{quoted}": {rest}', f"you, {_when(memory, now)}")
@@ -230,7 +231,8 @@ def _when(memory: Memory, now: float) -> str:
     return ago(now - time_of(memory))
 
 
-def _held(text: str, weights: Mapping[str, float]) -> float:
+def held(text: str, weights: Mapping[str, float]) -> float:
+    """Return how much of the *weights* of a prompt's words a text holds."""
     words = content_words(text)
     return sum(weight for word, weight in weights.items() if word in words)
 
@@ -311,7 +313,7 @@ def passage(text: str, weights: Mapping[str, float], *, room: int) -> str:
             break
         taken.append((place, cut(sentence, room)))
         room -= len(sentence) + 1
-    return " ".join(each if each[-1] in ".!:" else f"{each}." for _, each in sorted(taken))
+    return " ".join(each if each[-1] in ".!:。" else f"{each}." for _, each in sorted(taken))
 
 
 def _section_on(lines: Sequence[str], weights: Mapping[str, float], *, room: int) -> str:

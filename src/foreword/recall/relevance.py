@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from foreword.extract.text import is_routine
+from foreword.extract.text import PARTICLE, is_routine
 from foreword.terms import GENERIC, MOST_TEXT, STOP_WORDS, TALK, lazy_pattern, rarity, root, terms
 
 Kind = Literal["machine", "plan", "pasted", "reply", "routine", "same topic", "new topic", "past"]
@@ -84,7 +84,8 @@ def references(text: str) -> tuple[str, ...]:
 def topic_words(text: str) -> tuple[str, ...]:
     """Return the words of *text* that name its things: no function words, no words of any project's day, no links."""
     found = dict.fromkeys(_comparable(_URL.sub(" ", text[:MOST_TEXT])))
-    named = (word for word in found if len(word) > 2 and word not in _EVERYDAY and not _HEX.match(word))
+    long = (word for word in found if (len(word) > 2 or word > "\u0e00") and not PARTICLE.match(word))
+    named = (word for word in long if word not in _EVERYDAY and not _HEX.match(word))
     return tuple(dict.fromkeys((*references(text), *named)))
 
 
@@ -126,7 +127,11 @@ _PAST = lazy_pattern(
     r"|\ba (?:few )?(?:days?|weeks?) ago\b"
     r"|\b(?:do you )?(?:remember|recall) (?:when|how|what|why|the|that)\b|\bremind me\b|\bwalk me through\b"
     r"|\bwe (?:already )?(?:decided|agreed|discussed|talked|settled|investigated|tried)\b"
-    r"|\bis [^.?!\n]{0,80}\balready (?:logged|done|there|implemented|planned|scoped|fixed|solved)\b",
+    r"|\bis [^.?!\n]{0,80}\balready (?:logged|done|there|implemented|planned|scoped|fixed|solved)\b"
+    # German, French, Spanish and Japanese
+    r"|\b(?:wie|was|wo|wann|warum|wieso|welche\w*) (?:war|wurden?|hatten?|haben wir|ging)\b|\bhatten wir\b|\bgestern\b"
+    r"|\b(?:pourquoi|comment|quand|où|quel\w*)\b[^.?!\n]{0,80}\b(?:étai(?:t|ent)|avait|avions|avons)\b"
+    r"|\bhab[ií]amos\b|\bayer\b|\b(?:dernière fois|última vez)\b|前に|前回|昨日|[たす]っけ",
     re.I,
 )
 _PAST_TENSE = lazy_pattern(
@@ -134,7 +139,12 @@ _PAST_TENSE = lazy_pattern(
     r"|^\s*(?:did|has|have|had|was|were) \w[^?\n]{0,200}\?",
     re.I,
 )
-_QUESTION = lazy_pattern(r"\s*(?:what|which|where|how|when|who|whose|why|does|do|is|are)\b[^\n]{10,240}\?\s*$", re.I)
+_QUESTION = lazy_pattern(
+    r"[\s¿]*(?:what|which|where|how|when|who|whose|why|does|do|is|are"
+    r"|wie|was|wo|wann|warum|wieso|weshalb|pourquoi|comment|quand|où|combien|por qu[eé]|c[oó]mo|d[oó]nde|cu[aá]\w+)\b"
+    r"[^\n]{10,240}\?\s*$|[^\n]{0,200}(?:なぜ|どこ|いつ|どう|何)[^\n]{0,40}[?？]\s*$",
+    re.I,
+)
 _ANSWER = lazy_pattern(
     r"\s*(?:[-*\"'(]\s*)?(?:"
     r"(?:y|n|yes|yeah|yep|yup|no|nope|sure|lgtm|thanks?|thank you|perfect|great|nice|cool|correct|exactly|agreed)\b"

@@ -50,7 +50,7 @@ def line(note: Note, *, form: str = "markdown", layer: str = "") -> str:
         return f"{CODES.get(note.kind, 'note')}: {note.text}{about}"
     parts = f"{note.label}: {note.text}" if note.label else note.text
     if files:
-        parts = f"{parts} {files}" if parts.endswith("\N{HORIZONTAL ELLIPSIS}") else f"{parts.rstrip('.')}. {files}"
+        parts = f"{parts} {files}" if parts.endswith("\N{HORIZONTAL ELLIPSIS}") else f"{parts.rstrip('.。')}. {files}"
     parts = f"{parts} ({note.tail})" if note.tail else parts
     if layer == "files":
         return parts

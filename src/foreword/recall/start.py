@@ -17,6 +17,7 @@ from foreword.recall import render
 from foreword.recall.files import TurnRecord, is_changed, recent_files
 from foreword.recall.notes import (
     MOST_FILES,
+    OUTCOME,
     Note,
     day_of,
     facts_text,
@@ -49,6 +50,7 @@ FAILURE_DAYS = 45.0
 RULES = 240  # that are looked through: a project that is corrected all day must not hide what holds everywhere
 SURE_RULE = 0.7  # confidence of a rule that is shown after it was stated once
 MAX_AGENT_NOTES = 2  # notes among them that an agent wrote
+OWN = 450  # characters of what came of the session itself, after a compaction
 SHOWN_SESSIONS = 4  # of which the files stand in the list of sessions
 MOST_PARALLEL_FILES = 5  # of another session at work
 MAX_KNOWLEDGE = 5  # notes on the files in play
@@ -57,11 +59,6 @@ PROJECTS = 5  # memories about projects that are looked through for the user's f
 _GOTCHA = lazy_pattern(
     r"\b(?:because|root cause|caused by|due to|turns? out|only (?:works?|when|if|runs?)|never|unless|silently"
     r"|fails? (?:when|if|with)|requires?|cannot|can'?t)\b",
-    re.IGNORECASE,
-)
-_POINTS_AT_SCREEN = lazy_pattern(
-    r"\b(?:this|that|these|those) (?:one|page|section|part|button|line|option|solution|comment|question)s?\b"
-    r"|\b(?:bullet|option|point|item) #?\d|\bin (?:that|this) case\b|\bthe (?:last|first|second|other) one\b",
     re.IGNORECASE,
 )
 _REMOTE = lazy_pattern(r"git:(?P<host>[\w.-]+\.[a-z]+)/(?P<name>[\w.-]+/[\w.-]+)")
@@ -87,7 +84,7 @@ class SessionStart:
         self, trigger: Trigger, *, now: float, recent: Recent, about: MemoriesAbout, history: Sequence[TurnRecord]
     ) -> None:
         self._trigger, self._now, self._recent, self._about = trigger, now, recent, about
-        own = trigger.session
+        own = "" if trigger.source == "compact" else trigger.session  # which takes from the agent what it did itself
         self._summaries = [each for each in recent(("summary",), SESSIONS) if each.session != own or not own]
         self._handoffs = list(recent(("handoff",), OPEN_SESSIONS))
         turns = [each for each in history if each.session != own or not own]
@@ -156,7 +153,9 @@ class SessionStart:
 
     def _sessions(self) -> list[Entry]:
         worth = [each for each in self._summaries if each.body or each.files]
-        return [Entry(session_note(each, now=self._now, files=self._files), Ranked(each, 1.0, {})) for each in worth]
+        rooms = (OWN if each.session == self._trigger.session else OUTCOME for each in worth)  # after a compaction
+        notes = (session_note(each, now=self._now, files=self._files, room=next(rooms)) for each in worth)
+        return [Entry(note, Ranked(each, 1.0, {})) for note, each in zip(notes, worth, strict=True)]
 
     def _failures(self) -> list[Entry]:
         """Return what failed in several sessions, those of most sessions first."""
@@ -207,7 +206,7 @@ class SessionStart:
         rules = [
             each
             for each in self._recent(("preference", "correction"), RULES)
-            if each.trust == "user" and (each.pinned or _is_standing_rule(each))
+            if each.trust == "user" and (each.pinned or each.seen > 1 or each.confidence >= SURE_RULE)
         ]
         return [Entry(rule_note(each.memory, now=self._now), each) for each in rank(rules)]
 
@@ -262,11 +261,6 @@ def _is_worth_knowing(memory: Memory) -> bool:
         return False
     noted = not memory.uid.startswith(EXTRACTED_LEARNING)
     return noted or memory.seen > 1 or bool(_GOTCHA.search(f"{memory.title} {memory.body}"))
-
-
-def _is_standing_rule(memory: Memory) -> bool:
-    """Return whether a rule was stated twice, or clearly and so that it can be read without its conversation."""
-    return memory.seen > 1 or (memory.confidence >= SURE_RULE and not _POINTS_AT_SCREEN.search(memory.title))
 
 
 def parallel_entries(parallel: Sequence[tuple[float, Sequence[str]]], *, now: float, what: str = "") -> list[Entry]:
