@@ -45,8 +45,7 @@ class User:
         self.says("note", text, "--project", str(self.root))
 
     def goal(self, title: str) -> None:
-        answer = self.asks("goal", "add", title, "--project", str(self.root))
-        self._goals[title] = answer["id"]
+        self._goals[title] = self.says("goal", "add", title, "--project", str(self.root)).split()[0]
 
     def reached(self, title: str) -> None:
         self.says("goal", "done", self._goals[title])

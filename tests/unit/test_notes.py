@@ -289,12 +289,22 @@ def test_before_an_edit_the_newest_that_the_user_laid_down_is_quoted() -> None:
 )
 def test_an_answer_a_task_and_a_guess_are_not_told_at_an_edit(title: str, confidence: float, files) -> None:
     memory = a_memory(title, kind="decision", confidence=confidence, files=files)
-    assert hint_for_edit("web/cards.py", [memory], now=NOW) is None
+    changed = "cards in two columns must branch; the total should stand below"
+    assert hint_for_edit("web/cards.py", [memory], now=NOW, changed=changed) is None
+
+
+def test_a_wish_comes_at_an_edit_of_its_words_and_a_prohibition_at_any() -> None:
+    wish = a_memory("the weekly totals should be in bold type", kind="decision", files=("web/cards.py",))
+    shared = "<b>{weeklyTotals}</b> // totals per week, weekly"
+    assert hint_for_edit("web/cards.py", [wish], now=NOW, changed=shared) is not None
+    assert hint_for_edit("web/cards.py", [wish], now=NOW, changed="padding: 2rem; // cards") is None
+    rule = a_memory("cards never show prices without taxes", kind="decision", files=("web/cards.py",))
+    assert hint_for_edit("web/cards.py", [rule], now=NOW, changed="padding: 2rem") is not None
 
 
 @table("trap", TRAPS)
 def test_a_hint_before_an_edit_is_one_line_whatever_was_stored(trap: str) -> None:
-    hint = hint_for_edit(trap, [a_memory(trap, kind="preference", id=trap)], now=NOW)
+    hint = hint_for_edit(trap, [a_memory(f"never {trap}", kind="preference", id=trap)], now=NOW)
     assert hint is not None
     assert hint.text.isprintable()
     assert hint.text.lower().count("[foreword") == 1

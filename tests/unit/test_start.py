@@ -172,6 +172,25 @@ def test_only_what_comes_back_and_lately_is_told_with_what_works(store):
     )
 
 
+def test_what_a_check_found_comes_back_only_with_a_way_out(store):
+    for number, worked in enumerate(("", "make fix")):
+        failure = a_failure(f"npm run lint{number}", *"abcd", worked=worked)
+        store.memories.put([replace(failure, detail={**failure.detail, "cause": "content"})])
+    assert [line.split("`")[1] for line in part(start_text(store), "Comes back")] == ["npm run lint1"]
+
+
+def test_a_title_is_listed_once_and_old_states_of_git_are_not(store):
+    old = {"next": ["Not pushed: 2 commits on feat/rooms", "PR #7: review and merge", "Offer slots by mail"]}
+    store.memories.put(
+        [a_session(0, title="Colour the rooms"), a_session(1, title="Colour the rooms"), a_session(9, detail=old)]
+    )
+    text = start_text(store)
+    assert text.count("Colour the rooms") == 1
+    assert "Open: Offer slots by mail" in text
+    assert "Not pushed" not in text
+    assert "PR #7" not in text
+
+
 def test_the_place_of_one_sessions_error_is_not_told(store):
     failure = a_failure("make lint", *"abcd")
     error = "rooms/mail.py:41:80: E501 line too long"

@@ -144,6 +144,11 @@ def test_a_sentence_that_points_back_comes_with_the_one_before() -> None:
     assert of_prompt("it should be grey") == ()
 
 
+def test_a_sentence_whose_end_was_a_picture_ends_with_its_last_word() -> None:
+    (statement,) = of_prompt("the venue should only be shown when somebody opens the map tab: .")
+    assert statement.text == "the venue should only be shown when somebody opens the map tab"
+
+
 def test_a_long_sentence_is_cut_at_a_clause() -> None:
     [found] = of_prompt(
         "I would prefer real accounts in the tests, " + ", ".join(["and another long clause of it"] * 12)

@@ -125,7 +125,7 @@ def test_a_broken_store_is_told_with_the_way_out(fresh_page, fresh, watch):
         if verdict.count():
             break
     verdict.wait_for()
-    playwright.expect(fresh_page.locator(".findings")).to_contain_text("foreword doctor")
+    playwright.expect(fresh_page.locator(".findings")).to_contain_text("foreword restore")
     playwright.expect(fresh_page.get_by_role("region", name="Store", exact=True)).to_contain_text("cannot be read")
 
 

@@ -207,6 +207,7 @@ FILLER = re.compile(
     r"|alright|please|pls)\b[\s,.:;!-]*)+",
     re.IGNORECASE,
 )
+LOOSE_END = re.compile(r"\s*[:;,-]\s*\.$")  # of a sentence whose last part was no text, such as a picture
 LISTED = re.compile(r"\s*(?:[-*+]|\d{1,2}[.)])\s")
 POINTS_BACK = re.compile(
     r"^(?:it|this|that|these|those|they|same)(?:'s)?\s+(?:should|must|is|are|was|can|needs?|also|will|has)\b",
@@ -268,7 +269,7 @@ def _size(text: str) -> int:
 
 def _trimmed(sentence: str) -> str:
     """Return a sentence without the words around what it states."""
-    text = FILLER.sub("", " ".join(sentence.split())).strip(" ,:;-")
+    text = LOOSE_END.sub("", FILLER.sub("", " ".join(sentence.split()))).strip(" ,:;-")
     stated = REQUEST.sub("", text)  # "the price list is at docs/prices.csv, can you read it?"
     text = stated if len(stated.split()) >= FEWEST else text
     shorter = NEXT_STEP.sub("", text)

@@ -22,6 +22,8 @@ LAST_ANSWERS = 2  # final messages of a session that are read for what is left; 
 FEWEST = 2  # words that tell something; "waiting" alone does not
 DONE = 0.6  # of an item's words in what a later turn of its own session did
 SAME = 0.75  # of an item's words that another must hold to say it too
+SAME_PLAN = 0.5  # the same of a plan's heading, which commits hardly ever repeat as a whole
+PLANNED = "Planned, not implemented: "
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,8 @@ def closes(done_text: str, open_item: str) -> bool:
         return done_text == f"pushed {branch[1]}"
     if check := _TO_PASS.match(open_item):
         return done_text == f"passed {_program(check[1])}"
-    return holds(stems(done_text), stems(_STATE.sub("", open_item)), share=SAME)
+    share = SAME_PLAN if open_item.startswith(PLANNED) else SAME
+    return holds(stems(done_text), stems(_STATE.sub("", open_item)), share=share)
 
 
 def replaces(later_item: str, open_item: str) -> bool:
@@ -125,7 +128,7 @@ def _did(turn: Turn) -> str:
 def _not_reached(turns: Sequence[Turn]) -> Iterator[str]:
     """Yield what was planned and not carried out, and the last request where nobody answered it."""
     if planned := _last_plan(turns):
-        yield f"Planned, not implemented: {planned}"
+        yield f"{PLANNED}{planned}"
     elif turns and not turns[-1].answer and not turns[-1].typed.endswith("?") and (request := request_of(turns[-1])):
         yield f"Not finished: {request}"
 

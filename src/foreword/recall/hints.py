@@ -123,10 +123,23 @@ def failure_line(detail: Mapping[str, Any], *, now: float) -> str:
     """Return the line for what comes back at a session's start: the call, its error, and what works."""
     detail = checked_detail(detail)
     often = f"{counted(sessions_in(detail['seen_in']))}, last {ago(now - detail['last'])}"
-    findings = [text for sentence in list(detail["explained"])[:1] if (text := _finding(sentence))]
-    known = _instead(detail, detail["text"]) or findings or _fix(detail)
     error = _PLACE.sub("", detail["error"]) if sessions_in(detail["seen_in"]) > 1 else detail["error"]
-    return "; ".join((f"{_call(detail)} fails ({often}): {quote(error)}", *known))
+    return "; ".join((f"{_call(detail)} fails ({often}): {quote(error)}", *remedies(detail)))
+
+
+def remedies(detail: Mapping[str, Any]) -> list[str]:
+    """Return what helps against a failure, as the end of a line: a command, what an agent found, or a fix."""
+    detail = checked_detail(detail)
+    findings = [text for sentence in list(detail["explained"])[:1] if (text := _finding(sentence))]
+    return _instead(detail, detail["text"]) or findings or _fix(detail)
+
+
+def is_finding(detail: Mapping[str, Any]) -> bool:
+    """Return whether a test or a linter did what it is for: it found something, which is not there the next time."""
+    detail = checked_detail(detail)
+    return detail["cause"] == "content" and any(
+        each.kind in ("test", "lint") for each in commands_of(detail["command"])
+    )
 
 
 _PLACE = re.compile(r"^[\w./\\-]+\.\w+:\d+(?::\d+)?:? +")  # of one session's error: the next one is elsewhere
@@ -357,20 +370,30 @@ _PATH = re.compile(r"(?<![\w./@-])(?:[\w.@~-]*/)+[\w.@-]*\w|(?<![\w./@-])[\w-]+\
 # -- before the first edit of a file ---------------------------------------------------------------------------
 LAID_DOWN = ("preference", "correction", "decision", "learning")
 STATEMENT = 240  # characters of the user's words that are quoted
+SHARED_WORDS = (
+    2  # of a statement and the text of an edit; one is often the name of a thing that the whole file is about
+)
 FEW_FILES = 3  # files of its turn, tests not counted, up to which a statement is about each of them
 _TEST_NAME = re.compile(r"^tests?[_-]|[_-](?:tests?|spec)$", re.IGNORECASE)
 SURE = 0.7  # confidence; a statement that was made once and not very clearly is not shown
 
 
-def hint_for_edit(file: str, memories: Sequence[Memory], *, now: float) -> Hint | None:
+def hint_for_edit(file: str, memories: Sequence[Memory], *, now: float, changed: str = "") -> Hint | None:
     """Return what the user laid down about *file*, the newest of it; None where nothing was.
 
     A turn may edit ten files: a statement counts for a file that it names, or where its turn edited hardly any other.
+    It forbids or obliges, or shares words with the *changed* text: all other quotations at an edit helped no reader.
     """
     rules = [each for each in memories if each.trust == "user" and each.kind in LAID_DOWN and each.confidence >= SURE]
     # Readers called a question with its chosen option, and a word on branches, noise at an edit: it settled that moment.
     lasting = [each for each in rules if not _IS_ANSWER.search(each.title) and not is_about_process(each.title)]
-    about = [each for each in lasting if _is_about(each, file)]
+    words = memory_words(changed) - memory_words(_stem(file))
+    about = [
+        each
+        for each in lasting
+        if _is_about(each, file)
+        and (_OBLIGES.search(each.title) or len(words & memory_words(each.title)) >= SHARED_WORDS)
+    ]
     chosen = max(about, key=lambda each: each.created, default=None)
     if chosen is None:
         return None
@@ -394,3 +417,8 @@ def _stem(file: str) -> str:
 
 
 _IS_ANSWER = re.compile(r"\?['\"”’)]*\s+\S|^Chosen: ")
+_OBLIGES = re.compile(
+    r"\b(?:never|always|must|not|no longer|only|avoid|stop|without|instead of|rather than|every|everywhere|\w+n['’]?t)\b"
+    r"|\b(?:nie|immer|nur|keine?|jamais|toujours|nunca|siempre)\b|ください|ないで|禁止|必ず",
+    re.IGNORECASE,
+)

@@ -71,7 +71,8 @@ def session_note(memory: Memory, *, now: float, files: Collection[str] | None = 
     """Return a session in a line: its title and outcome; of its files those in *files* (None: the first)."""
     title = neutral(memory.title, width=TITLE).rstrip(".")
     outcome = neutral(_whole_sentences(memory.body, room), width=room)
-    text = f"{title}: {outcome}" if outcome and not _repeats(title, outcome) else outcome or title
+    joint = " " if title.endswith("…") else ": "
+    text = f"{title}{joint}{outcome}" if outcome and not _repeats(title, outcome) else outcome or title
     named = [file for file in memory.files if files is None or file in files][:MOST_FILES]
     label, paths = ago(now - memory.created), tuple(map(shown_path, named))
     return Note(neutral(text, width=room + TITLE), label, paths, **_origin(memory))

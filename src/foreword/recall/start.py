@@ -63,6 +63,7 @@ _GOTCHA = lazy_pattern(
 )
 _REMOTE = lazy_pattern(r"git:(?P<host>[\w.-]+\.[a-z]+)/(?P<name>[\w.-]+/[\w.-]+)")
 _UNCOMMITTED = lazy_pattern(r"Changes? not committed: ")
+_OF_GIT = lazy_pattern(r"Not pushed: |PR #\d+: |Failed in its last run: ")
 
 
 class Entry(NamedTuple):
@@ -136,6 +137,8 @@ class SessionStart:
             for text in open_items(memory):
                 if _UNCOMMITTED.match(text):
                     continue  # the working copy tells it, and may be clean by now
+                if _OF_GIT.match(text) and self._age(memory) > STANDING_DAYS * DAY:
+                    continue
                 note = self._open(memory, text)
                 if len(unique_notes([*seen, note])) > len(seen):
                     seen.append(note)
@@ -152,24 +155,24 @@ class SessionStart:
         )
 
     def _sessions(self) -> list[Entry]:
-        worth = [each for each in self._summaries if each.body or each.files]
+        newest: dict[str, Memory] = {}  # of the sessions with one title
+        for each in self._summaries:
+            if each.body or each.files:
+                newest.setdefault(each.title.casefold(), each)
+        worth = list(newest.values())
         rooms = (OWN if each.session == self._trigger.session else OUTCOME for each in worth)  # after a compaction
         notes = (session_note(each, now=self._now, files=self._files, room=next(rooms)) for each in worth)
         return [Entry(note, Ranked(each, 1.0, {})) for note, each in zip(notes, worth, strict=True)]
 
     def _failures(self) -> list[Entry]:
         """Return what failed in several sessions, those of most sessions first."""
+        from foreword.recall.hints import is_finding, remedies  # compile what a project without failures does without
+
         failing = []
         for each in self._recent(("failure",), 200):
-            many = len(named(each.detail, "seen_in"))
-            solved = each.detail.get("worked") or each.detail.get("cause") == "folder"
-            recent = self._now - each.confirmed < FAILURE_DAYS * DAY
+            many, recent = len(named(each.detail, "seen_in")), self._now - each.confirmed < FAILURE_DAYS * DAY
             # An import may claim that anything worked.
-            if (
-                recent
-                and each.trust != "imported"
-                and many >= (MIN_FAILED_SESSIONS if solved else MIN_UNSOLVED_SESSIONS)
-            ):
+            if recent and many >= MIN_FAILED_SESSIONS and each.trust != "imported":
                 failing.append((many, each))
         failing.sort(key=lambda pair: (-pair[0], -pair[1].confirmed))
         found: dict[str, Entry] = {}
@@ -178,8 +181,10 @@ class SessionStart:
             matter = f"{each.detail.get('command')} {each.detail.get('folder')}"
             edited = str(each.detail.get("fix") or "").startswith("edited")
             shown = replace(each, detail={**each.detail, "fix": ""}) if edited else each
-            entry = Entry(note_of(shown, now=self._now)._replace(label=""), Ranked(each, 1.0, {"sessions": many}))
-            found.setdefault(matter, entry)
+            helps = shown.detail.get("cause") == "folder" or shown.detail.get("fixed_by") or remedies(shown.detail)
+            if helps or (many >= MIN_UNSOLVED_SESSIONS and not is_finding(shown.detail)):
+                entry = Entry(note_of(shown, now=self._now)._replace(label=""), Ranked(each, 1.0, {"sessions": many}))
+                found.setdefault(matter, entry)
         return list(found.values())
 
     def _commands(self) -> list[Entry]:
