@@ -83,9 +83,7 @@ def _repository(top: str) -> Project | None:
     git = git_directory(top)
     if not git:
         return None
-    target = _text(join(git, "commondir")).strip("\r\n")
-    common = _real(join(git, target)) if 0 < len(target) <= PATH_LIMIT else git
-    common = common if _is_repository(common) else git
+    common = _common(git)
     inside = git == top  # a bare repository, or a folder within `.git`
     root = dirname(top) if inside and top.endswith("/.git") else top
     # A linked work tree reads a relative remote as the main one does, or the two would not share.
@@ -95,6 +93,34 @@ def _repository(top: str) -> Project | None:
     key, name = _identity(url, base=base)
     holder = dirname(common) if basename(common).startswith(".") else common  # the folder around `.git` or `.bare`
     return Project(key=key or "dir:" + _storable(common), name=name or _label(holder), root=root)
+
+
+def _common(git: str) -> str:
+    """Return the git directory that all work trees of a repository have in common."""
+    target = _text(join(git, "commondir")).strip("\r\n")
+    common = _real(join(git, target)) if 0 < len(target) <= PATH_LIMIT else git
+    return common if _is_repository(common) else git
+
+
+def is_pushed(root: str, branch: str, commit: str) -> bool:
+    """Return whether git's files say that nothing of *branch* waits for a push: a remote has it, or it is gone."""
+    from glob import escape, glob  # seldom
+
+    git = git_directory(root)
+    if not git or ".." in branch:
+        return False
+    common = _common(git)
+    heads = {
+        name: head
+        for head, _, name in (line.partition(" ") for line in _text(join(common, "packed-refs")).splitlines())
+    }
+    loose = (f"refs/heads/{branch}", *glob(f"refs/remotes/*/{escape(branch)}", root_dir=common))
+    heads |= {name: head for name in loose if (head := _text(join(common, name)).strip())}
+    local = heads.get(f"refs/heads/{branch}", "")
+    there = [
+        head for name, head in heads.items() if name.startswith("refs/remotes/") and name.split("/", 3)[-1] == branch
+    ]
+    return not local or local in there or any(head.startswith(commit) for head in there if commit)
 
 
 def git_directory(top: str) -> str:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from foreword.errors import BadRequest
 from foreword.models import Project
-from foreword.projects import FILE_LIMIT, remote, resolve
+from foreword.projects import FILE_LIMIT, is_pushed, remote, resolve
 from tests.tables import table
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed: real repositories untested")
@@ -257,6 +257,28 @@ def test_submodules_and_clones_share_with_their_origin(tmp_path_factory):
 
 
 # ---- git, by hand
+
+
+@needs_git
+def test_gits_files_say_what_waits_for_a_push(tmp_path: Path):
+    origin = repository(tmp_path / "origin")
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", str(origin), str(clone))
+    assert is_pushed(str(clone), "main", "")
+    git(clone, "switch", "--create", "feat/rooms")
+    git(clone, "commit", "--allow-empty", "--message=two")
+    assert not is_pushed(str(clone), "feat/rooms", "1a2b3c4")
+    git(clone, "push", "origin", "feat/rooms")
+    assert is_pushed(str(clone), "feat/rooms", "")
+    git(clone, "pack-refs", "--all")
+    assert is_pushed(str(clone), "feat/rooms", "")
+    git(clone, "commit", "--allow-empty", "--message=three")
+    assert not is_pushed(str(clone), "feat/rooms", "1a2b3c4")
+    git(clone, "switch", "main")
+    git(clone, "branch", "-D", "feat/rooms")  # as after a merge
+    assert is_pushed(str(clone), "feat/rooms", "1a2b3c4")
+    assert not is_pushed(str(tmp_path), "main", "")  # no repository says nothing
+    assert not is_pushed(str(clone), "../../../etc/passwd", "")
 
 
 @table(

@@ -13,6 +13,7 @@ from foreword.extract.text import most_frequent
 from foreword.models import Memory, Project, Query, Ranked, Trigger, named
 from foreword.models import text as text_in
 from foreword.models import texts as texts_in
+from foreword.projects import is_pushed
 from foreword.recall import render
 from foreword.recall.files import TurnRecord, is_changed, recent_files
 from foreword.recall.notes import (
@@ -63,6 +64,7 @@ _GOTCHA = lazy_pattern(
 )
 _REMOTE = lazy_pattern(r"git:(?P<host>[\w.-]+\.[a-z]+)/(?P<name>[\w.-]+/[\w.-]+)")
 _UNCOMMITTED = lazy_pattern(r"Changes? not committed: ")
+_NOT_PUSHED = lazy_pattern(r"Not pushed: .* on (\S+)(?: \((\w+)\))?$")
 _OF_GIT = lazy_pattern(r"Not pushed: |PR #\d+: |Failed in its last run: ")
 
 
@@ -137,6 +139,9 @@ class SessionStart:
             for text in open_items(memory):
                 if _UNCOMMITTED.match(text):
                     continue  # the working copy tells it, and may be clean by now
+                unpushed = _NOT_PUSHED.match(text)
+                if unpushed and is_pushed(self._trigger.project.root, unpushed[1], unpushed[2] or ""):
+                    continue
                 if _OF_GIT.match(text) and self._age(memory) > STANDING_DAYS * DAY:
                     continue
                 note = self._open(memory, text)
