@@ -161,7 +161,7 @@ def _inside(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(words[len(found[0].split()) :]) if found else ()
 
 
-_FLAGS = r"(?: (?:-[eunwpc]|--(?:env|user|name|workdir|container|prefix)) [^-\s]\S*| -\S*)*+"
+_FLAGS = r"(?>(?: (?:-[eunwpc]|--(?:env|user|name|workdir|container|prefix)) [^-\s]\S*| -\S*)*)"
 _ROOM = re.compile(
     rf"(?:(?:(?:docker|podman)(?:[ -]compose)?|kubectl) exec|docker[ -]compose run){_FLAGS} [^-\s]\S*{_FLAGS} (?=\S)"
     rf"|(?:conda|mamba) run{_FLAGS} (?=\S)"

@@ -415,8 +415,10 @@ class _Recall:
         found: list[Entry] = []
         for each in ranked:
             entry = Entry(answer_note(each.memory, now=self.now, weights=weights), each)
-            told = [other.note for other in found]  # a turn says what its session says, in more words or fewer
-            new = len(told) < min(len(unique_notes([*told, entry.note])), len(unique_notes([entry.note, *told])))
+            earlier = [other.note for other in found]  # a turn says what its session says, in more words or fewer
+            new = len(earlier) < min(
+                len(unique_notes([*earlier, entry.note])), len(unique_notes([entry.note, *earlier]))
+            )
             holds = each.memory.kind not in EVENTS or held(entry.note.text, weights) > most * NEXT_ANSWER
             fits = each.why.get("named") or (sure and each.score >= self.needed and holds and new)
             if fits and each.memory.trust != "user" and is_torn(entry.note.text):
