@@ -60,7 +60,7 @@ def title_of(turns: Sequence[Turn]) -> str:
 
 def _headline(turn: Turn) -> str:
     """Return the sentence of a turn's final messages that says most about what was done, as a headline."""
-    found = _outcome_passages([turn])
+    found = _outcomes([turn])
     return max(found, key=lambda each: each.weight).text.rstrip(". ") if found else ""
 
 
@@ -150,14 +150,14 @@ class Passage:
 
 def outcome_of(turn: Turn) -> str:
     """Return what came of one turn, in one or two sentences of its final message; empty where it brought nothing."""
-    return _outcome(_outcome_passages([turn]), OUTCOME)
+    return _outcome(_outcomes([turn]), OUTCOME)
 
 
 def outcome_of_session(turns: Sequence[Turn]) -> str:
     """Return what came of a session: the best sentences of its messages, and what became of the work."""
     parts = _fate(turns)
     worked = [turn for turn in turns if turn.edited or commits_of([turn])] or turns
-    outcome = _outcome(_outcome_passages(worked, about=title_of(turns)), SESSION_OUTCOME - len(", ".join(parts)) - 2)
+    outcome = _outcome(_outcomes(worked, about=title_of(turns)), SESSION_OUTCOME - len(", ".join(parts)) - 2)
     fate = ", ".join(each for each in parts if not (_TESTS.search(each) and _TESTS.search(outcome)))
     return f"{outcome} {fate}{'.' if fate else ''}".strip()
 
@@ -192,7 +192,7 @@ def _passages(turns: Sequence[Turn], weigh: Weigh, *, about: str = "") -> list[P
     return found
 
 
-def _outcome_passages(turns: Sequence[Turn], *, about: str = "") -> list[Passage]:
+def _outcomes(turns: Sequence[Turn], *, about: str = "") -> list[Passage]:
     """Return what these turns say that they did; where no sentence says so in words that are known, what names code."""
     return _passages(turns, _done, about=about) or _passages(turns, partial(_done, any_code=True), about=about)
 

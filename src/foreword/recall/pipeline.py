@@ -410,9 +410,9 @@ class _Recall:
         found: list[Entry] = []
         for each in ranked:
             entry = Entry(answer_note(each.memory, now=self.now, weights=weights), each)
-            already = [other.note for other in found]  # a turn says what its session says, in more words or fewer
-            new = len(already) < min(
-                len(unique_notes([*already, entry.note])), len(unique_notes([entry.note, *already]))
+            earlier = [other.note for other in found]  # a turn says what its session says, in more words or fewer
+            new = len(earlier) < min(
+                len(unique_notes([*earlier, entry.note])), len(unique_notes([entry.note, *earlier]))
             )
             holds = each.memory.kind not in EVENTS or held(entry.note.text, weights) > most * NEXT_ANSWER
             fits = each.why.get("named") or (sure and each.score >= self.needed and holds and new)
