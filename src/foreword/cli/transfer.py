@@ -1,4 +1,4 @@
-"""`init`, `import` and `export`: fill the memory from what is on this machine, and write it to a file."""
+"""`init`, `import`, `export`, `backup`, `restore`, `verify`: fill the memory, move it, copy it and put a copy back."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import IO, Annotated, Any
 
 import typer
@@ -15,10 +16,10 @@ import typer
 from foreword import __version__
 from foreword.capture.parse import project_at
 from foreword.cli import output
-from foreword.cli.connection import LONG, connect, folder, refuse_agents, this_home
+from foreword.cli.connection import LONG, connect, folder, post_long, refuse_agents, this_home
 from foreword.cli.options import Json, Project, Yes, did_you_mean
 from foreword.config import load
-from foreword.encoding import plural
+from foreword.encoding import plural, sized
 from foreword.errors import BadRequest, WorkerError
 from foreword.models import Project as ProjectModel
 from foreword.paths import replacing
@@ -26,6 +27,8 @@ from foreword.policy import chosen
 from foreword.worker.client import Client
 
 POLL_SECONDS = 0.15
+MAX_COPIES = 12
+Copy = Annotated[str, typer.Argument(metavar="[FILE]", help="A copy of the database.")]
 
 
 def init(
@@ -130,14 +133,82 @@ def export(
     where = {"all": 1} if everything else {"project_path": folder(project)}
     client = connect(seconds=LONG)
     path = "" if file == "-" else os.path.realpath(folder(file))
-    if not path:
-        counts = _write_export(sys.stdout.buffer, client, where)
-    elif os.path.isdir(path) or not os.path.isdir(os.path.dirname(path)):
+    if path and (os.path.isdir(path) or not os.path.isdir(os.path.dirname(path))):
         raise BadRequest(f"cannot write {path}", hint="give the path of a file in a folder that exists")
-    else:
-        with replacing(path) as out:
-            counts = _write_export(out, client, where)
+    with replacing(path) if path else nullcontext(sys.stdout.buffer) as out:
+        counts = _write_export(out, client, where)
     output.remark(f"{path or 'stdout'}: {_listed(counts) or 'nothing is stored here'}")
+
+
+def backup(
+    file: Annotated[str, typer.Argument(metavar="[FILE]", help="A new file (default: in ~/.foreword/backups).")] = "",
+    json: Json = False,
+) -> None:
+    """Copy the database, and check the copy.
+
+    Readable by you alone; it appears only when it is whole. The worker makes one a day by itself (setting
+    `backups_keep`). `foreword forget` reaches the copies in the home, not those elsewhere.
+    """
+    refuse_agents()
+    copy = post_long("/api/backup", {"file": file and folder(file)}, doing="copying")
+    output.exit_with_json(copy, enabled=json)
+    output.write(f"{copy['file']}: {_rows_of(copy)}, {sized(copy['bytes'])}, checked")
+
+
+def restore(
+    file: Copy = "",
+    *,
+    salvage: Annotated[
+        bool, typer.Option("--salvage", help="Take what can be read of a damaged FILE (default: the database).")
+    ] = False,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Put a copy in the place of the database.
+
+    By default the newest copy; while a loss is reported, the last one from before it. Events that came after the copy
+    and can be read are taken over, hooks go on, and the present database is kept in the backups folder for four weeks.
+    """
+    refuse_agents()
+    if not yes:
+        what = "what can be read of it" if salvage and not file else file or "the newest copy"
+        output.confirm(f"Replace the database by {what}? It is kept in the backups folder")
+    done = post_long("/api/restore", {"file": file and folder(file), "salvage": salvage}, doing="restoring")
+    output.exit_with_json(done, enabled=json)
+    before = f", {done['memories_before']:,} memories before" if done["memories_before"] is not None else ""
+    output.write(f"restored from {done['file']}: {_rows_of(done)}{before}")
+    output.write(f"{plural(done['taken_over'], 'events')} taken over; what was replaced is {done['replaced']}")
+    output.warn([f"the other events wait: {done['waiting']}"] if done["waiting"] else [])
+    output.warn(f"{rows:,} rows of {table} could not be read" for table, rows in done["unreadable"].items())
+    _print_losses(done["losses"])
+
+
+def verify(
+    file: Copy = "",
+    *,
+    acknowledge: Annotated[bool, typer.Option("--acknowledge", help="Do not report these losses any more.")] = False,
+    json: Json = False,
+) -> None:
+    """Check the database or a copy, page by page.
+
+    Says which tables and indexes are damaged, what was lost, and the way out; lists the copies. Exit 1 if something is
+    damaged.
+    """
+    if acknowledge:
+        refuse_agents()
+    request = {"file": file and folder(file), "acknowledge": acknowledge}
+    checked = post_long("/api/verify", request, doing="checking")
+    if json:
+        output.write_json(checked)
+    else:
+        holds = _rows_of(checked) if checked["rows"] else "unreadable"
+        output.write(f"{checked['file']}: {holds}, {sized(checked['bytes'])}")
+        output.warn(checked["damage"])
+        output.write(f"damaged: {checked['way_out']}" if checked["damage"] else "every page is sound")
+        _print_losses(checked["losses"])
+        for copy in checked["copies"][:MAX_COPIES]:
+            output.write(f"copy of {output.age(copy['at'])}: {copy['file']}, {sized(copy['bytes'])}")
+    raise typer.Exit(1 if checked["damage"] else 0)
 
 
 def _import(
@@ -218,3 +289,12 @@ def _write_export(out: IO[bytes], client: Client, where: dict[str, Any]) -> Coun
             counts[part] += len(page["rows"])
             after = page["next"]
     return counts
+
+
+def _rows_of(copy: dict[str, Any]) -> str:
+    return ", ".join(plural(copy["rows"][name], name) for name in ("memories", "sessions", "events"))
+
+
+def _print_losses(losses: list[dict[str, Any]]) -> None:
+    for loss in losses:
+        output.warn([f"{loss['events']:,} events were lost: {loss['what']}" if loss["events"] else loss["what"]])

@@ -1,4 +1,4 @@
-"""`project`: what a project is, which folders belong to it, and whether it is switched off."""
+"""`config`, `model` and `project`: show and change the settings, the optional model, and what is known of a project."""
 
 from __future__ import annotations
 
@@ -11,28 +11,113 @@ import typer
 from foreword.cli import output
 from foreword.cli.connection import LONG, connect, folder, refuse_agents, this_home
 from foreword.cli.options import Json, Project, Yes
-from foreword.config import change, load
+from foreword.config import SETTINGS, Loaded, change, load, unset
 from foreword.encoding import plural
-from foreword.errors import BadRequest
+from foreword.errors import BadRequest, ModelError
 from foreword.hook.build import refresh
+from foreword.layout import window_budget
 from foreword.policy import FILE
 from foreword.projects import resolve
 from foreword.worker.client import Client
 
-app = typer.Typer(name="project", rich_markup_mode=None, no_args_is_help=True)
-Which = Annotated[str, typer.Argument(metavar="[PATH|KEY]", help="A folder, key or name (default: this folder).")]
-Capture = Annotated[bool, typer.Option("--capture", help="Only stop or start capturing.")]
-Inject = Annotated[bool, typer.Option("--inject", help="Only stop or start injecting.")]
+TRIAL_SECONDS = 630.0  # the longest `model_seconds`, and some for the worker
+ADOPT_SECONDS = 5.0  # a worker reads changed settings every second
 OFF, READ_ONLY, SILENT = "off_projects", "read_only_projects", "silent_projects"
 STATES = {
     OFF: "off: nothing is captured or injected",
     READ_ONLY: "read-only: nothing is captured",
     SILENT: "silent: nothing is injected",
 }
-ADOPT_SECONDS = 5.0  # a worker reads changed settings every second
+
+config_app = typer.Typer(name="config", rich_markup_mode=None)
+model_app = typer.Typer(name="model", rich_markup_mode=None)
+project_app = typer.Typer(name="project", rich_markup_mode=None, no_args_is_help=True)
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A setting, such as inject or layout.prompt.budget.")]
+Which = Annotated[str, typer.Argument(metavar="[PATH|KEY]", help="A folder, key or name (default: this folder).")]
+Capture = Annotated[bool, typer.Option("--capture", help="Only stop or start capturing.")]
+Inject = Annotated[bool, typer.Option("--inject", help="Only stop or start injecting.")]
 
 
-@app.callback()
+@config_app.callback(invoke_without_command=True)
+def config(context: typer.Context, json: Json = False) -> None:
+    """Show and change the settings.
+
+    Without a command: every setting, its value, where that comes from, and what it does. Settings are kept in
+    config.toml in the Foreword home; what you write there by hand is not touched.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    loaded, file = load(this_home(), os.environ), this_home().config
+    settings = _settings(loaded)
+    output.warn(loaded.problems)
+    output.exit_with_json({"file": str(file), "settings": settings, "problems": list(loaded.problems)}, enabled=json)
+    rows = [(row["name"], _text(row["value"]), row["from"], row["what"]) for row in settings]
+    output.table(rows, headings=("setting", "value", "from", "what it does"))
+    output.remark(f"file: {file}")
+
+
+@config_app.command("set")
+def change_setting(
+    name: Name,
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="The new value; separate list entries by commas.")],
+) -> None:
+    """Change one setting; a running worker adopts it within two seconds."""
+    refuse_agents()
+    change(this_home(), name, value)
+    loaded = _reload()
+    output.write(f"{name} = {_text(getattr(loaded.settings, name, value))}")
+    if loaded.origin[name.partition(".")[0]] == "environment":
+        output.warn([f"FOREWORD_{name.upper()} in the environment overrides the file"])
+    output.warn(loaded.problems)
+
+
+@config_app.command("unset")
+def remove_setting(name: Name) -> None:
+    """Remove one setting from the file, so that its default applies again."""
+    refuse_agents()
+    removed = unset(this_home(), name)
+    _reload()
+    output.write(f"{name} {'is no longer' if removed else 'was not'} in the file")
+
+
+@model_app.callback(invoke_without_command=True)
+def model(context: typer.Context, json: Json = False) -> None:
+    """Show and try the optional model that improves summaries.
+
+    Without a command: which model is chosen, its state, and what it cost in the last 24 hours. It is off by default;
+    docs/model.md explains how to turn it on and what is sent where.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    about = connect().get("/api/model")
+    output.exit_with_json(about, enabled=json)
+    if about["provider"] == "off":
+        output.write("model  off; docs/model.md explains how to turn it on")
+        return
+    output.fields(
+        [
+            ("model", f"{about['provider']} {about['model']}".strip()),
+            ("where", about["where"] or "-"),
+            ("state", "not usable" if about["problem"] else "usable"),
+            ("spent", f"{about['spent_tokens']:,} of {about['daily_tokens']:,} tokens in the last 24 hours"),
+            ("waiting", f"{about['waiting']} sessions"),
+            ("problem", about["problem"]),
+        ]
+    )
+
+
+@model_app.command("try")
+def try_model() -> None:
+    """Ask the model for one word, and print what that took; the tokens count for the daily limit."""
+    answer = connect(seconds=TRIAL_SECONDS).post("/api/model", {})
+    if not answer["ok"]:
+        raise ModelError(answer["error"], hint=answer["hint"])
+    tokens = [str(count) if count >= 0 else "?" for count in (answer["tokens_in"], answer["tokens_out"])]
+    cost = f"{tokens[0]} tokens in, {tokens[1]} out, {output.duration(answer['took_ms'] / 1000)}"
+    output.write(f"{answer['provider']} {answer['model']} at {answer['where']} answers: {cost}")
+
+
+@project_app.callback()
 def project() -> None:
     """Show and change what is known of a project.
 
@@ -41,29 +126,30 @@ def project() -> None:
     """
 
 
-@app.command()
-def show(which: Which = "", json: Json = False) -> None:
+@project_app.command("show")
+def show_project(which: Which = "", json: Json = False) -> None:
     """Show folders, memories by kind, facts, aliases and switches of a project."""
     answer = _about(connect(), which)
     output.exit_with_json(answer, enabled=json)
     kinds = ", ".join(f"{count} {kind}" for kind, count in answer["kinds"].items())
-    fields = [
-        ("name", answer["name"]),
-        ("key", answer["key"]),
-        ("folders", "\n".join(answer["roots"])),
-        ("memories", f"{answer['memories']}{f' ({kinds})' if kinds else ''}"),
-        ("sessions", str(answer["sessions"])),
-        ("last seen", output.local_time(answer["last"])),
-        *_facts(answer),
-        ("aliases", "\n".join(answer["aliases"])),
-        ("switched", "\n".join(_states(which, answer))),
-    ]
-    output.fields(fields)
+    output.fields(
+        [
+            ("name", answer["name"]),
+            ("key", answer["key"]),
+            ("folders", "\n".join(answer["roots"])),
+            ("memories", f"{answer['memories']}{f' ({kinds})' if kinds else ''}"),
+            ("sessions", str(answer["sessions"])),
+            ("last seen", output.local_time(answer["last"])),
+            *_facts(answer),
+            ("aliases", "\n".join(answer["aliases"])),
+            ("switched", "\n".join(_states(which, answer))),
+        ]
+    )
     for hint in answer["hints"]:
         output.remark(hint)
 
 
-@app.command("list")
+@project_app.command("list")
 def list_projects(json: Json = False) -> None:
     """List all projects, the last used first."""
     answer = connect().get("/api/projects")
@@ -76,7 +162,7 @@ def list_projects(json: Json = False) -> None:
     output.table(lines, headings=("name", "memories", "sessions", "last seen", "key"))
 
 
-@app.command("set")
+@project_app.command("set")
 def set_facts(
     *,
     role: Annotated[str | None, typer.Option(metavar="TEXT", help="What the project is for, in a line.")] = None,
@@ -100,7 +186,7 @@ def set_facts(
     output.remark(f"stored for {answer['name']} ({answer['key']})")
 
 
-@app.command()
+@project_app.command()
 def merge(
     other: Annotated[str, typer.Argument(metavar="OTHER", help="Another project, by folder, key or name.")],
     *,
@@ -122,16 +208,44 @@ def merge(
     output.write(f"{answer['from']} -> {answer['into']}: {rows or 'nothing was stored there'}")
 
 
-@app.command()
+@project_app.command()
 def off(which: Which = "", *, capture: Capture = False, inject: Inject = False) -> None:
     """Capture and inject nothing in a project, or stop one of the two."""
     _switch(which, capture=capture, inject=inject, on=False)
 
 
-@app.command()
+@project_app.command()
 def on(which: Which = "", *, capture: Capture = False, inject: Inject = False) -> None:
     """Capture and inject again in a project."""
     _switch(which, capture=capture, inject=inject, on=True)
+
+
+def _reload() -> Loaded:
+    """Return the settings after a change, and write them into the hook, which must obey before a worker runs again."""
+    loaded = load(this_home(), os.environ)
+    refresh(this_home(), loaded.settings)
+    return loaded
+
+
+def _settings(loaded: Loaded) -> list[dict[str, Any]]:
+    """Return every setting, and the budgets of the layout without the numbers of its single layers."""
+    settings, layout = loaded.settings, loaded.settings.layout
+    units = {each.name: f" ({each.unit})" if each.unit else "" for each in SETTINGS}
+    rows = [(each.name, getattr(settings, each.name), each.what + units[each.name]) for each in SETTINGS]
+    window = "Maximum of all of them in one context window. (tokens)"
+    rows += [(f"layout.window.{name}", tokens, window) for name, tokens in window_budget(layout).items()]
+    layers = "Maximum of a {}; docs/settings.md has its layers. (tokens)"
+    rows += [(f"layout.{name}.budget", each.budget, layers.format(name)) for name, each in layout.items()]
+    return [
+        {"name": name, "value": value, "from": loaded.origin[name.partition(".")[0]], "what": what}
+        for name, value, what in rows
+    ]
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ", ".join(value) if isinstance(value, (tuple, list)) else str(value)
 
 
 def _switch(which: str, *, capture: bool, inject: bool, on: bool) -> None:
@@ -139,8 +253,7 @@ def _switch(which: str, *, capture: bool, inject: bool, on: bool) -> None:
     refuse_agents()
     names = [name for name, chosen in ((READ_ONLY, capture), (SILENT, inject)) if chosen]
     names = names or (list(STATES) if on else [OFF])
-    home = this_home()
-    client = connect(home)
+    home, client = this_home(), connect()
     about = _about(client, which)
     keys, before = [about["key"], *about["aliases"]], load(home, os.environ).settings
     for name in names:
@@ -150,7 +263,7 @@ def _switch(which: str, *, capture: bool, inject: bool, on: bool) -> None:
             raise BadRequest(f"{wrong[0]} has a comma in it", hint=f"write {name} into {home.config} by hand")
         if tuple(after) != tuple(getattr(before, name)):
             change(home, name, ",".join(after))
-    refresh(home, load(home, os.environ).settings)  # a hook that finds no worker obeys too
+    _reload()
     until = time.monotonic() + ADOPT_SECONDS  # nothing is captured or injected after the command said so
     while any(about["switches"][name] is on for name in names) and time.monotonic() < until:
         time.sleep(0.1)
