@@ -150,25 +150,20 @@ def load(home: Home, environ: Mapping[str, str]) -> Loaded:
     problems = [problem] if problem else []
     values: dict[str, Any] = {setting.name: setting.default for setting in SETTINGS}
     origin = dict.fromkeys((*values, "layout"), "default")
-    for name, value in table.items():
-        if name == "layout":
-            continue
-        try:
-            values[name] = _expanded(check(find_setting(name), value), environ)
-            origin[name] = "file"
-        except BadConfig as exc:
-            problems.append(f"{home.config}: {exc}; {exc.hint}")
-    layout, wrong = merge_layout(table.get("layout", {}))
+    layout, wrong = merge_layout(table.pop("layout", {}))
     problems += [f"{home.config}: {each}" for each in wrong]
     if layout != LAYOUT:
         origin["layout"] = "file"
+    written = [(name, value, "file", str(home.config)) for name, value in table.items()]
     for setting in SETTINGS:
         if text := environ.get(setting.env, ""):
-            try:
-                values[setting.name] = _expanded(check(setting, from_text(setting, text)), environ)
-                origin[setting.name] = "environment"
-            except BadConfig as exc:
-                problems.append(f"{setting.env} in the environment is ignored: {exc}")
+            written.append((setting.name, from_text(setting, text), "environment", f"{setting.env} is ignored"))
+    for name, value, place, problem in written:
+        try:
+            values[name] = _expanded(check(find_setting(name), value), environ)
+            origin[name] = place
+        except BadConfig as exc:
+            problems.append(f"{problem}: {exc}; {exc.hint}")
     return Loaded(settings=Settings(**values, layout=layout), origin=origin, problems=tuple(problems))
 
 

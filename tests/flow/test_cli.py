@@ -462,15 +462,12 @@ def test_the_worker_starts_tells_and_leaves(fresh: Shell) -> None:
     assert f"process {lifecycle.pid_of(fresh.home)}" not in fresh.says("worker", "start")
     assert "already runs" in fresh.says("worker", "start")
     assert fresh.json("status")["worker"]["pid"] == lifecycle.pid_of(fresh.home)
-    assert "already runs" in fresh.run("worker", "run", code=1).stderr
     assert fresh.says("worker", "stop") == "the worker has stopped\n"
     assert lifecycle.pid_of(fresh.home) == 0
 
 
 def test_the_worker_can_be_run_in_a_terminal(fresh: Shell) -> None:
-    running = subprocess.Popen(
-        [sys.executable, "-m", "foreword", "worker", "run"], env=fresh.environ, stderr=subprocess.PIPE
-    )
+    running = subprocess.Popen([sys.executable, "-m", "foreword.worker"], env=fresh.environ, stderr=subprocess.PIPE)
     try:
         wait_for(lambda: lifecycle.pid_of(fresh.home) == running.pid)
         assert fresh.json("status")["worker"]["pid"] == running.pid

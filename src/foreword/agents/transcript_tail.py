@@ -13,11 +13,13 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from foreword.agents import dict_of, text_of
+
 TAIL = 256 * 1024  # bytes from the end; a turn of a hundred tool calls is shorter
 LATER = 1.0  # seconds that an agent may take to write down what its hook reported already
 
-EXIT = re.compile(r"(?:Process exited with code|Exit code:|exit_code[\"']?:) ?(-?\d+)")
-HEAD = 400  # characters of an output in which Codex says how a command ended
+EXIT = re.compile(r"^(?:Process exited with code|Exit code:|exit_code[:=]) ?(-?\d+)", re.MULTILINE)
+HEAD = 300  # characters before an output itself, where Codex writes a chunk's id, the time it took and the exit code
 
 
 def codex_exit(transcript_path: str, call_id: str) -> int | None:
@@ -29,10 +31,31 @@ def codex_exit(transcript_path: str, call_id: str) -> int | None:
         item = payload.get("item", payload) if isinstance(payload, dict) else None
         # In code mode a hook gets the id of the item, which is nowhere but in its completion.
         if isinstance(item, dict) and call_id in (item.get("call_id"), item.get("id")):
-            ended = _ended(item)
+            code = item.get("exit_code")
+            ended = code if isinstance(code, int) else codex_outcome(item.get("output"))[1]
             if ended is not None:
                 return ended
     return None
+
+
+def codex_outcome(output: Any) -> tuple[str, int | None]:
+    """Return the output of a call as Codex wrote it down, and its exit code where there is one."""
+    if fields := dict_of(output):
+        code = dict_of(fields.get("metadata")).get("exit_code", fields.get("exit_code"))
+        text = "\n".join(texts_of(fields.get("content"))) or text_of(fields, "output")
+        return text, code if isinstance(code, int) else None
+    text = "\n".join(texts_of(output))
+    head, mark, body = text.partition("Output:\n")
+    has_head = bool(mark) and len(head) < HEAD
+    exit_line = EXIT.search(head if has_head else text[:HEAD])
+    return (body if has_head and exit_line else text), int(exit_line[1]) if exit_line else None
+
+
+def texts_of(content: Any) -> list[str]:
+    """Return the texts of a message, which is a text or a list of blocks."""
+    blocks = [content] if isinstance(content, str) else content if isinstance(content, list) else []
+    texts = [block.get("text") if isinstance(block, dict) else block for block in blocks]
+    return [text for text in texts if isinstance(text, str)]
 
 
 def copilot_answer(transcript_path: str, *, before: float) -> str:
@@ -44,20 +67,6 @@ def copilot_answer(transcript_path: str, *, before: float) -> str:
             if isinstance(text, str) and text.strip():
                 return text
     return ""
-
-
-def _ended(item: dict[str, Any]) -> int | None:
-    code = item.get("exit_code")
-    if isinstance(code, int):
-        return code
-    output = item.get("output")
-    if isinstance(output, list):
-        output = "\n".join(str(part.get("text", "")) for part in output if isinstance(part, dict))
-    if isinstance(output, dict):
-        code = output.get("exit_code")
-        return code if isinstance(code, int) else None
-    found = EXIT.search(output[:HEAD]) if isinstance(output, str) else None
-    return int(found[1]) if found else None
 
 
 def last_lines(path: str, *, holding: str = "") -> Iterator[dict[str, Any]]:

@@ -149,17 +149,16 @@ def sessions(
     client = connect()
     if id:
         story = client.get(route("/api/sessions", id))
-        output.write_json(story) if json else _print_story(story)
+        output.exit_with_json(story, enabled=json)
+        _print_story(story)
         return
-    found = client.get("/api/sessions", project_path="" if all else folder(project), limit=limit)["sessions"]
-    if json:
-        output.write_json({"sessions": found})
-    elif not found:
+    answer = client.get("/api/sessions", project_path="" if all else folder(project), limit=limit)
+    output.exit_with_json({"sessions": answer["sessions"]}, enabled=json)
+    for session in answer["sessions"]:
+        about = f"{output.age(session['last'])}, {session['host']}, {plural(session['events'], 'events')}"
+        output.write(f"{session['id'][:8]}  {session['title'] or '(untitled)'}  ({about})")
+    if not answer["sessions"]:
         output.remark("no sessions here yet")
-    else:
-        for each in found:
-            about = f"{output.age(each['last'])}, {each['host']}, {plural(each['events'], 'events')}"
-            output.write(f"{each['id'][:8]}  {each['title'] or '(untitled)'}  ({about})")
 
 
 def graph(
@@ -353,14 +352,12 @@ def _print_calls(name: str, path: str, *, json: bool) -> None:
         output.warn([f"only {read.files} files were read within the limits of time and size"])
     places = read.named(name)
     calls = {"called_by": read.callers(places), "calls": read.called(places)}
-    found = {heading: [call._asdict() for call in each] for heading, each in calls.items()}
-    if json:
-        about = {"files": read.files, "complete": read.complete}
-        output.write_json({"definitions": [vars(each) for each in places], **found, **about})
-        return
+    rows_of = {heading: [call._asdict() for call in each] for heading, each in calls.items()}
+    about = {"definitions": [vars(place) for place in places], "files": read.files, "complete": read.complete}
+    output.exit_with_json({**about, **rows_of}, enabled=json)
     for place in places:
         output.write(f"{place.signature or place.function}  {place.file}:{place.line}")
-    for heading, rows in found.items():
+    for heading, rows in rows_of.items():
         title = heading.replace("_", " ")
         output.write(f"\n{title}:" if rows else f"\n{title}: nothing that is defined here")
         for row in rows:

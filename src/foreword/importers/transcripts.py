@@ -7,7 +7,6 @@ own remarks is left out. Every line is redacted before anything is made of it.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import time
@@ -20,8 +19,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from foreword.agents import text_of
+from foreword.agents.transcript_tail import codex_outcome, texts_of
 from foreword.code.diff import changes
-from foreword.encoding import plural, storable
+from foreword.encoding import decoded, loads, plural
+from foreword.errors import BadPayload
 from foreword.extract.actions import NON_USER_SOURCES, Action, ToolUse, own_words, tool_action
 from foreword.extract.session import extract_session
 from foreword.importers import Batch, Source, timestamp
@@ -178,8 +179,8 @@ def _lines(path: str, *, most: int = 0, bad: list[int] | None = None) -> Iterato
         while (not most or file.tell() < most) and (raw := file.readline(MOST_LINE)):
             found = None
             if len(raw) < MOST_LINE:
-                with suppress(ValueError, RecursionError):
-                    found = _loads(raw.decode("utf-8", "replace"))
+                with suppress(BadPayload):
+                    found = loads(decoded(raw))
             else:
                 while (rest := file.readline(TEXT)) and not rest.endswith(b"\n"):
                     pass
@@ -187,14 +188,6 @@ def _lines(path: str, *, most: int = 0, bad: list[int] | None = None) -> Iterato
                 yield found
             elif raw.strip() and bad is not None:
                 bad.append(file.tell())
-
-
-def _loads(text: str) -> Any:
-    """Parse JSON; half of a surrogate pair, which JSON can spell and no file can hold, is replaced."""
-    found = json.loads(text, strict=False)
-    if "\\ud" in text.lower():
-        found = json.loads(storable(json.dumps(found, ensure_ascii=False)), strict=False)
-    return found
 
 
 class _Reader:
@@ -268,7 +261,7 @@ class _Claude(_Reader):
             if block.get("type") == "text":
                 texts.append(text_of(block, "text"))
             elif id in self.calls:
-                output = "\n".join(_texts(block.get("content")))
+                output = "\n".join(texts_of(block.get("content")))
                 if block.get("is_error") and REJECTED in output:
                     del self.calls[id]  # it was not done
                     continue
@@ -290,7 +283,7 @@ def _blocks(content: Any) -> list[dict[str, Any]]:
         return [{"type": "text", "text": content}]
     blocks = [each for each in content if isinstance(each, dict)] if isinstance(content, list) else []
     return [
-        block | {"content": _texts(block.get("content"))} if block.get("type") == "tool_result" else block
+        block | {"content": texts_of(block.get("content"))} if block.get("type") == "tool_result" else block
         for block in blocks
         if block.get("type") in ("text", "tool_use", "tool_result")
     ]
@@ -300,8 +293,6 @@ def _blocks(content: Any) -> list[dict[str, Any]]:
 
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output")
-_EXITED = r"^(?:Process exited with code|Exit code:|exit_code[:=]) ?(-?[0-9]+)"
-HEADER = 300  # characters before the output itself: a chunk's id, the wall time, the exit code
 
 
 class _Codex(_Reader):
@@ -319,10 +310,10 @@ class _Codex(_Reader):
             kept = {name: payload.get(name) for name in names}
             for name, value in kept.items():
                 if isinstance(value, str) and value.startswith("{"):  # JSON in a text: each of its texts is redacted
-                    with suppress(ValueError, RecursionError):
-                        kept[name] = _loads(value)
+                    with suppress(BadPayload):
+                        kept[name] = loads(value)
                 elif name in ("content", "output") and isinstance(value, list):  # without pictures
-                    kept[name] = [{"text": text} for text in _texts(value)]
+                    kept[name] = [{"text": text} for text in texts_of(value)]
             yield from self._item(redact_all(kept))
 
     def _item(self, item: Mapping[str, Any]) -> Iterator[Action]:
@@ -330,7 +321,7 @@ class _Codex(_Reader):
         if kind == "message":
             who = {"user": "prompt", "assistant": "answer"}.get(text_of(item, "role"), "")
             # Instructions and surroundings come as blocks of their own beside the message.
-            parts = [own_words(text) if who == "prompt" else text for text in _texts(item["content"])]
+            parts = [own_words(text) if who == "prompt" else text for text in texts_of(item["content"])]
             text = "\n".join(part for part in parts if part).strip()
             if who and text:
                 # By its text and how often it came: a fork repeats the same with other times, and not all have ids.
@@ -343,34 +334,8 @@ class _Codex(_Reader):
             folder = text_of(arguments, "workdir", "working_directory")
             self.calls[id] = (tool, arguments, os.path.join(self.cwd, folder) if folder else self.cwd)
         elif id in self.calls:
-            output, code = _outcome(item["output"])
+            output, code = codex_outcome(item["output"])
             yield self.tool_use(id, output=output, failed=None if code is None else code != 0)
-
-
-def _outcome(output: Any) -> tuple[str, int | None]:
-    """Return the output of a call, and its exit code where there is one."""
-    if isinstance(output, dict):
-        text = "\n".join(_texts(output.get("content"))) or text_of(output, "output")
-        about = output.get("metadata")
-        code = about.get("exit_code") if isinstance(about, dict) else None
-        return text, code if isinstance(code, int) else None
-    text = "\n".join(_texts(output))
-    head, mark, body = text.partition("Output:\n")
-    is_head = bool(mark) and len(head) < HEADER
-    found = re.search(_EXITED, head if is_head else text[:HEADER], re.MULTILINE)
-    return (body if is_head and found else text), int(found[1]) if found else None
-
-
-# ---- texts
-
-
-def _texts(content: Any) -> list[str]:
-    """Return the texts of a message, which is a text or a list of blocks."""
-    if isinstance(content, str):
-        return [content]
-    blocks = content if isinstance(content, list) else []
-    found = [block.get("text") if isinstance(block, dict) else block for block in blocks]
-    return [text for text in found if isinstance(text, str)]
 
 
 def _digest(*parts: str) -> str:
